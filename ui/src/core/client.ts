@@ -1,0 +1,87 @@
+// Requests to the server, relative to the address of the page, which contains the token.
+
+import { decodeTiles, EventDetails, EventRef, LiveEvent, SearchAnswer, SelectionAnswer, TilesAnswer, TraceInfo } from './protocol';
+import type { TileRequest } from './tile_cache';
+
+/** The server answered, and said that the request is wrong or that it failed. */
+export class ServerError extends Error {}
+/** There was no answer: the server has ended, or the connection is lost. */
+export class ConnectionError extends Error {}
+
+export interface NamesAnswer {
+  version: number;
+  from: number;
+  names: string[];
+  bases: number[];
+  categories: string[];
+}
+
+export class Client {
+  requests = 0;
+
+  constructor(private readonly base = 'api/') {}
+
+  trace(signal?: AbortSignal): Promise<TraceInfo> {
+    return this.json('trace', signal);
+  }
+  names(from: number): Promise<NamesAnswer> {
+    return this.json(`names?from=${from}`);
+  }
+  event(ref: EventRef): Promise<EventDetails> {
+    return this.json(`event?track=${ref.track}&chunk=${ref.chunk}&index=${ref.index}`);
+  }
+  search(text: string, limit: number, signal?: AbortSignal): Promise<SearchAnswer> {
+    return this.json(`search?q=${encodeURIComponent(text)}&limit=${limit}`, signal);
+  }
+  selection(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<SelectionAnswer> {
+    const times = `selection?from=${Math.max(0, Math.floor(from))}&to=${Math.max(0, Math.ceil(to))}`;
+    return this.json(tracks.length > 0 ? `${times}&tracks=${tracks.join(',')}` : times, signal);
+  }
+  report(file: number): Promise<unknown> {
+    return this.json(`report?file=${file}`);
+  }
+  idle(file: number): Promise<unknown> {
+    return this.json(`idle?file=${file}`);
+  }
+  diff(base: number, other: number): Promise<unknown> {
+    return this.json(`diff?base=${base}&other=${other}`);
+  }
+
+  async tiles(request: TileRequest, signal?: AbortSignal): Promise<TilesAnswer> {
+    const query = `tiles?w=${request.level}&from=${request.from}&to=${request.to}&tracks=${request.tracks.join(',')}`;
+    const response = await this.get(query, signal);
+    return decodeTiles(await response.arrayBuffer(), request.level, performance.now());
+  }
+
+  /** Calls `changed` for every message about a growing trace. Reconnects by itself. */
+  live(changed: (event: LiveEvent) => void): EventSource {
+    const source = new EventSource(`${this.base}live`);
+    source.onmessage = (message) => changed(JSON.parse(message.data) as LiveEvent);
+    return source;
+  }
+
+  private async json<T>(path: string, signal?: AbortSignal): Promise<T> {
+    const response = await this.get(path, signal);
+    return (await response.json()) as T;
+  }
+
+  private async get(path: string, signal?: AbortSignal): Promise<Response> {
+    ++this.requests;
+    let response: Response;
+    try {
+      response = await fetch(this.base + path, { signal, cache: 'no-store' });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === 'AbortError') throw error;
+      throw new ConnectionError('no answer from kymo view');
+    }
+    if (response.ok) return response;
+    let text = `status ${response.status}`;
+    try {
+      const answer = (await response.json()) as { error?: string };
+      if (answer.error) text = answer.error;
+    } catch {
+      // An answer without JSON: its status is all we know.
+    }
+    throw new ServerError(text);
+  }
+}

@@ -1,0 +1,179 @@
+// Every action and its keys. The help lists this table, so an action without a key cannot be forgotten there.
+
+import { App, kTabs, Tab } from './app';
+import type { Stage } from './timeline/stage';
+
+export interface Action {
+  group: 'Move' | 'Find' | 'Select' | 'Tracks' | 'Panels' | 'Page';
+  keys: string[]; // as KeyboardEvent.key; "Shift+", "Alt+" and "Ctrl+" before it
+  text: string;
+  run: () => void;
+}
+
+const kPan = 0.12; // of the visible time
+const kZoom = 0.8;
+
+export function makeActions(app: App, stage: Stage): Action[] {
+  const length = () => app.span.to - app.span.from;
+  const anchor = () => {
+    const { geometry, pointer } = stage;
+    if (geometry && pointer.inside && pointer.x > geometry.left) return geometry.time(pointer.x);
+    return app.span.from / 2 + app.span.to / 2;
+  };
+  const focused = (use: (id: number) => void) => () => {
+    if (app.focus !== undefined) use(app.focus);
+  };
+  const focusBy = (by: number) => {
+    const tracks = [...app.layout.pinned, ...app.layout.lanes].filter((l) => l.track).map((l) => l.track!.id);
+    if (tracks.length === 0) return;
+    const at = app.focus === undefined ? -1 : tracks.indexOf(app.focus);
+    app.focus = tracks[Math.max(0, Math.min(tracks.length - 1, at + by))];
+    app.reveal(app.focus);
+    app.redraw();
+  };
+  const focusInput = (id: string) => () => {
+    const input = document.getElementById(id) as HTMLInputElement | null;
+    input?.focus();
+    input?.select();
+  };
+  const tab = (name: Tab) => () => app.setTab(app.tab === name ? undefined : name);
+  const collapseAll = () => {
+    const keys = app.layout.lanes.filter((l) => l.track).map((l) => `t${l.track!.id}`);
+    const all = keys.every((key) => app.collapsed.has(key));
+    for (const key of keys) {
+      if (all) app.collapsed.delete(key);
+      else app.collapsed.add(key);
+    }
+    app.changeLayout();
+  };
+  const selectRange = () => {
+    const { value } = app.details;
+    if (!value) return;
+    const shift = app.shiftOf(value.file);
+    void app.select({ from: value.start_ns + shift, to: Math.max(value.end_ns, value.start_ns + 1) + shift, tracks: [value.track] });
+  };
+  const stepRange = (by: number) => {
+    const next = neighbour(app, stage, by);
+    if (next) void app.open(next);
+  };
+  const tabs: Array<[Tab, string]> = [
+    ['details', 'details of the selected range'],
+    ['statistics', 'statistics of the selection'],
+    ['flame', 'flame graph of the selection'],
+    ['report', 'report of the trace'],
+    ['idle', 'idle time of devices, by cause'],
+    ['memory', 'memory'],
+    ['compare', 'comparison of two traces'],
+  ];
+  return [
+    { group: 'Move', keys: ['w', '+', '='], text: 'zoom in at the pointer', run: () => app.zoom(anchor(), kZoom) },
+    { group: 'Move', keys: ['s', '-'], text: 'zoom out', run: () => app.zoom(anchor(), 1 / kZoom) },
+    { group: 'Move', keys: ['a', 'ArrowLeft'], text: 'move left', run: () => app.pan(-length() * kPan) },
+    { group: 'Move', keys: ['d', 'ArrowRight'], text: 'move right', run: () => app.pan(length() * kPan) },
+    { group: 'Move', keys: ['Shift+A', 'Shift+ArrowLeft'], text: 'move left by a screen', run: () => app.pan(-length() * 0.9) },
+    { group: 'Move', keys: ['Shift+D', 'Shift+ArrowRight'], text: 'move right by a screen', run: () => app.pan(length() * 0.9) },
+    { group: 'Move', keys: ['ArrowUp'], text: 'scroll up', run: () => app.setScroll(app.scroll - 40) },
+    { group: 'Move', keys: ['ArrowDown'], text: 'scroll down', run: () => app.setScroll(app.scroll + 40) },
+    { group: 'Move', keys: ['PageUp'], text: 'scroll up by a screen', run: () => app.setScroll(app.scroll - app.bodyHeight() * 0.9) },
+    { group: 'Move', keys: ['PageDown'], text: 'scroll down by a screen', run: () => app.setScroll(app.scroll + app.bodyHeight() * 0.9) },
+    { group: 'Move', keys: ['0', 'Home'], text: 'show the whole trace', run: () => app.show({ from: 0, to: app.duration }) },
+    { group: 'Move', keys: ['f'], text: 'fit the selection, or the selected range, to the screen', run: () => fit(app) },
+    { group: 'Move', keys: ['e'], text: 'follow the end of a growing trace', run: () => { app.follow = !app.follow; app.notify(); } },
+    { group: 'Find', keys: ['/', 'Ctrl+f'], text: 'search', run: focusInput('search') },
+    { group: 'Find', keys: ['n'], text: 'next hit', run: () => app.nextHit(1) },
+    { group: 'Find', keys: ['Shift+N'], text: 'previous hit', run: () => app.nextHit(-1) },
+    { group: 'Find', keys: ['o'], text: 'other ranges with the name of the selected range', run: () => { if (app.details.value) void app.find(app.details.value.name, false); } },
+    { group: 'Find', keys: ['.'], text: 'next range in this row', run: () => stepRange(1) },
+    { group: 'Find', keys: [','], text: 'previous range in this row', run: () => stepRange(-1) },
+    { group: 'Find', keys: ['g'], text: 'go to what launched the selected range', run: () => app.goTo(app.details.value?.launched_by) },
+    { group: 'Find', keys: ['Shift+G'], text: 'go to what the selected range launched', run: () => app.goTo(app.details.value?.launched?.[0]) },
+    { group: 'Find', keys: ['u'], text: 'go to the range around the selected range', run: () => app.goTo(app.details.value?.parents?.at(-1)) },
+    { group: 'Select', keys: ['m'], text: 'measure the selected range', run: selectRange },
+    { group: 'Select', keys: ['v'], text: 'select what is visible', run: () => void app.select({ from: Math.max(0, app.span.from), to: Math.min(app.duration, app.span.to), tracks: visibleTracks(stage) }) },
+    { group: 'Select', keys: ['Escape'], text: 'close the help, clear selection and search', run: () => escape(app) },
+    { group: 'Tracks', keys: ['j'], text: 'next track', run: () => focusBy(1) },
+    { group: 'Tracks', keys: ['k'], text: 'previous track', run: () => focusBy(-1) },
+    { group: 'Tracks', keys: ['c'], text: 'collapse or expand the track', run: focused((id) => app.toggleCollapsed(`t${id}`)) },
+    { group: 'Tracks', keys: ['Shift+C'], text: 'collapse or expand all tracks', run: collapseAll },
+    { group: 'Tracks', keys: ['x'], text: 'collapse or expand the process', run: focused((id) => { const t = app.track(id); if (t) app.toggleCollapsed(`p${t.process}`); }) },
+    { group: 'Tracks', keys: ['p'], text: 'pin the track at the top, or unpin it', run: focused((id) => app.togglePinned(id)) },
+    { group: 'Tracks', keys: ['Alt+ArrowUp'], text: 'move the track up', run: focused((id) => app.move(id, -1)) },
+    { group: 'Tracks', keys: ['Alt+ArrowDown'], text: 'move the track down', run: focused((id) => app.move(id, 1)) },
+    { group: 'Tracks', keys: ['t'], text: 'filter the tracks', run: focusInput('filter') },
+    ...tabs.map(([name, text]): Action => ({ group: 'Panels', keys: [String(kTabs.indexOf(name) + 1)], text, run: tab(name) })),
+    { group: 'Panels', keys: ['`'], text: 'close the panel', run: () => app.setTab(undefined) },
+    { group: 'Page', keys: ['l'], text: 'light or dark theme', run: () => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); } },
+    { group: 'Page', keys: ['y'], text: 'copy a link to this view', run: () => void copyLink(app) },
+    { group: 'Page', keys: ['b'], text: 'draw with WebGL2 or with canvas', run: () => { app.backend = stage.backendName === 'webgl' ? 'canvas' : 'webgl'; stage.useBackend(app.backend); app.notice = `drawing with ${stage.backendName}`; app.notify(); } },
+    { group: 'Page', keys: ['?'], text: 'list of keys', run: () => { app.help = !app.help; app.notify(); } },
+  ];
+}
+
+function visibleTracks(stage: Stage): number[] {
+  return stage.placed.filter((p) => p.lane.track).map((p) => p.lane.track!.id);
+}
+
+function fit(app: App): void {
+  const target = app.selection ?? (app.details.value && { from: app.details.value.start_ns, to: app.details.value.end_ns });
+  if (!target) return;
+  const margin = (target.to - target.from) * 0.04;
+  app.show({ from: target.from - margin, to: target.to + margin });
+}
+
+function escape(app: App): void {
+  if (app.help || app.notice) {
+    app.help = false;
+    app.notice = undefined;
+    return app.notify();
+  }
+  if (app.selection) return void app.select(undefined);
+  if (app.search !== '') return void app.find('', false);
+  if (app.event) {
+    if (app.tab === 'details') app.tab = undefined;
+    return void app.open(undefined);
+  }
+  app.setTab(undefined);
+}
+
+async function copyLink(app: App): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    app.notice = 'the link to this view is copied';
+  } catch {
+    app.notice = 'the browser does not allow to copy: take the address from its address bar';
+  }
+  app.notify();
+}
+
+/** The range before or after the selected one, in its row, among those that are drawn. */
+function neighbour(app: App, stage: Stage, by: number) {
+  const { event } = app;
+  if (!event) return undefined;
+  const { shapes } = stage.scene;
+  const self = shapes.find((s) => s.event === event.index && s.chunk === event.chunk && s.lane.track?.id === event.track);
+  if (!self) return undefined;
+  const row = shapes.filter((s) => s.lane === self.lane && s.row === self.row && s.count === 1).sort((a, b) => a.start - b.start);
+  const next = row[row.indexOf(self) + by];
+  return next && { track: event.track, chunk: next.chunk, index: next.event };
+}
+
+/** The text of a key event, as in Action.keys. */
+export function keyText(event: KeyboardEvent): string {
+  const prefix = (event.ctrlKey || event.metaKey ? 'Ctrl+' : '') + (event.altKey ? 'Alt+' : '');
+  const isLetter = /^[a-z]$/i.test(event.key);
+  const shift = event.shiftKey && (isLetter || event.key.length > 1);
+  return prefix + (shift ? 'Shift+' : '') + (isLetter && !shift ? event.key.toLowerCase() : isLetter ? event.key.toUpperCase() : event.key);
+}
+
+export function listenToKeys(actions: readonly Action[]): void {
+  const table = new Map(actions.flatMap((action) => action.keys.map((key) => [key, action] as const)));
+  addEventListener('keydown', (event) => {
+    const inText = event.target instanceof HTMLInputElement;
+    if (inText && event.key !== 'Escape') return;
+    if (inText) (event.target as HTMLInputElement).blur();
+    const action = table.get(keyText(event));
+    if (!action) return;
+    event.preventDefault();
+    action.run();
+  });
+}

@@ -1,0 +1,59 @@
+// Starts the page.
+
+import { render } from 'preact';
+import { App } from './app';
+import { ConnectionError } from './core/client';
+import { readHash } from './core/hash';
+import { followLive } from './core/live';
+import { listenToKeys, makeActions } from './keys';
+import { Banner, Help, Panel, Toolbar } from './panels/page';
+import { Input } from './timeline/input';
+import { Stage } from './timeline/stage';
+import { inspect } from './inspect';
+
+const kRetryMs = 1000;
+
+const app = new App();
+const stage = new Stage(app);
+const actions = makeActions(app, stage);
+
+function mount(id: string): HTMLElement {
+  return document.getElementById(id)!;
+}
+
+async function start(): Promise<void> {
+  for (;;) {
+    try {
+      await app.start();
+      break;
+    } catch (error) {
+      app.offline = error instanceof ConnectionError;
+      app.fatal = app.offline ? undefined : `The trace cannot be shown: ${error instanceof Error ? error.message : error}`;
+      app.notify();
+      if (!app.offline) return;
+      await new Promise((resolve) => setTimeout(resolve, kRetryMs));
+    }
+  }
+  app.offline = false;
+  app.notify();
+  followLive(app);
+  addEventListener('hashchange', () => {
+    app.restore(readHash(location.hash));
+    app.notify();
+  });
+  // After the first frames, so that measuring does not delay them.
+  setTimeout(() => stage.chooseBackend(), 300);
+}
+
+mount('stage').append(stage.element);
+render(<Toolbar app={app} />, mount('toolbar'));
+render(<Banner app={app} />, mount('banner'));
+render(<Panel app={app} />, mount('panel'));
+render(<Help app={app} actions={actions} />, mount('help'));
+new Input(app, stage);
+listenToKeys(actions);
+inspect(app, stage);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', (event) => {
+  if (!app.themeChosen) app.setTheme(event.matches ? 'dark' : 'light', false);
+});
+void start();

@@ -1,0 +1,87 @@
+// Two traces: what became slower, in the colours of the timeline, and both aligned by iteration.
+
+import { useState } from 'preact/hooks';
+import type { App } from '../app';
+import { duration } from '../core/units';
+import { changesByName, DiffAnswer, iterationShift } from './changes';
+import { useAnswer } from './hooks';
+import { Answer, Table } from './parts';
+import type { Report } from './report';
+
+export function Compare({ app }: { app: App }) {
+  const { files } = app.trace!;
+  const [pair, setPair] = useState<[number, number]>([0, 1]);
+  if (files.length < 2) return <p class="hint">Open two traces to compare them: kymo view before.kymo after.kymo</p>;
+  const [base, other] = pair;
+  return (
+    <>
+      <p class="buttons">
+        {'Before '}
+        <FileChoice app={app} value={base} choose={(file) => setPair([file, other])} />
+        {' after '}
+        <FileChoice app={app} value={other} choose={(file) => setPair([base, file])} />
+        <button onClick={() => void align(app, base, other)}>Align by iteration</button>
+        {app.shifts.some((shift) => shift !== 0) && <button onClick={() => { app.shifts = []; app.notify(); }}>Align by start</button>}
+        {app.changes && <button onClick={() => { app.changes = undefined; app.notify(); }}>Normal colours</button>}
+      </p>
+      <Difference key={`${base} ${other}`} app={app} base={base} other={other} />
+    </>
+  );
+}
+
+function FileChoice({ app, value, choose }: { app: App; value: number; choose: (file: number) => void }) {
+  return (
+    <select value={String(value)} onChange={(event) => choose(Number((event.currentTarget as HTMLSelectElement).value))}>
+      {app.trace!.files.map((file, i) => <option value={String(i)}>{file.name}</option>)}
+    </select>
+  );
+}
+
+function Difference({ app, base, other }: { app: App; base: number; other: number }) {
+  const pending = useAnswer<DiffAnswer>(`diff ${base} ${other}`, async () => {
+    const answer = (await app.client.diff(base, other)) as DiffAnswer;
+    app.changes = changesByName(answer);
+    app.notify();
+    return answer;
+  });
+  return (
+    <Answer pending={pending}>
+      {(diff) => (
+        <>
+          <p class="summary">
+            {`An iteration takes ${duration(diff.iteration.median_a_ns)} before and ${duration(diff.iteration.median_b_ns)} after: `}
+            <b>{diff.iteration.change}</b>
+            {diff.enough ? '' : ' (too few samples to be sure)'}
+          </p>
+          <Table
+            rows={diff.rows}
+            sort={3}
+            choose={(row) => void app.find(row.path.split(/ > |\//).at(-1) ?? row.path, false)}
+            columns={[
+              { title: 'Path', wide: true, text: (r) => <><i class={`swatch ${r.significant ? (r.shift_ns > 0 ? 'slower' : 'faster') : 'same'}`} />{r.path}</>, value: (r) => r.path },
+              { title: 'Before', text: (r) => duration(r.median_a_ns), value: (r) => r.median_a_ns },
+              { title: 'After', text: (r) => duration(r.median_b_ns), value: (r) => r.median_b_ns },
+              { title: 'Shift', text: (r) => `${r.shift_ns > 0 ? '+' : ''}${duration(r.shift_ns)}`, value: (r) => Math.abs(r.shift_ns) },
+              { title: 'Change', text: (r) => r.change, value: (r) => r.change },
+            ]}
+          />
+        </>
+      )}
+    </Answer>
+  );
+}
+
+async function align(app: App, base: number, other: number): Promise<void> {
+  await app.attempt(async () => {
+    const [a, b] = (await Promise.all([app.client.report(base), app.client.report(other)])) as [Report, Report];
+    const middle = app.span.from / 2 + app.span.to / 2 - app.shiftOf(base);
+    const shift = iterationShift(a.iterations.list, b.iterations.list, middle);
+    if (shift === undefined) {
+      app.notice = 'one of the traces has no iterations: both are aligned by their start';
+    } else {
+      app.shifts = [];
+      app.shifts[other] = shift + app.shiftOf(base);
+    }
+    app.notify();
+  });
+}

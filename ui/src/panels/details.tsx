@@ -1,0 +1,127 @@
+// Everything about the selected range: times, arguments, stack, and the ranges that belong to it.
+
+import type { App } from '../app';
+import type { EventDetails, Frame, LinkedEvent } from '../core/protocol';
+import { count, duration, timeLabel } from '../core/units';
+import { Answer, Swatch } from './parts';
+
+const kMaxLinks = 50;
+
+export function Details({ app }: { app: App }) {
+  if (!app.event) {
+    return app.search === '' ? <p class="hint">Click a range to see its arguments, its stack, and what launched it. Drag to measure.</p> : <Hits app={app} />;
+  }
+  return (
+    <>
+      <Answer pending={app.details}>{(event) => <Event app={app} event={event} />}</Answer>
+      {app.search !== '' && <Hits app={app} />}
+    </>
+  );
+}
+
+function Event({ app, event }: { app: App; event: EventDetails }) {
+  const track = app.track(event.track);
+  const length = event.end_ns - event.start_ns;
+  return (
+    <div class="columns">
+      <section>
+        <h2>
+          <Swatch name={event.base ?? event.name} theme={app.theme} />
+          {event.name || 'no name'}
+        </h2>
+        <dl>
+          {event.kind === 'range' || length > 0 ? (
+            <>
+              <dt>Duration</dt>
+              <dd>{event.unfinished ? `${duration(length, 6)}, without an end in the trace` : duration(length, 6)}</dd>
+            </>
+          ) : null}
+          <dt>Start</dt>
+          <dd>{timeLabel(event.start_ns, 1)}</dd>
+          <dt>Track</dt>
+          <dd>{track?.name ?? event.track}</dd>
+          {event.category ? <><dt>Category</dt><dd>{event.category}</dd></> : null}
+          {event.kind !== 'range' ? <><dt>Kind</dt><dd>{event.kind}</dd></> : null}
+          {event.correlation ? <><dt>Correlation</dt><dd>{event.correlation}</dd></> : null}
+        </dl>
+        <p class="buttons">
+          <button title="m" onClick={() => void app.select({ from: event.start_ns, to: Math.max(event.end_ns, event.start_ns + 1), tracks: [event.track] })}>Measure</button>
+          <button title="o" onClick={() => void app.find(event.name, false)}>Other ranges of this name</button>
+        </p>
+      </section>
+      {event.arguments?.length ? (
+        <section>
+          <h3>Arguments</h3>
+          <dl>
+            {event.arguments.map((argument) => (
+              <>
+                <dt>{argument.name}</dt>
+                <dd>{String(argument.value)}</dd>
+              </>
+            ))}
+          </dl>
+        </section>
+      ) : null}
+      <section>
+        <Links app={app} title="Launched by" events={event.launched_by ? [event.launched_by] : []} />
+        <Links app={app} title="Launched" events={event.launched ?? []} />
+        <Links app={app} title="Flows from" events={(event.flows ?? []).filter((f) => f.direction === 'from').map((f) => f.event)} />
+        <Links app={app} title="Flows to" events={(event.flows ?? []).filter((f) => f.direction === 'to').map((f) => f.event)} />
+        <Links app={app} title="Inside of" events={[...(event.parents ?? [])].reverse()} />
+      </section>
+      {event.stack?.length ? (
+        <section>
+          <h3>Stack</h3>
+          <ol class="stack">{event.stack.map((frame) => <li>{frameText(frame)}</li>)}</ol>
+        </section>
+      ) : null}
+    </div>
+  );
+}
+
+function frameText(frame: Frame): string {
+  const place = frame.file ? ` (${frame.file}${frame.line ? `:${frame.line}` : ''})` : frame.module ? ` (${frame.module})` : '';
+  return `${frame.function ?? '?'}${place}`;
+}
+
+function Links({ app, title, events }: { app: App; title: string; events: LinkedEvent[] }) {
+  if (events.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul class="links">
+        {events.slice(0, kMaxLinks).map((event) => (
+          <li>
+            <button onClick={() => app.goTo(event)}>
+              <Swatch name={event.name} theme={app.theme} />
+              {event.name} <small>{duration(event.end_ns - event.start_ns)}</small>
+            </button>
+          </li>
+        ))}
+        {events.length > kMaxLinks && <li class="hint">{`and ${events.length - kMaxLinks} more`}</li>}
+      </ul>
+    </>
+  );
+}
+
+function Hits({ app }: { app: App }) {
+  return (
+    <Answer pending={app.found}>
+      {(found) => (
+        <section>
+          <h3>{`${count(found.total)} ranges match “${app.search}”${found.complete ? '' : ', and more: reading stopped after two seconds'}`}</h3>
+          <ul class="links hits">
+            {found.hits.slice(0, 200).map((hit, i) => (
+              <li>
+                <button class={i === app.hit ? 'current' : ''} onClick={() => { app.hit = i; app.goTo(hit); }}>
+                  <Swatch name={hit.name} theme={app.theme} />
+                  {hit.name} <small>{`${duration(hit.end_ns - hit.start_ns)} at ${timeLabel(hit.start_ns, 1000)}, ${app.track(hit.track)?.name ?? ''}`}</small>
+                </button>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </Answer>
+  );
+}

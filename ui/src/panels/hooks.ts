@@ -1,0 +1,26 @@
+// Lets a panel follow the app: it is drawn again after every change.
+
+import { useEffect, useState } from 'preact/hooks';
+import type { App, Pending } from '../app';
+
+export function useApp(app: App): void {
+  const [, setVersion] = useState(0);
+  useEffect(() => app.subscribe(() => setVersion((version) => version + 1)) as () => void, [app]);
+}
+
+/** An answer of the server that is requested once for each key. */
+export function useAnswer<T>(key: string, request: () => Promise<T>): Pending<T> {
+  const [state, setState] = useState<{ key: string; pending: Pending<T> }>({ key: '', pending: { loading: true } });
+  useEffect(() => {
+    let current = true;
+    setState({ key, pending: { loading: true } });
+    request().then(
+      (value) => current && setState({ key, pending: { loading: false, value } }),
+      (error) => current && setState({ key, pending: { loading: false, error: error instanceof Error ? error.message : String(error) } }),
+    );
+    return () => {
+      current = false;
+    };
+  }, [key]);
+  return state.key === key ? state.pending : { loading: true };
+}

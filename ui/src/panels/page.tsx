@@ -1,0 +1,171 @@
+// The frame around the timeline: toolbar, banner, panel and help.
+
+import { useRef } from 'preact/hooks';
+import { App, kTabs, Tab } from '../app';
+import { longest } from '../core/protocol';
+import { bytes, count, duration } from '../core/units';
+import type { Action } from '../keys';
+import { Compare } from './compare';
+import { Details } from './details';
+import { useApp } from './hooks';
+import { Idle, Memory, ReportPanel } from './report';
+import { Flame, Statistics } from './selection';
+
+const kTitles: Record<Tab, string> = {
+  details: 'Details',
+  statistics: 'Statistics',
+  flame: 'Flame graph',
+  report: 'Report',
+  idle: 'Idle time',
+  memory: 'Memory',
+  compare: 'Compare',
+};
+
+export function Toolbar({ app }: { app: App }) {
+  useApp(app);
+  const { trace } = app;
+  if (!trace) return <header class="toolbar"><b>kymo</b></header>;
+  const found = app.found.value;
+  const hits = app.search === '' ? '' : app.found.loading ? '…' : found ? (app.hit >= 0 ? `${count(app.hit + 1)} of ${count(found.total)}` : `${count(found.total)} hits`) : '';
+  const events = trace.files.reduce((sum, file) => sum + (file.events ?? 0), 0);
+  const size = trace.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
+  const search = (event: Event) => {
+    const text = (event.currentTarget as HTMLInputElement).value;
+    if (text !== app.search) void app.find(text, true);
+    else app.nextHit(1);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter') return;
+    const input = event.currentTarget as HTMLInputElement;
+    if (input.value === app.search) app.nextHit(event.shiftKey ? -1 : 1);
+    else search(event);
+  };
+  return (
+    <header class="toolbar">
+      <b class="brand">kymo</b>
+      <span class="file" title={trace.files.map((f) => f.name).join('\n')}>{trace.files.map((f) => f.name).join(', ')}</span>
+      <span class="facts">{`${duration(longest(trace))}, ${count(events)} events${size ? `, ${bytes(size)}` : ''}`}</span>
+      {trace.live && <button class={app.follow ? 'live on' : 'live'} title="e: follow the end" onClick={() => { app.follow = !app.follow; app.notify(); }}>live</button>}
+      <Problems app={app} />
+      <span class="space" />
+      <input id="filter" placeholder="Filter tracks (t)" spellcheck={false} value={app.filter} onInput={(event) => app.setFilter((event.currentTarget as HTMLInputElement).value)} />
+      <span class="searchbox">
+        <input id="search" placeholder="Search (/)" spellcheck={false} value={app.search} onKeyDown={onKey} />
+        <span class="hits" role="status">{hits}</span>
+        <button title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => app.nextHit(-1)}>‹</button>
+        <button title="next hit (n)" disabled={!found?.hits.length} onClick={() => app.nextHit(1)}>›</button>
+      </span>
+      <button title="whole trace (0)" onClick={() => app.show({ from: 0, to: app.duration })}>Fit</button>
+      <button title="light or dark theme (l)" onClick={() => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); }}>{app.theme.name === 'dark' ? '☀' : '☾'}</button>
+      <button title="keys (?)" onClick={() => { app.help = !app.help; app.notify(); }}>?</button>
+    </header>
+  );
+}
+
+/** Losses and damage of the files: a short text, and all of it in the title. */
+function Problems({ app }: { app: App }) {
+  const trace = app.trace!;
+  const lines = [
+    ...trace.files.flatMap((file) => (file.problems ?? []).map((problem) => `${file.name}: ${problem}`)),
+    ...trace.losses.map((loss) => `${count(loss.count)} lost: ${loss.text ?? loss.cause}`),
+  ];
+  if (lines.length === 0) return null;
+  const lost = trace.losses.reduce((sum, loss) => sum + loss.count, 0);
+  const problems = lines.length - trace.losses.length;
+  const text = [lost > 0 ? `${count(lost)} lost` : '', problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'}` : ''].filter(Boolean).join(', ');
+  return <span class="warning" title={lines.slice(0, 40).join('\n')}>{text}</span>;
+}
+
+export function Banner({ app }: { app: App }) {
+  useApp(app);
+  if (app.fatal) return <div class="banner problem" role="alert">{app.fatal}</div>;
+  if (app.offline) {
+    return <div class="banner problem" role="alert">No answer from kymo view: it has ended, or the connection is lost. What was read before is still shown. Trying again …</div>;
+  }
+  if (app.notice) {
+    return (
+      <div class="banner" role="status">
+        <span>{app.notice}</span>
+        <button onClick={() => { app.notice = undefined; app.notify(); }}>Close</button>
+      </div>
+    );
+  }
+  return null;
+}
+
+export function Panel({ app }: { app: App }) {
+  useApp(app);
+  const drag = useRef<{ y: number; height: number } | undefined>(undefined);
+  const box = useRef<HTMLElement>(null);
+  if (!app.trace) return null;
+  const Content = { details: Details, statistics: Statistics, flame: Flame, report: ReportPanel, idle: Idle, memory: Memory, compare: Compare };
+  const Current = app.tab && Content[app.tab];
+  return (
+    <aside class={app.tab ? 'panel open' : 'panel'} ref={box}>
+      <div
+        class="handle"
+        onPointerDown={(event) => {
+          drag.current = { y: event.clientY, height: box.current!.clientHeight };
+          (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+        }}
+        onPointerMove={(event) => {
+          if (drag.current) document.documentElement.style.setProperty('--panel-height', `${Math.max(80, Math.min(innerHeight - 240, drag.current.height + drag.current.y - event.clientY))}px`);
+        }}
+        onPointerUp={() => { drag.current = undefined; }}
+      />
+      <nav>
+        {kTabs.map((tab, i) => (
+          <button class={app.tab === tab ? 'current' : ''} title={`key ${i + 1}`} onClick={() => app.setTab(app.tab === tab ? undefined : tab)}>{kTitles[tab]}</button>
+        ))}
+        <span class="space" />
+        {app.tab && <button title="close (`)" onClick={() => app.setTab(undefined)}>×</button>}
+      </nav>
+      {Current && <div class="content"><Current app={app} /></div>}
+    </aside>
+  );
+}
+
+export function Help({ app, actions }: { app: App; actions: readonly Action[] }) {
+  useApp(app);
+  if (!app.help) return null;
+  const groups = [...new Set(actions.map((action) => action.group))];
+  const close = () => {
+    app.help = false;
+    app.notify();
+  };
+  return (
+    <div class="help" role="dialog" aria-label="keys" onClick={close}>
+      <div onClick={(event) => event.stopPropagation()}>
+        <h2>Keys</h2>
+        <div class="groups">
+          {groups.map((group) => (
+            <section>
+              <h3>{group}</h3>
+              {actions.filter((action) => action.group === group).map((action) => (
+                <p>
+                  <span>{action.keys.map((key) => <kbd>{keyName(key)}</kbd>)}</span>
+                  {action.text}
+                </p>
+              ))}
+            </section>
+          ))}
+          <section>
+            <h3>Pointer</h3>
+            <p><span>wheel</span>zoom at the pointer</p>
+            <p><span>Shift + wheel</span>move left and right</p>
+            <p><span>Alt + wheel</span>scroll the tracks; also over their names</p>
+            <p><span>drag</span>measure</p>
+            <p><span>Shift + drag</span>move; also with the middle button</p>
+            <p><span>click</span>details; on a name: fold, pin, drag to reorder</p>
+            <p><span>two fingers</span>zoom; a long press measures</p>
+          </section>
+        </div>
+        <p class="hint">{`kymo ${app.trace?.kymo ?? ''}. The page contains preact, © 2015-present Jason Miller, MIT license.`}</p>
+      </div>
+    </div>
+  );
+}
+
+function keyName(key: string): string {
+  return key.replace('Shift+', '⇧ ').replace('Ctrl+', 'Ctrl ').replace('Alt+', 'Alt ').replace('ArrowLeft', '←').replace('ArrowRight', '→').replace('ArrowUp', '↑').replace('ArrowDown', '↓').replace('Escape', 'Esc');
+}

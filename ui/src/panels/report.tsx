@@ -1,0 +1,215 @@
+// The report, the idle time of devices, and memory: what `kymo report --json` says.
+
+import type { App } from '../app';
+import { bytes, count, duration, percent } from '../core/units';
+import { css } from '../timeline/palette';
+import { useAnswer } from './hooks';
+import { Answer, Bar, Swatch, Table } from './parts';
+import { Counters } from './selection';
+
+interface HostRow {
+  name: string;
+  self_ns: number;
+  total_ns: number;
+  count: number;
+  longest_ns: number;
+}
+export interface DeviceReport {
+  name: string;
+  window_ns: number;
+  compute_ns: number;
+  exposed_communication_ns: number;
+  exposed_copies_ns: number;
+  idle_ns: Record<string, number>;
+  operations: number;
+  longest: Array<{ name: string; kind: string; count: number; total_ns: number; longest_ns: number }>;
+  host_during_late_launches?: HostRow[];
+}
+export interface Report {
+  window_ns: number;
+  events: number;
+  duration_ns: number;
+  iterations: { source: string; name: string; thread: string; count: number; median_ns: number; shortest_ns: number; longest_ns: number; list: Array<{ start_ns: number; duration_ns: number }> };
+  parts: Array<{ name: string; ns: number }>;
+  devices: DeviceReport[];
+  host: HostRow[];
+  memory?: { peak_bytes: number; peak_after_ns: number; end_bytes: number; at_peak: Array<{ range: string; bytes: number }> };
+  findings: Array<{ text: string; saves_ns: number; evidence: string[]; command: string }>;
+}
+
+export function fileOfFocus(app: App): number {
+  return app.track(app.event?.track ?? app.focus ?? -1)?.file ?? 0;
+}
+
+function useReport(app: App, file: number) {
+  return useAnswer<Report>(`report ${file}`, () => app.client.report(file) as Promise<Report>);
+}
+
+export function ReportPanel({ app }: { app: App }) {
+  const file = fileOfFocus(app);
+  const pending = useReport(app, file);
+  return (
+    <Answer pending={pending}>
+      {(report) => (
+        <div class="columns">
+          <section>
+            <h2>{app.trace!.files[file]?.name}</h2>
+            <dl>
+              <dt>Events</dt>
+              <dd>{count(report.events ?? 0)}</dd>
+              <dt>Duration</dt>
+              <dd>{duration(report.duration_ns)}</dd>
+              {report.iterations?.count > 0 && (
+                <>
+                  <dt>Iterations</dt>
+                  <dd>{`${count(report.iterations.count)}, median ${duration(report.iterations.median_ns)} (${duration(report.iterations.shortest_ns)} to ${duration(report.iterations.longest_ns)})`}</dd>
+                </>
+              )}
+            </dl>
+            <Parts app={app} parts={report.parts ?? []} whole={report.window_ns} />
+          </section>
+          <section>
+            <h3>Findings</h3>
+            {(report.findings ?? []).length === 0 && <p class="hint">None.</p>}
+            {(report.findings ?? []).map((finding) => (
+              <div class="finding">
+                <p>
+                  {finding.text} <small>{`saves at most ${duration(finding.saves_ns)}`}</small>
+                </p>
+                {finding.evidence.map((line) => <pre>{line}</pre>)}
+                <pre class="hint">{finding.command}</pre>
+              </div>
+            ))}
+          </section>
+          <section class="wide">
+            <h3>Longest operations</h3>
+            <Table
+              rows={[...(report.devices ?? []).flatMap((d) => d.longest.map((o) => ({ name: o.name, where: d.name, count: o.count, total_ns: o.total_ns }))), ...(report.host ?? []).map((h) => ({ name: h.name, where: 'host', count: h.count, total_ns: h.self_ns }))]}
+              sort={3}
+              choose={(row) => void app.find(row.name, false)}
+              columns={[
+                { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} theme={app.theme} />{r.name}</>, value: (r) => r.name },
+                { title: 'Where', text: (r) => r.where, value: (r) => r.where },
+                { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
+                { title: 'Time', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
+              ]}
+            />
+          </section>
+        </div>
+      )}
+    </Answer>
+  );
+}
+
+function Parts({ app, parts, whole }: { app: App; parts: Array<{ name: string; ns: number }>; whole: number }) {
+  const shown = parts.filter((part) => part.ns > 0);
+  const colour = (i: number) => css(app.theme.colours[i % 16]);
+  return (
+    <>
+      <Bar whole={whole} parts={shown.map((part, i) => ({ name: part.name, value: part.ns, colour: colour(i), text: duration(part.ns) }))} />
+      <ul class="legend">
+        {shown.map((part, i) => (
+          <li>
+            <i class="swatch" style={{ background: colour(i) }} />
+            <span>{part.name}</span>
+            <b>{duration(part.ns)}</b>
+            <small>{percent(part.ns, whole)}</small>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+export function Idle({ app }: { app: App }) {
+  const file = fileOfFocus(app);
+  const pending = useAnswer<{ devices?: DeviceReport[] }>(`idle ${file}`, () => app.client.idle(file) as Promise<{ devices?: DeviceReport[] }>);
+  return (
+    <Answer pending={pending}>
+      {(answer) =>
+        (answer.devices ?? []).length === 0 ? (
+          <p class="hint">No work of a device in this trace.</p>
+        ) : (
+          <div class="columns">
+            {answer.devices!.map((device) => (
+              <section>
+                <h2>{device.name}</h2>
+                <Parts
+                  app={app}
+                  whole={device.window_ns}
+                  parts={[
+                    { name: 'computes', ns: device.compute_ns },
+                    { name: 'communication that nothing hides', ns: device.exposed_communication_ns },
+                    { name: 'copies that nothing hides', ns: device.exposed_copies_ns },
+                    ...Object.entries(device.idle_ns ?? {}).map(([cause, ns]) => ({ name: `idle: ${cause}`, ns })),
+                  ]}
+                />
+                {device.host_during_late_launches?.length ? (
+                  <>
+                    <h3>What the host did while the device waited for a launch</h3>
+                    <Table
+                      rows={device.host_during_late_launches}
+                      sort={1}
+                      choose={(row) => void app.find(row.name, false)}
+                      columns={[
+                        { title: 'Name', wide: true, text: (r) => r.name, value: (r) => r.name },
+                        { title: 'Self', text: (r) => duration(r.self_ns), value: (r) => r.self_ns },
+                        { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
+                      ]}
+                    />
+                  </>
+                ) : null}
+              </section>
+            ))}
+          </div>
+        )
+      }
+    </Answer>
+  );
+}
+
+export function Memory({ app }: { app: App }) {
+  const pending = useReport(app, fileOfFocus(app));
+  const tracks = app.trace!.tracks.filter((t) => t.kind === 'memory');
+  return (
+    <div class="columns">
+      <section>
+        <h3>In the selection</h3>
+        {app.selection ? <Answer pending={app.totals}>{(totals) => <Counters totals={totals} />}</Answer> : <p class="hint">Drag over the timeline to see the smallest and largest values in a part of it.</p>}
+        {tracks.length > 0 && (
+          <p class="buttons">
+            {tracks.slice(0, 8).map((track) => (
+              <button onClick={() => { if (!app.pinned.includes(track.id)) app.togglePinned(track.id); }}>{`Pin ${track.name}`}</button>
+            ))}
+          </p>
+        )}
+      </section>
+      <section>
+        <Answer pending={pending}>
+          {(report) =>
+            report.memory ? (
+              <>
+                <h3>{`At the peak: ${bytes(report.memory.peak_bytes)}`}</h3>
+                <p class="buttons">
+                  <button onClick={() => app.show({ from: report.memory!.peak_after_ns - (app.span.to - app.span.from) / 2, to: report.memory!.peak_after_ns + (app.span.to - app.span.from) / 2 })}>
+                    {`Go to the peak at ${duration(report.memory.peak_after_ns)}`}
+                  </button>
+                </p>
+                <Table
+                  rows={report.memory.at_peak}
+                  sort={1}
+                  columns={[
+                    { title: 'Allocated in', wide: true, text: (r) => r.range || 'no range', value: (r) => r.range },
+                    { title: 'Size', text: (r) => bytes(r.bytes), value: (r) => r.bytes },
+                  ]}
+                />
+              </>
+            ) : (
+              <p class="hint">No allocations in this trace. kymo record --memory records them.</p>
+            )
+          }
+        </Answer>
+      </section>
+    </div>
+  );
+}

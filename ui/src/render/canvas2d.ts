@@ -1,0 +1,65 @@
+// Draws rectangles with canvas2d, one colour after the other: changing the colour is what costs.
+
+import type { DrawList } from '../timeline/draw_list';
+import { Colour, css, Theme } from '../timeline/palette';
+import { Backend, resizeCanvas } from './backend';
+
+export class Canvas2dBackend implements Backend {
+  readonly name = 'canvas';
+  readonly canvas = document.createElement('canvas');
+  private readonly context: CanvasRenderingContext2D;
+  private ratio = 1;
+  private order = new Uint16Array(8192);
+  private readonly first = new Uint32Array(65);
+
+  constructor() {
+    const context = this.canvas.getContext('2d', { alpha: false });
+    if (!context) throw new Error('this browser has no canvas');
+    this.context = context;
+  }
+
+  resize(width: number, height: number, ratio: number): void {
+    this.ratio = ratio;
+    resizeCanvas(this.canvas, width, height, ratio);
+  }
+
+  draw(list: DrawList, theme: Theme): void {
+    const { context } = this;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = theme.background;
+    context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.sortByColour(list);
+    const paint = (colour: number) => {
+      const begin = this.first[colour];
+      const end = this.first[colour + 1];
+      if (begin === end) return;
+      context.fillStyle = css(theme.colours[colour]);
+      for (let k = begin; k < end; ++k) {
+        const i = this.order[k];
+        context.fillRect(list.x[i], list.y[i], list.width[i], list.height[i]);
+      }
+    };
+    paint(Colour.Header);
+    paint(Colour.Lane);
+    for (let colour = 0; colour < theme.colours.length; ++colour) {
+      if (colour !== Colour.Header && colour !== Colour.Lane) paint(colour);
+    }
+  }
+
+  finish(): void {
+    this.context.getImageData(0, 0, 1, 1);
+  }
+
+  dispose(): void {
+    this.canvas.width = this.canvas.height = 1;
+  }
+
+  private sortByColour(list: DrawList): void {
+    const next = new Uint32Array(66);
+    for (let i = 0; i < list.count; ++i) ++next[list.colour[i] + 1];
+    for (let c = 0; c < 65; ++c) next[c + 1] += next[c];
+    this.first.set(next.subarray(0, 65));
+    for (let i = 0; i < list.count; ++i) this.order[next[list.colour[i]]++] = i;
+  }
+}

@@ -1,0 +1,74 @@
+// Arrows of the selected range: from what launched it, to what it launched, and its flows.
+
+import type { App } from '../app';
+import type { EventDetails, EventRef, LinkedEvent } from '../core/protocol';
+import type { Geometry } from './geometry';
+import { kRowHeight, rowTop } from './layout';
+import type { PlacedLane, Scene } from './scene';
+
+const kMaxArrows = 100;
+
+interface Place {
+  x: number;
+  y: number;
+}
+
+export function drawArrows(context: CanvasRenderingContext2D, geometry: Geometry, placed: readonly PlacedLane[], scene: Scene, app: App,
+                           details: EventDetails): void {
+  if (!app.event) return;
+  const self: LinkedEvent = { ...app.event, name: details.name, start_ns: details.start_ns, end_ns: details.end_ns };
+  const pairs: Array<[LinkedEvent, LinkedEvent]> = [];
+  if (details.launched_by) pairs.push([details.launched_by, self]);
+  for (const launched of details.launched ?? []) pairs.push([self, launched]);
+  for (const flow of details.flows ?? []) pairs.push(flow.direction === 'from' ? [flow.event, self] : [self, flow.event]);
+  context.save();
+  context.beginPath();
+  context.rect(geometry.left, geometry.bodyTop - geometry.pinnedHeight, geometry.plotWidth, geometry.height);
+  context.clip();
+  for (const [from, to] of pairs.slice(0, kMaxArrows)) {
+    const begin = place(from, 'source', geometry, placed, scene, app);
+    const end = place(to, 'target', geometry, placed, scene, app);
+    if (begin && end) arrow(context, begin, end, app.theme.flow, app.theme.background);
+  }
+  context.restore();
+}
+
+/** Where an arrow touches an event. Below or above the screen if its track is not visible. */
+function place(event: LinkedEvent, side: 'source' | 'target', geometry: Geometry, placed: readonly PlacedLane[], scene: Scene, app: App): Place | undefined {
+  const track = app.track(event.track);
+  if (!track) return undefined;
+  const time = side === 'source' ? Math.min(event.end_ns, event.start_ns + (event.end_ns - event.start_ns) / 2) : event.start_ns;
+  const x = geometry.x(time + app.shiftOf(track.file));
+  const at = scene.shapes.findIndex((s) => sameEvent(s.chunk, s.event, event) && s.lane.track?.id === event.track);
+  if (at >= 0) return { x, y: scene.list.y[at] + scene.list.height[at] / 2 };
+  const visible = placed.find((p) => p.lane.track?.id === event.track);
+  if (visible) return { x, y: Math.max(visible.clipTop, visible.top + rowTop(visible.lane, 0) + kRowHeight / 2) };
+  const lane = geometry.layout.lanes.find((l) => l.track?.id === event.track);
+  return lane ? { x, y: geometry.bodyTop + lane.y - geometry.scroll + 10 } : undefined;
+}
+
+function sameEvent(chunk: number, index: number, event: EventRef): boolean {
+  return chunk === event.chunk && index === event.index;
+}
+
+function arrow(context: CanvasRenderingContext2D, from: Place, to: Place, colour: string, halo: string): void {
+  const bend = Math.max(24, Math.min(120, Math.abs(to.x - from.x) / 2));
+  const path = () => {
+    context.beginPath();
+    context.moveTo(from.x, from.y);
+    context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - 1, to.y);
+    context.stroke();
+  };
+  context.strokeStyle = halo;
+  context.lineWidth = 4;
+  path();
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = 1.5;
+  path();
+  context.beginPath();
+  context.moveTo(to.x, to.y);
+  context.lineTo(to.x - 7, to.y - 4);
+  context.lineTo(to.x - 7, to.y + 4);
+  context.fill();
+  context.lineWidth = 1;
+}

@@ -1,0 +1,246 @@
+// Pointer, wheel and touch on the timeline. A wheel zooms at the pointer; with shift, or sideways, it pans; over the
+// names it scrolls. A drag measures; with shift or the middle button it pans. One finger pans, two zoom, a long press
+// measures.
+
+import type { App, Selection } from '../app';
+import { kUnknown } from '../core/protocol';
+import type { Span } from '../core/viewport';
+import { kMinimapHeight, kTop } from './geometry';
+import { kPinWidth } from './name_column';
+import type { Stage } from './stage';
+
+const kClickDistance = 4;
+const kLongPressMs = 450;
+const kZoomPerPixel = 0.0018;
+const kPinchPerPixel = 0.012; // trackpads send small steps, with ctrl
+
+type Drag =
+  | { kind: 'measure'; x: number; y: number; time: number; moved: boolean }
+  | { kind: 'pan'; x: number; y: number; span: Span; scroll: number; moved: boolean; touch: boolean }
+  | { kind: 'minimap'; part: 'left' | 'right' | 'window' | 'outside'; time: number; span: Span }
+  | { kind: 'track'; id: number; y: number; moved: number };
+
+export class Input {
+  private drag?: Drag;
+  private readonly fingers = new Map<number, { x: number; y: number }>();
+  private pinch?: { distance: number; time: number; span: Span };
+  private longPress = 0;
+
+  constructor(private readonly app: App, private readonly stage: Stage) {
+    const { element } = stage;
+    element.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+    element.addEventListener('pointerdown', (event) => this.down(event));
+    element.addEventListener('pointermove', (event) => this.move(event));
+    element.addEventListener('pointerup', (event) => this.up(event));
+    element.addEventListener('pointercancel', (event) => this.cancel(event));
+    element.addEventListener('pointerleave', () => {
+      stage.pointer.inside = false;
+      stage.schedule();
+    });
+    element.addEventListener('dblclick', (event) => this.doubleClick(event));
+    element.addEventListener('contextmenu', (event) => event.preventDefault());
+  }
+
+  private place(event: MouseEvent): { x: number; y: number } {
+    const box = this.stage.element.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  private wheel(event: WheelEvent): void {
+    event.preventDefault();
+    const { app, stage } = this;
+    const { geometry } = stage;
+    if (!geometry) return;
+    const { x, y } = this.place(event);
+    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
+    const dx = event.deltaX * unit;
+    const dy = event.deltaY * unit;
+    if (event.altKey || (x < geometry.left && y > kTop && !event.ctrlKey)) return app.setScroll(app.scroll + dy);
+    if (event.shiftKey) return app.pan((dx || dy) * geometry.nsPerPixel);
+    if (Math.abs(dx) > Math.abs(dy)) return app.pan(dx * geometry.nsPerPixel);
+    const anchor = y < kMinimapHeight ? stage.minimap.time(x, geometry) : geometry.time(Math.max(x, geometry.left));
+    const step = Math.max(-240, Math.min(240, dy));
+    app.zoom(anchor, Math.exp(step * (event.ctrlKey && Math.abs(dy) < 40 ? kPinchPerPixel : kZoomPerPixel)));
+  }
+
+  private down(event: PointerEvent): void {
+    const { app, stage } = this;
+    const { geometry } = stage;
+    if (!geometry || event.button === 2) return;
+    stage.element.focus({ preventScroll: true });
+    stage.element.setPointerCapture(event.pointerId);
+    const { x, y } = this.place(event);
+    if (event.pointerType === 'touch') {
+      this.fingers.set(event.pointerId, { x, y });
+      if (this.fingers.size === 2) return this.beginPinch();
+    }
+    if (y < kMinimapHeight && x >= geometry.left) {
+      const part = stage.minimap.part(x, geometry);
+      this.drag = { kind: 'minimap', part, time: stage.minimap.time(x, geometry), span: app.span };
+      if (part === 'outside') this.moveMinimap(x);
+      return;
+    }
+    if (x < geometry.left) {
+      const lane = geometry.laneAt(y, stage.placed)?.lane;
+      if (lane?.track) this.drag = { kind: 'track', id: lane.track.id, y, moved: 0 };
+      else if (lane) app.toggleCollapsed(`p${lane.process.id}`);
+      return;
+    }
+    const touch = event.pointerType === 'touch';
+    if (touch || event.shiftKey || event.button === 1 || y < kTop) {
+      this.drag = { kind: 'pan', x, y, span: app.span, scroll: app.scroll, moved: false, touch };
+      if (touch) this.longPress = window.setTimeout(() => this.beginMeasure(x, y), kLongPressMs);
+    } else {
+      this.beginMeasure(x, y);
+    }
+  }
+
+  private beginMeasure(x: number, y: number): void {
+    this.drag = { kind: 'measure', x, y, time: this.stage.geometry!.time(x), moved: false };
+  }
+
+  private beginPinch(): void {
+    clearTimeout(this.longPress);
+    this.drag = undefined;
+    const [a, b] = [...this.fingers.values()];
+    this.pinch = { distance: Math.max(10, Math.abs(a.x - b.x)), time: this.stage.geometry!.time((a.x + b.x) / 2), span: this.app.span };
+  }
+
+  private move(event: PointerEvent): void {
+    const { app, stage } = this;
+    const { geometry } = stage;
+    if (!geometry) return;
+    const { x, y } = this.place(event);
+    Object.assign(stage.pointer, { x, y, inside: event.pointerType !== 'touch' });
+    stage.schedule();
+    if (this.fingers.has(event.pointerId)) this.fingers.set(event.pointerId, { x, y });
+    if (this.pinch && this.fingers.size === 2) {
+      const [a, b] = [...this.fingers.values()];
+      const length = ((this.pinch.span.to - this.pinch.span.from) * this.pinch.distance) / Math.max(10, Math.abs(a.x - b.x));
+      const share = ((a.x + b.x) / 2 - geometry.left) / geometry.plotWidth;
+      app.show({ from: this.pinch.time - share * length, to: this.pinch.time + (1 - share) * length });
+      return;
+    }
+    const lane = geometry.laneAt(y, stage.placed)?.lane;
+    if (lane?.track && !this.drag) app.focus = lane.track.id;
+    const { drag } = this;
+    stage.element.style.cursor = this.cursor(x, y);
+    if (!drag) return;
+    if (drag.kind === 'minimap') return this.moveMinimap(x);
+    if (drag.kind === 'track') return this.moveTrack(drag, y);
+    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > kClickDistance;
+    if (!drag.moved) return;
+    if (drag.kind === 'measure') {
+      app.selection = this.measure(drag, x, y);
+      app.redraw();
+      return;
+    }
+    clearTimeout(this.longPress);
+    const perPixel = (drag.span.to - drag.span.from) / geometry.plotWidth;
+    app.follow = false;
+    app.show({ from: drag.span.from - (x - drag.x) * perPixel, to: drag.span.to - (x - drag.x) * perPixel });
+    app.setScroll(drag.scroll - (y - drag.y));
+  }
+
+  private cursor(x: number, y: number): string {
+    const geometry = this.stage.geometry!;
+    if (y < kMinimapHeight && x >= geometry.left) {
+      const part = this.stage.minimap.part(x, geometry);
+      return part === 'window' ? 'grab' : part === 'outside' ? 'pointer' : 'ew-resize';
+    }
+    if (x < geometry.left && y > kTop) return 'pointer';
+    return 'default';
+  }
+
+  /** The selection of a drag: the time, and the tracks that it touches. */
+  private measure(drag: { x: number; y: number; time: number }, x: number, y: number): Selection {
+    const geometry = this.stage.geometry!;
+    const time = geometry.time(Math.max(geometry.left, Math.min(geometry.width, x)));
+    const [top, bottom] = [Math.min(drag.y, y), Math.max(drag.y, y)];
+    const tracks: number[] = [];
+    for (const p of this.stage.placed) {
+      if (p.lane.track && p.top + p.lane.height > Math.max(top, p.clipTop) && p.top <= bottom) tracks.push(p.lane.track.id);
+    }
+    const from = Math.max(0, Math.min(drag.time, time));
+    return { from, to: Math.max(from + 1, Math.min(this.app.duration, Math.max(drag.time, time))), tracks };
+  }
+
+  private moveMinimap(x: number): void {
+    const { app, stage, drag } = this;
+    if (drag?.kind !== 'minimap') return;
+    const time = stage.minimap.time(x, stage.geometry!);
+    const { span } = drag;
+    app.follow = false;
+    if (drag.part === 'left') app.show({ from: Math.min(time, span.to - 1), to: span.to });
+    else if (drag.part === 'right') app.show({ from: span.from, to: Math.max(time, span.from + 1) });
+    else if (drag.part === 'window') app.show({ from: span.from + time - drag.time, to: span.to + time - drag.time });
+    else app.show({ from: time - (span.to - span.from) / 2, to: time + (span.to - span.from) / 2 });
+  }
+
+  private moveTrack(drag: { id: number; y: number; moved: number }, y: number): void {
+    const { app } = this;
+    const lanes = app.layout.lanes.filter((l) => l.track);
+    const at = lanes.findIndex((l) => l.track!.id === drag.id);
+    const neighbour = lanes[at + Math.sign(y - drag.y)];
+    if (at < 0 || !neighbour || neighbour.process !== lanes[at].process) return;
+    if (Math.abs(y - drag.y) < neighbour.height * 0.6 + 4) return;
+    app.move(drag.id, Math.sign(y - drag.y));
+    drag.moved += 1;
+    drag.y += Math.sign(y - drag.y) * neighbour.height;
+  }
+
+  private up(event: PointerEvent): void {
+    clearTimeout(this.longPress);
+    this.fingers.delete(event.pointerId);
+    if (this.fingers.size < 2) this.pinch = undefined;
+    const { drag, app } = this;
+    this.drag = undefined;
+    const { x, y } = this.place(event);
+    if (!drag || drag.kind === 'minimap') return app.saveHash();
+    if (drag.kind === 'track') {
+      if (drag.moved === 0) this.clickName(drag.id, x);
+      return;
+    }
+    if (!drag.moved) return this.click(x, y);
+    if (drag.kind === 'measure') void app.select(this.measure(drag, x, y));
+    else app.saveHash();
+  }
+
+  private cancel(event: PointerEvent): void {
+    clearTimeout(this.longPress);
+    this.fingers.delete(event.pointerId);
+    this.pinch = undefined;
+    this.drag = undefined;
+  }
+
+  private clickName(id: number, x: number): void {
+    const { app } = this;
+    app.focus = id;
+    if (x > this.stage.geometry!.left - kPinWidth) app.togglePinned(id);
+    else app.toggleCollapsed(`t${id}`);
+  }
+
+  private click(x: number, y: number): void {
+    const { app, stage } = this;
+    const shape = stage.shapeAt(x, y);
+    if (!shape || !shape.lane.track) {
+      if (app.selection) void app.select(undefined);
+      return void app.open(undefined);
+    }
+    if (shape.count > 1 && shape.end > shape.start) {
+      // A run has no details of its own: zoom until its ranges can be seen.
+      const shift = app.shiftOf(shape.lane.track.file);
+      return app.show({ from: shape.start + shift, to: shape.end + shift });
+    }
+    if (shape.event !== kUnknown) void app.open({ track: shape.lane.track.id, chunk: shape.chunk, index: shape.event });
+  }
+
+  private doubleClick(event: MouseEvent): void {
+    const { x, y } = this.place(event);
+    const shape = this.stage.shapeAt(x, y);
+    if (!shape?.lane.track) return;
+    const shift = this.app.shiftOf(shape.lane.track.file);
+    const margin = (shape.end - shape.start) * 0.05;
+    this.app.show({ from: shape.start + shift - margin, to: shape.end + shift + margin });
+  }
+}

@@ -1,0 +1,150 @@
+// Where tracks are: a list of lanes from top to bottom, built when tracks, filter, order or folding change.
+
+import type { Process, TraceInfo, Track } from '../core/protocol';
+import type { Rows } from './rows';
+
+export const kRowHeight = 18;
+export const kHeaderHeight = 24;
+const kPadding = 3;
+const kCounterHeight = 46;
+const kCollapsedHeight = 22;
+export const kInstantHeight = 9;
+
+export interface Lane {
+  process: Process;
+  track?: Track; // undefined: the header of the process
+  y: number; // from the top of its list
+  height: number;
+  rows: number; // that are drawn
+  instants: boolean; // whether there is a row for instants above the others
+  collapsed: boolean;
+  pinned: boolean;
+}
+
+export interface LayoutOptions {
+  collapsed: ReadonlySet<string>; // "p3": process 3, "t7": track 7
+  pinned: readonly number[];
+  order: readonly number[];
+  filter: string;
+}
+
+export interface Layout {
+  pinned: Lane[];
+  pinnedHeight: number;
+  lanes: Lane[];
+  height: number;
+  shown: number; // tracks that pass the filter
+}
+
+export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions): Layout {
+  const processes = new Map(trace.processes.map((p) => [p.id, p]));
+  const groups = new Map<number, Track[]>(trace.processes.map((p) => [p.id, []]));
+  const isPinned = new Set(options.pinned);
+  const matches = compileFilter(options.filter);
+  let shown = 0;
+  for (const track of trace.tracks) {
+    if (isPinned.has(track.id)) continue;
+    const process = processes.get(track.process) ?? unknownProcess(track.process);
+    if (!matches(track, process)) continue;
+    ++shown;
+    if (!processes.has(process.id)) processes.set(process.id, process);
+    const group = groups.get(process.id);
+    if (group) group.push(track);
+    else groups.set(process.id, [track]);
+  }
+  const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
+  const byId = new Map(trace.tracks.map((t) => [t.id, t]));
+  for (const id of options.pinned) {
+    const track = byId.get(id);
+    if (!track) continue;
+    const process = processes.get(track.process) ?? unknownProcess(track.process);
+    const lane = laneOf(track, process, rows, layout.pinnedHeight, options.collapsed, true);
+    layout.pinned.push(lane);
+    layout.pinnedHeight += lane.height;
+  }
+  const place = new Map(options.order.map((id, at) => [id, at]));
+  for (const [id, tracks] of groups) {
+    if (tracks.length === 0) continue;
+    const process = processes.get(id)!;
+    const collapsed = options.collapsed.has(`p${id}`);
+    layout.lanes.push({ process, y: layout.height, height: kHeaderHeight, rows: 0, instants: false, collapsed, pinned: false });
+    layout.height += kHeaderHeight;
+    if (collapsed) continue;
+    if (tracks.some((t) => place.has(t.id))) {
+      tracks.sort((a, b) => (place.get(a.id) ?? Infinity) - (place.get(b.id) ?? Infinity) || 0);
+    }
+    for (const track of tracks) {
+      const lane = laneOf(track, process, rows, layout.height, options.collapsed, false);
+      layout.lanes.push(lane);
+      layout.height += lane.height;
+    }
+  }
+  return layout;
+}
+
+function laneOf(track: Track, process: Process, table: Rows, y: number, folded: ReadonlySet<string>, pinned: boolean): Lane {
+  const collapsed = folded.has(`t${track.id}`);
+  const instants = !collapsed && (track.points ?? 0) > 0;
+  const empty = instants && (track.ranges ?? 0) === 0;
+  const rows = collapsed ? 1 : empty ? 0 : table.count(track);
+  let height = rows * kRowHeight + (instants ? kInstantHeight + (empty ? 6 : 0) : 0) + 2 * kPadding;
+  if (collapsed) height = kCollapsedHeight;
+  else if (isPlot(track)) height = kCounterHeight;
+  return { process, track, y, height, rows, instants, collapsed, pinned };
+}
+
+export function isPlot(track: Track): boolean {
+  return track.kind === 'counter' || track.kind === 'memory';
+}
+
+/** The y of a row inside its lane. */
+export function rowTop(lane: Lane, row: number): number {
+  return (lane.collapsed ? 2 : kPadding) + (lane.instants ? kInstantHeight : 0) + row * kRowHeight;
+}
+
+/** The first lane that ends below `y`. */
+export function laneAt(lanes: readonly Lane[], y: number): number {
+  let low = 0;
+  let high = lanes.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lanes[middle].y + lanes[middle].height > y) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The lanes between two heights. */
+export function lanesBetween(lanes: readonly Lane[], top: number, bottom: number): Lane[] {
+  const first = laneAt(lanes, top);
+  let end = first;
+  while (end < lanes.length && lanes[end].y < bottom) ++end;
+  return lanes.slice(first, end);
+}
+
+/** Every word must be in the name of the track, its process, its device or its kind. A word after "-" must not. */
+export function compileFilter(filter: string): (track: Track, process: Process) => boolean {
+  const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== '' && word !== '-');
+  if (words.length === 0) return () => true;
+  return (track, process) => {
+    const text = `${track.name} ${track.kind} ${track.device ?? ''} ${process.name} ${process.pid}`.toLowerCase();
+    return words.every((word) => (word.startsWith('-') ? !text.includes(word.slice(1)) : text.includes(word)));
+  };
+}
+
+/** The order of tracks after `id` was moved by `by` places inside its process. */
+export function moveTrack(layout: Layout, order: readonly number[], id: number, by: number): number[] {
+  const lane = layout.lanes.find((l) => l.track?.id === id);
+  if (!lane) return [...order];
+  const siblings = layout.lanes.filter((l) => l.track && l.process === lane.process).map((l) => l.track!.id);
+  const from = siblings.indexOf(id);
+  const to = Math.max(0, Math.min(siblings.length - 1, from + by));
+  siblings.splice(from, 1);
+  siblings.splice(to, 0, id);
+  const moved = new Set(siblings);
+  return [...order.filter((other) => !moved.has(other)), ...siblings];
+}
+
+function unknownProcess(id: number): Process {
+  return { id, file: 0, pid: 0, name: `process ${id}` };
+}

@@ -1,0 +1,96 @@
+// The column at the left: names of processes and tracks, with a triangle to fold and a pin.
+
+import type { App } from '../app';
+import { count } from '../core/units';
+import { Geometry, kTop } from './geometry';
+import { isPlot, Lane } from './layout';
+import type { PlacedLane } from './scene';
+import type { TextFitter } from './text';
+
+const kIndent = 26;
+export const kPinWidth = 22;
+
+export function drawNames(context: CanvasRenderingContext2D, geometry: Geometry, placed: readonly PlacedLane[], app: App, fitter: TextFitter): void {
+  const { theme } = app;
+  context.save();
+  context.beginPath();
+  context.rect(0, kTop, geometry.left, geometry.height - kTop);
+  context.clip();
+  for (const p of placed) {
+    const { lane } = p;
+    const bottom = p.top + lane.height;
+    if (bottom <= p.clipTop) continue;
+    context.save();
+    context.beginPath();
+    context.rect(0, p.clipTop, geometry.width, geometry.height);
+    context.clip();
+    context.fillStyle = lane.track ? theme.panel : theme.header;
+    context.fillRect(0, p.top, lane.track ? geometry.left - 1 : geometry.left, lane.height - 0.5);
+    if (lane.track && app.focus === lane.track.id) {
+      context.fillStyle = theme.accent;
+      context.fillRect(0, p.top, 3, lane.height - 0.5);
+    }
+    // The name of a track that is higher than the screen stays visible.
+    const y = Math.min(Math.max(p.top, p.clipTop) + 15, bottom - 6);
+    if (lane.track) drawTrack(context, lane, y, geometry, app, fitter);
+    else drawProcess(context, lane, p.top + 16, geometry, app, fitter);
+    context.restore();
+  }
+  context.fillStyle = theme.line;
+  context.fillRect(geometry.left - 1, kTop, 1, geometry.height);
+  context.restore();
+}
+
+function drawProcess(context: CanvasRenderingContext2D, lane: Lane, y: number, geometry: Geometry, app: App, fitter: TextFitter): void {
+  triangle(context, 13, y - 4, lane.collapsed, app.theme.muted);
+  context.fillStyle = app.theme.text;
+  context.font = '600 11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
+  const file = app.trace!.files.length > 1 ? `${app.trace!.files[lane.process.file]?.name ?? ''}: ` : '';
+  context.fillText(fitter.fit(file + (lane.process.label ?? `${lane.process.name} (${lane.process.pid})`), geometry.left - 34), 24, y);
+  context.font = '11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
+}
+
+function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geometry: Geometry, app: App, fitter: TextFitter): void {
+  const track = lane.track!;
+  const indent = lane.pinned ? 20 : kIndent;
+  if (!isPlot(track) || lane.collapsed) triangle(context, indent - 9, y - 4, lane.collapsed, app.theme.muted);
+  context.fillStyle = app.theme.text;
+  const name = lane.pinned ? `${track.name} · ${lane.process.name}` : track.name;
+  context.fillText(fitter.fit(name || `track ${track.id}`, geometry.left - indent - kPinWidth - 2), indent, y);
+  if (lane.height >= 40) {
+    context.fillStyle = app.theme.muted;
+    context.fillText(fitter.fit(describe(lane), geometry.left - indent - kPinWidth - 2), indent, y + 14);
+  }
+  pin(context, geometry.left - 14, y - 4, lane.pinned, lane.pinned ? app.theme.accent : app.theme.line);
+}
+
+function describe(lane: Lane): string {
+  const track = lane.track!;
+  if (isPlot(track)) return track.values !== undefined ? `${count(track.values)} values` : track.kind;
+  const ranges = `${count(track.ranges ?? 0)} ranges`;
+  return track.device ? `${track.device}, ${ranges}` : ranges;
+}
+
+function triangle(context: CanvasRenderingContext2D, x: number, y: number, collapsed: boolean, colour: string): void {
+  context.fillStyle = colour;
+  context.beginPath();
+  if (collapsed) {
+    context.moveTo(x - 2, y - 4);
+    context.lineTo(x + 3, y);
+    context.lineTo(x - 2, y + 4);
+  } else {
+    context.moveTo(x - 4, y - 2);
+    context.lineTo(x + 4, y - 2);
+    context.lineTo(x, y + 3);
+  }
+  context.fill();
+}
+
+function pin(context: CanvasRenderingContext2D, x: number, y: number, on: boolean, colour: string): void {
+  context.fillStyle = context.strokeStyle = colour;
+  context.beginPath();
+  context.arc(x, y - 1, 3.5, 0, 2 * Math.PI);
+  if (on) context.fill();
+  else context.stroke();
+  context.fillRect(x - 0.5, y + 2, 1, 5);
+}

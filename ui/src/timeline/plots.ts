@@ -1,0 +1,111 @@
+// Draws counters and memory: a filled line, with a band from the smallest to the largest value where many values are in
+// one pixel.
+
+import { Tile, tileSpan } from '../core/protocol';
+import { TileCache, tileRange } from '../core/tile_cache';
+import { quantity } from '../core/units';
+import type { Geometry } from './geometry';
+import type { Theme } from './palette';
+import type { PlacedLane } from './scene';
+
+/** The values of a counter for each pixel column; NaN where it has none yet. */
+export interface PlotColumns {
+  min: Float64Array;
+  max: Float64Array;
+  last: Float64Array;
+  low: number;
+  high: number;
+}
+
+/** Collects the values of tiles into pixel columns. A column without a value has the last one before it. */
+export function plotColumns(tiles: readonly Tile[], from: number, nsPerPixel: number, width: number, end: number): PlotColumns {
+  const min = new Float64Array(width).fill(NaN);
+  const max = new Float64Array(width).fill(NaN);
+  const last = new Float64Array(width).fill(NaN);
+  let before = NaN;
+  for (const tile of tiles) {
+    for (let i = 0; i < tile.values; ++i) {
+      const x = Math.floor((tile.time[i] - from) / nsPerPixel);
+      if (x < 0) before = tile.last[i];
+      if (x < 0 || x >= width) continue;
+      if (!(min[x] <= tile.min[i])) min[x] = tile.min[i];
+      if (!(max[x] >= tile.max[i])) max[x] = tile.max[i];
+      last[x] = tile.last[i];
+    }
+  }
+  let low = Infinity;
+  let high = -Infinity;
+  const columns = Math.min(width, Math.ceil((end - from) / nsPerPixel));
+  for (let x = 0; x < columns; ++x) {
+    if (Number.isNaN(last[x])) {
+      min[x] = max[x] = last[x] = before;
+    } else {
+      if (before < min[x]) min[x] = before;
+      if (before > max[x]) max[x] = before;
+      before = last[x];
+    }
+    if (min[x] < low) low = min[x];
+    if (max[x] > high) high = max[x];
+  }
+  return { min, max, last, low, high };
+}
+
+export function visibleTiles(cache: TileCache, track: number, level: number, span: { from: number; to: number }, duration: number): Tile[] {
+  const [first, last] = tileRange(level, span, duration);
+  const tiles: Tile[] = [];
+  for (let index = first; index <= last; ++index) {
+    const tile = cache.get(track, level, index) ?? cache.coarser(track, level, index);
+    if (tile && !tiles.includes(tile)) tiles.push(tile);
+  }
+  // A coarser tile at the left may have later values than the finer one after it.
+  tiles.sort((a, b) => a.index * tileSpan(a.level) - b.index * tileSpan(b.level));
+  return tiles;
+}
+
+export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, placed: PlacedLane, columns: PlotColumns, theme: Theme, unit: string): void {
+  const { lane, top } = placed;
+  if (!(columns.high >= columns.low)) return;
+  const pad = lane.collapsed ? 3 : 6;
+  const bottom = top + lane.height - pad;
+  const low = Math.min(0, columns.low);
+  const high = Math.max(columns.high, low + 1e-12);
+  const scale = (lane.height - 2 * pad) / (high - low || 1);
+  const y = (value: number) => bottom - (value - low) * scale;
+  context.save();
+  context.beginPath();
+  context.rect(geometry.left, placed.clipTop, geometry.plotWidth, geometry.height);
+  context.clip();
+  const width = columns.last.length;
+  context.beginPath();
+  let open = false;
+  for (let x = 0; x <= width; ++x) {
+    const value = x < width ? columns.max[x] : NaN;
+    if (Number.isNaN(value)) {
+      if (open) context.lineTo(geometry.left + x, y(low));
+      open = false;
+      continue;
+    }
+    if (!open) context.moveTo(geometry.left + x, y(low));
+    open = true;
+    context.lineTo(geometry.left + x, y(value));
+    context.lineTo(geometry.left + x + 1, y(value));
+  }
+  context.fillStyle = theme.plot;
+  context.fill();
+  context.beginPath();
+  for (let x = 0; x < width; ++x) {
+    if (Number.isNaN(columns.last[x])) continue;
+    const y0 = y(columns.max[x]);
+    context.rect(geometry.left + x, y0, 1, Math.max(1.25, y(columns.min[x]) - y0));
+  }
+  context.fillStyle = theme.plotLine;
+  context.fill();
+  if (!lane.collapsed && high > low) {
+    context.fillStyle = theme.muted;
+    context.font = '10px system-ui, sans-serif';
+    context.textAlign = 'right';
+    context.fillText(`max ${quantity(columns.high, unit)}`, geometry.width - 8, top + 13);
+    context.textAlign = 'left';
+  }
+  context.restore();
+}

@@ -1,0 +1,222 @@
+// The timeline on the screen: draws a frame when something has changed, and requests what is missing.
+
+import type { App } from '../app';
+import { levelFor } from '../core/viewport';
+import type { TileRequest } from '../core/tile_cache';
+import { Backend, BackendName, resizeCanvas } from '../render/backend';
+import { fasterBackend, makeBackend, Measurement, measureBackends } from '../render/choose';
+import { Geometry } from './geometry';
+import { kRowHeight } from './layout';
+import { Minimap } from './minimap';
+import { Overlay, Pointer } from './overlay';
+import { PlacedLane, Scene, Shape } from './scene';
+
+const kFrameTimes = 2000;
+const kPreliminaryMs = 160;
+const kRetryMs = 500;
+
+export class Stage {
+  readonly element = document.createElement('div');
+  readonly scene = new Scene();
+  readonly minimap: Minimap;
+  readonly pointer: Pointer = { x: 0, y: 0, inside: false };
+  readonly frameTimes: number[] = []; // milliseconds of JavaScript, the latest ones
+  geometry?: Geometry;
+  placed: PlacedLane[] = [];
+  level = 0;
+  frames = 0;
+  tileRequests = 0;
+  measured?: Measurement;
+  private backend: Backend;
+  private readonly top = document.createElement('canvas');
+  private readonly overlay: Overlay;
+  private readonly context: CanvasRenderingContext2D;
+  private width = 0;
+  private height = 0;
+  private ratio = 1;
+  private scheduled = false;
+  private request?: { wanted: TileRequest; abort: AbortController };
+  private timer = 0;
+
+  constructor(private readonly app: App) {
+    this.element.className = 'stage';
+    this.element.tabIndex = 0;
+    this.element.setAttribute('aria-label', 'timeline');
+    this.backend = makeBackend('canvas');
+    this.top.className = 'overlay';
+    this.context = this.top.getContext('2d')!;
+    this.element.append(this.backend.canvas, this.top);
+    this.overlay = new Overlay(app, this.context);
+    this.minimap = new Minimap(app);
+    app.redraw = () => this.schedule();
+    app.bodyHeight = () => Math.max(50, this.height - (this.geometry?.bodyTop ?? 80));
+    new ResizeObserver(() => this.resize()).observe(this.element);
+  }
+
+  get backendName(): BackendName {
+    return this.backend.name;
+  }
+
+  /** Uses the backend that the user has chosen, or the faster one. */
+  chooseBackend(): void {
+    let name = this.app.backend;
+    if (!name) {
+      this.measured = measureBackends(this.width, this.height, this.ratio);
+      name = fasterBackend(this.measured);
+    }
+    this.useBackend(name);
+  }
+
+  useBackend(name: BackendName): void {
+    if (name === this.backend.name) return;
+    try {
+      const next = makeBackend(name);
+      this.backend.canvas.replaceWith(next.canvas);
+      this.backend.dispose();
+      this.backend = next;
+      // A lost GPU must not leave an empty page.
+      next.canvas.addEventListener('webglcontextlost', () => {
+        if (this.backend === next) this.useBackend('canvas');
+      });
+    } catch (error) {
+      this.app.notice = error instanceof Error ? error.message : String(error);
+    }
+    this.resize();
+  }
+
+  private resize(): void {
+    this.width = this.element.clientWidth;
+    this.height = this.element.clientHeight;
+    this.ratio = Math.min(2, devicePixelRatio || 1);
+    this.backend.resize(this.width, this.height, this.ratio);
+    resizeCanvas(this.top, this.width, this.height, this.ratio);
+    if (this.app.trace) this.app.setScroll(this.app.scroll);
+    this.frame(); // at once: a canvas that was resized is empty
+  }
+
+  schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    requestAnimationFrame(() => {
+      this.scheduled = false;
+      this.frame();
+    });
+  }
+
+  frame(): void {
+    const { app } = this;
+    if (!app.trace || this.width === 0) return;
+    const begin = performance.now();
+    const geometry = new Geometry(this.width, this.height, app.span, app.layout, app.scroll);
+    this.geometry = geometry;
+    this.placed = geometry.placed((file) => app.shiftOf(file));
+    this.level = levelFor(app.span, geometry.plotWidth);
+    const rowsBefore = app.rows.version;
+    this.scene.build(this.placed, {
+      cache: app.cache,
+      rows: app.rows,
+      level: this.level,
+      span: app.span,
+      duration: (file) => app.trace!.files[file]?.duration_ns ?? app.duration,
+      left: geometry.left,
+      width: geometry.plotWidth,
+      height: this.height,
+      colours: app,
+    });
+    this.backend.draw(this.scene.list, app.theme);
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.overlay.draw(geometry, this.placed, this.scene, this.level, this.pointer, this.pointer.inside ? this.shapeAt(this.pointer.x, this.pointer.y) : undefined);
+    this.minimap.draw(this.context, geometry);
+    this.plan();
+    if (rowsBefore !== app.rows.version) this.schedule();
+    ++this.frames;
+    this.frameTimes.push(performance.now() - begin);
+    if (this.frameTimes.length > kFrameTimes) this.frameTimes.shift();
+  }
+
+  /** Requests what is missing: one request at a time, so that a fast pan does not queue up. */
+  private plan(): void {
+    const { app } = this;
+    if (app.offline || app.fatal) return;
+    const now = performance.now();
+    const wanted = this.missing(now);
+    if (this.request) {
+      // A request for another zoom level is of no use any more.
+      if (!wanted || wanted.level === this.request.wanted.level || this.request.wanted.level === -1) return;
+      if (this.request.wanted.level !== this.level) this.request.abort.abort();
+      return;
+    }
+    if (wanted) void this.fetch(wanted);
+    else if (this.scene.flags & 2) this.later(kPreliminaryMs);
+  }
+
+  private missing(now: number): TileRequest | undefined {
+    const { app } = this;
+    const files = new Map<number, number[]>();
+    for (const { lane } of this.placed) {
+      if (!lane.track) continue;
+      const tracks = files.get(lane.track.file);
+      if (tracks) tracks.push(lane.track.id);
+      else files.set(lane.track.file, [lane.track.id]);
+    }
+    for (const [file, tracks] of files) {
+      const shift = app.shiftOf(file);
+      const end = app.trace!.files[file]?.duration_ns ?? app.duration;
+      const request = app.cache.missing(this.level, { from: app.span.from - shift, to: app.span.to - shift }, tracks, end, now);
+      if (request) return request;
+    }
+    return this.minimap.missing(now);
+  }
+
+  private async fetch(wanted: TileRequest): Promise<void> {
+    const { app } = this;
+    const abort = new AbortController();
+    this.request = { wanted, abort };
+    ++this.tileRequests;
+    try {
+      const answer = await app.client.tiles(wanted, abort.signal);
+      for (const tile of answer.tiles) {
+        app.rows.learn(tile);
+        app.cache.put(tile);
+      }
+      if (answer.namesVersion > app.names.count) void app.attempt(() => app.fetchNames(answer.namesVersion));
+      this.schedule();
+    } catch (error) {
+      if (abort.signal.aborted) {
+        this.schedule();
+      } else {
+        app.failed(error);
+        this.later(kRetryMs);
+      }
+    } finally {
+      this.request = undefined;
+    }
+  }
+
+  private later(ms: number): void {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.schedule(), ms);
+  }
+
+  get busy(): boolean {
+    return this.request !== undefined;
+  }
+
+  /** The range or instant at a point, the topmost one. */
+  shapeAt(x: number, y: number): Shape | undefined {
+    const { list, shapes } = this.scene;
+    if (!this.geometry || x < this.geometry.left) return undefined;
+    let best: Shape | undefined;
+    let distance = 3; // pixels: narrow ranges are hard to hit
+    for (let i = list.count - 1; i >= 0; --i) {
+      if (shapes[i].row === -1 || y < list.y[i] || y >= list.y[i] + Math.min(list.height[i], kRowHeight)) continue;
+      const away = Math.max(list.x[i] - x, x - (list.x[i] + list.width[i]), 0);
+      if (away < distance) {
+        distance = away;
+        best = shapes[i];
+        if (away === 0) break;
+      }
+    }
+    return best;
+  }
+}

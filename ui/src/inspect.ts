@@ -35,10 +35,11 @@ export function inspect(app: App, stage: Stage): void {
     }),
     /** The rectangles of the frame with their names and pixels. */
     shapes: () =>
-      stage.scene.shapes
+      stage.scene
+        .shapes()
         .map((shape, i) => ({
-          track: shape.lane.track?.id,
-          trackName: shape.lane.track?.name,
+          track: shape.lane?.track?.id,
+          trackName: shape.lane?.track?.name,
           row: shape.row,
           name: app.names.of(shape.name),
           start: shape.start,

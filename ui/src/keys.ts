@@ -149,8 +149,8 @@ async function copyLink(app: App): Promise<void> {
 function neighbour(app: App, stage: Stage, by: number) {
   const { event } = app;
   if (!event) return undefined;
-  const { shapes } = stage.scene;
-  const self = shapes.find((s) => s.event === event.index && s.chunk === event.chunk && s.lane.track?.id === event.track);
+  const shapes = stage.scene.shapes();
+  const self = shapes.find((s) => s.event === event.index && s.chunk === event.chunk && s.lane?.track?.id === event.track);
   if (!self) return undefined;
   const row = shapes.filter((s) => s.lane === self.lane && s.row === self.row && s.count === 1).sort((a, b) => a.start - b.start);
   const next = row[row.indexOf(self) + by];

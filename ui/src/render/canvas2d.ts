@@ -4,6 +4,8 @@ import type { DrawList } from '../timeline/draw_list';
 import { Colour, css, Theme } from '../timeline/palette';
 import { Backend, resizeCanvas } from './backend';
 
+const kBackgrounds: number[] = [Colour.Header, Colour.Lane, Colour.Grid];
+
 export class Canvas2dBackend implements Backend {
   readonly name = 'canvas';
   readonly canvas = document.createElement('canvas');
@@ -40,10 +42,9 @@ export class Canvas2dBackend implements Backend {
         context.fillRect(list.x[i], list.y[i], list.width[i], list.height[i]);
       }
     };
-    paint(Colour.Header);
-    paint(Colour.Lane);
+    for (const colour of kBackgrounds) paint(colour);
     for (let colour = 0; colour < theme.colours.length; ++colour) {
-      if (colour !== Colour.Header && colour !== Colour.Lane) paint(colour);
+      if (!kBackgrounds.includes(colour)) paint(colour);
     }
   }
 

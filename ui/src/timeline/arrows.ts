@@ -39,7 +39,7 @@ function place(event: LinkedEvent, side: 'source' | 'target', geometry: Geometry
   if (!track) return undefined;
   const time = side === 'source' ? Math.min(event.end_ns, event.start_ns + (event.end_ns - event.start_ns) / 2) : event.start_ns;
   const x = geometry.x(time + app.shiftOf(track.file));
-  const at = scene.shapes.findIndex((s) => sameEvent(s.chunk, s.event, event) && s.lane.track?.id === event.track);
+  const at = scene.shapes().findIndex((s) => sameEvent(s.chunk, s.event, event) && s.lane?.track?.id === event.track);
   if (at >= 0) return { x, y: scene.list.y[at] + scene.list.height[at] / 2 };
   const visible = placed.find((p) => p.lane.track?.id === event.track);
   if (visible) return { x, y: Math.max(visible.clipTop, visible.top + rowTop(visible.lane, 0) + kRowHeight / 2) };

@@ -1,5 +1,6 @@
 // Where things are on the stage: minimap, time axis, track names at the left, pinned tracks, and the tracks that scroll.
 
+import { tickStep } from '../core/units';
 import type { Span } from '../core/viewport';
 import type { Layout } from './layout';
 import { lanesBetween } from './layout';
@@ -9,6 +10,7 @@ export const kMinimapHeight = 42;
 export const kAxisHeight = 26;
 export const kTop = kMinimapHeight + kAxisHeight;
 const kMaxPinnedShare = 0.6;
+const kTickDistance = 110;
 
 export class Geometry {
   constructor(readonly width: number, readonly height: number, readonly span: Span, readonly layout: Layout, readonly scroll: number) {}
@@ -35,6 +37,15 @@ export class Geometry {
   }
   time(x: number): number {
     return this.span.from + (x - this.left) * this.nsPerPixel;
+  }
+
+  /** The times of the ticks of the axis, and their distance. */
+  ticks(duration: number): { step: number; times: number[] } {
+    const step = tickStep(this.nsPerPixel * kTickDistance);
+    const times: number[] = [];
+    const last = Math.floor(Math.min(this.span.to, duration * 1.01) / step);
+    for (let i = Math.ceil(Math.max(0, this.span.from) / step); i <= last; ++i) times.push(i * step);
+    return { step, times };
   }
 
   placed(shiftOf: (file: number) => number): PlacedLane[] {

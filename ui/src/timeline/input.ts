@@ -223,7 +223,7 @@ export class Input {
   private click(x: number, y: number): void {
     const { app, stage } = this;
     const shape = stage.shapeAt(x, y);
-    if (!shape || !shape.lane.track) {
+    if (!shape || !shape.lane?.track) {
       if (app.selection) void app.select(undefined);
       return void app.open(undefined);
     }
@@ -238,7 +238,7 @@ export class Input {
   private doubleClick(event: MouseEvent): void {
     const { x, y } = this.place(event);
     const shape = this.stage.shapeAt(x, y);
-    if (!shape?.lane.track) return;
+    if (!shape?.lane?.track) return;
     const shift = this.app.shiftOf(shape.lane.track.file);
     const margin = (shape.end - shape.start) * 0.05;
     this.app.show({ from: shape.start + shift - margin, to: shape.end + shift + margin });

@@ -33,6 +33,9 @@ export class Minimap {
   private level = -1;
   private bins?: Float32Array;
   private most = 1;
+  private builds = 0;
+  private imageKey = '';
+  private readonly image = document.createElement('canvas');
 
   constructor(private readonly app: App) {}
 
@@ -55,6 +58,7 @@ export class Minimap {
   private build(): Float32Array {
     const tiles = this.tracks().map((id) => this.app.cache.get(id, this.level, 0)).filter((tile) => tile !== undefined);
     const bins = coverage(tiles);
+    ++this.builds;
     this.most = Math.max(1e-6, ...bins);
     return bins;
   }
@@ -67,17 +71,7 @@ export class Minimap {
     const height = kMinimapHeight - kTop - 4;
     if (this.level >= 0) {
       this.bins ??= this.build();
-      const scale = (geometry.plotWidth * 2 ** this.level) / app.duration;
-      context.fillStyle = theme.plotLine;
-      context.globalAlpha = 0.55;
-      context.beginPath();
-      this.bins.forEach((value, bin) => {
-        if (value <= 0 || bin * scale > geometry.plotWidth) return;
-        const bar = Math.max(1, (value / this.most) * height);
-        context.rect(geometry.left + bin * scale, kTop + height - bar, Math.max(1, scale), bar);
-      });
-      context.fill();
-      context.globalAlpha = 1;
+      this.drawBars(context, geometry, height);
     }
     this.drawHits(context, geometry, height);
     const [x0, x1] = this.window(geometry);
@@ -93,6 +87,27 @@ export class Minimap {
     context.fillRect(x1 - 2.5, kMinimapHeight / 2 - 6, 4, 12);
     context.fillStyle = theme.line;
     context.fillRect(0, kMinimapHeight - 1, geometry.width, 1);
+  }
+
+  /** The bars are drawn once and then copied, because they rarely change. */
+  private drawBars(context: CanvasRenderingContext2D, geometry: Geometry, height: number): void {
+    const { app, image } = this;
+    const key = `${geometry.plotWidth} ${app.duration} ${app.theme.name} ${this.builds}`;
+    if (this.imageKey !== key) {
+      this.imageKey = key;
+      image.width = Math.ceil(geometry.plotWidth);
+      image.height = Math.ceil(height);
+      const bars = image.getContext('2d')!;
+      const scale = (geometry.plotWidth * 2 ** this.level) / app.duration;
+      bars.fillStyle = app.theme.plotLine;
+      bars.globalAlpha = 0.55;
+      this.bins!.forEach((value, bin) => {
+        if (value <= 0 || bin * scale > geometry.plotWidth) return;
+        const bar = Math.max(1, (value / this.most) * height);
+        bars.fillRect(Math.floor(bin * scale), height - bar, Math.floor((bin + 1) * scale) - Math.floor(bin * scale) || 1, bar);
+      });
+    }
+    context.drawImage(image, geometry.left, kTop);
   }
 
   private drawHits(context: CanvasRenderingContext2D, geometry: Geometry, height: number): void {

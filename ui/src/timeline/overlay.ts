@@ -3,7 +3,7 @@
 
 import type { App } from '../app';
 import { longest } from '../core/protocol';
-import { count, duration, shortCount, tickStep, timeLabel } from '../core/units';
+import { count, duration, shortCount, timeLabel } from '../core/units';
 import { drawArrows } from './arrows';
 import { Geometry, kAxisHeight, kMinimapHeight, kTop } from './geometry';
 import { drawNames } from './name_column';
@@ -13,7 +13,6 @@ import type { PlacedLane, Scene, Shape } from './scene';
 import { TextFitter } from './text';
 
 export const kFont = '11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
-const kTickDistance = 110;
 
 export interface Pointer {
   x: number;
@@ -43,7 +42,7 @@ export class Overlay {
     this.labels(geometry, scene);
     this.hits(geometry, placed);
     this.outlines(geometry, scene, hover);
-    this.selection(geometry);
+    this.selection(geometry, placed);
     if (app.details.value) drawArrows(context, geometry, placed, scene, app, app.details.value);
     drawNames(context, geometry, placed, app, this.fitter);
     if (pointer.inside) this.cursor(geometry, pointer, hover);
@@ -61,21 +60,19 @@ export class Overlay {
 
   private axis(geometry: Geometry): void {
     const { context, app } = this;
-    const step = tickStep(geometry.nsPerPixel * kTickDistance);
+    const { step, times } = geometry.ticks(app.duration);
     const y = kMinimapHeight;
     context.fillStyle = app.theme.panel;
     context.fillRect(0, y, geometry.width, kAxisHeight);
     context.fillStyle = app.theme.line;
     context.fillRect(0, kTop - 1, geometry.width, 1);
-    const first = Math.ceil(Math.max(0, geometry.span.from) / step);
-    const last = Math.floor(Math.min(geometry.span.to, app.duration * 1.01) / step);
     context.font = kFont;
-    for (let i = first; i <= last; ++i) {
-      const x = geometry.x(i * step);
+    for (const time of times) {
+      const x = geometry.x(time);
       context.fillStyle = app.theme.line;
-      context.fillRect(x, y + 16, 1, geometry.height);
+      context.fillRect(x, y + 16, 1, kAxisHeight - 17);
       context.fillStyle = app.theme.muted;
-      context.fillText(timeLabel(i * step, step), x + 4, y + 15);
+      context.fillText(timeLabel(time, step), x + 4, y + 15);
     }
     this.clockError(geometry);
     context.fillStyle = app.theme.muted;
@@ -197,14 +194,14 @@ export class Overlay {
 
   private outlines(geometry: Geometry, scene: Scene, hover: Shape | undefined): void {
     const { context, app } = this;
-    const { list, shapes } = scene;
+    const { list, pool } = scene;
     context.save();
     context.beginPath();
     context.rect(geometry.left, kTop, geometry.plotWidth, geometry.height);
     context.clip();
     for (let i = 0; i < list.count; ++i) {
-      const shape = shapes[i];
-      const selected = app.event !== undefined && shape.row !== -1 && shape.event === app.event.index && shape.chunk === app.event.chunk && shape.lane.track?.id === app.event.track;
+      const shape = pool[i];
+      const selected = app.event !== undefined && shape.row !== -1 && shape.event === app.event.index && shape.chunk === app.event.chunk && shape.lane?.track?.id === app.event.track;
       if (!selected && shape !== hover) continue;
       context.strokeStyle = selected ? app.theme.text : app.theme.muted;
       context.lineWidth = selected ? 2 : 1;
@@ -214,14 +211,19 @@ export class Overlay {
     context.lineWidth = 1;
   }
 
-  private selection(geometry: Geometry): void {
+  private selection(geometry: Geometry, placed: readonly PlacedLane[]): void {
     const { context, app } = this;
     if (!app.selection) return;
     const x0 = Math.max(geometry.left, geometry.x(app.selection.from));
     const x1 = Math.min(geometry.width, geometry.x(app.selection.to));
     if (x1 < geometry.left || x0 > geometry.width) return;
     context.fillStyle = app.theme.selection;
-    context.fillRect(x0, kMinimapHeight, x1 - x0, geometry.height);
+    context.fillRect(x0, kMinimapHeight, x1 - x0, kAxisHeight);
+    const selected = new Set(app.selection.tracks);
+    for (const { lane, top, clipTop } of placed) {
+      const y = Math.max(top, clipTop);
+      if (lane.track && (selected.size === 0 || selected.has(lane.track.id))) context.fillRect(x0, y, x1 - x0, top + lane.height - y);
+    }
     context.fillStyle = app.theme.selectionEdge;
     context.fillRect(x0, kMinimapHeight, 1, geometry.height);
     context.fillRect(x1 - 1, kMinimapHeight, 1, geometry.height);

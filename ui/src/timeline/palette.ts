@@ -36,6 +36,7 @@ export const Colour = {
   Header: 2 * kNameColours + 5,
   Lane: 2 * kNameColours + 6,
   Point: 2 * kNameColours + 7,
+  Grid: 2 * kNameColours + 8,
 } as const;
 
 const kHues = [212, 168, 262, 28, 340, 92, 190, 48, 290, 150, 232, 12, 316, 70, 200, 120];
@@ -59,7 +60,7 @@ export const kLight: Theme = {
   plot: 'rgba(59, 130, 196, 0.28)',
   plotLine: '#3b82c4',
   colours: colours((hue, at) => hsl(hue, at % 2 ? 0.5 : 0.56, at % 2 ? 0.72 : 0.78), '#ffffff', {
-    slower: '#e5746b', faster: '#5fb37c', same: '#ccd3da', instant: '#7c5cbf', hit: '#f6a04d', header: '#f0f2f5', lane: '#fafbfc', point: '#a8b3be',
+    slower: '#e5746b', faster: '#5fb37c', same: '#ccd3da', instant: '#7c5cbf', hit: '#f6a04d', header: '#f0f2f5', lane: '#fafbfc', point: '#a8b3be', grid: '#eceff2',
   }),
 };
 
@@ -82,7 +83,7 @@ export const kDark: Theme = {
   plot: 'rgba(92, 160, 222, 0.28)',
   plotLine: '#5ca0de',
   colours: colours((hue, at) => hsl(hue, at % 2 ? 0.34 : 0.38, at % 2 ? 0.34 : 0.4), '#14181d', {
-    slower: '#b0453d', faster: '#2f8a52', same: '#3a424c', instant: '#a78bfa', hit: '#c46a14', header: '#1e242c', lane: '#171b21', point: '#5d6975',
+    slower: '#b0453d', faster: '#2f8a52', same: '#3a424c', instant: '#a78bfa', hit: '#c46a14', header: '#1e242c', lane: '#171b21', point: '#5d6975', grid: '#222830',
   }),
 };
 
@@ -95,13 +96,14 @@ interface Special {
   header: string;
   lane: string;
   point: string;
+  grid: string;
 }
 
 function colours(make: (hue: number, at: number) => Rgb, background: string, special: Special): Rgb[] {
   const names = kHues.map(make);
   const ground = parse(background);
   const dimmed = names.map((c) => mix(c, ground, 0.68));
-  const rest = [special.slower, special.faster, special.same, special.instant, special.hit, special.header, special.lane, special.point];
+  const rest = [special.slower, special.faster, special.same, special.instant, special.hit, special.header, special.lane, special.point, special.grid];
   return [...names, ...dimmed, ...rest.map(parse)];
 }
 

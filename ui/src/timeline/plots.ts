@@ -101,11 +101,15 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
   context.fillStyle = theme.plotLine;
   context.fill();
   if (!lane.collapsed && high > low) {
-    context.fillStyle = theme.muted;
     context.font = '10px system-ui, sans-serif';
-    context.textAlign = 'right';
-    context.fillText(`max ${quantity(columns.high, unit)}`, geometry.width - 8, top + 13);
-    context.textAlign = 'left';
+    const text = `max ${quantity(columns.high, unit)}`;
+    const room = context.measureText(text).width;
+    context.globalAlpha = 0.8;
+    context.fillStyle = theme.background;
+    context.fillRect(geometry.width - room - 10, top + 4, room + 6, 12);
+    context.globalAlpha = 1;
+    context.fillStyle = theme.muted;
+    context.fillText(text, geometry.width - room - 7, top + 13);
   }
   context.restore();
 }

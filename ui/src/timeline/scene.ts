@@ -13,6 +13,8 @@ export const kMaxLabels = 300;
 const kMinLabelWidth = 26;
 const kRangeHeight = kRowHeight - 2;
 const kInstantWidth = 3;
+const kMaxMerged = 512;
+const kRoomToSplit = 0.4; // if fewer rectangles than this share of the maximum are used, narrower ones may fit
 const kSmall = 3; // pixels: narrower ranges join a run with a common label
 
 /** A lane and where it is on the screen. */
@@ -25,7 +27,7 @@ export interface PlacedLane {
 
 /** What a rectangle stands for. */
 export interface Shape {
-  lane: Lane;
+  lane: Lane | undefined; // undefined: a line of the grid
   row: number; // -1: the background of the lane, -2: an instant
   name: number;
   start: number;
@@ -58,19 +60,47 @@ interface Run {
 
 export class Scene {
   readonly list = new DrawList();
-  readonly shapes: Shape[] = [];
+  readonly pool: Shape[] = []; // by rectangle; kept from frame to frame, so that a frame does not allocate
   labels: Label[] = [];
   complete = true; // whether all tiles were here
   flags = 0; // TileFlag of all tiles together
   mergedBelow = 1; // pixels: narrower ranges were merged
   ranges = 0; // that the rectangles stand for
 
-  /** Builds the frame. If there are too many rectangles, it merges wider ones, until they fit. */
+  /**
+   * Builds the frame. If there are too many rectangles, it merges wider ones, until they fit. It begins with what was
+   * right for the last frame, because that is usually right again.
+   */
   build(lanes: readonly PlacedLane[], input: SceneInput): void {
-    for (let below = 1; ; below *= 2) {
-      this.mergedBelow = below;
-      if (new Builder(this, input, below).run(lanes) || below >= 512) return;
+    let below = this.mergedBelow;
+    while (!new Builder(this, input, below).run(lanes) && below < kMaxMerged) below *= 2;
+    while (below > 1 && this.list.count < kMaxRectangles * kRoomToSplit) {
+      if (new Builder(this, input, below / 2).run(lanes)) {
+        below /= 2;
+      } else {
+        new Builder(this, input, below).run(lanes);
+        break;
+      }
     }
+    this.mergedBelow = below;
+  }
+
+  /** What the rectangles of the frame stand for. */
+  shapes(): Shape[] {
+    return this.pool.slice(0, this.list.count);
+  }
+
+  /** The shape of the rectangle that was added last. */
+  set(at: number, lane: Lane | undefined, row: number, name: number, start: number, end: number, count: number, chunk: number, event: number): void {
+    const shape = (this.pool[at] ??= { lane, row, name, start, end, count, chunk, event });
+    shape.lane = lane;
+    shape.row = row;
+    shape.name = name;
+    shape.start = start;
+    shape.end = end;
+    shape.count = count;
+    shape.chunk = chunk;
+    shape.event = event;
   }
 }
 
@@ -84,6 +114,7 @@ export interface SceneInput {
   width: number;
   height: number;
   colours: NameColours;
+  grid: readonly number[]; // pixels
 }
 
 class Builder {
@@ -100,18 +131,18 @@ class Builder {
   run(lanes: readonly PlacedLane[]): boolean {
     const scene = this.scene;
     scene.list.clear();
-    scene.shapes.length = 0;
     scene.labels = [];
     scene.complete = true;
     scene.flags = 0;
     scene.ranges = 0;
     for (const placed of lanes) {
+      if (!placed.lane.track) this.background(placed, Colour.Header);
+      else if (placed.lane.pinned) this.background(placed, Colour.Lane);
+    }
+    for (const x of this.input.grid) this.addBackground(undefined, x, 0, 1, this.input.height, Colour.Grid);
+    for (const placed of lanes) {
       const { track } = placed.lane;
-      if (!track) {
-        this.background(placed, Colour.Header);
-        continue;
-      }
-      if (placed.lane.pinned) this.background(placed, Colour.Lane);
+      if (!track) continue;
       this.span = { from: this.input.span.from - placed.shift, to: this.input.span.to - placed.shift };
       this.runs = [];
       this.previous = [];
@@ -131,8 +162,12 @@ class Builder {
     const top = Math.max(placed.top, placed.clipTop);
     const bottom = Math.min(placed.top + placed.lane.height, this.input.height);
     if (bottom <= top) return;
-    this.scene.list.add(0, top, this.input.left + this.input.width, bottom - top, colour);
-    this.scene.shapes.push({ lane: placed.lane, row: -1, name: -1, start: 0, end: 0, count: 0, chunk: kUnknown, event: kUnknown });
+    this.addBackground(placed.lane, 0, top, this.input.left + this.input.width, bottom - top, colour);
+  }
+
+  private addBackground(lane: Lane | undefined, x: number, y: number, width: number, height: number, colour: number): void {
+    const at = this.scene.list.add(x, y, width, height, colour);
+    if (at >= 0) this.scene.set(at, lane, -1, -1, 0, 0, 0, kUnknown, kUnknown);
   }
 
   /** Calls `use` for the best tiles that are here, from left to right, each with the times it is used for. */
@@ -163,7 +198,7 @@ class Builder {
 
   private addRanges(placed: PlacedLane, tile: Tile, from: number, to: number): boolean {
     const { lane } = placed;
-    const { list, shapes } = this.scene;
+    const { list, pool } = this.scene;
     const { left, colours } = this.input;
     const bases = this.input.rows.basesOf(tile.track);
     const visibleFrom = Math.max(from, this.span.from);
@@ -184,9 +219,11 @@ class Builder {
       const name = tile.name[i];
       const count = tile.count[i];
       const small = x1 - x0 < kSmall || count > 1;
+      // A range that started on the screen, in another tile, was counted there.
+      const added = start < from && from > this.span.from ? 0 : count;
       const last = this.previous[row] ?? -1;
       if (last >= 0) {
-        const shape = shapes[last];
+        const shape = pool[last];
         if (shape.event === tile.event[i] && shape.chunk === tile.chunk[i] && shape.event !== kUnknown && count === 1) {
           list.width[last] = Math.max(list.width[last], x1 - list.x[last]); // the same range, in the next tile
           continue;
@@ -198,11 +235,11 @@ class Builder {
             shape.name = name;
             list.colour[last] = colours.colourOf(name);
           }
-          shape.count += count;
+          shape.count += added;
           shape.end = Math.max(shape.end, end);
           shape.event = kUnknown;
-          this.scene.ranges += count;
-          this.extendRun(row, x0, x1, top, name, count);
+          this.scene.ranges += added;
+          this.extendRun(row, x0, x1, top, name, added);
           continue;
         }
       }
@@ -211,11 +248,11 @@ class Builder {
       const gap = x1 - x0 > 4 && end <= visibleTo ? 0.75 : 0;
       const at = list.add(x0, y0, Math.max(1, x1 - x0 - gap), y1 - y0, colour);
       if (at < 0 || list.count > kMaxRectangles) return false;
-      shapes.push({ lane, row, name, start, end, count, chunk: tile.chunk[i], event: tile.event[i] });
+      this.scene.set(at, lane, row, name, start, end, count, tile.chunk[i], tile.event[i]);
       this.previous[row] = at;
-      this.scene.ranges += count;
+      this.scene.ranges += added;
       if (small) {
-        this.extendRun(row, x0, x1, top, name, count);
+        this.extendRun(row, x0, x1, top, name, added);
       } else {
         this.endRun(this.runs[row]);
         this.runs[row] = undefined;
@@ -227,7 +264,7 @@ class Builder {
 
   private addInstants(placed: PlacedLane, tile: Tile, from: number, to: number): boolean {
     const { lane } = placed;
-    const { list, shapes } = this.scene;
+    const { list, pool } = this.scene;
     if (!lane.instants || tile.instants === 0) return true;
     const y0 = Math.max(placed.top + 3, placed.clipTop);
     const y1 = Math.min(placed.top + 3 + kInstantHeight - 2, this.input.height);
@@ -239,14 +276,14 @@ class Builder {
       const x = this.input.left + (time - this.span.from) * this.scale;
       const count = tile.instantCount[i];
       if (last >= 0 && x < list.x[last] + Math.max(this.below, kInstantWidth - 1)) {
-        shapes[last].count += count;
-        shapes[last].end = time;
+        pool[last].count += count;
+        pool[last].end = time;
         continue;
       }
       const kind = tile.instantKind[i];
       last = list.add(x - 1, y0, kInstantWidth, y1 - y0, kind === PointKind.Instant ? Colour.Instant : Colour.Point);
       if (last < 0 || list.count > kMaxRectangles) return false;
-      shapes.push({ lane, row: -2, name: tile.instantName[i], start: time, end: time, count, chunk: tile.instantChunk[i], event: tile.instantEvent[i] });
+      this.scene.set(last, lane, -2, tile.instantName[i], time, time, count, tile.instantChunk[i], tile.instantEvent[i]);
     }
     return true;
   }

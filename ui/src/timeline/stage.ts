@@ -122,6 +122,7 @@ export class Stage {
       width: geometry.plotWidth,
       height: this.height,
       colours: app,
+      grid: geometry.ticks(app.duration).times.map((time) => geometry.x(time)),
     });
     this.backend.draw(this.scene.list, app.theme);
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -204,16 +205,16 @@ export class Stage {
 
   /** The range or instant at a point, the topmost one. */
   shapeAt(x: number, y: number): Shape | undefined {
-    const { list, shapes } = this.scene;
+    const { list, pool } = this.scene;
     if (!this.geometry || x < this.geometry.left) return undefined;
     let best: Shape | undefined;
     let distance = 3; // pixels: narrow ranges are hard to hit
     for (let i = list.count - 1; i >= 0; --i) {
-      if (shapes[i].row === -1 || y < list.y[i] || y >= list.y[i] + Math.min(list.height[i], kRowHeight)) continue;
+      if (pool[i].row === -1 || y < list.y[i] || y >= list.y[i] + Math.min(list.height[i], kRowHeight)) continue;
       const away = Math.max(list.x[i] - x, x - (list.x[i] + list.width[i]), 0);
       if (away < distance) {
         distance = away;
-        best = shapes[i];
+        best = pool[i];
         if (away === 0) break;
       }
     }

@@ -17,13 +17,13 @@ export class TextFitter {
     return width;
   }
 
-  /** The longest beginning of `text` that fits, with "…" if it is cut. Empty if not even two letters fit. */
+  /** The longest beginning of `text` that fits, with "…" if it is cut. Empty if not even four letters fit. */
   fit(text: string, room: number): string {
     if (text.length > 400) text = text.slice(0, 400);
     const full = this.width(text);
     if (full <= room) return text;
     const letters = Math.floor((text.length * (room - 8)) / full);
-    if (letters < 2) return '';
+    if (letters < 4) return '';
     return `${text.slice(0, letters)}…`;
   }
 }

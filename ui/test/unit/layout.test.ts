@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { buildLayout, laneAt, LayoutOptions, lanesBetween, moveTrack } from '../../src/timeline/layout';
+import { Rows } from '../../src/timeline/rows';
+import { manyTracks, training } from '../support/traces';
+
+const kPlain: LayoutOptions = { collapsed: new Set(), pinned: [], order: [], filter: '' };
+const trace = training(2).trace();
+const layout = (options: Partial<LayoutOptions> = {}) => buildLayout(trace, new Rows(), { ...kPlain, ...options });
+const names = (l: ReturnType<typeof layout>) => l.lanes.filter((lane) => lane.track).map((lane) => lane.track!.name);
+
+test('lanes are below each other without gaps', () => {
+  let y = 0;
+  for (const lane of layout().lanes) {
+    assert.equal(lane.y, y);
+    y += lane.height;
+  }
+  assert.equal(layout().height, y);
+});
+
+test('the lane at a height is found among 10,000', () => {
+  const large = buildLayout(manyTracks().trace(), new Rows(), kPlain);
+  for (const at of [0, 1, 5000, 9999]) {
+    const lane = large.lanes[at];
+    assert.equal(laneAt(large.lanes, lane.y), at);
+    assert.equal(laneAt(large.lanes, lane.y + lane.height - 0.5), at);
+  }
+  assert.equal(laneAt(large.lanes, large.height + 1), large.lanes.length);
+  assert.ok(lanesBetween(large.lanes, 30_000, 31_000).length < 60);
+});
+
+test('a filter keeps tracks with all its words', () => {
+  assert.deepEqual(names(layout({ filter: 'STREAM copies' })), ['stream 13 (copies)']);
+  assert.deepEqual(names(layout({ filter: 'h200 -copies' })), ['stream 7']);
+  assert.deepEqual(names(layout({ filter: 'nothing like this' })), []);
+});
+
+test('a pinned track is at the top and nowhere else', () => {
+  const pinned = layout({ pinned: [3, 99] });
+  assert.deepEqual(pinned.pinned.map((lane) => lane.track!.id), [3]);
+  assert.ok(!names(pinned).includes('stream 7'));
+});
+
+test('a collapsed track has one row, a collapsed process only its header', () => {
+  const full = layout().lanes[1];
+  const folded = layout({ collapsed: new Set(['t1']) }).lanes[1];
+  assert.equal(folded.rows, 1);
+  assert.ok(folded.height < full.height);
+  assert.equal(layout({ collapsed: new Set(['p0']) }).lanes.length, 1);
+});
+
+test('a track moves inside of its process and stops at the ends', () => {
+  const order = moveTrack(layout(), [], 3, -1);
+  assert.deepEqual(names(layout({ order })).slice(0, 3), ['main', 'stream 7', 'data loader']);
+  assert.deepEqual(names(layout({ order: moveTrack(layout(), [], 1, -5) })), names(layout()));
+  assert.deepEqual(moveTrack(layout(), [7], 12345, 1), [7]);
+});

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { matcher, Names } from '../../src/core/names';
+import { plotColumns } from '../../src/timeline/plots';
+import { coverage } from '../../src/timeline/minimap';
+import { TextFitter } from '../../src/timeline/text';
+import { kDark, kLight, nameColour } from '../../src/timeline/palette';
+import { changesByName, iterationShift, lastName } from '../../src/panels/changes';
+import { flameBoxes } from '../../src/panels/flame_boxes';
+import { decodeTiles } from '../../src/core/protocol';
+import { fasterBackend } from '../../src/render/choose';
+import { Engine } from '../support/engine';
+import { manyValues } from '../support/traces';
+
+const frame = (name: string, depth: number, total_ns: number) => ({ name, kind: 'range', depth, count: 1, total_ns, self_ns: 0 });
+
+test('the search follows the rule of the server', () => {
+  assert.ok(matcher('FWD')('gemm_fwd_1'));
+  assert.ok(!matcher('gemm')('gem'));
+  assert.ok(matcher('gemm*')('gemm_fwd'));
+  assert.ok(!matcher('gemm*')('a gemm'));
+  assert.ok(matcher('a?c')('abc') && !matcher('a?c')('ac'));
+  assert.ok(matcher('(.+)[')('x(.+)[y'));
+  assert.ok(!matcher('')('anything'));
+});
+
+test('names arrive in parts, and a missing part is not skipped', () => {
+  const names = new Names();
+  names.add({ version: 4, from: 2, names: ['c'], bases: [2], categories: [''] });
+  assert.equal(names.count, 0);
+  names.add({ version: 4, from: 0, names: ['step {}', 'step 1'], bases: [0, 0], categories: ['', 'x'] });
+  assert.equal(names.of(1), 'step 1');
+  assert.equal(names.baseOf(1), 'step {}');
+  assert.equal(names.colourOf(0), names.colourOf(1));
+  assert.equal(names.of(0xffffffff), '');
+});
+
+test('names with other numbers have the same colour', () => {
+  assert.equal(nameColour('step 1'), nameColour('step 234'));
+  assert.equal(kLight.colours.length, kDark.colours.length);
+});
+
+test('frames of a flame graph are inside of their parents', () => {
+  const frames = [frame('all', 0, 100), frame('a', 1, 60), frame('a1', 2, 20), frame('a2', 2, 40), frame('b', 1, 40), frame('b1', 2, 10)];
+  const boxes = flameBoxes(frames);
+  assert.deepEqual(boxes.map((box) => [box.frame.name, box.row, Math.round(box.left * 100), Math.round(box.width * 100)]), [
+    ['all', 0, 0, 100], ['a', 1, 0, 60], ['a1', 2, 0, 20], ['a2', 2, 20, 40], ['b', 1, 60, 40], ['b1', 2, 60, 10],
+  ]);
+  assert.deepEqual(flameBoxes(frames, 4).map((box) => [box.frame.name, box.row, box.left, box.width]), [['b', 0, 0, 1], ['b1', 1, 0, 0.25]]);
+  assert.deepEqual(flameBoxes([frame('all', 0, 0)]), []);
+});
+
+test('a comparison colours names by what changed for sure', () => {
+  const row = (path: string, shift_ns: number, significant: boolean) => ({ path, device: false, change: '', median_a_ns: 1, median_b_ns: 1, shift_ns, significant });
+  const changes = changesByName({ enough: true, iteration: row('', 0, false), rows: [row('step {}/a > gemm', 5, true), row('step {}/b > gemm', -2, true), row('step {}/b', -2, true), row('step {}/c', 9, false)] });
+  assert.deepEqual([...changes], [['gemm', 1], ['b', -1]]);
+  assert.equal(lastName('alone'), 'alone');
+});
+
+test('traces are aligned by the iteration in the middle of the screen', () => {
+  const a = [0, 100, 200, 300].map((start_ns) => ({ start_ns }));
+  const b = [10, 150, 290].map((start_ns) => ({ start_ns }));
+  assert.equal(iterationShift(a, b, 120), -50);
+  assert.equal(iterationShift(a, b, -5), -10);
+  assert.equal(iterationShift(a, b, 1e9), -90);
+  assert.equal(iterationShift(a, [], 0), undefined);
+});
+
+test('one large value among a million is seen at every zoom', () => {
+  const engine = manyValues(100_000);
+  for (const [level, width] of [[17, 763], [15, 3000]]) {
+    const bytes = new Uint8Array(engine.tiles(level, 0, Math.floor(engine.duration / (1024 * 2 ** level)), [1])).buffer;
+    const columns = plotColumns(decodeTiles(bytes, level).tiles, 0, engine.duration / width, width, engine.duration);
+    assert.equal(columns.high, 2000);
+    assert.ok(columns.max.every((value) => value >= 200));
+  }
+});
+
+test('a counter keeps its value until the next one', () => {
+  const engine = new Engine('x');
+  const track = engine.track(engine.process('p', 1), 'counter', 'c');
+  track.values.push({ time: 100, value: 5 }, { time: 600, value: 2 });
+  engine.duration = 1000;
+  const bytes = new Uint8Array(engine.tiles(0, 0, 0, [1])).buffer;
+  const columns = plotColumns(decodeTiles(bytes, 0).tiles, 0, 100, 10, 1000);
+  assert.ok(Number.isNaN(columns.last[0]));
+  assert.deepEqual([...columns.last.slice(1)], [5, 5, 5, 5, 5, 2, 2, 2, 2]);
+});
+
+test('the minimap adds up what is busy', () => {
+  const engine = new Engine('x');
+  const track = engine.track(engine.process('p', 1), 'thread', 't');
+  engine.range(track, 'a', 0, 512);
+  engine.range(track, 'inside', 0, 100, 1);
+  const bins = coverage(decodeTiles(new Uint8Array(engine.tiles(0, 0, 0, [1])).buffer, 0).tiles);
+  assert.equal(bins.reduce((sum, value) => sum + value, 0), 512);
+});
+
+test('text is cut to its room', () => {
+  const fitter = new TextFitter((text) => text.length * 6);
+  assert.equal(fitter.fit('forward', 42), 'forward');
+  assert.equal(fitter.fit('a long name', 50), 'a long …');
+  assert.equal(fitter.fit('a long name', 20), '');
+});
+
+test('the faster backend is chosen, and canvas without WebGL', () => {
+  assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: 1 }), 'webgl');
+  assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: 25 }), 'canvas');
+  assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: Infinity }), 'canvas');
+});

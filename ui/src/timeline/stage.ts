@@ -21,7 +21,6 @@ export class Stage {
   readonly minimap: Minimap;
   readonly pointer: Pointer = { x: 0, y: 0, inside: false };
   readonly frameTimes: number[] = []; // milliseconds of JavaScript, the latest ones
-  geometry?: Geometry;
   placed: PlacedLane[] = [];
   level = 0;
   frames = 0;
@@ -51,6 +50,13 @@ export class Stage {
     app.redraw = () => this.schedule();
     app.bodyHeight = () => Math.max(50, this.height - (this.geometry?.bodyTop ?? 80));
     new ResizeObserver(() => this.resize()).observe(this.element);
+  }
+
+  /** Where things are now: after an action, also before the next frame. */
+  get geometry(): Geometry | undefined {
+    const { app } = this;
+    if (!app.trace || this.width === 0) return undefined;
+    return new Geometry(this.width, this.height, app.span, app.layout, app.scroll);
   }
 
   get backendName(): BackendName {
@@ -105,10 +111,9 @@ export class Stage {
 
   frame(): void {
     const { app } = this;
-    if (!app.trace || this.width === 0) return;
     const begin = performance.now();
-    const geometry = new Geometry(this.width, this.height, app.span, app.layout, app.scroll);
-    this.geometry = geometry;
+    const { geometry } = this;
+    if (!geometry || !app.trace) return;
     this.placed = geometry.placed((file) => app.shiftOf(file));
     this.level = levelFor(app.span, geometry.plotWidth);
     const rowsBefore = app.rows.version;
@@ -206,7 +211,8 @@ export class Stage {
   /** The range or instant at a point, the topmost one. */
   shapeAt(x: number, y: number): Shape | undefined {
     const { list, pool } = this.scene;
-    if (!this.geometry || x < this.geometry.left) return undefined;
+    const { geometry } = this;
+    if (!geometry || x < geometry.left) return undefined;
     let best: Shape | undefined;
     let distance = 3; // pixels: narrow ranges are hard to hit
     for (let i = list.count - 1; i >= 0; --i) {

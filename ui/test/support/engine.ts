@@ -191,7 +191,7 @@ export class Engine {
     if (index >= track.start.length) return undefined;
     const self = this.link(track, index);
     const linked = track.link[index] === 0 ? [] : this.tracks.flatMap((t) => (t === track ? [] : t.link.flatMap((l, i) => (l === track.link[index] ? [{ t, i }] : []))));
-    const parents = track.start.flatMap((s, i) => (track.depth[i] < track.depth[index] && s <= self.start_ns && track.end[i] >= self.end_ns ? [this.link(track, i)] : []));
+    const parents = track.start.flatMap((s, i) => (track.depth[i] < track.depth[index] && s <= self.start_ns && track.end[i] >= self.end_ns ? [i] : [])).sort((a, b) => track.depth[a] - track.depth[b]).map((i) => this.link(track, i));
     return {
       ...self, base: this.names[this.bases[track.names[index]]], kind: 'range', category: track.kind === 'queue' ? 'kernel' : '', file: track.file, depth: track.depth[index], lane: track.lane[index],
       arguments: this.args.get(`${id}/${index}`), correlation: track.link[index] || undefined, parents,

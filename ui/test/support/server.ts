@@ -48,8 +48,8 @@ export async function serve(engine: Engine, pageFolder: string, port = 0, token 
     if (path === 'api/event') return json(engine.event(number('track'), number('index')));
     if (path === 'api/search') return json(engine.search(url.searchParams.get('q') ?? '', number('limit') || 1000));
     if (path === 'api/selection') return json(engine.selection(number('from'), number('to'), ids()));
-    if (path === 'api/report') return json(report(engine));
-    if (path === 'api/idle') return json({ devices: report(engine).devices });
+    if (path === 'api/report') return json(report(engine, number('file')));
+    if (path === 'api/idle') return json({ devices: report(engine, number('file')).devices });
     if (path === 'api/diff') return json(difference());
     if (path === 'api/live') {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -78,8 +78,8 @@ export async function serve(engine: Engine, pageFolder: string, port = 0, token 
   };
 }
 
-function report(engine: Engine) {
-  const main = engine.tracks[0];
+function report(engine: Engine, file: number) {
+  const main = engine.tracks.find((track) => track.file === file)!;
   const steps = main.start.flatMap((start, i) => (engine.names[main.names[i]].startsWith('step') ? [{ start_ns: start, duration_ns: main.end[i] - start }] : []));
   const window = engine.duration;
   const device = {

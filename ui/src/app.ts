@@ -3,7 +3,7 @@
 import { Client, ConnectionError } from './core/client';
 import { Bookmark, readHash, writeHash } from './core/hash';
 import { matcher, Names } from './core/names';
-import { EventDetails, EventRef, kUnknown, LinkedEvent, longest, SearchAnswer, SelectionAnswer, Track, TraceInfo } from './core/protocol';
+import { EventDetails, EventRef, fileName, kUnknown, LinkedEvent, longest, SearchAnswer, SelectionAnswer, Track, TraceInfo } from './core/protocol';
 import { TileCache } from './core/tile_cache';
 import { around, clampSpan, panBy, Span, zoomAt } from './core/viewport';
 import type { BackendName } from './render/backend';
@@ -101,7 +101,7 @@ export class App {
     this.duration = Math.max(1, longest(trace));
     this.trackById_ = new Map(trace.tracks.map((t) => [t.id, t]));
     this.layout_ = undefined;
-    document.title = `${trace.files.map((f) => f.name).join(', ')} - kymo view`;
+    document.title = `${trace.files.map((f) => fileName(f)).join(', ')} - kymo view`;
     await this.fetchNames(trace.names_version);
     if (!trace.scanned) setTimeout(() => this.attempt(() => this.load().then(() => this.notify())), 700);
   }

@@ -169,8 +169,10 @@ export function listenToKeys(actions: readonly Action[]): void {
   const table = new Map(actions.flatMap((action) => action.keys.map((key) => [key, action] as const)));
   addEventListener('keydown', (event) => {
     const inText = event.target instanceof HTMLInputElement;
-    if (inText && event.key !== 'Escape') return;
-    if (inText) (event.target as HTMLInputElement).blur();
+    if (inText) {
+      if (event.key === 'Escape') (event.target as HTMLInputElement).blur();
+      return;
+    }
     const action = table.get(keyText(event));
     if (!action) return;
     event.preventDefault();

@@ -9,6 +9,7 @@ export class Names {
   private readonly bases: number[] = [];
   private readonly categories: string[] = [];
   private readonly colours: number[] = [];
+  private readonly known = new Set<string>();
 
   get count(): number {
     return this.text.length;
@@ -20,12 +21,16 @@ export class Names {
       const id = answer.from + i;
       const base = answer.bases?.[i] ?? id;
       this.text[id] = name;
+      this.known.add(name);
       this.bases[id] = base;
       this.categories[id] = answer.categories?.[i] ?? '';
       this.colours[id] = base < id ? (this.colours[base] ?? nameColour(name)) : nameColour(name);
     });
   }
 
+  has(name: string): boolean {
+    return this.known.has(name);
+  }
   of(id: number): string {
     return id === kUnknown || id < 0 ? '' : (this.text[id] ?? '…');
   }

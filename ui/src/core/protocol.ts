@@ -282,3 +282,8 @@ export function tileSpan(level: number): number {
 export function longest(trace: TraceInfo): number {
   return trace.files.reduce((most, file) => Math.max(most, file.duration_ns), 0);
 }
+
+/** The name of a file without its folders. */
+export function fileName(file: TraceFile | undefined): string {
+  return file ? file.name.slice(file.name.lastIndexOf('/') + 1) : '';
+}

@@ -2,8 +2,9 @@
 
 import { useState } from 'preact/hooks';
 import type { App } from '../app';
+import { fileName } from '../core/protocol';
 import { duration } from '../core/units';
-import { changesByName, DiffAnswer, iterationShift } from './changes';
+import { changesByName, DiffAnswer, iterationShift, lastName } from './changes';
 import { useAnswer } from './hooks';
 import { Answer, Table } from './parts';
 import type { Report } from './report';
@@ -32,7 +33,7 @@ export function Compare({ app }: { app: App }) {
 function FileChoice({ app, value, choose }: { app: App; value: number; choose: (file: number) => void }) {
   return (
     <select value={String(value)} onChange={(event) => choose(Number((event.currentTarget as HTMLSelectElement).value))}>
-      {app.trace!.files.map((file, i) => <option value={String(i)}>{file.name}</option>)}
+      {app.trace!.files.map((file, i) => <option value={String(i)}>{fileName(file)}</option>)}
     </select>
   );
 }
@@ -40,7 +41,8 @@ function FileChoice({ app, value, choose }: { app: App; value: number; choose: (
 function Difference({ app, base, other }: { app: App; base: number; other: number }) {
   const pending = useAnswer<DiffAnswer>(`diff ${base} ${other}`, async () => {
     const answer = (await app.client.diff(base, other)) as DiffAnswer;
-    app.changes = changesByName(answer);
+    // Without enough samples nothing is sure, and all ranges would be grey.
+    app.changes = answer.enough ? changesByName(answer, app.names) : undefined;
     app.notify();
     return answer;
   });
@@ -51,12 +53,12 @@ function Difference({ app, base, other }: { app: App; base: number; other: numbe
           <p class="summary">
             {`An iteration takes ${duration(diff.iteration.median_a_ns)} before and ${duration(diff.iteration.median_b_ns)} after: `}
             <b>{diff.iteration.change}</b>
-            {diff.enough ? '' : ' (too few samples to be sure)'}
+            {diff.enough ? '' : ' (fewer than four iterations in one of them: too few to be sure)'}
           </p>
           <Table
             rows={diff.rows}
             sort={3}
-            choose={(row) => void app.find(row.path.split(/ > |\//).at(-1) ?? row.path, false)}
+            choose={(row) => void app.find(lastName(row.path, app.names), false)}
             columns={[
               { title: 'Path', wide: true, text: (r) => <><i class={`swatch ${r.significant ? (r.shift_ns > 0 ? 'slower' : 'faster') : 'same'}`} />{r.path}</>, value: (r) => r.path },
               { title: 'Before', text: (r) => duration(r.median_a_ns), value: (r) => r.median_a_ns },

@@ -2,7 +2,7 @@
 
 import { useRef } from 'preact/hooks';
 import { App, kTabs, Tab } from '../app';
-import { longest } from '../core/protocol';
+import { fileName, longest } from '../core/protocol';
 import { bytes, count, duration } from '../core/units';
 import type { Action } from '../keys';
 import { Compare } from './compare';
@@ -43,7 +43,7 @@ export function Toolbar({ app }: { app: App }) {
   return (
     <header class="toolbar">
       <b class="brand">kymo</b>
-      <span class="file" title={trace.files.map((f) => f.name).join('\n')}>{trace.files.map((f) => f.name).join(', ')}</span>
+      <span class="file" title={trace.files.map((f) => f.name).join('\n')}>{trace.files.map((f) => fileName(f)).join(', ')}</span>
       <span class="facts">{`${duration(longest(trace))}, ${count(events)} events${size ? `, ${bytes(size)}` : ''}`}</span>
       {trace.live && <button class={app.follow ? 'live on' : 'live'} title="e: follow the end" onClick={() => { app.follow = !app.follow; app.notify(); }}>live</button>}
       <Problems app={app} />
@@ -67,7 +67,7 @@ function Problems({ app }: { app: App }) {
   const trace = app.trace!;
   const lines = [
     ...trace.files.flatMap((file) => (file.problems ?? []).map((problem) => `${file.name}: ${problem}`)),
-    ...trace.losses.map((loss) => `${count(loss.count)} lost: ${loss.text ?? loss.cause}`),
+    ...trace.losses.map((loss) => `lost: ${count(loss.count)} × ${loss.text ?? loss.cause}`),
   ];
   if (lines.length === 0) return null;
   const lost = trace.losses.reduce((sum, loss) => sum + loss.count, 0);

@@ -1,6 +1,7 @@
 // The report, the idle time of devices, and memory: what `kymo report --json` says.
 
 import type { App } from '../app';
+import { fileName } from '../core/protocol';
 import { bytes, count, duration, percent } from '../core/units';
 import { css } from '../timeline/palette';
 import { useAnswer } from './hooks';
@@ -53,7 +54,7 @@ export function ReportPanel({ app }: { app: App }) {
       {(report) => (
         <div class="columns">
           <section>
-            <h2>{app.trace!.files[file]?.name}</h2>
+            <h2>{fileName(app.trace!.files[file])}</h2>
             <dl>
               <dt>Events</dt>
               <dd>{count(report.events ?? 0)}</dd>

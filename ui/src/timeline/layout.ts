@@ -52,6 +52,7 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     if (group) group.push(track);
     else groups.set(process.id, [track]);
   }
+  for (const tracks of groups.values()) tracks.sort((a, b) => trackRank(a, processes) - trackRank(b, processes)); // stable
   const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
   const byId = new Map(trace.tracks.map((t) => [t.id, t]));
   for (const id of options.pinned) {
@@ -63,9 +64,10 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     layout.pinnedHeight += lane.height;
   }
   const place = new Map(options.order.map((id, at) => [id, at]));
-  for (const [id, tracks] of groups) {
+  for (const process of [...processes.values()].sort(byProcess)) {
+    const { id } = process;
+    const tracks = groups.get(id) ?? [];
     if (tracks.length === 0) continue;
-    const process = processes.get(id)!;
     const collapsed = options.collapsed.has(`p${id}`);
     layout.lanes.push({ process, y: layout.height, height: kHeaderHeight, rows: 0, instants: false, collapsed, pinned: false });
     layout.height += kHeaderHeight;
@@ -80,6 +82,19 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     }
   }
   return layout;
+}
+
+const kKinds = ['thread', 'queue', 'memory', 'counter'];
+
+/** Threads first, the main thread before the others; then queues, memory and counters. */
+function trackRank(track: Track, processes: ReadonlyMap<number, Process>): number {
+  if (track.kind === 'thread' && track.tid !== undefined && track.tid === processes.get(track.process)?.pid) return -1;
+  return kKinds.indexOf(track.kind);
+}
+
+/** Devices after the programs of a file, and otherwise in the order of their ids. */
+function byProcess(a: Process, b: Process): number {
+  return a.file - b.file || Number(a.device ?? false) - Number(b.device ?? false) || a.pid - b.pid || a.id - b.id;
 }
 
 function laneOf(track: Track, process: Process, table: Rows, y: number, folded: ReadonlySet<string>, pinned: boolean): Lane {

@@ -1,6 +1,7 @@
 // The column at the left: names of processes and tracks, with a triangle to fold and a pin.
 
 import type { App } from '../app';
+import { fileName } from '../core/protocol';
 import { count } from '../core/units';
 import { Geometry, kTop } from './geometry';
 import { isPlot, Lane } from './layout';
@@ -45,7 +46,7 @@ function drawProcess(context: CanvasRenderingContext2D, lane: Lane, y: number, g
   triangle(context, 13, y - 4, lane.collapsed, app.theme.muted);
   context.fillStyle = app.theme.text;
   context.font = '600 11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
-  const file = app.trace!.files.length > 1 ? `${app.trace!.files[lane.process.file]?.name ?? ''}: ` : '';
+  const file = app.trace!.files.length > 1 ? `${fileName(app.trace!.files[lane.process.file])}: ` : '';
   context.fillText(fitter.fit(file + (lane.process.label ?? `${lane.process.name} (${lane.process.pid})`), geometry.left - 34), 24, y);
   context.font = '11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 }

@@ -185,7 +185,7 @@ export class Overlay {
         }
         context.stroke();
         context.fillStyle = app.theme.hit;
-        const text = this.fitter.fit(`${count(loss.count)} lost: ${loss.text ?? loss.cause}`, x1 - x0 - 8);
+        const text = this.fitter.fit(`lost: ${count(loss.count)} × ${loss.text ?? loss.cause}`, x1 - x0 - 8);
         if (text !== '') context.fillText(text, x0 + 4, bottom - 4);
         context.restore();
       }

@@ -115,7 +115,11 @@ pageTest('search marks all hits and goes from one to the next', () => training(8
   for (const [name, colour] of colours) assert.equal(colour === hit, name === 'optimizer step', name);
   await page.keyboard.press('Escape'); // leaves the text field
   await page.keyboard.press('n');
-  assert.equal((await state(page)).hit, -1); // Escape has cleared the search
+  await page.waitForFunction(() => window.kymo.state().hit === 1);
+  await page.keyboard.press('Shift+N');
+  await page.waitForFunction(() => window.kymo.state().hit === 0);
+  await page.keyboard.press('Escape');
+  assert.equal((await state(page)).search, '');
   await page.keyboard.press('/');
   await page.keyboard.type('step 5');
   await page.keyboard.press('Enter');

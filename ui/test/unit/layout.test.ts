@@ -55,3 +55,14 @@ test('a track moves inside of its process and stops at the ends', () => {
   assert.deepEqual(names(layout({ order: moveTrack(layout(), [], 1, -5) })), names(layout()));
   assert.deepEqual(moveTrack(layout(), [7], 12345, 1), [7]);
 });
+
+test('the order does not depend on the order of the server: programs, then devices; the main thread first', () => {
+  const process = (id: number, pid: number, device = false) => ({ id, file: 0, pid, name: `p${pid}`, device });
+  const track = (id: number, of: number, kind: 'thread' | 'queue' | 'counter', tid?: number) => ({ id, file: 0, process: of, kind, name: `t${id}`, tid });
+  const info = {
+    ...trace,
+    processes: [process(0, 99, true), process(1, 20), process(2, 10)],
+    tracks: [track(1, 0, 'queue'), track(2, 1, 'counter'), track(3, 1, 'thread', 21), track(4, 1, 'thread', 20), track(5, 2, 'thread', 10)],
+  };
+  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t5', 't4', 't3', 't2', 't1']);
+});

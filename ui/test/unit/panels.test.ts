@@ -52,9 +52,12 @@ test('frames of a flame graph are inside of their parents', () => {
 
 test('a comparison colours names by what changed for sure', () => {
   const row = (path: string, shift_ns: number, significant: boolean) => ({ path, device: false, change: '', median_a_ns: 1, median_b_ns: 1, shift_ns, significant });
-  const changes = changesByName({ enough: true, iteration: row('', 0, false), rows: [row('step {}/a > gemm', 5, true), row('step {}/b > gemm', -2, true), row('step {}/b', -2, true), row('step {}/c', 9, false)] });
+  const changes = changesByName({ enough: true, iteration: row('', 0, false), rows: [row('step {}/a > gemm', 5, true), row('step {}/b > gemm', -2, true), row('step {}/b', -2, true), row('step {}/c', 9, false)] }, new Set<string>());
   assert.deepEqual([...changes], [['gemm', 1], ['b', -1]]);
-  assert.equal(lastName('alone'), 'alone');
+  const names = new Set(['a.py', 'torch/b.py', 'c/d']);
+  assert.equal(lastName('a.py/torch/b.py', names), 'torch/b.py');
+  assert.equal(lastName('a.py/torch/b.py > c/d', names), 'c/d');
+  assert.equal(lastName('alone', names), 'alone');
 });
 
 test('traces are aligned by the iteration in the middle of the screen', () => {

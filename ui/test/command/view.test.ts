@@ -1,0 +1,274 @@
+// The page in a real browser, with `kymo view`.
+
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { complete, launch, open, shape, skip as noBrowser, state } from '../support/browser';
+import { binaries, ChromeTrace, folder, json, kymo, missingCommand, view, Viewing } from '../support/command';
+
+const skip = noBrowser || missingCommand();
+const files = folder();
+let browser: Browser;
+
+before(async () => {
+  if (!skip) browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  files.remove();
+});
+
+async function viewing(traces: string[], run: (page: Page, server: Viewing) => Promise<void>, options: { mayFail?: boolean; arguments?: string[] } = {}): Promise<void> {
+  const server = await view(traces, options.arguments);
+  const errors: string[] = [];
+  try {
+    const page = await open(browser, server.address, { errors });
+    await run(page, server);
+    if (!options.mayFail) assert.deepEqual(errors, []);
+    await page.close();
+  } finally {
+    await server.kill();
+  }
+}
+
+/** A trace of steps, on two threads, with known numbers. */
+function steps(path: string, count = 200, slow = 1): string {
+  const trace = new ChromeTrace(path);
+  trace.thread(1, 'main');
+  trace.thread(2, 'loader');
+  let time = 0;
+  for (let i = 0; i < count; ++i) {
+    const begin = time;
+    const work = 40_000 + ((i * 7919) % 13) * 1000;
+    trace.range(1, 'forward', begin + 1000, begin + 1000 + work, { batch: 32 });
+    trace.range(1, 'backward', begin + 2000 + work, begin + 2000 + work + work * 2 * slow);
+    time = begin + 3000 + work + work * 2 * slow;
+    trace.range(1, `ProfilerStep#${i}`, begin, time);
+    trace.range(2, 'read', begin + 500, begin + 20_500);
+    time += 2000;
+  }
+  trace.close();
+  return path;
+}
+
+/** The number of ranges that are drawn, by name. */
+function drawnCounts(page: Page) {
+  return page.evaluate(() => {
+    const counts: Record<string, number> = {};
+    for (const s of window.kymo.shapes()) if (s.row >= 0) counts[s.name] = (counts[s.name] ?? 0) + s.count;
+    return counts;
+  });
+}
+
+function allRanges(path: string): number {
+  return json('stats', path, '--json').rows.reduce((sum: number, row: { count: number }) => sum + row.count, 0);
+}
+
+test('what is drawn agrees with kymo stats: all ranges of the whole trace', { skip }, async () => {
+  const path = steps(files.path('steps.json'));
+  await viewing([path], async (page) => {
+    assert.equal((await state(page)).ranges, allRanges(path));
+  });
+});
+
+test('what is drawn agrees with kymo stats: names, counts and times of single ranges', { skip }, async () => {
+  const path = steps(files.path('few.json'), 12);
+  const rows: any[] = json('stats', path, '--json', '--full-text').rows;
+  await viewing([path], async (page) => {
+    assert.deepEqual(await drawnCounts(page), Object.fromEntries(rows.map((row) => [row.name, row.count])));
+    const drawn = await page.evaluate(() => window.kymo.shapes().filter((s) => s.name === 'backward').map((s) => s.end - s.start));
+    const row = rows.find((r) => r.name === 'backward');
+    assert.ok(Math.abs(drawn.reduce((sum, ns) => sum + ns, 0) - row.total_ns) <= 12);
+    assert.ok(Math.abs(Math.max(...drawn) - row.max_ns) <= 1);
+  });
+});
+
+test('the totals of a selection agree with kymo stats', { skip }, async () => {
+  const path = steps(files.path('total.json'));
+  const rows: any[] = json('stats', path, '--json').rows;
+  await viewing([path], async (page) => {
+    await page.keyboard.press('v');
+    await page.locator('td', { hasText: 'backward' }).waitFor();
+    for (const row of rows.filter((r) => ['forward', 'backward', 'read'].includes(r.name))) {
+      const cells = await page.locator('tr', { has: page.locator('td', { hasText: row.name }) }).first().locator('td').allInnerTexts();
+      assert.equal(cells[1].replaceAll(',', ''), String(row.count), row.name);
+    }
+    await page.keyboard.press('3');
+    await page.locator('.flame button', { hasText: 'backward' }).first().waitFor();
+  });
+});
+
+test('details, search and zoom', { skip }, async () => {
+  const path = steps(files.path('search.json'));
+  await viewing([path], async (page) => {
+    await page.keyboard.press('/');
+    await page.keyboard.type('ProfilerStep#150');
+    await page.keyboard.press('Enter');
+    await page.locator('.searchbox .hits', { hasText: '1 of 1' }).waitFor();
+    await page.locator('.panel h2', { hasText: 'ProfilerStep#150' }).waitFor();
+    await complete(page);
+    const now = await state(page);
+    const hit = await shape(page, 'ProfilerStep#150');
+    assert.ok(hit.start >= now.from && hit.end <= now.to);
+    const inner = await shape(page, 'forward');
+    await page.mouse.click(inner.middle.x, inner.middle.y);
+    await page.locator('.panel dl', { hasText: 'batch' }).waitFor();
+    await page.keyboard.press('Escape'); // ends the search
+    await page.keyboard.press('u');
+    await page.locator('.panel h2', { hasText: 'ProfilerStep#' }).waitFor();
+  });
+});
+
+test('a recorded program: all its ranges, and its report', { skip: skip || notBuilt('kymo_denoise') }, async (context) => {
+  const path = files.path('denoise.kymo');
+  const made = spawnSync(kymo, ['record', '-o', path, '--', join(binaries, 'kymo_denoise')], { encoding: 'utf8' });
+  if (made.status !== 0 || !existsSync(path)) return context.skip(`kymo_denoise does not run here: ${made.stderr.trim().split('\n').at(-1)}`);
+  await viewing([path], async (page) => {
+    assert.equal((await state(page)).ranges, allRanges(path));
+    for (const [key, text] of [['4', 'Findings'], ['5', 'computes'], ['6', 'In the selection']]) {
+      await page.keyboard.press(key);
+      await page.locator('.panel', { hasText: text }).waitFor();
+    }
+  });
+});
+
+test('names with markup are text', { skip }, async () => {
+  const path = files.path('markup.json');
+  const name = '<img src=x onerror=window.harmed=1>';
+  const trace = new ChromeTrace(path);
+  trace.thread(1, '<b onmouseover="window.harmed=1">thread</b>');
+  trace.range(1, name, 0, 1000, { '<script>window.harmed=1</script>': '"><svg onload=window.harmed=1>' });
+  trace.close();
+  await viewing([path], async (page) => {
+    const range = await shape(page, name);
+    await page.mouse.click(range.middle.x, range.middle.y);
+    await page.locator('.panel h2', { hasText: '<img' }).waitFor();
+    await page.keyboard.press('o');
+    await page.locator('.links.hits', { hasText: '<img' }).waitFor();
+    await page.keyboard.press('v');
+    await page.locator('td', { hasText: '<img' }).waitFor();
+    assert.equal(await page.evaluate(() => window.harmed), undefined);
+    assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, svg, script:not([src])').length), 0);
+  });
+});
+
+test('10,000 tracks', { skip }, async () => {
+  const path = files.path('tracks.json');
+  const trace = new ChromeTrace(path);
+  for (let tid = 1; tid <= 10_000; ++tid) {
+    trace.thread(tid, `worker ${tid}`);
+    trace.range(tid, 'task', tid * 10, tid * 10 + 100_000);
+  }
+  trace.close();
+  await viewing([path], async (page) => {
+    for (let i = 0; i < 20; ++i) await page.keyboard.press('PageDown');
+    await complete(page);
+    assert.ok((await page.evaluate(() => window.kymo.shapes().length)) >= 10);
+    await page.keyboard.press('t');
+    await page.keyboard.type('worker 9876');
+    await page.waitForFunction(() => window.kymo.state().tracks === 1);
+    await complete(page);
+    assert.deepEqual(await drawnCounts(page), { task: 1 });
+  });
+});
+
+test('a million counter values', { skip }, async () => {
+  const path = files.path('values.json');
+  const trace = new ChromeTrace(path);
+  for (let i = 0; i < 1_000_000; ++i) trace.counter('power', i * 1000, i === 500_000 ? 9000 : 300 + (i % 50));
+  trace.close();
+  await viewing([path], async (page) => {
+    await page.waitForFunction(() => window.kymo.lanes().some((lane) => lane.name.includes('power')));
+    await complete(page);
+    await page.keyboard.press('v');
+    await page.locator('td', { hasText: '9000' }).first().waitFor(); // the largest value
+  });
+});
+
+test('a range of a year beside a million of a nanosecond', { skip }, async () => {
+  const path = files.path('year.json');
+  const trace = new ChromeTrace(path);
+  const year = 365 * 86400e9;
+  trace.range(1, 'a year', 0, year);
+  for (let i = 0; i < 1_000_000; ++i) trace.range(2, 'tick', i * 2, i * 2 + 1);
+  trace.close();
+  await viewing([path], async (page) => {
+    assert.deepEqual(await drawnCounts(page), { 'a year': 1, tick: 1_000_000 });
+    await page.evaluate(() => window.kymo.show(1_000_000, 1_000_100));
+    await complete(page);
+    const ticks = (await page.evaluate(() => window.kymo.shapes())).filter((s) => s.name === 'tick');
+    assert.equal(ticks.length, 50);
+    assert.ok(ticks.every((tick) => tick.end - tick.start === 1));
+    await page.evaluate((at) => window.kymo.show(at - 1e4, at), year);
+    await complete(page);
+    assert.deepEqual(await drawnCounts(page), { 'a year': 1 });
+  });
+});
+
+test('two traces are compared', { skip }, async () => {
+  const first = steps(files.path('before.json'), 40);
+  const second = steps(files.path('after.json'), 40, 1.5);
+  await viewing([first, second], async (page) => {
+    await page.keyboard.press('7');
+    await page.locator('.panel td', { hasText: 'backward' }).first().waitFor();
+    assert.match(await page.locator('.panel .summary').innerText(), /slower/);
+    const colour = (name: string) => page.evaluate((n) => window.kymo.shapes().find((s) => s.name === n)?.colour, name);
+    await complete(page);
+    assert.notEqual(await colour('backward'), await colour('forward'));
+    await page.getByRole('button', { name: 'Align by iteration' }).click();
+    await page.getByRole('button', { name: 'Align by start' }).waitFor();
+  });
+});
+
+test('a damaged file is shown as far as it can be read, with a warning', { skip }, async () => {
+  const path = files.path('whole.kymo');
+  const made = spawnSync(kymo, ['import', steps(files.path('import.json'), 3000), '-o', path], { encoding: 'utf8' });
+  assert.equal(made.status, 0, made.stderr);
+  const bytes = readFileSync(path);
+  bytes.fill(0x5a, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 200);
+  const damaged = files.path('damaged.kymo');
+  writeFileSync(damaged, bytes);
+  await viewing([damaged], async (page) => {
+    await page.locator('.toolbar .warning').waitFor();
+  });
+});
+
+test('a server that disappears: a clear message', { skip }, async () => {
+  const path = steps(files.path('gone.json'));
+  await viewing([path], async (page, server) => {
+    await server.kill('SIGKILL');
+    for (let i = 0; i < 6; ++i) await page.keyboard.press('w');
+    await page.getByRole('alert').getByText('No answer from kymo view').waitFor();
+    const other = await view([path], ['--port', String(server.port)]);
+    try {
+      await page.getByRole('alert').getByText('Run kymo view again').waitFor();
+    } finally {
+      await other.kill();
+    }
+  }, { mayFail: true });
+});
+
+test('a trace is followed while it is recorded', { skip: skip || notBuilt('annotates') }, async (context) => {
+  const path = files.path('live.kymo');
+  const program = `for i in $(seq 1000); do ${join(binaries, 'annotates')} >/dev/null; sleep 0.05; done`;
+  const recorder = spawn(kymo, ['record', '-o', path, '--', 'bash', '-c', program], { stdio: 'ignore', detached: true });
+  const ended = new Promise((resolve) => recorder.once('exit', resolve));
+  try {
+    for (let i = 0; i < 400 && !(existsSync(path) && statSync(path).size > 0); ++i) await new Promise((resolve) => setTimeout(resolve, 50));
+    if (!existsSync(path)) return context.skip('kymo record does not run here');
+    await viewing([path], async (page) => {
+      const { to } = await state(page);
+      await page.waitForFunction((old) => window.kymo.state().to > old && window.kymo.state().ranges > 0, to);
+    }, { arguments: ['--live'] });
+  } finally {
+    process.kill(-recorder.pid!, 'SIGINT'); // the recorder and its program
+    await ended;
+  }
+});
+
+function notBuilt(program: string): string | false {
+  return existsSync(join(binaries, program)) ? false : `${program} is not built`;
+}

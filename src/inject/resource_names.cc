@@ -12,7 +12,7 @@ namespace kymo::inject {
 namespace {
 
 constexpr size_t kNameBytes = 128;
-constexpr uint32_t kMostNames = 65'536;  // a program may name each of its events
+constexpr uint32_t kMaxNames = 65'536;  // a program may name each of its events
 
 struct Named {
   Named* next;
@@ -64,7 +64,7 @@ void set_resource_name(Resource kind, uint64_t id, std::string_view name) noexce
   const NamesLock lock;
   Named* named = find(kind, id);
   if (named == nullptr) {
-    if (count == kMostNames) return;
+    if (count == kMaxNames) return;
     named = static_cast<Named*>(calloc(1, sizeof(Named)));
     if (named == nullptr) return;
     ++count;

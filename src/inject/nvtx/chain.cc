@@ -17,9 +17,9 @@ constexpr uint16_t kExtensionModules = 5;
 using InitializeTool = int (*)(GetExportTable);
 using InitializeExtension = int (*)(ExtensionInfo*);
 
-Slot slots[kModules + 1][kMostSlots];
-Slot* tables[kModules + 1][kMostSlots];
-intptr_t extension_slots[kExtensionModules][kMostSlots];
+Slot slots[kModules + 1][kMaxSlots];
+Slot* tables[kModules + 1][kMaxSlots];
+intptr_t extension_slots[kExtensionModules][kMaxSlots];
 
 constinit std::atomic<bool> is_loaded{false};
 constinit InitializeExtension initialize_extension = nullptr;
@@ -81,7 +81,7 @@ void load_chained_extension(const ExtensionInfo& info) noexcept {
   static constinit std::atomic<uint32_t> tried{0};
   if (!has_chained_tool() || initialize_extension == nullptr || info.module >= kExtensionModules) return;
   if ((tried.fetch_or(1u << info.module) >> info.module & 1) != 0) return;
-  ExtensionSegment segment{0, kMostSlots - 1, extension_slots[info.module]};
+  ExtensionSegment segment{0, kMaxSlots - 1, extension_slots[info.module]};
   ExtensionInfo copy = info;
   copy.segment_count = 1;
   copy.segments = &segment;

@@ -28,6 +28,6 @@ std::span<const Handler> chained_extension_handlers(uint16_t module, std::span<c
 Slot chained_slot(uint32_t module, uint32_t number) noexcept;
 Slot chained_extension_slot(uint16_t module, uint32_t number) noexcept;
 
-inline constexpr uint32_t kMostSlots = 64;  // of a module
+inline constexpr uint32_t kMaxSlots = 64;  // of a module
 
 }  // namespace kymo::inject::nvtx

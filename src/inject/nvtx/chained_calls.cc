@@ -14,7 +14,7 @@
 namespace kymo::inject::nvtx {
 namespace {
 
-Slot our_functions[kModules + 1][kMostSlots];
+Slot our_functions[kModules + 1][kMaxSlots];
 
 template <class Function>
 Function* theirs(uint32_t module, uint32_t number) noexcept {

@@ -9,7 +9,7 @@
 namespace kymo::inject::nvtx {
 namespace {
 
-Slot our_payload_functions[kMostSlots];
+Slot our_payload_functions[kMaxSlots];
 
 template <class Function>
 Function* their_payload(uint32_t number) noexcept {
@@ -65,7 +65,7 @@ const Handler kChainedPayload[] = {always(register_with_both<0, SchemaAttributes
 // Ranges with ids, events with their own times, counters and memory go only to Kymo: their ids differ.
 std::span<const Handler> chained_extension_handlers(uint16_t module, std::span<const Handler> ours) noexcept {
   if (module != kPayloadModule) return ours;
-  static Handler all[kMostSlots];
+  static Handler all[kMaxSlots];
   for (size_t i = 0; i < ours.size(); ++i) {
     our_payload_functions[i] = ours[i].function;
     all[i] = i < std::size(kChainedPayload) ? kChainedPayload[i] : ours[i];

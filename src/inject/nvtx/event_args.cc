@@ -54,7 +54,7 @@ void EventArgs::add_category(Domain& domain, uint32_t number) noexcept {
 void EventArgs::add_extended(Domain& domain, const EventAttributes& event) noexcept {
   const auto* const payloads = static_cast<const PayloadData*>(event.payload.as_pointer);
   if (payloads == nullptr || event.payload_count <= 0) return;
-  const size_t count = std::min<size_t>(static_cast<size_t>(event.payload_count), kMostPayloads);
+  const size_t count = std::min<size_t>(static_cast<size_t>(event.payload_count), kMaxPayloads);
   decoded_.emplace(domain, std::span(payloads, count));
   if (decoded_->colour() != 0) set_colour(decoded_->colour());
   if (decoded_->category() != 0 && event.category == 0) add_category(domain, decoded_->category());

@@ -13,7 +13,7 @@
 
 namespace kymo::inject::nvtx {
 
-inline constexpr size_t kMostPayloads = 16;  // of one event
+inline constexpr size_t kMaxPayloads = 16;  // of one event
 
 class EventArgs {
  public:

@@ -23,7 +23,7 @@ EventAttributes event_of(const PayloadData* payloads, size_t count) noexcept {
   event.size = sizeof event;
   if (payloads == nullptr || count == 0) return event;
   event.payload_type = kExtended;
-  event.payload_count = static_cast<int32_t>(std::min<size_t>(count, kMostPayloads));
+  event.payload_count = static_cast<int32_t>(std::min<size_t>(count, kMaxPayloads));
   event.payload.as_pointer = payloads;
   return event;
 }

@@ -15,7 +15,7 @@ namespace kymo::inject::nvtx {
 namespace {
 
 constexpr size_t kPointerSize = sizeof(uint64_t);
-constexpr size_t kMostFollowed = 512;  // bytes of a text behind a pointer
+constexpr size_t kMaxFollowed = 512;  // bytes of a text behind a pointer
 
 bool is_string(uint64_t type) noexcept { return type >= kTypeString && type <= kTypeUtf32; }
 bool is_character(uint64_t type) noexcept {
@@ -76,7 +76,7 @@ void DecodedPayload::decode_payload(const PayloadData& payload) noexcept {
 // Returns how many bytes it used.
 size_t DecodedPayload::decode_schema(const Schema& schema, Bytes bytes, std::string_view prefix,
                                      uint32_t depth) noexcept {
-  if (depth > kMostDepth) return 0;
+  if (depth > kMaxDepth) return 0;
   if (schema.type == kUnionSchema) return 0;  // without a selector
   if (schema.type == kSelfSelectingUnion) {
     for (uint32_t i = 0; i < schema.count; ++i) {
@@ -88,10 +88,10 @@ size_t DecodedPayload::decode_schema(const Schema& schema, Bytes bytes, std::str
     }
     return schema.size;
   }
-  uint64_t values[kMostFields] = {};
+  uint64_t values[kMaxFields] = {};
   size_t at = 0;
-  for (uint32_t i = 0; i < schema.count && i < kMostFields; ++i) {
-    if (++fields_ > kMostFields) break;
+  for (uint32_t i = 0; i < schema.count && i < kMaxFields; ++i) {
+    if (++fields_ > kMaxFields) break;
     const size_t used = decode_entry(schema, i, bytes, at, values, prefix, depth, values[i]);
     if (used == SIZE_MAX) break;
     at = used;
@@ -101,7 +101,7 @@ size_t DecodedPayload::decode_schema(const Schema& schema, Bytes bytes, std::str
 
 void DecodedPayload::decode_union(const Schema& schema, Bytes bytes, uint64_t selected, std::string_view prefix,
                                   uint32_t depth) noexcept {
-  if (selected >= schema.count || depth > kMostDepth || ++fields_ > kMostFields) return;
+  if (selected >= schema.count || depth > kMaxDepth || ++fields_ > kMaxFields) return;
   uint64_t ignored = 0;
   decode_entry(schema, static_cast<uint32_t>(selected), bytes, 0, nullptr, prefix, depth + 1, ignored);
 }
@@ -145,7 +145,7 @@ size_t DecodedPayload::decode_entry(const Schema& schema, uint32_t index, Bytes 
     end = begin + kPointerSize;
     if ((entry.flags & kOffsetFromBase) != 0) target += reinterpret_cast<uintptr_t>(bytes.data);
     if ((entry.flags & kOffsetFromHere) != 0) target += reinterpret_cast<uintptr_t>(bytes.data) + end;
-    const size_t wanted = unit != 0 && length <= kMostFollowed / unit ? length * unit : kMostFollowed;
+    const size_t wanted = unit != 0 && length <= kMaxFollowed / unit ? length * unit : kMaxFollowed;
     if (!follow(target, wanted, until_zero, found)) return end;
   }
   if (unit == 0) return is_pointer ? end : SIZE_MAX;
@@ -197,7 +197,7 @@ bool DecodedPayload::follow(uint64_t address, size_t wanted, bool until_zero, By
   constexpr size_t kPiece = 64;
   const size_t before = used_;
   found = {reinterpret_cast<uint8_t*>(text_ + used_), 0};
-  while (found.size < kMostFollowed) {
+  while (found.size < kMaxFollowed) {
     const size_t piece = kPiece - (address + found.size) % kPiece;
     char* const room = take_room(piece);
     if (room == nullptr || !read_anywhere_(address + found.size, room, piece)) break;
@@ -261,7 +261,7 @@ void DecodedPayload::decode_array(const SchemaEntry& entry, Bytes bytes, uint64_
                                   uint32_t depth) noexcept {
   if (is_character(entry.type)) return add_text(entry, converted(entry.type, bytes), name);
   const size_t unit = size_of_type(entry.type);
-  const size_t shown = std::min<size_t>(length, kMostShown);
+  const size_t shown = std::min<size_t>(length, kMaxShown);
   if (number_kind(entry.type) != NumberKind::None) {
     constexpr size_t kLongest = 32;
     char* const room = take_room(shown * kLongest + 16);
@@ -277,7 +277,7 @@ void DecodedPayload::decode_array(const SchemaEntry& entry, Bytes bytes, uint64_
   }
   for (size_t i = 0; i < shown; ++i) {
     char* const element = take_room(name.size() + 8);
-    if (element == nullptr || ++fields_ > kMostFields) return;
+    if (element == nullptr || ++fields_ > kMaxFields) return;
     const int size = snprintf(element, name.size() + 8, "%.*s[%zu]", static_cast<int>(name.size()), name.data(), i);
     decode_value(entry, {bytes.data + i * unit, unit}, {element, static_cast<size_t>(size)}, depth, 0);
   }
@@ -377,7 +377,7 @@ std::string_view DecodedPayload::converted(uint64_t type, Bytes bytes) noexcept 
     const auto* const text = reinterpret_cast<const char*>(bytes.data);
     return {text, strnlen(text, length)};
   }
-  length = std::min(length, kMostFollowed / 4);
+  length = std::min(length, kMaxFollowed / 4);
   char* const room = take_room(length * 4);
   if (room == nullptr) return {};
   size_t used = 0;

@@ -44,9 +44,9 @@ class DecodedPayload {
   };
   struct Entries;
   static constexpr size_t kTextBytes = 2048;
-  static constexpr uint32_t kMostDepth = 6;
-  static constexpr uint32_t kMostFields = 512;
-  static constexpr size_t kMostShown = 16;  // elements of an array
+  static constexpr uint32_t kMaxDepth = 6;
+  static constexpr uint32_t kMaxFields = 512;
+  static constexpr size_t kMaxShown = 16;  // elements of an array
 
   void decode_payload(const PayloadData& payload) noexcept;
   size_t decode_schema(const Schema& schema, Bytes bytes, std::string_view prefix, uint32_t depth) noexcept;

@@ -205,7 +205,7 @@ TEST_F(PayloadDecoderTest, MoreFieldsThanARecordHoldsAreLeftOut) {
 TEST_F(PayloadDecoderTest, InvalidSchemasAreRefused) {
   EXPECT_EQ(register_schema(domain_, nullptr), 0u);
   EXPECT_EQ(schema({entry(kTypeInt, "a")}, 9), 0u);
-  EXPECT_EQ(schema(std::vector<SchemaEntryAttributes>(kMostEntries + 1, entry(kTypeInt, "a"))), 0u);
+  EXPECT_EQ(schema(std::vector<SchemaEntryAttributes>(kMaxEntries + 1, entry(kTypeInt, "a"))), 0u);
 }
 
 }  // namespace

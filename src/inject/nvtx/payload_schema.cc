@@ -65,7 +65,7 @@ uint64_t register_schema(Domain& domain, const SchemaAttributes* attributes, uin
   constexpr uint64_t kNeeded = kSchemaType | kSchemaEntries | kSchemaEntryCount;
   if (attributes == nullptr || (attributes->fields & kNeeded) != kNeeded) return 0;
   const bool valid = attributes->type >= kStaticSchema && attributes->type <= kSelfSelectingUnion;
-  if (!valid || attributes->entries == nullptr || attributes->entry_count > kMostEntries) return 0;
+  if (!valid || attributes->entries == nullptr || attributes->entry_count > kMaxEntries) return 0;
   auto* const made = make_array<Schema>(1);
   auto* const entries = make_array<SchemaEntry>(attributes->entry_count);
   if (made == nullptr || entries == nullptr) return 0;
@@ -90,7 +90,7 @@ uint64_t register_schema(Domain& domain, const SchemaAttributes* attributes, uin
 uint64_t register_enum(Domain& domain, const EnumAttributes* attributes, uint64_t wanted) noexcept {
   constexpr uint64_t kNeeded = kEnumEntries | kEnumEntryCount;
   if (attributes == nullptr || (attributes->fields & kNeeded) != kNeeded) return 0;
-  if (attributes->entries == nullptr || attributes->entry_count > kMostEntries) return 0;
+  if (attributes->entries == nullptr || attributes->entry_count > kMaxEntries) return 0;
   auto* const made = make_array<Schema>(1);
   auto* const values = make_array<EnumEntry>(attributes->entry_count);
   if (made == nullptr || values == nullptr) return 0;

@@ -37,7 +37,7 @@ struct Schema {
   bool has_strings;  // handles of registered strings, directly or in a schema inside
 };
 
-inline constexpr size_t kMostEntries = 1024;
+inline constexpr size_t kMaxEntries = 1024;
 
 // Return the id; 0: the attributes are not valid, or there is no memory. `wanted` not 0: an id that another tool gave
 // (chain.h).

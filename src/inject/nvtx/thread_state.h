@@ -12,14 +12,14 @@ namespace kymo::inject::nvtx {
 // A message that the thread has pushed recently, and the word of its record. Found by the address of the message, which
 // is mostly a constant of the program; then the text is compared.
 struct RecentMessage {
-  static constexpr uint32_t kMostWords = 7;
+  static constexpr uint32_t kMaxWords = 7;
   const void* message;  // the text, or the registered string; null: empty
   const void* domain;
   uint32_t colour;
   uint32_t word;       // record::on_stack
   uint32_t words;      // of the text with its NUL; 0: a registered string, which does not change
   uint64_t last_mask;  // the bytes of the last word that belong to the text
-  uint64_t text[kMostWords];
+  uint64_t text[kMaxWords];
 };
 inline constexpr uint32_t kRecentMessages = 32;
 

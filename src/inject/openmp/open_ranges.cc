@@ -10,12 +10,12 @@ void OpenRanges::begin(RangeKind kind, Site& site, const kymo_arg* args, uint32_
     ++skipped_;
     return;
   }
-  const uint32_t heard = kymo::detail::heard();
-  if (heard != 0) {
-    kymo_begin_args_heard(&site, args, count, heard);
+  const uint32_t receivers = kymo::detail::receivers();
+  if (receivers != 0) {
+    kymo_begin_args_heard(&site, args, count, receivers);
     if (record::Slot* slot = record::this_slot) record::count_delivered(*slot, record::Interface::OpenMp);
   }
-  entries_[depth_++] = {object, heard, kind};
+  entries_[depth_++] = {object, receivers, kind};
 }
 
 int OpenRanges::find(RangeKind kind, const void* object) const noexcept {
@@ -25,7 +25,7 @@ int OpenRanges::find(RangeKind kind, const void* object) const noexcept {
 }
 
 void OpenRanges::end_top() noexcept {
-  if (const uint32_t heard = entries_[--depth_].heard; heard != 0) kymo_end_heard(heard);
+  if (const uint32_t receivers = entries_[--depth_].receivers; receivers != 0) kymo_end_heard(receivers);
 }
 
 bool OpenRanges::end(RangeKind kind, const void* object) noexcept {

@@ -28,7 +28,7 @@ class OpenRanges {
  private:
   struct Entry {
     const void* object;
-    uint32_t heard;  // who got its begin, and gets its end
+    uint32_t receivers;  // who got its begin, and gets its end
     RangeKind kind;
   };
 

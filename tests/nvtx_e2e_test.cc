@@ -252,7 +252,7 @@ TEST_F(NvtxTest, WithoutTheLibraryTheProgramRunsAsWithoutKymo) {
   const Ending ending = run({file("bin/kymo"), "record", "-o", trace(), "--", program("nvtx_client"), "core"});
   EXPECT_EQ(ending.code, 0);
   EXPECT_EQ(ending.out, "depths -2 -2 -2 -2 -2\nrange has no id\n");
-  EXPECT_THAT(ending.err, HasSubstr("NVTX is not recorded: libkymo_inject.so not found"));
+  EXPECT_THAT(ending.err, HasSubstr("programs that do not know Kymo are not recorded: libkymo_inject.so not found"));
 }
 
 TEST_F(NvtxTest, AStaticProgramIsNamed) {

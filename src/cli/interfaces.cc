@@ -105,7 +105,7 @@ void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) 
       names());
   line.text(
       "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without); },
-      "without these interfaces; default: with " + default_names(), names());
+      "without these interfaces; recorded by default:\n" + default_names(), names());
 }
 
 Variables interface_environment(const std::vector<Interface>& selected) {
@@ -126,7 +126,7 @@ Variables interface_environment_or_warning(const std::vector<Interface>& selecte
   try {
     return interface_environment(selected);
   } catch (const NotAvailable& error) {
-    say_warning(base::format("{} is not recorded: {}", interface_titles(selected), error.what()));
+    say_warning(base::format("programs that do not know Kymo are not recorded: {}", error.what()));
     return {};
   }
 }

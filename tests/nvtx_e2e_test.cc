@@ -196,6 +196,17 @@ TEST_F(NvtxTest, RangesOfAChainedToolHaveItsIds) {
             "attached\npush outer\npop\npop\npop\nmark mark {0} {{\nstart started 5001\nend 5001\n");
 }
 
+TEST_F(NvtxTest, AChainedToolThatUsesNvtxItselfDoesNotHang) {
+  record({"core"}, {},
+         {{"NVTX_INJECTION64_PATH", program("nvtx_second_tool.so")},
+          {"NVTX_TOOL_LOG", file("heard")},
+          {"NVTX_TOOL_CALLS", "1"}});
+  EXPECT_THAT(contents_of(file("heard")), testing::StartsWith("attached\npush outer\n"));
+  const Readback trace = read_back(this->trace());
+  EXPECT_EQ(trace.points_count("from the tool"), 1u) << trace.summary();
+  EXPECT_EQ(trace.count("outer"), 1u);
+}
+
 TEST_F(NvtxTest, AToolThatCannotBeLoadedIsReportedOnce) {
   const Ending ending = record({"core"}, {}, {{"NVTX_INJECTION64_PATH", "/nonexistent/tool.so"}});
   EXPECT_EQ(ending.out, "depths 0 1 1 0 -1\nrange has an id\n");

@@ -1,6 +1,8 @@
 #include "inject/nvtx/chain.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include <atomic>
@@ -64,15 +66,22 @@ void load(const char* path) {
 }  // namespace
 
 void load_chained_tool() noexcept {
-  static const bool tried = [] {
+  enum : uint32_t { kNew, kLoading, kDone };
+  static constinit std::atomic<uint32_t> state{kNew};
+  static constinit std::atomic<pthread_t> loader{};
+  uint32_t before = kNew;
+  if (state.compare_exchange_strong(before, kLoading)) {
+    loader.store(pthread_self());
     try {
       const char* const path = base::environment("KYMO_NVTX_CHAIN");
       if (path != nullptr && *path != '\0') load(path);
     } catch (...) {  // no memory for a message
     }
-    return true;
-  }();
-  (void)tried;
+    state.store(kDone);
+    return;
+  }
+  // The tool may use NVTX itself while it starts, which leads back here. Its own calls are not passed on to it.
+  while (state.load() != kDone && loader.load() != pthread_self()) sched_yield();
 }
 
 bool has_chained_tool() noexcept { return is_loaded.load(std::memory_order_acquire); }

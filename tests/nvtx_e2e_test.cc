@@ -102,6 +102,14 @@ TEST_F(NvtxTest, ThreadsHaveNamesAndRangesEndOnOtherThreads) {
   EXPECT_EQ(trace.points_count("over threads"), 8u);
 }
 
+TEST_F(NvtxTest, AThreadGetsItsNameFromAnotherThread) {
+  record({"names"});
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound_and_complete(trace));
+  ASSERT_EQ(trace.count("after the name"), 1u);
+  EXPECT_EQ(trace.tracks[trace.ranges_named("after the name")[0]->track].track.name, "named by main");
+}
+
 TEST_F(NvtxTest, TheFirstCallsOfManyThreadsAtOnce) {
   record({"race", "32"});
   const Readback trace = read_back(this->trace());

@@ -139,6 +139,29 @@ static void race(int count) {
   for (int i = 0; i < count; ++i) pthread_join(all[i], NULL);
 }
 
+/* A thread gets its name from another thread. */
+static uint32_t worker_tid;
+static void* named_by_another(void* unused) {
+  nvtxRangePushA("before the name");
+  nvtxRangePop();
+  worker_tid = (uint32_t)syscall(SYS_gettid);
+  pthread_barrier_wait(&barrier);
+  pthread_barrier_wait(&barrier);
+  nvtxRangePushA("after the name");
+  nvtxRangePop();
+  return unused;
+}
+static void names(void) {
+  pthread_t worker;
+  pthread_barrier_init(&barrier, NULL, 2);
+  pthread_create(&worker, NULL, named_by_another, NULL);
+  pthread_barrier_wait(&barrier);
+  nvtxNameOsThreadW(worker_tid, L"first name");
+  nvtxNameOsThreadA(worker_tid, "named by main");
+  pthread_barrier_wait(&barrier);
+  pthread_join(worker, NULL);
+}
+
 static void forks(void) {
   nvtxRangePushA("before fork");
   const pid_t child = fork();
@@ -182,6 +205,7 @@ int main(int count, char** words) {
   if (strcmp(what, "plugins") == 0) plugins(words[2], words[3]);
   if (strcmp(what, "threads") == 0) threads(atoi(words[2]));
   if (strcmp(what, "race") == 0) race(atoi(words[2]));
+  if (strcmp(what, "names") == 0) names();
   if (strcmp(what, "fork") == 0) forks();
   if (strcmp(what, "exec") == 0) {
     nvtxRangePushA("before exec");

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "inject/nvtx/event_args.h"
 #include "inject/nvtx/hot_path.h"
 #include "inject/nvtx/message.h"
 #include "inject/resource_names.h"
@@ -95,6 +96,29 @@ TEST(NvtxMessageTest, ATextAtTheEndOfAPageIsNotReadBeyondIt) {
   recent.last_mask = (uint64_t{1} << 48) - 1;
   memcpy(recent.text, "short", 6);
   EXPECT_FALSE(is_same_text(recent, recent.words, text)) << "the slow path must look";
+  munmap(memory, 2 * page);
+}
+
+// A program that was built with an older header has a shorter structure.
+TEST(NvtxMessageTest, AttributesAreReadOnlyAsFarAsTheyGo) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* const memory =
+      static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  mprotect(memory + page, page, PROT_NONE);
+  auto* const event = reinterpret_cast<EventAttributes*>(memory + page - 16);
+  event->size = 16;
+  event->category = 5;
+  event->colour_type = kArgb;
+  event->colour = 0x123456;
+  Domain& domain = *create_domain("short attributes");
+  EventArgs args(domain, event);
+  EXPECT_EQ(args.label().colour, 0xff123456u);
+  ASSERT_EQ(args.count(), 1u);
+  EXPECT_EQ(args.data()[0].value.as_uint, 5u);
+  EXPECT_EQ(std::string_view(args.label().name, args.label().name_length), "(no message)");
+  EXPECT_EQ(push_event(domain, event), 0);
+  EXPECT_EQ(EventArgs(domain, nullptr).count(), 0u);
   munmap(memory, 2 * page);
 }
 

@@ -45,6 +45,7 @@ __attribute__((always_inline)) inline bool is_same_text(const RecentMessage& rec
   if (!KYMO_READS_PAST_TEXT || (reinterpret_cast<uintptr_t>(text) & (kPageBytes - 1)) > kPageBytes - 8 * words)
     return false;
   uint64_t word;
+#pragma GCC unroll 1  // unrolled, it needs registers that must be saved on the stack
   for (uint32_t i = 0; i + 1 < words; ++i) {
     memcpy(&word, text + 8 * i, sizeof word);
     if (word != recent.text[i]) return false;

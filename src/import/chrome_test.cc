@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "import/json_events.h"
+#include "import/json_numbers.h"
 #include "import/test_import.h"
 #include "kymo/error.h"
 

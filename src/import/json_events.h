@@ -45,7 +45,4 @@ class JsonEvents {
   std::unique_ptr<Parser> parser_;
 };
 
-// Microseconds as decimal text, in nanoseconds, rounded. Nothing: it is not a number, or out of range.
-std::optional<int64_t> nanoseconds(std::string_view microseconds);
-
 }  // namespace kymo::import

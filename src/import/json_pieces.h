@@ -39,7 +39,7 @@ struct JsonPiece {
 
 class JsonPieces {
  public:
-  static constexpr size_t kPieceBytes = 1 << 20;
+  static constexpr size_t kPieceBytes = 256 << 10;  // with its tokens it fits into a cache of a core
   static constexpr size_t kLongestEvent = 32 << 20;
   static constexpr size_t kLongestMember = 16 << 20;
 

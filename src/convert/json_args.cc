@@ -86,7 +86,7 @@ void JsonArgs::append(JsonObject& object, const Point& point) {
   } else if (is_memory && !has_field(*point.event_class, "address")) {
     append_json_address(object.key("address"), point.id);
   }
-  if (point.kind == trace::PointKind::Sample && !has_field(*point.event_class, "stack")) {
+  if (point.kind == trace::PointKind::Sample && point.id != 0 && !has_field(*point.event_class, "stack")) {
     append_json_string(object.key("stack"), stack_text(*point.place->writer, point.id));
   }
 }

@@ -21,6 +21,7 @@ enum : uint32_t {
   kTimestampClockId = 58,
   kDefaults = 59,
   kTrackDescriptor = 60,
+  kPerfSample = 66,
   kFirstOnSequence = 87,
   kZstdCompressedPackets = 133,
 };
@@ -130,8 +131,21 @@ enum : uint32_t {
 
 namespace interned {
 enum : uint32_t { kCategories = 1, kEventNames = 2, kAnnotationNames = 3, kSourceLocations = 4, kStrings = 29 };
+enum : uint32_t { kFunctionNames = 5, kFrames = 6, kCallstacks = 7, kMappingPaths = 17, kMappings = 19 };
 enum : uint32_t { kIid = 1, kName = 2 };
 }  // namespace interned
+namespace stack_frame {
+enum : uint32_t { kFunctionName = 2, kMapping = 3 };
+}
+namespace callstack {
+enum : uint32_t { kFrameIds = 2 };
+}
+namespace code_mapping {
+enum : uint32_t { kPathIds = 7 };
+}
+namespace perf_sample {
+enum : uint32_t { kPid = 2, kTid = 3, kCallstack = 4 };
+}
 namespace source_location {
 enum : uint32_t { kIid = 1, kFile = 2, kFunction = 3, kLine = 4 };
 }

@@ -61,7 +61,7 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
   for (const auto& [stack, sum] : stacks) {
     table.samples += sum.count;
     table.time_ns += sum.ns;
-    std::vector<symbols::Frame> frames = samples.stacks.frames(stack);
+    std::vector<symbols::Frame> frames = samples.stacks->frames(stack);
     if (frames.empty()) frames.emplace_back().function = "(unknown)";
     if (is_cut(frames.back())) table.incomplete += sum.count;
     std::unordered_set<FunctionRow*> seen;

@@ -19,7 +19,7 @@ views::Paths paths_of_samples(Samples& samples, const views::PathOptions& option
     for (const SampledStack& one : thread.stacks) {
       uint32_t node = track;
       if (one.range != 0) node = merged.child(node, samples.ranges[one.range], FrameKind::Range);
-      const std::vector<symbols::Frame> frames = samples.stacks.frames(one.stack);
+      const std::vector<symbols::Frame> frames = samples.stacks->frames(one.stack);
       size_t depth = 0;
       bool is_cut = false;
       for (size_t i = frames.size(); i-- > 0 && !is_cut;) {

@@ -8,44 +8,20 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/memory/sample_stacks.h"
 #include "base/seeded_hash.h"
 #include "convert/events.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
-#include "trace/definition.h"
 
 namespace kymo::functions {
 
 namespace {
 
+using memory::SampleStacks;
 using memory::StackId;
-using trace::PointKind;
-using Row = std::vector<trace::ValueCursor::Value>;
 
-constexpr uint64_t kFirstNode = 16;  // below: roots (docs/heap.md)
 constexpr uint64_t kDefaultPeriodNs = 1'000'000;
-
-enum class Meaning : uint8_t { None, Sample, OffCpu, Node, Module, Symbol };
-
-// The classes are recognized by names and fields, as they may come from any file.
-Meaning meaning_of(const trace::EventClass& one) {
-  const auto has = [&](std::initializer_list<std::string_view> names) {
-    return one.fields.size() == names.size() &&
-           std::equal(names.begin(), names.end(), one.fields.begin(),
-                      [](std::string_view name, const trace::Field& field) { return field.name == name; });
-  };
-  if (one.category == "cpu" && one.name == "sample" && has({"node"})) return Meaning::Sample;
-  if (one.category == "cpu" && one.name == "off CPU" && has({"ns", "preempted"})) return Meaning::OffCpu;
-  if (!trace::is_definition(one)) return Meaning::None;
-  if (one.name == "stack node" && has({"node", "parent", "address"})) return Meaning::Node;
-  if (one.name == "module" && has({"path", "base", "size", "build_id"})) return Meaning::Module;
-  if (one.name == "symbol" && has({"address", "name"})) return Meaning::Symbol;
-  return Meaning::None;
-}
-
-bool samples_in(const trace::WriterInfo& writer) {
-  return std::ranges::any_of(writer.classes, [](const auto& one) { return meaning_of(one.second) == Meaning::Sample; });
-}
 
 // "1 kHz", "250 Hz"
 uint64_t period_of(const trace::WriterInfo& writer) {
@@ -72,7 +48,6 @@ struct Timed {
 
 struct Thread {
   SampledThread result;
-  std::unordered_map<uint64_t, StackId, base::SeededHash> nodes;
   std::unordered_map<uint64_t, uint64_t, base::SeededHash> counts;  // by stack
   bool is_timed = false;                                            // there are ranges on this thread
   std::vector<Timed> timed;
@@ -128,7 +103,8 @@ class Reading {
     find_ranges();
     for (const trace::EventChunk& chunk : reader_.event_chunks()) {
       const auto writer = reader_.writers().find(chunk.writer);
-      if (chunk.point_count == 0 || writer == reader_.writers().end() || !samples_in(writer->second)) continue;
+      if (chunk.point_count == 0 || writer == reader_.writers().end() || !SampleStacks::are_in(writer->second))
+        continue;
       read(chunk, writer->second);
     }
     place_in_ranges();
@@ -137,12 +113,6 @@ class Reading {
   }
 
  private:
-  struct Writer {
-    uint32_t number;
-    std::map<uint32_t, Meaning> meanings;
-    std::map<uint32_t, trace::ClockMap> clocks;
-  };
-
   // The threads that have ranges, of all writers.
   void find_ranges() {
     for (const trace::EventChunk& chunk : reader_.event_chunks()) {
@@ -152,14 +122,11 @@ class Reading {
     }
   }
 
-  Writer& writer_of(const trace::WriterInfo& info) {
-    const auto [entry, is_new] = writers_.try_emplace(info.id);
-    Writer& writer = entry->second;
-    if (!is_new) return writer;
-    writer.number = static_cast<uint32_t>(writers_.size() - 1);
-    for (const auto& [id, one] : info.classes) writer.meanings[id] = meaning_of(one);
-    for (const auto& [id, domain] : info.clocks) writer.clocks.emplace(id, trace::clock_map(domain));
-    return writer;
+  const trace::ClockMap& clock_of(const trace::WriterInfo& info, uint32_t clock) {
+    const auto [entry, is_new] = clocks_.try_emplace({info.id, clock});
+    if (const auto domain = info.clocks.find(clock); is_new && domain != info.clocks.end())
+      entry->second = trace::clock_map(domain->second);
+    return entry->second;
   }
 
   void read(const trace::EventChunk& chunk, const trace::WriterInfo& info) {
@@ -171,66 +138,33 @@ class Reading {
       result_.problems.push_back({chunk.offset, chunk.length, error.what()});
       return;
     }
-    Writer& writer = writer_of(info);
+    const trace::ClockMap& clock = clock_of(info, place->track->clock);
     Thread& thread = threads_[{chunk.writer, chunk.track}];
     if (thread.result.place == nullptr) {
       thread.result.place = place;
       thread.result.period_ns = period_of(info);
       const auto ranges = with_ranges_.find(key_of(*place));
-      const auto clock = writer.clocks.find(place->track->clock);
-      thread.is_timed = ranges != with_ranges_.end() && clock != writer.clocks.end() && clock->second.usable();
+      thread.is_timed = ranges != with_ranges_.end() && clock.usable();
       if (thread.is_timed) ranges->second.push_back(&thread);
     }
-    const auto clock = writer.clocks.find(place->track->clock);
     trace::ValueCursor cursor(batch_.points.values);
     for (size_t i = 0; i < batch_.points.size(); ++i) {
       const auto known = info.classes.find(batch_.points.class_id[i]);
       const trace::EventClass* const event_class = known == info.classes.end() ? nullptr : &known->second;
-      const Row& row = cursor.next(event_class);
+      const SampleStacks::Row& row = cursor.next(event_class);
       if (event_class == nullptr) continue;
-      const int64_t time = thread.is_timed ? clock->second.to_monotonic_ns(batch_.points.time[i]) : int64_t{0};
-      take(writer, thread, writer.meanings[event_class->id], row, time);
-    }
-  }
-
-  void take(Writer& writer, Thread& thread, Meaning meaning, const Row& row, int64_t time) {
-    switch (meaning) {
-      case Meaning::Sample: {
-        const auto node = thread.nodes.find(row[0].bits);
-        const StackId stack = node != thread.nodes.end() ? node->second : root(row[0].bits);
+      const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *event_class, row);
+      if (taken.kind == SampleStacks::Kind::OffCpu) {
+        thread.result.off_ns += taken.off_ns;
+        if (taken.is_preempted) thread.result.preempted_ns += taken.off_ns;
+      } else if (taken.kind == SampleStacks::Kind::Sample) {
         ++thread.result.samples;
         if (thread.is_timed)
-          thread.timed.push_back({time, stack});
+          thread.timed.push_back({clock.to_monotonic_ns(batch_.points.time[i]), taken.stack});
         else
-          ++thread.counts[stack];
-        return;
+          ++thread.counts[taken.stack];
       }
-      case Meaning::OffCpu:
-        thread.result.off_ns += row[0].bits;
-        if (row[1].bits != 0) thread.result.preempted_ns += row[0].bits;
-        return;
-      case Meaning::Node: {
-        const auto parent = thread.nodes.find(row[1].bits);
-        const StackId caller = parent != thread.nodes.end() ? parent->second : root(row[1].bits);
-        thread.nodes[row[0].bits] = result_.stacks.called(caller, writer.number, row[2].bits);
-        return;
-      }
-      case Meaning::Module:
-        return result_.stacks.loaded(writer.number, std::string(row[0].text), std::string(row[3].text), row[1].bits,
-                                     row[2].bits);
-      case Meaning::Symbol:
-        return result_.stacks.named(writer.number, row[0].bits, std::string(row[1].text));
-      case Meaning::None:
-        return;
     }
-  }
-
-  StackId root(uint64_t node) {
-    using Cut = memory::Stacks::Cut;
-    if (node < kFirstNode && node >= static_cast<uint64_t>(Cut::NoTables) &&
-        node <= static_cast<uint64_t>(Cut::TooDeep))
-      return result_.stacks.cut(static_cast<Cut>(node));
-    return 0;
   }
 
   void place_in_ranges() {
@@ -255,7 +189,8 @@ class Reading {
 
   const trace::Reader& reader_;
   Samples result_;
-  std::map<trace::WriterId, Writer> writers_;
+  SampleStacks stacks_{*result_.stacks};
+  std::map<std::pair<trace::WriterId, uint32_t>, trace::ClockMap> clocks_;
   std::map<std::pair<trace::WriterId, uint32_t>, Thread> threads_;
   std::map<ThreadKey, std::vector<Thread*>> with_ranges_;
   trace::EventBatch batch_;
@@ -264,7 +199,7 @@ class Reading {
 }  // namespace
 
 bool has_samples(const trace::Reader& reader) {
-  return std::ranges::any_of(reader.writers(), [](const auto& writer) { return samples_in(writer.second); });
+  return std::ranges::any_of(reader.writers(), [](const auto& writer) { return SampleStacks::are_in(writer.second); });
 }
 
 Samples read_samples(const trace::Reader& reader) { return Reading(reader).run(); }

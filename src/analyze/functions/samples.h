@@ -33,7 +33,7 @@ struct SampledThread {
 
 struct Samples {
   std::unique_ptr<convert::Places> places;
-  memory::Stacks stacks;
+  std::unique_ptr<memory::Stacks> stacks = std::make_unique<memory::Stacks>();  // names are looked up on request
   std::deque<std::string> ranges{""};
   std::vector<SampledThread> threads;  // those with samples or time off the CPU
   uint64_t samples = 0;

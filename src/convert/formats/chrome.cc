@@ -14,6 +14,7 @@
 #include "convert/flows.h"
 #include "convert/formats/chrome_header.h"
 #include "convert/formats/memory_notes.h"
+#include "convert/formats/sample_notes.h"
 #include "convert/json_args.h"
 #include "convert/json_field.h"
 #include "convert/kineto.h"
@@ -34,6 +35,7 @@ class ChromeExport : public EventVisitor {
         flows_(reader),
         launches_(reader, flows_.arrows() + 1),
         notes_(reader),
+        samples_(reader),
         writer_(sink, chrome_start_ns(reader)),
         rows_(places_.all().size()) {}
 
@@ -76,6 +78,8 @@ class ChromeExport : public EventVisitor {
       case trace::PointKind::Allocation:
       case trace::PointKind::Free:
         return memory(point);
+      case trace::PointKind::Sample:
+        return sample(point);
       default:
         return instant(point);
     }
@@ -99,6 +103,19 @@ class ChromeExport : public EventVisitor {
     const Head head = head_of(point, Role::OfThread);
     writer_.instant(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     end_event(point);
+  }
+
+  // A CPU sample has its functions.
+  void sample(const Point& point) {
+    const auto stack = samples_.find(point.number);
+    if (!stack) return instant(point);
+    const Head head = head_of(point, Role::OfThread);
+    writer_.instant(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
+    JsonObject args = writer_.args();
+    args_.append(args, point);
+    append_json_string(args.key("stack"), samples_.text(*stack));
+    args.close();
+    writer_.end_event();
   }
 
   void memory(const Point& point) {
@@ -265,6 +282,7 @@ class ChromeExport : public EventVisitor {
   const Flows flows_;
   Launches launches_;
   MemoryNotes notes_;
+  SampleNotes samples_;
   CompactChromeWriter writer_;
   JsonArgs args_{JsonArgs::Form::Kineto};
   std::vector<ClassHead> heads_;   // by ClassInfo::index and Role

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "convert/events.h"
 #include "convert/formats/memory_notes.h"
+#include "convert/formats/sample_notes.h"
 #include "convert/json_args.h"
 #include "convert/places.h"
 
@@ -45,7 +46,7 @@ std::string_view kind_name(trace::PointKind kind) {
 class CsvWriter : public EventVisitor {
  public:
   CsvWriter(const trace::Reader& reader, ExportStream& sink)
-      : reader_(reader), sink_(sink), places_(reader), notes_(reader) {}
+      : reader_(reader), sink_(sink), places_(reader), notes_(reader), samples_(reader) {}
 
   WalkReport write() {
     append(out_, kHeader);
@@ -119,6 +120,7 @@ class CsvWriter : public EventVisitor {
   }
 
   void append_note(JsonObject& args, const Point& point) {
+    if (const auto stack = samples_.find(point.number)) append_json_string(args.key("stack"), samples_.text(*stack));
     const MemoryNotes::Note* const note = notes_.find(point.number);
     if (note == nullptr) return;
     if (!has_field(*point.event_class, "bytes")) args.key("bytes").append_number(note->bytes);
@@ -148,6 +150,7 @@ class CsvWriter : public EventVisitor {
   ExportStream& sink_;
   Places places_;
   MemoryNotes notes_;
+  SampleNotes samples_;
   JsonArgs args_{JsonArgs::Form::Plain};
   TextBuffer out_, args_text_;
   std::string valid_;

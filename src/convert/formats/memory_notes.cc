@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "analyze/memory/replay.h"
+#include "convert/formats/sample_notes.h"
 #include "kymo/error.h"
 
 namespace kymo::convert {
 
 namespace {
-
-constexpr size_t kMaxFrames = 64;
 
 bool has_allocations(const trace::Reader& reader) {
   trace::EventBatch batch;
@@ -80,12 +79,7 @@ const std::string& MemoryNotes::stack(const Note& note) {
   const auto [entry, is_new] = stacks_.try_emplace(note.stack);
   std::string& text = entry->second;
   if (!is_new || note.stack == 0) return text;
-  const std::vector<symbols::Frame> frames = changes_.tables().stacks.frames(note.stack);
-  for (size_t i = 0; i < std::min(frames.size(), kMaxFrames); ++i) {
-    if (i != 0) text += " < ";
-    text += frames[i].function.empty() ? "?" : frames[i].function;
-  }
-  if (frames.size() > kMaxFrames) text += " < …";
+  text = frames_text(changes_.tables().stacks.frames(note.stack));
   return text;
 }
 

@@ -11,8 +11,10 @@
 #include "convert/flows.h"
 #include "convert/formats/memory_notes.h"
 #include "convert/formats/perfetto_event.h"
+#include "convert/formats/perfetto_samples.h"
 #include "convert/formats/perfetto_sequence.h"
 #include "convert/formats/perfetto_tracks.h"
+#include "convert/formats/sample_notes.h"
 #include "convert/json_args.h"
 #include "convert/launches.h"
 #include "convert/perfetto_fields.h"
@@ -53,8 +55,10 @@ class PerfettoWriter : public EventVisitor {
         flows_(reader),
         launches_(reader, flows_.arrows() + 1),
         notes_(reader),
+        sample_notes_(reader),
         time_base_(has_one_boot(reader) ? TimeBase::Monotonic : TimeBase::Realtime),
-        tracks_(reader, out_) {
+        tracks_(reader, out_),
+        samples_(static_cast<uint32_t>(kFirstSequence + places_.all().size()), clock_id()) {
     for (const Place& place : places_.all()) add_sequence(PerfettoTracks::uuid_of(place));
   }
 
@@ -85,6 +89,9 @@ class PerfettoWriter : public EventVisitor {
 
   void point(const Point& point) override {
     if (point.kind == trace::PointKind::Counter) return counter(point);
+    if (point.kind == trace::PointKind::Sample) {
+      if (const auto stack = sample_notes_.find(point.number)) return sample(point, *stack);
+    }
     PerfettoSequence& sequence = threads_[point.place->index];
     event_.start(event::kInstant, sequence, point);
     annotate_note(sequence, point.kind, point.id);
@@ -131,7 +138,14 @@ class PerfettoWriter : public EventVisitor {
  private:
   void add_sequence(uint64_t track_uuid) {
     const auto id = static_cast<uint32_t>(kFirstSequence + threads_.size());
-    threads_.emplace_back(id, time_base_ == TimeBase::Monotonic ? clock::kMonotonic : clock::kRealtime, track_uuid);
+    threads_.emplace_back(id, clock_id(), track_uuid);
+  }
+
+  uint32_t clock_id() const { return time_base_ == TimeBase::Monotonic ? clock::kMonotonic : clock::kRealtime; }
+
+  void sample(const Point& point, memory::StackId stack) {
+    samples_.append(out_, *point.place, point.time_ns, stack, sample_notes_);
+    if (out_.size() >= kFlushAt) flush();
   }
 
   // Relates the clocks by the first time at which all were read, and states which clock the trace's times use. Perfetto
@@ -257,9 +271,11 @@ class PerfettoWriter : public EventVisitor {
   const Flows flows_;
   Launches launches_;
   MemoryNotes notes_;
+  SampleNotes sample_notes_;
   const TimeBase time_base_;
   std::string out_;
   PerfettoTracks tracks_;
+  PerfettoSamples samples_;
   std::vector<PerfettoSequence> threads_;  // by Place::index
   PerfettoEvent event_;
 };

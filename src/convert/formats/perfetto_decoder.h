@@ -200,6 +200,10 @@ class PerfettoDecoder {
   static void read_interned(Sequence& sequence, const std::string& bytes) {
     protozero::pbf_reader message(bytes);
     while (message.next()) {
+      if (message.tag() > interned::kAnnotationNames) {  // the stacks of samples
+        message.skip();
+        continue;
+      }
       auto& table = message.tag() == interned::kCategories   ? sequence.categories
                     : message.tag() == interned::kEventNames ? sequence.names
                     : message.tag() == interned::kStrings    ? sequence.texts

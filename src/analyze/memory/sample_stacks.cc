@@ -1,0 +1,81 @@
+#include "analyze/memory/sample_stacks.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "trace/definition.h"
+
+namespace kymo::memory {
+
+namespace {
+
+constexpr uint64_t kFirstNode = 16;  // below: roots (docs/heap.md)
+
+}  // namespace
+
+// The classes are recognized by names and fields, because a file may contain anything.
+SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
+  using trace::FieldType;
+  const auto has = [&](std::initializer_list<std::pair<std::string_view, bool>> fields) {  // name, and whether a text
+    return std::equal(one.fields.begin(), one.fields.end(), fields.begin(), fields.end(),
+                      [](const trace::Field& field, const auto& wanted) {
+                        return field.name == wanted.first && (field.type == FieldType::String) == wanted.second &&
+                               field.type != FieldType::Double;
+                      });
+  };
+  if (one.category == "cpu" && one.name == "sample" && has({{"node", false}})) return Meaning::Sample;
+  if (one.category == "cpu" && one.name == "off CPU" && has({{"ns", false}, {"preempted", false}}))
+    return Meaning::OffCpu;
+  if (!trace::is_definition(one)) return Meaning::None;
+  if (one.name == "stack node" && has({{"node", false}, {"parent", false}, {"address", false}})) return Meaning::Node;
+  if (one.name == "module" && has({{"path", true}, {"base", false}, {"size", false}, {"build_id", true}}))
+    return Meaning::Module;
+  if (one.name == "symbol" && has({{"address", false}, {"name", true}})) return Meaning::Symbol;
+  return Meaning::None;
+}
+
+bool SampleStacks::are_in(const trace::WriterInfo& writer) {
+  return std::ranges::any_of(writer.classes, [](const auto& one) { return meaning_of(one.second) == Meaning::Sample; });
+}
+
+StackId SampleStacks::stack_of(const Nodes& nodes, uint64_t node) {
+  if (const auto known = nodes.find(node); known != nodes.end()) return known->second;
+  const bool is_cut = node < kFirstNode && node >= static_cast<uint64_t>(Stacks::Cut::NoTables) &&
+                      node <= static_cast<uint64_t>(Stacks::Cut::TooDeep);
+  return is_cut ? stacks_.cut(static_cast<Stacks::Cut>(node)) : 0;
+}
+
+SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t track,
+                                       const trace::EventClass& event_class, const Row& row) {
+  const auto [entry, is_new] = writers_.try_emplace(info.id);
+  Writer& writer = entry->second;
+  if (is_new) {
+    writer.number = static_cast<uint32_t>(writers_.size() - 1);
+    for (const auto& [id, one] : info.classes) writer.meanings[id] = meaning_of(one);
+  }
+  const auto meaning = writer.meanings.find(event_class.id);
+  if (meaning == writer.meanings.end() || row.size() != event_class.fields.size()) return {};
+  switch (meaning->second) {
+    case Meaning::Sample:
+      return {.kind = Kind::Sample, .stack = stack_of(nodes_[{info.id, track}], row[0].bits)};
+    case Meaning::OffCpu:
+      return {.kind = Kind::OffCpu, .off_ns = row[0].bits, .is_preempted = row[1].bits != 0};
+    case Meaning::Node: {
+      Nodes& nodes = nodes_[{info.id, track}];
+      nodes[row[0].bits] = stacks_.called(stack_of(nodes, row[1].bits), writer.number, row[2].bits);
+      return {};
+    }
+    case Meaning::Module:
+      stacks_.loaded(writer.number, std::string(row[0].text), std::string(row[3].text), row[1].bits, row[2].bits);
+      return {};
+    case Meaning::Symbol:
+      stacks_.named(writer.number, row[0].bits, std::string(row[1].text));
+      return {};
+    case Meaning::None:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace kymo::memory

@@ -77,8 +77,23 @@ void InstantBin::merge(const InstantBin& other) {
   count += std::min(other.count, UINT32_MAX - count);
 }
 
+Item DecodedChunk::range(size_t i) const {
+  Item item;
+  item.start = start[i];
+  item.end = end[i];
+  item.total = item.longest = end[i] - start[i];
+  item.name = name[i];
+  item.text = text.empty() ? kNoText : text[i];
+  item.chunk = chunk;
+  item.index = static_cast<uint32_t>(i);
+  item.depth = depth[i];
+  item.lane = lane.empty() ? 0 : lane[i];
+  return item;
+}
+
 size_t DecodedChunk::bytes() const {
-  return sizeof *this + bytes_of(ranges) + bytes_of(instants) + bytes_of(counters) + bytes_of(texts);
+  return sizeof *this + bytes_of(start) + bytes_of(end) + bytes_of(name) + bytes_of(depth) + bytes_of(lane) +
+         bytes_of(text) + bytes_of(instants) + bytes_of(counters) + bytes_of(texts);
 }
 
 size_t Sketch::bytes() const {
@@ -102,28 +117,33 @@ unsigned sketch_level(int64_t first_end, int64_t last_end) {
   return level;
 }
 
-Sketch make_sketch(DecodedChunk&& chunk, unsigned level) {
+Sketch make_sketch(const DecodedChunk& chunk, unsigned level, int64_t from, int64_t to) {
   Sketch sketch;
   sketch.level = level;
   sketch.damaged = chunk.damaged;
   LastOfRow rows(sketch.items);
-  for (const Item& range : chunk.ranges) {
-    if (is_single(range, level)) {
-      sketch.items.push_back(range);
-      if (range.text == kNoText) continue;
-      sketch.items.back().text = static_cast<uint32_t>(sketch.texts.size());
-      sketch.texts.push_back(std::move(chunk.texts[range.text]));
-    } else {
-      Item part = range;
-      part.text = kNoText;  // a run has the name of a class
-      rows.add(uint64_t{range.lane} << 16 | range.depth, part, bin_of(range.start, level));
+  for (size_t i = 0; i < chunk.range_count(); ++i) {
+    const int64_t start = chunk.start[i];
+    if (start >= to) continue;
+    if ((chunk.end[i] - start) >> level != 0) {
+      if (chunk.end[i] <= from) continue;
+      Item& item = sketch.items.emplace_back(chunk.range(i));
+      if (item.text == kNoText) continue;
+      sketch.texts.push_back(chunk.texts[item.text]);
+      item.text = static_cast<uint32_t>(sketch.texts.size() - 1);
+    } else if (start >= from) {
+      Item item = chunk.range(i);
+      item.text = kNoText;  // a run has the name of a class
+      rows.add(uint64_t{item.lane} << 16 | item.depth, item, bin_of(start, level));
     }
   }
+  const auto is_inside = [&](int64_t time) { return time >= from && time < to; };
   LastOfRow kinds(sketch.instants);
   for (const InstantBin& instant : chunk.instants)
-    kinds.add(static_cast<uint64_t>(instant.kind), instant, bin_of(instant.time, level));
+    if (is_inside(instant.time)) kinds.add(static_cast<uint64_t>(instant.kind), instant, bin_of(instant.time, level));
   LastOfRow counters(sketch.counters);
-  for (const CounterBin& value : chunk.counters) counters.add(value.class_id, value, bin_of(value.time, level));
+  for (const CounterBin& value : chunk.counters)
+    if (is_inside(value.time)) counters.add(value.class_id, value, bin_of(value.time, level));
   sketch.items.shrink_to_fit();
   sketch.instants.shrink_to_fit();
   sketch.counters.shrink_to_fit();

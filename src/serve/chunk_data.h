@@ -36,14 +36,21 @@ struct InstantBin {
   void merge(const InstantBin& other);
 };
 
-// A chunk with all its events, in the order of the file.
+// A chunk with all its events, in the order of the file. Its ranges are columns, because there may be many.
 struct DecodedChunk {
-  std::vector<Item> ranges;  // of each the count is 1
+  uint32_t chunk = kNoChunk;
+  std::vector<int64_t> start, end;
+  std::vector<uint32_t> name;
+  std::vector<uint16_t> depth;
+  std::vector<uint16_t> lane;  // empty: all 0
+  std::vector<uint32_t> text;  // positions in `texts`, or kNoText; empty: no range has a text
   std::vector<InstantBin> instants;
   std::vector<CounterBin> counters;
-  std::vector<std::string> texts;  // Item::text
+  std::vector<std::string> texts;
   bool damaged = false;
 
+  size_t range_count() const { return start.size(); }
+  Item range(size_t i) const;
   size_t bytes() const;
 };
 
@@ -62,6 +69,8 @@ struct Sketch {
 
 // The level of a sketch of events that end between these times.
 unsigned sketch_level(int64_t first_end, int64_t last_end);
-Sketch make_sketch(DecodedChunk&& chunk, unsigned level);
+// What is between two times: ranges that touch them, runs and points that start there. For bins of this level that is
+// all that a tile needs, so a request does not keep whole chunks.
+Sketch make_sketch(const DecodedChunk& chunk, unsigned level, int64_t from = 0, int64_t to = INT64_MAX);
 
 }  // namespace kymo::serve

@@ -98,7 +98,8 @@ Tile whole_track(View& view, uint32_t id) {
         if (value.class_id == counter->class_id) tile.counters.push_back(value);
       continue;
     }
-    for (Item item : decoded->ranges) {
+    for (size_t i = 0; i < decoded->range_count(); ++i) {
+      Item item = decoded->range(i);
       if (item.text != kNoText) item.name = view.names().of_text(decoded->texts[item.text], item.name);
       tile.items.push_back(item);
     }

@@ -22,7 +22,7 @@ namespace {
 constexpr auto kLookForMore = std::chrono::milliseconds(100);
 constexpr auto kSilence = std::chrono::seconds(10);  // of an event stream: then a comment shows that we are alive
 constexpr size_t kMostStreams = 6;
-constexpr time_t kReadSeconds = 5, kWriteSeconds = 10, kKeepAliveSeconds = 30;
+constexpr time_t kReadSeconds = 5, kWriteSeconds = 10, kKeepAliveSeconds = 5;
 
 std::string random_token() {
   uint8_t bytes[16];

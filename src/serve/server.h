@@ -13,7 +13,7 @@ namespace kymo::serve {
 
 struct ServerOptions {
   uint16_t port = 0;  // 0: any free port
-  size_t most_connections = 16;
+  size_t most_connections = 32;
   bool follow = false;  // look for more in the files, also if nobody seems to write them
 };
 

@@ -102,7 +102,7 @@ class Source {
   // Reads what was appended. True if there is more.
   bool refresh();
 
-  // Throws kymo::Error if the chunk is damaged. `texts_from_ns`: ranges that are at least so long get their own text.
+  // Throws kymo::Error if the chunk is damaged. For a sketch, only ranges that are as long as its bins have texts.
   DecodedChunk decode(uint32_t chunk, std::optional<unsigned> sketch_level = {}) const;
   Sketch sketch(uint32_t chunk) const;
   // The depths of a chunk as items, without names.
@@ -117,19 +117,32 @@ class Source {
     std::vector<ClassName> dense;
     std::map<uint32_t, ClassName> sparse;
   };
-  struct Scratch;
   struct Decoding;
 
   int64_t offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const;
   void describe();
   void add_chunks();
   void describe_losses();
+  class ClassCache;
   void add_ranges(const Decoding& decoding) const;
+  void add_names(const Decoding& decoding, ClassCache& classes) const;
   void add_points(const Decoding& decoding) const;
   ClassName describe_class(const trace::EventClass& event_class) const;
 
+  // Memory for decoding, which is used again. There are as many batches as threads that decode at a time.
+  class Batches {
+   public:
+    std::unique_ptr<trace::EventBatch> take();
+    void give_back(std::unique_ptr<trace::EventBatch> batch);
+
+   private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<trace::EventBatch>> free_;
+  };
+
   trace::Reader reader_;
   NameTable& names_;
+  mutable Batches batches_;
   std::optional<convert::TraceTimes> times_;
   std::vector<SourceGroup> groups_;
   std::deque<SourceTrack> tracks_;

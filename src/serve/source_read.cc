@@ -1,6 +1,7 @@
 // Source: reading chunks.
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/text_part.h"
@@ -29,6 +30,21 @@ double number(const trace::ValueCursor::Value& value) {
 
 }  // namespace
 
+std::unique_ptr<trace::EventBatch> Source::Batches::take() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) return std::make_unique<trace::EventBatch>();
+  std::unique_ptr<trace::EventBatch> batch = std::move(free_.back());
+  free_.pop_back();
+  return batch;
+}
+
+void Source::Batches::give_back(std::unique_ptr<trace::EventBatch> batch) {
+  constexpr size_t kMostKept = 8, kLargestKept = 1 << 18;  // a forged chunk may have millions of events
+  const std::lock_guard lock(mutex_);
+  if (free_.size() < kMostKept && batch->ranges.size() + batch->points.size() <= kLargestKept)
+    free_.push_back(std::move(batch));
+}
+
 struct Source::Decoding {
   const SourceTrack& track;
   const trace::EventBatch& batch;
@@ -37,45 +53,60 @@ struct Source::Decoding {
   DecodedChunk& into;
 };
 
+// The last class is usually the next one again, and there are few.
+class Source::ClassCache {
+ public:
+  ClassCache(const Source& source, const trace::WriterId& writer) : source_(source), writer_(writer) {}
+  const ClassName& find(uint32_t class_id) {
+    if (class_id >= kSlots) return source_.class_of(writer_, class_id);
+    if (slots_[class_id] == nullptr) slots_[class_id] = &source_.class_of(writer_, class_id);
+    return *slots_[class_id];
+  }
+
+ private:
+  static constexpr uint32_t kSlots = 256;
+  const Source& source_;
+  const trace::WriterId& writer_;
+  std::array<const ClassName*, kSlots> slots_{};
+};
+
 void Source::add_ranges(const Decoding& decoding) const {
   const trace::Ranges& ranges = decoding.batch.ranges;
   DecodedChunk& into = decoding.into;
   std::vector<uint64_t> ticks(ranges.size());
   for (size_t i = 0; i < ranges.size(); ++i) ticks[i] = ranges.end[i] - ranges.duration[i];
-  std::vector<int64_t> starts, ends;
-  decoding.track.clock.ns(ticks, starts);
-  decoding.track.clock.ns(ranges.end, ends);
-  into.ranges.resize(ranges.size());
+  decoding.track.clock.ns(ticks, into.start);
+  decoding.track.clock.ns(ranges.end, into.end);
+  for (size_t i = 0; i < ranges.size(); ++i) into.end[i] = std::max(into.start[i], into.end[i]);
+  into.depth = ranges.depth;
+  into.lane = ranges.lane;
+  into.name.resize(ranges.size());
+  ClassCache classes(*this, decoding.track.writer);
+  if (ranges.values.ints.empty() && ranges.values.doubles.empty()) {
+    for (size_t i = 0; i < ranges.size(); ++i) into.name[i] = classes.find(ranges.class_id[i]).name;
+  } else {
+    add_names(decoding, classes);
+  }
+}
+
+// With the texts of those ranges whose names have places for values.
+void Source::add_names(const Decoding& decoding, ClassCache& classes) const {
+  const trace::Ranges& ranges = decoding.batch.ranges;
+  DecodedChunk& into = decoding.into;
   trace::ValueCursor cursor(ranges.values);
-  const bool with_values = !ranges.values.ints.empty() || !ranges.values.doubles.empty();
   bool is_lost = false;  // after a class that is not known, values cannot be read
-  const ClassName* known = &unknown_;
-  uint32_t known_id = UINT32_MAX;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges.class_id[i] != known_id) {
-      known_id = ranges.class_id[i];
-      known = &class_of(decoding.track.writer, known_id);
-    }
-    Item& item = into.ranges[i];
-    item.start = starts[i];
-    item.end = std::max(starts[i], ends[i]);
-    item.total = item.longest = item.end - item.start;
-    item.name = known->name;
-    item.chunk = decoding.chunk;
-    item.index = static_cast<uint32_t>(i);
-    item.depth = ranges.depth[i];
-    item.lane = ranges.lane.empty() ? 0 : ranges.lane[i];
-    if (!with_values || is_lost) continue;
-    if (known->event_class == nullptr && !known->is_inline) {
-      is_lost = true;
-      continue;
-    }
-    const std::vector<trace::ValueCursor::Value>& row = cursor.next(known->event_class);
-    if (known->is_inline) {
-      item.name = names_.of_inline(trace::full_name(nullptr, row));
-    } else if (known->has_places && (!decoding.level || is_single(item, *decoding.level))) {
-      item.text = static_cast<uint32_t>(into.texts.size());
-      std::string text = trace::full_name(known->event_class, row);
+    const ClassName& known = classes.find(ranges.class_id[i]);
+    into.name[i] = known.name;
+    is_lost = is_lost || (known.event_class == nullptr && !known.is_inline);
+    if (is_lost) continue;
+    const std::vector<trace::ValueCursor::Value>& row = cursor.next(known.event_class);
+    if (known.is_inline) {
+      into.name[i] = names_.of_inline(trace::full_name(nullptr, row));
+    } else if (known.has_places && (!decoding.level || (into.end[i] - into.start[i]) >> *decoding.level != 0)) {
+      if (into.text.empty()) into.text.resize(ranges.size(), kNoText);
+      into.text[i] = static_cast<uint32_t>(into.texts.size());
+      std::string text = trace::full_name(known.event_class, row);
       if (text.size() > NameTable::kMaxLength) text.resize(NameTable::kMaxLength);
       into.texts.push_back(std::move(text));
     }
@@ -107,19 +138,21 @@ void Source::add_points(const Decoding& decoding) const {
 }
 
 DecodedChunk Source::decode(uint32_t chunk, std::optional<unsigned> sketch_level) const {
-  static thread_local trace::EventBatch batch;  // reuses its memory
   const trace::EventChunk& described = reader_.event_chunks()[chunk];
   DecodedChunk decoded;
+  decoded.chunk = chunk;
   if (chunks_[chunk].track == kNoTrack) return decoded;
   unsigned parts = 0;
   if (described.range_count > 0)
     parts |= trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kRangeValues;
   if (described.point_count > 0) parts |= trace::kPoints | trace::kPointValues;
   if (parts == 0) return decoded;
-  reader_.read(described, batch, parts);
-  const Decoding decoding{tracks_[chunks_[chunk].track], batch, chunk, sketch_level, decoded};
+  std::unique_ptr<trace::EventBatch> batch = batches_.take();
+  reader_.read(described, *batch, parts);
+  const Decoding decoding{tracks_[chunks_[chunk].track], *batch, chunk, sketch_level, decoded};
   add_ranges(decoding);
   add_points(decoding);
+  batches_.give_back(std::move(batch));
   return decoded;
 }
 
@@ -132,16 +165,16 @@ Sketch Source::sketch(uint32_t chunk) const {
   const uint64_t events = std::max<uint64_t>(1, uint64_t{described.range_count} + described.point_count);
   const uint64_t mean = (static_cast<uint64_t>(times.last) - static_cast<uint64_t>(times.first)) / events;
   while (mean >> guess > 1) ++guess;
-  DecodedChunk decoded = decode(chunk, events > 4 * kSketchBins ? guess : 0);
+  const DecodedChunk decoded = decode(chunk, events > 4 * kSketchBins ? guess : 0);
   int64_t first = std::numeric_limits<int64_t>::max(), last = 0;
   const auto include = [&](int64_t time) {
     first = std::min(first, time);
     last = std::max(last, time);
   };
-  for (const Item& item : decoded.ranges) include(item.end);
+  for (const int64_t end : decoded.end) include(end);
   for (const InstantBin& instant : decoded.instants) include(instant.time);
   for (const CounterBin& value : decoded.counters) include(value.time);
-  return make_sketch(std::move(decoded), serve::sketch_level(first, last));
+  return make_sketch(decoded, serve::sketch_level(first, last));
 }
 
 std::vector<Item> Source::summary(uint32_t chunk) const {

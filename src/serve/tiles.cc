@@ -16,8 +16,7 @@ using Clock = std::chrono::steady_clock;
 struct Part {
   uint32_t file = 0, chunk = 0;
   std::shared_ptr<const Sketch> sketch;
-  std::shared_ptr<const DecodedChunk> decoded;
-  bool done = false;  // nothing more has to be read
+  bool done = false;  // the sketch is exact for the request
 };
 
 class Builder {
@@ -41,11 +40,12 @@ class Builder {
 
   void collect(Track& track);
   void add_part(Track& track, uint32_t file, uint32_t chunk);
+  bool is_exact(const Sketch& sketch) const;
   void read_part(Part& part);
   void read_parts();
   Tile make(const Track& track, uint64_t number);
   void add(const Part& part, const Track& track, TileRows& rows, uint32_t& flags);
-  void add_items(const std::vector<Item>& items, const std::vector<std::string>& texts, TileRows& rows);
+  void add_items(const Sketch& sketch, TileRows& rows);
   void add_summary(const Part& part, TileRows& rows, uint32_t& flags);
   void add_previous_value(const Track& track, const TileSpan& span, TileRows& rows);
 
@@ -89,20 +89,19 @@ void Builder::add_part(Track& track, uint32_t file, uint32_t chunk) {
   part.file = file;
   part.chunk = chunk;
   part.sketch = view_.cached_sketch(file, chunk);
-  if (part.sketch == nullptr) return;
-  part.done = part.sketch->damaged || part.sketch->is_exact(request_.level, whole_.from, whole_.to);
-  if (part.done) return;
-  part.decoded = view_.cached_decoded(file, chunk);
-  part.done = part.decoded != nullptr;
+  if (part.sketch != nullptr) part.done = is_exact(*part.sketch);
+}
+
+bool Builder::is_exact(const Sketch& sketch) const {
+  return sketch.damaged || sketch.is_exact(request_.level, whole_.from, whole_.to);
 }
 
 void Builder::read_part(Part& part) {
-  if (part.sketch == nullptr) {
-    // A chunk with fewer events than a sketch has bins is its own sketch; others are decoded only where they must be.
-    part.sketch = view_.sketch(part.file, part.chunk);
-    part.done = part.sketch->damaged || part.sketch->is_exact(request_.level, whole_.from, whole_.to);
-  }
-  if (!part.done) part.decoded = view_.decoded(part.file, part.chunk);
+  if (part.sketch == nullptr) part.sketch = view_.sketch(part.file, part.chunk);
+  // A sketch of only this part of the chunk: a request does not hold whole chunks, of which it may need many.
+  if (!is_exact(*part.sketch))
+    part.sketch = std::make_shared<Sketch>(
+        make_sketch(*view_.decoded(part.file, part.chunk), request_.level, whole_.from, whole_.to));
   part.done = true;
 }
 
@@ -148,12 +147,12 @@ Tile Builder::make(const Track& track, uint64_t number) {
   return tile;
 }
 
-void Builder::add_items(const std::vector<Item>& items, const std::vector<std::string>& texts, TileRows& rows) {
-  for (const Item& item : items) {
+void Builder::add_items(const Sketch& sketch, TileRows& rows) {
+  for (const Item& item : sketch.items) {
     if (!rows.takes(item)) continue;
     if (item.text != kNoText && is_single(item, request_.level)) {
       Item named = item;
-      named.name = view_.names().of_text(texts[item.text], item.name);
+      named.name = view_.names().of_text(sketch.texts[item.text], item.name);
       rows.add(named);
     } else {
       rows.add(item);
@@ -162,30 +161,21 @@ void Builder::add_items(const std::vector<Item>& items, const std::vector<std::s
 }
 
 void Builder::add(const Part& part, const Track& track, TileRows& rows, uint32_t& flags) {
-  const auto add_points = [&](const auto& data) {
-    const TileSpan& span = rows.span();
-    const auto is_inside = [&](int64_t time) { return time >= span.from && time < span.to; };
-    if (track.counter) {
-      for (const CounterBin& value : data.counters)
-        if (value.class_id == track.counter->class_id && is_inside(value.time)) rows.add(value);
-    } else {
-      for (const InstantBin& instant : data.instants)
-        if (is_inside(instant.time)) rows.add(instant);
-    }
-  };
-  if (!part.done) {
-    flags |= Tile::kPreliminary;
-    if (!track.counter && part.sketch == nullptr) return add_summary(part, rows, flags);
+  if (!part.done) flags |= Tile::kPreliminary;
+  if (part.sketch == nullptr) {
+    if (!track.counter) add_summary(part, rows, flags);
+    return;
   }
-  if (part.decoded != nullptr) {
-    if (part.decoded->damaged) flags |= Tile::kDamaged;
-    if (!track.counter) add_items(part.decoded->ranges, part.decoded->texts, rows);
-    add_points(*part.decoded);
-  } else if (part.sketch != nullptr) {
-    if (part.sketch->damaged) flags |= Tile::kDamaged;
-    if (!track.counter) add_items(part.sketch->items, part.sketch->texts, rows);
-    add_points(*part.sketch);
+  if (part.sketch->damaged) flags |= Tile::kDamaged;
+  const auto is_inside = [&](int64_t time) { return time >= rows.span().from && time < rows.span().to; };
+  if (track.counter) {
+    for (const CounterBin& value : part.sketch->counters)
+      if (value.class_id == track.counter->class_id && is_inside(value.time)) rows.add(value);
+    return;
   }
+  add_items(*part.sketch, rows);
+  for (const InstantBin& instant : part.sketch->instants)
+    if (is_inside(instant.time)) rows.add(instant);
 }
 
 // Without a sketch: the summary of the chunk, or, if there is no time for that either, only its header.
@@ -229,12 +219,15 @@ void Builder::add_previous_value(const Track& track, const TileSpan& span, TileR
     if (times.last < span.from && (!before || source.chunks()[*before].last <= times.last)) before = chunk;
   }
   if (before) look(view_.sketch(track.ref->file, *before)->counters);
+  // A chunk that begins before the tile may have a later value.
   for (const size_t position : track.parts) {
     const Part& part = parts_[position];
-    if (part.decoded != nullptr)
-      look(part.decoded->counters);
-    else if (part.sketch != nullptr)
-      look(part.sketch->counters);
+    if (source.chunks()[part.chunk].first >= span.from) continue;
+    if (const auto sketch = view_.cached_sketch(part.file, part.chunk);
+        sketch && sketch->is_exact(request_.level, 0, span.from))
+      look(sketch->counters);
+    else
+      look(view_.decoded(part.file, part.chunk)->counters);
   }
   if (!best) return;
   best->time = best->last_time;

@@ -65,7 +65,7 @@ std::map<RowKey, std::set<Shown>> expected(View& view, uint32_t track, unsigned 
   };
   for (const uint32_t chunk : source.tracks()[track].chunks) {
     const DecodedChunk decoded = source.decode(chunk);
-    for (const Item& item : decoded.ranges) add(item, decoded.texts);
+    for (size_t i = 0; i < decoded.range_count(); ++i) add(decoded.range(i), decoded.texts);
   }
   for (const Item& item : source.unfinished(track)) add(item, {});
   for (const auto& [key, items] : short_ranges) {

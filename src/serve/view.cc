@@ -103,12 +103,8 @@ std::shared_ptr<const Sketch> View::sketch(uint32_t file, uint32_t chunk) {
   return made;
 }
 
-std::shared_ptr<const DecodedChunk> View::cached_decoded(uint32_t file, uint32_t chunk) {
-  return decoded_.find(key(file, chunk));
-}
-
 std::shared_ptr<const DecodedChunk> View::decoded(uint32_t file, uint32_t chunk) {
-  if (auto found = cached_decoded(file, chunk)) return found;
+  if (auto found = decoded_.find(key(file, chunk))) return found;
   auto made = std::make_shared<DecodedChunk>();
   try {
     *made = sources_[file]->decode(chunk);

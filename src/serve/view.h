@@ -29,7 +29,7 @@ namespace kymo::serve {
 struct ViewLimits {
   size_t sketch_bytes = size_t{64} << 20;
   size_t decoded_bytes = size_t{40} << 20;
-  std::chrono::milliseconds budget{60};  // for the chunks of one request; beyond it the answer is preliminary
+  std::chrono::milliseconds budget{80};  // for the chunks of one request; beyond it the answer is preliminary
   bool build_ahead = true;
 };
 
@@ -69,7 +69,6 @@ class View {
   std::optional<Counter> counter(uint32_t position) const;
   std::shared_ptr<const Sketch> cached_sketch(uint32_t file, uint32_t chunk);
   std::shared_ptr<const Sketch> sketch(uint32_t file, uint32_t chunk);  // builds it if needed; never null
-  std::shared_ptr<const DecodedChunk> cached_decoded(uint32_t file, uint32_t chunk);
   std::shared_ptr<const DecodedChunk> decoded(uint32_t file, uint32_t chunk);
   std::vector<Item> unfinished(uint32_t file, size_t track);
 

@@ -102,8 +102,8 @@ class Source {
   // Reads what was appended. True if there is more.
   bool refresh();
 
-  // Throws kymo::Error if the chunk is damaged. For a sketch, only ranges that are as long as its bins have texts.
-  DecodedChunk decode(uint32_t chunk, std::optional<unsigned> sketch_level = {}) const;
+  // Both throw kymo::Error if the chunk is damaged.
+  DecodedChunk decode(uint32_t chunk) const;
   Sketch sketch(uint32_t chunk) const;
   // The depths of a chunk as items, without names.
   std::vector<Item> summary(uint32_t chunk) const;
@@ -124,25 +124,32 @@ class Source {
   void add_chunks();
   void describe_losses();
   class ClassCache;
+  void decode(uint32_t chunk, std::optional<unsigned> sketch_level, Scratch& scratch, DecodedChunk& into) const;
   void add_ranges(const Decoding& decoding) const;
   void add_names(const Decoding& decoding, ClassCache& classes) const;
   void add_points(const Decoding& decoding) const;
   ClassName describe_class(const trace::EventClass& event_class) const;
 
-  // Memory for decoding, which is used again. There are as many batches as threads that decode at a time.
-  class Batches {
+  // Memory for decoding, which is used again: getting it from the system takes a third of the time otherwise. There are
+  // as many as threads that decode at a time.
+  struct Scratch {
+    trace::EventBatch batch;
+    std::vector<uint64_t> ticks;
+    DecodedChunk decoded;
+  };
+  class ScratchPool {
    public:
-    std::unique_ptr<trace::EventBatch> take();
-    void give_back(std::unique_ptr<trace::EventBatch> batch);
+    std::unique_ptr<Scratch> take();
+    void give_back(std::unique_ptr<Scratch> scratch);
 
    private:
     std::mutex mutex_;
-    std::vector<std::unique_ptr<trace::EventBatch>> free_;
+    std::vector<std::unique_ptr<Scratch>> free_;
   };
 
   trace::Reader reader_;
   NameTable& names_;
-  mutable Batches batches_;
+  mutable ScratchPool scratch_;
   std::optional<convert::TraceTimes> times_;
   std::vector<SourceGroup> groups_;
   std::deque<SourceTrack> tracks_;

@@ -30,19 +30,19 @@ double number(const trace::ValueCursor::Value& value) {
 
 }  // namespace
 
-std::unique_ptr<trace::EventBatch> Source::Batches::take() {
+std::unique_ptr<Source::Scratch> Source::ScratchPool::take() {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) return std::make_unique<trace::EventBatch>();
-  std::unique_ptr<trace::EventBatch> batch = std::move(free_.back());
+  if (free_.empty()) return std::make_unique<Scratch>();
+  std::unique_ptr<Scratch> scratch = std::move(free_.back());
   free_.pop_back();
-  return batch;
+  return scratch;
 }
 
-void Source::Batches::give_back(std::unique_ptr<trace::EventBatch> batch) {
-  constexpr size_t kMostKept = 8, kLargestKept = 1 << 18;  // a forged chunk may have millions of events
+void Source::ScratchPool::give_back(std::unique_ptr<Scratch> scratch) {
+  constexpr size_t kMostKept = 4, kLargestKept = 1 << 17;  // a forged chunk may have millions of events
   const std::lock_guard lock(mutex_);
-  if (free_.size() < kMostKept && batch->ranges.size() + batch->points.size() <= kLargestKept)
-    free_.push_back(std::move(batch));
+  if (free_.size() < kMostKept && scratch->batch.ranges.size() + scratch->batch.points.size() <= kLargestKept)
+    free_.push_back(std::move(scratch));
 }
 
 struct Source::Decoding {
@@ -50,6 +50,7 @@ struct Source::Decoding {
   const trace::EventBatch& batch;
   uint32_t chunk;
   std::optional<unsigned> level;  // of a sketch: only ranges that are as long as a bin need texts
+  std::vector<uint64_t>& ticks;
   DecodedChunk& into;
 };
 
@@ -73,7 +74,8 @@ class Source::ClassCache {
 void Source::add_ranges(const Decoding& decoding) const {
   const trace::Ranges& ranges = decoding.batch.ranges;
   DecodedChunk& into = decoding.into;
-  std::vector<uint64_t> ticks(ranges.size());
+  std::vector<uint64_t>& ticks = decoding.ticks;
+  ticks.resize(ranges.size());
   for (size_t i = 0; i < ranges.size(); ++i) ticks[i] = ranges.end[i] - ranges.duration[i];
   decoding.track.clock.ns(ticks, into.start);
   decoding.track.clock.ns(ranges.end, into.end);
@@ -137,35 +139,45 @@ void Source::add_points(const Decoding& decoding) const {
   }
 }
 
-DecodedChunk Source::decode(uint32_t chunk, std::optional<unsigned> sketch_level) const {
+void Source::decode(uint32_t chunk, std::optional<unsigned> sketch_level, Scratch& scratch, DecodedChunk& into) const {
   const trace::EventChunk& described = reader_.event_chunks()[chunk];
-  DecodedChunk decoded;
-  decoded.chunk = chunk;
-  if (chunks_[chunk].track == kNoTrack) return decoded;
+  into.chunk = chunk;
+  into.text.clear();
+  into.texts.clear();
+  into.instants.clear();
+  into.counters.clear();
   unsigned parts = 0;
   if (described.range_count > 0)
     parts |= trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kRangeValues;
   if (described.point_count > 0) parts |= trace::kPoints | trace::kPointValues;
-  if (parts == 0) return decoded;
-  std::unique_ptr<trace::EventBatch> batch = batches_.take();
-  reader_.read(described, *batch, parts);
-  const Decoding decoding{tracks_[chunks_[chunk].track], *batch, chunk, sketch_level, decoded};
+  reader_.read(described, scratch.batch, parts);
+  const Decoding decoding{tracks_[chunks_[chunk].track], scratch.batch, chunk, sketch_level, scratch.ticks, into};
   add_ranges(decoding);
   add_points(decoding);
-  batches_.give_back(std::move(batch));
+}
+
+DecodedChunk Source::decode(uint32_t chunk) const {
+  DecodedChunk decoded;
+  if (chunks_[chunk].track == kNoTrack) return decoded;
+  std::unique_ptr<Scratch> scratch = scratch_.take();
+  decode(chunk, {}, *scratch, decoded);
+  scratch_.give_back(std::move(scratch));
   return decoded;
 }
 
 Sketch Source::sketch(uint32_t chunk) const {
+  const ChunkTimes& times = chunks_[chunk];
+  if (times.track == kNoTrack) return {};
   // The level depends on the ends of the ranges, which are known only after decoding. A level that is too low only
   // makes texts that are not needed.
   unsigned guess = 0;
-  const ChunkTimes& times = chunks_[chunk];
   const trace::EventChunk& described = reader_.event_chunks()[chunk];
   const uint64_t events = std::max<uint64_t>(1, uint64_t{described.range_count} + described.point_count);
   const uint64_t mean = (static_cast<uint64_t>(times.last) - static_cast<uint64_t>(times.first)) / events;
   while (mean >> guess > 1) ++guess;
-  const DecodedChunk decoded = decode(chunk, events > 4 * kSketchBins ? guess : 0);
+  std::unique_ptr<Scratch> scratch = scratch_.take();
+  const DecodedChunk& decoded = scratch->decoded;
+  decode(chunk, events > 4 * kSketchBins ? guess : 0, *scratch, scratch->decoded);
   int64_t first = std::numeric_limits<int64_t>::max(), last = 0;
   const auto include = [&](int64_t time) {
     first = std::min(first, time);
@@ -174,7 +186,9 @@ Sketch Source::sketch(uint32_t chunk) const {
   for (const int64_t end : decoded.end) include(end);
   for (const InstantBin& instant : decoded.instants) include(instant.time);
   for (const CounterBin& value : decoded.counters) include(value.time);
-  return make_sketch(decoded, serve::sketch_level(first, last));
+  Sketch sketch = make_sketch(decoded, serve::sketch_level(first, last));
+  scratch_.give_back(std::move(scratch));
+  return sketch;
 }
 
 std::vector<Item> Source::summary(uint32_t chunk) const {

@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 
-.PHONY: build demo package test test-load bench fuzz format lint clean help
+.PHONY: build demo package test test-load ui bench fuzz format lint clean help
 
 build:  ## builds the library and the command: build/release/lib, build/release/bin (the default)
 	@$(DEPS) build
@@ -42,6 +42,10 @@ test:  ## runs every test: layers, release, sanitizers, fuzzers
 test-load:  ## runs the release tests under CPU load, with more and larger inputs
 	@$(DEPS) build device query test
 	@scripts/test load
+
+ui:  ## rebuilds the page of kymo view, ui/dist, after a change in ui/src
+	@$(DEPS) ui
+	@scripts/build-ui
 
 bench:  ## builds and runs the benchmarks, and compares with other installed tools
 	@$(DEPS) build device query bench

@@ -278,7 +278,7 @@ export class App {
     const { start_ns: start, end_ns: end } = event;
     const length = this.span.to - this.span.from;
     // Keeps the zoom if the event is visible at it, so that going from hit to hit does not jump.
-    const keep = end - start < length * 0.8 && end - start > length / 500;
+    const keep = end - start < length * 0.8 && end - start > length / 60;
     if (keep) {
       const middle = start / 2 + end / 2 + shift;
       if (start + shift < this.span.from || end + shift > this.span.to) this.show({ from: middle - length / 2, to: middle + length / 2 });

@@ -63,8 +63,10 @@ function drawnCounts(page: Page) {
   });
 }
 
+/** All ranges with a row: those by handle may begin on one thread and end on another, so they are on no track. */
 function allRanges(path: string): number {
-  return json('stats', path, '--json').rows.reduce((sum: number, row: { count: number }) => sum + row.count, 0);
+  const rows: Array<{ count: number; across_threads?: boolean }> = json('stats', path, '--json').rows;
+  return rows.reduce((sum, row) => sum + (row.across_threads ? 0 : row.count), 0);
 }
 
 test('what is drawn agrees with kymo stats: all ranges of the whole trace', { skip }, async () => {
@@ -97,7 +99,7 @@ test('the totals of a selection agree with kymo stats', { skip }, async () => {
       assert.equal(cells[1].replaceAll(',', ''), String(row.count), row.name);
     }
     await page.keyboard.press('3');
-    await page.locator('.flame button', { hasText: 'backward' }).first().waitFor();
+    await page.locator('.flame button[title^="backward"]').first().waitFor();
   });
 });
 

@@ -92,9 +92,10 @@ function trackRank(track: Track, processes: ReadonlyMap<number, Process>): numbe
   return kKinds.indexOf(track.kind);
 }
 
-/** Devices after the programs of a file, and otherwise in the order of their ids. */
+/** Devices after the programs of a file, and otherwise in the order of their ids. What has no id is last. */
 function byProcess(a: Process, b: Process): number {
-  return a.file - b.file || Number(a.device ?? false) - Number(b.device ?? false) || a.pid - b.pid || a.id - b.id;
+  const pid = (process: Process) => process.pid || Number.MAX_SAFE_INTEGER;
+  return a.file - b.file || Number(a.device ?? false) - Number(b.device ?? false) || pid(a) - pid(b) || a.id - b.id;
 }
 
 function laneOf(track: Track, process: Process, table: Rows, y: number, folded: ReadonlySet<string>, pinned: boolean): Lane {

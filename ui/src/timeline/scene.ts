@@ -225,7 +225,10 @@ class Builder {
       if (last >= 0) {
         const shape = pool[last];
         if (shape.event === tile.event[i] && shape.chunk === tile.chunk[i] && shape.event !== kUnknown && count === 1) {
-          list.width[last] = Math.max(list.width[last], x1 - list.x[last]); // the same range, in the next tile
+          // The same range, in the next tile. If its first part was too narrow for a label, it gets one now.
+          const wasSmall = list.width[last] < kSmall;
+          list.width[last] = Math.max(list.width[last], x1 - list.x[last]);
+          if (wasSmall && list.width[last] >= kSmall && y0 === top && y1 === top + kRangeHeight) this.scene.labels.push({ x: last, y: top, width: -1, name, count: 1 });
           continue;
         }
         const used = list.x[last] + list.width[last];

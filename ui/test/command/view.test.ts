@@ -130,10 +130,12 @@ test('a recorded program: all its ranges, and its report', { skip: skip || notBu
   if (made.status !== 0 || !existsSync(path)) return context.skip(`kymo_denoise does not run here: ${made.stderr.trim().split('\n').at(-1)}`);
   await viewing([path], async (page) => {
     assert.equal((await state(page)).ranges, allRanges(path));
-    for (const [key, text] of [['4', 'Findings'], ['5', 'computes'], ['6', 'In the selection']]) {
-      await page.keyboard.press(key);
-      await page.locator('.panel', { hasText: text }).waitFor();
-    }
+    await page.keyboard.press('4');
+    await page.locator('.panel', { hasText: 'Findings' }).waitFor();
+    await page.keyboard.press('5');
+    await page.locator('.panel .legend').waitFor();
+    await page.keyboard.press('6');
+    await page.locator('.panel', { hasText: 'In the selection' }).waitFor();
   });
 });
 

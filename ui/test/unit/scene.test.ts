@@ -71,6 +71,15 @@ test('a range that is in several tiles is one rectangle', () => {
   assert.ok(scene.labels[0].width > kWidth - 2);
 });
 
+test('a range that begins in the last pixel of a tile has its label', () => {
+  const engine = new Engine('x');
+  const track = engine.track(engine.process('p', 1), 'thread', 't');
+  engine.range(track, 'first', 0, 900);
+  engine.range(track, 'over the border', 1023, 1900); // tiles of this view are 1,024 ns long
+  const scene = build(engine, { from: 0, to: 2000 });
+  assert.deepEqual(scene.labels.map((label) => engine.names[label.name]), ['first', 'over the border']);
+});
+
 test('ranges never leave the screen', () => {
   const engine = training(10);
   for (const span of [{ from: engine.duration * 0.31, to: engine.duration * 0.32 }, { from: -1e5, to: engine.duration / 7 }]) {

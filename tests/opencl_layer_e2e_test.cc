@@ -90,6 +90,20 @@ TEST_F(OpenClLayerTest, EveryCommandIsRecorded) {
   }
 }
 
+TEST_F(OpenClLayerTest, CommandsReadItAsTheyReadKymosOwnRuntime) {
+  ASSERT_EQ(record({program("opencl_work"), "finish"}).code, 0);
+  EXPECT_THAT(run({program("kymo"), "memory", trace()}).out, testing::HasSubstr("1 allocation (16.4 kB), 1 free"));
+  const Ending stats = run({program("kymo"), "stats", trace()});
+  EXPECT_THAT(stats.out, testing::ContainsRegex("20 .*kernel +twice \\(on a device\\)"));
+  EXPECT_THAT(run({program("kymo"), "report", trace()}).out, testing::HasSubstr("device idle: launch came late"));
+  const Ending info = run({program("kymo"), "info", trace()});
+  EXPECT_THAT(info.out, testing::HasSubstr("interface.opencl.events"));
+  EXPECT_THAT(info.out, testing::HasSubstr("OpenCL queue 0"));
+  const std::string chrome = file("a.json");
+  ASSERT_EQ(run({program("kymo"), "export", trace(), "-o", chrome}).code, 0);
+  EXPECT_THAT(contents_of(chrome), testing::HasSubstr("\"launch twice\""));
+}
+
 TEST_F(OpenClLayerTest, TimesOfTheDeviceAreOnTheClockOfTheTrace) {
   ASSERT_EQ(record({program("opencl_work"), "finish"}).code, 0);
   const trace::Reader reader(trace());

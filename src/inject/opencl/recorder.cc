@@ -313,6 +313,15 @@ void Recorder::wake() noexcept {
   wake_.notify_one();
 }
 
+void Recorder::look_soon() noexcept {
+  {
+    const std::lock_guard lock(wake_mutex_);
+    if (!started_) return;
+    awake_.store(true, std::memory_order_seq_cst);
+  }
+  wake_.notify_one();
+}
+
 void Recorder::start_thread() noexcept {
   kymo_on_flush(flush_at_end, nullptr);
   atexit(flush_at_exit);

@@ -44,8 +44,8 @@ class Recorder {
   // Waits for pending commands as long as some complete, with a pause of at most `quiet_ns`. The others are lost.
   void flush(uint64_t quiet_ns) noexcept;
 
-  // The program has released a queue: it can be closed.
-  void look_soon() noexcept { wake(); }
+  // The program has released a queue: it can be closed. Starts no thread for it: the process may be exiting.
+  void look_soon() noexcept;
 
   // The process exits: the driver may not be called from now on.
   void close() noexcept { closed_.store(true, std::memory_order_relaxed); }

@@ -10,7 +10,7 @@ void OpenRanges::begin(RangeKind kind, Site& site, const kymo_arg* args, uint32_
     ++skipped_;
     return;
   }
-  const uint32_t receivers = kymo::detail::receivers();
+  const uint32_t receivers = kymo::detail::receiver_bits();
   if (receivers != 0) {
     kymo_begin_args_heard(&site, args, count, receivers);
     if (record::Slot* slot = record::this_slot) record::count_delivered(*slot, record::Interface::OpenMp);

@@ -6,7 +6,7 @@ namespace kymo::sample {
 
 namespace {
 
-constexpr uint64_t kMostPoints = 1 << 23;
+constexpr uint64_t kMaxPoints = 1 << 23;
 
 uint64_t points_of(const Chunk& chunk) {
   const auto* batch = std::get_if<trace::EventBatch>(&chunk.content);
@@ -33,7 +33,7 @@ void write_chunk(trace::Writer& file, const Chunk& chunk) {
 void Outbox::add(Chunk chunk) {
   const std::lock_guard lock(mutex_);
   const uint64_t points = points_of(chunk);
-  if (points != 0 && points_ + points > kMostPoints) {
+  if (points != 0 && points_ + points > kMaxPoints) {
     dropped_ += points;
     const trace::Loss loss{
         trace::LossCause::WriteFailed, std::get<trace::EventBatch>(chunk.content).track, points, 0, 0, ""};

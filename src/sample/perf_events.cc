@@ -135,7 +135,7 @@ struct PerfEvents::Request {
       attributes.sample_type |= PERF_SAMPLE_STACK_USER;
       attributes.sample_stack_user = kLeafCopy;
     }
-    attributes.sample_max_stack = kMostChain;
+    attributes.sample_max_stack = kMaxChain;
     attributes.inherit = 1;
     attributes.sample_id_all = 1;
     attributes.use_clockid = 1;  // the host's clock of all traces (trace::ClockPair)

@@ -37,7 +37,7 @@ inline constexpr uint32_t kLongCopy = 32 << 10, kShortCopy = 8 << 10;
 inline constexpr uint64_t kHighestRateOfLongCopies = 1000;
 // With frame pointers: enough for the return address of a function that has no frame of its own.
 inline constexpr uint32_t kLeafCopy = 256;
-inline constexpr unsigned kMostChain = 127;  // frames that the kernel walks
+inline constexpr unsigned kMaxChain = 127;  // frames that the kernel walks
 
 struct EventOptions {
   uint64_t hertz = 1000;

@@ -27,11 +27,11 @@ using unwind::Node;
 
 constexpr uint32_t kClock = 1;
 constexpr uint32_t kSample = 1, kOffCpu = 2, kNode = 3, kModule = 4, kSymbol = 5;
-constexpr size_t kMostFrames = 1024;
-constexpr size_t kMostPoints = 16'384;                // of a chunk
+constexpr size_t kMaxFrames = 1024;
+constexpr size_t kMaxPoints = 16'384;                // of a chunk
 constexpr uint64_t kPatienceNs = 500'000'000;         // how long a few events wait for more
 constexpr uint64_t kFirstMark = ~uint64_t{0} - 4094;  // PERF_CONTEXT_MAX: in a chain, what follows is of another kind
-constexpr size_t kMostModulePath = 4096;
+constexpr size_t kMaxModulePath = 4096;
 constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
 
 const std::vector<trace::EventClass>& classes() {
@@ -88,7 +88,7 @@ SampledProcess::SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace c
       command_(std::move(command)),
       shared_(shared),
       id_(trace::random_writer_id()) {
-  addresses_.resize(kMostFrames);
+  addresses_.resize(kMaxFrames);
 }
 
 SampledProcess::Thread& SampledProcess::thread(uint32_t tid) {
@@ -181,7 +181,7 @@ void SampledProcess::hand_over(uint32_t tid, Thread& one) {
 
 void SampledProcess::flush(uint64_t now, bool everything) {
   for (auto& [tid, one] : threads_)
-    if (everything || one.batch.points.size() >= kMostPoints || now - one.oldest >= kPatienceNs) hand_over(tid, one);
+    if (everything || one.batch.points.size() >= kMaxPoints || now - one.oldest >= kPatienceNs) hand_over(tid, one);
 }
 
 void SampledProcess::restate() {
@@ -228,7 +228,7 @@ void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
   }
   const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), address);
   if (file == nullptr || !stated_files_.insert(file->base).second) return;
-  const std::string path = file->path.substr(0, kMostModulePath);
+  const std::string path = file->path.substr(0, kMaxModulePath);
   point(one, time, PointKind::Instant, kModule, {path.size(), file->base, file->size, file->build_id.size()});
   one.batch.points.values.text += path + file->build_id;
 }
@@ -259,7 +259,7 @@ size_t SampledProcess::find_addresses(const Record& record, Node& root) {
   size_t at = 0;
   bool is_kernel = true;
   const size_t chain = record.chain.size();
-  for (; at < chain && count < kMostFrames / 2; ++at) {
+  for (; at < chain && count < kMaxFrames / 2; ++at) {
     const uint64_t address = record.chain[at];
     if (address >= kFirstMark) {
       is_kernel = address == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
@@ -287,7 +287,7 @@ size_t SampledProcess::find_addresses(const Record& record, Node& root) {
   }
   root = unwind::kRoot;
   bool is_first = true;
-  for (++at; at < chain && count + 1 < kMostFrames; ++at) {
+  for (++at; at < chain && count + 1 < kMaxFrames; ++at) {
     const uint64_t address = record.chain[at];
     if (address >= kFirstMark) break;
     addresses_[count++] = unwind::without_signature(address) + (is_first ? 1 : 0);
@@ -295,11 +295,11 @@ size_t SampledProcess::find_addresses(const Record& record, Node& root) {
     if (is_first) {
       const uint64_t caller = caller_of_leaf(record, addresses_[count - 1]);
       const bool is_next = at + 1 < chain && unwind::without_signature(record.chain[at + 1]) == caller;
-      if (caller != 0 && !is_next && count + 1 < kMostFrames) addresses_[count++] = caller;
+      if (caller != 0 && !is_next && count + 1 < kMaxFrames) addresses_[count++] = caller;
     }
     is_first = false;
   }
-  if (chain >= kMostChain) root = unwind::kCutTooDeep;
+  if (chain >= kMaxChain) root = unwind::kCutTooDeep;
   if (count == 0 && record.instruction != 0) {
     addresses_[count++] = record.instruction + 1;
     root = unwind::kCutNoRule;

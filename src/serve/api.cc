@@ -39,14 +39,14 @@ std::string tiles_bytes(View& view, const Query& query) {
   const uint64_t last = TileSpan::last_tile(request.level);
   request.from = query.number("from", last);
   request.to = query.number("to", last);
-  if (request.to < request.from || request.to - request.from >= TileRequest::kMostTiles)
+  if (request.to < request.from || request.to - request.from >= TileRequest::kMaxTiles)
     throw BadRequest(base::format("tiles {} to {}: give at most {} tiles, the first one first", request.from,
-                                  request.to, TileRequest::kMostTiles),
+                                  request.to, TileRequest::kMaxTiles),
                      request.to < request.from ? 400 : 422);
-  request.tracks = query.numbers("tracks", UINT32_MAX, TileRequest::kMostTracks);
+  request.tracks = query.numbers("tracks", UINT32_MAX, TileRequest::kMaxTracks);
   const uint64_t total = (request.to - request.from + 1) * request.tracks.size();
-  if (total > TileRequest::kMostTotal)
-    throw BadRequest(base::format("{} tiles at a time: at most {} are allowed", total, TileRequest::kMostTotal), 422);
+  if (total > TileRequest::kMaxTotal)
+    throw BadRequest(base::format("{} tiles at a time: at most {} are allowed", total, TileRequest::kMaxTotal), 422);
   const std::vector<Tile> tiles = make_tiles(view, request);
   return encode_tiles(tiles, view.names().size());
 }

@@ -177,8 +177,8 @@ std::string some_names_json(View& view, uint32_t from, size_t most) {
 }  // namespace
 
 std::string names_json(View& view, const Query& query) {
-  constexpr size_t kMostNames = 65'536;
-  return some_names_json(view, static_cast<uint32_t>(query.number_or("from", UINT32_MAX, 0)), kMostNames);
+  constexpr size_t kMaxNames = 65'536;
+  return some_names_json(view, static_cast<uint32_t>(query.number_or("from", UINT32_MAX, 0)), kMaxNames);
 }
 
 std::string all_names_json(View& view) { return some_names_json(view, 0, SIZE_MAX); }

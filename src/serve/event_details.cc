@@ -165,8 +165,8 @@ void Details::write_links(uint64_t correlation, int64_t start) {
 void Details::write_flows(int64_t start, int64_t end, size_t index) {
   json_.begin_array("flows");
   std::set<uint64_t> seen;
-  constexpr size_t kMostFlows = 8;
-  for (size_t i = 0; i < batch_.points.size() && seen.size() < kMostFlows; ++i) {
+  constexpr size_t kMaxFlows = 8;
+  for (size_t i = 0; i < batch_.points.size() && seen.size() < kMaxFlows; ++i) {
     const trace::PointKind kind = batch_.points.kind[i];
     if (kind < trace::PointKind::FlowBegin || kind > trace::PointKind::FlowEnd) continue;
     const int64_t time = track_.clock.ns(batch_.points.time[i]);

@@ -84,7 +84,7 @@ std::vector<EventRef> EventReader::launches(const trace::WriterId& writer, uint6
   std::vector<EventRef> found;
   trace::EventBatch batch;
   for (const uint32_t chunk : nearest_chunks(writer, on_device, near_ns, false)) {
-    if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMostFound) break;
+    if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMaxFound) break;
     if (!on_device && !found.empty()) break;  // a launch is one range
     try {
       const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
@@ -92,7 +92,7 @@ std::vector<EventRef> EventReader::launches(const trace::WriterId& writer, uint6
       const std::vector<uint64_t>& all = batch.ranges.correlation;
       if (std::find(all.begin(), all.end(), correlation) == all.end()) continue;
       source_.reader().read(described, batch, trace::kRangeCorrelations | trace::kRangeTimes | trace::kRangeClasses);
-      for (size_t i = 0; i < batch.ranges.correlation.size() && found.size() < kMostFound; ++i)
+      for (size_t i = 0; i < batch.ranges.correlation.size() && found.size() < kMaxFound; ++i)
         if (batch.ranges.correlation[i] == correlation) found.push_back(range(chunk, batch, i));
     } catch (const Error&) {
       // tiles report damaged chunks
@@ -105,7 +105,7 @@ std::vector<EventReader::FlowPoint> EventReader::flow(const trace::WriterId& wri
   std::vector<FlowPoint> found;
   trace::EventBatch batch;
   for (const uint32_t chunk : nearest_chunks(writer, {}, near_ns, true)) {
-    if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMostFound) break;
+    if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMaxFound) break;
     try {
       const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
       source_.reader().read(described, batch, trace::kPoints);
@@ -119,7 +119,7 @@ std::vector<EventReader::FlowPoint> EventReader::flow(const trace::WriterId& wri
       source_.reader().read(described, batch,
                             trace::kPoints | trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths);
       const uint32_t position = source_.chunks()[chunk].track;
-      for (size_t i = 0; i < batch.points.size() && found.size() < kMostFound; ++i) {
+      for (size_t i = 0; i < batch.points.size() && found.size() < kMaxFound; ++i) {
         if (!is_part(i)) continue;
         FlowPoint& point = found.emplace_back();
         point.kind = batch.points.kind[i];

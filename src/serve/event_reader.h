@@ -46,7 +46,7 @@ class EventReader {
   std::string class_name(const trace::WriterId& writer, uint32_t class_id) const;
 
  private:
-  static constexpr size_t kMostFound = 64;
+  static constexpr size_t kMaxFound = 64;
   std::vector<uint32_t> nearest_chunks(const trace::WriterId& writer, std::optional<bool> on_device, int64_t near_ns,
                                        bool with_points) const;
 

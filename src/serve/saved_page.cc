@@ -76,11 +76,11 @@ void check_size(View& view) {
   for (const auto& source : view.sources())
     for (const trace::EventChunk& chunk : source->reader().event_chunks())
       events += uint64_t{chunk.range_count} + chunk.point_count;
-  if (events <= kMostSavedEvents) return;
+  if (events <= kMaxSavedEvents) return;
   throw Error(
       base::format("{} has {} events, and a page holds at most {}: save a part of it, for example\n"
                    "kymo cut {} -o part.kymo --from 0s --to 1s",
-                   view.sources()[0]->reader().path(), events, kMostSavedEvents, view.sources()[0]->reader().path()));
+                   view.sources()[0]->reader().path(), events, kMaxSavedEvents, view.sources()[0]->reader().path()));
 }
 
 // Every event of a track, as one tile without bins.

@@ -10,7 +10,7 @@
 namespace kymo::serve {
 
 // A browser has to hold all of it.
-inline constexpr uint64_t kMostSavedEvents = 1'000'000;
+inline constexpr uint64_t kMaxSavedEvents = 1'000'000;
 
 // Throws kymo::Error if the files have more events; the message names `kymo cut`. Arguments of events, launches and
 // flows are not in the page.

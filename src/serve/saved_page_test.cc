@@ -43,7 +43,7 @@ TEST(SavedPageTest, ATraceThatIsTooLargeNamesTheRemedy) {
     TestRecorder recorder(folder / "large.kymo");
     recorder.add_class(1, "work");
     recorder.add_thread(1, 1, "main");
-    for (uint64_t i = 0; i <= kMostSavedEvents; ++i) recorder.complete(1, 10 * i, 10 * i + 5, 1);
+    for (uint64_t i = 0; i <= kMaxSavedEvents; ++i) recorder.complete(1, 10 * i, 10 * i + 5, 1);
     recorder.close();
   }
   try {

@@ -16,7 +16,7 @@ namespace kymo::serve {
 
 namespace {
 
-constexpr size_t kBins = 1024, kLongestText = 1000, kMostHits = 10'000, kUsualHits = 1'000, kMostNames = 1'000;
+constexpr size_t kBins = 1024, kLongestText = 1000, kMaxHits = 10'000, kUsualHits = 1'000, kMaxNames = 1'000;
 constexpr auto kTimeLimit = std::chrono::seconds(2);
 
 std::string to_lower(std::string_view text) {
@@ -234,7 +234,7 @@ std::string Search::json(Found& found, bool complete) const {
     names.emplace_back(count, name);
   }
   std::sort(names.begin(), names.end(), std::greater<>());
-  if (names.size() > kMostNames) names.resize(kMostNames);
+  if (names.size() > kMaxNames) names.resize(kMaxNames);
   base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   json.field("total", total);
@@ -281,7 +281,7 @@ std::string Search::json(Found& found, bool complete) const {
 
 std::string search_json(View& view, const Query& query) {
   const NamePattern pattern(query.text("q", kLongestText));
-  const size_t limit = query.number_or("limit", kMostHits, kUsualHits);
+  const size_t limit = query.number_or("limit", kMaxHits, kUsualHits);
   const View::Busy busy(view);
   const View::Lock lock = view.lock();
   return Search(view, pattern, limit).run();

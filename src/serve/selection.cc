@@ -21,7 +21,7 @@ namespace kymo::serve {
 namespace {
 
 using Json = base::JsonWriter;
-constexpr size_t kMostFrames = 20'000, kMostRows = 10'000;
+constexpr size_t kMaxFrames = 20'000, kMaxRows = 10'000;
 
 // A file that exists as long as this object.
 class TemporaryFile {
@@ -41,7 +41,7 @@ class TemporaryFile {
 
 void write_statistics(Json& json, const analyze::Statistics& statistics) {
   json.begin_array("ranges");
-  for (size_t i = 0; i < std::min(statistics.ranges.size(), kMostRows); ++i) {
+  for (size_t i = 0; i < std::min(statistics.ranges.size(), kMaxRows); ++i) {
     const analyze::RangeRow& row = statistics.ranges[i];
     json.begin_object();
     json.field("name", row.name);
@@ -104,11 +104,11 @@ const char* kind_name(views::FrameKind kind) {
 // A frame is at most as long as the frame around it, so the longest frames are a tree.
 void write_flame(Json& json, const views::Paths& paths) {
   uint64_t shortest = 0;
-  if (paths.frames.size() > kMostFrames) {
+  if (paths.frames.size() > kMaxFrames) {
     std::vector<uint64_t> times;
     for (const views::PathFrame& frame : paths.frames) times.push_back(frame.total_ns);
-    std::nth_element(times.begin(), times.begin() + kMostFrames, times.end(), std::greater<>());
-    shortest = times[kMostFrames] + 1;
+    std::nth_element(times.begin(), times.begin() + kMaxFrames, times.end(), std::greater<>());
+    shortest = times[kMaxFrames] + 1;
   }
   json.begin_array("flame");
   for (const views::PathFrame& frame : paths.frames) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr auto kLookForMore = std::chrono::milliseconds(100);
 constexpr auto kSilence = std::chrono::seconds(10);  // of an event stream: then a comment shows that we are alive
-constexpr size_t kMostStreams = 6;
+constexpr size_t kMaxStreams = 6;
 constexpr time_t kReadSeconds = 5, kWriteSeconds = 10, kKeepAliveSeconds = 5;
 
 std::string random_token() {
@@ -242,7 +242,7 @@ bool Server::Impl::send_changes(httplib::DataSink& sink, uint32_t& seen, bool& i
 }
 
 void Server::Impl::stream_changes(httplib::Response& response) {
-  if (++streams > kMostStreams) {
+  if (++streams > kMaxStreams) {
     --streams;
     response.status = 422;
     response.set_content("{\"error\": \"too many pages follow this trace; close one of them\"}\n", "application/json");

@@ -39,9 +39,9 @@ std::unique_ptr<Source::Scratch> Source::ScratchPool::take() {
 }
 
 void Source::ScratchPool::give_back(std::unique_ptr<Scratch> scratch) {
-  constexpr size_t kMostKept = 4, kLargestKept = 1 << 17;  // a forged chunk may have millions of events
+  constexpr size_t kMaxKept = 4, kLargestKept = 1 << 17;  // a forged chunk may have millions of events
   const std::lock_guard lock(mutex_);
-  if (free_.size() < kMostKept && scratch->batch.ranges.size() + scratch->batch.points.size() <= kLargestKept)
+  if (free_.size() < kMaxKept && scratch->batch.ranges.size() + scratch->batch.points.size() <= kLargestKept)
     free_.push_back(std::move(scratch));
 }
 

@@ -46,8 +46,8 @@ void TileRows::compact_items() {
     items_[kept++] = item;
   }
   items_.resize(kept);
-  if (kept > kMostItems) {
-    items_.resize(kMostItems);
+  if (kept > kMaxItems) {
+    items_.resize(kMaxItems);
     truncated_ = true;
   }
 }
@@ -74,8 +74,8 @@ void TileRows::compact_instants() {
       instants_[kept++] = instant;
   }
   instants_.resize(kept);
-  if (kept > kMostItems) {
-    instants_.resize(kMostItems);
+  if (kept > kMaxItems) {
+    instants_.resize(kMaxItems);
     truncated_ = true;
   }
 }

@@ -24,7 +24,7 @@ struct TileSpan {
 
 class TileRows {
  public:
-  static constexpr size_t kMostItems = 20'000;
+  static constexpr size_t kMaxItems = 20'000;
 
   explicit TileRows(const TileSpan& span) : span_(span) {}
 
@@ -50,7 +50,7 @@ class TileRows {
   bool is_truncated() const { return truncated_; }
 
  private:
-  static constexpr size_t kCompactAt = 10 * kMostItems;
+  static constexpr size_t kCompactAt = 10 * kMaxItems;
   struct Last {
     size_t position = SIZE_MAX;
     int64_t bin = 0;

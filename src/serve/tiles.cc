@@ -116,8 +116,8 @@ void Builder::read_parts() {
   };
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> helpers;
-  constexpr size_t kMostHelpers = 7, kWorthAThread = 4;
-  for (size_t i = 1; i < std::min({cores, kMostHelpers + 1, todo.size() / kWorthAThread + 1}); ++i)
+  constexpr size_t kMaxHelpers = 7, kWorthAThread = 4;
+  for (size_t i = 1; i < std::min({cores, kMaxHelpers + 1, todo.size() / kWorthAThread + 1}); ++i)
     helpers.emplace_back(work);
   work();
   for (std::thread& helper : helpers) helper.join();

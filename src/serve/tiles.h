@@ -11,7 +11,7 @@
 namespace kymo::serve {
 
 struct TileRequest {
-  static constexpr size_t kMostTiles = 16, kMostTracks = 1024, kMostTotal = 4096;
+  static constexpr size_t kMaxTiles = 16, kMaxTracks = 1024, kMaxTotal = 4096;
   unsigned level = 0;
   uint64_t from = 0, to = 0;  // the first and the last tile
   std::vector<uint32_t> tracks;

@@ -30,8 +30,8 @@ using Shown = std::tuple<int64_t, int64_t, uint32_t, int64_t, uint32_t>;  // sta
 std::map<RowKey, std::set<Shown>> shown(View& view, uint32_t track, unsigned level, int64_t duration) {
   std::map<RowKey, std::set<Shown>> rows;
   const uint64_t last = static_cast<uint64_t>(duration) >> (level + TileSpan::kBinsLog2);
-  for (uint64_t first = 0; first <= last; first += TileRequest::kMostTiles) {
-    const TileRequest request{level, first, std::min(last, first + TileRequest::kMostTiles - 1), {track}};
+  for (uint64_t first = 0; first <= last; first += TileRequest::kMaxTiles) {
+    const TileRequest request{level, first, std::min(last, first + TileRequest::kMaxTiles - 1), {track}};
     for (const Tile& tile : make_tiles(view, request)) {
       EXPECT_EQ(tile.flags, 0u);
       const TileSpan span = TileSpan::of(level, tile.number);
@@ -275,7 +275,7 @@ TEST(TilesTest, TenThousandTracksAreOneRequestForEachThousand) {
   const auto view = open_view(folder / "tracks.kymo", patient());
   ASSERT_EQ(view->sources()[0]->tracks().size(), 10'000u);
   TileRequest request{10, 0, 0, {}};
-  for (uint32_t i = 0; i < TileRequest::kMostTracks; ++i) request.tracks.push_back(i * 9);
+  for (uint32_t i = 0; i < TileRequest::kMaxTracks; ++i) request.tracks.push_back(i * 9);
   for (const Tile& tile : make_tiles(*view, request)) EXPECT_EQ(tile.items.size(), 1u);
 }
 

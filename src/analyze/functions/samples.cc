@@ -81,8 +81,8 @@ class RangeVisitor : public convert::EventVisitor {
   uint32_t number(std::string_view name) {
     const auto known = numbers_.find(std::string(name));
     if (known != numbers_.end()) return known->second;
-    constexpr size_t kMostNames = 1 << 16;
-    if (names_.size() >= kMostNames) return 0;
+    constexpr size_t kMaxNames = 1 << 16;
+    if (names_.size() >= kMaxNames) return 0;
     names_.emplace_back(name);
     return numbers_[names_.back()] = static_cast<uint32_t>(names_.size() - 1);
   }

@@ -15,6 +15,7 @@
 #include "cli/report_output.h"
 #include "cli/trace_file.h"
 #include "import/import.h"
+#include "trace/append_file.h"
 
 namespace kymo::cli {
 
@@ -46,6 +47,9 @@ trace::Reader ViewFiles::reopen(uint32_t file) const { return {files_.at(file).p
 serve::Analyses ViewFiles::analyses() const {
   serve::Analyses all;
   all.reopen = [this](uint32_t file) { return reopen(file); };
+  all.is_being_written = [this](uint32_t file) {
+    return files_.at(file).imported == nullptr && trace::is_being_written(files_.at(file).path);
+  };
   all.report = [this](uint32_t file) {
     const trace::Reader reader = reopen(file);
     const analyze::Summary summary = analyze::summarise(reader);

@@ -21,6 +21,7 @@ struct Answer {
 // Analyses that are made of whole files. The server only passes on what these return; a kymo::Error becomes an answer.
 struct Analyses {
   std::function<trace::Reader(uint32_t file)> reopen;  // another reader of the same file
+  View::IsBeingWritten is_being_written;
   std::function<std::string(uint32_t file)> report, idle;
   std::function<std::string(uint32_t base, uint32_t other)> diff;
 };

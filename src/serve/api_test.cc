@@ -226,6 +226,16 @@ TEST_F(ApiTest, ASelectionHasOnlyItsTracksAndTimes) {
   EXPECT_EQ(answer(*view_, analyses_, "selection", Query::parse("from=9&to=10&tracks=99")).status, 404);
 }
 
+TEST_F(ApiTest, AFileThatIsNotWrittenAnyMoreIsNotLive) {
+  testing::write_random_trace(folder_ / "a.kymo", 4, 100);
+  open({folder_ / "a.kymo"});
+  EXPECT_FALSE(get("trace").root()["live"].boolean(""));
+  view_->refresh([](uint32_t) { return true; });
+  EXPECT_TRUE(get("trace").root()["live"].boolean(""));
+  EXPECT_TRUE(view_->refresh([](uint32_t) { return false; }));
+  EXPECT_FALSE(get("trace").root()["live"].boolean(""));
+}
+
 TEST_F(ApiTest, AGrowingFileShowsMoreAfterEachRefresh) {
   TestRecorder recorder(folder_ / "a.kymo");
   recorder.add_class(1, "work");

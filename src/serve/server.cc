@@ -266,7 +266,7 @@ void Server::Impl::watch() {
     lock.unlock();
     if (follow) {
       try {
-        view.refresh();
+        view.refresh(analyses.is_being_written);
       } catch (const Error&) {
         // the file became shorter: what was read stays
       }

@@ -40,7 +40,8 @@ class ServerTest : public ::testing::Test {
     address.sin_port = htons(server_->port());
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::send(socket, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+    // The server may close the connection before it has read everything.
+    (void)!::send(socket, request.data(), request.size(), MSG_NOSIGNAL);
     ::shutdown(socket, SHUT_WR);
     std::string all;
     char buffer[4096];

@@ -198,10 +198,12 @@ const Source::ClassName& Source::class_of(const trace::WriterId& writer, uint32_
   return found == table->second.sparse.end() ? unknown_ : found->second;
 }
 
-bool Source::refresh() {
+bool Source::refresh(bool being_written) {
+  const bool has_ended = reader_.is_being_written() && !being_written;
+  reader_.set_being_written(being_written);
   std::vector<uint64_t> before;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) before.push_back(chunk.offset);
-  if (!reader_.refresh()) return false;
+  if (!reader_.refresh() && !has_ended) return false;
   // A window that was stated later may hide chunks that were shown.
   const std::vector<trace::EventChunk>& after = reader_.event_chunks();
   const bool same = after.size() >= before.size() &&

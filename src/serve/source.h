@@ -99,8 +99,8 @@ class Source {
 
   const ClassName& class_of(const trace::WriterId& writer, uint32_t class_id) const;
 
-  // Reads what was appended. True if there is more.
-  bool refresh();
+  // Reads what was appended. True if there is more. `being_written`: more will come.
+  bool refresh(bool being_written);
 
   // Both throw kymo::Error if the chunk is damaged.
   DecodedChunk decode(uint32_t chunk) const;
@@ -118,6 +118,7 @@ class Source {
     std::map<uint32_t, ClassName> sparse;
   };
   struct Decoding;
+  struct Scratch;
 
   int64_t offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const;
   void describe();

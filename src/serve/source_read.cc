@@ -12,11 +12,6 @@ namespace kymo::serve {
 
 namespace {
 
-bool is_instant(trace::PointKind kind) {
-  return kind != trace::PointKind::Counter && kind != trace::PointKind::AsyncBegin &&
-         kind != trace::PointKind::AsyncEnd;
-}
-
 double number(const trace::ValueCursor::Value& value) {
   switch (value.type) {
     case trace::FieldType::Double:
@@ -130,7 +125,7 @@ void Source::add_points(const Decoding& decoding) const {
       if (row == nullptr || row->empty()) continue;
       const double value = number(row->front());
       decoding.into.counters.push_back({times[i], times[i], value, value, value, points.class_id[i]});
-    } else if (is_instant(points.kind[i])) {
+    } else {
       const uint32_t name =
           known.is_inline && row != nullptr ? names_.of_inline(trace::full_name(nullptr, *row)) : known.name;
       decoding.into.instants.push_back(

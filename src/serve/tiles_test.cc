@@ -219,6 +219,23 @@ TEST(TilesTest, InstantsOfABinAreCounted) {
   }
 }
 
+TEST(TilesTest, EndsOfRangesAcrossThreadsAreInstants) {
+  const TemporaryFolder folder;
+  {
+    TestRecorder recorder(folder / "async.kymo");
+    recorder.add_class(1, "request");
+    recorder.add_thread(1, 1, "main");
+    recorder.point(1, 10, trace::PointKind::AsyncBegin, 1, 5);
+    recorder.point(1, 500, trace::PointKind::AsyncEnd, 1, 5);
+    recorder.close();
+  }
+  const auto view = open_view(folder / "async.kymo", patient());
+  const std::vector<Tile> tiles = make_tiles(*view, {0, 0, 0, {0}});
+  ASSERT_EQ(tiles[0].instants.size(), 2u);
+  EXPECT_EQ(tiles[0].instants[0].kind, trace::PointKind::AsyncBegin);
+  EXPECT_EQ(tiles[0].instants[1].kind, trace::PointKind::AsyncEnd);
+}
+
 TEST(TilesTest, ARangeOfAYearIsBesideAMillionOfANanosecond) {
   constexpr uint64_t kYear = 31'556'952'000'000'000;
   const TemporaryFolder folder;

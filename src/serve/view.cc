@@ -131,13 +131,17 @@ std::vector<Item> View::unfinished(uint32_t file, size_t track) {
   return unfinished_[key(file, static_cast<uint32_t>(track))] = std::move(items);
 }
 
-bool View::refresh() {
+bool View::refresh(const IsBeingWritten& is_being_written) {
+  std::vector<bool> written;  // asked before the lock, because it takes a while
+  for (uint32_t file = 0; file < sources_.size(); ++file)
+    written.push_back(is_being_written ? is_being_written(file) : sources_[file]->reader().is_being_written());
   const std::unique_lock lock(mutex_);
   bool more = false;
-  for (const auto& source : sources_) {
+  for (uint32_t file = 0; file < sources_.size(); ++file) {
+    Source* const source = sources_[file].get();
     const uint32_t generation = source->generation();
     const size_t chunks = source->chunks().size();
-    if (!source->refresh()) continue;
+    if (!source->refresh(written[file])) continue;
     more = true;
     if (source->generation() == generation && source->chunks().size() >= chunks) continue;
     sketches_.clear();

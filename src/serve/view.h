@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -78,8 +79,10 @@ class View {
   bool is_built() const { return built_; }      // the thread has finished
   void wait_until_built();
 
-  // Takes the lock itself. Reads what was appended to the files. True if there is more.
-  bool refresh();
+  // Takes the lock itself. Reads what was appended to the files. True if something has changed. `is_being_written` says
+  // whether more will come; without it, that stays as it is.
+  using IsBeingWritten = std::function<bool(uint32_t file)>;
+  bool refresh(const IsBeingWritten& is_being_written = {});
   uint32_t version() const { return version_; }
 
   // A request is being answered: the thread that builds sketches waits.

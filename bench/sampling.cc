@@ -48,6 +48,7 @@ void measure(const char* id, const std::string& program, const std::string& kymo
   if (has_perf) {
     tools.push_back({"perf record -g", perf + "-g --"});
     tools.push_back({"perf record --call-graph dwarf", perf + "--call-graph dwarf --"});
+    tools.push_back({"perf record, without stacks", perf + "--"});  // the timer interrupt and little else
   }
   for (unsigned i = 0; i < kRuns; ++i)
     for (Tool& tool : tools) tool.times.push_back(run(tool.before, program));

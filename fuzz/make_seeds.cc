@@ -1,12 +1,17 @@
 // Writes the seeds of the fuzzers into a folder: small traces with every kind of chunk (complete, truncated, joined,
 // and with a window), one with every kind of allocation, a packet of every kind of message, and messages of other
 // protocols. The bytes are the same in every run.
+#include <elf.h>
+#include <sys/auxv.h>
+
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/memory/test_trace.h"
@@ -130,6 +135,38 @@ void write_messages(const std::string& folder) {
   write_file(folder + "/rpc-reply.json", wire::rpc_triggered({{7}, {7}, 0, {}, 0}));
 }
 
+std::string bytes_of(std::string_view hexadecimal) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hexadecimal.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(std::string(hexadecimal.substr(i, 2)), nullptr, 16));
+  return bytes;
+}
+
+// What a kernel wrote about a shell: its program, a sample, a child, and a switch. Before it: what samples contain, and
+// the number of registers (src/sample/perf_record_fuzz.cc).
+void write_perf_ring(const std::string& path) {
+  write_file(
+      path,
+      bytes_of("2730000000000000"
+               "03"
+               "0300000000202800c3430000c34300007368000000000000c3430000c3430000c1fc3a3652370000"
+               "0900000002007800900bbec4d07f0000c3430000c3430000e8004136523700000000000000000000020000000000000000"
+               "00000000000000402dd75efd7f0000900bbec4d07f000020000000000000000300000000000000563ad75efd7f0000593a"
+               "d75efd7f00005c3ad75efd7f00002000000000000000"
+               "0700000000003000c4430000c3430000c4430000c3430000f47e423652370000c3430000c34300005e7d423652370000"
+               "0e00000000201800c3430000c343000087a1423652370000"));
+}
+
+// A complete and small program file: the code that the kernel puts into every process. Before it: an address.
+void write_code_file(const std::string& path) {
+  const auto* begin = reinterpret_cast<const char*>(getauxval(AT_SYSINFO_EHDR));
+  if (begin == nullptr) return;
+  Elf64_Ehdr header;
+  std::memcpy(&header, begin, sizeof header);
+  const size_t bytes = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;  // the sections are at its end
+  write_file(path, std::string(8, '\x11') + std::string(begin, bytes));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -146,6 +183,8 @@ int main(int argc, char** argv) try {
   add_window(folder + "/window.kymo");
   write_memory(folder + "/memory.kymo");
   write_messages(folder);
+  write_perf_ring(folder + "/perf-ring");
+  write_code_file(folder + "/code-file");
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "make_seeds: %s\n", error.what());

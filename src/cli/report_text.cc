@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/printable.h"
 #include "base/shell_word.h"
@@ -39,13 +41,15 @@ std::string file_text(const ReportPage& page) {
                                   duration_text(page.summary.duration_ns));
   std::string names;
   size_t left = 3;
+  std::set<std::pair<std::string, uint64_t>> seen;
   for (const analyze::ProcessSummary& process : page.summary.processes) {
     if (process.ranges + process.points == 0 || process.origin.pid == 0 || left == 0) continue;
-    --left;
     const std::string& executable = process.origin.executable;
     const std::string name = executable.substr(executable.find_last_of('/') + 1);
-    if (!name.empty())
-      names += base::format("{}{} ({})", names.empty() ? "" : ", ", base::printable(name), process.origin.pid);
+    // The annotations and the samples of a process have a writer each.
+    if (name.empty() || !seen.emplace(name, process.origin.pid).second) continue;
+    --left;
+    names += base::format("{}{} ({})", names.empty() ? "" : ", ", base::printable(name), process.origin.pid);
   }
   return text + (names.empty() ? "" : ", of " + names) + "\n";
 }

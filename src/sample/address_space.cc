@@ -13,7 +13,7 @@ namespace kymo::sample {
 namespace {
 
 constexpr size_t kRulePlaces = 4096;  // a power of two
-constexpr size_t kMaxFiles = 4096;
+constexpr size_t kMaxFiles = 400;    // each is an open file, and a process may have 1,024 of them
 constexpr const char kVdso[] = "[vdso]";
 
 // Opens only a path that cannot block.
@@ -31,6 +31,8 @@ std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const std::string& path, ui
                                           const std::string& build_id) {
   const auto key = std::tuple(path, inode, build_id);
   if (const auto known = files_.find(key); known != files_.end()) return known->second;
+  if (files_.size() >= kMaxFiles)  // those that no process uses any more
+    std::erase_if(files_, [](const auto& file) { return file.second.use_count() <= 1; });
   if (files_.size() >= kMaxFiles) return nullptr;
   if (path == kVdso) return files_.emplace(key, CodeFile::open_vdso()).first->second;
   if (!is_file(path)) return nullptr;

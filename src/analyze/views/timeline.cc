@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -39,6 +40,8 @@ class Builder {
   void add_unfinished();
   void decode(const trace::EventChunk& chunk, trace::EventBatch& into) const;
   void report(const trace::EventChunk& chunk, const std::string& what);
+  std::set<Key> tracks_with_ranges() const;
+  static bool has_cpu_samples(const trace::WriterInfo& writer);
 
   const trace::Reader& reader_;
   const convert::TraceTimes& times_;
@@ -59,13 +62,30 @@ Timeline Builder::run() {
   add_summaries();
   add_unfinished();
   std::vector<std::pair<uint32_t, const TimelineTrack*>> order;  // by process or device
+  const auto has_row = [ranges = tracks_with_ranges()](const Key& key, const TimelineTrack& track) {
+    return ranges.empty() || ranges.contains(key) || !has_cpu_samples(*track.place().writer);
+  };
   for (const auto& [key, entry] : tracks_)
-    if (entry.track != nullptr) order.emplace_back(entry.track->place().group->index, entry.track.get());
+    if (entry.track != nullptr && has_row(key, *entry.track))
+      order.emplace_back(entry.track->place().group->index, entry.track.get());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [group, track] : order) result_.rows.push_back(track->row());
   result_.decoded = to_decode_.size();
   result_.summarised = to_summarise_.size();
   return std::move(result_);
+}
+
+std::set<Builder::Key> Builder::tracks_with_ranges() const {
+  std::set<Key> found;
+  for (const trace::EventChunk& chunk : reader_.event_chunks())
+    if (chunk.range_count != 0) found.insert({chunk.writer, chunk.track});
+  return found;
+}
+
+// The samples of a thread are recorded by another writer than its ranges: a row for them would be empty.
+bool Builder::has_cpu_samples(const trace::WriterInfo& writer) {
+  return std::any_of(writer.classes.begin(), writer.classes.end(),
+                     [](const auto& one) { return one.second.category == "cpu" && one.second.name == "sample"; });
 }
 
 Builder::Entry& Builder::find(const trace::EventChunk& chunk) {

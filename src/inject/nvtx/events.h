@@ -22,7 +22,7 @@ int pop(Domain& domain) noexcept;
 // Ranges across threads. The id is unique in the process and never 0.
 uint64_t start_range(Domain& domain, std::string_view text) noexcept;
 uint64_t start_range(Domain& domain, const EventAttributes* event) noexcept;
-void end_range(uint64_t id) noexcept;
+void end_range(uint64_t handle) noexcept;
 
 void mark(Domain& domain, std::string_view text) noexcept;
 void mark(Domain& domain, const EventAttributes* event) noexcept;

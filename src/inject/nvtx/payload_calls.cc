@@ -15,8 +15,6 @@
 namespace kymo::inject::nvtx {
 namespace {
 
-using record::Kind;
-
 // An event whose attributes are all in its payloads.
 EventAttributes event_of(const PayloadData* payloads, size_t count) noexcept {
   EventAttributes event{};

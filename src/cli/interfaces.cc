@@ -27,6 +27,7 @@ struct Offered {
   const char* title;
   bool by_default;
   std::vector<Variable> variables;
+  Variables settings = {};  // what the interface needs besides; a value of the user stays
 };
 
 const std::vector<Offered>& offered() {
@@ -36,6 +37,11 @@ const std::vector<Offered>& offered() {
       {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
       {Interface::OpenCl, "OpenCL", true, {{"OPENCL_LAYERS", ':'}}},
       {Interface::OpenMp, "OpenMP", true, {{"OMP_TOOL_LIBRARIES", ':', nullptr, true}}},
+      {Interface::Itt,
+       "ITT",
+       false,
+       {{"INTEL_LIBITTNOTIFY64"}},
+       {{"INTEL_ITTNOTIFY_GROUPS", "structure,thread,stitch"}}},  // tasks and markers, names, what OpenMP relies on
   };
   return all;
 }
@@ -117,6 +123,8 @@ Variables interface_environment(const std::vector<Interface>& selected) {
   for (const Interface which : selected) {
     list.append(list.empty() ? "" : ",").append(record::name_of(which));
     for (const Variable& variable : offered(which).variables) add_variable(variable, library, variables);
+    for (const auto& [name, value] : offered(which).settings)
+      if (base::environment(name.c_str()) == nullptr) variables.emplace_back(name, value);
   }
   variables.emplace_back("KYMO_INTERFACES", list);
   return variables;

@@ -15,6 +15,7 @@ extern cl_icd_dispatch target;
 template <class T, class Ask, class Object, class What>
 T ask(Ask function, Object object, What what) noexcept {
   T value{};
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): some values are handles, which are pointers
   return function(object, what, sizeof(T), &value, nullptr) == CL_SUCCESS ? value : T{};
 }
 

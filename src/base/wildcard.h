@@ -9,4 +9,7 @@ namespace kymo::base {
 // takes very long for some patterns.
 bool matches(std::string_view pattern, std::string_view name);
 
+// Whether the text has a wildcard.
+inline bool has_wildcard(std::string_view text) { return text.find_first_of("*?") != text.npos; }
+
 }  // namespace kymo::base

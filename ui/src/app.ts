@@ -34,6 +34,7 @@ export class App {
   readonly names = new Names();
   readonly rows = new Rows();
   trace?: TraceInfo;
+  started = false; // whether the first view is known; nothing is drawn or requested before
   duration = 1;
   span: Span = { from: 0, to: 1 };
   scroll = 0;
@@ -90,6 +91,7 @@ export class App {
     this.setTheme(bookmark.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'), !!bookmark.theme);
     await this.load();
     this.span = clampSpan({ from: 0, to: this.duration }, this.duration);
+    this.started = true;
     this.restore(bookmark);
     this.notify();
   }

@@ -33,7 +33,7 @@ export class Stage {
   private width = 0;
   private height = 0;
   private ratio = 1;
-  private scheduled = false;
+  private scheduled = 0; // the request for a frame; 0: none
   private request?: { wanted: TileRequest; abort: AbortController };
   private timer = 0;
 
@@ -55,7 +55,7 @@ export class Stage {
   /** Where things are now: after an action, also before the next frame. */
   get geometry(): Geometry | undefined {
     const { app } = this;
-    if (!app.trace || this.width === 0) return undefined;
+    if (!app.trace || !app.started || this.width === 0) return undefined;
     return new Geometry(this.width, this.height, app.span, app.layout, app.scroll);
   }
 
@@ -100,22 +100,29 @@ export class Stage {
     this.frame(); // at once: a canvas that was resized is empty
   }
 
+  /** Draws with the next frame of the screen. What is missing is requested at once, not only after that frame. */
   schedule(): void {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    requestAnimationFrame(() => {
-      this.scheduled = false;
-      this.frame();
-    });
+    if (this.scheduled !== 0) return;
+    this.scheduled = requestAnimationFrame(() => this.frame());
+    queueMicrotask(() => this.prepare() && this.plan());
+  }
+
+  /** Computes where the tracks are; undefined if there is nothing to show yet. */
+  private prepare(): Geometry | undefined {
+    const { app, geometry } = this;
+    if (!geometry) return undefined;
+    this.placed = geometry.placed((file) => app.shiftOf(file));
+    this.level = levelFor(app.span, geometry.plotWidth);
+    return geometry;
   }
 
   frame(): void {
     const { app } = this;
+    cancelAnimationFrame(this.scheduled);
+    this.scheduled = 0;
     const begin = performance.now();
-    const { geometry } = this;
-    if (!geometry || !app.trace) return;
-    this.placed = geometry.placed((file) => app.shiftOf(file));
-    this.level = levelFor(app.span, geometry.plotWidth);
+    const geometry = this.prepare();
+    if (!geometry) return;
     const rowsBefore = app.rows.version;
     this.scene.build(this.placed, {
       cache: app.cache,
@@ -186,17 +193,16 @@ export class Stage {
         app.cache.put(tile);
       }
       if (answer.namesVersion > app.names.count) void app.attempt(() => app.fetchNames(answer.namesVersion));
-      this.schedule();
     } catch (error) {
-      if (abort.signal.aborted) {
-        this.schedule();
-      } else {
+      if (!abort.signal.aborted) {
         app.failed(error);
         this.later(kRetryMs);
+        return;
       }
     } finally {
       this.request = undefined;
     }
+    this.frame(); // at once: the next frame of the screen may be far away
   }
 
   private later(ms: number): void {
@@ -204,8 +210,9 @@ export class Stage {
     this.timer = window.setTimeout(() => this.schedule(), ms);
   }
 
+  /** Whether a frame or an answer is still to come. */
   get busy(): boolean {
-    return this.request !== undefined;
+    return this.request !== undefined || this.scheduled !== 0;
   }
 
   /** The range or instant at a point, the topmost one. */

@@ -1,13 +1,14 @@
 // What tests and benchmarks can ask the page: what is drawn, and how long it took. Nothing here changes the page.
 
 import type { App } from './app';
+import { TileFlag } from './core/protocol';
 import { percentile } from './core/percentile';
 import type { Stage } from './timeline/stage';
 
 export function inspect(app: App, stage: Stage): void {
   const view = {
     /** Whether everything that is visible has been drawn with its final tiles. */
-    complete: () => app.trace !== undefined && stage.frames > 0 && stage.scene.complete && !stage.busy && (stage.scene.flags & 2) === 0,
+    complete: () => app.trace !== undefined && stage.frames > 0 && stage.scene.complete && !stage.busy && (stage.scene.flags & (TileFlag.Preliminary | TileFlag.Stale)) === 0,
     state: () => ({
       from: app.span.from,
       to: app.span.to,

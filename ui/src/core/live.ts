@@ -1,4 +1,4 @@
-// Follows a trace that grows: forgets tiles that may have changed, and keeps the end of the trace in view.
+// Follows a trace that grows: requests tiles that may have changed, and keeps the end of the trace in view.
 
 import type { App } from '../app';
 import { clampSpan } from './viewport';
@@ -14,7 +14,7 @@ export function followLive(app: App): void {
     const grown = event.duration_ns.some((duration, file) => duration !== durations[file]);
     if (grown) {
       // The ranges that were open at the old end have changed as well: their tiles contain that end.
-      app.cache.dropAfter(Math.min(...durations) * 0.999);
+      app.cache.markStale(Math.min(...durations) * 0.999);
       durations = event.duration_ns;
       event.duration_ns.forEach((duration, file) => {
         if (app.trace!.files[file]) app.trace!.files[file].duration_ns = duration;

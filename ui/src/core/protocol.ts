@@ -183,7 +183,8 @@ export interface Tile {
 
 export const kBinsPerTile = 1024;
 export const kUnknown = 0xffffffff; // a name or an event that the server does not know
-export const TileFlag = { Truncated: 1, Preliminary: 2, Damaged: 4 } as const;
+/** Flags of the server, and Stale, which only the page uses: the trace has grown since this tile was received. */
+export const TileFlag = { Truncated: 1, Preliminary: 2, Damaged: 4, Stale: 0x100 } as const;
 export const PointKind = { Instant: 1, FlowBegin: 5, FlowStep: 6, FlowEnd: 7, Allocation: 8, Free: 9, Sample: 10 } as const;
 
 const kMagic = 0x3154594b; // "KYT1"

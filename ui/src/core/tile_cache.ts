@@ -19,19 +19,10 @@ const kCoarserLevels = 24;
 export class TileCache {
   private readonly tiles = new Map<string, Tile>(); // in the order of use, the oldest first
   private bytes_ = 0;
+  private end = Infinity;
+  generation = 0;
 
   constructor(private readonly limit = 96 << 20) {}
-
-  /** Whether some tile on the screen will be requested again. */
-  hasPreliminary(level: number, span: Span, tracks: readonly number[], duration: number): boolean {
-    const [first, last] = tileRange(level, span, duration);
-    return tracks.some((track) => {
-      for (let index = first; index <= last; ++index) {
-        if ((this.tiles.get(keyOf(track, level, index))?.flags ?? 0) & TileFlag.Preliminary) return true;
-      }
-      return false;
-    });
-  }
 
   get bytes(): number {
     return this.bytes_;
@@ -70,14 +61,21 @@ export class TileCache {
     }
   }
 
-  /** Forgets the tiles that contain times after `ns`: the trace has grown. */
-  dropAfter(ns: number): void {
-    for (const [key, tile] of this.tiles) {
-      if ((tile.index + 1) * tileSpan(tile.level) > ns) {
-        this.tiles.delete(key);
-        this.bytes_ -= tile.bytes;
-      }
-    }
+  /** The trace has grown: tiles that contain times after `ns` are requested again, and drawn until the answer is here. */
+  markStale(ns: number): void {
+    ++this.generation;
+    this.end = ns;
+    for (const tile of this.tiles.values()) this.markTile(tile);
+  }
+
+  /** Stores the answer of a request that was sent in an older generation: the trace has grown meanwhile. */
+  putLate(tile: Tile): void {
+    this.markTile(tile);
+    this.put(tile);
+  }
+
+  private markTile(tile: Tile): void {
+    if ((tile.index + 1) * tileSpan(tile.level) > this.end) tile.flags |= TileFlag.Stale;
   }
 
   clear(): void {
@@ -112,7 +110,7 @@ export class TileCache {
       let isMissing = false;
       for (let index = first; index <= last; ++index) {
         const tile = this.tiles.get(keyOf(track, level, index));
-        if (tile && !((tile.flags & TileFlag.Preliminary) !== 0 && now - tile.received > kPreliminaryMs)) continue;
+        if (tile && !isOutdated(tile, now)) continue;
         isMissing = true;
         from = Math.min(from, index);
         to = Math.max(to, index);
@@ -131,6 +129,11 @@ export function tileRange(level: number, span: Span, duration: number): [number,
   const last = Math.max(0, Math.floor(duration / width));
   const clamp = (index: number) => Math.min(last, Math.max(0, index));
   return [clamp(Math.floor(span.from / width)), clamp(Math.floor(span.to / width))];
+}
+
+function isOutdated(tile: Tile, now: number): boolean {
+  if (tile.flags & TileFlag.Stale) return true;
+  return (tile.flags & TileFlag.Preliminary) !== 0 && now - tile.received > kPreliminaryMs;
 }
 
 function keyOf(track: number, level: number, index: number): string {

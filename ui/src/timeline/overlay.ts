@@ -8,7 +8,7 @@ import { drawArrows } from './arrows';
 import { Geometry, kAxisHeight, kMinimapHeight, kTop } from './geometry';
 import { drawNames } from './name_column';
 import { isPlot } from './layout';
-import { drawPlot, plotColumns, visibleTiles } from './plots';
+import { drawPlot, plotColumns, valueText, visibleTiles } from './plots';
 import type { PlacedLane, Scene, Shape } from './scene';
 import { TextFitter } from './text';
 
@@ -22,6 +22,7 @@ export interface Pointer {
 
 export class Overlay {
   private readonly fitter: TextFitter;
+  private value: string[] = []; // of the counter at the pointer
 
   constructor(private readonly app: App, private readonly context: CanvasRenderingContext2D) {
     this.fitter = new TextFitter((text) => {
@@ -37,7 +38,7 @@ export class Overlay {
     context.textBaseline = 'alphabetic';
     this.separators(geometry, placed);
     this.axis(geometry);
-    this.plots(geometry, placed, level);
+    this.plots(geometry, placed, level, pointer);
     this.losses(geometry, placed);
     this.labels(geometry, scene);
     this.hits(geometry, placed);
@@ -94,8 +95,9 @@ export class Overlay {
     context.font = kFont;
   }
 
-  private plots(geometry: Geometry, placed: readonly PlacedLane[], level: number): void {
+  private plots(geometry: Geometry, placed: readonly PlacedLane[], level: number, pointer: Pointer): void {
     const { app } = this;
+    this.value = [];
     for (const p of placed) {
       const { track } = p.lane;
       if (!track || !isPlot(track) || p.top + p.lane.height < p.clipTop) continue;
@@ -103,7 +105,11 @@ export class Overlay {
       const end = app.trace!.files[track.file]?.duration_ns ?? longest(app.trace!);
       const tiles = visibleTiles(app.cache, track.id, level, span, end);
       const columns = plotColumns(tiles, span.from, geometry.nsPerPixel, Math.ceil(geometry.plotWidth), end);
-      drawPlot(this.context, geometry, p, columns, app.theme, track.unit ?? (track.kind === 'memory' ? 'bytes' : ''));
+      const unit = track.unit || (track.kind === 'memory' ? 'bytes' : '');
+      drawPlot(this.context, geometry, p, columns, app.theme, unit);
+      if (pointer.inside && pointer.y >= Math.max(p.top, p.clipTop) && pointer.y < p.top + p.lane.height) {
+        this.value = valueText(columns, Math.floor(pointer.x - geometry.left), track.name, unit);
+      }
     }
   }
 
@@ -247,6 +253,7 @@ export class Overlay {
     context.globalAlpha = 1;
     const lines = [timeLabel(Math.max(0, geometry.time(pointer.x)), geometry.nsPerPixel)];
     if (hover && hover.row !== -1) lines.unshift(...this.tooltip(hover));
+    else lines.unshift(...this.value);
     const width = Math.min(520, Math.max(...lines.map((line) => this.fitter.width(line))) + 18);
     const height = lines.length * 16 + 10;
     const x = Math.min(pointer.x + 14, geometry.width - width - 4);

@@ -113,3 +113,11 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
   }
   context.restore();
 }
+
+/** What the tooltip says about a counter at a pixel: its value, or the smallest and the largest of several. */
+export function valueText(columns: PlotColumns, x: number, name: string, unit: string): string[] {
+  const last = columns.last[x];
+  if (last === undefined || Number.isNaN(last)) return [];
+  const [min, max] = [columns.min[x], columns.max[x]];
+  return [`${name}: ${quantity(last, unit)}`, ...(min < max ? [`${quantity(min, unit)} to ${quantity(max, unit)} here`] : [])];
+}

@@ -1,6 +1,7 @@
 // The timeline on the screen: draws a frame when something has changed, and requests what is missing.
 
 import type { App } from '../app';
+import { TileFlag } from '../core/protocol';
 import { levelFor } from '../core/viewport';
 import type { TileRequest } from '../core/tile_cache';
 import { Backend, BackendName, resizeCanvas } from '../render/backend';
@@ -160,7 +161,7 @@ export class Stage {
       return;
     }
     if (wanted) void this.fetch(wanted);
-    else if (this.scene.flags & 2) this.later(kPreliminaryMs);
+    else if (this.scene.flags & TileFlag.Preliminary) this.later(kPreliminaryMs);
   }
 
   private missing(now: number): TileRequest | undefined {
@@ -183,6 +184,7 @@ export class Stage {
 
   private async fetch(wanted: TileRequest): Promise<void> {
     const { app } = this;
+    const { generation } = app.cache;
     const abort = new AbortController();
     this.request = { wanted, abort };
     ++this.tileRequests;
@@ -190,7 +192,8 @@ export class Stage {
       const answer = await app.client.tiles(wanted, abort.signal);
       for (const tile of answer.tiles) {
         app.rows.learn(tile);
-        app.cache.put(tile);
+        if (generation === app.cache.generation) app.cache.put(tile);
+        else app.cache.putLate(tile);
       }
       if (answer.namesVersion > app.names.count) void app.attempt(() => app.fetchNames(answer.namesVersion));
     } catch (error) {

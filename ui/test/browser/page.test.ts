@@ -167,6 +167,40 @@ pageTest('tracks collapse, pin, move and filter', () => training(4), async (page
   await page.waitForFunction(() => window.kymo.state().tracks === 3); // two, and the pinned one
 });
 
+pageTest('a track is moved by dragging its name', () => training(4), async (page) => {
+  const lane = (await page.evaluate(() => window.kymo.lanes())).find((l) => l.name === 'stream 7')!;
+  const y = (await stageTop(page)) + lane.top + 10;
+  await page.mouse.move(80, y);
+  await page.mouse.down();
+  await page.mouse.move(80, y + 15);
+  await page.mouse.move(80, y + 30);
+  await page.mouse.up();
+  await page.waitForFunction(() => window.kymo.lanes().findIndex((l) => l.name === 'stream 7') > window.kymo.lanes().findIndex((l) => l.name.startsWith('stream 13')));
+  assert.ok(!(await page.evaluate(() => window.kymo.lanes().find((l) => l.name === 'stream 7')!.collapsed))); // a drag is not a click
+});
+
+pageTest('one finger pans, two fingers zoom, a tap selects', () => training(8), async (page) => {
+  const client = await page.context().newCDPSession(page);
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...points: Array<[number, number]>) =>
+    client.send('Input.dispatchTouchEvent', { type, touchPoints: points.map(([x, y], id) => ({ x, y, id })) });
+  const whole = await state(page);
+  await touch('touchStart', [600, 300]);
+  await touch('touchStart', [600, 300], [800, 300]);
+  for (const d of [20, 60, 120, 200]) await touch('touchMove', [600 - d, 300], [800 + d, 300]);
+  await touch('touchEnd');
+  await complete(page);
+  const closer = await state(page);
+  assert.ok(Math.abs((whole.to - whole.from) / (closer.to - closer.from) - 3) < 0.2, `${closer.to - closer.from}`);
+  await touch('touchStart', [700, 300]);
+  for (const x of [680, 600, 500]) await touch('touchMove', [x, 300]);
+  await touch('touchEnd');
+  await complete(page);
+  assert.ok((await state(page)).from > closer.from);
+  const target = await shape(page, 'optimizer step');
+  await page.touchscreen.tap(target.middle.x, target.middle.y);
+  await page.locator('.panel h2', { hasText: 'optimizer step' }).waitFor();
+}, { hasTouch: true });
+
 pageTest('the URL is a bookmark', () => training(8), async (page, server) => {
   await page.evaluate(() => window.kymo.show(500_000, 900_000));
   await complete(page);

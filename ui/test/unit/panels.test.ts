@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matcher, Names } from '../../src/core/names';
-import { plotColumns } from '../../src/timeline/plots';
+import { plotColumns, valueText } from '../../src/timeline/plots';
 import { coverage } from '../../src/timeline/minimap';
 import { TextFitter } from '../../src/timeline/text';
 import { kDark, kLight, nameColour } from '../../src/timeline/palette';
@@ -88,6 +88,10 @@ test('a counter keeps its value until the next one', () => {
   const columns = plotColumns(decodeTiles(bytes, 0).tiles, 0, 100, 10, 1000);
   assert.ok(Number.isNaN(columns.last[0]));
   assert.deepEqual([...columns.last.slice(1)], [5, 5, 5, 5, 5, 2, 2, 2, 2]);
+  assert.deepEqual(valueText(columns, 3, 'c', 'W'), ['c: 5 W']);
+  assert.deepEqual(valueText(columns, 6, 'c', 'W'), ['c: 2 W', '2 W to 5 W here']);
+  assert.deepEqual(valueText(columns, 0, 'c', 'W'), []);
+  assert.deepEqual(valueText(columns, 99, 'c', 'W'), []);
 });
 
 test('the minimap adds up what is busy', () => {

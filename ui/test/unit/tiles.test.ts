@@ -102,11 +102,15 @@ test('tiles of other levels stand in for missing ones', () => {
   assert.equal(cache.finer(1, 4, 3).length, 2);
 });
 
-test('a growing trace drops only tiles that reach its end', () => {
+test('when the trace has grown, tiles that reach its end are requested again, and kept until then', () => {
   const cache = new TileCache();
   for (const index of [0, 1, 2]) cache.put(made(1, 0, index));
-  cache.dropAfter(1500);
-  assert.deepEqual([0, 1, 2].map((index) => cache.has(1, 0, index)), [true, false, false]);
+  cache.markStale(1500);
+  assert.deepEqual(cache.missing(0, { from: 0, to: 3000 }, [1], 1e9, 0), { level: 0, from: 1, to: 2, tracks: [1] });
+  assert.ok(cache.has(1, 0, 2));
+  cache.put(made(1, 0, 1));
+  cache.putLate(made(1, 0, 2)); // was requested before the trace has grown
+  assert.deepEqual(cache.missing(0, { from: 0, to: 3000 }, [1], 1e9, 0), { level: 0, from: 2, to: 2, tracks: [1] });
 });
 
 test('tiles of a year beside nanoseconds have exact numbers', () => {

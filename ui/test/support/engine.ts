@@ -239,7 +239,7 @@ export class Engine {
         const list = totals.get(name);
         if (list) list.push(length);
         else totals.set(name, [length]);
-        self.set(name, (self.get(name) ?? 0) + length);
+        self.set(name, (self.get(name) ?? 0) + length - inside(track, i, from, to));
         if (track.depth[i] === 0) perName.set(this.names[name], (perName.get(this.names[name]) ?? 0) + length);
       });
       const sum = [...perName.values()].reduce((a, b) => a + b, 0);
@@ -261,6 +261,16 @@ export class Engine {
       }),
     };
   }
+}
+
+/** The time of the ranges directly inside of one, between two times. */
+function inside(track: FakeTrack, i: number, from: number, to: number): number {
+  let sum = 0;
+  track.start.forEach((s, k) => {
+    if (track.depth[k] !== track.depth[i] + 1 || s < track.start[i] || track.end[k] > track.end[i]) return;
+    sum += Math.max(0, Math.min(to, track.end[k]) - Math.max(from, s));
+  });
+  return sum;
 }
 
 function header(track: number, n: number, m: number, c: number, index: number): Buffer {

@@ -9,8 +9,8 @@ export function training(steps = 24, engine = new Engine('train.kymo'), file = 0
   const process = engine.process('train', 4711, file);
   const main = engine.track(process, 'thread', 'main');
   const loader = engine.track(process, 'thread', 'data loader');
-  const compute = engine.track(process, 'queue', 'stream 7', { device: 'NVIDIA H200' });
-  const copies = engine.track(process, 'queue', 'stream 13 (copies)', { device: 'NVIDIA H200' });
+  const compute = engine.track(process, 'queue', 'stream 7', { device: 'GPU 0' });
+  const copies = engine.track(process, 'queue', 'stream 13 (copies)', { device: 'GPU 0' });
   const memory = engine.track(process, 'memory', 'device memory', { unit: 'bytes' });
   const queued = engine.track(process, 'counter', 'queued kernels');
   let time = 2e5;

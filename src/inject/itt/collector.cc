@@ -76,7 +76,7 @@ void __itt_task_end(const Domain* domain) {
 }
 
 void __itt_marker(const Domain* domain, Id, const String* name, int) {
-  if (is_on() && kymo::detail::heard() != 0)
+  if (is_on() && kymo::detail::receiver_bits() != 0)
     with_label(domain, name, [](const kymo::Label& label) { kymo::mark(label); });
 }
 

@@ -10,12 +10,12 @@ void OpenTasks::begin(const void* domain, const kymo_label& label) noexcept {
     ++skipped_;
     return;
   }
-  const uint32_t heard = kymo::detail::heard();
-  if (heard != 0) {
-    kymo_begin_label_heard(&label, nullptr, 0, heard);
+  const uint32_t receivers = kymo::detail::receiver_bits();
+  if (receivers != 0) {
+    kymo_begin_label_heard(&label, nullptr, 0, receivers);
     if (record::Slot* slot = record::this_slot) record::count_delivered(*slot, record::Interface::Itt);
   }
-  entries_[depth_++] = {domain, heard};
+  entries_[depth_++] = {domain, receivers};
 }
 
 void OpenTasks::end(const void* domain) noexcept {
@@ -27,7 +27,7 @@ void OpenTasks::end(const void* domain) noexcept {
   while (at != 0 && entries_[at - 1].domain != domain) --at;
   if (at == 0) return;
   while (depth_ >= at)
-    if (const uint32_t heard = entries_[--depth_].heard; heard != 0) kymo_end_heard(heard);
+    if (const uint32_t receivers = entries_[--depth_].receivers; receivers != 0) kymo_end_heard(receivers);
 }
 
 }  // namespace kymo::inject::itt

@@ -20,7 +20,7 @@ class OpenTasks {
  private:
   struct Entry {
     const void* domain;
-    uint32_t heard;  // who got its begin, and gets its end
+    uint32_t receivers;  // who got its begin, and gets its end
   };
 
   uint32_t depth_ = 0;

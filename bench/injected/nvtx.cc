@@ -37,8 +37,8 @@ auto plain_pair() {
 template <class Body>
 void row(bench::Meter& meter, const char* id, const char* what, double most, Body body) {
   const auto cost = meter.cost(body);
-  bench::row(id, what, text("%.1f ns = %.2f x floor", cost.ns, cost.ratio), text("<= %.2f x", most),
-             cost.ratio <= most, {cost.kept, cost.discarded});
+  bench::row(id, what, text("%.1f ns = %.2f x floor", cost.ns, cost.ratio), text("<= %.2f x", most), cost.ratio <= most,
+             {cost.kept, cost.discarded});
 }
 
 void recording() {

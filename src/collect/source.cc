@@ -169,15 +169,21 @@ void Source::state_classes(const trace::EventBatch& batch) {
     if (stated_classes_.size() <= id) stated_classes_.resize(id + 1);
     stated_classes_[id] = 1;
     new_classes_.push_back(*used);
+    has_interfaces_ |= header_.registry.interface[id].load(std::memory_order_relaxed) != 0;
   };
-  const auto count = [this](uint32_t id) {
-    if (id <= record::kMaxClasses)
-      ++events_by_interface_[header_.registry.interface[id].load(std::memory_order_relaxed)];
-  };
-  for (const uint32_t id : batch.ranges.class_id) state(id), count(id);
-  for (const uint32_t id : batch.points.class_id) state(id), count(id);
+  for (const uint32_t id : batch.ranges.class_id) state(id);
+  for (const uint32_t id : batch.points.class_id) state(id);
   for (const auto* open : {&batch.opening, &batch.closing})
     for (const trace::OpenRange& range : *open) state(range.class_id);
+}
+
+// Most programs use no interface: then there is nothing to count.
+void Source::count_interfaces(const trace::EventBatch& batch) {
+  if (!has_interfaces_) return;
+  for (const auto* ids : {&batch.ranges.class_id, &batch.points.class_id})
+    for (const uint32_t id : *ids)
+      if (id <= record::kMaxClasses)
+        ++events_by_interface_[header_.registry.interface[id].load(std::memory_order_relaxed)];
 }
 
 // Writes everything that the batch refers to, before the batch.

@@ -94,6 +94,7 @@ class Source {
   void write_events(trace::Writer& writer, const trace::EventBatch& batch);
   void drain_side(trace::Writer& writer, Ring& ring, uint32_t index);
   void state_classes(const trace::EventBatch& batch);
+  void count_interfaces(const trace::EventBatch& batch);
   void flush_catalog(trace::Writer& writer);
   void account(const Ring& ring, uint64_t cells);
   void flush_clocks(trace::Writer& writer);
@@ -123,6 +124,7 @@ class Source {
   std::vector<trace::Track> new_tracks_;
   std::vector<trace::Loss> new_losses_;
   std::vector<trace::Cost> new_costs_;
+  bool has_interfaces_ = false;  // a class in the file belongs to an interface of other tools
   bool is_own_ = false;
   bool is_cut_ = false;
   bool introduced_ = false;

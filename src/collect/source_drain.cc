@@ -172,6 +172,7 @@ void Source::write_events(trace::Writer& writer, const trace::EventBatch& batch)
   try {
     writer.events(id_, batch);
     events_ += count;
+    count_interfaces(batch);
   } catch (const InvalidArgument& error) {
     // No chunk can hold it, now or later. Only these events are lost.
     keep_losses({{trace::LossCause::WriteFailed, batch.track, count, 0, 0, error.what()}});

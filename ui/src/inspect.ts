@@ -9,6 +9,8 @@ export function inspect(app: App, stage: Stage): void {
   const view = {
     /** Whether everything that is visible has been drawn with its final tiles. */
     complete: () => app.trace !== undefined && stage.frames > 0 && stage.scene.complete && !stage.busy && (stage.scene.flags & (TileFlag.Preliminary | TileFlag.Stale)) === 0,
+    /** Whether all visible tiles are drawn, although some of them may be preliminary. */
+    painted: () => app.trace !== undefined && stage.frames > 0 && stage.scene.complete,
     state: () => ({
       from: app.span.from,
       to: app.span.to,

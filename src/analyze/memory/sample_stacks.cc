@@ -52,11 +52,11 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
   Writer& writer = entry->second;
   if (is_new) {
     writer.number = static_cast<uint32_t>(writers_.size() - 1);
-    for (const auto& [id, one] : info.classes) writer.meanings[id] = meaning_of(one);
+    for (const auto& [id, one] : info.classes) writer.classes[id].meaning = meaning_of(one);
   }
-  const auto meaning = writer.meanings.find(event_class.id);
-  if (meaning == writer.meanings.end() || row.size() != event_class.fields.size()) return {};
-  switch (meaning->second) {
+  const auto found = writer.classes.find(event_class.id);
+  if (found == writer.classes.end() || row.size() != event_class.fields.size()) return {};
+  switch (found->second.meaning) {
     case Meaning::Sample:
       return {.kind = Kind::Sample, .stack = stack_of(nodes_[{info.id, track}], row[0].bits)};
     case Meaning::OffCpu:

@@ -40,7 +40,10 @@ class SampleStacks {
 
   struct Writer {
     uint32_t number = 0;
-    std::map<uint32_t, Meaning> meanings;  // by class
+    struct Class {  // not the enumeration itself: a container of that would be exported by our libraries
+      Meaning meaning = Meaning::None;
+    };
+    std::map<uint32_t, Class> classes;
   };
   using Nodes = std::unordered_map<uint64_t, StackId, base::SeededHash>;
   StackId stack_of(const Nodes& nodes, uint64_t node);

@@ -159,7 +159,9 @@ TEST_F(CopyTracksTest, RangeAcrossThreadsKeepsItsEndAndStacksKeepTheirDescriptio
     EXPECT_EQ(batch.ranges.size(), chunk.track == 1 ? 1u : 0u);
     for (size_t i = 0; i < batch.points.size(); ++i)
       kinds += base::format("{}:{}:{} ", chunk.track, static_cast<int>(batch.points.kind[i]), batch.points.id[i]);
-    if (chunk.track == 2) EXPECT_EQ(batch.points.values.ints, std::vector<uint64_t>{16});
+    if (chunk.track == 2) {
+      EXPECT_EQ(batch.points.values.ints, std::vector<uint64_t>{16});
+    }
   }
   EXPECT_EQ(kinds, "1:3:7 1:4:8 1:8:112 2:4:7 2:1:0 ");
 }

@@ -200,7 +200,7 @@ class PerfettoDecoder {
   static void read_interned(Sequence& sequence, const std::string& bytes) {
     protozero::pbf_reader message(bytes);
     while (message.next()) {
-      if (message.tag() > interned::kAnnotationNames) {  // the stacks of samples
+      if (message.tag() > interned::kAnnotationNames && message.tag() != interned::kStrings) {  // the stacks of samples
         message.skip();
         continue;
       }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Browser, chromium, Page } from 'playwright-core';
 
 const kBrowsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const kPatienceMs = 60_000; // for a busy machine
+const kPatienceMs = 180_000; // for a busy machine
 
 export const browserPath = process.env.KYMO_CHROMIUM ?? kBrowsers.find((path) => existsSync(path));
 export const skip = browserPath ? false : 'chromium is not installed (scripts/install-deps test)';

@@ -5,7 +5,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const kStartMs = 60_000;
+const kStartMs = 180_000;
 
 export const binaries = join(process.env.KYMO_BINARY_DIR ?? '.', 'bin');
 export const kymo = join(binaries, 'kymo');

@@ -19,8 +19,7 @@ trace::Reader open_trace(const std::string& path);
 trace::Reader open_trace_with(const std::string& path, const OpenOptions& options);
 
 // Appends the events of another tool's trace to a Kymo trace, with a progress bar. Throws as import::import_trace().
-kymo::import::Imported import_file(const std::string& path, const std::string& output,
-                                   const OpenOptions& options = {});
+kymo::import::Imported import_file(const std::string& path, const std::string& output, const OpenOptions& options = {});
 
 // A trace that a command writes must be a file: commands read it in any order, and recorders append to it. Throws
 // options::UsageError for "-".

@@ -28,8 +28,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 using testing::kTestStart;
+using ::testing::Pair;
 using testing::TestResult;
 
 // Lists the contents of a trace as text, with times relative to the test's start.

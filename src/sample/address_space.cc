@@ -13,7 +13,7 @@ namespace kymo::sample {
 namespace {
 
 constexpr size_t kRulePlaces = 4096;  // a power of two
-constexpr size_t kMaxFiles = 400;    // each is an open file, and a process may have 1,024 of them
+constexpr size_t kMaxFiles = 400;     // each is an open file, and a process may have 1,024 of them
 constexpr const char kVdso[] = "[vdso]";
 
 // Opens only a path that cannot block.

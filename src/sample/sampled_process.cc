@@ -28,7 +28,7 @@ using unwind::Node;
 constexpr uint32_t kClock = 1;
 constexpr uint32_t kSample = 1, kOffCpu = 2, kNode = 3, kModule = 4, kSymbol = 5;
 constexpr size_t kMaxFrames = 1024;
-constexpr size_t kMaxPoints = 16'384;                // of a chunk
+constexpr size_t kMaxPoints = 16'384;                 // of a chunk
 constexpr uint64_t kPatienceNs = 500'000'000;         // how long a few events wait for more
 constexpr uint64_t kFirstMark = ~uint64_t{0} - 4094;  // PERF_CONTEXT_MAX: in a chain, what follows is of another kind
 constexpr size_t kMaxModulePath = 4096;

@@ -16,7 +16,7 @@ namespace kymo::symbols {
 struct Frame {
   // Demangled; "libfoo.so+0x1234" if the name is not known: where the function begins, or the address itself.
   std::string function;
-  std::string file;      // empty: not known
+  std::string file;  // empty: not known
   uint32_t line = 0;
   std::string module;    // the path of the file that contains the code; empty: none
   bool inlined = false;  // into the frame after it

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < count; ++i) {
     pthread_t thread;
     void* result = NULL;
-    if (pthread_create(&thread, NULL, ask, &thread) != 0 || pthread_join(thread, &result) != 0 || result != NULL) return 1;
+    if (pthread_create(&thread, NULL, ask, &thread) != 0 || pthread_join(thread, &result) != 0 || result != NULL)
+      return 1;
   }
   puts("asked");
   return 0;

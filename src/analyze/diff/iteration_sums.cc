@@ -118,7 +118,8 @@ class Sums {
 
   std::string name_of(const TrackOfTrace& track, uint32_t class_id) const {
     const auto known = track.writer->classes.find(class_id);
-    return known == track.writer->classes.end() ? "(no name)" : base::without_iteration_number(trace::shown_name(known->second));
+    return known == track.writer->classes.end() ? "(no name)"
+                                                : base::without_iteration_number(trace::shown_name(known->second));
   }
 
   // Without a path left, the range around it stands for the range.

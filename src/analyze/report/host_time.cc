@@ -120,8 +120,9 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
   const auto add = [&](uint32_t id, const Sums& one) {
     if (one.count == 0) return;
     const auto known = track.writer->classes.find(id);
-    const std::string name = known != track.writer->classes.end() ? base::without_iteration_number(trace::shown_name(known->second))
-                                                                  : "(names with the events)";
+    const std::string name = known != track.writer->classes.end()
+                                 ? base::without_iteration_number(trace::shown_name(known->second))
+                                 : "(names with the events)";
     const std::string category = known != track.writer->classes.end() ? known->second.category : "";
     HostRow& row = rows[{name, category}];
     row.name = name;

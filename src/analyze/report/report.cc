@@ -34,8 +34,9 @@ std::vector<OperationRow> operation_rows(const EventWalk& walk, const Device& de
     OperationRow*& row = by_class[{track.writer_number, operation.class_id}];
     if (row == nullptr) {
       const auto known = track.writer->classes.find(operation.class_id);
-      const std::string name =
-          known != track.writer->classes.end() ? base::without_iteration_number(trace::shown_name(known->second)) : std::string();
+      const std::string name = known != track.writer->classes.end()
+                                   ? base::without_iteration_number(trace::shown_name(known->second))
+                                   : std::string();
       row = &rows[name];
       row->name = name;
     }

@@ -119,7 +119,7 @@ class TraceBuilder {
   EventBlock& last_block(uint32_t track);
   void merge_lanes();
   int64_t count_events();
-  void write_process(Output& output, uint32_t process, const std::string& source);
+  void write_process(Output& output, uint32_t number, const std::string& source);
 
   std::deque<ImportedProcess> processes_;
   std::deque<ImportedTrack> tracks_;

@@ -236,6 +236,31 @@ TEST_F(ApiTest, AFileThatIsNotWrittenAnyMoreIsNotLive) {
   EXPECT_FALSE(get("trace").root()["live"].boolean(""));
 }
 
+TEST_F(ApiTest, AFileThatIsOpenedBeforeItsFirstEventHasItsStartThere) {
+  TestRecorder recorder(folder_ / "a.kymo");
+  recorder.add_class(1, "work");
+  recorder.add_thread(1, 1, "main");
+  open({folder_ / "a.kymo"});
+  EXPECT_TRUE(get("trace").root()["tracks"].list("").empty());
+  recorder.begin(1, 5000, 1);
+  recorder.begin(1, 6000, 1);
+  recorder.end(1, 7000);
+  recorder.cut(1);
+  EXPECT_TRUE(view_->refresh([](uint32_t) { return true; }));
+  view_->wait_until_built();
+  const json::Document document = get("trace");
+  EXPECT_EQ(document.root()["files"].list("")[0]["duration_ns"].number(""), 2000u);
+  EXPECT_EQ(document.root()["tracks"].list("")[0]["rows"].number(""), 2u);
+  recorder.end(1, 9000);
+  recorder.cut(1);
+  EXPECT_TRUE(view_->refresh([](uint32_t) { return false; }));
+  view_->wait_until_built();
+  std::set<std::pair<int64_t, int64_t>> times;
+  const std::vector<Tile> tiles = make_tiles(*view_, {4, 0, 0, {0}});
+  for (const Item& item : tiles[0].items) times.insert({item.start, item.end});
+  EXPECT_EQ(times, (std::set<std::pair<int64_t, int64_t>>{{0, 4000}, {1000, 2000}}));
+}
+
 TEST_F(ApiTest, AGrowingFileShowsMoreAfterEachRefresh) {
   TestRecorder recorder(folder_ / "a.kymo");
   recorder.add_class(1, "work");

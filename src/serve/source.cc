@@ -8,6 +8,7 @@
 #include "trace/definition.h"
 #include "trace/last_alive.h"
 #include "trace/loss_words.h"
+#include "trace/window_view.h"
 
 namespace kymo::serve {
 
@@ -40,9 +41,12 @@ Source::Source(trace::Reader reader, NameTable& names) : reader_(std::move(reade
   inline_.is_inline = true;
   describe();
   add_chunks();
-  // How many rows the tracks have, for the first layout of the page.
-  const size_t step = std::max<size_t>(1, chunks_.size() / kHeadsAtStart);
-  for (size_t i = 0; i < chunks_.size(); i += step) {
+}
+
+// How many rows the tracks have, for the layout of the page, from chunks that are new.
+void Source::count_rows(size_t from) {
+  const size_t step = std::max<size_t>(1, (chunks_.size() - from) / kHeadsAtStart);
+  for (size_t i = from; i < chunks_.size(); i += step) {
     if (chunks_[i].track == kNoTrack || reader_.event_chunks()[i].range_count == 0) continue;
     try {
       for (const trace::DepthSummary& depth : reader_.summaries(reader_.event_chunks()[i]))
@@ -72,11 +76,12 @@ void Source::describe() {
     table.dense[trace::kInlineName] = inline_;
   }
 
-  // The start of the file stays where it was when the file was opened.
-  if (!writers.empty()) {
-    if (!reference_) reference_ = {writers.begin()->first, times_->offset_ns(writers.begin()->first, 0)};
-    shift_ns_ = difference(reference_->second, times_->offset_ns(reference_->first, 0));
+  // The start of the file stays where it was when it had its first events.
+  if (!times_->empty() && !reference_) {
+    const trace::WriterId& first = writers.begin()->first;
+    reference_ = {first, difference(times_->offset_ns(first, 0), earliest_open_ns())};
   }
+  if (reference_) shift_ns_ = difference(reference_->second, times_->offset_ns(reference_->first, 0));
   const convert::Places places(reader_);
   std::map<std::string, uint32_t> labels;
   for (uint32_t i = 0; i < groups_.size(); ++i) labels[groups_[i].label] = i;
@@ -90,6 +95,7 @@ void Source::describe() {
     group_ids.push_back(known->second);
   }
   clock_error_ns_ = 0;
+  if (times_->empty()) return;  // no event has a time, so there is nothing to show yet
   for (const convert::Place& place : places.all()) {
     const auto domain = place.writer->clocks.find(place.track->clock);
     if (domain == place.writer->clocks.end()) continue;
@@ -122,6 +128,30 @@ void Source::describe() {
   describe_losses();
 }
 
+// Of a file that grows: ranges that are open now and will end later began before the first event. 0 or negative.
+int64_t Source::earliest_open_ns() const {
+  if (!reader_.is_being_written()) return 0;
+  std::map<std::pair<trace::WriterId, uint32_t>, const trace::EventChunk*> last;
+  for (const trace::EventChunk& chunk : reader_.event_chunks()) last[{chunk.writer, chunk.track}] = &chunk;
+  int64_t earliest = 0;
+  trace::EventBatch batch;
+  std::map<trace::WriterId, trace::TrackClocks> clocks;
+  for (const auto& [key, chunk] : last) {
+    const auto writer = reader_.writers().find(key.first);
+    if (writer == reader_.writers().end()) continue;
+    const trace::ClockMap* clock = clocks.try_emplace(key.first, writer->second).first->second.find(key.second);
+    if (clock == nullptr) continue;
+    try {
+      reader_.read(*chunk, batch, trace::kOpenStacks);
+    } catch (const Error&) {
+      continue;  // tiles report it
+    }
+    for (const trace::OpenRange& open : batch.closing)
+      earliest = std::min(earliest, times_->offset_ns(key.first, clock->to_monotonic_ns(open.start)));
+  }
+  return earliest;
+}
+
 Source::ClassName Source::describe_class(const trace::EventClass& event_class) const {
   ClassName described;
   described.name = names_.of_class(event_class.name, event_class.category);
@@ -133,7 +163,8 @@ Source::ClassName Source::describe_class(const trace::EventClass& event_class) c
 
 void Source::add_chunks() {
   const std::vector<trace::EventChunk>& all = reader_.event_chunks();
-  for (size_t i = chunks_.size(); i < all.size(); ++i) {
+  const size_t before = chunks_.size();
+  for (size_t i = before; i < all.size(); ++i) {
     ChunkTimes times;
     const auto track = by_track_.find({all[i].writer, all[i].track});
     if (track != by_track_.end()) {
@@ -152,6 +183,7 @@ void Source::add_chunks() {
     }
     chunks_.push_back(times);
   }
+  count_rows(before);
 }
 
 void Source::describe_losses() {

@@ -121,6 +121,8 @@ class Source {
   struct Scratch;
 
   int64_t offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const;
+  int64_t earliest_open_ns() const;
+  void count_rows(size_t from);
   void describe();
   void add_chunks();
   void describe_losses();

@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "collect/recover.h"
@@ -36,12 +35,12 @@ trace::Reader open_copy(const std::string& path) {
 }
 
 // Reads a trace of another tool through a temporary file that exists only as long as the reader.
-trace::Reader open_imported(const std::string& path, const OpenOptions& options) {
+trace::Reader open_imported(const std::string& path) {
   std::string copy = (std::filesystem::temp_directory_path() / "kymo-import-XXXXXX").string();
   const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
   if (!made) throw base::file_error("write", copy, errno);
   try {
-    import_file(path, copy, options);
+    import::import_trace(path, copy);
     trace::Reader reader(copy, path);
     ::unlink(copy.c_str());
     return reader;
@@ -53,23 +52,20 @@ trace::Reader open_imported(const std::string& path, const OpenOptions& options)
 
 }  // namespace
 
-kymo::import::Imported import_file(const std::string& path, const std::string& output, const OpenOptions& options) {
-  std::error_code ignored;
-  const uintmax_t size = std::filesystem::file_size(path, ignored);
-  ProgressBar bar(ignored ? 0 : size, "importing " + path);
-  const auto on_read = [&](uint64_t bytes) { bar.add(bytes); };
-  return import::import_trace(path, output, {.on_read = on_read, .range_values = options.range_values});
-}
-
 void refuse_standard_output(const char* command, const std::string& output) {
   if (output != "-") return;
   throw options::UsageError(command, "-o: a trace cannot be written to standard output; name a file, such as run.kymo");
 }
 
-trace::Reader open_trace(const std::string& path) { return open_trace_with(path, {}); }
+namespace {
 
-trace::Reader open_trace_with(const std::string& path, const OpenOptions& options) {
-  if (import::format_of(path)) return open_imported(path, options);
+struct Opened {
+  trace::Reader reader;
+  uint64_t live_processes = 0;
+};
+
+Opened open_recovered(const std::string& path) {
+  if (import::format_of(path)) return {open_imported(path)};
   collect::Recovered recovered;
   std::string failure;
   try {
@@ -96,12 +92,21 @@ trace::Reader open_trace_with(const std::string& path, const OpenOptions& option
   }
   if (recovered.elsewhere > 0)
     say("this is a copy: events that dead processes left in memory are shown, and are kept there for the original");
-  if (being_written) {
+  return {std::move(reader), recovered.live_processes};
+}
+
+}  // namespace
+
+trace::Reader open_trace_to_follow(const std::string& path) { return open_recovered(path).reader; }
+
+trace::Reader open_trace(const std::string& path) {
+  Opened opened = open_recovered(path);
+  if (opened.reader.is_being_written()) {
     say(base::format(
         "{} still recording into this file: later events are not shown",
-        recovered.live_processes <= 1 ? "a process is" : count_of(recovered.live_processes, "", "processes are")));
+        opened.live_processes <= 1 ? "a process is" : count_of(opened.live_processes, "", "processes are")));
   }
-  return reader;
+  return std::move(opened.reader);
 }
 
 }  // namespace kymo::cli

@@ -29,7 +29,7 @@ ViewFiles::ViewFiles(const std::vector<std::string>& paths) {
       import::import_trace(path, file.path);
       readers_.emplace_back(file.path, path);
     } else {
-      readers_.push_back(open_trace(path));
+      readers_.push_back(open_trace_to_follow(path));
     }
   }
 }

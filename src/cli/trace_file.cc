@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "collect/recover.h"
@@ -35,12 +36,12 @@ trace::Reader open_copy(const std::string& path) {
 }
 
 // Reads a trace of another tool through a temporary file that exists only as long as the reader.
-trace::Reader open_imported(const std::string& path) {
+trace::Reader open_imported(const std::string& path, const OpenOptions& options) {
   std::string copy = (std::filesystem::temp_directory_path() / "kymo-import-XXXXXX").string();
   const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
   if (!made) throw base::file_error("write", copy, errno);
   try {
-    import::import_trace(path, copy);
+    import_file(path, copy, options);
     trace::Reader reader(copy, path);
     ::unlink(copy.c_str());
     return reader;
@@ -51,6 +52,14 @@ trace::Reader open_imported(const std::string& path) {
 }
 
 }  // namespace
+
+kymo::import::Imported import_file(const std::string& path, const std::string& output, const OpenOptions& options) {
+  std::error_code ignored;
+  const uintmax_t size = std::filesystem::file_size(path, ignored);
+  ProgressBar bar(ignored ? 0 : size, "importing " + path);
+  const auto on_read = [&](uint64_t bytes) { bar.add(bytes); };
+  return import::import_trace(path, output, {.on_read = on_read, .range_values = options.range_values});
+}
 
 void refuse_standard_output(const char* command, const std::string& output) {
   if (output != "-") return;
@@ -64,8 +73,8 @@ struct Opened {
   uint64_t live_processes = 0;
 };
 
-Opened open_recovered(const std::string& path) {
-  if (import::format_of(path)) return {open_imported(path)};
+Opened open_recovered(const std::string& path, const OpenOptions& options) {
+  if (import::format_of(path)) return {open_imported(path, options)};
   collect::Recovered recovered;
   std::string failure;
   try {
@@ -97,10 +106,12 @@ Opened open_recovered(const std::string& path) {
 
 }  // namespace
 
-trace::Reader open_trace_to_follow(const std::string& path) { return open_recovered(path).reader; }
+trace::Reader open_trace(const std::string& path) { return open_trace_with(path, {}); }
 
-trace::Reader open_trace(const std::string& path) {
-  Opened opened = open_recovered(path);
+trace::Reader open_trace_to_follow(const std::string& path) { return open_recovered(path, {}).reader; }
+
+trace::Reader open_trace_with(const std::string& path, const OpenOptions& options) {
+  Opened opened = open_recovered(path, options);
   if (opened.reader.is_being_written()) {
     say(base::format(
         "{} still recording into this file: later events are not shown",

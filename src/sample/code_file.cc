@@ -28,7 +28,7 @@ constexpr uint16_t kMachine = EM_AARCH64;
 #endif
 
 constexpr uint64_t kPage = 4096;
-constexpr uint16_t kMostSegments = 256;
+constexpr uint16_t kMaxSegments = 256;
 constexpr uint64_t kLargestFile = uint64_t{1} << 36;
 constexpr uint64_t kTrampolineBytes = 16;  // enough for the code that a signal handler returns to
 
@@ -89,7 +89,7 @@ CodeFile::~CodeFile() {
 bool CodeFile::read_segments() {
   if (!read_fully(file_.get(), 0, &header_, sizeof header_)) return false;
   if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0 || header_.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header_.e_machine != kMachine || header_.e_phentsize != sizeof(ElfW(Phdr)) || header_.e_phnum > kMostSegments)
+      header_.e_machine != kMachine || header_.e_phentsize != sizeof(ElfW(Phdr)) || header_.e_phnum > kMaxSegments)
     return false;
   segments_.resize(header_.e_phnum);
   if (!read_fully(file_.get(), header_.e_phoff, segments_.data(), segments_.size() * sizeof(ElfW(Phdr)))) return false;
@@ -133,7 +133,7 @@ void CodeFile::read_build_id() {
   constexpr uint64_t kLargestNotes = 1 << 16;
   for (const ElfW(Phdr) & segment : segments_)
     if (segment.p_type == PT_NOTE) fill(segment.p_vaddr, std::min<uint64_t>(segment.p_memsz, kLargestNotes));
-  uint8_t id[unwind::kMostBuildIdBytes];
+  uint8_t id[unwind::kMaxBuildIdBytes];
   build_id_ = hexadecimal(id, unwind::build_id_of(code_, id));
 }
 

@@ -95,6 +95,8 @@ const char* kind_name(views::FrameKind kind) {
       return "work";
     case views::FrameKind::Unfinished:
       return "unfinished";
+    case views::FrameKind::Function:
+      return "function";
     case views::FrameKind::Range:
       break;
   }

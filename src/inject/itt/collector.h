@@ -10,6 +10,7 @@
 #include "inject/itt/abi.h"
 #include "kymo/export.h"
 
+// NOLINTBEGIN(bugprone-reserved-identifier): ITT chose the names
 extern "C" {
 KYMO_API const char* __itt_api_version(void);
 KYMO_API void __itt_task_begin(const kymo::inject::itt::Domain* domain, kymo::inject::itt::Id id,
@@ -23,3 +24,4 @@ KYMO_API void __itt_stack_caller_destroy(void* caller);
 KYMO_API void __itt_stack_callee_enter(void* caller);
 KYMO_API void __itt_stack_callee_leave(void* caller);
 }
+// NOLINTEND(bugprone-reserved-identifier)

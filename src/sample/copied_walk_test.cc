@@ -23,6 +23,12 @@ struct Copy {
   std::vector<uintptr_t> expected;
 };
 
+// As the kernel does it: also between the variables, where AddressSanitizer's version of memcpy stops the program.
+KYMO_READS_STACKS void copy_stack(uintptr_t from, std::vector<std::byte>& into) {
+  const auto* const bytes = reinterpret_cast<const volatile std::byte*>(from);
+  for (size_t i = 0; i < into.size(); ++i) into.data()[i] = bytes[i];
+}
+
 // A copy of this thread's stack, and what the walk inside the process finds.
 __attribute__((noinline)) Copy copy_here(size_t most) {
   const unwind::StackBounds own = unwind::find_own_stack();
@@ -30,7 +36,7 @@ __attribute__((noinline)) Copy copy_here(size_t most) {
   copy.at = KYMO_CALLER_REGISTERS();
   const size_t bytes = std::min<size_t>(most, own.high - copy.at.sp);
   copy.bytes.resize(bytes);
-  std::memcpy(copy.bytes.data(), reinterpret_cast<const void*>(copy.at.sp), bytes);
+  copy_stack(copy.at.sp, copy.bytes);
   copy.expected.resize(1000);
   copy.expected.resize(unwind::walk(copy.at, {own}, copy.expected, 0, unwind::WithoutTable::Guess).count);
   return copy;

@@ -24,7 +24,7 @@ if (!trace) {
 const browser = await chromium.launch({ executablePath: process.env.KYMO_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 const page = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
 const began = performance.now();
-const server = spawn(kymo, ['view', trace, '--no-browser'], { stdio: ['ignore', 'pipe', 'ignore'] });
+const server = spawn(kymo, ['view', trace, '--no-browser'], { stdio: ['ignore', 'pipe', 'inherit'] });
 try {
   const address = await new Promise((resolve, reject) => {
     let text = '';

@@ -131,11 +131,13 @@ class Search {
   void outside() {
     Finding one;
     one.saves_ns = report_.host.outside_ns / 2;
-    one.text = base::format("{} of the time of {} is outside of any range: annotate more of the program to see it",
-                            percent(report_.host.outside_ns, report_.window_ns), report_.main_thread);
+    one.text = base::format(
+        "{} of the time of {} is outside of any range: {}", percent(report_.host.outside_ns, report_.window_ns),
+        report_.main_thread,
+        report_.has_samples ? "its samples show which functions ran" : "annotate more of the program to see it");
     one.evidence.push_back(
         base::format("{} of {} are not inside a range", ms(report_.host.outside_ns), ms(report_.window_ns)));
-    one.command = "kymo timeline FILE";
+    one.command = report_.has_samples ? "kymo stats FILE --by function" : "kymo timeline FILE";
     found_.push_back(std::move(one));
   }
 

@@ -140,6 +140,9 @@ Report make_report(const trace::Reader& reader) {
     add_parts_of_host(report);
   }
   report.clocks = clock_rates(walk, window);
+  for (const auto& [id, writer] : reader.writers())
+    for (const auto& [number, one] : writer.classes)
+      report.has_samples |= one.category == "cpu" && one.name == "sample";
   report.findings = find_findings(report);
   report.problems = walk.problems();
   return report;

@@ -53,6 +53,7 @@ struct Report {
   size_t longest_iteration = 0;
   int64_t first_ns = 0, last_ns = 0;  // of the trace, on the host's clock
   std::string main_thread;            // the thread of the iterations
+  bool has_samples = false;           // CPU samples of the program's functions
   std::string main_device;            // the busiest one; empty: none
   std::vector<ReportPart> parts;      // of the window, with device idle time by cause, or host time by name
   HostTime host;                      // of the main thread

@@ -32,13 +32,18 @@ class VulkanTimesTest : public ::testing::Test {
     unsetenv("KYMO_VULKAN_TIMES");
   }
 
-  // The times of five launches on a new stream.
+  // The times of five launches on a new stream. Each runs for milliseconds: launches are gathered only while the first
+  // one runs, also if this thread is slow.
   std::vector<OperationTimes> times_of_five(const char* setting, bool own_times = false) {
     setenv("KYMO_VULKAN_TIMES", setting, 1);
     const Device device("vulkan:0");
-    const ShaderLibrary library =
-        compile_shader("kernel void f(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }", {}, device);
-    const Tensor x = empty({256}, DType::F32, device);
+    const ShaderLibrary library = compile_shader(R"(kernel void f(device float* x, uint i [[thread_position_in_grid]]) {
+                            float sum = x[i];
+                            for (uint k = 0; k < 2000; ++k) sum = sum * 0.5f + float(k);
+                            x[i] = sum;
+                          })",
+                                                 {}, device);
+    const Tensor x = empty({16384}, DType::F32, device);
     const Stream side(device);
     static TimesNoted noted;
     noted.all.clear();

@@ -36,8 +36,11 @@ std::string obstacle(const std::string& path) {
 
 }  // namespace
 
-std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces) {
-  std::string text = "nothing was recorded: no program that ran is linked with Kymo";
+std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces,
+                             bool was_sampled) {
+  std::string text = "nothing was recorded: ";
+  if (was_sampled) text += "the CPU was used for less than the time between two samples, ";
+  text += "no program that ran is linked with Kymo";
   if (!interfaces.empty()) text += base::format(", and none used {}", interface_titles(interfaces));
   try {
     if (const std::string why = obstacle(find_program(program)); !why.empty())

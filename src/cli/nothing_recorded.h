@@ -9,6 +9,8 @@
 namespace kymo::cli {
 
 // One line: what was looked for in `program` and its children, and what about the program prevents it, if anything.
-std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces);
+// `was_sampled`: CPU samples were requested and possible, but the program used less time than there is between two.
+std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces,
+                             bool was_sampled);
 
 }  // namespace kymo::cli

@@ -64,7 +64,8 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
     return "nothing was recorded: no program loaded the library of Kymo (is it linked statically, or does it change "
            "its user?)";
   if (options.pid != 0) return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
-  if (progress.processes == 0) return nothing_recorded(options.program[0], options.interfaces.selected());
+  if (progress.processes == 0)
+    return nothing_recorded(options.program[0], options.interfaces.selected(), samples.processes != 0);
   if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
     return base::format("nothing was recorded, although {} linked with Kymo ran",
                         count_of(progress.processes, "program"));

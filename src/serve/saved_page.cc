@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <tuple>
 
 #include "base/text.h"
@@ -77,10 +78,15 @@ void check_size(View& view) {
     for (const trace::EventChunk& chunk : source->reader().event_chunks())
       events += uint64_t{chunk.range_count} + chunk.point_count;
   if (events <= kMaxSavedEvents) return;
+  // A part that probably fits: events are seldom spread evenly.
+  const double share = 0.5 * static_cast<double>(kMaxSavedEvents) / static_cast<double>(events);
+  const auto part_us = static_cast<uint64_t>(static_cast<double>(view.sources()[0]->duration_ns()) / 1000 * share);
+  const std::string& path = view.sources()[0]->reader().path();
   throw Error(
       base::format("{} has {} events, and a page holds at most {}: save a part of it, for example\n"
-                   "kymo cut {} -o part.kymo --from 0s --to 1s",
-                   view.sources()[0]->reader().path(), events, kMaxSavedEvents, view.sources()[0]->reader().path()));
+                   "kymo cut {} -o {}-part.kymo --from 0us --to {}us",
+                   path, events, kMaxSavedEvents, path, std::filesystem::path(path).stem().string(),
+                   std::max<uint64_t>(part_us, 1)));
 }
 
 // Every event of a track, as one tile without bins.

@@ -74,6 +74,10 @@ TEST(NvtxMessageTest, WideTextsBecomeUtf8) {
   EXPECT_EQ(Text(static_cast<const char*>(nullptr)).view(), kUnnamed);
   const std::wstring endless(10'000, L'\u20ac');
   EXPECT_LE(Text(endless.c_str()).view().size(), kMaxConvertedBytes + 4);
+  const std::string longer(1023, 'x');
+  EXPECT_EQ(Text((longer + "ä and more").c_str()).view(), longer) << "no half of a character";
+  EXPECT_EQ(Text((longer + "yz").c_str()).view(), longer + "y");
+  EXPECT_EQ(Text(std::string(2000, '{').c_str()).as_name().size(), 1024u);
 }
 
 TEST(NvtxMessageTest, BracesAreDoubledForANameWithArguments) {

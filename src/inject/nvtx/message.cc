@@ -38,7 +38,16 @@ void Text::set(const RegisteredString& string) noexcept {
 }
 
 void Text::set(const char* ascii) noexcept {
-  view_ = ascii != nullptr ? std::string_view(ascii, strnlen(ascii, kMaxTextBytes)) : kUnnamed;
+  if (ascii == nullptr) {
+    view_ = kUnnamed;
+    return;
+  }
+  size_t size = strnlen(ascii, kMaxTextBytes + 1);
+  if (size > kMaxTextBytes) {  // not inside of a character
+    size = kMaxTextBytes;
+    for (int i = 0; i < 3 && (static_cast<uint8_t>(ascii[size]) & 0xc0) == 0x80; ++i) --size;
+  }
+  view_ = {ascii, size};
 }
 
 void Text::set(const wchar_t* wide) noexcept {
@@ -54,9 +63,11 @@ void Text::set(const wchar_t* wide) noexcept {
 std::string_view Text::as_name() noexcept {
   if (view_.find_first_of("{}") == std::string_view::npos) return view_;
   size_t size = 0;
-  for (const char byte : view_.substr(0, kMaxConvertedBytes)) {
+  for (const char byte : view_) {
+    const bool is_brace = byte == '{' || byte == '}';
+    if (size + (is_brace ? 2 : 1) > kMaxTextBytes) break;
     name_[size++] = byte;
-    if (byte == '{' || byte == '}') name_[size++] = byte;
+    if (is_brace) name_[size++] = byte;
   }
   return {name_, size};
 }

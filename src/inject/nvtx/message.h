@@ -6,12 +6,16 @@
 #include <string_view>
 
 #include "inject/nvtx/abi.h"
+#include "record/layout.h"
 
 namespace kymo::inject::nvtx {
 
 inline constexpr std::string_view kUnnamed = "(no message)";
-inline constexpr size_t kMaxTextBytes = 4096;       // more than a record holds: the recorder truncates, and counts it
-inline constexpr size_t kMaxConvertedBytes = 1536;  // of a wide text, or of one with braces
+// Longer messages are shortened. A name that the registry does not take would be stored with each event, and readers
+// could not tell such names apart.
+inline constexpr size_t kMaxTextBytes = record::kMaxInternedName;
+inline constexpr size_t kMaxConvertedBytes =
+    kMaxTextBytes - 4;  // of a wide text: the last character may have four bytes
 
 // Appends one code point, up to four bytes; what is none becomes the replacement character. Returns the number of
 // bytes.

@@ -2,7 +2,8 @@
 
 #include <dlfcn.h>
 
-#include <vector>
+#include <cstdlib>
+#include <string>
 
 #include "base/environment.h"
 
@@ -68,7 +69,6 @@ const Cupti* load_cupti(std::string& why) {
   };
   need("cuptiGetVersion", found.version);
   need("cuptiSubscribe", found.subscribe);
-  need("cuptiUnsubscribe", found.unsubscribe);
   need("cuptiEnableCallback", found.enable_callback);
   need("cuptiActivityEnable", found.enable);
   need("cuptiActivityDisable", found.disable);

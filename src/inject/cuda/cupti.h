@@ -18,7 +18,6 @@ struct Cupti {
 
   Result (*version)(uint32_t* version);
   Result (*subscribe)(Subscriber* subscriber, OnCall callback, void* user);
-  Result (*unsubscribe)(Subscriber subscriber);
   Result (*enable_callback)(uint32_t enable, Subscriber subscriber, int domain, uint32_t call);
   Result (*enable)(Kind kind);
   Result (*disable)(Kind kind);

@@ -163,10 +163,21 @@ TEST_F(OpenClLayerTest, AKilledProgramLeavesItsCommandsWithTheirTimes) {
   const Readback seen = read_back(trace());
   EXPECT_TRUE(sound(seen)) << seen.summary();
   EXPECT_EQ(count(seen, "twice", TrackKind::DeviceQueue), 5u) << seen.summary();
+  EXPECT_EQ(seen.lost(trace::LossCause::NotDelivered), 0u) << "all had completed a second before";
   const trace::Reader reader(trace());
   for (const auto& [id, writer] : reader.writers())
     for (const auto& [number, track] : writer.tracks)
       EXPECT_TRUE(trace::clock_map(writer.clocks.at(track.clock)).usable()) << track.name;
+}
+
+TEST_F(OpenClLayerTest, AProgramThatIsKilledWithWorkInFlightIsReportedAsIncomplete) {
+  const Ending ending = record({program("opencl_work"), "cut"});
+  const Readback seen = read_back(trace());
+  EXPECT_TRUE(sound(seen)) << seen.summary();
+  EXPECT_EQ(seen.lost(trace::LossCause::NotDelivered), 1u) << seen.summary();
+  EXPECT_NE(ending.err.find("newest work on devices was not delivered before the process ended: opencl"),
+            std::string::npos)
+      << ending.err;
 }
 
 TEST_F(OpenClLayerTest, AForkDoesNotDisturbTheParent) {

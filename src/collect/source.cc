@@ -295,6 +295,9 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
     keep_losses(
         {{trace::LossCause::Unrecorded, 0, count, 0, 0,
           base::format("forked by process {}, out of its sight (chroot) or without shared memory", header_.pid)}});
+  for (uint32_t i = 0; i < record::kInterfaceCount; ++i)
+    if (record::interface_counts(header_, geometry_, i).is_pending)
+      keep_losses({{trace::LossCause::NotDelivered, 0, 1, 0, 0, std::string(record::kInterfaceNames[i])}});
   keep_unknown_ends();
   costs_[0].collector_cpu_ns = collector_cpu_ns;
   note(writer);

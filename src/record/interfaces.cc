@@ -21,10 +21,18 @@ void add_interface(Interface which, uint64_t events, uint64_t lost, uint64_t cos
   if (cost_ns != 0) header->interface_cost_ns[index].fetch_add(cost_ns, std::memory_order_relaxed);
 }
 
+void set_pending(Interface which, bool is_pending) noexcept {
+  Process* shared = process();
+  SegmentHeader* header = shared != nullptr ? shared->segment.load(std::memory_order_acquire) : nullptr;
+  if (header != nullptr)
+    header->interface_pending[static_cast<uint32_t>(which)].store(is_pending ? 1 : 0, std::memory_order_relaxed);
+}
+
 InterfaceCounts interface_counts(SegmentHeader& header, const Geometry& geometry, uint32_t interface) noexcept {
   InterfaceCounts counts{header.interface_events[interface].load(std::memory_order_relaxed),
                          header.interface_lost[interface].load(std::memory_order_relaxed),
-                         header.interface_cost_ns[interface].load(std::memory_order_relaxed)};
+                         header.interface_cost_ns[interface].load(std::memory_order_relaxed),
+                         header.interface_pending[interface].load(std::memory_order_relaxed) != 0};
   const uint32_t slots = header.slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < slots && i < geometry.slot_capacity; ++i)
     if (has_memory(header, i))

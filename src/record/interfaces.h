@@ -35,9 +35,14 @@ inline void count_delivered(Slot& slot, Interface which, uint64_t events = 1) no
 // for the time that an adapter spends. Does nothing while the process has no segment.
 void add_interface(Interface which, uint64_t events, uint64_t lost, uint64_t cost_ns) noexcept;
 
+// Whether the program has started work on a device that is not recorded yet. If the process ends in this state, because
+// it was killed, its newest work is missing, and readers say so.
+void set_pending(Interface which, bool is_pending) noexcept;
+
 // The counts of a process since it has its segment.
 struct InterfaceCounts {
   uint64_t events = 0, lost = 0, cost_ns = 0;
+  bool is_pending = false;
 };
 InterfaceCounts interface_counts(SegmentHeader& header, const Geometry& geometry, uint32_t interface) noexcept;
 

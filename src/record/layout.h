@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 6;
+inline constexpr uint32_t kSegmentVersion = 7;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -240,6 +240,7 @@ struct SegmentHeader {
   // By interface: events that are counted in no slot, events that were not recorded, and time spent.
   std::atomic<uint64_t> interface_events[kMaxInterfaces], interface_lost[kMaxInterfaces];
   std::atomic<uint64_t> interface_cost_ns[kMaxInterfaces];
+  std::atomic<uint32_t> interface_pending[kMaxInterfaces];  // 1: work of a device was started, and is not recorded yet
 
   std::atomic<uint32_t> slot_state[kMaxSlots];  // SlotState
 

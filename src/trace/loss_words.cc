@@ -31,6 +31,8 @@ constexpr LossWords kWords[] = {
     {LossCause::NotImported, "not_imported", "part", "that could not be imported"},
     {LossCause::SamplesLost, "samples_lost", "sample", "because the kernel's ring was full"},
     {LossCause::SamplingPaused, "sampling_paused", "pause", "of sampling, because the kernel found it too expensive"},
+    {LossCause::NotDelivered, "not_delivered", "interface",
+     "whose newest work on devices was not delivered before the process ended"},
 };
 
 constexpr LossWords kOfANewerKymo = {LossCause{}, "unknown", kEvent, "for a reason this version does not know"};

@@ -201,6 +201,7 @@ enum class LossCause : uint16_t {
   NotImported = 16,     // of the trace of another tool: the detail says what
   SamplesLost = 17,     // the kernel's ring was full: samples, or records about threads and files
   SamplingPaused = 18,  // the kernel stopped sampling for a moment, because it took too much time
+  NotDelivered = 19,    // an interface's newest work on devices, when the process was killed; the detail is its name
 };
 
 struct Loss {

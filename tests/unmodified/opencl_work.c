@@ -2,6 +2,7 @@
  *
  *   finish    20 kernels, 2 copies to the device and 1 back, 1 fill, 1 map and 1 unmap, 1 marker; everything is awaited
  *   pending   a kernel that waits for a user event that is never set; the program exits
+ *   cut       the same, and the program is killed
  *   killed    5 kernels, then a second of rest, then SIGKILL
  *   fork      5 kernels, then a child that exits, then 5 more
  *   timed     5 kernels in a queue with profiling; fails if their times are not available
@@ -85,12 +86,13 @@ int main(int argc, char** argv) {
     clReleaseContext(context);
     return 0;
   }
-  if (strcmp(what, "pending") == 0) {
+  if (strcmp(what, "pending") == 0 || strcmp(what, "cut") == 0) {
     cl_event never = clCreateUserEvent(context, &code);
     check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &threads, &group, 0, NULL, NULL), "launch");
     check(clFinish(queue), "clFinish");
     check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &threads, &group, 1, &never, NULL), "launch");
     check(clFlush(queue), "clFlush");
+    if (strcmp(what, "cut") == 0) raise(SIGKILL);
     return 0;
   }
   if (strcmp(what, "buffer") == 0) {

@@ -12,7 +12,7 @@
 
 namespace kymo::inject::cuda {
 
-enum class Effect : uint8_t { None, Allocate, AllocatePitch, Free };
+enum class Effect : uint8_t { None, Work, Allocate, AllocatePitch, Free };  // Work: one operation of a device
 
 struct Call {
   uint32_t id;  // CUPTI's number of the function

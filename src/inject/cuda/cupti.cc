@@ -82,7 +82,6 @@ const Cupti* load_cupti(std::string& why) {
   need("cuptiGetStreamIdEx", found.stream_of);
   find(library, "cuptiSubscribe_v2", found.subscribe_named);
   find(library, "cuptiActivityRegisterTimestampCallback", found.register_clock);
-  find(library, "cuptiActivityFlushPeriod", found.flush_period);
   find(library, "cuptiGetCallbackName", found.call_name);
   if (missing == nullptr) return &found;
   why = std::string("this version of libcupti.so has no ") + missing;

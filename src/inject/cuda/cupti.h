@@ -33,7 +33,6 @@ struct Cupti {
   // Newer versions have these. Null: they are missing.
   Result (*subscribe_named)(Subscriber* subscriber, OnCall callback, void* user, SubscriberParameters* parameters);
   Result (*register_clock)(uint64_t (*clock)());
-  Result (*flush_period)(uint32_t milliseconds);
   Result (*call_name)(int domain, uint32_t call, const char** name);
 };
 

@@ -15,6 +15,7 @@
 #include "base/say.h"
 #include "inject/cuda/calls.h"
 #include "inject/cuda/cupti.h"
+#include "inject/cuda/deliveries.h"
 #include "inject/cuda/own_calls.h"
 #include "inject/cuda/queues.h"
 #include "kymo/queue.h"
@@ -24,10 +25,10 @@
 namespace kymo::inject::cuda {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;  // about 4,800 kernels
-constexpr size_t kSpareBuffers = 16;
-constexpr uint32_t kFlushMilliseconds = 100;  // what a program that is killed may lose
-constexpr uint32_t kForced = 1;
+// About 1,200 kernels. CUPTI delivers a buffer when all of it is complete, so a long queue on the device holds it back.
+constexpr size_t kBufferBytes = size_t{1} << 18;
+constexpr size_t kSpareBuffers = 32;
+constexpr uint32_t kComplete = 0, kForced = 1;  // which buffers a flush delivers: those that are complete, or all
 
 constexpr Kind kKinds[] = {Kind::Kernel, Kind::Copy, Kind::PeerCopy, Kind::Fill, Kind::Overhead};
 
@@ -37,6 +38,8 @@ enum class State : uint8_t {
   Leaving,  // recording has ended; the next call of the program that returns detaches CUPTI
   Refused   // another tool has CUPTI, or there is none
 };
+
+void ask_for_complete();
 
 // CUPTI's callbacks have no object. The recorder is never destroyed, because they may run until the process ends.
 struct Recorder {
@@ -51,6 +54,7 @@ struct Recorder {
   std::vector<uint8_t*> spare;
 
   OwnWork own;
+  Deliveries deliveries{ask_for_complete};
 
   std::mutex writing;
   Queues* queues = nullptr;
@@ -128,7 +132,10 @@ void on_call(void*, int domain, uint32_t id, const void* untyped) {
   if (const uint64_t began = *data.memory; began != 0) {
     kymo_span_at(&call->site, nullptr, 0, began, correlation_of(data.correlation));
     if (record::Slot* const slot = record::own_slot()) record::count_delivered(*slot, record::Interface::Cuda);
-    if (call->effect != Effect::None) record_memory(*call, data);
+    if (call->effect == Effect::Work && data.result != nullptr && *data.result == 0)
+      recorder().deliveries.started();
+    else
+      record_memory(*call, data);
   }
   if (recorder().state.load(std::memory_order_relaxed) == State::Leaving) leave();
 }
@@ -159,8 +166,10 @@ void give_back(uint8_t* buffer) noexcept {
     free(buffer);
 }
 
+bool wants_graph_nodes() noexcept { return base::environment("KYMO_CUDA_GRAPH_NODES") != nullptr; }
+
 uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
-  uint64_t overhead_ns = 0;
+  uint64_t overhead_ns = 0, operations = 0;
   void* record = nullptr;
   while (self.cupti->next_record(buffer, valid, &record) == 0 && record != nullptr) {
     const auto* const at = static_cast<const uint8_t*>(record);
@@ -172,8 +181,11 @@ uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
       if (overhead.end > overhead.start) overhead_ns += overhead.end - overhead.start;
     } else if (const auto work = work_from(at, left); work && !self.own.contains(work->correlation)) {
       self.queues->write(*work);
+      ++operations;
     }
   }
+  // The kernels of a graph do not tell how many launches they were. So its launches stay pending.
+  if (!wants_graph_nodes()) self.deliveries.delivered(operations);
   return overhead_ns;
 }
 
@@ -200,22 +212,30 @@ uint64_t clock() { return base::monotonic_ns(); }
 
 // ---- Start and end
 
-// CUPTI must not be asked from inside its callbacks, so this is asked before recording ends.
-void count_dropped(Recorder& self) noexcept {
-  size_t dropped = 0;
-  if (self.cupti->dropped(nullptr, 0, &dropped) == 0 && dropped != 0)
-    record::add_interface(record::Interface::Cuda, 0, dropped, 0);
+// CUPTI must not be asked from inside its callbacks, so dropped records are counted before recording ends.
+void deliver_all(Recorder& self) noexcept {
+  self.deliveries.finish([&] {
+    self.cupti->flush(kForced);
+    size_t dropped = 0;
+    if (self.cupti->dropped(nullptr, 0, &dropped) == 0 && dropped != 0)
+      record::add_interface(record::Interface::Cuda, 0, dropped, 0);
+  });
 }
 
 void flush(void*) {
   Recorder& self = recorder();
   const State state = self.state.load(std::memory_order_acquire);
   if (is_forked_child() || (state != State::On && state != State::Leaving)) return;
-  self.cupti->flush(kForced);
-  count_dropped(self);
+  deliver_all(self);
 }
 
-bool wants_graph_nodes() noexcept { return base::environment("KYMO_CUDA_GRAPH_NODES") != nullptr; }
+// CUPTI must not be used while it is attached or detached. Then this is done the next time.
+void ask_for_complete() {
+  Recorder& self = recorder();
+  const std::unique_lock lock(self.control, std::try_to_lock);
+  if (lock && self.state.load(std::memory_order_relaxed) == State::On && !is_forked_child())
+    self.cupti->flush(kComplete);
+}
 
 Result subscribe(Recorder& self, std::string& other) {
   if (self.cupti->subscribe_named == nullptr) return self.cupti->subscribe(&self.subscriber, on_call, nullptr);
@@ -274,7 +294,6 @@ void attach(Recorder& self) {
   self.pid = getpid();
   set_kinds(self, true);
   set_calls(self, 1);
-  if (self.cupti->flush_period != nullptr) self.cupti->flush_period(kFlushMilliseconds);
   if (!self.flushes_at_end) self.flushes_at_end = kymo_on_flush(flush, nullptr) != 0;
   self.state.store(State::On, std::memory_order_release);
   warn_pytorch();
@@ -315,8 +334,7 @@ void stop_recording() noexcept {
   Recorder& self = recorder();
   const std::lock_guard lock(self.control);
   if (self.state.load(std::memory_order_relaxed) != State::On || is_forked_child()) return;
-  self.cupti->flush(kForced);
-  count_dropped(self);
+  deliver_all(self);
   set_kinds(self, false);
   self.state.store(State::Leaving, std::memory_order_release);
 }

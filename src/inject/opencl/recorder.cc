@@ -299,6 +299,7 @@ void Recorder::flush(uint64_t quiet_ns) noexcept {
     }
     drain_locked(Pairs::Now);
     write_off_pending();
+    record::set_pending(record::Interface::OpenCl, false);
   } catch (const std::bad_alloc&) {
     // As in drain.
   }
@@ -309,6 +310,7 @@ void Recorder::wake() noexcept {
     const std::lock_guard lock(wake_mutex_);
     if (!std::exchange(started_, true)) start_thread();
     awake_.store(true, std::memory_order_seq_cst);
+    record::set_pending(record::Interface::OpenCl, true);
   }
   wake_.notify_one();
 }
@@ -342,8 +344,11 @@ void Recorder::run() noexcept {
     drain();
     const std::lock_guard lock(drain_mutex_);
     if (has_pending()) continue;
+    record::set_pending(record::Interface::OpenCl, false);
     awake_.store(false, std::memory_order_seq_cst);
-    if (has_pending()) awake_.store(true);  // a command that was added in between
+    if (!has_pending()) continue;
+    awake_.store(true);  // a command that was added in between
+    record::set_pending(record::Interface::OpenCl, true);
   }
 }
 

@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "analyze/summary.h"
 #include "base/environment.h"
 #include "base/printable.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/ledger.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/trace_output.h"
@@ -44,12 +46,12 @@ uint16_t parse_port(const std::string& text) {
 }
 
 // A folder stands for the traces in it.
-std::vector<std::string> find_files(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
+std::vector<ViewFiles::Path> find_files(const std::vector<std::string>& paths) {
+  std::vector<ViewFiles::Path> files;
   for (const std::string& path : paths) {
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
-      files.push_back(path);
+      files.push_back({path});
       continue;
     }
     std::vector<std::string> inside;
@@ -59,7 +61,7 @@ std::vector<std::string> find_files(const std::vector<std::string>& paths) {
     if (inside.empty())
       throw Error(base::format("the folder {} has no file that ends with .kymo: name a trace", base::printable(path)));
     std::sort(inside.begin(), inside.end());
-    files.insert(files.end(), inside.begin(), inside.end());
+    for (const std::string& file : inside) files.push_back({file, true});
   }
   return files;
 }
@@ -95,6 +97,21 @@ void write_page(const std::string& page, const std::string& output) {
   file.finish();
 }
 
+// Prints damage that was found while chunks were read, each once.
+void show_damage(serve::View& view, std::vector<size_t>& shown) {
+  shown.resize(view.sources().size());
+  for (uint32_t file = 0; file < shown.size(); ++file) {
+    const size_t known = view.problems(file).size();
+    if (known <= shown[file]) continue;
+    const bool all = known >= serve::View::kMaxProblems;
+    const std::string others =
+        known == 1 ? ""
+                   : base::format(" ({}{} cannot be read in all)", all ? "at least " : "", count_of(known, "chunk"));
+    say(base::format("{}{}; the rest is shown", view.problems(file).front().what, others));
+    shown[file] = all ? SIZE_MAX : known;
+  }
+}
+
 }  // namespace
 
 int view_command(const Arguments& arguments) {
@@ -116,17 +133,23 @@ int view_command(const Arguments& arguments) {
   line.flag("--live", options.live, "follow files that grow, even if no recorder is known to write them");
   if (!line.read(arguments)) return kDone;
 
-  const std::vector<std::string> files = find_files(options.paths);
+  const std::vector<ViewFiles::Path> files = find_files(options.paths);
   ViewFiles opened(files);
   SignalInbox signals{SIGINT, SIGTERM, SIGHUP};
   std::vector<trace::Reader> readers = opened.take_readers();
+  for (const trace::Reader& reader : readers) Ledger(analyze::summarise(reader), reader.problems()).show();
   const bool follow = options.live || std::any_of(readers.begin(), readers.end(), [](const trace::Reader& reader) {
                         return reader.is_being_written();
                       });
   serve::View view(std::move(readers));
+  view.set_left_out(opened.left_out());
+  std::vector<size_t> damage_shown;
   if (!options.output.empty()) {
-    refuse_input(options.output, files);
+    std::vector<std::string> inputs;
+    for (const ViewFiles::Path& file : files) inputs.push_back(file.path);
+    refuse_input(options.output, inputs);
     write_page(serve::saved_page(view, opened.analyses()), options.output);
+    show_damage(view, damage_shown);
     return kDone;
   }
   serve::ServerOptions server_options;
@@ -138,8 +161,7 @@ int view_command(const Arguments& arguments) {
   if (!options.no_browser && !open_browser(server.address(), signals.program_mask()) && has_screen())
     say("no browser was found (xdg-open): open the address yourself");
   say("Ctrl-C ends the server");
-  while (!signals.wait(std::chrono::hours(1))) {
-  }
+  while (!signals.wait(std::chrono::milliseconds(500))) show_damage(view, damage_shown);
   return kDone;
 }
 

@@ -1,37 +1,59 @@
 #include "cli/view_analyses.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "analyze/diff/diff.h"
 #include "analyze/report/report.h"
 #include "analyze/summary.h"
 #include "base/file.h"
+#include "base/printable.h"
+#include "base/text.h"
 #include "cli/diff_output.h"
 #include "cli/ledger.h"
 #include "cli/report_output.h"
+#include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "import/import.h"
 #include "trace/append_file.h"
 
 namespace kymo::cli {
 
-ViewFiles::ViewFiles(const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    File& file = files_.emplace_back();
-    file.name = file.path = path;
-    if (import::format_of(path)) {
-      file.imported = std::make_unique<ImportedCopy>();
-      file.path = file.imported->path();
-      import::import_trace(path, file.path);
-      readers_.emplace_back(file.path, path);
-    } else {
-      readers_.push_back(open_trace_to_follow(path));
+ViewFiles::ViewFiles(const std::vector<Path>& paths) {
+  for (const auto& [path, in_folder] : paths) {
+    try {
+      open(path);
+    } catch (const Error& error) {
+      if (!in_folder) throw;
+      left_out_.push_back(error.what());
+      say(base::format("left out: {}", error.what()));
     }
   }
+  if (files_.empty()) throw Error("no file of the folder can be read: name a trace");
+}
+
+void ViewFiles::open(const std::string& path) {
+  File file;
+  file.name = file.path = path;
+  if (import::format_of(path)) {
+    file.imported = std::make_unique<ImportedCopy>();
+    file.path = file.imported->path();
+    import::import_trace(path, file.path);
+    readers_.emplace_back(file.path, path);
+  } else {
+    readers_.push_back(open_trace_to_follow(path));
+  }
+  struct stat status {};
+  if (::stat(file.path.c_str(), &status) == 0) {
+    file.device = status.st_dev;
+    file.inode = status.st_ino;
+  }
+  files_.push_back(std::move(file));
 }
 
 ViewFiles::ImportedCopy::ImportedCopy()
@@ -42,25 +64,54 @@ ViewFiles::ImportedCopy::ImportedCopy()
 
 ViewFiles::ImportedCopy::~ImportedCopy() { ::unlink(path_.c_str()); }
 
-trace::Reader ViewFiles::reopen(uint32_t file) const { return {files_.at(file).path, files_.at(file).name}; }
+trace::Reader ViewFiles::reopen(uint32_t file, const serve::IsGone& is_gone) const {
+  trace::Reader reader(files_.at(file).path, files_.at(file).name);
+  if (is_gone)
+    reader.on_read([is_gone](const trace::EventChunk&) {
+      if (is_gone()) throw serve::Abandoned();
+    });
+  return reader;
+}
 
-serve::Analyses ViewFiles::analyses() const {
+std::string ViewFiles::trouble(uint32_t number, uint64_t bytes) {
+  File& file = files_.at(number);
+  const char* const again = "what was read before is still shown; run kymo view again to see the file as it is now";
+  struct stat status {};
+  std::string text;
+  if (::stat(file.path.c_str(), &status) != 0) {
+    text = base::format("{} cannot be read any more ({}): {}", base::printable(file.name), std::strerror(errno), again);
+  } else if (status.st_dev != file.device || status.st_ino != file.inode) {
+    text = base::format("{} was replaced by another file: {}", base::printable(file.name), again);
+  } else if (static_cast<uint64_t>(status.st_size) < bytes) {
+    text = base::format("{} became shorter, from {} to {} bytes: {}", base::printable(file.name), bytes,
+                        static_cast<uint64_t>(status.st_size), again);
+  }
+  if (text != file.trouble && !text.empty()) say(text);
+  file.trouble = text;
+  return text;
+}
+
+serve::Analyses ViewFiles::analyses() {
   serve::Analyses all;
-  all.reopen = [this](uint32_t file) { return reopen(file); };
+  all.reopen = [this](uint32_t file, const serve::IsGone& is_gone) { return reopen(file, is_gone); };
   all.is_being_written = [this](uint32_t file) {
     return files_.at(file).imported == nullptr && trace::is_being_written(files_.at(file).path);
   };
-  all.report = [this](uint32_t file) {
-    const trace::Reader reader = reopen(file);
+  all.report = [this](uint32_t file, const serve::IsGone& is_gone) {
+    const trace::Reader reader = reopen(file, is_gone);
     const analyze::Summary summary = analyze::summarise(reader);
     const ReportPage page{files_.at(file).name, summary, analyze::make_report(reader), {}};
     return report_json(page, Ledger(summary, page.report.problems));
   };
-  all.idle = [this](uint32_t file) { return idle_json(analyze::make_report(reopen(file))); };
-  all.diff = [this](uint32_t base, uint32_t other) {
-    return diff_json(
-        analyze::compare({analyze::iteration_sums(reopen(base))}, {analyze::iteration_sums(reopen(other))}), {});
+  all.idle = [this](uint32_t file, const serve::IsGone& is_gone) {
+    return idle_json(analyze::make_report(reopen(file, is_gone)));
   };
+  all.diff = [this](uint32_t base, uint32_t other, const serve::IsGone& is_gone) {
+    return diff_json(analyze::compare({analyze::iteration_sums(reopen(base, is_gone))},
+                                      {analyze::iteration_sums(reopen(other, is_gone))}),
+                     {});
+  };
+  all.trouble = [this](uint32_t file, uint64_t bytes) { return trouble(file, bytes); };
   return all;
 }
 

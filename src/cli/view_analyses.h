@@ -14,14 +14,21 @@ namespace kymo::cli {
 // Traces of other tools are imported into temporary files, which exist as long as this object.
 class ViewFiles {
  public:
-  // Throws kymo::Error if a file cannot be read.
-  explicit ViewFiles(const std::vector<std::string>& paths);
+  struct Path {
+    std::string path;
+    bool in_folder = false;  // it was not named itself, but is in a folder that was
+  };
+  // A file of a folder that cannot be read is left out, with a line on standard error. Throws kymo::Error if another
+  // file cannot be read, or if no file is left.
+  explicit ViewFiles(const std::vector<Path>& paths);
   ViewFiles(const ViewFiles&) = delete;
   ViewFiles& operator=(const ViewFiles&) = delete;
 
   std::vector<trace::Reader> take_readers() { return std::move(readers_); }
-  // They refer to this object.
-  serve::Analyses analyses() const;
+  // What was left out, and why, for people.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+  // They refer to this object. A file that is deleted, replaced or cut is also reported on standard error.
+  serve::Analyses analyses();
 
  private:
   class ImportedCopy {
@@ -38,11 +45,16 @@ class ViewFiles {
   struct File {
     std::string name, path;  // as it was given; where the trace is
     std::unique_ptr<ImportedCopy> imported;
+    uint64_t device = 0, inode = 0;  // of the file that was opened
+    std::string trouble;             // what was reported last
   };
-  trace::Reader reopen(uint32_t file) const;
+  void open(const std::string& path);
+  trace::Reader reopen(uint32_t file, const serve::IsGone& is_gone) const;
+  std::string trouble(uint32_t file, uint64_t bytes);
 
   std::vector<File> files_;
   std::vector<trace::Reader> readers_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace kymo::cli

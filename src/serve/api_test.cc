@@ -20,7 +20,7 @@ class ApiTest : public ::testing::Test {
     for (const std::string& path : paths) readers.emplace_back(path);
     view_ = std::make_unique<View>(std::move(readers));
     view_->wait_until_built();
-    analyses_.reopen = [this](uint32_t file) { return trace::Reader(paths_[file]); };
+    analyses_.reopen = [this](uint32_t file, const IsGone&) { return trace::Reader(paths_[file]); };
   }
   json::Document get(const std::string& path, const std::string& query = {}) {
     const Answer made = answer(*view_, analyses_, path, Query::parse(query));
@@ -291,6 +291,47 @@ TEST_F(ApiTest, AGrowingFileShowsMoreAfterEachRefresh) {
   for (const Tile& tile : make_tiles(*view_, {0, 0, 15, {0}}))
     for (const Item& item : tile.items) times.insert({item.start, item.end});
   EXPECT_EQ(times, (std::set<std::pair<int64_t, int64_t>>{{1000, 1500}, {0, 2000}, {4000, 5000}}));
+}
+
+TEST_F(ApiTest, ASearchReadsOnlyChunksThatMayHaveTheName) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "common");
+    recorder.add_class(2, "rare");
+    recorder.add_class(3, "never used");
+    recorder.add_class(4, "step {}", "", {{"", trace::FieldType::Int}});
+    recorder.add_thread(1, 1, "main");
+    for (uint64_t i = 0; i < 8; ++i) {
+      recorder.begin(1, 100 * i, i == 5 ? 2 : 1);
+      recorder.end(1, 100 * i + 10);
+      if (i == 6) {
+        recorder.begin(1, 100 * i + 20, 4, {int64_t{7}});
+        recorder.end(1, 100 * i + 30);
+        recorder.begin(1, 100 * i + 40, trace::kInlineName, {std::string("stored name")});
+        recorder.end(1, 100 * i + 50);
+      }
+      recorder.cut(1);
+    }
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  std::atomic<int> read = 0;
+  view_->sources()[0]->reader().on_read([&](const trace::EventChunk&) { ++read; });
+  const auto search = [&](const std::string& text) {
+    read = 0;
+    return get("search", "q=" + text).root()["total"].number("");
+  };
+  EXPECT_EQ(search("absent"), 0u);
+  EXPECT_EQ(read, 1);  // the chunk with a name that is stored with its range
+  EXPECT_EQ(search("never+used"), 0u);
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(search("rare"), 1u);
+  EXPECT_EQ(read, 2);
+  EXPECT_EQ(search("step+7"), 1u);
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(search("stored"), 1u);
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(search("common"), 7u);
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ using Json = base::JsonWriter;
 
 void write_files(Json& json, View& view) {
   json.begin_array("files");
-  for (const auto& source : view.sources()) {
+  const std::vector<std::string> troubles = view.troubles();
+  for (size_t file = 0; file < view.sources().size(); ++file) {
+    const auto& source = view.sources()[file];
     uint64_t events = 0;
     for (const trace::EventChunk& chunk : source->reader().event_chunks())
       events += uint64_t{chunk.range_count} + chunk.point_count;
@@ -25,10 +27,11 @@ void write_files(Json& json, View& view) {
     json.field("events", events);
     json.field("bytes", source->reader().file_size());
     json.field("clock_error_ns", source->clock_error_ns());
+    if (!troubles[file].empty()) json.field("trouble", troubles[file]);
     json.begin_array("problems");
-    constexpr size_t kMost = 100;
     const std::vector<trace::Problem>& problems = source->reader().problems();
-    for (size_t i = 0; i < std::min(problems.size(), kMost); ++i) json.value(problems[i].what);
+    for (size_t i = 0; i < std::min(problems.size(), View::kMaxProblems); ++i) json.value(problems[i].what);
+    for (const trace::Problem& problem : view.problems(static_cast<uint32_t>(file))) json.value(problem.what);
     json.end_array();
     json.end_object();
   }
@@ -149,6 +152,9 @@ std::string trace_json(View& view) {
   write_processes(json, view, first);
   write_tracks(json, view, first);
   write_losses(json, view, first);
+  json.begin_array("left_out");
+  for (const std::string& reason : view.left_out()) json.value(reason);
+  json.end_array();
   json.end_object();
   return json.text();
 }

@@ -121,6 +121,9 @@ Sketch make_sketch(const DecodedChunk& chunk, unsigned level, int64_t from, int6
   Sketch sketch;
   sketch.level = level;
   sketch.damaged = chunk.damaged;
+  sketch.name_bits = kNamesAreKnown | (chunk.has_stored_names ? kHasStoredNames : 0);
+  for (const uint32_t name : chunk.name) sketch.name_bits |= name_bit(name);
+  for (const InstantBin& instant : chunk.instants) sketch.name_bits |= name_bit(instant.name);
   LastOfRow rows(sketch.items);
   for (size_t i = 0; i < chunk.range_count(); ++i) {
     const int64_t start = chunk.start[i];

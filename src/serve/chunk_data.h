@@ -16,6 +16,11 @@ namespace kymo::serve {
 
 inline constexpr int64_t kSketchBins = 128;
 
+// Which names a chunk may have, as bits: name_bit() of each of them, and whether some names are stored with their
+// events.
+inline constexpr uint64_t kHasStoredNames = uint64_t{1} << 63, kNamesAreKnown = uint64_t{1} << 62;
+inline uint64_t name_bit(uint32_t name) { return uint64_t{1} << (name % 62); }
+
 // Values of one counter in one bin.
 struct CounterBin {
   int64_t time = 0, last_time = 0;
@@ -48,6 +53,7 @@ struct DecodedChunk {
   std::vector<CounterBin> counters;
   std::vector<std::string> texts;
   bool damaged = false;
+  bool has_stored_names = false;
 
   size_t range_count() const { return start.size(); }
   Item range(size_t i) const;
@@ -61,6 +67,7 @@ struct Sketch {
   std::vector<CounterBin> counters;
   std::vector<std::string> texts;
   bool damaged = false;
+  uint64_t name_bits = 0;  // of the whole chunk
 
   // True if the sketch is exact for bins of this level between the two times.
   bool is_exact(unsigned for_level, int64_t from, int64_t to) const;

@@ -133,9 +133,9 @@ std::string all_tracks(View& view) {
 }
 
 // An analysis that fails is an error in the page too.
-std::string result_of(const std::function<std::string(uint32_t)>& analysis) {
+std::string result_of(const std::function<std::string(uint32_t, const IsGone&)>& analysis) {
   try {
-    if (analysis) return analysis(0);
+    if (analysis) return analysis(0, {});
   } catch (const Error&) {
     // a saved page says that it does not have it
   }

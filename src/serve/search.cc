@@ -62,7 +62,8 @@ struct Found {
 
 class Search {
  public:
-  Search(View& view, const NamePattern& pattern, size_t limit) : view_(view), pattern_(pattern), limit_(limit) {
+  Search(View& view, const NamePattern& pattern, size_t limit, const IsGone& is_gone)
+      : view_(view), pattern_(pattern), limit_(limit), is_gone_(is_gone) {
     for (uint32_t file = 0; file < view.sources().size(); ++file)
       bin_ns_.push_back(std::max<int64_t>(1, view.sources()[file]->duration_ns() / int64_t{kBins} + 1));
   }
@@ -72,6 +73,7 @@ class Search {
  private:
   enum class Match : uint8_t { No, Yes, ByText };
   Match match(const Source::ClassName& known) const;
+  std::vector<std::pair<uint32_t, uint32_t>> chunks_to_scan() const;
   void scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found& into) const;
   template <typename StartOf, typename EndOf>
   void scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
@@ -81,6 +83,7 @@ class Search {
   View& view_;
   const NamePattern& pattern_;
   const size_t limit_;
+  const IsGone& is_gone_;
   std::vector<int64_t> bin_ns_;  // by file
 };
 
@@ -184,21 +187,37 @@ void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found
       [&](size_t i) { return track.clock.ns(points.time[i]); }, into);
 }
 
+// The names of a file are few, so most chunks need not be decoded: a name that no chunk has is found nowhere at once.
+std::vector<std::pair<uint32_t, uint32_t>> Search::chunks_to_scan() const {
+  std::vector<std::pair<uint32_t, uint32_t>> chunks;
+  for (uint32_t file = 0; file < view_.sources().size(); ++file) {
+    const Source& source = *view_.sources()[file];
+    uint64_t wanted = kHasStoredNames;
+    source.each_class([&](const Source::ClassName& known) {
+      if (match(known) != Match::No) wanted |= name_bit(known.name);
+    });
+    for (uint32_t i = 0; i < source.chunks().size(); ++i)
+      if (source.chunks()[i].track != Source::kNoTrack && view_.may_have(file, i, wanted)) chunks.emplace_back(file, i);
+  }
+  return chunks;
+}
+
 std::string Search::run() {
   const auto deadline = std::chrono::steady_clock::now() + kTimeLimit;
-  std::vector<std::pair<uint32_t, uint32_t>> chunks;
-  for (uint32_t file = 0; file < view_.sources().size(); ++file)
-    for (uint32_t i = 0; i < view_.sources()[file]->chunks().size(); ++i)
-      if (view_.sources()[file]->chunks()[i].track != Source::kNoTrack) chunks.emplace_back(file, i);
+  const std::vector<std::pair<uint32_t, uint32_t>> chunks = chunks_to_scan();
   std::atomic<size_t> next = 0;
-  std::atomic<bool> complete = true;
-  const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
+  std::atomic<bool> complete = true, abandoned = false;
+  const size_t threads = std::clamp<size_t>(std::min<size_t>(chunks.size(), std::thread::hardware_concurrency()), 1, 8);
   std::vector<Found> found(threads);
   const auto work = [&](Found& into) {
     trace::EventBatch batch;
     for (size_t i = next++; i < chunks.size(); i = next++) {
       if (std::chrono::steady_clock::now() > deadline) {
         complete = false;
+        return;
+      }
+      if (is_gone_ && is_gone_()) {
+        abandoned = true;
         return;
       }
       try {
@@ -212,6 +231,7 @@ std::string Search::run() {
   for (size_t i = 1; i < threads; ++i) helpers.emplace_back([&, i] { work(found[i]); });
   work(found[0]);
   for (std::thread& helper : helpers) helper.join();
+  if (abandoned) throw Abandoned();
   for (size_t i = 1; i < threads; ++i) {
     found[0].hits.insert(found[0].hits.end(), found[i].hits.begin(), found[i].hits.end());
     for (const auto& [name, count] : found[i].names) found[0].names[name] += count;
@@ -279,12 +299,12 @@ std::string Search::json(Found& found, bool complete) const {
 
 }  // namespace
 
-std::string search_json(View& view, const Query& query) {
+std::string search_json(View& view, const Query& query, const IsGone& is_gone) {
   const NamePattern pattern(query.text("q", kLongestText));
   const size_t limit = query.number_or("limit", kMaxHits, kUsualHits);
   const View::Busy busy(view);
   const View::Lock lock = view.lock();
-  return Search(view, pattern, limit).run();
+  return Search(view, pattern, limit, is_gone).run();
 }
 
 }  // namespace kymo::serve

@@ -152,7 +152,7 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
 
 }  // namespace
 
-std::string selection_json(View& view, const Analyses& analyses, const Query& query) {
+std::string selection_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone) {
   constexpr uint64_t kLatest = INT64_MAX / 2;
   const int64_t from = static_cast<int64_t>(query.number("from", kLatest));
   const int64_t to = static_cast<int64_t>(query.number("to", kLatest));
@@ -160,7 +160,7 @@ std::string selection_json(View& view, const Analyses& analyses, const Query& qu
   const std::vector<uint32_t> ids = query.numbers("tracks", UINT32_MAX, 100'000);
   const Chosen chosen = choose(view, from, to, ids);
   if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
-  trace::Reader reader = analyses.reopen(chosen.file);
+  trace::Reader reader = analyses.reopen(chosen.file, is_gone);
   reader.narrow(chosen.windows);
   if (!chosen.tracks.empty()) {
     const TemporaryFile part;

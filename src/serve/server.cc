@@ -6,13 +6,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 
 #include "base/text.h"
 #include "kymo/error.h"
+#include "serve/client_watch.h"
+#include "serve/connections.h"
 #include "serve/page_files.h"
 
 namespace kymo::serve {
@@ -22,7 +23,9 @@ namespace {
 constexpr auto kLookForMore = std::chrono::milliseconds(100);
 constexpr auto kSilence = std::chrono::seconds(10);  // of an event stream: then a comment shows that we are alive
 constexpr size_t kMaxStreams = 6;
-constexpr time_t kReadSeconds = 5, kWriteSeconds = 10, kKeepAliveSeconds = 5;
+constexpr time_t kReadSeconds = 5, kWriteSeconds = 10;
+constexpr ptrdiff_t kMaxWorking = 8;  // requests that are computed at a time, so that memory stays bounded
+constexpr int kLooksPerFileCheck = 5;
 
 std::string random_token() {
   uint8_t bytes[16];
@@ -49,50 +52,6 @@ bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// Answers one connection per thread. If all are busy, the next connection is not accepted until one is free, so a flood
-// of connections waits in the queue of the system and takes no memory here.
-class Connections : public httplib::TaskQueue {
- public:
-  explicit Connections(size_t most) {
-    for (size_t i = 0; i < most; ++i) threads_.emplace_back([this] { work(); });
-  }
-  void enqueue(std::function<void()> task) override {
-    std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return stopping_ || tasks_.size() < threads_.size(); });
-    tasks_.push_back(std::move(task));
-    wake_.notify_one();
-  }
-  void shutdown() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      wake_.notify_all();
-      room_.notify_all();
-    }
-    for (std::thread& thread : threads_) thread.join();
-  }
-
- private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      const std::function<void()> task = std::move(tasks_.front());
-      tasks_.pop_front();
-      room_.notify_one();
-      lock.unlock();
-      task();
-      lock.lock();
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable wake_, room_;
-  std::deque<std::function<void()>> tasks_;
-  std::vector<std::thread> threads_;
-  bool stopping_ = false;
-};
-
 }  // namespace
 
 bool is_own_host(const std::string& host) {
@@ -114,7 +73,8 @@ struct Server::Impl {
       : view(shown), analyses(std::move(given)), follow(options.follow), token(random_token()) {
     http.new_task_queue = [most = options.most_connections] { return new Connections(most); };
     // Without SO_REUSEPORT, which would let another program take connections to this port.
-    http.set_socket_options([](socket_t socket) {
+    http.set_socket_options([this](socket_t socket) {
+      listening = socket;
       const int yes = 1;
       ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     });
@@ -122,7 +82,7 @@ struct Server::Impl {
     http.set_payload_max_length(0);
     http.set_read_timeout(kReadSeconds);
     http.set_write_timeout(kWriteSeconds);
-    http.set_keep_alive_timeout(kKeepAliveSeconds);
+    http.set_keep_alive_timeout(static_cast<time_t>(options.idle.count()));
     http.set_keep_alive_max_count(100'000);
     http.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       handle(request, response);
@@ -138,6 +98,9 @@ struct Server::Impl {
       if (bound <= 0) throw Error(base::format("cannot listen on 127.0.0.1: {}", std::strerror(errno)));
       port = static_cast<uint16_t>(bound);
     }
+    // The library lets only five connections wait: the system drops more of them, and tries again after one second,
+    // then after two and four.
+    ::listen(listening, SOMAXCONN);
     listener = std::thread([this] {
       http.listen_after_bind();
       listened = true;
@@ -162,12 +125,14 @@ struct Server::Impl {
   void stream_changes(httplib::Response& response);
   bool send_changes(httplib::DataSink& sink, uint32_t& seen, bool& is_first);
   void watch();
+  void check_files();
 
   View& view;
   const Analyses analyses;
   const bool follow;
   const std::string token;
   uint16_t port = 0;
+  socket_t listening = INVALID_SOCKET;
   httplib::Server http;
   std::thread listener, watcher;
 
@@ -176,6 +141,7 @@ struct Server::Impl {
   bool stopping = false;
   std::atomic<bool> listened = false;
   std::atomic<size_t> streams = 0;
+  std::counting_semaphore<> working{kMaxWorking};
 };
 
 void Server::Impl::handle(const httplib::Request& request, httplib::Response& response) {
@@ -219,7 +185,10 @@ void Server::Impl::handle_api(const std::string& path, const httplib::Request& r
   const size_t question = target.find('?');
   const Query query =
       Query::parse(question == target.npos ? std::string_view() : std::string_view(target).substr(question + 1));
-  Answer made = answer(view, analyses, path, query);
+  const IsGone is_gone = watch_client(request.remote_port);
+  working.acquire();
+  Answer made = answer(view, analyses, path, query, is_gone);
+  working.release();
   response.status = made.status;
   response.set_content(std::move(made.body), made.type);
 }
@@ -257,10 +226,16 @@ void Server::Impl::stream_changes(httplib::Response& response) {
       [this](bool) { --streams; });
 }
 
+void Server::Impl::check_files() {
+  if (!analyses.trouble) return;
+  for (uint32_t file = 0; file < view.sources().size(); ++file)
+    view.set_trouble(file, analyses.trouble(file, view.file_size(file)));
+}
+
 void Server::Impl::watch() {
   uint32_t known = view.version();
   std::unique_lock lock(mutex);
-  while (!stopping) {
+  for (int looks = 0; !stopping; ++looks) {
     changed.wait_for(lock, kLookForMore, [&] { return stopping; });
     if (stopping) return;
     lock.unlock();
@@ -271,6 +246,7 @@ void Server::Impl::watch() {
         // the file became shorter: what was read stays
       }
     }
+    if (looks % kLooksPerFileCheck == 0) check_files();
     const uint32_t now = view.version();
     lock.lock();
     if (now != known) changed.notify_all();

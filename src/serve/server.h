@@ -2,6 +2,7 @@
 // Origin are checked, only GET, nothing is written.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,8 +14,9 @@ namespace kymo::serve {
 
 struct ServerOptions {
   uint16_t port = 0;  // 0: any free port
-  size_t most_connections = 32;
-  bool follow = false;  // look for more in the files, also if nobody seems to write them
+  size_t most_connections = 256;
+  std::chrono::seconds idle{5};  // a connection without a request is closed after this time
+  bool follow = false;           // look for more in the files, also if nobody seems to write them
 };
 
 class Server {

@@ -26,22 +26,27 @@ class ServerTest : public ::testing::Test {
     readers.emplace_back(folder_ / "run.kymo");
     view_ = std::make_unique<View>(std::move(readers));
     Analyses analyses;
-    analyses.reopen = [this](uint32_t) { return trace::Reader(folder_ / "run.kymo"); };
-    analyses.report = [](uint32_t) -> std::string { throw Error("no report today"); };
+    analyses.reopen = [this](uint32_t, const IsGone&) { return trace::Reader(folder_ / "run.kymo"); };
+    analyses.report = [](uint32_t, const IsGone&) -> std::string { throw Error("no report today"); };
     server_ = std::make_unique<Server>(*view_, analyses, ServerOptions{});
   }
 
   std::string own(const std::string& path) const { return "/" + server_->token() + "/" + path; }
   httplib::Client client() const { return httplib::Client("127.0.0.1", server_->port()); }
 
-  // Sends bytes as they are, and returns the whole answer.
-  std::string raw(const std::string& request, bool is_complete = false) const {
+  static int connect_to(uint16_t port) {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_port = htons(server_->port());
+    address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+
+  // Sends bytes as they are, and returns the whole answer.
+  std::string raw(const std::string& request, bool is_complete = false) const {
+    const int socket = connect_to(server_->port());
     // The server may close the connection before it has read everything.
     (void)!::send(socket, request.data(), request.size(), MSG_NOSIGNAL);
     if (!is_complete) ::shutdown(socket, SHUT_WR);
@@ -191,7 +196,7 @@ TEST_F(ServerTest, WrongNumbersAreErrorsWithTheirValue) {
   for (const char* query :
        {"event?track=9999&chunk=0&index=0", "event?track=0&chunk=9999&index=0", "event?track=0&chunk=0&index=99999",
         "event?track=0&chunk=0&index=1999999999", "event?track=0&chunk=0&index=4000000000", "nothing", "",
-        "report?file=7", "selection?from=0&to=9&tracks=77"})
+        "report?file=7", "selection?from=0&to=9&tracks=77", "tiles?w=10&from=0&to=0&tracks=0,77"})
     EXPECT_EQ(http.Get(own(std::string("api/") + query))->status, 404) << query;
   EXPECT_EQ(http.Get(own("api/report"))->status, 500);
 }
@@ -203,13 +208,13 @@ TEST_F(ServerTest, ANameWithMarkupIsOnlyText) {
 }
 
 TEST_F(ServerTest, TilesOfAllTracksAreOneAnswer) {
-  const auto result = client().Get(own("api/tiles?w=24&from=0&to=1&tracks=0,1,2,3,77"));
+  const auto result = client().Get(own("api/tiles?w=24&from=0&to=1&tracks=0,1,2,3"));
   ASSERT_TRUE(result);
   EXPECT_EQ(result->status, 200);
   EXPECT_EQ(result->body.substr(0, 4), "KYT1");
   uint32_t tiles = 0;
   memcpy(&tiles, result->body.data() + 4, 4);
-  EXPECT_EQ(tiles, 10u);
+  EXPECT_EQ(tiles, 8u);
   EXPECT_EQ(result->body.size() % 8, 0u);
 }
 
@@ -226,6 +231,58 @@ TEST_F(ServerTest, ManyConnectionsWaitInsteadOfTakingMemory) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 60);
+}
+
+TEST_F(ServerTest, ConnectionsThatSendNothingDoNotDelayOthers) {
+  ServerOptions options;
+  options.idle = std::chrono::seconds(600);  // they are not closed during the test
+  const Server server(*view_, {}, options);
+  std::vector<int> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(connect_to(server.port()));
+  httplib::Client http("127.0.0.1", server.port());
+  http.set_read_timeout(300);
+  const auto result = http.Get("/" + server.token() + "/api/names");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  for (const int socket : silent) {
+    char byte = 0;
+    EXPECT_EQ(::recv(socket, &byte, 1, MSG_DONTWAIT), -1);  // still open
+    ::close(socket);
+  }
+}
+
+TEST_F(ServerTest, AnAnalysisEndsWhenItsClientIsGone) {
+  std::promise<void> began, ended;
+  Analyses analyses;
+  analyses.report = [&](uint32_t, const IsGone& is_gone) -> std::string {
+    began.set_value();
+    while (!is_gone()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ended.set_value();
+    throw Abandoned();
+  };
+  const Server server(*view_, analyses, {});
+  const int socket = connect_to(server.port());
+  const std::string request = "GET /" + server.token() + "/api/report HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  ASSERT_EQ(::send(socket, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  began.get_future().wait();
+  ::close(socket);
+  ended.get_future().wait();
+}
+
+TEST_F(ServerTest, AFileThatIsDeletedIsReported) {
+  std::atomic<bool> is_deleted = false;
+  Analyses analyses;
+  analyses.trouble = [&](uint32_t, uint64_t bytes) -> std::string {
+    EXPECT_GT(bytes, 0u);
+    return is_deleted ? "run.kymo was deleted" : "";
+  };
+  const Server server(*view_, analyses, {});
+  httplib::Client http("127.0.0.1", server.port());
+  const std::string path = "/" + server.token() + "/api/trace";
+  EXPECT_EQ(http.Get(path)->body.find("trouble"), std::string::npos);
+  is_deleted = true;
+  while (http.Get(path)->body.find("\"trouble\": \"run.kymo was deleted\"") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 TEST_F(ServerTest, AnEventStreamBeginsWithTheState) {

@@ -98,6 +98,13 @@ class Source {
   std::map<trace::WriterId, trace::Window> between(int64_t from_ns, int64_t to_ns) const;
 
   const ClassName& class_of(const trace::WriterId& writer, uint32_t class_id) const;
+  template <typename Visit>
+  void each_class(Visit&& visit) const {
+    for (const auto& [writer, names] : classes_) {
+      for (const ClassName& known : names.dense) visit(known);
+      for (const auto& [id, known] : names.sparse) visit(known);
+    }
+  }
 
   // Reads what was appended. True if there is more. `being_written`: more will come.
   bool refresh(bool being_written);

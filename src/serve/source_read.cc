@@ -100,6 +100,7 @@ void Source::add_names(const Decoding& decoding, ClassCache& classes) const {
     const std::vector<trace::ValueCursor::Value>& row = cursor.next(known.event_class);
     if (known.is_inline) {
       into.name[i] = names_.of_inline(trace::full_name(nullptr, row));
+      into.has_stored_names = true;
     } else if (known.has_places && (!decoding.level || (into.end[i] - into.start[i]) >> *decoding.level != 0)) {
       if (into.text.empty()) into.text.resize(ranges.size(), kNoText);
       into.text[i] = static_cast<uint32_t>(into.texts.size());
@@ -126,6 +127,7 @@ void Source::add_points(const Decoding& decoding) const {
       const double value = number(row->front());
       decoding.into.counters.push_back({times[i], times[i], value, value, value, points.class_id[i]});
     } else {
+      decoding.into.has_stored_names |= known.is_inline;
       const uint32_t name =
           known.is_inline && row != nullptr ? names_.of_inline(trace::full_name(nullptr, *row)) : known.name;
       decoding.into.instants.push_back(
@@ -141,6 +143,7 @@ void Source::decode(uint32_t chunk, std::optional<unsigned> sketch_level, Scratc
   into.texts.clear();
   into.instants.clear();
   into.counters.clear();
+  into.has_stored_names = false;
   unsigned parts = 0;
   if (described.range_count > 0)
     parts |= trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kRangeValues;

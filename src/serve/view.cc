@@ -25,13 +25,15 @@ View::~View() {
 void View::add_tracks() {
   const std::lock_guard lock(track_mutex_);
   ids_.resize(sources_.size());
-  noted_.resize(sources_.size());
+  name_bits_.resize(sources_.size());
+  troubles_.resize(sources_.size());
+  problems_.resize(sources_.size());
   for (uint32_t file = 0; file < sources_.size(); ++file) {
     for (size_t i = ids_[file].size(); i < sources_[file]->tracks().size(); ++i) {
       ids_[file].push_back(static_cast<uint32_t>(tracks_.size()));
       tracks_.push_back({file, false, static_cast<uint32_t>(i)});
     }
-    noted_[file].resize(sources_[file]->chunks().size());
+    name_bits_[file].resize(sources_[file]->chunks().size());
   }
   unfinished_.clear();
 }
@@ -56,10 +58,10 @@ std::optional<Counter> View::counter(uint32_t position) const {
   return position < counters_.size() ? std::optional(counters_[position]) : std::nullopt;
 }
 
-void View::note_counters(uint32_t file, uint32_t chunk, const Sketch& sketch) {
+void View::note_chunk(uint32_t file, uint32_t chunk, const Sketch& sketch) {
   const std::lock_guard lock(track_mutex_);
-  if (noted_[file][chunk]) return;
-  noted_[file][chunk] = true;
+  if (name_bits_[file][chunk] != 0) return;
+  name_bits_[file][chunk] = sketch.name_bits | kNamesAreKnown;
   const Source& source = *sources_[file];
   const trace::WriterId& writer = source.reader().event_chunks()[chunk].writer;
   std::map<uint32_t, uint64_t> classes;
@@ -86,6 +88,45 @@ void View::note_counters(uint32_t file, uint32_t chunk, const Sketch& sketch) {
   }
 }
 
+bool View::may_have(uint32_t file, uint32_t chunk, uint64_t name_bits) const {
+  const std::lock_guard lock(track_mutex_);
+  const uint64_t known = name_bits_[file][chunk];
+  return known == 0 || (known & name_bits) != 0;
+}
+
+void View::set_trouble(uint32_t file, const std::string& text) {
+  const std::lock_guard lock(track_mutex_);
+  if (troubles_[file] == text) return;
+  troubles_[file] = text;
+  ++version_;
+}
+
+void View::note_problem(uint32_t file, uint32_t chunk, const std::string& what) {
+  const trace::EventChunk& described = sources_[file]->reader().event_chunks()[chunk];
+  const std::lock_guard lock(track_mutex_);
+  if (problems_[file].size() >= kMaxProblems) return;
+  const bool is_new =
+      problems_[file].try_emplace(chunk, trace::Problem{described.offset, described.length, what}).second;
+  if (is_new) ++version_;
+}
+
+std::vector<trace::Problem> View::problems(uint32_t file) const {
+  const std::lock_guard lock(track_mutex_);
+  std::vector<trace::Problem> all;
+  for (const auto& [chunk, problem] : problems_[file]) all.push_back(problem);
+  return all;
+}
+
+std::vector<std::string> View::troubles() const {
+  const std::lock_guard lock(track_mutex_);
+  return troubles_;
+}
+
+uint64_t View::file_size(uint32_t file) const {
+  const Lock files = lock();
+  return sources_[file]->reader().file_size();
+}
+
 std::shared_ptr<const Sketch> View::cached_sketch(uint32_t file, uint32_t chunk) {
   return sketches_.find(key(file, chunk));
 }
@@ -95,10 +136,11 @@ std::shared_ptr<const Sketch> View::sketch(uint32_t file, uint32_t chunk) {
   auto made = std::make_shared<Sketch>();
   try {
     *made = sources_[file]->sketch(chunk);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    note_problem(file, chunk, error.what());
     made->damaged = true;
   }
-  note_counters(file, chunk, *made);
+  note_chunk(file, chunk, *made);
   sketches_.put(key(file, chunk), made, made->bytes());
   return made;
 }
@@ -147,7 +189,7 @@ bool View::refresh(const IsBeingWritten& is_being_written) {
     sketches_.clear();
     decoded_.clear();
     const std::lock_guard tracks(track_mutex_);
-    for (auto& noted : noted_) std::fill(noted.begin(), noted.end(), false);
+    for (auto& bits : name_bits_) std::fill(bits.begin(), bits.end(), 0);
     for (Counter& counter : counters_) {
       counter.chunks.clear();
       counter.values = 0;
@@ -178,7 +220,7 @@ bool View::build_one(uint32_t file, uint32_t chunk) {
   bool is_noted = false;
   {
     const std::lock_guard lock(track_mutex_);
-    is_noted = noted_[file][chunk];
+    is_noted = name_bits_[file][chunk] != 0;
   }
   if (has_room ? cached_sketch(file, chunk) == nullptr : has_points && !is_noted) sketch(file, chunk);
   return true;

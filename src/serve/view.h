@@ -73,6 +73,9 @@ class View {
   std::shared_ptr<const DecodedChunk> decoded(uint32_t file, uint32_t chunk);
   std::vector<Item> unfinished(uint32_t file, size_t track);
 
+  // False: the chunk has no event with a name of these bits (chunk_data.h). True until the chunk was read once.
+  bool may_have(uint32_t file, uint32_t chunk, uint64_t name_bits) const;
+
   NameTable& names() { return names_; }
   const ViewLimits& limits() const { return limits_; }
   bool is_scanned() const { return scanned_; }  // the points of all chunks were read: all counters are known
@@ -84,6 +87,17 @@ class View {
   using IsBeingWritten = std::function<bool(uint32_t file)>;
   bool refresh(const IsBeingWritten& is_being_written = {});
   uint32_t version() const { return version_; }
+
+  // What happened to a file since it was opened, for people; empty: nothing. These take the lock themselves.
+  void set_trouble(uint32_t file, const std::string& text);
+  std::vector<std::string> troubles() const;  // by file
+  uint64_t file_size(uint32_t file) const;
+  // Chunks that could not be read so far, at most kMaxProblems of a file.
+  static constexpr size_t kMaxProblems = 100;
+  std::vector<trace::Problem> problems(uint32_t file) const;
+  // Files that could not be shown, and why. Before the first request.
+  void set_left_out(std::vector<std::string> reasons) { left_out_ = std::move(reasons); }
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
   // A request is being answered: the thread that builds sketches waits.
   class Busy {
@@ -100,7 +114,8 @@ class View {
  private:
   static uint64_t key(uint32_t file, uint32_t chunk) { return uint64_t{file} << 32 | chunk; }
   void add_tracks();
-  void note_counters(uint32_t file, uint32_t chunk, const Sketch& sketch);
+  void note_chunk(uint32_t file, uint32_t chunk, const Sketch& sketch);
+  void note_problem(uint32_t file, uint32_t chunk, const std::string& what);
   void build();
   bool build_one(uint32_t file, uint32_t chunk);
 
@@ -116,7 +131,10 @@ class View {
   std::vector<std::vector<uint32_t>> ids_;  // by file, then position
   std::vector<Counter> counters_;
   std::map<std::tuple<uint32_t, trace::WriterId, uint32_t>, uint32_t> by_counter_;
-  std::vector<std::vector<bool>> noted_;  // by file and chunk: its counters are known
+  std::vector<std::vector<uint64_t>> name_bits_;              // by file and chunk; 0: it was not read yet
+  std::vector<std::string> troubles_;                         // by file
+  std::vector<std::map<uint32_t, trace::Problem>> problems_;  // by file and chunk
+  std::vector<std::string> left_out_;
   std::map<uint64_t, std::vector<Item>> unfinished_;
 
   std::atomic<bool> scanned_ = false, built_ = false, stopping_ = false;

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }();
   static const Analyses analyses = [] {
     Analyses made;
-    made.reopen = [](uint32_t) { return kymo::trace::Reader(folder / "run.kymo"); };
+    made.reopen = [](uint32_t, const kymo::serve::IsGone&) { return kymo::trace::Reader(folder / "run.kymo"); };
     return made;
   }();
   const std::string_view request(reinterpret_cast<const char*>(data), size);

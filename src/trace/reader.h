@@ -115,7 +115,8 @@ class Reader {
   std::vector<DepthSummary> summaries(const EventChunk&) const;
 
   // Called before each read() of a chunk, by the thread that reads: several may call it at the same time. It shows
-  // progress, so it must be fast and must not throw. An empty function ends the calls. Not during read().
+  // progress, so it must be fast. An empty function ends the calls. Not during read(). An exception ends the read(), so
+  // that an analysis can be cancelled: not a kymo::Error, which stands for a damaged chunk.
   using OnRead = std::function<void(const EventChunk&)>;
   void on_read(OnRead call) const;
 

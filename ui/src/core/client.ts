@@ -27,8 +27,8 @@ export class Client {
   names(from: number): Promise<NamesAnswer> {
     return this.json(`names?from=${from}`);
   }
-  event(ref: EventRef): Promise<EventDetails> {
-    return this.json(`event?track=${ref.track}&chunk=${ref.chunk}&index=${ref.index}`);
+  event(ref: EventRef, signal?: AbortSignal): Promise<EventDetails> {
+    return this.json(`event?track=${ref.track}&chunk=${ref.chunk}&index=${ref.index}`, signal);
   }
   search(text: string, limit: number, signal?: AbortSignal): Promise<SearchAnswer> {
     return this.json(`search?q=${encodeURIComponent(text)}&limit=${limit}`, signal);
@@ -37,14 +37,14 @@ export class Client {
     const times = `selection?from=${Math.max(0, Math.floor(from))}&to=${Math.max(0, Math.ceil(to))}`;
     return this.json(tracks.length > 0 ? `${times}&tracks=${tracks.join(',')}` : times, signal);
   }
-  report(file: number): Promise<unknown> {
-    return this.json(`report?file=${file}`);
+  report(file: number, signal?: AbortSignal): Promise<unknown> {
+    return this.json(`report?file=${file}`, signal);
   }
-  idle(file: number): Promise<unknown> {
-    return this.json(`idle?file=${file}`);
+  idle(file: number, signal?: AbortSignal): Promise<unknown> {
+    return this.json(`idle?file=${file}`, signal);
   }
-  diff(base: number, other: number): Promise<unknown> {
-    return this.json(`diff?base=${base}&other=${other}`);
+  diff(base: number, other: number, signal?: AbortSignal): Promise<unknown> {
+    return this.json(`diff?base=${base}&other=${other}`, signal);
   }
 
   async tiles(request: TileRequest, signal?: AbortSignal): Promise<TilesAnswer> {

@@ -10,6 +10,7 @@ export interface TraceFile {
   bytes?: number;
   clock_error_ns?: number;
   problems?: string[];
+  trouble?: string; // what happened to the file since it was opened
 }
 
 export interface Process {
@@ -59,6 +60,7 @@ export interface TraceInfo {
   processes: Process[];
   tracks: Track[];
   losses: Loss[];
+  left_out?: string[]; // files that could not be shown, and why
 }
 
 /** Points at one event: a chunk of the trace and the index in it. */

@@ -39,8 +39,8 @@ function FileChoice({ app, value, choose }: { app: App; value: number; choose: (
 }
 
 function Difference({ app, base, other }: { app: App; base: number; other: number }) {
-  const pending = useAnswer<DiffAnswer>(`diff ${base} ${other}`, async () => {
-    const answer = (await app.client.diff(base, other)) as DiffAnswer;
+  const pending = useAnswer<DiffAnswer>(`diff ${base} ${other}`, async (signal) => {
+    const answer = (await app.client.diff(base, other, signal)) as DiffAnswer;
     // Without enough samples nothing is sure, and all ranges would be grey.
     app.changes = answer.enough ? changesByName(answer, app.names) : undefined;
     app.notify();

@@ -8,18 +8,20 @@ export function useApp(app: App): void {
   useEffect(() => app.subscribe(() => setVersion((version) => version + 1)) as () => void, [app]);
 }
 
-/** An answer of the server that is requested once for each key. */
-export function useAnswer<T>(key: string, request: () => Promise<T>): Pending<T> {
+/** An answer of the server that is requested once for each key. A request that is not needed any more is cancelled. */
+export function useAnswer<T>(key: string, request: (signal: AbortSignal) => Promise<T>): Pending<T> {
   const [state, setState] = useState<{ key: string; pending: Pending<T> }>({ key: '', pending: { loading: true } });
   useEffect(() => {
     let current = true;
+    const abort = new AbortController();
     setState({ key, pending: { loading: true } });
-    request().then(
+    request(abort.signal).then(
       (value) => current && setState({ key, pending: { loading: false, value } }),
       (error) => current && setState({ key, pending: { loading: false, error: error instanceof Error ? error.message : String(error) } }),
     );
     return () => {
       current = false;
+      abort.abort();
     };
   }, [key]);
   return state.key === key ? state.pending : { loading: true };

@@ -66,6 +66,7 @@ export function Toolbar({ app }: { app: App }) {
 function Problems({ app }: { app: App }) {
   const trace = app.trace!;
   const lines = [
+    ...(trace.left_out ?? []).map((reason) => `left out: ${reason}`),
     ...trace.files.flatMap((file) => (file.problems ?? []).map((problem) => `${file.name}: ${problem}`)),
     ...trace.losses.map((loss) => `lost: ${count(loss.count)} × ${loss.text ?? loss.cause}`),
   ];
@@ -82,6 +83,8 @@ export function Banner({ app }: { app: App }) {
   if (app.offline) {
     return <div class="banner problem" role="alert">No answer from kymo view: it has ended, or the connection is lost. What was read before is still shown. Trying again …</div>;
   }
+  const trouble = app.trace?.files.flatMap((file) => file.trouble ?? []) ?? [];
+  if (trouble.length > 0) return <div class="banner problem" role="alert">{trouble.join(' ')}</div>;
   if (app.notice) {
     return (
       <div class="banner" role="status">

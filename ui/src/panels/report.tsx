@@ -43,7 +43,7 @@ export function fileOfFocus(app: App): number {
 }
 
 function useReport(app: App, file: number) {
-  return useAnswer<Report>(`report ${file}`, () => app.client.report(file) as Promise<Report>);
+  return useAnswer<Report>(`report ${file}`, (signal) => app.client.report(file, signal) as Promise<Report>);
 }
 
 export function ReportPanel({ app }: { app: App }) {
@@ -124,7 +124,7 @@ function Parts({ app, parts, whole }: { app: App; parts: Array<{ name: string; n
 
 export function Idle({ app }: { app: App }) {
   const file = fileOfFocus(app);
-  const pending = useAnswer<{ devices?: DeviceReport[] }>(`idle ${file}`, () => app.client.idle(file) as Promise<{ devices?: DeviceReport[] }>);
+  const pending = useAnswer<{ devices?: DeviceReport[] }>(`idle ${file}`, (signal) => app.client.idle(file, signal) as Promise<{ devices?: DeviceReport[] }>);
   return (
     <Answer pending={pending}>
       {(answer) =>

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
@@ -237,6 +237,30 @@ test('a damaged file is shown as far as it can be read, with a warning', { skip 
   writeFileSync(damaged, bytes);
   await viewing([damaged], async (page) => {
     await page.locator('.toolbar .warning').waitFor();
+  });
+});
+
+test('a file that is cut or deleted while it is shown: a clear message', { skip }, async () => {
+  const path = files.path('cut.kymo');
+  const made = spawnSync(kymo, ['import', steps(files.path('cut.json'), 3000), '-o', path], { encoding: 'utf8' });
+  assert.equal(made.status, 0, made.stderr);
+  await viewing([path], async (page) => {
+    truncateSync(path, 1000);
+    await page.getByRole('alert').getByText('became shorter').waitFor();
+    rmSync(path);
+    await page.getByRole('alert').getByText('cannot be read any more').waitFor();
+    assert.ok((await state(page)).ranges > 0); // what was read is still shown
+  }, { mayFail: true });
+});
+
+test('a folder with a file that is no trace: the others are shown, and it is named', { skip }, async () => {
+  mkdirSync(files.path('mixed'));
+  const made = spawnSync(kymo, ['import', steps(files.path('mixed.json'), 20), '-o', files.path('mixed/good.kymo')], { encoding: 'utf8' });
+  assert.equal(made.status, 0, made.stderr);
+  writeFileSync(files.path('mixed/bad.kymo'), 'this is text');
+  await viewing([files.path('mixed')], async (page) => {
+    assert.match((await page.locator('.toolbar .warning').getAttribute('title')) ?? '', /left out: .*bad\.kymo is not a Kymo trace/);
+    assert.ok((await state(page)).ranges > 0);
   });
 });
 

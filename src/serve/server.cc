@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "kymo/error.h"
 #include "serve/client_watch.h"
-#include "serve/connections.h"
 #include "serve/page_files.h"
+#include "serve/server_connections.h"
 
 namespace kymo::serve {
 

@@ -7,6 +7,7 @@
 The parts load when they are used first, so that `import kymo` is quick.
 """
 import importlib as _importlib
+import os as _os
 
 from kymo.errors import CompileError, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory
 
@@ -16,9 +17,20 @@ _MODULES = (
 )
 # Names of this module that another one defines: name, module.
 _NAMES = {
+    "Session": "_annotate",
+    "counter": "_annotate",
+    "dump": "_annotate",
+    "is_recording": "_annotate",
+    "set_thread_name": "_annotate",
+    "trace_functions": "functions",
 }
 
 __all__ = ["CompileError", "DeviceError", "Error", "InvalidArgument", "NotAvailable", "OutOfMemory", *_MODULES, *_NAMES]
+
+
+# A recording that the environment asks for begins with the import: libkymo.so looks at these variables when it loads.
+if any(_os.environ.get(name) for name in ("KYMO_SESSION", "KYMO_SINKS", "KYMO_TRACE")):
+    import kymo._annotate
 
 
 def __getattr__(name):

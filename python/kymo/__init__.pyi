@@ -1,7 +1,13 @@
 from kymo import nvtx as nvtx
+from kymo._annotate import Session as Session
+from kymo._annotate import counter as counter
+from kymo._annotate import dump as dump
+from kymo._annotate import is_recording as is_recording
+from kymo._annotate import set_thread_name as set_thread_name
 from kymo.errors import CompileError as CompileError
 from kymo.errors import DeviceError as DeviceError
 from kymo.errors import Error as Error
 from kymo.errors import InvalidArgument as InvalidArgument
 from kymo.errors import NotAvailable as NotAvailable
 from kymo.errors import OutOfMemory as OutOfMemory
+from kymo.functions import trace_functions as trace_functions

@@ -24,6 +24,7 @@
 #include "cli/memory_library.h"
 #include "cli/nothing_recorded.h"
 #include "cli/program.h"
+#include "cli/python_functions.h"
 #include "cli/record_options.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
@@ -142,6 +143,8 @@ int record_program(const RecordOptions& options) {
     check_allocator(path);
     memory = memory_environment(options.memory);
   }
+  const Program::Environment python =
+      options.python.empty() ? Program::Environment{} : python_environment(options.python);
   const Variables injected = interface_environment_or_warning(options.interfaces.selected());
   SignalInbox inbox(kWatchedSignals);
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
@@ -156,6 +159,7 @@ int record_program(const RecordOptions& options) {
   try {
     Program::Environment environment = recording->environment();
     environment.insert(environment.end(), memory.begin(), memory.end());
+    environment.insert(environment.end(), python.begin(), python.end());
     environment.insert(environment.end(), injected.begin(), injected.end());
     Program program(path, options.program, environment, inbox.program_mask());
     ending = watch(*recording, program, inbox, options);

@@ -29,12 +29,19 @@ void check_memory(const std::string& text) {
                               "--memory: '" + text + "' is not valid; use all or sample:BYTES, such as sample:512k");
 }
 
+void check_python(const std::string& text) {
+  if (!text.empty() && text != "yes" && text != "all")
+    throw options::UsageError("record", "--python: '" + text + "' is not valid; use --python or --python=all");
+}
+
 void check_process_options(const RecordOptions& options) {
   if (!options.program.empty())
     throw options::UsageError("record", base::format("--pid {} records a process that runs: leave out '{}'",
                                                      options.pid, options.program[0]));
   if (!options.memory.empty())
     throw options::UsageError("record", "--memory needs a program that kymo starts: it has no effect with --pid");
+  if (!options.python.empty())
+    throw options::UsageError("record", "--python needs a program that kymo starts: it has no effect with --pid");
   if (options.samples.hertz == 0)
     throw options::UsageError("record", "--pid without samples records nothing: leave out --sample off");
 }
@@ -66,6 +73,9 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
                       "also record the heap, even of programs without Kymo:\n"
                       "each allocation with its stack, or one sample for\n"
                       "each SIZE bytes (sample:512k)");
+  line.optional_value("--python", "[=all]", "yes", options.python,
+                      "also record every function of Python programs, from\n"
+                      "Python 3.11 on; all: functions written in C too");
   add_interface_options(line, options.interfaces);
   line.text("--sample", "RATE",
             [&options](const std::string& text) {
@@ -126,6 +136,7 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   arguments.erase(dashes, arguments.end());
   if (!line.read(arguments)) return std::nullopt;
   check_memory(options.memory);
+  check_python(options.python);
   if (no_sample) options.samples = {.hertz = 0, .is_given = true, .stacks = options.samples.stacks};
   if (options.pid != 0 && !options.samples.is_given && options.samples.hertz == 0)
     options.samples.hertz = SampleOptions{}.hertz;

@@ -21,6 +21,7 @@ struct RecordOptions {
   bool quiet = false;
   bool json = false;
   InterfaceChoice interfaces;
+  std::string python;  // record the functions of Python programs too: "yes" or "all"; empty: no
   std::string memory;  // record the heap too: KYMO_MALLOC's text; empty: no
   SampleOptions samples;
   uint64_t pid = 0;                  // a process that already runs; 0: a program is started

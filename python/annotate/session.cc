@@ -1,0 +1,159 @@
+#include "kymo/session.h"
+
+#include <memory>
+#include <string>
+
+#include "annotate/session.h"
+#include "annotate/state.h"
+#include "support/arguments.h"
+#include "support/errors.h"
+
+namespace kymo::python {
+namespace {
+
+struct SessionObject {
+  PyObject_HEAD Session* session;  // null: closed
+  PyObject* path;
+};
+
+Policy policy_of(std::string_view name) {
+  if (name == "block") return Policy::Block;
+  if (name == "drop") return Policy::Drop;
+  if (name == "overwrite") return Policy::Overwrite;
+  throw InvalidArgument("policy is \"" + std::string(name) + "\"; use \"block\", \"drop\" or \"overwrite\"");
+}
+
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcept {
+  return guarded([&]() -> PyObject* {
+    static const char* const names[] = {"path",           "policy",      "ring_bytes", "flight_bytes",
+                                        "flight_seconds", "dump_signal", nullptr};
+    PyObject* path = nullptr;
+    const char* policy = "block";
+    SessionOptions options;
+    unsigned long long ring_bytes = options.ring_bytes, flight_bytes = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$sKKdi:Session", const_cast<char**>(names), &path, &policy,
+                                     &ring_bytes, &flight_bytes, &options.flight_seconds, &options.dump_signal))
+      throw PythonErrorSet{};
+    options.policy = policy_of(policy);
+    options.ring_bytes = ring_bytes;
+    options.flight_bytes = flight_bytes;
+    const std::string file = path_argument(path);
+    std::unique_ptr<Session> session;
+    {
+      const WithoutGil free;
+      session = std::make_unique<Session>(file, options);
+    }
+    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+    Owned self = checked(allocate(type, 0));
+    auto* object = reinterpret_cast<SessionObject*>(self.get());
+    object->session = session.release();
+    object->path = Owned::share(path).release();
+    return self.release();
+  });
+}
+
+// The GIL is free meanwhile: other threads may have to finish what they are recording.
+void end(SessionObject& object) {
+  const std::unique_ptr<Session> session(std::exchange(object.session, nullptr));
+  if (!session) return;
+  const WithoutGil free;
+  session->close();
+}
+
+PyObject* close(PyObject* self, PyObject*) noexcept {
+  return guarded([&]() -> PyObject* {
+    end(*reinterpret_cast<SessionObject*>(self));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* enter(PyObject* self, PyObject*) noexcept {
+  Py_INCREF(self);
+  return self;
+}
+
+PyObject* leave(PyObject* self, PyObject* const*, Py_ssize_t) noexcept { return close(self, nullptr); }
+
+void deallocate(PyObject* self) noexcept {
+  auto& object = *reinterpret_cast<SessionObject*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  try {
+    end(object);
+  } catch (...) {
+    set_current_exception();
+    PyErr_WriteUnraisable(nullptr);
+  }
+  Py_XDECREF(object.path);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+PyObject* path_of(PyObject* self, void*) noexcept {
+  return Owned::share(reinterpret_cast<SessionObject*>(self)->path).release();
+}
+
+PyObject* is_closed(PyObject* self, void*) noexcept {
+  return PyBool_FromLong(reinterpret_cast<SessionObject*>(self)->session == nullptr ? 1 : 0);
+}
+
+PyObject* dump(PyObject*, PyObject* path) noexcept {
+  return guarded([&]() -> PyObject* {
+    const std::string file = path_argument(path);
+    {
+      const WithoutGil free;
+      kymo::dump(file);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef methods[] = {
+    {"close", close, METH_NOARGS,
+     "close($self)\n--\n\nStops recording and completes the file. A second call does nothing."},
+    {"__enter__", enter, METH_NOARGS, "The session itself."},
+    {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(leave)), METH_FASTCALL, "Closes it."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"path", path_of, nullptr, "The file.", nullptr},
+    {"closed", is_closed, nullptr, "True after close().", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(&create)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(&deallocate)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {Py_tp_doc, const_cast<char*>(
+                    "Session(path, *, policy=\"block\", ring_bytes=1048576, flight_bytes=0, flight_seconds=0.0, "
+                    "dump_signal=0)\n--\n\n"
+                    "Records everything that this process annotates, until close() or the end of a with statement.\n\n"
+                    "A process has one session at a time. If it is recorded by kymo record or KYMO_TRACE, a session\n"
+                    "does nothing.\n\n"
+                    ">>> import kymo\n>>> with kymo.Session(\"run.kymo\"):\n"
+                    "...     with kymo.nvtx.range(\"load\"):\n...         pass\n")},
+    {0, nullptr},
+};
+
+PyType_Spec specification = {"kymo.Session", sizeof(SessionObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                             slots};
+
+PyMethodDef functions[] = {
+    {"dump", dump, METH_O,
+     "dump($module, path, /)\n--\n\nWrites the data of the running flight recorder to a file. The recorder continues."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+int add_session(PyObject* module) noexcept {
+  ModuleState& state = state_of(module);
+  state.session_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &specification, nullptr));
+  if (state.session_type == nullptr) return -1;
+  if (PyModule_AddObjectRef(module, "Session", reinterpret_cast<PyObject*>(state.session_type)) < 0) return -1;
+  return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace kymo::python

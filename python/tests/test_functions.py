@@ -1,0 +1,235 @@
+"""Every Python function as a range: kymo.trace_functions and kymo record --python."""
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import unittest
+
+import kymo
+from kymo import nvtx
+from traces import KYMO, Trace, python, recorded
+
+
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+def numbers():
+    yield 1
+    yield 2
+
+
+def fails():
+    raise KeyError("x")
+
+
+class Holder:
+    def method(self):
+        return [x for x in self.inner()]
+
+    @staticmethod
+    def inner():
+        return (1, 2)
+
+
+def named(trace, name):
+    return [event for event in trace.ranges() if event["name"].startswith(name + " (")]
+
+
+class TraceFunctionsTest(unittest.TestCase):
+    def test_every_call_is_a_range_with_its_place(self):
+        with recorded() as trace, kymo.trace_functions():
+            fibonacci(5)
+            Holder().method()
+        calls = named(trace(), "fibonacci")
+        self.assertEqual(len(calls), 15)
+        line = fibonacci.__code__.co_firstlineno
+        self.assertEqual({call["name"] for call in calls}, {f"fibonacci (test_functions.py:{line})"})
+        self.assertEqual(len(named(trace(), "Holder.method")), 1)
+        self.assertEqual(len(named(trace(), "Holder.inner")), 1)
+
+    def test_calls_nest(self):
+        with recorded() as trace, kymo.trace_functions():
+            Holder().method()
+        outer, = named(trace(), "Holder.method")
+        inner, = named(trace(), "Holder.inner")
+        self.assertLessEqual(outer["ts"], inner["ts"])
+        self.assertGreaterEqual(outer["ts"] + outer["dur"], inner["ts"] + inner["dur"])
+
+    def test_generators_and_exceptions(self):
+        with recorded() as trace, kymo.trace_functions():
+            self.assertEqual(list(numbers()), [1, 2])
+            unfinished = numbers()
+            next(unfinished)
+            with self.assertRaises(KeyError):
+                fails()
+            with nvtx.range("after"):
+                pass
+        self.assertEqual(len(named(trace(), "numbers")), 4)
+        self.assertEqual(len(named(trace(), "fails")), 1)
+        after, = trace().ranges("after")
+        self.assertFalse([one for one in named(trace(), "fails")
+                          if one["ts"] + one["dur"] > after["ts"] + after["dur"]])
+
+    def test_annotations_across_functions_are_undisturbed(self):
+        def opens():
+            nvtx.range_push("across")
+
+        def closes():
+            nvtx.range_pop()
+
+        with recorded() as trace, kymo.trace_functions():
+            opens()
+            fibonacci(2)
+            closes()
+        self.assertGreaterEqual(len(trace().ranges("across")), 1)
+        self.assertEqual(len(named(trace(), "fibonacci")), 3)
+
+    def test_functions_written_in_c(self):
+        with recorded() as trace, kymo.trace_functions(c_functions=True):
+            sorted([2, 1])
+            "a,b".split(",")
+            with self.assertRaises(ValueError):
+                [].remove(3)
+        names = trace().names()
+        for name in ("sorted", "str.split", "list.remove"):
+            self.assertIn(name, names)
+
+    def test_threads_have_tracks_with_their_names(self):
+        ready, go = threading.Event(), threading.Event()
+
+        def early():
+            ready.set()
+            go.wait()
+            fibonacci(3)
+
+        running = threading.Thread(target=early, name="early bird")
+        running.start()
+        ready.wait()
+        with recorded() as trace, kymo.trace_functions():
+            go.set()
+            running.join()
+            late = threading.Thread(target=fibonacci, args=(4,), name="late bird")
+            late.start()
+            late.join()
+        self.assertEqual(len(named(trace(), "fibonacci")), 5 + 9)
+        self.assertIn("late bird", trace().thread_names())
+
+    def test_tasks_of_asyncio(self):
+        async def child():
+            await asyncio.sleep(0)
+            fibonacci(2)
+
+        async def main():
+            await asyncio.gather(*[asyncio.create_task(child(), name=f"child {i}") for i in range(3)])
+
+        with recorded() as trace, kymo.trace_functions():
+            asyncio.run(main())
+        tasks = trace().async_names()
+        for i in range(3):
+            self.assertIn(f"child {i}", tasks)
+        self.assertEqual(len(named(trace(), "TraceFunctionsTest.test_tasks_of_asyncio.<locals>.child")), 6)
+
+    def test_functions_that_are_made_and_dropped(self):
+        with recorded() as trace, kymo.trace_functions():
+            for i in range(3000):
+                space = {}
+                exec(f"def made_{i % 7}():\n    return {i}", space)
+                self.assertEqual(space[f"made_{i % 7}"](), i)
+        self.assertEqual(len(named(trace(), "made_3")), len(range(3, 3000, 7)))
+
+    def test_a_second_tracing_is_an_error(self):
+        with kymo.trace_functions() as first:
+            with self.assertRaisesRegex(kymo.Error, "recorded already"):
+                kymo.trace_functions()
+        first.stop()
+        kymo.trace_functions().stop()
+
+    def test_nothing_of_kymo_is_recorded(self):
+        with recorded() as trace, kymo.trace_functions(c_functions=True):
+            with nvtx.annotate("x", color="red"):
+                pass
+        self.assertFalse([name for name in trace().names() if "annotate" in name or "colours" in name])
+
+    def test_profile_of_pypis_nvtx(self):
+        profile = nvtx.Profile(annotate_cfuncs=False)
+        with recorded() as trace:
+            profile.enable()
+            fibonacci(2)
+            profile.disable()
+            fibonacci(2)
+        self.assertEqual(len(named(trace(), "fibonacci")), 3)
+
+
+SCRIPT = """
+    import sys
+    def work(n):
+        return sum(range(n))
+    class Loader:
+        def read(self):
+            return work(3)
+    if __name__ == "__main__":
+        assert sys.argv[1:] == ["--epochs", "2"], sys.argv
+        assert "startup" not in "".join(sys.path), sys.path
+        assert Loader().read() == 3
+        sys.exit(7)
+"""
+
+
+class RecordCommandTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.path = os.path.join(self.folder, "run.kymo")
+        self.script = os.path.join(self.folder, "script.py")
+        with open(self.script, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(SCRIPT))
+        # An unmodified script does not know where Kymo is.
+        self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run_kymo(self, *arguments, **options):
+        return subprocess.run([KYMO, *arguments], capture_output=True, text=True, cwd=self.folder, timeout=300,
+                              **{"env": self.environment, **options})
+
+    def test_an_unmodified_script(self):
+        done = self.run_kymo("record", "--python", "--no-sample", "-o", self.path, "--", sys.executable, self.script,
+                             "--epochs", "2")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        trace = Trace(self.path)
+        self.assertEqual(len(named(trace, "work")), 1)
+        self.assertEqual(len(named(trace, "Loader.read")), 1)
+        self.assertEqual(len(trace.ranges("<module> (script.py:1)")), 1)
+
+    def test_the_sitecustomize_of_the_user_is_loaded(self):
+        with open(os.path.join(self.folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write("print('customized')\n")
+        done = self.run_kymo("record", "--python", "--no-sample", "-o", self.path, "--", sys.executable, "-c", "pass",
+                             env={**self.environment, "PYTHONPATH": self.folder})
+        self.assertEqual((done.returncode, done.stdout), (0, "customized\n"), done.stderr)
+
+    def test_a_wrong_value(self):
+        done = self.run_kymo("record", "--python=some", "--", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--python: 'some' is not valid; use --python or --python=all", done.stderr)
+
+    def test_python_m_kymo_record(self):
+        done = subprocess.run([sys.executable, "-m", "kymo", "record", "--no-sample", "script.py", "--epochs", "2"],
+                              capture_output=True, text=True, cwd=self.folder, timeout=300)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertEqual(len(named(Trace(os.path.join(self.folder, "script.kymo")), "work")), 1)
+
+    def test_python_m_kymo_with_other_commands_and_mistakes(self):
+        done = python("import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-m', 'kymo', '--version']))")
+        self.assertIn("kymo", done.stdout)
+        for arguments, text in (["record"], "no script given"), (["record", "absent.py"], "absent.py: no such file"):
+            done = subprocess.run([sys.executable, "-m", "kymo", *arguments], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

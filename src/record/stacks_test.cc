@@ -1,0 +1,22 @@
+#include "record/stacks.h"
+
+#include <gtest/gtest.h>
+
+#include "kymo/annotate.h"
+
+namespace kymo::record {
+namespace {
+
+TEST(StacksTest, DoNothingWhileNothingRecords) {
+  static constinit Site site{"function"};
+  const Label label("range", "domain");
+  begin_on_stack(label, nullptr, 0, kFirstLibraryStack, 0);
+  begin_site_on_stack(site, kFunctionStack);
+  EXPECT_EQ(kymo::range_push("pushed"), 0);
+  end_site_on_stack(kFunctionStack);
+  end_on_stack(kFirstLibraryStack, 0);
+  EXPECT_EQ(kymo::range_pop(), 0);
+}
+
+}  // namespace
+}  // namespace kymo::record

@@ -6,10 +6,10 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Components whose tests also run under ThreadSanitizer, and components whose tests start processes.
-set(KYMO_CONCURRENT_COMPONENTS record inject inject_opencl inject_openmp inject_itt unwind sink collect import analyze serve symbols heap counters sample device profiler replay edge ondemand)
+set(KYMO_CONCURRENT_COMPONENTS record inject inject_opencl inject_openmp inject_itt inject_vulkan unwind sink collect import analyze serve symbols heap counters sample device profiler replay edge ondemand)
 set(KYMO_SEQUENTIAL_COMPONENTS shader)  # nothing in it is shared between threads: ThreadSanitizer need not look
 set(KYMO_TEXT_COMPONENTS shader)  # no bytes are read as numbers there: a third of the checks would be for their alignment
-set(KYMO_FORKING_COMPONENTS record inject inject_opencl sink collect cli symbols device profiler replay edge ondemand daemon)
+set(KYMO_FORKING_COMPONENTS record inject inject_opencl inject_vulkan sink collect cli symbols device profiler replay edge ondemand daemon)
 
 # Components that run inside other people's programs: they see no header they do not include.
 set(KYMO_BARE_COMPONENTS record unwind heap inject)

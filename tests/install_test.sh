@@ -105,6 +105,11 @@ check() {  # program, whether it needs libkymo.so
 "$prefix/bin/kymo" env | grep -q "^export NVTX_INJECTION64_PATH='$prefix/.*/libkymo_inject.so'$" ||
   fail "the installed kymo does not find libkymo_inject.so: $("$prefix/bin/kymo" env 2>&1)"
 
+manifest=$(find "$prefix" -name kymo_layer.json)  # none, if Kymo was built without Vulkan
+[[ -z $manifest || -e ${manifest%/*}/../../libkymo_inject.so ]] || fail "$manifest does not name the installed library"
+[[ -z $manifest ]] || "$prefix/bin/kymo" env | grep -q "^export VK_ADD_LAYER_PATH='.*${manifest%/*}'$" ||
+  fail "the installed kymo does not find $manifest: $("$prefix/bin/kymo" env 2>&1)"
+
 log=$work/log
 configure=("$CMAKE" -S "$consumer/find_package" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC"
   -DCMAKE_CXX_COMPILER="$CXX")

@@ -52,7 +52,7 @@ std::optional<Finding> examine(const InterfaceDescription& one, const std::strin
   const std::string name(record::name_of(one.interface));
   const auto value = value_of(environment, one.variable);
   if (!value || value->empty()) return std::nullopt;
-  if (value->find(kInjectedLibrary) != std::string::npos)
+  if (value->find(one.value) != std::string::npos)
     return Finding{name, Verdict::Good, base::format("the program loads Kymo's library if it uses {}", one.title), {}};
   return Finding{name, Verdict::Doubtful, base::format("{} names another tool: {}", one.variable, *value),
                  base::format("{}: both keep the other tool", kStartAgain)};

@@ -5,6 +5,7 @@
 
 #include "base/environment.h"
 #include "base/text.h"
+#include "base/vulkan_layer.h"
 #include "cli/kymo_library.h"
 #include "cli/terminal.h"
 #include "kymo/error.h"
@@ -16,10 +17,13 @@ using record::Interface;
 
 // How a program finds the library: a variable with the path of one library, or with a list.
 struct Variable {
+  enum class Names : uint8_t { Library, Layer, ManifestFolder };  // Vulkan's loader finds a layer by its manifest
+
   const char* name;
   char separator = '\0';            // between the libraries of a list; 0: there is place for only one
   const char* displaced = nullptr;  // our variable for the tool that had the only place; null: it keeps the place
   bool is_last = false;             // of a list: after the others, because only the first that accepts is used
+  Names names = Names::Library;
 };
 
 struct Offered {
@@ -36,6 +40,11 @@ const std::vector<Offered>& offered() {
       {Interface::Cuda, "CUDA", true, {{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"}}},
       {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
       {Interface::OpenCl, "OpenCL", true, {{"OPENCL_LAYERS", ':'}}},
+      {Interface::Vulkan,
+       "Vulkan",
+       true,
+       {{"VK_INSTANCE_LAYERS", ':', nullptr, true, Variable::Names::Layer},
+        {"VK_ADD_LAYER_PATH", ':', nullptr, true, Variable::Names::ManifestFolder}}},
       {Interface::OpenMp, "OpenMP", true, {{"OMP_TOOL_LIBRARIES", ':', nullptr, true}}},
       {Interface::Itt,
        "ITT",
@@ -76,20 +85,56 @@ void take_list(const std::string& text, std::vector<Interface>& into) {
 
 bool is_ours(const std::string& path) { return std::filesystem::path(path).filename() == kInjectedLibrary; }
 
+bool is_set(const char* name) {
+  const char* const value = base::environment(name);
+  return value != nullptr && *value != '\0';
+}
+
+// Where Vulkan's loader looks for layers: VK_LAYER_PATH, if it is set, hides VK_ADD_LAYER_PATH.
+const char* name_of_list(const Variable& variable) {
+  constexpr const char* kOnly = "VK_LAYER_PATH";
+  return variable.names == Variable::Names::ManifestFolder && is_set(kOnly) ? kOnly : variable.name;
+}
+
+std::string value_of(const Variable& variable, const std::string& library) {
+  switch (variable.names) {
+    case Variable::Names::Layer:
+      return base::kVulkanLayer;
+    case Variable::Names::ManifestFolder:
+      return std::filesystem::path(find_kymo_library(base::kVulkanManifest)).parent_path();
+    case Variable::Names::Library:
+      break;
+  }
+  return library;
+}
+
+void add_to_list(const Variable& variable, const std::string& library, Variables& into) {
+  const char* const name = name_of_list(variable);
+  const std::string value = value_of(variable, library), others = is_set(name) ? base::environment(name) : "";
+  const std::string known = variable.names == Variable::Names::Library ? kInjectedLibrary : value;
+  if (others.find(known) != others.npos) return;
+  const std::string list = variable.is_last ? others + variable.separator + value : value + variable.separator + others;
+  into.emplace_back(name, others.empty() ? value : list);
+}
+
 void add_variable(const Variable& variable, const std::string& library, Variables& into) {
   const char* const before = base::environment(variable.name);
-  const bool is_taken = before != nullptr && *before != '\0';
-  if (variable.separator != '\0') {
-    const std::string others = is_taken ? before : "";
-    if (others.find(kInjectedLibrary) != others.npos) return;
-    const std::string list =
-        variable.is_last ? others + variable.separator + library : library + variable.separator + others;
-    into.emplace_back(variable.name, is_taken ? list : library);
-    return;
-  }
+  const bool is_taken = is_set(variable.name);
+  if (variable.separator != '\0') return add_to_list(variable, library, into);
   if (is_taken && variable.displaced == nullptr) return;
   into.emplace_back(variable.name, library);
   if (is_taken && !is_ours(before)) into.emplace_back(variable.displaced, before);
+}
+
+// False for Vulkan, if its headers were not there when Kymo was built.
+bool is_built(Interface which) {
+  if (which != Interface::Vulkan) return true;
+  try {
+    find_kymo_library(base::kVulkanManifest);
+    return true;
+  } catch (const NotAvailable&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -121,6 +166,7 @@ Variables interface_environment(const std::vector<Interface>& selected) {
   Variables variables;
   std::string list;
   for (const Interface which : selected) {
+    if (!is_built(which) && selected.size() > 1) continue;  // alone, it is an error
     list.append(list.empty() ? "" : ",").append(record::name_of(which));
     for (const Variable& variable : offered(which).variables) add_variable(variable, library, variables);
     for (const auto& [name, value] : offered(which).settings)
@@ -144,7 +190,8 @@ std::vector<InterfaceDescription> interface_descriptions() {
   for (const Offered& one : offered()) {
     const Variable& first = one.variables.front();
     all.push_back({one.interface, one.title, one.by_default, first.name,
-                   first.displaced != nullptr ? first.displaced : std::string()});
+                   first.displaced != nullptr ? first.displaced : std::string(),
+                   first.names == Variable::Names::Layer ? base::kVulkanLayer : kInjectedLibrary});
   }
   return all;
 }

@@ -39,6 +39,7 @@ struct InterfaceDescription {
   bool by_default;
   std::string variable;   // the first one that names the library
   std::string displaced;  // our variable for the tool that was there; empty: none
+  std::string value;      // what the variable contains if a program loads the library
 };
 std::vector<InterfaceDescription> interface_descriptions();
 

@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/text.h"
+#include "base/vulkan_layer.h"
 #include "device/vulkan/result.h"
 #include "kymo/error.h"
 
@@ -65,7 +66,7 @@ Instance::Instance() : library_(open_library()) {
   version_ = offered >= VK_API_VERSION_1_3 ? VK_API_VERSION_1_3 : VK_API_VERSION_1_2;
 
   auto application = structure<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
-  application.pEngineName = "Kymo";
+  application.pEngineName = base::kVulkanEngine;
   application.apiVersion = version_;
   auto create = structure<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   create.pApplicationInfo = &application;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "inject/handle_table.h"
-#include "inject/opencl/device_clock.h"
+#include "inject/device_clock.h"
 #include "inject/opencl/target.h"
 #include "inject/plain_name.h"
 #include "kymo/annotate.h"

@@ -1,10 +1,10 @@
-#include "inject/opencl/device_clock.h"
+#include "inject/device_clock.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace kymo::inject::opencl {
+namespace kymo::inject {
 namespace {
 
 constexpr uint64_t kHost = 5'000'000'000'000, kDevice = 77'000'000'000;  // the same moment
@@ -120,4 +120,4 @@ TEST(DeviceClockTest, ImpossibleTimesAreIgnored) {
 }
 
 }  // namespace
-}  // namespace kymo::inject::opencl
+}  // namespace kymo::inject

@@ -1,8 +1,8 @@
-#include "inject/opencl/device_clock.h"
+#include "inject/device_clock.h"
 
 #include <algorithm>
 
-namespace kymo::inject::opencl {
+namespace kymo::inject {
 namespace {
 
 constexpr uint64_t kExactNs = 20'000;
@@ -74,4 +74,4 @@ std::optional<base::ClockPair> DeviceClock::take_pair(std::span<const TimerReadi
   return pair;
 }
 
-}  // namespace kymo::inject::opencl
+}  // namespace kymo::inject

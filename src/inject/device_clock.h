@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 
-namespace kymo::inject::opencl {
+namespace kymo::inject {
 
 // What is known of a difference between two clocks: it is not outside of these.
 struct Bounds {
@@ -73,4 +73,4 @@ class DeviceClock {
   bool timer_fits_ = true;
 };
 
-}  // namespace kymo::inject::opencl
+}  // namespace kymo::inject

@@ -1,0 +1,358 @@
+#include "inject/vulkan/recorder.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/quiet_thread.h"
+#include "base/text.h"
+#include "inject/immortal.h"
+#include "inject/vulkan/span_writer.h"
+#include "kymo/queue.h"
+#include "record/interfaces.h"
+
+namespace kymo::inject::vulkan {
+namespace {
+
+constexpr auto kVulkanLookEvery = std::chrono::milliseconds(10);
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kVulkanPairEvery = 1000 * kMs;
+constexpr uint64_t kVulkanFirstPairAfter = 100 * kMs;  // even if it is not exact yet
+constexpr uint64_t kVulkanQuietAtEnd = 1000 * kMs;     // of a session, or of a device
+constexpr uint64_t kVulkanQuietAtExit = 100 * kMs;
+constexpr uint64_t kVulkanLongestFlush = 5000 * kMs;
+constexpr uint64_t kSmallestDeviation = 1;  // ns: an error of 0 would mean that there is no pair
+
+std::atomic<Recorder*> vulkan_recorder{nullptr};
+std::mutex making_recorder;
+
+void flush_at_end_of_session(void*) { recorder().flush(kVulkanQuietAtEnd); }
+
+void flush_at_exit_of_process() {
+  Recorder* one = vulkan_recorder.load(std::memory_order_acquire);
+  if (one == nullptr) return;
+  if (kymo::detail::recording()) one->flush(kVulkanQuietAtExit);
+  one->close();
+}
+
+void forget_recorder_in_child() {
+  vulkan_recorder.store(nullptr, std::memory_order_relaxed);
+  new (&making_recorder) std::mutex;
+}
+
+// The driver reads both clocks.
+std::optional<base::ClockPair> calibrated_pair(DeviceState& device) noexcept {
+  if (!device.is_calibrated || device.is_lost.load(std::memory_order_relaxed)) return std::nullopt;
+  std::array<VkCalibratedTimestampInfoEXT, 2> wanted;
+  wanted.fill(made<VkCalibratedTimestampInfoEXT>(VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT));
+  wanted[0].timeDomain = VK_TIME_DOMAIN_DEVICE_EXT;
+  wanted[1].timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT;
+  std::array<uint64_t, 2> times{};
+  uint64_t deviation = 0;
+  if (device.next.GetCalibratedTimestampsEXT(device.handle, wanted.size(), wanted.data(), times.data(), &deviation) !=
+      VK_SUCCESS)
+    return std::nullopt;
+  return base::ClockPair{times[0], times[1], 0, std::max(deviation, kSmallestDeviation)};
+}
+
+void open_track(QueueState& queue) {
+  DeviceState& device = *queue.device;
+  std::string name = device.name_of(VK_OBJECT_TYPE_QUEUE, number_of(queue.handle));
+  if (name.empty()) name = base::format("Vulkan queue {}.{}", queue.family, queue.index);
+  kymo_queue_info info{};
+  info.name = name.c_str();
+  info.device_uuid = device.uuid.c_str();
+  info.device_name = device.name.c_str();
+  info.context = device.number + 1;
+  info.queue = uint64_t{queue.family} << 32 | queue.index;
+  info.clock = base::hash(base::as_bytes("Vulkan layer")) + device.number;  // not the clock of Kymo's own runtime
+  // The period is a float. As a ratio it needs no more than its 24 digits.
+  constexpr uint64_t kOne = uint64_t{1} << 32;
+  info.period_numerator = static_cast<uint64_t>(std::llround(device.period_ns * static_cast<double>(kOne)));
+  info.period_denominator = kOne;
+  if (device.period_ns == std::floor(device.period_ns)) {
+    info.period_numerator = static_cast<uint64_t>(device.period_ns);
+    info.period_denominator = 1;
+  }
+  info.wrap_bits = queue.timestamp_bits;
+  queue.track = QueueTrack(info);
+  queue.has_track = true;
+}
+
+}  // namespace
+
+Recorder& recorder() noexcept {
+  if (Recorder* known = vulkan_recorder.load(std::memory_order_acquire)) return *known;
+  const std::lock_guard lock(making_recorder);
+  if (Recorder* known = vulkan_recorder.load(std::memory_order_acquire)) return *known;
+  static bool has_handler = false;
+  if (!std::exchange(has_handler, true)) pthread_atfork(nullptr, nullptr, forget_recorder_in_child);
+  static Immortal<Recorder> storage;
+  Recorder& one = storage.make();
+  vulkan_recorder.store(&one, std::memory_order_release);
+  return one;
+}
+
+void Recorder::add(DeviceState& device) {
+  const std::lock_guard lock(mutex_);
+  devices_.push_back(&device);
+}
+
+bool Recorder::is_elsewhere(const RecordedCommands& commands, const QueueState& queue) noexcept {
+  const std::lock_guard lock(mutex_);
+  return commands.pending != 0 && commands.queue != &queue;
+}
+
+void Recorder::add(QueueState& queue, Pending&& pending) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (pending.commands != nullptr) {
+      ++pending.commands->pending;
+      pending.commands->queue = &queue;
+    }
+    try {
+      queue.pending.push_back(std::move(pending));
+      ++queue.added;
+    } catch (const std::bad_alloc&) {  // its slot is not used again
+    }
+  }
+  if (!awake_.load(std::memory_order_seq_cst)) wake();
+}
+
+void Recorder::lose(QueueState& queue, uint64_t count) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    if (!queue.has_track) open_track(queue);
+    queue.track.lost(count);
+  } catch (const std::bad_alloc&) {  // counted below at least
+  }
+  record::add_interface(record::Interface::Vulkan, 0, count, 0);
+}
+
+bool Recorder::drain(QueueState& queue) {
+  DeviceState& device = *queue.device;
+  uint64_t spans = 0;
+  bool progress = false;
+  while (!queue.pending.empty()) {
+    Pending& pending = queue.pending.front();
+    const bool is_current = pending.recording == recording();
+    if (pending.kind == Pending::Kind::Commands && !pending.slot->has_times()) break;
+    if (!queue.has_track) open_track(queue);
+    switch (pending.kind) {
+      case Pending::Kind::Commands: {
+        if (is_current) {
+          const Written written = write_commands(queue, pending);
+          spans += written.spans;
+          const uint64_t now = base::monotonic_ns();
+          if (device.first_work_ns == 0) device.first_work_ns = now;
+          // The device began after the call, and ended before it was seen.
+          device.clock.add({pending.began_ns, now, now, device.ns_of(written.start), device.ns_of(written.start),
+                            device.ns_of(written.end), 1'000});
+          device.last_start_ticks = std::max(device.last_start_ticks, written.start);
+        }
+        if (pending.commands != nullptr) --pending.commands->pending;
+        pending.slot->is_written.store(true, std::memory_order_release);
+        break;
+      }
+      case Pending::Kind::BeginLabel:
+        if (is_current) begin_queue_label(queue, pending.text);
+        break;
+      case Pending::Kind::EndLabel:
+        if (end_queue_label(queue)) ++spans;
+        break;
+      case Pending::Kind::Mark:
+        break;
+    }
+    queue.pending.pop_front();
+    progress = true;
+  }
+  if (spans != 0) record::add_interface(record::Interface::Vulkan, spans, 0, 0);
+  return progress;
+}
+
+void Recorder::write_pairs(DeviceState& device, bool now) {
+  const uint64_t moment = base::monotonic_ns();
+  const bool is_first = device.last_pair.error_ns == 0;
+  const uint64_t since = moment - (is_first ? device.first_work_ns : device.last_pair_ns);
+  bool is_new = false;
+  if (device.first_work_ns != 0 && !closed_.load(std::memory_order_relaxed) &&
+      (is_first || since >= kVulkanPairEvery || (now && since >= kVulkanFirstPairAfter))) {
+    auto pair = calibrated_pair(device);
+    if (!pair && (device.clock.is_exact() || now || since >= kVulkanFirstPairAfter)) {
+      pair = device.clock.take_pair({}, std::nullopt);
+      if (pair) pair->ticks = device.last_start_ticks;
+    }
+    if (pair) {
+      pair->realtime_ns = pair->monotonic_ns + base::realtime_offset().ns;
+      device.last_pair = *pair;
+      device.last_pair_ns = moment;
+      is_new = true;
+    }
+  }
+  if (device.last_pair.error_ns == 0) return;
+  const std::lock_guard lock(device.mutex);
+  for (const auto& queue : device.queues) {
+    if (!queue->has_track || (!is_new && queue->has_pair)) continue;
+    const uint64_t mask = queue->timestamp_bits >= 64 ? UINT64_MAX : (uint64_t{1} << queue->timestamp_bits) - 1;
+    queue->track.clock_pair(device.last_pair.ticks & mask, device.last_pair.monotonic_ns, device.last_pair.realtime_ns,
+                            device.last_pair.error_ns);
+    queue->has_pair = true;
+  }
+}
+
+namespace {
+
+std::vector<QueueState*> queues_of(DeviceState& device) {
+  const std::lock_guard lock(device.mutex);
+  std::vector<QueueState*> all;
+  for (const auto& queue : device.queues) all.push_back(queue.get());
+  return all;
+}
+
+}  // namespace
+
+void Recorder::drain(bool pairs_now) {
+  const uint64_t began = base::clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  bool progress = false;
+  for (DeviceState* device : devices_) {
+    for (QueueState* queue : queues_of(*device)) {
+      progress |= drain(*queue);
+      if (device->is_lost.load(std::memory_order_relaxed)) write_off(*queue);
+    }
+    write_pairs(*device, pairs_now);
+  }
+  if (progress) record::add_interface(record::Interface::Vulkan, 0, 0, base::clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+}
+
+// Their slots may be written by the device still, so they stay pending, for no recording.
+void Recorder::write_off(QueueState& queue) {
+  uint64_t lost = 0;
+  for (Pending& pending : queue.pending) {
+    if (pending.kind == Pending::Kind::Commands && pending.recording == recording()) ++lost;
+    pending.recording = 0;
+  }
+  queue.open.clear();
+  queue.labels.clear();
+  if (lost == 0) return;
+  if (!queue.has_track) open_track(queue);
+  queue.track.lost(lost);
+  record::add_interface(record::Interface::Vulkan, 0, lost, 0);
+}
+
+bool Recorder::has_pending() const {
+  for (DeviceState* device : devices_) {
+    if (device->is_lost.load(std::memory_order_relaxed)) continue;
+    for (const QueueState* queue : queues_of(*device))
+      if (!queue->pending.empty()) return true;
+  }
+  return false;
+}
+
+void Recorder::flush(uint64_t quiet_ns) noexcept {
+  if (closed_.load(std::memory_order_relaxed)) quiet_ns = 0;
+  std::unique_lock lock(mutex_);
+  try {
+    // What the program submits meanwhile belongs to this recording too, but is not waited for.
+    for (DeviceState* device : devices_)
+      for (QueueState* queue : queues_of(*device)) queue->wanted = queue->added;
+    const auto missing = [&] {
+      uint64_t count = 0;
+      for (DeviceState* device : devices_) {
+        if (device->is_lost.load(std::memory_order_relaxed)) continue;
+        for (const QueueState* queue : queues_of(*device))
+          if (const uint64_t settled = queue->added - queue->pending.size(); settled < queue->wanted)
+            count += queue->wanted - settled;
+      }
+      return count;
+    };
+    const uint64_t began = base::monotonic_ns();
+    uint64_t last_progress = began;
+    for (uint64_t before = missing();;) {
+      drain(false);
+      const uint64_t now = base::monotonic_ns(), after = missing();
+      if (std::exchange(before, after) != after) last_progress = now;
+      if (after == 0 || now - last_progress >= quiet_ns || now - began >= kVulkanLongestFlush) break;
+      lock.unlock();  // the program goes on
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      lock.lock();
+    }
+    drain(true);
+    for (DeviceState* device : devices_)
+      for (QueueState* queue : queues_of(*device)) write_off(*queue);
+    recording_.fetch_add(1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // What was taken is written or lost; the program goes on.
+  }
+}
+
+bool Recorder::remove(DeviceState& device) noexcept {
+  bool is_idle = true;
+  const std::lock_guard lock(mutex_);
+  try {
+    const uint64_t began = base::monotonic_ns();
+    const std::vector<QueueState*> queues = queues_of(device);
+    const auto is_done = [](const QueueState* queue) { return queue->pending.empty(); };
+    while (true) {
+      for (QueueState* queue : queues) drain(*queue);
+      is_idle = std::ranges::all_of(queues, is_done);
+      if (is_idle || device.is_lost.load() || base::monotonic_ns() - began >= kVulkanQuietAtEnd) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    write_pairs(device, true);
+    for (QueueState* queue : queues) write_off(*queue);
+  } catch (const std::bad_alloc&) {
+    is_idle = false;
+  }
+  std::erase(devices_, &device);
+  return is_idle;
+}
+
+void Recorder::wake() noexcept {
+  {
+    const std::lock_guard lock(wake_mutex_);
+    if (!std::exchange(started_, true)) start_thread();
+    awake_.store(true, std::memory_order_seq_cst);
+  }
+  wake_.notify_one();
+}
+
+void Recorder::start_thread() noexcept {
+  kymo_on_flush(flush_at_end_of_session, nullptr);
+  atexit(flush_at_exit_of_process);
+  try {
+    base::quiet_thread("kymo-vulkan", [this] { run(); }).detach();
+  } catch (const std::system_error&) {
+    // No thread could be started: the end of the session writes what is pending.
+  }
+}
+
+void Recorder::run() noexcept {
+  while (true) {
+    {
+      std::unique_lock lock(wake_mutex_);
+      wake_.wait(lock, [&] { return awake_.load(); });
+    }
+    std::this_thread::sleep_for(kVulkanLookEvery);
+    if (closed_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard lock(mutex_);
+    try {
+      drain(false);
+      if (has_pending()) continue;
+      awake_.store(false, std::memory_order_seq_cst);
+      if (has_pending()) awake_.store(true);  // something was added in between
+    } catch (const std::bad_alloc&) {
+      // As in flush.
+    }
+  }
+}
+
+}  // namespace kymo::inject::vulkan

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
+#include "cli/on_hosts.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
@@ -19,6 +20,7 @@ struct CancelOptions {
   uint64_t trigger = 0;  // 0: all
   bool keep = false;
   std::string socket;
+  HostsOptions hosts;
   bool json = false;
 };
 
@@ -36,6 +38,7 @@ std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
       "the trigger's number, as shown by 'kymo trigger --no-wait' and 'kymo ps'");
   line.flag("--all", all, "all your triggers");
   line.flag("--keep", options.keep, "keep what was recorded so far");
+  add_hosts(line, options.hosts);
   add_socket(line, options.socket);
   line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
@@ -111,6 +114,7 @@ std::vector<wire::TriggerReply> end_at_all(const CancelOptions& options) {
 int cancel(const Arguments& arguments) {
   const auto options = read_cancel_options(arguments);
   if (!options) return kDone;
+  if (options->hosts.is_given) return run_on_hosts("cancel", arguments, options->hosts, options->json);
   const auto replies = end_at_all(*options);
   size_t processes = 0;
   for (const auto& reply : replies) processes += reply.targets.size();

@@ -54,6 +54,8 @@ int daemon_command(const Arguments&);  // the daemon for traces on demand
 int completion(const Arguments&);      // completion scripts for shells
 int manual(const Arguments&);          // manual pages
 
+int remote_command(const Arguments&);  // the far end of --hosts; in no list, because nobody types it
+
 // The whole command line, without the program's own name: finds the command, runs it, reports what it throws.
 int run(const Arguments&);
 

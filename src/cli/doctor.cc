@@ -13,6 +13,7 @@
 #include "cli/daemon_link.h"
 #include "cli/doctor_interfaces.h"
 #include "cli/doctor_process.h"
+#include "cli/on_hosts.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
@@ -207,9 +208,12 @@ int doctor(const Arguments& arguments) {
   line.text(
       "PID", "PID", [&pid](const std::string& text) { pid = parse_pid(text); },
       "the program to check; default: the daemon and all\nprograms that contain Kymo");
+  HostsOptions hosts;
+  add_hosts(line, hosts);
   add_socket(line, socket);
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
+  if (hosts.is_given) return run_on_hosts("doctor", arguments, hosts, json);
 
   const Findings findings = examine_all(socket, pid);
   print(json ? findings_as_json(findings) : findings_as_text(findings));

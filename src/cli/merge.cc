@@ -36,6 +36,8 @@ const char* text_of(AlignedBy by) {
       return "collectives";
     case AlignedBy::Marks:
       return "marks";
+    case AlignedBy::Measured:
+      return "measured by ssh";
     case AlignedBy::SystemClock:
       return "system clock";
   }

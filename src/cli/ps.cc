@@ -12,6 +12,7 @@
 #include "base/text_table.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
+#include "cli/on_hosts.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
@@ -116,9 +117,12 @@ int ps(const Arguments& arguments) {
       "users. A busy program is shown with the number of its trigger.",
       "kymo ps --name train");
   add_selection(line, which, false);
+  HostsOptions hosts;
+  add_hosts(line, hosts);
   add_socket(line, socket);
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
+  if (hosts.is_given) return run_on_hosts("ps", arguments, hosts, json);
 
   const Entries entries = entries_of_all(socket, which.selection);
   if (json) {

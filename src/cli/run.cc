@@ -52,6 +52,7 @@ int dispatch(Arguments arguments) {
     expect_at_most(0, arguments);
     return print(base::format("kymo {}\n", collect::kVersion)), kDone;
   }
+  if (first == "remote") return remote_command(arguments);
   if (first != "-h" && first != "--help" && first != "help") return find_command(first).run(arguments);
   expect_at_most(1, arguments);
   if (arguments.empty()) return print(help()), kDone;

@@ -9,6 +9,7 @@
 #include "base/text_table.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
+#include "cli/on_hosts.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
 #include "cli/trigger_progress.h"
@@ -104,9 +105,12 @@ int status_command(const Arguments& arguments) {
   line.text(
       "ID", "ID", [&trigger](const std::string& text) { trigger = parse_trigger(text); },
       "the trigger's number; default: all your triggers");
+  HostsOptions hosts;
+  add_hosts(line, hosts);
   add_socket(line, socket);
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
+  if (hosts.is_given) return run_on_hosts("status", arguments, hosts, json);
 
   const KnownRequests requests = requests_of_all(socket, trigger);
   if (json) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "cli/trigger_hosts.h"
 #include "cli/trigger_run.h"
 #include "cli/units.h"
 
@@ -68,6 +69,7 @@ int nothing_matched(const TriggerOptions& options, const std::string& why) {
 int trigger(const Arguments& arguments) {
   const auto options = read_trigger_options(arguments, base::realtime_ns());
   if (!options) return kDone;
+  if (options->hosts.is_given) return trigger_on_hosts(*options, arguments);
   std::vector<DaemonLink> daemons = connect_daemons(options->socket);
   SignalInbox inbox({SIGINT, SIGTERM, SIGHUP});  // from here on there is something to stop
   TriggerRun run(*options, std::move(daemons));

@@ -150,7 +150,8 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
       "matched; 'kymo doctor PID' shows why.",
       "kymo trigger --name train --duration 2s -o '/data/{name}-{pid}.json.gz'\n"
       "kymo trigger --all --start-at +5s --duration 500ms --stack\n"
-      "kymo trigger --pid 4711 --last 30s");
+      "kymo trigger --pid 4711 --last 30s\n"
+      "kymo trigger --all --hosts node[001-128] --duration 5s --fetch traces");
   add_selection(line, which, true);
   line.text(
       "--limit", "N",
@@ -169,6 +170,9 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
              "for memory profiles .html, .kymo, .json, .json.gz,\n"
              ".pickle. Default: {name}-{pid}-{time}.kymo");
   line.flag("--no-wait", no_wait, "do not wait for the traces; 'kymo status' shows the\noutcome");
+  add_hosts(line, options.hosts);
+  line.value("--fetch", "DIR", options.fetch,
+             "copy the files of the hosts to DIR/HOST; 'kymo merge'\nuses the clocks that were measured");
   add_socket(line, options.socket);
   line.flag("--quiet", options.quiet, "no progress; print only problems");
   line.flag("--json", options.json, "as JSON");
@@ -177,6 +181,10 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   if (which.is_empty()) throw options::UsageError("trigger", "no processes given; use --pid, --name, --job or --all");
   if (which.all && !selection_text(which).empty())
     throw options::UsageError("trigger", "--all cannot be used with --pid, --name or --job");
+  if (!options.fetch.empty() && !options.hosts.is_given)
+    throw options::UsageError("trigger", "--fetch needs --hosts; without it the files are here");
+  if (no_wait && options.hosts.is_given)
+    throw options::UsageError("trigger", "--no-wait cannot be used with --hosts; a common start needs the connections");
   options.trigger.selection = which.selection;
   options.wait = !no_wait;
   window.flags = flags.bits();

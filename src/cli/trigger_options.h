@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/hosts_options.h"
 #include "cli/selection_options.h"
 #include "wire/tool_messages.h"
 
@@ -19,6 +20,8 @@ struct TriggerOptions {
   bool wait = true;
   bool json = false;
   bool quiet = false;
+  HostsOptions hosts;
+  std::string fetch;  // the folder for the files of the hosts; empty: they stay there
 };
 
 // Returns nothing if help was printed. Throws options::UsageError.

@@ -6,6 +6,7 @@
 
 #include "analyze/merge/collectives.h"
 #include "convert/copy.h"
+#include "trace/measured_clock.h"
 #include "trace/writer.h"
 
 namespace kymo::analyze {
@@ -35,6 +36,28 @@ uint64_t largest_error(const trace::Reader& reader) {
     for (const auto& [clock_id, clock] : writer.clocks)
       for (const trace::ClockPair& pair : clock.pairs) error = std::max(error, pair.error_ns);
   return error;
+}
+
+// Nothing if the processes of the trace do not have the same one.
+std::optional<trace::MeasuredClock> measured_clock(const trace::Reader& reader) {
+  std::optional<trace::MeasuredClock> clock;
+  for (const auto& [id, writer] : reader.writers()) {
+    auto own = trace::measured_clock(writer.origin);
+    if (!own || (clock && (clock->reference != own->reference || clock->offset_ns != own->offset_ns))) return {};
+    clock = std::move(own);
+  }
+  return clock;
+}
+
+// From two clocks that were measured against the same third one.
+std::optional<Alignment> by_measurement(const trace::Reader& reference, const trace::Reader& other,
+                                        int64_t by_system_clock) {
+  const auto first = measured_clock(reference), second = measured_clock(other);
+  if (!first || !second || first->reference != second->reference) return {};
+  Alignment alignment;
+  alignment.offset_ns = by_system_clock - second->offset_ns + first->offset_ns;
+  alignment.error_ns = first->error_ns + second->error_ns + largest_error(reference);
+  return alignment;
 }
 
 std::vector<int64_t> ends_of(const std::vector<SharedEvent>& events, int64_t shift) {
@@ -151,14 +174,18 @@ std::vector<Rank> align_ranks(const std::vector<trace::Reader>& readers, const M
     }
     const int64_t by_system_clock = realtime_offset(readers[i]).value_or(reference_offset) - reference_offset;
     const std::vector<SharedMoment> moments = shared_moments(events.front(), events[i], by_system_clock);
-    if (moments.size() < kFewestMoments) {
+    const auto measured = by_measurement(readers.front(), readers[i], by_system_clock);
+    rank.by = options.mark.empty() ? AlignedBy::Collectives : AlignedBy::Marks;
+    if (moments.size() >= kFewestMoments) rank.alignment = align(moments);
+    if (measured && (moments.size() < kFewestMoments || measured->error_ns < rank.alignment.error_ns)) {
+      rank.by = AlignedBy::Measured;
+      rank.alignment = *measured;
+    } else if (moments.size() < kFewestMoments) {
       rank.by = AlignedBy::SystemClock;
       rank.alignment.offset_ns = by_system_clock;
       rank.alignment.error_ns = kUnknownError;
       continue;
     }
-    rank.by = options.mark.empty() ? AlignedBy::Collectives : AlignedBy::Marks;
-    rank.alignment = align(moments);
     if (realtime_offset(readers.front()) && realtime_offset(readers[i]))
       rank.system_clock_offset_ns = rank.alignment.offset_ns - by_system_clock;
   }

@@ -2,8 +2,9 @@
 //
 // Traces of one boot of one host have the same clock, and are exact. For others, the offset and the drift are
 // estimated: the collectives of all ranks end at about the same time. The error is stored with the clocks, and `kymo
-// info` shows it. Without shared collectives, the system clocks of the hosts are all there is, and their error is
-// unknown.
+// info` shows it. Traces that `kymo trigger --hosts` fetched have the measured offsets of their hosts' clocks, which
+// are used if they are more precise. Without either, the system clocks of the hosts are all there is, and their error
+// is unknown.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace kymo::analyze {
 
-enum class AlignedBy : uint8_t { Reference, SameBoot, Collectives, Marks, SystemClock };
+enum class AlignedBy : uint8_t { Reference, SameBoot, Collectives, Marks, Measured, SystemClock };
 
 struct Rank {
   std::string path;

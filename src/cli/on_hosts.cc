@@ -1,0 +1,121 @@
+#include "cli/on_hosts.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+constexpr size_t kConnectingAtATime = 32;  // sshd refuses some of many connections that begin at the same time
+constexpr auto kLongestCommand = std::chrono::hours(24 * 8);  // longer than the longest trace
+
+void block_pipe_signal() {
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+}
+
+std::string indented(std::string_view text) {
+  std::string made;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    made.append("  ").append(base::printable(text.substr(0, end))).append("\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return made;
+}
+
+}  // namespace
+
+OnHosts::OnHosts(const HostsOptions& options) : options_(options) {
+  for (const std::string& host : options.hosts) hosts_.emplace_back().host = host;
+}
+
+void OnHosts::run_all(const std::function<void(HostRun&)>& work, size_t at_a_time) {
+  SignalInbox inbox({SIGINT, SIGTERM, SIGHUP});  // before the threads, which inherit its mask
+  std::atomic<size_t> next{0}, running{0};
+  const auto run = [&] {
+    block_pipe_signal();  // a host that goes away is an error, not a signal
+    for (size_t i = next++; i < hosts_.size(); i = next++) {
+      HostRun& host = hosts_[i];
+      try {
+        if (host.error.empty()) work(host);
+      } catch (const std::exception& error) {
+        host.error = error.what();
+        host.connection.reset();
+      }
+    }
+    --running;
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::min(at_a_time, hosts_.size()); ++i) {
+    ++running;
+    threads.emplace_back(run);
+  }
+  while (running != 0)
+    if (inbox.wait(std::chrono::milliseconds(20))) ++stops_;
+  for (std::thread& thread : threads) thread.join();
+}
+
+void OnHosts::connect() {
+  run_all(
+      [&](HostRun& host) {
+        if (stops_ != 0) throw Error("interrupted");
+        host.connection = std::make_unique<hosts::Connection>(options_.ssh, host.host, stops_);
+        host.clock = host.connection->measure_clock();
+      },
+      kConnectingAtATime);
+}
+
+void OnHosts::each(const std::function<void(HostRun&)>& work) { run_all(work, hosts_.size()); }
+
+int run_on_hosts(const std::string& command, const Arguments& arguments, const HostsOptions& options, bool json) {
+  OnHosts run(options);
+  run.connect();
+  Arguments words = without_hosts(arguments);
+  words.insert(words.begin(), command);
+  int code = kDone;
+  run.each([&](HostRun& host) {
+    host.result = host.connection->run(words, kLongestCommand);
+    const std::lock_guard lock(run.printing());
+    code = std::max(code, host.result.exit_code);
+    if (!json) print(base::format("{}\n{}{}", host.host, indented(host.result.output), indented(host.result.errors)));
+  });
+  base::JsonWriter results;
+  results.begin_object();
+  results.begin_array("hosts");
+  for (const HostRun& host : run.hosts()) {
+    if (!host.error.empty()) code = std::max<int>(code, kFailed);
+    if (!host.error.empty() && !json) say_error(base::format("{}: {}", host.host, host.error));
+    results.begin_object();
+    results.field("host", host.host);
+    if (host.error.empty()) {
+      results.field("exit_code", host.result.exit_code);
+      results.field("output", host.result.output);  // the JSON of the command there
+      results.field("clock_offset_ns", host.clock.offset_ns);
+      results.field("clock_error_ns", host.clock.error_ns);
+    } else {
+      results.field("error", host.error);
+    }
+    results.end_object();
+  }
+  results.end_array();
+  results.end_object();
+  if (json) print(results.text());
+  return code;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,249 @@
+#include "cli/trigger_hosts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "cli/on_hosts.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+#include "hosts/process.h"
+#include "json/document.h"
+#include "trace/measured_clock.h"
+
+namespace kymo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kUntilStart = 2'000'000'000;  // for the requests to reach all programs
+constexpr auto kLongestTrigger = std::chrono::hours(24 * 8);
+
+// What a host said about one program.
+struct Traced {
+  int64_t pid = 0;
+  std::string state, file, text;
+  uint64_t bytes = 0;
+  std::optional<uint64_t> events, lost;
+  int64_t late_ns = 0;
+  std::string fetched;  // the file here
+};
+
+struct HostTraces {
+  std::vector<Traced> programs;
+  std::string error;  // why there are none
+};
+
+// The answer of `kymo trigger --json`. Throws kymo::Error if it is something else.
+HostTraces read_answer(const hosts::Connection::Result& result) {
+  HostTraces traces;
+  if (result.output.empty()) {
+    const std::string said(hosts::last_line(result.errors));
+    throw Error(said.empty() ? base::format("kymo trigger ended there with {}", result.exit_code)
+                             : base::printable(said));
+  }
+  const json::Document document(result.output);
+  const json::Value root = document.root();
+  for (const json::Value& target : root["targets"].list("targets")) {
+    Traced& traced = traces.programs.emplace_back();
+    traced.pid = target["pid"].integer("pid");
+    traced.state = target["state"].text("state");
+    if (const auto file = target.find("file")) traced.file = file->text("file");
+    if (const auto text = target.find("text")) traced.text = text->text("text");
+    if (const auto bytes = target.find("bytes")) traced.bytes = bytes->number("bytes");
+    const auto count = [&](const char* name) -> std::optional<uint64_t> {
+      const auto found = target.find(name);
+      if (!found) return std::nullopt;
+      try {
+        return found->number(name);
+      } catch (const Error&) {  // null: not known
+        return std::nullopt;
+      }
+    };
+    traced.events = count("events");
+    traced.lost = count("lost");
+    if (const auto late = target.find("late_ns")) traced.late_ns = late->integer("late_ns");
+  }
+  if (traces.programs.empty()) {
+    const auto why = root.find("text");
+    traces.error = why ? base::printable(why->text("text")) : "no program matched";
+  }
+  return traces;
+}
+
+// The offset during the trace, from the measurements before and after it.
+hosts::ClockOffset between(const hosts::ClockOffset& before, const hosts::ClockOffset& after) {
+  const int64_t change = after.offset_ns - before.offset_ns;
+  return {before.offset_ns + change / 2,
+          std::max(before.error_ns, after.error_ns) + static_cast<uint64_t>(change < 0 ? -change : change) / 2 + 1};
+}
+
+// The name of the clock here: measurements of one boot of one host belong together.
+std::string reference_name() { return base::format("{} {}", base::host_name(), base::boot_id()); }
+
+class HostsTrigger {
+ public:
+  HostsTrigger(const TriggerOptions& options, const Arguments& arguments)
+      : options_(options), run_(options.hosts), reference_(reference_name()) {
+    for (const std::string& host : options.hosts.hosts) width_ = std::max(width_, host.size());
+    words_ = without_hosts(arguments);
+    words_.insert(words_.begin(), "trigger");
+    // These are for the output here, and the start is the same for all hosts.
+    std::erase(words_, "--json");
+    std::erase(words_, "--quiet");
+    words_.push_back("--json");
+  }
+
+  int run() {
+    if (!options_.fetch.empty()) make_folder(options_.fetch);
+    run_.connect();
+    start_ns_ = options_.trigger.options.start_at_ns != 0 ? options_.trigger.options.start_at_ns
+                                                          : base::realtime_ns() + kUntilStart;
+    if (!options_.json && !options_.quiet)
+      print(base::format("{:<{}}  {:>8}  {:<9}  {:>9}  {:>11}  {:>5}  {:>8}  {:>8}  {}\n", "host", width_, "pid",
+                         "state", "size", "events", "lost", "late", "clock", "file or error"));
+    run_.each([&](HostRun& host) { trace(host); });
+    for (HostRun& host : run_.hosts())
+      if (!host.error.empty()) report(host, {.programs = {}, .error = host.error});
+    if (options_.json) print_json();
+    if (run_.stops() != 0) return kDiedOfSignal + SIGINT;
+    return failed_ ? kFailed : programs_ == 0 ? kNothingMatched : kDone;
+  }
+
+ private:
+  static void make_folder(const std::string& path) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) throw Error(base::format("cannot make the folder {}: {}", base::printable(path), error.message()));
+  }
+
+  // Words for the host: its clock differs from the one here.
+  Arguments words_for(const HostRun& host) const {
+    Arguments words;
+    for (size_t i = 0; i < words_.size(); ++i) {
+      if (words_[i] == "--start-at") {
+        ++i;
+      } else if (!words_[i].starts_with("--start-at=")) {
+        words.push_back(words_[i]);
+      }
+    }
+    if (options_.trigger.options.last_ns != 0) return words;  // the past has no start
+    const auto start = static_cast<uint64_t>(static_cast<int64_t>(start_ns_) + host.clock.offset_ns);
+    words.push_back("--start-at");
+    words.push_back(base::format("@{}.{:09}", start / 1'000'000'000, start % 1'000'000'000));
+    return words;
+  }
+
+  void trace(HostRun& host) {
+    host.result = host.connection->run(words_for(host), kLongestTrigger);
+    HostTraces traces = read_answer(host.result);
+    host.clock = between(host.clock, host.connection->measure_clock());
+    if (!options_.fetch.empty())
+      for (Traced& traced : traces.programs)
+        if (traced.state == "finished" && !traced.file.empty()) fetch(host, traced);
+    report(host, traces);
+  }
+
+  void fetch(HostRun& host, Traced& traced) {
+    const std::string folder = (fs::path(options_.fetch) / host.host).string();
+    make_folder(folder);
+    const std::string to = (fs::path(folder) / fs::path(traced.file).filename()).string();
+    try {
+      host.connection->fetch(traced.file, to);
+      if (to.ends_with(".kymo")) trace::add_measured_clock(to, {reference_, host.clock.offset_ns, host.clock.error_ns});
+      traced.fetched = to;
+    } catch (const Error& error) {
+      traced.state = "not fetched";
+      traced.text = base::format("{} (it is at {}:{})", error.what(), host.host, traced.file);
+    }
+  }
+
+  void report(const HostRun& host, const HostTraces& traces) {
+    const std::lock_guard lock(run_.printing());
+    programs_ += traces.programs.size();
+    if (!host.error.empty()) failed_ = true;
+    for (const Traced& traced : traces.programs) failed_ |= traced.state != "finished";
+    results_.emplace_back(&host, traces);
+    if (options_.json || options_.quiet) {
+      if (options_.quiet && !options_.json && !traces.error.empty())
+        say_error(base::format("{}: {}", host.host, traces.error));
+      return;
+    }
+    const auto line = [&](const std::string& pid, const std::string& state, const std::string& size,
+                          const std::string& events, const std::string& lost, const std::string& late,
+                          const std::string& clock, const std::string& rest) {
+      print(base::format("{:<{}}  {:>8}  {:<9}  {:>9}  {:>11}  {:>5}  {:>8}  {:>8}  {}\n", host.host, width_, pid,
+                         state, size, events, lost, late, clock, rest));
+    };
+    if (traces.programs.empty()) line("", host.error.empty() ? "none" : "failed", "", "", "", "", "", traces.error);
+    for (const Traced& traced : traces.programs) {
+      const bool is_good = traced.state == "finished";
+      line(std::to_string(traced.pid), base::printable(traced.state), is_good ? bytes_text(traced.bytes) : "",
+           traced.events ? count_text(*traced.events) : "", traced.lost ? count_text(*traced.lost) : "",
+           is_good ? duration_text(static_cast<uint64_t>(std::max<int64_t>(traced.late_ns, 0))) : "",
+           "±" + duration_text(host.clock.error_ns),
+           base::printable(is_good ? (traced.fetched.empty() ? traced.file : traced.fetched) : traced.text));
+    }
+  }
+
+  void print_json() {
+    base::JsonWriter json;
+    json.begin_object();
+    json.field("start_ns", start_ns_);
+    json.begin_array("hosts");
+    for (const auto& [host, traces] : results_) {
+      json.begin_object();
+      json.field("host", host->host);
+      if (!traces.error.empty()) json.field("error", traces.error);
+      if (host->error.empty()) {
+        json.field("clock_offset_ns", host->clock.offset_ns);
+        json.field("clock_error_ns", host->clock.error_ns);
+      }
+      json.begin_array("targets");
+      for (const Traced& traced : traces.programs) {
+        json.begin_object();
+        json.field("pid", traced.pid);
+        json.field("state", traced.state);
+        json.field("file", traced.file);
+        if (!traced.fetched.empty()) json.field("fetched", traced.fetched);
+        json.field("bytes", traced.bytes);
+        if (traced.events) json.field("events", *traced.events);
+        if (traced.lost) json.field("lost", *traced.lost);
+        json.field("late_ns", traced.late_ns);
+        if (!traced.text.empty()) json.field("text", traced.text);
+        json.end_object();
+      }
+      json.end_array();
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+    print(json.text());
+  }
+
+  const TriggerOptions& options_;
+  OnHosts run_;
+  const std::string reference_;
+  Arguments words_;
+  size_t width_ = 4;
+  uint64_t start_ns_ = 0;
+  size_t programs_ = 0;
+  bool failed_ = false;
+  std::vector<std::pair<const HostRun*, HostTraces>> results_;
+};
+
+}  // namespace
+
+int trigger_on_hosts(const TriggerOptions& options, const Arguments& arguments) {
+  return HostsTrigger(options, arguments).run();
+}
+
+}  // namespace kymo::cli

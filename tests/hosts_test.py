@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Commands with --hosts, against real ssh servers: each host has its own kymod, boot id, name and clock."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+OFFSETS = [0, 3600, -7, 86400]  # seconds that the clock of each host is ahead
+PROGRAMS = 2  # on each host
+
+
+def why_skipped():
+    if os.geteuid() != 0:
+        return "only root can make hosts with clocks and names of their own"
+    for program in ("/usr/sbin/sshd", "ssh", "ssh-keygen", "unshare"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed (scripts/install-deps test)"
+    if not faketime():
+        return "libfaketime is not installed (scripts/install-deps test)"
+    if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        return "mount namespaces are not allowed here"
+    return None
+
+
+def faketime():
+    found = sorted(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    return str(found[0]) if found else ""
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Hosts:
+    """Ssh servers on ports of loopback, and a configuration for ssh that gives them names."""
+
+    def __init__(self, build, folder):
+        self.build, self.folder, self.servers = build, folder, []
+        self.config = folder / "ssh_config"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
+        self.config.write_text("")
+
+    def add_name(self, name, port):
+        with self.config.open("a") as config:
+            config.write(
+                f"Host {name}\n  HostName 127.0.0.1\n  Port {port}\n  User root\n  IdentityFile {self.folder}/key\n"
+                f"  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile {self.folder}/known\n"
+                "  LogLevel ERROR\n"
+            )
+
+    def add(self, name, offset=0, path="", programs=PROGRAMS):
+        port = free_port()
+        home = self.folder / name
+        home.mkdir()
+        (home / "boot_id").write_text(f"{len(self.servers):08x}-0000-4000-8000-000000000000\n")
+        bin_folder = path or self.build / "bin"
+        fake = f"LD_PRELOAD={faketime()} FAKETIME={offset:+d} FAKETIME_DONT_FAKE_MONOTONIC=1" if offset else ""
+        (home / "sshd_config").write_text(
+            f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/key\nPidFile none\nStrictModes no\nUsePAM no\n"
+            f"AuthorizedKeysFile {self.folder}/key.pub\nPermitRootLogin yes\nMaxStartups 100\n"
+            f"SetEnv PATH={bin_folder}:/usr/bin:/bin XDG_RUNTIME_DIR=/run/user HOME={home} {fake}\n"
+        )
+        (home / "start").write_text(
+            "set -e\n"
+            f"hostname {name}\n"
+            "mount -t tmpfs tmpfs /run; mkdir -p /run/sshd /run/user; mount -t tmpfs tmpfs /dev/shm\n"
+            f"mount --bind {home}/boot_id /proc/sys/kernel/random/boot_id\n"
+            f"cd {home}\n"
+            f"export HOME={home} XDG_RUNTIME_DIR=/run/user {fake}\n"
+            f"{self.build}/bin/kymod > kymod.log 2>&1 &\n"
+            f"for i in $(seq {programs}); do KYMO_DAEMON=1 {self.build}/bin/serves > serves.log 2>&1 & done\n"
+            "unset LD_PRELOAD FAKETIME\n"
+            f"exec /usr/sbin/sshd -D -e -f {home}/sshd_config\n"
+        )
+        log = (home / "sshd.log").open("w")
+        self.servers.append(
+            subprocess.Popen(["unshare", "-m", "-u", "sh", home / "start"], stdout=log, stderr=log, start_new_session=True)
+        )
+        self.add_name(name, port)
+        wait_until(lambda: answers(port), f"sshd of {name}: {(home / 'sshd.log').read_text()}")
+        return home
+
+    def close(self):
+        for server in self.servers:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+    def kymo(self, *words):
+        # One connection per command: the sockets of ssh's masters would keep the hosts of an earlier test.
+        ssh = f"ssh -F {self.config} -o ControlMaster=no -o ControlPath=none"
+        words = [self.build / "bin" / "kymo", words[0], "--ssh", ssh, *words[1:]]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120)
+
+
+def answers(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit(f"never happened: {what}")
+        time.sleep(0.05)
+
+
+def expect(condition, what):
+    if not condition:
+        raise SystemExit(f"hosts_test: {what}")
+
+
+def check_traces(hosts, folder):
+    """All programs of all hosts are traced at the same time; the clocks are measured; the files arrive."""
+    names = f"node[0-{len(OFFSETS) - 1}]"
+    wait_until(
+        lambda: hosts.kymo("ps", "--hosts", names).stdout.count("serves") >= PROGRAMS * len(OFFSETS),
+        "all programs are connected",
+    )
+    fetched = folder / "fetched"
+    done = hosts.kymo("trigger", "--hosts", names, "--all", "--duration", "300ms", "--fetch", fetched, "--json")
+    expect(done.returncode == 0, f"trigger: {done.returncode} {done.stderr} {done.stdout}")
+    answer = json.loads(done.stdout)
+    by_host = {host["host"]: host for host in answer["hosts"]}
+    expect(sorted(by_host) == [f"node{i}" for i in range(len(OFFSETS))], done.stdout)
+    for i, offset in enumerate(OFFSETS):
+        host = by_host[f"node{i}"]
+        error = host["clock_offset_ns"] - offset * 10**9
+        expect(abs(error) <= host["clock_error_ns"], f"node{i}: off by {error}, stated {host['clock_error_ns']}")
+        expect(len(host["targets"]) == PROGRAMS, host)
+        for target in host["targets"]:
+            expect(target["state"] == "finished" and target["events"] > 0, target)
+            expect(pathlib.Path(target["fetched"]).stat().st_size >= target["bytes"], target)
+
+    files = sorted(str(one) for one in fetched.glob("*/*.kymo"))
+    expect(len(files) == PROGRAMS * len(OFFSETS), files)
+    merged = folder / "all.kymo"
+    done = subprocess.run(
+        [hosts.build / "bin" / "kymo", "merge", *files, "-o", merged, "--json"], capture_output=True, text=True
+    )
+    expect(done.returncode == 0, done.stderr)
+    ranks = json.loads(done.stdout)["traces" if "traces" in json.loads(done.stdout) else "ranks"]
+    by = [rank["by"] for rank in ranks]
+    expect(by.count("measured by ssh") == PROGRAMS * (len(OFFSETS) - 1), by)
+    # All hosts are one machine here, so the traces must lie on top of each other.
+    info = json.loads(
+        subprocess.run([hosts.build / "bin" / "kymo", "info", "--json", merged], capture_output=True, text=True).stdout
+    )
+    span = (info["end_realtime_ns"] - info["begin_realtime_ns"]) / 1e9 if "end_realtime_ns" in info else None
+    expect(span is None or span < 60, f"the merged trace lasts {span} s")
+
+
+def check_other_commands(hosts):
+    done = hosts.kymo("doctor", "--hosts", "node0,node1")
+    expect("node0\n" in done.stdout and "node1\n" in done.stdout and "kymod" in done.stdout, done.stdout + done.stderr)
+    done = hosts.kymo("status", "--hosts", "node1", "--json")
+    expect(json.loads(done.stdout)["hosts"][0]["exit_code"] == 0, done.stdout)
+    done = hosts.kymo("cancel", "--hosts", "node0", "--all")
+    expect(done.returncode == 3, f"nothing to cancel: {done.returncode} {done.stderr}")
+    done = hosts.kymo("trigger", "--hosts", "node0", "--name", "no-such-program")
+    expect(done.returncode == 3 and "node0" in done.stdout, done.stdout + done.stderr)
+
+
+def check_bad_hosts(hosts, folder):
+    """Hosts that do not work are named with the reason, and do not disturb the others."""
+    hosts.add_name("refuses", free_port())
+    silent = socket.create_server(("127.0.0.1", 0))  # accepts, and says nothing
+    hosts.add_name("hangs", silent.getsockname()[1])
+    empty = folder / "bin-empty"
+    empty.mkdir()
+    hosts.add("bare", path=empty, programs=0)
+    old = folder / "bin-old"
+    old.mkdir()
+    (old / "kymo").write_text("#!/bin/sh\necho \"kymo: unknown command '$1'\" >&2\nexit 2\n")
+    (old / "kymo").chmod(0o755)
+    hosts.add("old", path=old, programs=0)
+    noisy = folder / "bin-noisy"
+    noisy.mkdir()
+    (noisy / "kymo").write_text(f"#!/bin/sh\necho Welcome to this host\nexec {hosts.build}/bin/kymo \"$@\"\n")
+    (noisy / "kymo").chmod(0o755)
+    hosts.add("noisy", path=noisy, programs=1)
+    wait_until(lambda: "serves" in hosts.kymo("ps", "--hosts", "noisy").stdout, "a host whose shell prints a greeting")
+    names = "refuses,hangs,bare,old,noisy,node0"
+    done = hosts.kymo("trigger", "--hosts", names, "--host-timeout", "3s", "--all", "--duration", "100ms")
+    expect(done.returncode == 1, done.stdout)
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
+    expect("refused" in lines["refuses"], done.stdout)
+    expect("failed" in lines["hangs"], done.stdout)
+    expect("kymo was not found there" in lines["bare"], done.stdout)
+    expect("unknown command 'remote'" in lines["old"], done.stdout)
+    expect("finished" in lines["noisy"] and "finished" in lines["node0"], done.stdout)
+    silent.close()
+
+
+def check_bad_input(hosts, folder):
+    for words, part in (
+        (["--hosts", "node[1-"], "bracket"),
+        (["--hosts", "-oProxyCommand=x"], "dash"),
+        (["--hosts", "a;b"], "not a name"),
+        (["--hosts", "n[9-1]"], "after"),
+        (["--hosts", "n[1-999999]"], "more than"),
+        (["--hosts-from", "/no/such/file"], "cannot read"),
+        (["--slurm", "x"], "not the number"),
+        (["--hosts", "node0", "--host-timeout", "soon"], "soon"),
+    ):
+        done = hosts.kymo("ps", *words)
+        expect(done.returncode in (1, 2) and part in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+    done = hosts.kymo("trigger", "--all", "--fetch", folder / "x")
+    expect(done.returncode == 2 and "--hosts" in done.stderr, done.stderr)
+
+
+def check_interrupted_copy(hosts, folder):
+    """A copy that was interrupted continues; what does not belong to the file is found and removed."""
+    fetched = folder / "again"
+    words = ["trigger", "--hosts", "node0", "--all", "--duration", "200ms", "-o", "/tmp/kymo-hosts-test-{pid}.kymo"]
+    done = hosts.kymo(*words, "--json")
+    file = json.loads(done.stdout)["hosts"][0]["targets"][0]["file"]
+    part = fetched / "node0" / (pathlib.Path(file).name + ".part")
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"x" * (1 << 19))  # one whole part of something else
+    done = hosts.kymo(*words, "--fetch", fetched)
+    expect("not what is there" in done.stdout and done.returncode == 1, done.stdout)
+    expect(not part.exists(), "the wrong part is removed")
+    part.write_bytes(b"y" * 1000)  # less than a part: copied again
+    done = hosts.kymo(*words, "--fetch", fetched)
+    expect(done.returncode == 0, done.stdout)
+    for one in pathlib.Path("/tmp").glob("kymo-hosts-test-*.kymo"):
+        one.unlink()
+
+
+def main():
+    why = why_skipped()
+    if why:
+        print(f"hosts_test: {why}")
+        return SKIPPED
+    build = pathlib.Path(os.environ["KYMO_BINARY_DIR"])
+    with tempfile.TemporaryDirectory(prefix="kymo-hosts-") as name:
+        folder = pathlib.Path(name)
+        hosts = Hosts(build, folder)
+        try:
+            for i, offset in enumerate(OFFSETS):
+                hosts.add(f"node{i}", offset)
+            check_bad_input(hosts, folder)
+            check_traces(hosts, folder)
+            check_other_commands(hosts)
+            check_bad_hosts(hosts, folder)
+            check_interrupted_copy(hosts, folder)
+        finally:
+            hosts.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -169,4 +169,12 @@ struct CompileOptions {
 KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options = {});
 KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options, Device device);
 
+// Loads a library of translated kernels, which `kymo shader SOURCE -o NAME.kymolib` wrote. Nothing is translated: only
+// the driver's compiler runs, and only if the code is not in the cache. Throws Error if the file cannot be read, is
+// damaged, or was written for another backend only.
+KYMO_API ShaderLibrary load_metallib(const std::string& path);
+KYMO_API ShaderLibrary load_metallib(const std::string& path, Device device);
+KYMO_API ShaderLibrary load_metallib(std::span<const std::byte> contents);  // of such a file
+KYMO_API ShaderLibrary load_metallib(std::span<const std::byte> contents, Device device);
+
 }  // namespace kymo::device

@@ -27,6 +27,12 @@ namespace kymo::shader {
 // OpenCL C 1.2; CUDA C++ for NVRTC with --fmad=false; GLSL 4.5 for Vulkan, with buffer references.
 enum class Target : uint8_t { OpenCl, Cuda, Glsl };
 
+// A file that an #include names.
+struct IncludedFile {
+  std::string name;  // for messages, and for the includes in it; a file is read once for each name
+  std::string text;
+};
+
 struct Options {
   Target target = Target::OpenCl;
   std::string file = "shader";                                   // the name of the source in messages
@@ -35,6 +41,9 @@ struct Options {
   std::map<std::string, double, std::less<>> constants = {};     // function constants, by name or by index ("0")
   // The max number of expressions of a source, including those of its default arguments and templates.
   uint64_t max_expressions = 500'000;
+  // Called for each #include that is not in `headers`, before the built-in headers: the file, or nothing. `from` is the
+  // name of the file with the #include.
+  std::function<std::optional<IncludedFile>(std::string_view name, std::string_view from)> include = {};
 };
 
 // ---- Kernels -------------------------------------------------------------------------------------------------------
@@ -114,6 +123,29 @@ struct Translation {
 };
 
 KYMO_API Translation translate(std::string_view source, const Options& options = {});
+
+// ---- Files of translated kernels -----------------------------------------------------------------------------------
+
+// The contents of a .kymolib file: a source, translated for one target or for several. Loading it needs no translator.
+// load_metallib() of kymo/shader.h compiles it for a device.
+struct KernelLibrary {
+  struct Part {
+    Target target = Target::OpenCl;
+    std::string text;
+    std::vector<Kernel> kernels;
+  };
+  std::vector<Part> parts;  // at most one for each target
+  const Part* find(Target target) const {
+    for (const Part& part : parts)
+      if (part.target == target) return &part;
+    return nullptr;
+  }
+};
+
+KYMO_API std::string encode_library(const KernelLibrary& library);
+// Throws Error if the bytes are damaged, or are no such file. They may come from anywhere: everything is checked.
+KYMO_API KernelLibrary decode_library(std::string_view untrusted);
+KYMO_API bool is_library(std::string_view bytes);  // looks only at the first bytes
 
 // Changes with every change of the translator: a part of the key of a cache.
 KYMO_API uint64_t translator_version();

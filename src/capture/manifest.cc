@@ -6,6 +6,7 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "capture/format.h"
+#include "kymo/translate.h"
 
 namespace kymo::capture {
 namespace {
@@ -33,7 +34,7 @@ std::string_view suffix_of(device::Language language, std::string_view text) {
                  ? "ptx"
                  : "cu";
     case device::Language::Metal:
-      return "metal";
+      return shader::is_library(text) ? "kymolib" : "metal";
   }
   return "txt";
 }

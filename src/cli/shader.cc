@@ -1,9 +1,11 @@
-// `kymo shader`: shows the kernels of a Metal source, and its translation for each backend.
+// `kymo shader`: shows the kernels of a Metal source and its translation for each backend, and writes libraries of
+// translated kernels.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <optional>
+#include <charconv>
+#include <cmath>
 
 #include "base/file.h"
 #include "base/json_writer.h"
@@ -12,6 +14,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/commands.h"
+#include "cli/shader_files.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "device/spirv.h"
@@ -27,29 +30,11 @@ enum class ShaderOutput { List, OpenCl, Cuda, Glsl, SpirV };
 
 struct ShaderOptions {
   std::string path, output, kernel;
-  std::vector<std::string> defines;
+  std::vector<std::string> defines, folders;
+  std::map<std::string, double, std::less<>> constants;
   ShaderOutput to = ShaderOutput::List;
   bool list = false, json = false;
 };
-
-std::string read_source(const std::string& path) {
-  constexpr size_t kLongest = size_t{64} << 20, kStep = size_t{64} << 10;
-  const bool standard = path == "-";
-  const base::FileDescriptor file(standard ? dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const std::string name = standard ? "standard input" : path;
-  if (!file) throw base::file_error("read", name, errno);
-  std::string text;
-  while (true) {
-    const size_t had = text.size();
-    text.resize(had + kStep);
-    const ssize_t got = ::read(file.get(), text.data() + had, kStep);
-    text.resize(had + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0) return text;
-    if (got < 0 && errno != EINTR) throw base::file_error("read", name, errno);
-    if (text.size() > kLongest)
-      throw Error(base::format("{} is not a shader: it is larger than {}", name, bytes_text(kLongest)));
-  }
-}
 
 std::string takes(const KernelParameter& parameter) {
   if (parameter.reports_errors) return "nothing: the runtime uses it for error reports";
@@ -154,12 +139,59 @@ shader::Target target_of(ShaderOutput output) {
   }
 }
 
+// NAME=VALUE, where VALUE is a number, true or false.
+void add_constant(const std::string& given, ShaderOptions& options) {
+  const size_t equals = std::min(given.find('='), given.size());
+  const std::string name = given.substr(0, equals), text = given.substr(std::min(equals + 1, given.size()));
+  double value = text == "true" ? 1 : 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = failed == std::errc{} && end == text.data() + text.size() && !text.empty();
+  if (name.empty() || (!is_number && text != "true" && text != "false")) {
+    throw options::UsageError(
+        "shader",
+        base::format("-C {} is not NAME=VALUE; VALUE is a number, true or false, as in -C use_mask=true", given));
+  }
+  options.constants[name] = value;
+}
+
+constexpr std::string_view kLibrarySuffix = ".kymolib";
+
+// Translates for one target, or for all, and writes a library.
+int write_library(const std::string& source, shader::Options asked, const ShaderOptions& options) {
+  if (options.to == ShaderOutput::SpirV)
+    throw options::UsageError(
+        "shader", "a library has opencl, cuda or glsl in it: choose one of these with --to, or none for all");
+  shader::KernelLibrary library;
+  std::string shown;
+  for (const shader::Target target : {shader::Target::OpenCl, shader::Target::Cuda, shader::Target::Glsl}) {
+    if (options.to != ShaderOutput::List && target != target_of(options.to)) continue;
+    asked.target = target;
+    shader::Translation translation = shader::translate(source, asked);
+    // Warnings are the same for all targets. Some errors are only those of one.
+    if (translation.log != shown) print_error(translation.log);
+    shown = translation.log;
+    if (translation.first_error() != nullptr) {
+      if (options.to == ShaderOutput::List && !library.parts.empty())
+        print_error(base::format("This is an error only for {}. To write a library without it: --to {}\n",
+                                 shader::target_name(target), shader::target_name(library.parts.back().target)));
+      return kFailed;
+    }
+    library.parts.push_back({target, std::move(translation.text), std::move(translation.kernels)});
+  }
+  if (library.parts.front().kernels.empty())
+    throw Error(base::format("{} has no kernels, so there is no library to write", base::printable(asked.file)));
+  write_output(options.output, shader::encode_library(library));
+  return kDone;
+}
+
 bool read_options(const Arguments& arguments, ShaderOptions& options) {
   options::CommandLine line(
       "shader", "kymo shader FILE [options]",
       "Translates a Metal source as the device runtime does, and prints the result. Without --to it lists\n"
-      "the kernels, and the arguments of each in the order in which a caller passes them.",
-      "kymo shader blur.metal --to glsl -DRADIUS=3");
+      "the kernels, and the arguments of each in the order in which a caller passes them.\n"
+      "-o NAME.kymolib writes a library of translated kernels for all backends, or for the one that --to\n"
+      "chooses; load_metallib() loads it.",
+      "kymo shader blur.metal -I include -DRADIUS=3 -C use_mask=true -o blur.kymolib");
   line.argument("FILE", options.path, "the source; - is standard input");
   line.choice("--to", options.to,
               options::CommandLine::Choices<ShaderOutput>{{"opencl", ShaderOutput::OpenCl},
@@ -171,6 +203,10 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
   line.flag("--json", options.json, "the list as JSON");
   line.text(
       "-D", "NAME[=VALUE]", [&](const std::string& define) { options.defines.push_back(define); }, "define a macro");
+  line.values("-I", "DIR", options.folders, "a folder with headers, for #include; several are searched in this order");
+  line.text(
+      "-C", "NAME=VALUE", [&](const std::string& constant) { add_constant(constant, options); },
+      "the value of a function constant, by its name or its index");
   line.value("--kernel", "NAME", options.kernel, "the kernel to translate to SPIR-V, if there are several");
   line.value("-o,--output", "OUT", options.output, "the file to write; default: standard output");
   if (!line.read(arguments)) return false;
@@ -191,7 +227,11 @@ int shader_command(const Arguments& arguments) {
   asked.target = target_of(options.to);
   asked.file = options.path == "-" ? "stdin" : options.path;
   asked.defines = options.defines;
-  const shader::Translation translation = shader::translate(read_source(options.path), asked);
+  asked.constants = options.constants;
+  asked.include = headers_in(options.folders);
+  const std::string source = read_source(options.path);
+  if (options.output.ends_with(kLibrarySuffix)) return write_library(source, std::move(asked), options);
+  const shader::Translation translation = shader::translate(source, asked);
   print_error(translation.log);
   if (translation.first_error() != nullptr) return kFailed;
 

@@ -7,6 +7,7 @@
 #include "base/characters.h"
 #include "base/text.h"
 #include "kymo/error.h"
+#include "kymo/translate.h"
 
 namespace kymo::device {
 namespace {
@@ -61,6 +62,7 @@ std::optional<Language> detect_language(std::string_view source) {
   uint32_t first = 0;
   if (source.size() >= sizeof first) std::memcpy(&first, source.data(), sizeof first);
   if (first == kSpirVMagic || first == __builtin_bswap32(kSpirVMagic)) return Language::SpirV;
+  if (shader::is_library(source)) return Language::Metal;  // already translated
 
   const std::string text = without_comments(source);
   if (const size_t at = text.find_first_not_of(" \t\r\n");

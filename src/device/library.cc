@@ -1,11 +1,16 @@
 #include "device/library.h"
 
-#include <algorithm>
+#include <fcntl.h>
 
+#include <algorithm>
+#include <cerrno>
+
+#include "base/file.h"
 #include "base/text.h"
 #include "device/library_cache.h"
 #include "device/names.h"
 #include "kymo/shader.h"
+#include "kymo/translate.h"
 
 namespace kymo::device {
 
@@ -78,6 +83,35 @@ ShaderLibrary compile_shader(std::string_view source, const CompileOptions& opti
 
 ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options, Device device) {
   return ShaderLibrary(device.state().libraries().get(source, options));
+}
+
+ShaderLibrary load_metallib(const std::string& path) { return load_metallib(path, Device::current()); }
+
+ShaderLibrary load_metallib(const std::string& path, Device device) {
+  constexpr uint64_t kLongest = uint64_t{256} << 20;
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) throw base::file_error("read", path, errno);
+  const uint64_t size = base::size_of(file, path);
+  if (size > kLongest) throw Error(base::format("{} is too large for a library of kernels", path));
+  std::vector<std::byte> bytes(size);
+  bytes.resize(base::read_at(file, path, 0, bytes));
+  try {
+    return load_metallib(bytes, device);
+  } catch (const CompileError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(base::format("cannot load {}: {}", path, error.what()));
+  }
+}
+
+ShaderLibrary load_metallib(std::span<const std::byte> contents) { return load_metallib(contents, Device::current()); }
+
+ShaderLibrary load_metallib(std::span<const std::byte> contents, Device device) {
+  const std::string_view bytes(reinterpret_cast<const char*>(contents.data()), contents.size());
+  if (!shader::is_library(bytes)) shader::decode_library(bytes);  // throws what is wrong
+  CompileOptions options;
+  options.file = "library";
+  return ShaderLibrary(device.state().libraries().get(bytes, options));
 }
 
 }  // namespace kymo::device

@@ -121,6 +121,33 @@ KernelInfo kernel_of_metal(const shader::Kernel& from) {
   return kernel;
 }
 
+MetalTranslation made_of(Language language, std::string text, const std::vector<shader::Kernel>& kernels) {
+  MetalTranslation result;
+  result.language = language;
+  result.text = std::move(text);
+  if (language == Language::OpenClC) result.options = {"-cl-std=CL1.2"};  // every device supports it
+  for (const shader::Kernel& kernel : kernels) result.kernels.push_back(kernel_of_metal(kernel));
+  return result;
+}
+
+MetalTranslation read_translation(std::string_view bytes, const CompileOptions& options, Language language) {
+  if (!options.options.empty() || !options.constants.empty() || !options.headers.empty())
+    throw InvalidArgument(
+        "a library of translated kernels takes no options: pass them to kymo shader, which writes it");
+  const shader::KernelLibrary library = shader::decode_library(bytes);
+  const shader::Target target = metal_target(language);
+  const shader::KernelLibrary::Part* part = library.find(target);
+  if (part == nullptr) {
+    std::vector<std::string> has;
+    for (const auto& each : library.parts) has.emplace_back(shader::target_name(each.target));
+    throw InvalidArgument(
+        base::format("this library of kernels was written for {} only, and this device needs {}: write it for all "
+                     "backends with kymo shader SOURCE -o NAME.kymolib, without --to",
+                     has.empty() ? "nothing" : base::join(has, ", "), shader::target_name(target)));
+  }
+  return made_of(language, part->text, part->kernels);
+}
+
 }  // namespace
 
 MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device) {
@@ -129,6 +156,7 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
     throw NotAvailable(base::format(
         "{} has no compiler here for translated Metal source: `kymo devices` says what is missing", device.name));
   }
+  if (shader::is_library(source)) return read_translation(source, options, *language);
   shader::Options given;
   given.target = metal_target(*language);
   given.file = options.file;
@@ -139,12 +167,7 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
   if (const shader::Diagnostic* error = translated.first_error()) {
     throw CompileError(translated.log, error->file, error->line, error->column, error->text);
   }
-  MetalTranslation result;
-  result.language = *language;
-  result.text = std::move(translated.text);
-  if (*language == Language::OpenClC) result.options = {"-cl-std=CL1.2"};  // every device supports it
-  for (const shader::Kernel& kernel : translated.kernels) result.kernels.push_back(kernel_of_metal(kernel));
-  return result;
+  return made_of(*language, std::move(translated.text), translated.kernels);
 }
 
 CompileError translation_fault(Language language, const CompileError& error) {

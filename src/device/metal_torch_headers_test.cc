@@ -32,6 +32,9 @@ kernel void dice(device long* out, constant long2& seed_offset, uint i [[thread_
   for (const float v : values) square += (v - mean) * (v - mean);
   EXPECT_LT(std::fabs(mean), 0.01);
   EXPECT_NEAR(std::sqrt(square / 1e5), 1, 0.02);
+  const auto first = run<float>(library["normals"], 1, from_host(std::vector<int64_t>{42, 0}));
+  EXPECT_NEAR(first[0], 0.6742473, 2e-6);  // the value of PyTorch's own header
+  EXPECT_EQ(run<float>(library["flat"], 1, from_host(std::vector<int64_t>{42, 0}))[0], 0.207096815f);
   for (const float v : run<float>(library["flat"], 1000, seed)) ASSERT_TRUE(v >= 0 && v < 1);
   std::vector<int> faces(8);
   for (const int64_t v : run<int64_t>(library["dice"], 6000, seed)) ++faces.at(static_cast<size_t>(v));
@@ -289,10 +292,10 @@ kernel void special(device float* out, device const float* in, uint i [[thread_p
 TEST_P(MetalTorchHeadersTest, OperationsRegisteredByTheirTypes) {
   const ShaderLibrary library = metal(R"(
 #include <c10/metal/indexing.h>
-struct square {
+struct square_functor {
   template <typename T> T operator()(const T x) { return x * x; }
 };
-struct less {
+struct less_functor {
   template <typename T> bool operator()(const T a, const T b) { return a < b; }
 };
 REGISTER_UNARY_OP(square, float, float);

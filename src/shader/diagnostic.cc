@@ -60,10 +60,6 @@ std::string show_marked_line(std::string_view line, uint32_t column) {
 uint32_t SourceFiles::add(std::string name, std::string_view text) {
   File& file = files_.emplace_back();
   file.name = std::move(name);
-  // Tokens refer to the text. It must not move when the list of files grows, so it must not be inside the string
-  // object.
-  constexpr size_t kOutsideOfTheString = 64;
-  file.text.reserve(std::max(text.size(), kOutsideOfTheString));
   file.text = text;
   file.starts.push_back(0);
   const char* const begin = file.text.data();
@@ -71,12 +67,12 @@ uint32_t SourceFiles::add(std::string name, std::string_view text) {
   for (const char* at = begin; (at = static_cast<const char*>(std::memchr(at, '\n', end - at))) != nullptr;) {
     file.starts.push_back(static_cast<uint32_t>(++at - begin));
   }
-  return static_cast<uint32_t>(files_.size() - 1);
+  return static_cast<uint32_t>(size() - 1);
 }
 
 std::string_view SourceFiles::line(const Location& at) const {
-  if (at.file >= files_.size()) return {};
-  const File& file = files_[at.file];
+  if (at.file >= size()) return {};
+  const File& file = this->at(at.file);
   if (at.line == 0 || at.line > file.starts.size()) return {};
   const size_t begin = file.starts[at.line - 1];
   const size_t end = at.line < file.starts.size() ? file.starts[at.line] - 1 : file.text.size();

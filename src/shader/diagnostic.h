@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,18 +25,26 @@ struct Location {
 // The texts of a translation: the user's source, and the headers it includes.
 class SourceFiles {
  public:
+  SourceFiles() = default;
+  // Begins with the files of `before`, which must exist as long as this and get no more files.
+  explicit SourceFiles(const SourceFiles* before) : before_(before), first_(static_cast<uint32_t>(before->size())) {}
+
   uint32_t add(std::string name, std::string_view text);  // the text is copied
-  const std::string& name(uint32_t file) const { return files_[file].name; }
-  std::string_view text(uint32_t file) const { return files_[file].text; }
+  const std::string& name(uint32_t file) const { return at(file).name; }
+  std::string_view text(uint32_t file) const { return at(file).text; }
   std::string_view line(const Location& at) const;  // without the line end; empty if there is no such line
-  size_t size() const { return files_.size(); }
+  size_t size() const { return first_ + files_.size(); }
 
  private:
   struct File {
     std::string name, text;
     std::vector<uint32_t> starts;  // offsets of the lines
   };
-  std::vector<File> files_;
+  const File& at(uint32_t file) const { return file < first_ ? before_->at(file) : files_[file - first_]; }
+
+  const SourceFiles* before_ = nullptr;
+  uint32_t first_ = 0;      // the number of files in `before_`
+  std::deque<File> files_;  // a text stays where it is: tokens point into it
 };
 
 struct Report {

@@ -15,9 +15,9 @@
 #include "shader/ir/ir.h"
 #include "shader/ir/predicate.h"
 #include "shader/parse/parser.h"
-#include "shader/preprocess/headers.h"
 #include "shader/preprocess/preprocessor.h"
 #include "shader/sema/sema.h"
+#include "shader/standard_library.h"
 
 namespace kymo::shader {
 
@@ -60,24 +60,21 @@ std::optional<Target> target_named(std::string_view name) {
 }
 
 Translation translate(std::string_view source, const Options& options) {
-  SourceFiles files;
+  const StandardLibrary& library = standard_library();
+  SourceFiles files(&library.files);
   Diagnostics diagnostics(files);
   Preprocessor preprocessor(files, diagnostics);
   ast::Tree tree;
-  Parser parser(tree, diagnostics);
-  const auto read = [&](std::string_view text, const std::string& file) {
-    PreprocessorInput input;
-    input.text = text;
-    input.file = file;
-    if (text.data() == source.data()) {
-      input.defines = options.defines;
-      input.headers = options.headers;
-    }
-    parser.parse(preprocessor.run(input));
-  };
-  for (const std::string_view text : standard_library()) read(text, "metal_stdlib");
-  const uint32_t user_file = static_cast<uint32_t>(files.size());
-  read(source, options.file);
+  tree.declarations = library.tree.declarations;
+  Parser parser(tree, diagnostics, library.parser);
+  const auto user_file = static_cast<uint32_t>(files.size());
+  PreprocessorInput input;
+  input.text = source;
+  input.file = options.file;
+  input.defines = options.defines;
+  input.headers = options.headers;
+  input.include = options.include;
+  parser.parse(preprocessor.run(input));
 
   Translation translation;
   ir::Module module;

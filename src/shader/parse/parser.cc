@@ -18,6 +18,9 @@ std::string parser_quoted(std::string_view name) {
 Parser::Parser(ast::Tree& tree, Diagnostics& diagnostics)
     : tree_(tree), diagnostics_(diagnostics), names_(std::make_unique<ParserNames>()) {}
 
+Parser::Parser(ast::Tree& tree, Diagnostics& diagnostics, const Parser& before)
+    : tree_(tree), diagnostics_(diagnostics), names_(std::make_unique<ParserNames>(*before.names_)) {}
+
 Parser::~Parser() = default;
 
 void Parser::parse(const std::vector<Token>& tokens) { ParserImpl(tree_, diagnostics_, *names_, tokens).run(); }

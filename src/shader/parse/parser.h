@@ -20,6 +20,8 @@ class ParserNames;  // names known so far, by scope
 class Parser {
  public:
   Parser(ast::Tree& tree, Diagnostics& diagnostics);
+  // Continues with the names that `before` knows. The tree must begin with the declarations of its tree.
+  Parser(ast::Tree& tree, Diagnostics& diagnostics, const Parser& before);
   ~Parser();
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;

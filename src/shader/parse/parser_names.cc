@@ -48,6 +48,30 @@ ParserNames::ParserNames() : entries_(kFirstNameEntries) {
   declare_builtins();
 }
 
+ParserNames::ParserNames(const ParserNames& other)
+    : words(other.words),
+      scopes_(other.scopes_),
+      entries_(other.entries_),
+      used_(other.used_),
+      member_templates_(other.member_templates_) {
+  // The copies refer to each other, not to the originals. A scope's number is its place.
+  const auto own = [this](NameScope*& scope) {
+    if (scope != nullptr) scope = &scopes_[scope->id - 1];
+  };
+  for (NameScope& scope : scopes_) {
+    for (NameScope** each : {&scope.parent, &scope.reopened, &scope.primary}) own(*each);
+    for (NameScope*& each : scope.also) own(each);
+    scope.visited = 0;
+  }
+  for (Entry& entry : entries_) {
+    if (entry.key == 0) continue;
+    own(entry.meaning.members);
+    own(entry.meaning.home);
+  }
+  builtin_ = &scopes_[other.builtin_->id - 1];
+  global_ = &scopes_[other.global_->id - 1];
+}
+
 void ParserNames::declare_builtins() {
   for (const auto name : kVectorNames) {
     declare(builtin_, words.word(name), NameMeaning::kType | NameMeaning::kBuiltin);

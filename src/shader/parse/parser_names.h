@@ -52,7 +52,7 @@ struct NameScope {
 class ParserNames {
  public:
   ParserNames();
-  ParserNames(const ParserNames&) = delete;
+  ParserNames(const ParserNames& other);  // a copy that shares nothing
   ParserNames& operator=(const ParserNames&) = delete;
 
   WordTable words;

@@ -60,7 +60,7 @@ constexpr BuiltinHeader kBuiltinHeaders[] = {
     {"metal_uniform"},
     {"metal_utility"},
     {"metal_visible_function_table"},
-    {"simd/simd.h"},
+    {"simd/simd.h", &embedded::simd_h},
 };
 
 }  // namespace
@@ -78,10 +78,10 @@ std::vector<std::string_view> builtin_header_names() {
   return names;
 }
 
-std::vector<std::string_view> standard_library() {
+std::vector<std::string_view> standard_library_texts() {
   return {embedded::stdlib_types_metal,        embedded::stdlib_float_metal,  embedded::stdlib_math_metal,
           embedded::stdlib_trigonometry_metal, embedded::stdlib_vector_metal, embedded::stdlib_atomic_metal,
-          embedded::stdlib_simd_metal};
+          embedded::stdlib_simd_metal,         embedded::stdlib_matrix_metal, embedded::stdlib_names_metal};
 }
 
 }  // namespace kymo::shader

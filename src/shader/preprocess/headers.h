@@ -15,6 +15,6 @@ std::optional<std::string_view> builtin_header(std::string_view name);
 std::vector<std::string_view> builtin_header_names();
 
 // The beginning of every translation: namespace metal, written in Metal (library/stdlib*.metal), in reading order.
-std::vector<std::string_view> standard_library();
+std::vector<std::string_view> standard_library_texts();
 
 }  // namespace kymo::shader

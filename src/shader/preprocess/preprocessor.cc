@@ -25,7 +25,7 @@ std::vector<Token> Preprocessor::run(const PreprocessorInput& input) {
   constexpr size_t kBytesPerToken = 3, kMaxReserved = size_t{1} << 16;
   std::vector<Token> tokens;
   tokens.reserve(std::min(input.text.size() / kBytesPerToken, kMaxReserved));
-  SourceReader reader(files_, input.headers, texts_, diagnostics_);
+  SourceReader reader(files_, input, texts_, diagnostics_);
   MacroToken token;
   try {
     for (const std::string& option : input.defines) reader.define(option);

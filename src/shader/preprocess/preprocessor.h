@@ -3,8 +3,8 @@
 // Supports all features of the C++ preprocessor that shaders use: object-like and function-like macros with variadics,
 // # and ##, __VA_ARGS__, __VA_OPT__, #if with defined() and __has_include, #include, #pragma once, #error, #line
 // ignored, __FILE__, __LINE__, __COUNTER__, __METAL__, __METAL_VERSION__ (320), __HAVE_BFLOAT__. Includes are looked up
-// among the built-in headers (headers.h) and those of the caller, never on disk; an unknown one is an error that lists
-// the known ones. Each header is read once.
+// among the headers of the caller and the built-in ones (headers.h); an unknown one is an error that lists the known
+// ones. Each header is read once.
 //
 // Invalid input is reported and skipped. The work is bounded: the depth of includes and of #if, and the number of
 // tokens of an expansion, have limits; exceeding one is an error.
@@ -26,6 +26,7 @@ struct PreprocessorInput {
   std::string file = "shader";
   std::vector<std::string> defines;                         // "NAME" or "NAME=VALUE"
   std::map<std::string, std::string, std::less<>> headers;  // by the name between the quotes of an include
+  decltype(Options::include) include;                       // may be empty
 };
 
 // Owns the texts of its tokens.

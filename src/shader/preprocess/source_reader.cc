@@ -24,10 +24,10 @@ bool is_macro_signature(std::string_view text) {
 
 }  // namespace
 
-SourceReader::SourceReader(SourceFiles& files, const Headers& headers, std::deque<std::string>& texts,
+SourceReader::SourceReader(SourceFiles& files, const PreprocessorInput& input, std::deque<std::string>& texts,
                            Diagnostics& diagnostics)
     : files_(files),
-      headers_(headers),
+      input_(input),
       texts_(texts),
       diagnostics_(diagnostics),
       expander_(macros_, *this, files, texts, diagnostics) {
@@ -154,13 +154,13 @@ void SourceReader::do_include(const Token& name) {
   const std::vector<MacroToken> line = rest_of_line();
   std::optional<std::string> header = header_name(line, expander_);
   if (!header) throw Rejected{name.at, base::format("#{} must be followed by a \"name\" or a <name>", name.text)};
-  const auto text = find_header(*header);
-  if (!text) throw Rejected{line.front().at, no_header(*header)};
+  auto found = find_header(*header);
+  if (!found) throw Rejected{line.front().at, no_header(*header)};
   if (open_.size() >= kMaxOpenFiles) {
     throw Rejected{line.front().at, base::format("headers include each other deeper than {}", kMaxOpenFiles)};
   }
-  if (!included_.insert(*header).second || text->empty()) return;
-  open(std::move(*header), *text);
+  if (!included_.insert(found->name).second || found->text.empty()) return;
+  open(std::move(found->name), found->text);
 }
 
 Token SourceReader::macro_name(const Token& directive) {
@@ -184,15 +184,22 @@ void SourceReader::end_line(const Token& directive) {
   diagnostics_.warning(at, base::format("what follows #{} is ignored", directive.text));
 }
 
-std::optional<std::string_view> SourceReader::find_header(std::string_view name) const {
-  if (const auto found = headers_.find(name); found != headers_.end()) return found->second;
-  return builtin_header(name);
+std::optional<SourceReader::FoundHeader> SourceReader::find_header(std::string_view name) {
+  if (const auto found = input_.headers.find(name); found != input_.headers.end())
+    return FoundHeader{std::string(name), found->second};
+  if (input_.include) {
+    if (std::optional<IncludedFile> file = input_.include(name, files_.name(lexer().here().file)))
+      return FoundHeader{std::move(file->name), texts_.emplace_back(std::move(file->text))};
+  }
+  const auto builtin = builtin_header(name);
+  if (!builtin) return std::nullopt;
+  return FoundHeader{std::string(name), *builtin};
 }
 
 std::string SourceReader::no_header(std::string_view name) const {
   constexpr size_t kMaxNamed = 40;
   std::vector<std::string_view> names;
-  for (const auto& [given, text] : headers_) names.push_back(given);
+  for (const auto& [given, text] : input_.headers) names.push_back(given);
   for (const std::string_view builtin : builtin_header_names()) {
     if (!builtin.starts_with("metal_")) names.push_back(builtin);
   }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,14 +15,15 @@
 #include "shader/preprocess/expander.h"
 #include "shader/preprocess/lexer.h"
 #include "shader/preprocess/macros.h"
+#include "shader/preprocess/preprocessor.h"
 
 namespace kymo::shader {
 
 class SourceReader : public TokenSource {
  public:
-  using Headers = std::map<std::string, std::string, std::less<>>;
-
-  SourceReader(SourceFiles& files, const Headers& headers, std::deque<std::string>& texts, Diagnostics& diagnostics);
+  // `input` must outlive the reader.
+  SourceReader(SourceFiles& files, const PreprocessorInput& input, std::deque<std::string>& texts,
+               Diagnostics& diagnostics);
 
   void define(std::string_view option);                // "NAME", "NAME=VALUE", "NAME(A, B)=VALUE"
   void open(std::string name, std::string_view text);  // throws Rejected if the text is too long
@@ -63,12 +63,16 @@ class SourceReader : public TokenSource {
   Token macro_name(const Token& directive);
   std::vector<MacroToken> rest_of_line();
   void end_line(const Token& directive);
-  std::optional<std::string_view> find_header(std::string_view name) const;
+  struct FoundHeader {
+    std::string name;
+    std::string_view text;
+  };
+  std::optional<FoundHeader> find_header(std::string_view name);
   std::string no_header(std::string_view name) const;
   Lexer& lexer() { return open_.back().lexer; }
 
   SourceFiles& files_;
-  const Headers& headers_;
+  const PreprocessorInput& input_;
   std::deque<std::string>& texts_;
   Diagnostics& diagnostics_;
   MacroTable macros_;

@@ -56,6 +56,8 @@ const BuiltinRow* builtin_row(std::string_view name) {
       {"atomic_fetch_and", Kind::Atomic, 2, 3, I::AtomicAnd}, {"atomic_fetch_or", Kind::Atomic, 2, 3, I::AtomicOr},
       {"atomic_fetch_xor", Kind::Atomic, 2, 3, I::AtomicXor}, {"atomic_fetch_min", Kind::Atomic, 2, 3, I::AtomicMin},
       {"atomic_fetch_max", Kind::Atomic, 2, 3, I::AtomicMax},
+      // Without a result, for atomic_ulong.
+      {"atomic_min", Kind::Atomic, 2, 3, I::AtomicMin}, {"atomic_max", Kind::Atomic, 2, 3, I::AtomicMax},
       {"atomic_thread_fence", Kind::Barrier, 1, 3, I::Fence},
       {"threadgroup_barrier", Kind::Barrier, 1, 2, I::GroupBarrier},
       {"simdgroup_barrier", Kind::Barrier, 1, 2, I::SimdBarrier},
@@ -84,6 +86,8 @@ const BuiltinRow* builtin_row(std::string_view name) {
   }();
   constexpr std::string_view kExplicit = "_explicit";
   if (name.starts_with("atomic_") && name.ends_with(kExplicit)) name.remove_suffix(kExplicit.size());
+  constexpr std::string_view kLowLevel = "__metal_";
+  if (name.starts_with(kLowLevel)) name.remove_prefix(kLowLevel.size());
   const auto found = kByName.find(name);
   return found == kByName.end() ? nullptr : found->second;
 }

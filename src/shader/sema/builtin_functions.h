@@ -34,7 +34,7 @@ struct BuiltinRow {
   ir::Intrinsic intrinsic = ir::Intrinsic::Abs;
 };
 
-// Also with _explicit after the name of an atomic. Null: there is no such builtin.
+// Also with _explicit after the name of an atomic, and with __metal_ before any name. Null: there is no such builtin.
 const BuiltinRow* builtin_row(std::string_view name);
 bool is_builtin(std::string_view name);
 

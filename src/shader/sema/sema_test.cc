@@ -65,7 +65,7 @@ AnalyzedSource analyzed(std::string_view source, const Options& options, bool wi
     parser.parse(preprocessor.run(input));
   };
   if (with_library) {
-    for (const std::string_view text : standard_library()) read(text);
+    for (const std::string_view text : standard_library_texts()) read(text);
   }
   const auto user_file = static_cast<uint32_t>(files.size());
   read(source);

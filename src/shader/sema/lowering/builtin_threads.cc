@@ -76,11 +76,32 @@ Value Lowering::builtin_barrier(const BuiltinRow& row, std::span<const Value> gi
   return effect(row.intrinsic, {}, at, which);
 }
 
+// A structure or an array goes to other lanes part by part.
+Value Lowering::shuffled_parts(const BuiltinRow& row, const Value& value, const Value& lane, Location at) {
+  const Value whole = rvalue(settle(value.ir), value.type),
+              from = rvalue(settle(as_number(lane, table_.get(TypeKind::UInt), at)));
+  const bool is_struct = value.type->is_struct();
+  const size_t count = is_struct ? value.type->fields.size() : value.type->count;
+  constexpr size_t kMaxParts = 256;
+  if (count > kMaxParts)
+    throw Rejected{at, in_quotes(value.type) + " is too large for other lanes: pass its parts one by one"};
+  std::vector<const ir::Expression*> parts;
+  for (size_t i = 0; i < count; ++i) {
+    const ir::Expression* part = is_struct ? build(at).member(whole.ir, static_cast<uint32_t>(i))
+                                           : build(at).index(whole.ir, static_cast<int32_t>(i));
+    const Value given[] = {rvalue(part), from};
+    parts.push_back(builtin_simd(row, given, at).ir);
+  }
+  return rvalue(build(at).construct(value.type, std::move(parts)), value.type);
+}
+
 Value Lowering::builtin_simd(const BuiltinRow& row, std::span<const Value> given, Location at) {
   using I = ir::Intrinsic;
   if (row.intrinsic == I::SimdLane) return rvalue(build(at).intrinsic(I::SimdLane));
   if (row.intrinsic == I::SimdBallot) return effect(I::SimdBallot, {truth(given[0], at, "the vote")}, at);
   const Value value = load(given[0]);
+  if (row.intrinsic == I::SimdShuffle && (value.type->is_struct() || value.type->is(TypeKind::Array)))
+    return shuffled_parts(row, value, given[1], at);
   if (!value.type->is_number())
     throw Rejected{at, in_quotes(row.name) + " takes numbers and vectors, not " + in_quotes(value.type)};
   const Type* scalar = value.type->scalar();

@@ -9,6 +9,9 @@ std::optional<Value> Lowering::builtin(std::string_view name, const TemplateArgu
   using Kind = BuiltinKind;
   const BuiltinRow* row = builtin_row(name);
   if (row == nullptr) return std::nullopt;
+  // The last argument of __metal_NAME allows fast math, which no target uses.
+  if (name.starts_with("__metal_") && given.size() == size_t{row->max_arguments} + 1)
+    given = given.first(row->max_arguments);
   if (given.size() < row->min_arguments || given.size() > row->max_arguments) {
     const std::string wanted = row->min_arguments == row->max_arguments
                                    ? std::to_string(row->min_arguments)

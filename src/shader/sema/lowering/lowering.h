@@ -206,6 +206,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value builtin_atomic(const BuiltinRow& row, std::span<const Value> given, Location at);
   Value builtin_exchange(const ir::Expression* pointer, std::span<const Value> given, Location at);
   Value builtin_barrier(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value shuffled_parts(const BuiltinRow& row, const Value& value, const Value& lane, Location at);
   Value builtin_simd(const BuiltinRow& row, std::span<const Value> given, Location at);
   Value effect(ir::Intrinsic which, std::vector<const ir::Expression*> operands, Location at, uint32_t index = 0);
 

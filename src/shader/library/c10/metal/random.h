@@ -1,4 +1,5 @@
-// Random numbers from a seed and an index: Philox 4x32-10, so any thread can have any of them.
+// Random numbers from a seed and an index, so any thread can have any of them: Philox 4x32 with nine rounds. The high
+// halves of key and index come first. PyTorch's own header gives the same numbers.
 #pragma once
 #include <metal_stdlib>
 
@@ -11,7 +12,7 @@ constexpr constant uint philox_key_b = 0xBB67AE85u;
 constexpr constant uint philox_multiplier_a = 0xD2511F53u;
 constexpr constant uint philox_multiplier_b = 0xCD9E8D57u;
 
-inline uint2 split_long(long value) { return uint2(uint(ulong(value)), uint(ulong(value) >> 32)); }
+inline uint2 split_long(long value) { return uint2(uint(ulong(value) >> 32), uint(ulong(value))); }
 
 inline uint4 philox_round(uint4 counter, uint2 key) {
   const uint high_a = ::metal::mulhi(philox_multiplier_a, counter.x),
@@ -33,7 +34,7 @@ inline uint4 philox_rounds(uint4 counter, uint2 key, uint rounds) {
   return philox_round(counter, key);
 }
 
-inline float uniform_float(uint value) { return float(value & 0x7fffffffu) * 4.6566127342e-10f; }
+inline float uint32_to_uniform_float(uint value) { return float(value & 0x7fffffffu) * 4.6566127342e-10f; }
 
 }  // namespace detail
 
@@ -41,17 +42,17 @@ namespace philox4 {
 inline uint4 rand(long seed, long index) {
   uint4 counter = 0;
   counter.zw = detail::split_long(index);
-  return detail::philox_rounds(counter, detail::split_long(seed), 10u);
+  return detail::philox_rounds(counter, detail::split_long(seed), 9u);
 }
 }  // namespace philox4
 
 // From 0 up to 1.
-inline float rand(long seed, long index) { return detail::uniform_float(philox4::rand(seed, index).x); }
+inline float rand(long seed, long index) { return detail::uint32_to_uniform_float(philox4::rand(seed, index).x); }
 
 // Of the normal distribution, by Box and Muller.
 inline float randn(long seed, long index) {
   const uint4 value = philox4::rand(seed, index);
-  const float u = 1.0f - detail::uniform_float(value.x), v = 1.0f - detail::uniform_float(value.y);
+  const float u = 1.0f - detail::uint32_to_uniform_float(value.x), v = 1.0f - detail::uint32_to_uniform_float(value.y);
   return ::metal::sqrt(-2.0f * ::metal::log(u)) * ::metal::cos(2.0f * M_PI_F * v);
 }
 

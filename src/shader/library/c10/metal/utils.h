@@ -135,6 +135,10 @@ constexpr constant bool is_scalar_floating_point_v = ::metal::is_floating_point_
 template <typename T>
 constexpr constant bool is_scalar_integral_v = ::metal::is_integral_v<T>&& ::metal::is_scalar_v<T>;
 
+// What a functor returns for arguments of these types.
+template <typename F, typename... Args>
+using result_of = decltype(::metal::declval<F>()(::metal::declval<Args>()...));
+
 template <typename T, typename U>
 using common_dtype = decltype(T(0) + U(0));
 template <typename T>
@@ -169,7 +173,55 @@ T min(T a, T b) {
     return ::metal::min(a, b);
 }
 
+template <typename T>
+constexpr T lowest() {
+  return ::metal::numeric_limits<T>::lowest();
+}
+
+struct less {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct less_equal {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct greater {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct greater_equal {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct equal_to {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct not_equal_to {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a != b;
+  }
+};
+
 // ---- Division
+
+// Rounded up. Both are positive.
+template <typename T, typename U>
+constexpr common_dtype<T, U> ceil_div(T x, U y) {
+  return (x + y - 1) / y;
+}
 
 template <typename T, typename U>
 common_dtype<T, U> floor_divide(T x, U y) {
@@ -223,6 +275,22 @@ common_dtype<T, U> pow(T base, U exponent) {
   } else {
     return ::metal::pow(R(base), R(exponent));
   }
+}
+
+// log(exp(a) + exp(b)), without overflow.
+template <typename T>
+T logaddexp(T a, T b) {
+  const float x = float(a), y = float(b);
+  if (::metal::isinf(x) && x == y) return a;
+  const float most = ::metal::max(x, y);
+  return T(most + ::metal::kymo_log1p(::metal::exp(-::metal::abs(x - y))));
+}
+template <typename T>
+T logaddexp2(T a, T b) {
+  const float x = float(a), y = float(b);
+  if (::metal::isinf(x) && x == y) return a;
+  const float most = ::metal::max(x, y);
+  return T(most + ::metal::kymo_log1p(::metal::exp2(-::metal::abs(x - y))) * M_LOG2E_F);
 }
 
 // ---- Complex numbers: two components

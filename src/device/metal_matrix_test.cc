@@ -1,0 +1,117 @@
+// Matrices of simdgroups on every device: the same bits as a host that adds in the same order.
+#include "device/metal_test.h"
+
+namespace kymo::device::tests {
+namespace {
+
+class MetalMatrixTest : public MetalTest {};
+KYMO_ON_EVERY_DEVICE(MetalMatrixTest);
+
+// The places of the two elements of a lane.
+int row_of(int lane) { return ((lane >> 2) & 4) | ((lane >> 1) & 3); }
+int column_of(int lane) { return 2 * (((lane >> 2) & 2) | (lane & 1)); }
+
+size_t at(int row, int column, int width) { return static_cast<size_t>(row * width + column); }
+
+TEST_P(MetalMatrixTest, LoadsAndStoresWithOriginAndTransposition) {
+  const ShaderLibrary library = metal(R"(
+kernel void copies(device float* out, device const float* in, uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float room[64];
+  simdgroup_float8x8 m;
+  simdgroup_load(m, in, 20, ulong2(3, 2));
+  simdgroup_store(m, out, 8);
+  simdgroup_load(m, in, 20, ulong2(3, 2), true);
+  simdgroup_store(m, room);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  simdgroup_float8x8 again;
+  simdgroup_load(again, room, 8, 0, true);
+  simdgroup_store(again, out + 64, 8, ulong2(0, 1), true);
+  simdgroup_load(m, in, 20);
+  out[192 + 2 * lane] = m.thread_elements()[0];
+  out[193 + 2 * lane] = m.thread_elements().y;
+}
+)");
+  const auto in = each(400, [](int i) { return static_cast<float>(i); });
+  const Tensor out = zeros({256});
+  library["copies"].threads(32).group(32)(out, from_host(in));
+  const auto got = out.to_host<float>();
+  for (int row = 0; row < 8; ++row) {
+    for (int column = 0; column < 8; ++column) {
+      EXPECT_EQ(got[at(row, column, 8)], in[at(row + 2, column + 3, 20)]);
+      EXPECT_EQ(got[64 + at(row + 1, column, 8)], in[at(column + 2, row + 3, 20)]) << row << ", " << column;
+    }
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(got[static_cast<size_t>(192 + 2 * lane)], in[at(row_of(lane), column_of(lane), 20)]) << lane;
+    EXPECT_EQ(got[static_cast<size_t>(193 + 2 * lane)], in[at(row_of(lane), column_of(lane) + 1, 20)]) << lane;
+  }
+}
+
+TEST_P(MetalMatrixTest, ProductsAddInTheOrderOfColumns) {
+  const ShaderLibrary library = metal(R"(
+template <typename T> kernel void product(device float* out, device const T* a, device const T* b, constant uint& n,
+                                          uint group [[threadgroup_position_in_grid]]) {
+  simdgroup_matrix<T, 8, 8> left, right;
+  simdgroup_float8x8 sum = make_filled_simdgroup_matrix<float, 8, 8>(0.5f);
+  for (uint k = 0; k < n; k += 8) {
+    simdgroup_load(left, a + k, n);
+    simdgroup_load(right, b + k * n + group * 8, n);
+    simdgroup_multiply_accumulate(sum, left, right, sum);
+  }
+  simdgroup_store(sum, out + group * 8, n);
+}
+template [[host_name("floats")]] kernel void product<float>(device float*, device const float*, device const float*, constant uint&, uint);
+template [[host_name("halves")]] kernel void product<half>(device float*, device const half*, device const half*, constant uint&, uint);
+template [[host_name("bfloats")]] kernel void product<bfloat>(device float*, device const bfloat*, device const bfloat*, constant uint&, uint);
+kernel void others(device float* out, device const float* in) {
+  simdgroup_float8x8 m, twice(2.0f), made;
+  simdgroup_load(m, in);
+  simdgroup_multiply(made, m, twice);
+  simdgroup_store(made, out);
+  simdgroup_store(m * make_diagonal_simdgroup_matrix<float, 8>(3.0f), out + 64);
+  simdgroup_half8x8 small;
+  simdgroup_multiply(small, twice, twice);
+  out[128] = float(small.thread_elements().x);
+}
+)");
+  constexpr int kSize = 16;
+  const auto value = [](int i) { return static_cast<float>(i * 37 % 64 - 31) / 16.0f; };
+  const auto a = each(8 * kSize, value), b = each(kSize * kSize, [&](int i) { return value(i + 5); });
+  const auto check = [&](const char* name, const Tensor& left, const Tensor& right) {
+    const Tensor out = zeros({8, kSize});
+    library[name].threads(64).group(32)(out, left, right, kSize);
+    const auto got = out.to_host<float>();
+    for (int row = 0; row < 8; ++row) {
+      for (int column = 0; column < kSize; ++column) {
+        float sum = 0.5f;
+        for (int k = 0; k < kSize; ++k) sum = std::fma(a[at(row, k, kSize)], b[at(k, column, kSize)], sum);
+        ASSERT_EQ(got[at(row, column, kSize)], sum) << name << " " << row << ", " << column;
+      }
+    }
+  };
+  check("floats", from_host(a), from_host(b));
+  const auto as = [](const std::vector<float>& from, auto kind) {
+    std::vector<decltype(kind)> made;
+    for (const float each : from) made.emplace_back(each);
+    return from_host(made);
+  };
+  check("halves", as(a, Half()), as(b, Half()));
+  check("bfloats", as(a, BFloat16()), as(b, BFloat16()));
+
+  const auto in = each(64, value);
+  const Tensor out = zeros({160});
+  library["others"].threads(32).group(32)(out, from_host(in));
+  const auto got = out.to_host<float>();
+  for (size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(got[i], in[i] * 2);
+    EXPECT_EQ(got[64 + i], in[i] * 3);
+  }
+}
+
+TEST_P(MetalMatrixTest, OtherSizesAreRefused) {
+  EXPECT_NE(errors_of("kernel void f() { simdgroup_matrix<float, 4, 4> m; }").find("8 columns and 8 rows"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace kymo::device::tests

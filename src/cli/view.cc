@@ -141,7 +141,7 @@ int view_command(const Arguments& arguments) {
   const bool follow = options.live || std::any_of(readers.begin(), readers.end(), [](const trace::Reader& reader) {
                         return reader.is_being_written();
                       });
-  serve::View view(std::move(readers));
+  serve::View view(std::move(readers), {}, opened.reopen());
   view.set_left_out(opened.left_out());
   std::vector<size_t> damage_shown;
   if (!options.output.empty()) {

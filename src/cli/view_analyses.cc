@@ -64,7 +64,7 @@ ViewFiles::ImportedCopy::ImportedCopy()
 
 ViewFiles::ImportedCopy::~ImportedCopy() { ::unlink(path_.c_str()); }
 
-trace::Reader ViewFiles::reopen(uint32_t file, const serve::IsGone& is_gone) const {
+trace::Reader ViewFiles::open_again(uint32_t file, const serve::IsGone& is_gone) const {
   trace::Reader reader(files_.at(file).path, files_.at(file).name);
   if (is_gone)
     reader.on_read([is_gone](const trace::EventChunk&) {
@@ -93,22 +93,22 @@ std::string ViewFiles::trouble(uint32_t number, uint64_t bytes) {
 
 serve::Analyses ViewFiles::analyses() {
   serve::Analyses all;
-  all.reopen = [this](uint32_t file, const serve::IsGone& is_gone) { return reopen(file, is_gone); };
+  all.reopen = [this](uint32_t file, const serve::IsGone& is_gone) { return open_again(file, is_gone); };
   all.is_being_written = [this](uint32_t file) {
     return files_.at(file).imported == nullptr && trace::is_being_written(files_.at(file).path);
   };
   all.report = [this](uint32_t file, const serve::IsGone& is_gone) {
-    const trace::Reader reader = reopen(file, is_gone);
+    const trace::Reader reader = open_again(file, is_gone);
     const analyze::Summary summary = analyze::summarise(reader);
     const ReportPage page{files_.at(file).name, summary, analyze::make_report(reader), {}};
     return report_json(page, Ledger(summary, page.report.problems));
   };
   all.idle = [this](uint32_t file, const serve::IsGone& is_gone) {
-    return idle_json(analyze::make_report(reopen(file, is_gone)));
+    return idle_json(analyze::make_report(open_again(file, is_gone)));
   };
   all.diff = [this](uint32_t base, uint32_t other, const serve::IsGone& is_gone) {
-    return diff_json(analyze::compare({analyze::iteration_sums(reopen(base, is_gone))},
-                                      {analyze::iteration_sums(reopen(other, is_gone))}),
+    return diff_json(analyze::compare({analyze::iteration_sums(open_again(base, is_gone))},
+                                      {analyze::iteration_sums(open_again(other, is_gone))}),
                      {});
   };
   all.trouble = [this](uint32_t file, uint64_t bytes) { return trouble(file, bytes); };

@@ -25,6 +25,9 @@ class ViewFiles {
   ViewFiles& operator=(const ViewFiles&) = delete;
 
   std::vector<trace::Reader> take_readers() { return std::move(readers_); }
+  serve::View::Reopen reopen() const {
+    return [this](uint32_t file) { return open_again(file, {}); };
+  }
   // What was left out, and why, for people.
   const std::vector<std::string>& left_out() const { return left_out_; }
   // They refer to this object. A file that is deleted, replaced or cut is also reported on standard error.
@@ -49,7 +52,7 @@ class ViewFiles {
     std::string trouble;             // what was reported last
   };
   void open(const std::string& path);
-  trace::Reader reopen(uint32_t file, const serve::IsGone& is_gone) const;
+  trace::Reader open_again(uint32_t file, const serve::IsGone& is_gone) const;
   std::string trouble(uint32_t file, uint64_t bytes);
 
   std::vector<File> files_;

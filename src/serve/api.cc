@@ -64,6 +64,8 @@ Answer answer(View& view, const Analyses& analyses, std::string_view path, const
     if (path == "event") return json(event_json(view, query));
     if (path == "search") return json(search_json(view, query, is_gone));
     if (path == "selection") return json(selection_json(view, analyses, query, is_gone));
+    if (path == "links") return json(links_json(view, query));
+    if (path == "memory") return json(memory_json(view, analyses, query, is_gone));
     if (path == "report") return json(analysis(analyses.report, file_number(view, query, "file", 0), is_gone));
     if (path == "idle") return json(analysis(analyses.idle, file_number(view, query, "file", 0), is_gone));
     if (path == "diff") {

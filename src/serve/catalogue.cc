@@ -106,6 +106,26 @@ void write_tracks(Json& json, View& view, const std::vector<uint32_t>& first) {
     json.field("values", counter.values);
     json.end_object();
   }
+  for (const auto& track : view.derived()) {
+    const bool is_memory = track->kind == DerivedTrack::Kind::Memory;
+    json.begin_object();
+    json.field("id", track->id);
+    json.field("file", track->file);
+    json.field("process", first[track->file] + track->group);
+    json.field("kind", is_memory ? "memory" : "across");
+    json.field("name", track->name);
+    if (is_memory) {
+      json.field("unit", "bytes");
+      json.field("values", track->values.size());
+    } else {
+      uint32_t lanes = 0;
+      for (const Item& item : track->items) lanes = std::max(lanes, item.lane + 1u);
+      json.field("rows", lanes);
+      json.field("ranges", track->items.size());
+      json.field("left_out", track->left_out);
+    }
+    json.end_object();
+  }
   json.end_array();
 }
 

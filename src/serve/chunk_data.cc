@@ -21,6 +21,19 @@ size_t bytes_of(const std::vector<T>& values) {
   return values.capacity() * sizeof(T);
 }
 
+uint64_t kind_bit(trace::PointKind kind) {
+  switch (kind) {
+    case trace::PointKind::Allocation:
+    case trace::PointKind::Free:
+      return kHasAllocations;
+    case trace::PointKind::AsyncBegin:
+    case trace::PointKind::AsyncEnd:
+      return kHasRangesAcross;
+    default:
+      return 0;
+  }
+}
+
 // The last value of each row, so that neighbours in one bin are merged without a search. Rows of a chunk come in the
 // order of time; where they do not, a bin has several runs, which are merged when a tile is built.
 template <typename Value>
@@ -123,7 +136,7 @@ Sketch make_sketch(const DecodedChunk& chunk, unsigned level, int64_t from, int6
   sketch.damaged = chunk.damaged;
   sketch.name_bits = kNamesAreKnown | (chunk.has_stored_names ? kHasStoredNames : 0);
   for (const uint32_t name : chunk.name) sketch.name_bits |= name_bit(name);
-  for (const InstantBin& instant : chunk.instants) sketch.name_bits |= name_bit(instant.name);
+  for (const InstantBin& instant : chunk.instants) sketch.name_bits |= name_bit(instant.name) | kind_bit(instant.kind);
   LastOfRow rows(sketch.items);
   for (size_t i = 0; i < chunk.range_count(); ++i) {
     const int64_t start = chunk.start[i];

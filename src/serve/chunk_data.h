@@ -18,8 +18,10 @@ inline constexpr int64_t kSketchBins = 128;
 
 // Which names a chunk may have, as bits: name_bit() of each of them, and whether some names are stored with their
 // events.
+// Three more bits say which points it has.
 inline constexpr uint64_t kHasStoredNames = uint64_t{1} << 63, kNamesAreKnown = uint64_t{1} << 62;
-inline uint64_t name_bit(uint32_t name) { return uint64_t{1} << (name % 62); }
+inline constexpr uint64_t kHasAllocations = uint64_t{1} << 61, kHasRangesAcross = uint64_t{1} << 60;
+inline uint64_t name_bit(uint32_t name) { return uint64_t{1} << (name % 60); }
 
 // Values of one counter in one bin.
 struct CounterBin {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyze/path/activity.h"
 #include "base/text.h"
 #include "serve/api.h"
 #include "serve/event_reader.h"
@@ -47,15 +48,17 @@ class Details {
   std::string range(uint32_t index);
   std::string open_range(uint32_t index);
   std::string point(uint32_t index);
+  std::string across_threads(const Item& item, uint32_t end_track);
 
  private:
   void begin(std::string_view kind, const trace::EventClass* event_class, const Row& row, uint32_t class_id);
   void write_arguments(const trace::EventClass* event_class, const Row& row);
   void write_times(int64_t start, int64_t end);
   void write_parents(size_t index);
-  void write_links(uint64_t correlation, int64_t start);
+  std::optional<EventRef> write_links(uint64_t correlation, int64_t start);
   void write_flows(int64_t start, int64_t end, size_t index);
   void write_stack(uint64_t stack);
+  void write_waited_for(uint32_t class_id, int64_t start, int64_t end, const std::optional<EventRef>& launch);
   template <typename ClassIds>
   const Row* row_of(trace::ValueCursor& cursor, const ClassIds& class_ids, size_t index);
   const trace::EventClass* event_class(uint32_t class_id) const {
@@ -147,18 +150,36 @@ void Details::write_parents(size_t index) {
   json_.end_array();
 }
 
-void Details::write_links(uint64_t correlation, int64_t start) {
-  if (correlation == 0) return;
+// Returns the launch, if there is one.
+std::optional<EventRef> Details::write_links(uint64_t correlation, int64_t start) {
+  if (correlation == 0) return {};
   json_.field("correlation", correlation);
   if (track_.is_queue) {
     const std::vector<EventRef> launch = events_.launches(track_.writer, correlation, false, start);
-    if (launch.empty()) return;
+    if (launch.empty()) return {};
     write_event(json_, "launched_by", launch.front());
-  } else {
-    json_.begin_array("launched");
-    for (const EventRef& event : events_.launches(track_.writer, correlation, true, start)) write_event(json_, event);
-    json_.end_array();
+    return launch.front();
   }
+  json_.begin_array("launched");
+  for (const EventRef& event : events_.launches(track_.writer, correlation, true, start)) write_event(json_, event);
+  json_.end_array();
+  return {};
+}
+
+// Of a call that waits for a device: the work that it waited for. Of work on a device: the work before it on its queue,
+// if that still ran when this one was launched.
+void Details::write_waited_for(uint32_t class_id, int64_t start, int64_t end, const std::optional<EventRef>& launch) {
+  std::vector<EventRef> events;
+  const NameTable::Entry name = view_.names().entry(source_.class_of(track_.writer, class_id).name);
+  if (track_.is_queue) {
+    const std::optional<EventRef> before = events_.last_before(source_.chunks()[chunk_].track, start);
+    if (before && launch && before->end_ns > launch->start_ns) events.push_back(*before);
+  } else if (analyze::is_device_wait(name.category, name.text)) {
+    events = events_.waited_for(track_.writer, analyze::waits_for_whole_device(name.text), start, end);
+  }
+  json_.begin_array("waited_for");
+  for (const EventRef& event : events) write_event(json_, event);
+  json_.end_array();
 }
 
 // The flows whose points are in this range and in no range inside of it.
@@ -220,7 +241,9 @@ std::string Details::range(uint32_t index) {
   json_.field("lane", batch_.ranges.lane.empty() ? uint16_t{0} : batch_.ranges.lane[index]);
   json_.field("unfinished", false);
   write_parents(index);
-  write_links(batch_.ranges.correlation.empty() ? 0 : batch_.ranges.correlation[index], start);
+  const uint64_t correlation = batch_.ranges.correlation.empty() ? 0 : batch_.ranges.correlation[index];
+  const std::optional<EventRef> launch = write_links(correlation, start);
+  write_waited_for(class_id, start, end, launch);
   write_flows(start, end, index);
   json_.end_object();
   return json_.text();
@@ -264,6 +287,23 @@ std::string Details::point(uint32_t index) {
   return json_.text();
 }
 
+// From the point where it begins.
+std::string Details::across_threads(const Item& item, uint32_t end_track) {
+  read(trace::kPoints | trace::kPointValues);
+  const uint32_t index = item.index - kPointIndex;
+  if (index >= batch_.points.size()) throw BadRequest(base::format("index: there is no range {}", item.index), 404);
+  trace::ValueCursor cursor(batch_.points.values);
+  const Row* row = row_of(cursor, batch_.points.class_id, index);
+  const uint32_t class_id = batch_.points.class_id[index];
+  begin("range across threads", event_class(class_id), row != nullptr ? *row : Row(), class_id);
+  write_times(item.start, item.end);
+  json_.field("lane", item.lane);
+  json_.field("begins_on", track_.name);
+  json_.field("ends_on", source_.tracks()[end_track].name);
+  json_.end_object();
+  return json_.text();
+}
+
 }  // namespace
 
 std::string event_json(View& view, const Query& query) {
@@ -273,8 +313,20 @@ std::string event_json(View& view, const Query& query) {
   const View::Busy busy(view);
   const View::Lock lock = view.lock();
   const std::optional<TrackRef> ref = view.find_track(track);
-  if (!ref || ref->is_counter) throw BadRequest(base::format("track: there is no thread or queue {}", track), 404);
+  if (!ref || ref->kind == TrackRef::Kind::Counter)
+    throw BadRequest(base::format("track: there is no thread or queue {}", track), 404);
   const Source& source = *view.sources()[ref->file];
+  if (ref->kind == TrackRef::Kind::Derived) {
+    const auto derived = view.derived(ref->position);
+    const auto item = std::find_if(derived->items.begin(), derived->items.end(),
+                                   [&](const Item& one) { return one.chunk == chunk && one.index == index; });
+    if (item == derived->items.end() || chunk >= source.chunks().size() ||
+        source.chunks()[chunk].track == Source::kNoTrack)
+      throw BadRequest(base::format("chunk: track {} has no range {} of chunk {}", track, index, chunk), 404);
+    const TrackRef begin{ref->file, TrackRef::Kind::Track, source.chunks()[chunk].track};
+    Details details(view, track, begin, static_cast<uint32_t>(chunk));
+    return details.across_threads(*item, derived->end_tracks[static_cast<size_t>(item - derived->items.begin())]);
+  }
   if (chunk >= source.chunks().size() || source.chunks()[chunk].track != ref->position)
     throw BadRequest(base::format("chunk: track {} has no chunk {}", track, chunk), 404);
   Details details(view, track, *ref, static_cast<uint32_t>(chunk));

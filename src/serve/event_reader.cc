@@ -142,4 +142,50 @@ std::vector<EventReader::FlowPoint> EventReader::flow(const trace::WriterId& wri
   return found;
 }
 
+std::optional<EventRef> EventReader::last_before(uint32_t track, int64_t time_ns) const {
+  constexpr int kMaxChunks = 4;
+  const SourceTrack& of = source_.tracks()[track];
+  std::optional<EventRef> best;
+  trace::EventBatch batch;
+  int looked = 0;
+  for (auto chunk = of.chunks.rbegin(); chunk != of.chunks.rend() && looked < kMaxChunks && !best; ++chunk) {
+    if (source_.chunks()[*chunk].first > time_ns || source_.reader().event_chunks()[*chunk].range_count == 0) continue;
+    ++looked;
+    try {
+      source_.reader().read(source_.reader().event_chunks()[*chunk], batch, trace::kRangeTimes | trace::kRangeClasses);
+    } catch (const Error&) {
+      continue;  // tiles report damaged chunks
+    }
+    std::optional<size_t> last;
+    for (size_t i = 0; i < batch.ranges.size(); ++i)
+      if (of.clock.ns(batch.ranges.end[i]) <= time_ns && (!last || batch.ranges.end[i] >= batch.ranges.end[*last]))
+        last = i;
+    if (last) best = range(*chunk, batch, *last);
+  }
+  return best;
+}
+
+std::vector<EventRef> EventReader::waited_for(const trace::WriterId& writer, bool whole_device, int64_t start,
+                                              int64_t end) const {
+  struct Last {
+    EventRef event;
+    std::string device;
+  };
+  std::vector<Last> all;
+  // The device's clock may be wrong by this much.
+  const int64_t end_with_error = end + static_cast<int64_t>(std::min<uint64_t>(source_.clock_error_ns(), 1'000'000));
+  for (uint32_t i = 0; i < source_.tracks().size(); ++i) {
+    const SourceTrack& track = source_.tracks()[i];
+    if (!track.is_queue || track.writer != writer) continue;
+    const std::optional<EventRef> last = last_before(i, end_with_error);
+    if (last && last->end_ns >= start) all.push_back({*last, track.device});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Last& a, const Last& b) { return a.event.end_ns > b.event.end_ns; });
+  std::vector<EventRef> events;
+  for (const Last& one : all)
+    if (events.empty() || (whole_device && one.device == all.front().device)) events.push_back(one.event);
+  return events;
+}
+
 }  // namespace kymo::serve

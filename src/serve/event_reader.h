@@ -39,6 +39,12 @@ class EventReader {
   };
   std::vector<FlowPoint> flow(const trace::WriterId& writer, uint64_t id, int64_t near_ns);
 
+  // The last range of a track that ends at this time or before. It is looked for in a few chunks only.
+  std::optional<EventRef> last_before(uint32_t track, int64_t time_ns) const;
+  // What a call on a thread waited for, from `start` to `end`: the last work of each queue of its process that it may
+  // wait for. The one that ended last is the first; work that had ended before the call is not in it.
+  std::vector<EventRef> waited_for(const trace::WriterId& writer, bool whole_device, int64_t start, int64_t end) const;
+
   // A range of a batch that was read with everything.
   EventRef range(uint32_t chunk, const trace::EventBatch& batch, size_t index) const;
   // The innermost range of lane 0 around a time, if the batch has one.

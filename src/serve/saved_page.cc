@@ -89,13 +89,26 @@ void check_size(View& view) {
                    std::max<uint64_t>(part_us, 1)));
 }
 
+void sort_items(Tile& tile) {
+  const auto order = [](const Item& item) { return std::tuple(item.lane, item.depth, item.start, item.end); };
+  std::sort(tile.items.begin(), tile.items.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+}
+
 // Every event of a track, as one tile without bins.
 Tile whole_track(View& view, uint32_t id) {
   Tile tile;
   tile.track = id;
   const TrackRef ref = *view.find_track(id);
   const Source& source = *view.sources()[ref.file];
-  const std::optional<Counter> counter = ref.is_counter ? view.counter(ref.position) : std::nullopt;
+  if (ref.kind == TrackRef::Kind::Derived) {
+    const auto derived = view.derived(ref.position);
+    tile.items = derived->items;
+    tile.counters = derived->values;
+    sort_items(tile);
+    return tile;
+  }
+  const bool is_counter = ref.kind == TrackRef::Kind::Counter;
+  const std::optional<Counter> counter = is_counter ? view.counter(ref.position) : std::nullopt;
   for (const uint32_t chunk : counter ? counter->chunks : source.tracks()[ref.position].chunks) {
     const auto decoded = view.decoded(ref.file, chunk);
     if (decoded->damaged) tile.flags |= Tile::kDamaged;
@@ -113,8 +126,7 @@ Tile whole_track(View& view, uint32_t id) {
   }
   if (!counter)
     for (const Item& item : view.unfinished(ref.file, ref.position)) tile.items.push_back(item);
-  const auto order = [](const Item& item) { return std::tuple(item.lane, item.depth, item.start, item.end); };
-  std::sort(tile.items.begin(), tile.items.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  sort_items(tile);
   const auto by_time = [](const auto& a, const auto& b) { return a.time < b.time; };
   std::stable_sort(tile.instants.begin(), tile.instants.end(), by_time);
   std::stable_sort(tile.counters.begin(), tile.counters.end(), by_time);

@@ -141,7 +141,7 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
     if (!ref) throw BadRequest(base::format("tracks: there is no track {}", ids[i]), 404);
     if (i == 0) chosen.file = ref->file;
     if (ref->file != chosen.file) throw BadRequest("tracks: all tracks of a selection must be of one file");
-    if (ref->is_counter) continue;
+    if (ref->kind != TrackRef::Kind::Track) continue;
     const SourceTrack& track = view.sources()[ref->file]->tracks()[ref->position];
     chosen.tracks.insert({track.writer, track.track});
   }

@@ -29,6 +29,7 @@ class FileClock {
   FileClock(trace::ClockMap clock, int64_t zero_realtime) : clock_(std::move(clock)), zero_(zero_realtime) {}
   // Never negative: what a damaged file has before its start is at the start.
   int64_t ns(uint64_t ticks) const { return relative(clock_.to_realtime_ns(ticks)); }
+  int64_t of_realtime(int64_t realtime_ns) const { return relative(realtime_ns); }
   void ns(std::span<const uint64_t> ticks, std::vector<int64_t>& into) const;
   const trace::ClockMap& map() const { return clock_; }
 

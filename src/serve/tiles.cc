@@ -35,6 +35,7 @@ class Builder {
     uint32_t id = 0;
     std::optional<TrackRef> ref;
     std::optional<Counter> counter;
+    std::shared_ptr<const DerivedTrack> derived;
     std::vector<size_t> parts;
   };
 
@@ -47,6 +48,7 @@ class Builder {
   void add(const Part& part, const Track& track, TileRows& rows, uint32_t& flags);
   void add_items(const Sketch& sketch, TileRows& rows);
   void add_summary(const Part& part, TileRows& rows, uint32_t& flags);
+  static void add_derived(const DerivedTrack& track, TileRows& rows);
   void add_previous_value(const Track& track, const TileSpan& span, TileRows& rows);
 
   View& view_;
@@ -74,7 +76,11 @@ void Builder::collect(Track& track) {
   track.ref = view_.find_track(track.id);
   if (!track.ref) return;
   const Source& source = *view_.sources()[track.ref->file];
-  if (track.ref->is_counter) track.counter = view_.counter(track.ref->position);
+  if (track.ref->kind == TrackRef::Kind::Derived) {
+    track.derived = view_.derived(track.ref->position);
+    return;
+  }
+  if (track.ref->kind == TrackRef::Kind::Counter) track.counter = view_.counter(track.ref->position);
   const std::vector<uint32_t>& chunks =
       track.counter ? track.counter->chunks : source.tracks()[track.ref->position].chunks;
   for (const uint32_t chunk : chunks) {
@@ -134,7 +140,8 @@ Tile Builder::make(const Track& track, uint64_t number) {
     const Source::ChunkTimes& times = view_.sources()[part.file]->chunks()[part.chunk];
     if (times.first < span.to && times.last >= span.from) add(part, track, rows, tile.flags);
   }
-  if (track.ref && !track.ref->is_counter) {
+  if (track.derived != nullptr) add_derived(*track.derived, rows);
+  if (track.ref && track.ref->kind == TrackRef::Kind::Track) {
     for (const Item& item : view_.unfinished(track.ref->file, track.ref->position))
       if (rows.takes(item)) rows.add(item);
   }
@@ -145,6 +152,20 @@ Tile Builder::make(const Track& track, uint64_t number) {
   tile.instants = rows.instants();
   tile.counters = rows.counters();
   return tile;
+}
+
+void Builder::add_derived(const DerivedTrack& track, TileRows& rows) {
+  for (const Item& item : track.items)
+    if (rows.takes(item)) rows.add(item);
+  const auto first = std::partition_point(track.values.begin(), track.values.end(),
+                                          [&](const CounterBin& value) { return value.time < rows.span().from; });
+  if (first != track.values.begin()) {
+    CounterBin before = *std::prev(first);
+    before.time = std::min(before.last_time, rows.span().from);
+    before.min = before.max = before.last;
+    rows.add_before(before);
+  }
+  for (auto value = first; value != track.values.end() && value->time < rows.span().to; ++value) rows.add(*value);
 }
 
 void Builder::add_items(const Sketch& sketch, TileRows& rows) {

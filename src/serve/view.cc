@@ -6,8 +6,8 @@
 
 namespace kymo::serve {
 
-View::View(std::vector<trace::Reader> readers, const ViewLimits& limits)
-    : limits_(limits), sketches_(limits.sketch_bytes), decoded_(limits.decoded_bytes) {
+View::View(std::vector<trace::Reader> readers, const ViewLimits& limits, Reopen reopen)
+    : limits_(limits), reopen_(std::move(reopen)), sketches_(limits.sketch_bytes), decoded_(limits.decoded_bytes) {
   for (trace::Reader& reader : readers) sources_.push_back(std::make_unique<Source>(std::move(reader), names_));
   add_tracks();
   if (limits_.build_ahead) builder_ = std::thread([this] { build(); });
@@ -31,7 +31,7 @@ void View::add_tracks() {
   for (uint32_t file = 0; file < sources_.size(); ++file) {
     for (size_t i = ids_[file].size(); i < sources_[file]->tracks().size(); ++i) {
       ids_[file].push_back(static_cast<uint32_t>(tracks_.size()));
-      tracks_.push_back({file, false, static_cast<uint32_t>(i)});
+      tracks_.push_back({file, TrackRef::Kind::Track, static_cast<uint32_t>(i)});
     }
     name_bits_[file].resize(sources_[file]->chunks().size());
   }
@@ -79,7 +79,7 @@ void View::note_chunk(uint32_t file, uint32_t chunk, const Sketch& sketch) {
       counter.group = source.tracks()[source.chunks()[chunk].track].group;
       counter.name = name.text;
       counter.category = name.category;
-      tracks_.push_back({file, true, known->second});
+      tracks_.push_back({file, TrackRef::Kind::Counter, known->second});
       ++version_;
     }
     Counter& counter = counters_[known->second];
@@ -199,7 +199,7 @@ bool View::refresh(const IsBeingWritten& is_being_written) {
   add_tracks();
   ++version_;
   const std::lock_guard build(build_mutex_);
-  more_to_build_ = true;
+  more_to_build_ = to_derive_ = true;
   scanned_ = built_ = false;
   build_wake_.notify_all();
   return true;
@@ -242,12 +242,17 @@ void View::build() {
       }
       if (points) scanned_ = true;
     }
+    derive_all();
     std::unique_lock lock(build_mutex_);
     built_ = true;
     more_to_build_ = false;
     ++version_;
     build_wake_.notify_all();
-    build_wake_.wait(lock, [&] { return more_to_build_ || stopping_; });
+    const auto is_needed = [&] { return more_to_build_ || stopping_; };
+    if (to_derive_)
+      build_wake_.wait_until(lock, next_derive_, is_needed);
+    else
+      build_wake_.wait(lock, is_needed);
   }
 }
 

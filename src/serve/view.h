@@ -22,6 +22,7 @@
 
 #include "serve/byte_cache.h"
 #include "serve/chunk_data.h"
+#include "serve/derived.h"
 #include "serve/names.h"
 #include "serve/source.h"
 
@@ -37,8 +38,8 @@ struct ViewLimits {
 // What an id of a track means.
 struct TrackRef {
   uint32_t file = 0;
-  bool is_counter = false;
-  uint32_t position = 0;  // in Source::tracks(), or of the counter
+  enum class Kind : uint8_t { Track, Counter, Derived } kind = Kind::Track;
+  uint32_t position = 0;  // in Source::tracks(), of the counter, or of the derived track
 };
 
 struct Counter {
@@ -53,7 +54,10 @@ struct Counter {
 
 class View {
  public:
-  explicit View(std::vector<trace::Reader> readers, const ViewLimits& limits = {});
+  // `reopen` gives another reader of a file; without it, the file is opened by its path. Derived tracks are read with
+  // it, because that takes long.
+  using Reopen = std::function<trace::Reader(uint32_t file)>;
+  explicit View(std::vector<trace::Reader> readers, const ViewLimits& limits = {}, Reopen reopen = {});
   ~View();
   View(const View&) = delete;
   View& operator=(const View&) = delete;
@@ -68,6 +72,8 @@ class View {
   uint32_t track_id(uint32_t file, size_t track) const;
   std::vector<Counter> counters() const;
   std::optional<Counter> counter(uint32_t position) const;
+  std::vector<std::shared_ptr<const DerivedTrack>> derived() const;
+  std::shared_ptr<const DerivedTrack> derived(uint32_t position) const;  // null: there is none
   std::shared_ptr<const Sketch> cached_sketch(uint32_t file, uint32_t chunk);
   std::shared_ptr<const Sketch> sketch(uint32_t file, uint32_t chunk);  // builds it if needed; never null
   std::shared_ptr<const DecodedChunk> decoded(uint32_t file, uint32_t chunk);
@@ -118,8 +124,13 @@ class View {
   void note_problem(uint32_t file, uint32_t chunk, const std::string& what);
   void build();
   bool build_one(uint32_t file, uint32_t chunk);
+  bool has_points(uint32_t file, uint64_t kind_bit) const;
+  void derive_all();
+  void derive(uint32_t file);
+  void set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks);
 
   const ViewLimits limits_;
+  const Reopen reopen_;
   NameTable names_;
   mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<Source>> sources_;
@@ -130,6 +141,7 @@ class View {
   std::vector<TrackRef> tracks_;
   std::vector<std::vector<uint32_t>> ids_;  // by file, then position
   std::vector<Counter> counters_;
+  std::vector<std::shared_ptr<const DerivedTrack>> derived_;
   std::map<std::tuple<uint32_t, trace::WriterId, uint32_t>, uint32_t> by_counter_;
   std::vector<std::vector<uint64_t>> name_bits_;              // by file and chunk; 0: it was not read yet
   std::vector<std::string> troubles_;                         // by file
@@ -142,6 +154,8 @@ class View {
   std::mutex build_mutex_;
   std::condition_variable build_wake_;
   bool more_to_build_ = true;
+  std::atomic<bool> to_derive_ = true;
+  std::chrono::steady_clock::time_point next_derive_{};  // only the builder uses it
   std::thread builder_;
 };
 

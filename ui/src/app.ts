@@ -1,88 +1,26 @@
-// What the page knows and shows. Actions change it and call `redraw` (the timeline) or `notify` (the panels too).
+// The actions of the page: they change the state and call `redraw` (the timeline) or `notify` (the panels too).
 
-import { Client, ConnectionError } from './core/client';
+import { AppConnection } from './app_connection';
+import { kTabs, Selection, Tab } from './app_state';
+import { ConnectionError } from './core/client';
 import { Bookmark, readHash, writeHash } from './core/hash';
-import { matcher, Names } from './core/names';
-import { EventDetails, EventRef, fileName, kUnknown, LinkedEvent, longest, SearchAnswer, SelectionAnswer, Track, TraceInfo } from './core/protocol';
-import { TileCache } from './core/tile_cache';
+import { EventRef, kUnknown, LinkedEvent } from './core/protocol';
 import { around, clampSpan, panBy, Span, zoomAt } from './core/viewport';
 import type { BackendName } from './render/backend';
-import { buildLayout, Layout, moveTrack } from './timeline/layout';
-import { Colour, kDark, kLight, Theme } from './timeline/palette';
-import { Rows } from './timeline/rows';
+import { moveTrack } from './timeline/layout';
 
-export const kTabs = ['details', 'statistics', 'flame', 'report', 'idle', 'memory', 'compare'] as const;
-export type Tab = (typeof kTabs)[number];
-
-export interface Selection extends Span {
-  tracks: number[]; // empty: all tracks of the first file
-}
-
-/** An answer that may still be on its way. */
-export interface Pending<T> {
-  loading: boolean;
-  error?: string;
-  value?: T;
-}
+export { kTabs } from './app_state';
+export type { Pending, Selection, Tab } from './app_state';
 
 const kSearchLimit = 2000;
 const kHashDelayMs = 250;
 
-export class App {
-  readonly client = new Client();
-  readonly cache = new TileCache();
-  readonly names = new Names();
-  readonly rows = new Rows();
-  trace?: TraceInfo;
-  started = false; // whether the first view is known; nothing is drawn or requested before
-  duration = 1;
-  span: Span = { from: 0, to: 1 };
-  scroll = 0;
-  collapsed = new Set<string>();
-  pinned: number[] = [];
-  order: number[] = [];
-  filter = '';
-  selection?: Selection;
-  event?: EventRef;
-  details: Pending<EventDetails> = { loading: false };
-  totals: Pending<SelectionAnswer> = { loading: false };
-  search = '';
-  found: Pending<SearchAnswer> = { loading: false };
-  hit = -1;
-  tab?: Tab;
-  help = false;
-  follow = false;
-  theme: Theme = kLight;
-  themeChosen = false;
-  backend?: BackendName;
-  offline = false;
-  fatal?: string;
-  notice?: string;
-  shifts: number[] = []; // by file: nanoseconds, to align files that are compared
-  changes?: Map<string, number>; // by name: what became slower (1) or faster (-1)
-  focus?: number; // the track that keys apply to
-
-  private layout_?: Layout;
-  private layoutRows = -1;
-  private trackById_ = new Map<number, Track>();
-  private matches: Uint8Array = new Uint8Array(0);
-  private readonly listeners = new Set<() => void>();
+export class App extends AppConnection {
   private hashTimer = 0;
   private abortSearch?: AbortController;
   private abortTotals?: AbortController;
-  private fetchingNames = false;
-  redraw: () => void = () => {};
-  bodyHeight: () => number = () => 400; // of the part of the timeline that scrolls
-
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
-  notify(): void {
-    for (const listener of this.listeners) listener();
-    this.redraw();
-    this.saveHash();
-  }
+  private abortDetails?: AbortController;
+  private abortMemory?: AbortController;
 
   // Start
 
@@ -93,73 +31,6 @@ export class App {
     this.span = clampSpan({ from: 0, to: this.duration }, this.duration);
     this.started = true;
     this.restore(bookmark);
-    this.notify();
-  }
-
-  /** Reads the list of tracks, again if the trace has grown. */
-  async load(): Promise<void> {
-    const trace = await this.client.trace();
-    this.trace = trace;
-    this.duration = Math.max(1, longest(trace));
-    this.trackById_ = new Map(trace.tracks.map((t) => [t.id, t]));
-    this.layout_ = undefined;
-    document.title = `${trace.files.map((f) => fileName(f)).join(', ')} - kymo view`;
-    await this.fetchNames(trace.names_version);
-    if (!trace.scanned) setTimeout(() => this.attempt(() => this.load().then(() => this.notify())), 700);
-  }
-
-  async fetchNames(version: number): Promise<void> {
-    if (this.fetchingNames) return;
-    this.fetchingNames = true;
-    try {
-      while (this.names.count < version) {
-        const before = this.names.count;
-        this.names.add(await this.client.names(before));
-        if (this.names.count === before) break;
-      }
-    } finally {
-      this.fetchingNames = false;
-    }
-    this.updateMatches();
-    this.redraw();
-  }
-
-  /** Runs a request. If the server is gone, the page says so and tries again until it is back. */
-  async attempt(request: () => Promise<void>): Promise<void> {
-    try {
-      await request();
-    } catch (error) {
-      this.failed(error);
-    }
-  }
-
-  failed(error: unknown): void {
-    if (error instanceof DOMException && error.name === 'AbortError') return;
-    if (error instanceof ConnectionError) {
-      if (!this.offline) {
-        this.offline = true;
-        this.notify();
-        void this.reconnect();
-      }
-      return;
-    }
-    this.notice = error instanceof Error ? error.message : String(error);
-    this.notify();
-  }
-
-  private async reconnect(): Promise<void> {
-    for (let wait = 500; this.offline; wait = Math.min(5000, wait * 1.5)) {
-      await new Promise((resolve) => setTimeout(resolve, wait));
-      try {
-        await this.load();
-        this.offline = false;
-      } catch (error) {
-        if (!(error instanceof ConnectionError)) {
-          this.offline = false;
-          this.fatal = `Another server answers at this address (${error instanceof Error ? error.message : error}). Run kymo view again and open the address that it prints.`;
-        }
-      }
-    }
     this.notify();
   }
 
@@ -210,19 +81,6 @@ export class App {
 
   // Tracks
 
-  get layout(): Layout {
-    if (!this.layout_ || this.layoutRows !== this.rows.version) {
-      this.layoutRows = this.rows.version;
-      this.layout_ = buildLayout(this.trace!, this.rows, this);
-    }
-    return this.layout_;
-  }
-  track(id: number): Track | undefined {
-    return this.trackById_.get(id);
-  }
-  shiftOf(file: number): number {
-    return this.shifts[file] ?? 0;
-  }
   changeLayout(): void {
     this.layout_ = undefined;
     this.setScroll(this.scroll);
@@ -324,9 +182,11 @@ export class App {
       if (this.tab === undefined || this.tab === 'statistics' || this.tab === 'flame') this.tab = 'details';
     }
     this.notify();
+    this.abortDetails?.abort();
     if (!ref || ref.index === kUnknown) return;
+    const abort = (this.abortDetails = new AbortController());
     try {
-      const value = await this.client.event(ref);
+      const value = await this.client.event(ref, abort.signal);
       if (this.event === ref) this.details = { loading: false, value };
     } catch (error) {
       if (this.event === ref) this.details = { loading: false, error: error instanceof Error ? error.message : String(error) };
@@ -377,31 +237,26 @@ export class App {
     this.goTo(hits[this.hit]);
   }
 
-  private updateMatches(): void {
-    const test = matcher(this.search);
-    this.matches = new Uint8Array(this.names.count);
-    if (this.search === '') return;
-    for (let id = 0; id < this.names.count; ++id) this.matches[id] = test(this.names.text[id]) ? 1 : 0;
-  }
+  // Memory
 
-  /** The colour of a range: by its name, unless the search or a comparison colours it. */
-  colourOf(name: number): number {
-    if (this.search !== '') return this.matches[name] ? Colour.Hit : Colour.Dimmed + this.names.colourOf(name);
-    if (this.changes) {
-      const change = this.changes.get(this.names.baseOf(name)) ?? 0;
-      return change > 0 ? Colour.Slower : change < 0 ? Colour.Faster : Colour.Same;
+  /** Asks what is alive at a time of the page, in the file of the track that has the focus. */
+  async askMemory(time: number): Promise<void> {
+    this.abortMemory?.abort();
+    const abort = (this.abortMemory = new AbortController());
+    const file = this.track(this.focus ?? -1)?.file ?? 0;
+    this.memory = { loading: true, value: this.memory.value };
+    this.notify();
+    try {
+      const value = await this.client.memory(file, time - this.shiftOf(file), abort.signal);
+      this.memory = { loading: false, value };
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      this.memory = { loading: false, error: error instanceof Error ? error.message : String(error) };
+      if (error instanceof ConnectionError) this.failed(error);
     }
-    return name === kUnknown ? Colour.Same : this.names.colourOf(name);
+    this.notify();
   }
 
-  // The rest
-
-  setTheme(name: string, chosen: boolean): void {
-    this.theme = name === 'dark' ? kDark : kLight;
-    this.themeChosen = chosen;
-    document.documentElement.dataset.theme = this.theme.name;
-    this.redraw();
-  }
   setTab(tab: Tab | undefined): void {
     this.tab = tab;
     this.notify();

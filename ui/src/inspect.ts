@@ -35,6 +35,8 @@ export function inspect(app: App, stage: Stage): void {
       theme: app.theme.name,
       names: app.names.count,
       offline: app.offline,
+      links: stage.links.drawn,
+      linksBusy: stage.links.busy,
     }),
     /** The rectangles of the frame with their names and pixels. */
     shapes: () =>

@@ -62,7 +62,7 @@ export function makeActions(app: App, stage: Stage): Action[] {
     ['flame', 'flame graph of the selection'],
     ['report', 'report of the trace'],
     ['idle', 'idle time of devices, by cause'],
-    ['memory', 'memory'],
+    ['memory', 'memory: over time, and what is alive'],
     ['compare', 'comparison of two traces'],
   ];
   return [
@@ -87,6 +87,7 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Find', keys: [','], text: 'previous range in this row', run: () => stepRange(-1) },
     { group: 'Find', keys: ['g'], text: 'go to what launched the selected range', run: () => app.goTo(app.details.value?.launched_by) },
     { group: 'Find', keys: ['Shift+G'], text: 'go to what the selected range launched', run: () => app.goTo(app.details.value?.launched?.[0]) },
+    { group: 'Find', keys: ['z'], text: 'go to what the selected range waited for', run: () => app.goTo(app.details.value?.waited_for?.[0]) },
     { group: 'Find', keys: ['u'], text: 'go to the range around the selected range', run: () => app.goTo(app.details.value?.parents?.at(-1)) },
     { group: 'Select', keys: ['m'], text: 'measure the selected range', run: selectRange },
     { group: 'Select', keys: ['v'], text: 'select what is visible', run: () => void app.select({ from: Math.max(0, app.span.from), to: Math.min(app.duration, app.span.to), tracks: visibleTracks(stage) }) },
@@ -102,6 +103,8 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Tracks', keys: ['t'], text: 'filter the tracks', run: focusInput('filter') },
     ...tabs.map(([name, text]): Action => ({ group: 'Panels', keys: [String(kTabs.indexOf(name) + 1)], text, run: tab(name) })),
     { group: 'Panels', keys: ['`'], text: 'close the panel', run: () => app.setTab(undefined) },
+    { group: 'Panels', keys: ['i'], text: 'memory that is alive at the pointer', run: () => { app.setTab('memory'); void app.askMemory(anchor()); } },
+    { group: 'Page', keys: ['r'], text: 'arrows of all that is visible, or of the selected range only', run: () => { app.arrows = !app.arrows; app.notify(); } },
     { group: 'Page', keys: ['l'], text: 'light or dark theme', run: () => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); } },
     { group: 'Page', keys: ['y'], text: 'copy a link to this view', run: () => void copyLink(app) },
     { group: 'Page', keys: ['b'], text: 'draw with WebGL2 or with canvas', run: () => { app.backend = stage.backendName === 'webgl' ? 'canvas' : 'webgl'; stage.useBackend(app.backend); app.notice = `drawing with ${stage.backendName}`; app.notify(); } },

@@ -1,6 +1,6 @@
 // Requests to the server, relative to the address of the page, which contains the token.
 
-import { decodeTiles, EventDetails, EventRef, LiveEvent, SearchAnswer, SelectionAnswer, TilesAnswer, TraceInfo } from './protocol';
+import { decodeTiles, EventDetails, EventRef, LinksAnswer, LiveEvent, MemoryAnswer, SearchAnswer, SelectionAnswer, TilesAnswer, TraceInfo } from './protocol';
 import type { TileRequest } from './tile_cache';
 
 /** The server answered, and said that the request is wrong or that it failed. */
@@ -36,6 +36,12 @@ export class Client {
   selection(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<SelectionAnswer> {
     const times = `selection?from=${Math.max(0, Math.floor(from))}&to=${Math.max(0, Math.ceil(to))}`;
     return this.json(tracks.length > 0 ? `${times}&tracks=${tracks.join(',')}` : times, signal);
+  }
+  links(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<LinksAnswer> {
+    return this.json(`links?from=${Math.max(0, Math.floor(from))}&to=${Math.max(1, Math.ceil(to))}&tracks=${tracks.join(',')}`, signal);
+  }
+  memory(file: number, at: number, signal?: AbortSignal): Promise<MemoryAnswer> {
+    return this.json(`memory?file=${file}&at=${Math.max(0, Math.round(at))}`, signal);
   }
   report(file: number, signal?: AbortSignal): Promise<unknown> {
     return this.json(`report?file=${file}`, signal);

@@ -1,6 +1,6 @@
 // What the server says: the JSON answers as types, and the decoder of tiles. docs/view.md describes the protocol.
 
-export type TrackKind = 'thread' | 'queue' | 'counter' | 'memory';
+export type TrackKind = 'thread' | 'across' | 'queue' | 'counter' | 'memory';
 
 export interface TraceFile {
   name: string;
@@ -101,6 +101,9 @@ export interface EventDetails {
   parents?: LinkedEvent[];
   launched_by?: LinkedEvent;
   launched?: LinkedEvent[];
+  waited_for?: LinkedEvent[];
+  begins_on?: string; // of a range across threads
+  ends_on?: string;
   flows?: Array<{ direction: 'from' | 'to'; event: LinkedEvent }>;
   stack?: Frame[];
 }
@@ -142,6 +145,38 @@ export interface SelectionAnswer {
   instants?: Array<{ name: string; count: number }>;
   counters?: Array<{ name: string; unit?: string; count: number; min: number; max: number; last: number; mean: number }>;
   flame?: FlameFrame[];
+}
+
+/** One end of an arrow. */
+export interface LinkEnd {
+  track: number;
+  time_ns: number;
+  depth: number;
+  lane: number;
+}
+export interface LinksAnswer {
+  file: number;
+  links: Array<{ kind: 'launch' | 'flow'; from: LinkEnd; to: LinkEnd }>;
+  complete: boolean;
+}
+
+export interface Holder {
+  name: string;
+  where?: string;
+  bytes: number;
+  count: number;
+}
+/** What is alive at a time. */
+export interface MemoryAnswer {
+  file: number;
+  at_ns: number;
+  bytes: number;
+  blocks: number;
+  sampled: boolean;
+  memories: Array<{ name: string; bytes: number; peak_bytes: number }>;
+  by_range: Holder[];
+  by_stack: Holder[];
+  by_size: Holder[];
 }
 
 export interface LiveEvent {

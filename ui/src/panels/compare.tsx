@@ -44,6 +44,7 @@ function Difference({ app, base, other }: { app: App; base: number; other: numbe
     // Without enough samples nothing is sure, and all ranges would be grey.
     app.changes = answer.enough ? changesByName(answer, app.names) : undefined;
     app.notify();
+    if (app.shifts.length === 0) await align(app, base, other, true);
     return answer;
   });
   return (
@@ -73,13 +74,14 @@ function Difference({ app, base, other }: { app: App; base: number; other: numbe
   );
 }
 
-async function align(app: App, base: number, other: number): Promise<void> {
+/** `quiet`: nobody asked for it, so traces without iterations are not worth a message. */
+async function align(app: App, base: number, other: number, quiet = false): Promise<void> {
   await app.attempt(async () => {
     const [a, b] = (await Promise.all([app.client.report(base), app.client.report(other)])) as [Report, Report];
     const middle = app.span.from / 2 + app.span.to / 2 - app.shiftOf(base);
     const shift = iterationShift(a.iterations.list, b.iterations.list, middle);
     if (shift === undefined) {
-      app.notice = 'one of the traces has no iterations: both are aligned by their start';
+      if (!quiet) app.notice = 'one of the traces has no iterations: both are aligned by their start';
     } else {
       app.shifts = [];
       app.shifts[other] = shift + app.shiftOf(base);

@@ -40,6 +40,8 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
           <dd>{timeLabel(event.start_ns, 1)}</dd>
           <dt>Track</dt>
           <dd>{track?.name ?? event.track}</dd>
+          {event.begins_on ? <><dt>Begins on</dt><dd>{event.begins_on}</dd></> : null}
+          {event.ends_on ? <><dt>Ends on</dt><dd>{event.ends_on}</dd></> : null}
           {event.category ? <><dt>Category</dt><dd>{event.category}</dd></> : null}
           {event.kind !== 'range' ? <><dt>Kind</dt><dd>{event.kind}</dd></> : null}
           {event.correlation ? <><dt>Correlation</dt><dd>{event.correlation}</dd></> : null}
@@ -65,6 +67,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
       <section>
         <Links app={app} title="Launched by" events={event.launched_by ? [event.launched_by] : []} />
         <Links app={app} title="Launched" events={event.launched ?? []} />
+        <Links app={app} title="Waited for" events={event.waited_for ?? []} />
         <Links app={app} title="Flows from" events={(event.flows ?? []).filter((f) => f.direction === 'from').map((f) => f.event)} />
         <Links app={app} title="Flows to" events={(event.flows ?? []).filter((f) => f.direction === 'to').map((f) => f.event)} />
         <Links app={app} title="Inside of" events={[...(event.parents ?? [])].reverse()} />

@@ -8,7 +8,8 @@ import type { Action } from '../keys';
 import { Compare } from './compare';
 import { Details } from './details';
 import { useApp } from './hooks';
-import { Idle, Memory, ReportPanel } from './report';
+import { Memory } from './memory';
+import { Idle, ReportPanel } from './report';
 import { Flame, Statistics } from './selection';
 
 const kTitles: Record<Tab, string> = {

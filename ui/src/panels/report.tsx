@@ -1,12 +1,11 @@
-// The report, the idle time of devices, and memory: what `kymo report --json` says.
+// The report and the idle time of devices: what `kymo report --json` says.
 
 import type { App } from '../app';
 import { fileName } from '../core/protocol';
-import { bytes, count, duration, percent } from '../core/units';
+import { count, duration, percent } from '../core/units';
 import { css } from '../timeline/palette';
 import { useAnswer } from './hooks';
 import { Answer, Bar, Swatch, Table } from './parts';
-import { Counters } from './selection';
 
 interface HostRow {
   name: string;
@@ -42,7 +41,7 @@ export function fileOfFocus(app: App): number {
   return app.track(app.event?.track ?? app.focus ?? -1)?.file ?? 0;
 }
 
-function useReport(app: App, file: number) {
+export function useReport(app: App, file: number) {
   return useAnswer<Report>(`report ${file}`, (signal) => app.client.report(file, signal) as Promise<Report>);
 }
 
@@ -166,51 +165,5 @@ export function Idle({ app }: { app: App }) {
         )
       }
     </Answer>
-  );
-}
-
-export function Memory({ app }: { app: App }) {
-  const pending = useReport(app, fileOfFocus(app));
-  const tracks = app.trace!.tracks.filter((t) => t.kind === 'memory');
-  return (
-    <div class="columns">
-      <section>
-        <h3>In the selection</h3>
-        {app.selection ? <Answer pending={app.totals}>{(totals) => <Counters totals={totals} />}</Answer> : <p class="hint">Drag over the timeline to see the smallest and largest values in a part of it.</p>}
-        {tracks.length > 0 && (
-          <p class="buttons">
-            {tracks.slice(0, 8).map((track) => (
-              <button onClick={() => { if (!app.pinned.includes(track.id)) app.togglePinned(track.id); }}>{`Pin ${track.name}`}</button>
-            ))}
-          </p>
-        )}
-      </section>
-      <section>
-        <Answer pending={pending}>
-          {(report) =>
-            report.memory ? (
-              <>
-                <h3>{`At the peak: ${bytes(report.memory.peak_bytes)}`}</h3>
-                <p class="buttons">
-                  <button onClick={() => app.show({ from: report.memory!.peak_after_ns - (app.span.to - app.span.from) / 2, to: report.memory!.peak_after_ns + (app.span.to - app.span.from) / 2 })}>
-                    {`Go to the peak at ${duration(report.memory.peak_after_ns)}`}
-                  </button>
-                </p>
-                <Table
-                  rows={report.memory.at_peak}
-                  sort={1}
-                  columns={[
-                    { title: 'Allocated in', wide: true, text: (r) => r.range || 'no range', value: (r) => r.range },
-                    { title: 'Size', text: (r) => bytes(r.bytes), value: (r) => r.bytes },
-                  ]}
-                />
-              </>
-            ) : (
-              <p class="hint">No allocations in this trace. kymo record --memory records them.</p>
-            )
-          }
-        </Answer>
-      </section>
-    </div>
   );
 }

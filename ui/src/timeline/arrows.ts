@@ -1,7 +1,8 @@
-// Arrows of the selected range: from what launched it, to what it launched, and its flows.
+// Arrows: of the selected range, from what launched it, to what it launched, and its flows; and thin ones of everything
+// that is visible.
 
 import type { App } from '../app';
-import type { EventDetails, EventRef, LinkedEvent } from '../core/protocol';
+import type { EventDetails, EventRef, LinkedEvent, LinkEnd, LinksAnswer } from '../core/protocol';
 import type { Geometry } from './geometry';
 import { kRowHeight, rowTop } from './layout';
 import type { PlacedLane, Scene } from './scene';
@@ -31,6 +32,45 @@ export function drawArrows(context: CanvasRenderingContext2D, geometry: Geometry
     if (begin && end) arrow(context, begin, end, app.theme.flow, app.theme.background);
   }
   context.restore();
+}
+
+/** The arrows of what is visible: thin, without a halo, so that the ranges stay readable. */
+export function drawLinks(context: CanvasRenderingContext2D, geometry: Geometry, placed: readonly PlacedLane[], app: App, answers: readonly LinksAnswer[]): number {
+  let drawn = 0;
+  context.save();
+  context.beginPath();
+  context.rect(geometry.left, geometry.bodyTop - geometry.pinnedHeight, geometry.plotWidth, geometry.height);
+  context.clip();
+  context.strokeStyle = app.theme.flow;
+  context.lineWidth = 1;
+  const links = answers.flatMap((answer) => answer.links);
+  context.globalAlpha = Math.max(0.14, Math.min(0.5, 12 / Math.sqrt(links.length + 1) / 5));
+  context.beginPath();
+  for (const link of links) {
+    const from = placeOf(link.from, geometry, placed, app);
+    const to = placeOf(link.to, geometry, placed, app);
+    if (!from || !to || to.x < geometry.left - 400 || from.x > geometry.width + 400) continue;
+    const bend = Math.min(60, Math.max(8, Math.abs(to.x - from.x) / 2));
+    context.moveTo(from.x, from.y);
+    context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x, to.y);
+    ++drawn;
+  }
+  context.stroke();
+  context.restore();
+  return drawn;
+}
+
+function placeOf(end: LinkEnd, geometry: Geometry, placed: readonly PlacedLane[], app: App): Place | undefined {
+  const track = app.track(end.track);
+  if (!track) return undefined;
+  const x = geometry.x(end.time_ns + app.shiftOf(track.file));
+  const visible = placed.find((p) => p.lane.track?.id === end.track);
+  if (visible) {
+    const row = Math.min(visible.lane.rows - 1, app.rows.rowOf(end.track, end.lane, end.depth));
+    return { x, y: Math.max(visible.clipTop, visible.top + rowTop(visible.lane, Math.max(0, row)) + kRowHeight / 2 - 1) };
+  }
+  const lane = geometry.layout.lanes.find((l) => l.track?.id === end.track);
+  return lane ? { x, y: geometry.bodyTop + lane.y - geometry.scroll + 10 } : undefined;
 }
 
 /** Where an arrow touches an event. Below or above the screen if its track is not visible. */

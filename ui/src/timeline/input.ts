@@ -11,6 +11,7 @@ import type { Stage } from './stage';
 
 const kClickDistance = 4;
 const kLongPressMs = 450;
+const kRestMs = 220;
 const kZoomPerPixel = 0.0018;
 const kPinchPerPixel = 0.012; // trackpads send small steps, with ctrl
 
@@ -25,6 +26,7 @@ export class Input {
   private readonly fingers = new Map<number, { x: number; y: number }>();
   private pinch?: { distance: number; time: number; span: Span };
   private longPress = 0;
+  private rest = 0; // until the pointer counts as resting
 
   constructor(private readonly app: App, private readonly stage: Stage) {
     const { element } = stage;
@@ -123,6 +125,7 @@ export class Input {
     }
     const lane = geometry.laneAt(y, stage.placed)?.lane;
     if (lane?.track && !this.drag) app.focus = lane.track.id;
+    this.resting(x);
     const { drag } = this;
     stage.element.style.cursor = this.cursor(x, y);
     if (!drag) return;
@@ -140,6 +143,14 @@ export class Input {
     app.follow = false;
     app.show({ from: drag.span.from - (x - drag.x) * perPixel, to: drag.span.to - (x - drag.x) * perPixel });
     app.setScroll(drag.scroll - (y - drag.y));
+  }
+
+  /** With the memory panel open, what is alive at the pointer is shown once it rests. */
+  private resting(x: number): void {
+    const { app, stage } = this;
+    clearTimeout(this.rest);
+    if (app.tab !== 'memory' || this.drag || x < stage.geometry!.left || !app.trace!.tracks.some((t) => t.kind === 'memory')) return;
+    this.rest = window.setTimeout(() => void app.askMemory(stage.geometry!.time(stage.pointer.x)), kRestMs);
   }
 
   private cursor(x: number, y: number): string {
@@ -222,6 +233,7 @@ export class Input {
 
   private click(x: number, y: number): void {
     const { app, stage } = this;
+    if (app.tab === 'memory') void app.askMemory(stage.geometry!.time(x));
     const shape = stage.shapeAt(x, y);
     if (!shape || !shape.lane?.track) {
       if (app.selection) void app.select(undefined);

@@ -84,9 +84,9 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   return layout;
 }
 
-const kKinds = ['thread', 'queue', 'memory', 'counter'];
+const kKinds = ['thread', 'across', 'queue', 'memory', 'counter'];
 
-/** Threads first, the main thread before the others; then queues, memory and counters. */
+/** Threads first, the main thread before the others; then ranges across threads, queues, memory and counters. */
 function trackRank(track: Track, processes: ReadonlyMap<number, Process>): number {
   if (track.kind === 'thread' && track.tid !== undefined && track.tid === processes.get(track.process)?.pid) return -1;
   return kKinds.indexOf(track.kind);

@@ -67,6 +67,7 @@ function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geo
 
 function describe(lane: Lane): string {
   const track = lane.track!;
+  if (track.kind === 'memory') return 'memory in use';
   if (isPlot(track)) return track.values !== undefined ? `${count(track.values)} values` : track.kind;
   const ranges = `${count(track.ranges ?? 0)} ranges`;
   return track.device ? `${track.device}, ${ranges}` : ranges;

@@ -4,8 +4,9 @@
 import type { App } from '../app';
 import { longest } from '../core/protocol';
 import { count, duration, shortCount, timeLabel } from '../core/units';
-import { drawArrows } from './arrows';
+import { drawArrows, drawLinks } from './arrows';
 import { Geometry, kAxisHeight, kMinimapHeight, kTop } from './geometry';
+import type { Links } from './links';
 import { drawNames } from './name_column';
 import { isPlot } from './layout';
 import { drawPlot, plotColumns, valueText, visibleTiles } from './plots';
@@ -31,7 +32,7 @@ export class Overlay {
     });
   }
 
-  draw(geometry: Geometry, placed: readonly PlacedLane[], scene: Scene, level: number, pointer: Pointer, hover: Shape | undefined): void {
+  draw(geometry: Geometry, placed: readonly PlacedLane[], scene: Scene, links: Links, level: number, pointer: Pointer, hover: Shape | undefined): void {
     const { context, app } = this;
     context.clearRect(0, 0, geometry.width, geometry.height);
     context.font = kFont;
@@ -40,6 +41,7 @@ export class Overlay {
     this.axis(geometry);
     this.plots(geometry, placed, level, pointer);
     this.losses(geometry, placed);
+    links.drawn = drawLinks(context, geometry, placed, app, app.arrows ? links.answers : []);
     this.labels(geometry, scene);
     this.hits(geometry, placed);
     this.outlines(geometry, scene, hover);
@@ -212,9 +214,31 @@ export class Overlay {
       context.strokeStyle = selected ? app.theme.text : app.theme.muted;
       context.lineWidth = selected ? 2 : 1;
       context.strokeRect(list.x[i] + 0.5, list.y[i] + 0.5, Math.max(2, list.width[i] - 1), list.height[i] - 1);
+      if (selected) this.errorBars(geometry, shape, list.y[i] + list.height[i] / 2);
     }
     context.restore();
     context.lineWidth = 1;
+  }
+
+  /** How uncertain the two ends of the selected range are, as soon as that can be seen. */
+  private errorBars(geometry: Geometry, shape: Shape, y: number): void {
+    const { context, app } = this;
+    const { track } = shape.lane!;
+    const error = app.trace!.files[track?.file ?? 0]?.clock_error_ns ?? 0;
+    if (error / geometry.nsPerPixel < 1.5) return;
+    context.strokeStyle = app.theme.hit;
+    context.lineWidth = 1;
+    context.beginPath();
+    for (const end of [shape.start, shape.end]) {
+      const [x0, x1] = [end - error, end + error].map((ns) => geometry.x(ns + app.shiftOf(track?.file ?? 0)));
+      context.moveTo(x0, y);
+      context.lineTo(x1, y);
+      for (const x of [x0, x1]) {
+        context.moveTo(x, y - 3);
+        context.lineTo(x, y + 3);
+      }
+    }
+    context.stroke();
   }
 
   private selection(geometry: Geometry, placed: readonly PlacedLane[]): void {

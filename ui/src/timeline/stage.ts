@@ -8,6 +8,7 @@ import { Backend, BackendName, resizeCanvas } from '../render/backend';
 import { fasterBackend, makeBackend, Measurement, measureBackends } from '../render/choose';
 import { Geometry } from './geometry';
 import { kRowHeight } from './layout';
+import { Links } from './links';
 import { Minimap } from './minimap';
 import { Overlay, Pointer } from './overlay';
 import { PlacedLane, Scene, Shape } from './scene';
@@ -20,6 +21,7 @@ export class Stage {
   readonly element = document.createElement('div');
   readonly scene = new Scene();
   readonly minimap: Minimap;
+  readonly links: Links;
   readonly pointer: Pointer = { x: 0, y: 0, inside: false };
   readonly frameTimes: number[] = []; // milliseconds of JavaScript, the latest ones
   placed: PlacedLane[] = [];
@@ -48,6 +50,7 @@ export class Stage {
     this.element.append(this.backend.canvas, this.top);
     this.overlay = new Overlay(app, this.context);
     this.minimap = new Minimap(app);
+    this.links = new Links(app);
     app.redraw = () => this.schedule();
     app.bodyHeight = () => Math.max(50, this.height - (this.geometry?.bodyTop ?? 80));
     new ResizeObserver(() => this.resize()).observe(this.element);
@@ -139,9 +142,10 @@ export class Stage {
     });
     this.backend.draw(this.scene.list, app.theme);
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    this.overlay.draw(geometry, this.placed, this.scene, this.level, this.pointer, this.pointer.inside ? this.shapeAt(this.pointer.x, this.pointer.y) : undefined);
+    this.overlay.draw(geometry, this.placed, this.scene, this.links, this.level, this.pointer, this.pointer.inside ? this.shapeAt(this.pointer.x, this.pointer.y) : undefined);
     this.minimap.draw(this.context, geometry);
     this.plan();
+    this.links.update(this.placed);
     if (rowsBefore !== app.rows.version) this.schedule();
     ++this.frames;
     this.frameTimes.push(performance.now() - begin);

@@ -24,6 +24,11 @@ export class TextFitter {
     if (full <= room) return text;
     const letters = Math.floor((text.length * (room - 8)) / full);
     if (letters < 4) return '';
-    return `${text.slice(0, letters)}…`;
+    const cut = `${text.slice(0, letters)}…`;
+    // Letters are not equally wide: the estimate may be too long.
+    const over = this.width(cut) - room;
+    if (over <= 0) return cut;
+    const fewer = letters - Math.ceil((over / this.width(cut)) * letters) - 1;
+    return fewer < 4 ? '' : `${text.slice(0, fewer)}…`;
   }
 }

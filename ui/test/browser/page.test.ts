@@ -1,42 +1,10 @@
 // The page in a real browser, with the stand-in server.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
-import { buildPlain, complete, launch, open, pixel, shape, skip, stageTop, state } from '../support/browser';
-import { serve, Standing } from '../support/server';
+import { complete, open, pixel, shape, stageTop, state } from '../support/browser';
+import { pageFolder, pageTest, sameBrowser } from '../support/page_test';
+import { serve } from '../support/server';
 import { manyTracks, manyValues, markup, pair, training, year } from '../support/traces';
-import { Engine } from '../support/engine';
-
-let browser: Browser;
-let plain: ReturnType<typeof buildPlain>;
-
-before(async () => {
-  if (skip) return;
-  plain = buildPlain();
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  plain?.remove();
-});
-
-/** Serves a trace and opens the page; fails if the page had an error. */
-function pageTest(name: string, make: () => Engine, run: (page: Page, server: Standing, engine: Engine) => Promise<void>, options: { hash?: string; hasTouch?: boolean; dark?: boolean; mayFail?: boolean } = {}): void {
-  test(name, { skip }, async () => {
-    const engine = make();
-    const server = await serve(engine, plain.folder);
-    const errors: string[] = [];
-    const page = await open(browser, server.address + (options.hash ?? ''), { errors, hasTouch: options.hasTouch, dark: options.dark });
-    try {
-      await run(page, server, engine);
-      if (!options.mayFail) assert.deepEqual(errors, []);
-    } finally {
-      await page.close();
-      await server.stop();
-    }
-  });
-}
 
 pageTest('open: all ranges are drawn, with two requests for tiles', () => training(8), async (page, _, engine) => {
   const view = await state(page);
@@ -210,7 +178,7 @@ pageTest('the URL is a bookmark', () => training(8), async (page, server) => {
   await page.keyboard.press('l');
   await page.waitForFunction(() => location.hash.includes('theme=dark') && location.hash.includes('e='));
   const view = await state(page);
-  const copy = await open(browser, page.url());
+  const copy = await open(sameBrowser(), page.url());
   const other = await state(copy);
   assert.ok(Math.abs(other.from - view.from) < 1 && Math.abs(other.to - view.to) < 1);
   assert.deepEqual([other.event, other.pinned, other.theme, other.tab], [view.event, view.pinned, 'dark', 'details']);
@@ -241,7 +209,7 @@ pageTest('a server that disappears: a clear message, and the page works again wh
   await page.keyboard.press('w');
   await page.getByRole('alert').getByText('No answer from kymo view').waitFor();
   assert.ok((await page.evaluate(() => window.kymo.shapes().length)) > 0); // what was read is still there
-  const back = await serve(engine, plain.folder, server.port);
+  const back = await serve(engine, pageFolder(), server.port);
   try {
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await complete(page);
@@ -309,6 +277,12 @@ pageTest('two traces are compared in the colours of the difference', pair, async
     const [a, b] = window.kymo.shapes().filter((s) => s.name === `step ${step}`);
     return Math.abs(a.x - b.x);
   }));
+  // They are aligned by iteration at first.
+  await page.getByRole('button', { name: 'Align by start' }).waitFor();
+  await complete(page);
+  assert.ok(Math.min(...(await distances())) < 1);
+  await page.getByRole('button', { name: 'Align by start' }).click();
+  await complete(page);
   assert.ok(Math.min(...(await distances())) > 5);
   await page.getByRole('button', { name: 'Align by iteration' }).click();
   await page.getByRole('button', { name: 'Align by start' }).waitFor();

@@ -201,6 +201,29 @@ export class Engine {
     };
   }
 
+  /** The arrows from launches to the work that begins between two times. */
+  links(from: number, to: number, ids: number[]): unknown {
+    const end = (track: FakeTrack, i: number) => ({ track: track.id, time_ns: track.start[i], depth: track.depth[i], lane: track.lane[i] });
+    const links: unknown[] = [];
+    for (const queue of this.tracks.filter((t) => t.kind === 'queue' && ids.includes(t.id))) {
+      queue.link.forEach((link, i) => {
+        if (link === 0 || queue.start[i] < from || queue.start[i] >= to || links.length >= 300) return;
+        for (const thread of this.tracks.filter((t) => t.kind === 'thread' && t.file === queue.file)) {
+          const at = thread.link.indexOf(link);
+          if (at >= 0) links.push({ kind: 'launch', from: end(thread, at), to: end(queue, i) });
+        }
+      });
+    }
+    return { file: 0, links, complete: links.length < 300 };
+  }
+
+  memory(at: number): unknown {
+    const memory = this.tracks.find((t) => t.kind === 'memory');
+    const bytes = memory?.values.filter((v) => v.time <= at).at(-1)?.value ?? 0;
+    const rows = [{ name: 'step {}/forward', bytes: bytes * 0.7, count: 96 }, { name: 'optimizer', bytes: bytes * 0.3, count: 12 }];
+    return { file: 0, at_ns: at, bytes, blocks: 108, sampled: false, memories: [{ name: memory?.name ?? '', bytes, peak_bytes: bytes }], by_range: rows, by_stack: [], by_size: [] };
+  }
+
   search(query: string, limit: number): unknown {
     const test = matcher(query);
     const isHit = this.names.map(test);

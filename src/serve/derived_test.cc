@@ -1,0 +1,295 @@
+// Memory over time, ranges across threads, arrows, and what a call waited for.
+
+#include "serve/derived.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "json/document.h"
+#include "serve/api.h"
+#include "serve/test_view.h"
+
+namespace kymo::serve {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::TestRecorder;
+using trace::FieldType;
+using trace::PointKind;
+
+class DerivedTest : public ::testing::Test {
+ protected:
+  void open() {
+    view_ = testing::open_view(folder_ / "a.kymo");
+    view_->wait_until_built();
+    analyses_.reopen = [this](uint32_t, const IsGone&) { return trace::Reader(folder_ / "a.kymo"); };
+  }
+  json::Document get(const std::string& path, const std::string& query = {}) {
+    const Answer made = answer(*view_, analyses_, path, Query::parse(query));
+    EXPECT_EQ(made.status, 200) << made.body;
+    return json::Document(made.body);
+  }
+  std::vector<Tile> tiles(uint32_t track, unsigned level, uint64_t from, uint64_t to) {
+    return make_tiles(*view_, {level, from, to, {track}});
+  }
+  static void add_queue(TestRecorder& recorder, uint32_t id) {
+    trace::Track queue;
+    queue.id = id;
+    queue.kind = trace::TrackKind::DeviceQueue;
+    queue.clock = TestRecorder::kClock;
+    queue.device_uuid = "device";
+    queue.name = "queue";
+    recorder.add_track(queue);
+  }
+
+  const TemporaryFolder folder_;
+  std::unique_ptr<View> view_;
+  Analyses analyses_;
+};
+
+TEST_F(DerivedTest, MemoryInUseIsTheSumOfWhatIsAllocatedAndNotFreed) {
+  constexpr uint64_t kSteps = 4000;
+  struct Change {
+    uint64_t time, bytes;  // after it
+  };
+  std::vector<Change> expected;
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "alloc", "", {{"bytes", FieldType::ByteCount}, {"device", FieldType::String}});
+    recorder.add_class(2, "work");
+    recorder.add_thread(1, 1, "main");
+    recorder.begin(1, 1000, 2);
+    std::mt19937_64 random(7);
+    std::map<uint64_t, uint64_t> alive;
+    uint64_t now = 1000, in_use = 0;
+    for (uint64_t i = 1; i <= kSteps; ++i) {
+      now += 1 + random() % 1000;
+      if (alive.empty() || random() % 3 != 0) {
+        const uint64_t bytes = 1 + random() % 10'000;
+        recorder.point(1, now, PointKind::Allocation, 1, i * 16, {static_cast<int64_t>(bytes), std::string("cuda:0")});
+        alive[i * 16] = bytes;
+        in_use += bytes;
+      } else {
+        const auto block = std::next(alive.begin(), static_cast<ptrdiff_t>(random() % alive.size()));
+        recorder.point(1, now, PointKind::Free, 1, block->first, {int64_t{0}, std::string("cuda:0")});
+        in_use -= block->second;
+        alive.erase(block);
+      }
+      expected.push_back({now - 1000, in_use});
+      if (i % 500 == 0) recorder.cut(1);
+    }
+    recorder.end(1, now + 10);
+    recorder.close();
+  }
+  open();
+  ASSERT_EQ(view_->derived().size(), 1u);
+  const DerivedTrack& track = *view_->derived()[0];
+  EXPECT_EQ(track.name, "cuda:0");
+  ASSERT_EQ(track.values.size(), kSteps);
+  for (size_t i = 0; i < kSteps; ++i) {
+    EXPECT_EQ(track.values[i].time, static_cast<int64_t>(expected[i].time)) << i;
+    EXPECT_EQ(track.values[i].last, static_cast<double>(expected[i].bytes)) << i;
+  }
+  // A tile has the value before it, and the extremes of each bin.
+  constexpr unsigned kLevel = 8;
+  const TileSpan span = TileSpan::of(kLevel, 2);
+  const Tile tile = tiles(track.id, kLevel, 2, 2).front();
+  ASSERT_FALSE(tile.counters.empty());
+  std::map<int64_t, std::pair<double, double>> bins;
+  double before = 0;
+  for (const Change& change : expected) {
+    const auto time = static_cast<int64_t>(change.time);
+    const double value = static_cast<double>(change.bytes);
+    if (time < span.from) before = value;
+    if (time < span.from || time >= span.to) continue;
+    auto [bin, is_new] = bins.try_emplace(bin_of(time, kLevel), value, value);
+    bin->second = {std::min(bin->second.first, value), std::max(bin->second.second, value)};
+  }
+  EXPECT_EQ(tile.counters[0].last, before);
+  ASSERT_EQ(tile.counters.size(), bins.size() + 1);
+  for (size_t i = 1; i < tile.counters.size(); ++i) {
+    const auto& bin = bins.at(bin_of(tile.counters[i].time, kLevel));
+    EXPECT_EQ(tile.counters[i].min, bin.first);
+    EXPECT_EQ(tile.counters[i].max, bin.second);
+  }
+  // What is alive at a time.
+  for (const size_t at : {size_t{0}, size_t{999}, size_t{kSteps - 1}}) {
+    const json::Document alive = get("memory", "at=" + std::to_string(expected[at].time));
+    EXPECT_EQ(alive.root()["bytes"].number(""), expected[at].bytes) << at;
+    EXPECT_EQ(alive.root()["by_range"].list("")[0]["name"].text(""), "work");
+  }
+  EXPECT_EQ(answer(*view_, analyses_, "memory", Query::parse("at=x")).status, 400);
+  EXPECT_EQ(answer(*view_, analyses_, "memory", Query::parse("at=1&file=3")).status, 404);
+}
+
+TEST_F(DerivedTest, ManyAllocationsAreBinsWithTheirExtremes) {
+  constexpr uint64_t kBlocks = DerivedTrack::kMaxSteps;  // each is two changes
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "alloc", "", {{"bytes", FieldType::ByteCount}});
+    recorder.add_thread(1, 1, "main");
+    for (uint64_t i = 0; i < kBlocks; ++i) {
+      recorder.point(1, 1000 + 100 * i, PointKind::Allocation, 1, 16, {int64_t{i == kBlocks / 2 ? 7000 : 10}});
+      recorder.point(1, 1050 + 100 * i, PointKind::Free, 1, 16, {int64_t{0}});
+      if (i % 20'000 == 0) recorder.cut(1);
+    }
+    recorder.close();
+  }
+  open();
+  const DerivedTrack& track = *view_->derived().at(0);
+  EXPECT_LE(track.values.size(), DerivedTrack::kMaxSteps);
+  EXPECT_GE(track.values.size(), DerivedTrack::kMaxSteps / 4);
+  const auto largest = std::max_element(track.values.begin(), track.values.end(),
+                                        [](const CounterBin& a, const CounterBin& b) { return a.max < b.max; });
+  EXPECT_EQ(largest->max, 7000);
+  EXPECT_EQ(track.values.back().last, 0);
+}
+
+TEST_F(DerivedTest, RangesAcrossThreadsAreOnLanesWithoutOverlap) {
+  struct Range {
+    int64_t start, end;
+    bool operator==(const Range&) const = default;
+    auto operator<=>(const Range&) const = default;
+  };
+  std::vector<Range> expected;
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "request {}", "", {{"", FieldType::Int}});
+    for (uint32_t track = 1; track <= 2; ++track) recorder.add_thread(track, track, "thread " + std::to_string(track));
+    std::mt19937_64 random(3);
+    std::vector<std::tuple<uint64_t, uint32_t, PointKind, uint64_t>> points;  // time, track, kind, handle
+    for (uint64_t i = 1; i <= 500; ++i) {
+      const uint64_t start = 1000 + i * 10, end = start + random() % 100;
+      points.emplace_back(start, 1 + random() % 2, PointKind::AsyncBegin, i);
+      points.emplace_back(end, 1 + random() % 2, PointKind::AsyncEnd, i);
+      expected.push_back({static_cast<int64_t>(start), static_cast<int64_t>(end)});
+    }
+    std::stable_sort(points.begin(), points.end(),
+                     [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
+    const int64_t first = static_cast<int64_t>(std::get<0>(points.front()));
+    for (Range& range : expected) range = {range.start - first, range.end - first};
+    for (const auto& [time, track, kind, handle] : points)
+      recorder.point(track, time, kind, 1, handle, {static_cast<int64_t>(handle)});
+    recorder.close();
+  }
+  open();
+  ASSERT_EQ(view_->derived().size(), 1u);
+  const DerivedTrack& track = *view_->derived()[0];
+  EXPECT_EQ(track.kind, DerivedTrack::Kind::AcrossThreads);
+  std::vector<Range> shown;
+  std::map<uint16_t, int64_t> free_at;
+  const Tile whole = tiles(track.id, 3, 0, 0).front();
+  EXPECT_FALSE(whole.items.empty());
+  for (const Item& item : whole.items) {
+    if (item.count > 1) continue;
+    EXPECT_GE(item.start, free_at[item.lane]) << "two ranges of a lane overlap";
+    free_at[item.lane] = item.end;
+  }
+  for (const Item& item : track.items) shown.push_back({item.start, item.end});
+  std::sort(shown.begin(), shown.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(shown, expected);
+  const Item& one = track.items[10];
+  const json::Document details =
+      get("event", base::format("track={}&chunk={}&index={}", track.id, one.chunk, one.index));
+  EXPECT_EQ(details.root()["name"].text(""), "request 11");
+  EXPECT_EQ(details.root()["start_ns"].number(""), static_cast<uint64_t>(one.start));
+  EXPECT_EQ(details.root()["end_ns"].number(""), static_cast<uint64_t>(one.end));
+  EXPECT_EQ(details.root()["begins_on"].text("").substr(0, 7), "thread ");
+  const Answer none =
+      answer(*view_, analyses_, "event", Query::parse(base::format("track={}&chunk=0&index=1999999999", track.id)));
+  EXPECT_EQ(none.status, 404);
+}
+
+TEST_F(DerivedTest, ARangeAcrossThreadsWithoutAnEndLastsUntilTheEndOfTheFile) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "request");
+    recorder.add_thread(1, 1, "main");
+    recorder.point(1, 1000, PointKind::AsyncBegin, 1, 5);
+    recorder.begin(1, 1100, 1);
+    recorder.end(1, 1700);
+    recorder.close();
+  }
+  open();
+  const DerivedTrack& track = *view_->derived().at(0);
+  ASSERT_EQ(track.items.size(), 1u);
+  EXPECT_EQ(track.items[0].end, 700);
+}
+
+TEST_F(DerivedTest, ArrowsOfWhatIsVisibleAndWhatACallWaitedFor) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "launch");
+    recorder.add_class(2, "kernel");
+    recorder.add_class(3, "cudaDeviceSynchronize");
+    recorder.add_class(4, "flow");
+    recorder.add_thread(1, 1, "main");
+    recorder.add_thread(2, 2, "other");
+    add_queue(recorder, 3);
+    for (uint64_t i = 0; i < 3; ++i) {
+      recorder.begin(1, 100 + 10 * i, 1, {}, 70 + i);
+      if (i == 0) recorder.point(1, 102, PointKind::FlowBegin, 4, 9);
+      recorder.end(1, 105 + 10 * i);
+      recorder.complete(3, 200 + 100 * i, 290 + 100 * i, 2, 0, 0, 70 + i);
+    }
+    recorder.begin(1, 140, 3);
+    recorder.end(1, 495);
+    recorder.begin(2, 150, 1);
+    recorder.point(2, 155, PointKind::FlowEnd, 4, 9);
+    recorder.end(2, 160);
+    recorder.close();
+  }
+  open();
+  const json::Document all = get("links", "from=0&to=1000&tracks=0,1,2");
+  std::map<std::string, size_t> kinds;
+  for (const json::Value& link : all.root()["links"].list("")) ++kinds[std::string(link["kind"].text(""))];
+  EXPECT_EQ(kinds, (std::map<std::string, size_t>{{"flow", 1}, {"launch", 3}}));
+  EXPECT_TRUE(all.root()["complete"].boolean(""));
+  // Only the second kernel begins here; its launch is found although it is not visible.
+  const json::Document part = get("links", "from=150&to=250&tracks=2");
+  ASSERT_EQ(part.root()["links"].list("").size(), 1u);
+  EXPECT_EQ(part.root()["links"].list("")[0]["from"]["time_ns"].number(""), 10u);
+  EXPECT_EQ(part.root()["links"].list("")[0]["to"]["time_ns"].number(""), 200u);
+
+  const auto chunk_of = [&](size_t track) { return std::to_string(view_->sources()[0]->tracks()[track].chunks[0]); };
+  const json::Document wait = get("event", "track=0&index=3&chunk=" + chunk_of(0));
+  EXPECT_EQ(wait.root()["name"].text(""), "cudaDeviceSynchronize");
+  ASSERT_EQ(wait.root()["waited_for"].list("").size(), 1u);
+  EXPECT_EQ(wait.root()["waited_for"].list("")[0]["end_ns"].number(""), 390u);
+  // The second kernel was launched while the first one was in the queue.
+  const json::Document kernel = get("event", "track=2&index=1&chunk=" + chunk_of(2));
+  ASSERT_EQ(kernel.root()["waited_for"].list("").size(), 1u);
+  EXPECT_EQ(kernel.root()["waited_for"].list("")[0]["start_ns"].number(""), 100u);
+  for (const char* query : {"from=5&to=5&tracks=0", "from=0&to=9", "from=-1&to=9&tracks=0", "from=0&to=9&tracks="})
+    EXPECT_EQ(answer(*view_, analyses_, "links", Query::parse(query)).status, 400) << query;
+  EXPECT_EQ(answer(*view_, analyses_, "links", Query::parse("from=0&to=9&tracks=99")).status, 404);
+}
+
+TEST_F(DerivedTest, ArrowsAreBounded) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "launch");
+    recorder.add_class(2, "kernel");
+    recorder.add_thread(1, 1, "main");
+    add_queue(recorder, 3);
+    for (uint64_t i = 1; i <= 5000; ++i) {
+      recorder.begin(1, 100 * i, 1, {}, i);
+      recorder.end(1, 100 * i + 5);
+      recorder.complete(3, 100 * i + 10, 100 * i + 11 + (i == 2500 ? 50 : 0), 2, 0, 0, i);
+    }
+    recorder.close();
+  }
+  open();
+  const json::Document all = get("links", "from=0&to=1000000&tracks=0,1");
+  EXPECT_FALSE(all.root()["complete"].boolean(""));
+  const std::vector<json::Value> links = all.root()["links"].list("");
+  EXPECT_EQ(links.size(), 300u);
+  EXPECT_TRUE(std::any_of(links.begin(), links.end(), [](const json::Value& link) {
+    return link["to"]["time_ns"].number("") == 100 * 2500 + 10 - 100;  // the longest one is kept
+  }));
+}
+
+}  // namespace
+}  // namespace kymo::serve

@@ -1,0 +1,76 @@
+// Loads the trace and its names, and handles a server that does not answer.
+
+import { AppState } from './app_state';
+import { ConnectionError } from './core/client';
+import { fileName, longest } from './core/protocol';
+
+export abstract class AppConnection extends AppState {
+  private fetchingNames = false;
+
+  /** Reads the list of tracks, again if the trace has grown. */
+  async load(): Promise<void> {
+    const trace = await this.client.trace();
+    this.trace = trace;
+    this.duration = Math.max(1, longest(trace));
+    this.trackById_ = new Map(trace.tracks.map((t) => [t.id, t]));
+    this.layout_ = undefined;
+    document.title = `${trace.files.map((f) => fileName(f)).join(', ')} - kymo view`;
+    await this.fetchNames(trace.names_version);
+    if (!trace.scanned) setTimeout(() => this.attempt(() => this.load().then(() => this.notify())), 700);
+  }
+
+  async fetchNames(version: number): Promise<void> {
+    if (this.fetchingNames) return;
+    this.fetchingNames = true;
+    try {
+      while (this.names.count < version) {
+        const before = this.names.count;
+        this.names.add(await this.client.names(before));
+        if (this.names.count === before) break;
+      }
+    } finally {
+      this.fetchingNames = false;
+    }
+    this.updateMatches();
+    this.redraw();
+  }
+
+  /** Runs a request. If the server is gone, the page says so and tries again until it is back. */
+  async attempt(request: () => Promise<void>): Promise<void> {
+    try {
+      await request();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  failed(error: unknown): void {
+    if (error instanceof DOMException && error.name === 'AbortError') return;
+    if (error instanceof ConnectionError) {
+      if (!this.offline) {
+        this.offline = true;
+        this.notify();
+        void this.reconnect();
+      }
+      return;
+    }
+    this.notice = error instanceof Error ? error.message : String(error);
+    this.notify();
+  }
+
+  private async reconnect(): Promise<void> {
+    for (let wait = 500; this.offline; wait = Math.min(5000, wait * 1.5)) {
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      try {
+        await this.load();
+        this.offline = false;
+      } catch (error) {
+        if (!(error instanceof ConnectionError)) {
+          this.offline = false;
+          this.fatal = `Another server answers at this address (${error instanceof Error ? error.message : error}). Run kymo view again and open the address that it prints.`;
+        }
+      }
+    }
+    this.notify();
+  }
+}

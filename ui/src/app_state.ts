@@ -1,0 +1,121 @@
+// What the page knows and shows: the state that everything else reads.
+
+import { Client } from './core/client';
+import { matcher, Names } from './core/names';
+import { EventDetails, EventRef, kUnknown, MemoryAnswer, SearchAnswer, SelectionAnswer, Track, TraceInfo } from './core/protocol';
+import { TileCache } from './core/tile_cache';
+import type { Span } from './core/viewport';
+import type { BackendName } from './render/backend';
+import { buildLayout, Layout } from './timeline/layout';
+import { Colour, kDark, kLight, Theme } from './timeline/palette';
+import { Rows } from './timeline/rows';
+
+export const kTabs = ['details', 'statistics', 'flame', 'report', 'idle', 'memory', 'compare'] as const;
+export type Tab = (typeof kTabs)[number];
+
+export interface Selection extends Span {
+  tracks: number[]; // empty: all tracks of the first file
+}
+
+/** An answer that may still be on its way. */
+export interface Pending<T> {
+  loading: boolean;
+  error?: string;
+  value?: T;
+}
+
+export abstract class AppState {
+  readonly client = new Client();
+  readonly cache = new TileCache();
+  readonly names = new Names();
+  readonly rows = new Rows();
+  trace?: TraceInfo;
+  started = false; // whether the first view is known; nothing is drawn or requested before
+  duration = 1;
+  span: Span = { from: 0, to: 1 };
+  scroll = 0;
+  collapsed = new Set<string>();
+  pinned: number[] = [];
+  order: number[] = [];
+  filter = '';
+  selection?: Selection;
+  event?: EventRef;
+  details: Pending<EventDetails> = { loading: false };
+  totals: Pending<SelectionAnswer> = { loading: false };
+  search = '';
+  found: Pending<SearchAnswer> = { loading: false };
+  hit = -1;
+  memory: Pending<MemoryAnswer> = { loading: false }; // what is alive at the pointer
+  arrows = true; // of all that is visible, and not only of the selected range
+  tab?: Tab;
+  help = false;
+  follow = false;
+  theme: Theme = kLight;
+  themeChosen = false;
+  backend?: BackendName;
+  offline = false;
+  fatal?: string;
+  notice?: string;
+  shifts: number[] = []; // by file: nanoseconds, to align files that are compared
+  changes?: Map<string, number>; // by name: what became slower (1) or faster (-1)
+  focus?: number; // the track that keys apply to
+
+  protected layout_?: Layout;
+  private layoutRows = -1;
+  protected trackById_ = new Map<number, Track>();
+  private matches: Uint8Array = new Uint8Array(0);
+  private readonly listeners = new Set<() => void>();
+  abstract saveHash(): void;
+  redraw: () => void = () => {};
+  bodyHeight: () => number = () => 400; // of the part of the timeline that scrolls
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+  notify(): void {
+    for (const listener of this.listeners) listener();
+    this.redraw();
+    this.saveHash();
+  }
+
+  // Tracks
+
+  get layout(): Layout {
+    if (!this.layout_ || this.layoutRows !== this.rows.version) {
+      this.layoutRows = this.rows.version;
+      this.layout_ = buildLayout(this.trace!, this.rows, this);
+    }
+    return this.layout_;
+  }
+  track(id: number): Track | undefined {
+    return this.trackById_.get(id);
+  }
+  shiftOf(file: number): number {
+    return this.shifts[file] ?? 0;
+  }
+
+  protected updateMatches(): void {
+    const test = matcher(this.search);
+    this.matches = new Uint8Array(this.names.count);
+    if (this.search === '') return;
+    for (let id = 0; id < this.names.count; ++id) this.matches[id] = test(this.names.text[id]) ? 1 : 0;
+  }
+
+  /** The colour of a range: by its name, unless the search or a comparison colours it. */
+  colourOf(name: number): number {
+    if (this.search !== '') return this.matches[name] ? Colour.Hit : Colour.Dimmed + this.names.colourOf(name);
+    if (this.changes) {
+      const change = this.changes.get(this.names.baseOf(name)) ?? 0;
+      return change > 0 ? Colour.Slower : change < 0 ? Colour.Faster : Colour.Same;
+    }
+    return name === kUnknown ? Colour.Same : this.names.colourOf(name);
+  }
+
+  setTheme(name: string, chosen: boolean): void {
+    this.theme = name === 'dark' ? kDark : kLight;
+    this.themeChosen = chosen;
+    document.documentElement.dataset.theme = this.theme.name;
+    this.redraw();
+  }
+}

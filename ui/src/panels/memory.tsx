@@ -1,0 +1,98 @@
+// Memory: how much was in use over time, what is alive at the pointer, and what was alive at the peak.
+
+import type { App } from '../app';
+import type { Holder, MemoryAnswer } from '../core/protocol';
+import { bytes, count, duration, timeLabel } from '../core/units';
+import { Answer, Table } from './parts';
+import { fileOfFocus, useReport } from './report';
+import { Counters } from './selection';
+
+export function Memory({ app }: { app: App }) {
+  const tracks = app.trace!.tracks.filter((t) => t.kind === 'memory');
+  if (tracks.length === 0) {
+    return (
+      <>
+        <p class="hint">{app.trace!.scanned ? 'No allocations in this trace. kymo record --memory records them.' : 'Reading the trace …'}</p>
+        {app.selection && <Answer pending={app.totals}>{(totals) => <Counters totals={totals} />}</Answer>}
+      </>
+    );
+  }
+  return (
+    <div class="columns">
+      <section>
+        <h3>Over time</h3>
+        <p class="hint">Rest the pointer on the timeline to see what is alive there (i).</p>
+        <p class="buttons">
+          {tracks.slice(0, 8).map((track) => (
+            <button class={app.pinned.includes(track.id) ? 'on' : ''} onClick={() => app.togglePinned(track.id)}>{`${app.pinned.includes(track.id) ? 'Unpin' : 'Pin'} ${track.name}`}</button>
+          ))}
+        </p>
+        <Peak app={app} />
+      </section>
+      <section class="wide">
+        <Answer pending={app.memory}>{(memory) => <Alive memory={memory} />}</Answer>
+      </section>
+    </div>
+  );
+}
+
+function Alive({ memory }: { memory: MemoryAnswer }) {
+  return (
+    <>
+      <h2 class="alive">{`${bytes(memory.bytes)} alive at ${timeLabel(memory.at_ns, 1000)}`}</h2>
+      <p class="summary">
+        {`${count(memory.blocks)} ${memory.blocks === 1 ? 'block' : 'blocks'}`}
+        {memory.memories.length > 1 ? `: ${memory.memories.map((m) => `${m.name} ${bytes(m.bytes)}`).join(', ')}` : ''}
+        {memory.sampled ? ' (estimated from samples)' : ''}
+      </p>
+      {memory.blocks > 0 && (
+        <div class="columns">
+          <Holders title="Allocated in" rows={memory.by_range} />
+          {memory.by_stack.some((row) => row.where) && <Holders title="By function" rows={memory.by_stack} />}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Holders({ title, rows }: { title: string; rows: Holder[] }) {
+  return (
+    <section class="wide">
+      <Table
+        rows={rows}
+        sort={1}
+        columns={[
+          { title, wide: true, text: (r) => <>{r.name || 'no range'} {r.where ? <small>{r.where}</small> : null}</>, value: (r) => r.name },
+          { title: 'Size', text: (r) => bytes(r.bytes), value: (r) => r.bytes },
+          { title: 'Blocks', text: (r) => count(r.count), value: (r) => r.count },
+        ]}
+      />
+    </section>
+  );
+}
+
+function Peak({ app }: { app: App }) {
+  const pending = useReport(app, fileOfFocus(app));
+  return (
+    <Answer pending={pending}>
+      {({ memory }) =>
+        memory ? (
+          <>
+            <h3>{`At the peak: ${bytes(memory.peak_bytes)}`}</h3>
+            <p class="buttons">
+              <button
+                onClick={() => {
+                  const half = (app.span.to - app.span.from) / 2;
+                  app.show({ from: memory.peak_after_ns - half, to: memory.peak_after_ns + half });
+                  void app.askMemory(memory.peak_after_ns);
+                }}
+              >
+                {`Go to the peak at ${duration(memory.peak_after_ns)}`}
+              </button>
+            </p>
+          </>
+        ) : null
+      }
+    </Answer>
+  );
+}

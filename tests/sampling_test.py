@@ -29,7 +29,9 @@ def start(words, folder, **options):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
 
 
-class SamplingTest(unittest.TestCase):
+class Recorded(unittest.TestCase):
+    sampler = "kernel"
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kymo-sampling-"))
         self.addCleanup(shutil.rmtree, self.folder)
@@ -40,7 +42,8 @@ class SamplingTest(unittest.TestCase):
         return process.returncode, out, err
 
     def record(self, *words, options=()):
-        code, out, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", *options, "--", *words)
+        code, out, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o", "run.kymo", *options,
+                                        "--", *words)
         if "no CPU samples" in err:
             self.skipTest(err.strip())
         self.assertEqual(code, 0, err)
@@ -61,6 +64,23 @@ class SamplingTest(unittest.TestCase):
     def assert_path(self, pattern):
         self.assertTrue(any(re.search(pattern, path) for path in self.paths()), pattern + "\n" + "\n".join(self.paths()))
 
+    def installed(self, program):
+        path = shutil.which(program)
+        if path is None:
+            self.skipTest(f"{program} is not installed")
+        return path
+
+    # Programs of the distribution have no frame pointers on x86-64. Nearly all stacks must be complete nevertheless.
+    def assert_complete(self):
+        table, rows = self.functions()
+        self.assertGreater(table["samples"], 0)
+        self.assertLess(table["incomplete_stacks"], max(table["samples"] * 0.2, 5))
+        return rows
+
+
+class EachSampler:
+    """What holds for the samples of the kernel, and for those of timers inside the programs."""
+
     def test_functions_of_a_program(self):
         self.record(BIN / "busy", "one", MILLISECONDS)
         table, rows = self.functions()
@@ -70,12 +90,42 @@ class SamplingTest(unittest.TestCase):
         self.assertGreaterEqual(rows["main"]["total_samples"], rows["busy_outer"]["total_samples"])
         self.assert_path(r"main;busy_outer;busy_inner")
 
+    def test_short_threads_are_not_said_to_be_sampled(self):
+        self.record(BIN / "busy", "short", MILLISECONDS)
+        table, _ = self.functions()
+        self.assertGreaterEqual(table["threads"], 400)
+        # 400 threads for at least 0.3 ms each, and the main thread.
+        self.assertGreater(table["cpu_ns"], 400 * 300_000 + int(MILLISECONDS) * 1_000_000)
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo")
+        self.assertRegex(out, r"samples: .* of the .* of CPU time of 40[0-9] threads")
+        if table["time_ns"] < table["cpu_ns"] * 0.94:
+            self.assertRegex(out, r"of CPU time \(.* %\) has no sample: mostly of threads that used the CPU for less than")
+
+    def test_chain_of_programs_is_one_process_with_the_command_line_of_each(self):
+        # The first and the second are replaced at once, so their command lines cannot be read in time.
+        script = self.folder / "chain"
+        loop = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done\n"
+        script.write_text("#!/bin/sh\ncase $1 in 1) exec $0 2;; 2) exec $0 3;; 3) " + loop +
+                          f"exec {BIN / 'busy'} one {MILLISECONDS};; esac\n")
+        script.chmod(0o755)
+        err = self.record(script, "1")
+        self.assertRegex(err, r"samples? from 1 process, 1 thread ")
+        code, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
+        processes = json.loads(out)["processes"]
+        self.assertEqual(len({process["pid"] for process in processes}), 1)
+        commands = [process["command_line"][-2:] for process in processes]
+        self.assertEqual(commands[-1], ["one", MILLISECONDS])
+        self.assertEqual(commands[-2], [str(script), "3"])
+        # One that had a sample nevertheless has its own command line, or only its name.
+        for command in commands[:-2]:
+            self.assertIn(command[-1], ("1", "2", "chain", "sh"))
+
     def test_rate(self):
         self.record(BIN / "busy", "one", MILLISECONDS, options=("--sample", "10kHz"))
         at_10_khz, _ = self.functions()
         self.record(BIN / "busy", "one", MILLISECONDS, options=("--sample", "100Hz"))
         at_100_hz, _ = self.functions()
-        self.assertGreater(at_10_khz["samples"], 10 * at_100_hz["samples"])
+        self.assertGreater(at_10_khz["samples"], (10 if self.sampler == "kernel" else 1.5) * at_100_hz["samples"])
         # Each sample stands for a hundredth of a second.
         self.assertEqual(at_100_hz["time_ns"], at_100_hz["samples"] * 10_000_000)
 
@@ -100,32 +150,15 @@ class SamplingTest(unittest.TestCase):
         commands = [" ".join(process["command_line"]) for process in json.loads(out)["processes"]]
         self.assertTrue(any(command.endswith(f"busy one {MILLISECONDS}") for command in commands), commands)
 
-    def test_static_program(self):
-        if not (BIN / "busy_static").exists():
-            self.skipTest("there is no static C library")
-        self.record(BIN / "busy_static", "one", MILLISECONDS)
-        self.assert_path(r"main;busy_outer;busy_inner")
-
     def test_deep_stack_is_whole(self):
         self.record(BIN / "busy", "deep", MILLISECONDS)
         self.assert_path(r"main;(deep_work;){201}busy_outer;busy_inner")
         table, _ = self.functions()
         self.assertLess(table["incomplete_stacks"], table["samples"] / 2)
 
-    def test_frame_pointers(self):
-        self.record(BIN / "busy_frame_pointers", "one", MILLISECONDS, options=("--stacks", "frame-pointers"))
-        self.assert_path(r"main;busy_outer;busy_inner")
-
-    def test_time_off_the_cpu(self):
-        self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS}; {BIN / 'busy'} sleep 100; true")
-        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo")
-        self.assertIn("of CPU time of", out)
-        table, _ = self.functions()
-        self.assertGreater(table["off_cpu_ns"], 0)
-
     def test_killed_program_keeps_its_samples(self):
-        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "sh", "-c",
-                                      f"{BIN / 'busy'} one {MILLISECONDS}; kill -9 $$")
+        code, _, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o",
+                                      "run.kymo", "--", "sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS}; kill -9 $$")
         if "no CPU samples" in err:
             self.skipTest(err.strip())
         self.assertEqual(code, 128 + signal.SIGKILL)
@@ -140,6 +173,53 @@ class SamplingTest(unittest.TestCase):
         self.assertIn("spin_outside", self.functions()[1])
         self.assertEqual(self.functions("--in", "outer")[0]["samples"], 0, "the innermost range counts")
         self.assert_path(r";inner;.*spin_inside")
+
+    def test_flight_recorder_contains_samples(self):
+        self.record(BIN / "busy", "one", MILLISECONDS, options=("--flight", "30s"))
+        self.assert_path(r"main;busy_outer;busy_inner")
+
+    def test_short_program(self):
+        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "true")
+        self.assertEqual(code, 0, err)
+
+    def test_xz(self):
+        data = self.folder / "data"
+        data.write_bytes(os.urandom(1 << 20) * 2)
+        self.record(self.installed("xz"), "-k", "-6", data)
+        rows = self.assert_complete()
+        self.assertTrue(any("liblzma" in row["module"] for row in rows.values()))
+
+    def test_sqlite3(self):
+        query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 400000) select sum(i) from n;"
+        self.record(self.installed("sqlite3"), ":memory:", query)
+        rows = self.assert_complete()
+        self.assertTrue(any("sqlite" in row["module"] for row in rows.values()))
+
+    def test_compiler(self):
+        source = self.folder / "a.cc"
+        source.write_text("#include <map>\n#include <regex>\nint main() { return std::regex_match(\"a\", std::regex(\"b\")); }\n")
+        self.record(self.installed("g++"), "-c", source, "-o", self.folder / "a.o")
+        rows = self.assert_complete()
+        self.assertTrue(any("cc1plus" in row["module"] for row in rows.values()))
+
+
+class KernelTest(EachSampler, Recorded):
+    def test_static_program(self):
+        if not (BIN / "busy_static").exists():
+            self.skipTest("there is no static C library")
+        self.record(BIN / "busy_static", "one", MILLISECONDS)
+        self.assert_path(r"main;busy_outer;busy_inner")
+
+    def test_frame_pointers(self):
+        self.record(BIN / "busy_frame_pointers", "one", MILLISECONDS, options=("--stacks", "frame-pointers"))
+        self.assert_path(r"main;busy_outer;busy_inner")
+
+    def test_time_off_the_cpu(self):
+        self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS}; {BIN / 'busy'} sleep 100; true")
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo")
+        self.assertIn("of CPU time of", out)
+        table, _ = self.functions()
+        self.assertGreater(table["off_cpu_ns"], 0)
 
     def test_running_process(self):
         process = start([BIN / "busy", "forever", "0"], self.folder)
@@ -184,60 +264,11 @@ class SamplingTest(unittest.TestCase):
         self.assertEqual(recorder.returncode, 0, err)
         self.assertIsNone(process.poll())
 
-    def test_refused_sampling_is_said_and_the_recording_goes_on(self):
-        for error, words in ((1, "forbidden here"), (38, "no perf_event_open")):
-            code, _, err = self.run_words(BIN / "no_perf", error, BIN / "kymo", "record", "-o", "run.kymo", "--",
-                                          BIN / "spins", "1")
-            if code == 77:
-                self.skipTest("seccomp: " + err.strip())
-            self.assertEqual(code, 0, err)
-            self.assertRegex(err, "kymo: no CPU samples: .*" + words)
-            self.assertEqual(err.count("no CPU samples"), 1)
-            self.assertRegex(err, "2 events from 1 process")
-        code, _, err = self.run_words(BIN / "no_perf", 1, BIN / "kymo", "record", "--pid", os.getpid(), "-o", "pid.kymo")
-        self.assertEqual(code, 1, err)
-        self.assertIn("cannot sample process", err)
-        self.assertFalse((self.folder / "pid.kymo").exists())
-
     def test_off(self):
         code, _, err = self.run_words(BIN / "kymo", "record", "--no-sample", "-o", "run.kymo", "--", BIN / "busy",
                                       "one", "1")
         self.assertEqual(code, 0)
         self.assertIn("nothing was recorded: no program that ran is linked with Kymo", err)
-
-    def test_flight_recorder_contains_samples(self):
-        self.record(BIN / "busy", "one", MILLISECONDS, options=("--flight", "30s"))
-        self.assert_path(r"main;busy_outer;busy_inner")
-
-    def test_short_program(self):
-        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "true")
-        self.assertEqual(code, 0, err)
-
-    def installed(self, program):
-        path = shutil.which(program)
-        if path is None:
-            self.skipTest(f"{program} is not installed")
-        return path
-
-    # Programs of the distribution have no frame pointers on x86-64. Nearly all stacks must be complete nevertheless.
-    def assert_complete(self):
-        table, rows = self.functions()
-        self.assertGreater(table["samples"], 0)
-        self.assertLess(table["incomplete_stacks"], max(table["samples"] * 0.2, 5))
-        return rows
-
-    def test_xz(self):
-        data = self.folder / "data"
-        data.write_bytes(os.urandom(1 << 20) * 2)
-        self.record(self.installed("xz"), "-k", "-6", data)
-        rows = self.assert_complete()
-        self.assertTrue(any("liblzma" in row["module"] for row in rows.values()))
-
-    def test_sqlite3(self):
-        query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 400000) select sum(i) from n;"
-        self.record(self.installed("sqlite3"), ":memory:", query)
-        rows = self.assert_complete()
-        self.assertTrue(any("sqlite" in row["module"] for row in rows.values()))
 
     def test_same_functions_as_perf(self):
         perf = self.installed("perf")
@@ -252,12 +283,154 @@ class SamplingTest(unittest.TestCase):
         self.assertGreater(shares.get("busy_inner", 0), 80, report)
         self.assertGreater(100 * rows["busy_inner"]["self_samples"] / table["samples"], 80, rows)
 
-    def test_compiler(self):
-        source = self.folder / "a.cc"
-        source.write_text("#include <map>\n#include <regex>\nint main() { return std::regex_match(\"a\", std::regex(\"b\")); }\n")
-        self.record(self.installed("g++"), "-c", source, "-o", self.folder / "a.o")
-        rows = self.assert_complete()
-        self.assertTrue(any("cc1plus" in row["module"] for row in rows.values()))
+
+class TimersTest(EachSampler, Recorded):
+    sampler = "timers"
+
+    def test_refused_sampling_is_said_and_the_recording_goes_on(self):
+        for error, words in ((1, "forbidden here"), (38, "no perf_event_open")):
+            recorder = (BIN / "no_perf", error, BIN / "kymo", "record", "-o", "run.kymo")
+            code, _, err = self.run_words(*recorder, "--", BIN / "spins", MILLISECONDS)
+            if code == 77:
+                self.skipTest("seccomp: " + err.strip())
+            self.assertEqual(code, 0, err)
+            self.assertRegex(err, "kymo: CPU samples by timers inside the program, [0-9]+ a second \\(.*" + words)
+            self.assertRegex(err, r"2 events, [1-9][0-9]* samples? from 1 process")
+            self.assertIn("spin_inside", self.functions("--in", "inner")[1])
+            code, _, err = self.run_words(*recorder, "--sampler", "kernel", "--", BIN / "spins", "1")
+            self.assertEqual(code, 0, err)
+            self.assertRegex(err, "kymo: no CPU samples: .*" + words)
+            self.assertRegex(err, "2 events from 1 process")
+        code, _, err = self.run_words(BIN / "no_perf", 1, BIN / "kymo", "record", "--pid", os.getpid(), "-o", "pid.kymo")
+        self.assertEqual(code, 1, err)
+        self.assertIn("cannot sample process", err)
+        self.assertFalse((self.folder / "pid.kymo").exists())
+
+    def test_program_that_uses_signals_is_not_disturbed(self):
+        err = self.record(BIN / "guest")
+        self.assert_path(r"main;test_signalfd;guest_work")
+        self.assert_path(r"wait_for_signals;guest_work")
+        self.assert_path(r"coroutine;guest_work")
+        self.assert_path(r"main;test_children;guest_work")
+
+    def test_other_preloaded_libraries_stay(self):
+        os.environ["LD_PRELOAD"] = "libdl.so.2"
+        self.addCleanup(os.environ.pop, "LD_PRELOAD")
+        code, out, err = self.run_words(BIN / "kymo", "record", "--sampler", "timers", "-o", "run.kymo", "--", "sh", "-c",
+                                        "echo $LD_PRELOAD")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"^libdl.so.2:.*libkymo_sample.so\n$")
+
+    def test_static_program_is_said_to_have_no_samples(self):
+        if not (BIN / "busy_static").exists():
+            self.skipTest("there is no static C library")
+        code, _, err = self.run_words(BIN / "kymo", "record", "--sampler", "timers", "-o", "run.kymo", "--",
+                                      BIN / "busy_static", "one", "1")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, "no CPU samples of .*busy_static: it is linked statically, and loads no libraries")
+
+    def test_library_that_is_loaded_later(self):
+        self.record(sys.executable, "-c", "import ctypes, time\nwork = ctypes.CDLL('%s').busy_outer\nwork(300)\n" % (
+            BIN / "libbusy.so"))
+        self.assert_path(r"main.*;busy_outer;busy_inner")
+
+    def test_sanitized_program(self):
+        compiler = shutil.which("gcc")
+        source = self.folder / "a.c"
+        source.write_text("int main(void) { volatile int i; for (i = 0; i < 100000000; ++i); return 0; }")
+        if compiler is None or self.run_words(compiler, "-fsanitize=address", source, "-o", "a")[0] != 0:
+            self.skipTest("no compiler with AddressSanitizer")
+        if self.run_words(self.folder / "a")[0] != 0:
+            self.skipTest("AddressSanitizer does not work here")
+        self.record(self.folder / "a")
+
+
+class RecordTest(Recorded):
+    """How `kymo record` behaves around a program that nobody changed."""
+
+    def wait_for(self, condition):
+        for _ in range(LIMIT * 20):
+            if condition():
+                return
+            time.sleep(0.05)
+        self.fail("nothing happened")
+
+    def test_time_off_the_cpu_is_the_same_in_stats_and_info(self):
+        self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS} & sleep 0.2; wait")
+        table, _ = self.functions()
+        _, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
+        threads = sum(len(process["tracks"]) for process in json.loads(out)["processes"])
+        self.assertEqual(table["threads"], threads, "threads without samples are counted too")
+
+    def test_flight_recorder_says_how_many_samples_are_kept(self):
+        err = self.record(BIN / "busy", "one", "1000", options=("--flight", "100ms"))
+        kept, _ = re.search(r"([0-9,]+) samples? \(the last of ([0-9,]+)\)", err).groups()
+        self.assertEqual(int(kept.replace(",", "")), self.functions()[0]["samples"])
+        self.assertNotIn("lost", err)
+
+    def test_process_that_outlives_the_program_is_said_to_be_cut_off(self):
+        err = self.record("sh", "-c", f"{BIN / 'busy'} forever 0 > pid & {BIN / 'busy'} one {MILLISECONDS}")
+        os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+        self.assertIn("1 process it started is still running: what it does from now on is not in the trace", err)
+        self.assertIn("busy_inner", self.functions()[1])
+
+    def test_signal_that_ends_the_program_ends_kymo_after_the_trace_is_complete(self):
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+            recorder = start([BIN / "kymo", "record", "-o", f"{number}.kymo", "--", BIN / "busy", "forever", "0"],
+                             self.folder)
+            recorder.stdout.readline()
+            recorder.send_signal(number)
+            _, err = recorder.communicate(timeout=LIMIT)
+            self.assertEqual(recorder.returncode, -number, err)
+            self.assertEqual(self.run_words(BIN / "kymo", "info", "--strict", f"{number}.kymo")[0], 0)
+        # A crash of the program is an exit code.
+        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "sh", "-c", "kill -SEGV $$")
+        self.assertEqual(code, 128 + signal.SIGSEGV, err)
+
+    def test_id_of_a_thread_means_its_process(self):
+        script = ("import threading, time\nthread = threading.Thread(target=lambda: time.sleep(1000), daemon=True)\n"
+                  "thread.start()\nprint(thread.native_id, flush=True)\nwhile True: pass\n")
+        process = start([sys.executable, "-c", script], self.folder)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        tid = int(process.stdout.readline())
+        code, _, err = self.run_words(BIN / "kymo", "record", "--pid", tid, "--duration", "300ms", "-o", "run.kymo")
+        if "cannot sample" in err:
+            self.skipTest(err.strip())
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, rf"{tid} is a thread of process [0-9]+: all threads of the process are recorded")
+        code, _, err = self.run_words(BIN / "kymo", "record", "--pid", "2000000000")
+        self.assertEqual(code, 1)
+        self.assertIn("there is no process 2000000000", err)
+
+    def test_options_without_effect_are_refused(self):
+        for option in (("--policy", "drop"), ("--ring-size", "64KiB"), ("--with", "itt"), ("--without", "nvtx"),
+                       ("--sampler", "timers"), ("--memory",)):
+            code, _, err = self.run_words(BIN / "kymo", "record", *option, "--pid", os.getpid())
+            self.assertEqual(code, 2, err)
+            self.assertIn(option[0], err)
+            self.assertIn("no effect with --pid", err)
+
+    def test_terminal_belongs_to_the_program(self):
+        terminal, program_side = os.openpty()
+        self.addCleanup(os.close, terminal)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("KYMO_")}
+        words = [str(BIN / "kymo"), "record", "-o", "run.kymo", "--", "sh", "-c", "printf 'name? '; sleep 1; echo"]
+        process = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=program_side, stdout=program_side,
+                                   stderr=program_side)
+        os.close(program_side)
+        process.wait(timeout=LIMIT)
+        shown = os.read(terminal, 1 << 16).decode()
+        self.assertIn("name? ", shown)
+        self.assertNotIn("\x1b[K", shown)
+
+    def test_pipe_is_not_a_trace(self):
+        os.mkfifo(self.folder / "pipe")
+        for command in ("info", "stats", "report", "timeline", "import", "recover"):
+            options = ("-o", "other.kymo") if command == "import" else ()
+            code, _, err = self.run_words(BIN / "kymo", command, "pipe", *options)
+            self.assertEqual(code, 1, command + err)
+            self.assertIn("not a regular file", err)
 
 
 if __name__ == "__main__":

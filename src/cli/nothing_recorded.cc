@@ -15,7 +15,6 @@
 namespace kymo::cli {
 namespace {
 
-// Why this file cannot load a library of Kymo; empty: it can, or it is not a program but a script.
 std::string obstacle(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
@@ -36,17 +35,22 @@ std::string obstacle(const std::string& path) {
 
 }  // namespace
 
+std::string obstacle_to_libraries(const std::string& program) {
+  try {
+    return obstacle(find_program(program));
+  } catch (const CannotRun&) {  // it has deleted itself
+    return {};
+  }
+}
+
 std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces,
                              bool was_sampled) {
   std::string text = "nothing was recorded: ";
   if (was_sampled) text += "the CPU was used for less than the time between two samples, ";
   text += "no program that ran is linked with Kymo";
   if (!interfaces.empty()) text += base::format(", and none used {}", interface_titles(interfaces));
-  try {
-    if (const std::string why = obstacle(find_program(program)); !why.empty())
-      text += base::format(" ({} {})", base::printable(program), why);
-  } catch (const CannotRun&) {  // it has deleted itself
-  }
+  if (const std::string why = obstacle_to_libraries(program); !why.empty())
+    text += base::format(" ({} {})", base::printable(program), why);
   return text;
 }
 

@@ -13,4 +13,7 @@ namespace kymo::cli {
 std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces,
                              bool was_sampled);
 
+// Why this program cannot load a library of Kymo; empty: it can, or it is not a program but a script.
+std::string obstacle_to_libraries(const std::string& program);
+
 }  // namespace kymo::cli

@@ -10,9 +10,11 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <system_error>
 
+#include "analyze/functions/samples.h"
 #include "analyze/summary.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -50,10 +52,21 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
   }
 }
 
+// A flight recorder keeps only the latest samples.
+struct FileSamples : sample::SampleTotals {
+  FileSamples(const sample::SampleTotals& totals, const Progress& progress, bool is_flight)
+      : SampleTotals(totals), taken(totals.samples) {
+    if (!is_flight || taken == 0 || progress.is_elsewhere) return;
+    samples = functions::read_samples(trace::Reader(progress.file)).samples;
+  }
+  uint64_t taken;
+};
+
 // How much was recorded, or the likely reason why nothing was.
-std::string summary_text(const Progress& progress, const RecordOptions& options, const sample::SampleTotals& samples) {
+std::string summary_text(const Progress& progress, const RecordOptions& options, const FileSamples& samples) {
   if (samples.samples != 0) {
     std::string what = count_of(samples.samples, "sample");
+    if (samples.taken > samples.samples) what += base::format(" (the last of {})", count_text(samples.taken));
     if (progress.events != 0) what = base::format("{}, {}", count_of(progress.events, "event"), what);
     if (progress.unfinished != 0) what += base::format(", {}", count_of(progress.unfinished, "unfinished range"));
     return base::format("{} from {}, {} -> {} ({})", what,
@@ -83,18 +96,19 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
 
 // On one line, because the output of the program may come before it.
 std::string summary_json(const Progress& progress, const Ending& ending, const Ledger& ledger,
-                         const sample::SampleTotals& samples) {
+                         const FileSamples& samples) {
   base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   json.field("file", progress.file);
   json.field("events", progress.events);
   json.field("unfinished", progress.unfinished);
   json.field("processes", progress.processes);
-  json.field("live_processes", progress.live_processes);
+  json.field("live_processes", std::max(progress.live_processes, samples.running));
   json.field("threads", progress.threads);
   json.field("bytes", progress.bytes);
   json.field("lost", progress.lost);
   json.field("samples", samples.samples);
+  json.field("samples_taken", samples.taken);
   json.field("samples_lost", samples.lost);
   json.field("sampled_processes", samples.processes);
   json.field("moved", progress.is_elsewhere);
@@ -110,8 +124,7 @@ Ledger ledger_of(const Progress& progress, const sample::SampleTotals& samples) 
   return Ledger(analyze::summarise(trace::Reader(progress.file)));
 }
 
-void report(const Progress& progress, const RecordOptions& options, const Ending& ending,
-            const sample::SampleTotals& samples) {
+void report(const Progress& progress, const RecordOptions& options, const Ending& ending, const FileSamples& samples) {
   if (ending.signal != 0) {
     const char* name = ::sigdescr_np(ending.signal);
     say(base::format("{} was killed by signal {} ({})", base::printable(options.program[0]), ending.signal,
@@ -125,14 +138,18 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
   } else if (!options.quiet) {
     say(summary_text(progress, options, samples));
   }
-  if (!options.quiet && progress.live_processes > 0) {
-    say(base::format("{} still running, no longer recorded",
-                     count_of(progress.live_processes, "process it started is", "processes it started are")));
+  // A process that is sampled may also record into its segment.
+  const uint64_t running = options.pid != 0 ? 0 : std::max(progress.live_processes, samples.running);
+  if (!options.quiet && running > 0) {
+    say(base::format("{} still running: what {} from now on is not in the trace",
+                     count_of(running, "process it started is", "processes it started are"),
+                     running == 1 ? "it does" : "they do"));
   }
   ledger.show();
 }
 
-int record_program(const RecordOptions& options) {
+// The ending of kymo: that of the program, or its own exit code.
+Ending record_program(const RecordOptions& options) {
   const std::string path =
       find_program(options.program[0]);  // first, so that a missing program does not overwrite an older trace
   std::error_code ignored;
@@ -152,15 +169,16 @@ int record_program(const RecordOptions& options) {
   if (replaced != 0 && !ignored && !options.quiet)
     say(base::format("replacing {}, a trace of {}", base::printable(options.output), bytes_text(replaced)));
 
-  std::string no_samples;
-  samples = RecordedSamples::of_next_program(options.samples, options.program, *recording, no_samples);
-  if (!no_samples.empty() && !options.quiet) say_warning("no CPU samples: " + no_samples);
+  std::string note;
+  samples = RecordedSamples::of_next_program(options.samples, options.program, *recording, note);
+  if (!note.empty() && !options.quiet) say_warning(base::printable(note));
   Ending ending;
   try {
     Program::Environment environment = recording->environment();
     environment.insert(environment.end(), memory.begin(), memory.end());
     environment.insert(environment.end(), python.begin(), python.end());
     environment.insert(environment.end(), injected.begin(), injected.end());
+    if (samples) samples->add_to(environment);
     Program program(path, options.program, environment, inbox.program_mask());
     ending = watch(*recording, program, inbox, options);
   } catch (const CannotRun&) {
@@ -172,19 +190,33 @@ int record_program(const RecordOptions& options) {
   try {
     const sample::SampleTotals totals = samples ? samples->finish() : sample::SampleTotals{};
     const Progress progress = recording->finish();
-    report(progress, options, ending, totals);
+    report(progress, options, ending, {totals, progress, options.flight});
     const bool is_whole = progress.lost == 0 && totals.lost == 0 && !progress.is_elsewhere;
-    if (options.strict && !is_whole && ending.exit_code() == kDone) return kLossOrDamage;
-    return ending.exit_code();
+    if (options.strict && !is_whole && ending.exit_code() == kDone) ending.status = kLossOrDamage;
   } catch (const std::exception& error) {
     say_error(error.what());
-    return ending.exit_code() == kDone ? kFailed : ending.exit_code();  // the program's own failure comes first
+    if (ending.exit_code() == kDone) ending.status = kFailed;  // the program's own failure comes first
   }
+  return ending;
+}
+
+// The process of a thread; the process itself if it is one. Throws if there is none.
+pid_t process_of(pid_t id) {
+  std::ifstream file(base::format("/proc/{}/status", id));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("Tgid:")) continue;
+    const pid_t process = static_cast<pid_t>(std::atol(line.c_str() + std::strlen("Tgid:")));
+    if (process > 0) return process;
+  }
+  throw Error(base::format("there is no process {}; 'ps -e' lists those that run", id));
 }
 
 // Samples a process that already runs, until it ends, the time is over, or a signal arrives.
-int record_process(const RecordOptions& options) {
-  const auto pid = static_cast<pid_t>(options.pid);
+int record_process(RecordOptions options) {
+  const pid_t pid = process_of(static_cast<pid_t>(options.pid));
+  if (pid != static_cast<pid_t>(options.pid) && !options.quiet)
+    say(base::format("{} is a thread of process {}: all threads of the process are recorded", options.pid, pid));
+  options.pid = static_cast<uint64_t>(pid);
   const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!process) throw Error(base::format("cannot record process {}: {}", pid, std::strerror(errno)));
   const auto has_ended = [&process] {
@@ -207,11 +239,13 @@ int record_process(const RecordOptions& options) {
   const uint64_t end = options.duration_ns == 0 ? ~uint64_t{0} : base::monotonic_ns() + options.duration_ns;
   while (base::monotonic_ns() < end && !has_ended()) {
     const auto message = inbox.wait(kLookEvery);
-    if (message && message->signal != SIGCHLD) break;
+    if (!message || message->signal == SIGCHLD) continue;
+    if (message->signal != SIGUSR2 || !options.flight) break;
+    dump_flight(*recording, options);
   }
   const sample::SampleTotals totals = samples->finish();
   const Progress progress = recording->finish();
-  report(progress, options, {}, totals);
+  report(progress, options, {}, {totals, progress, options.flight});
   return options.strict && (progress.lost != 0 || totals.lost != 0) ? kLossOrDamage : kDone;
 }
 
@@ -222,7 +256,9 @@ int record(const Arguments& arguments) {
   if (!options) return kDone;
   if (options->pid != 0) return record_process(*options);
   try {
-    return record_program(*options);
+    const Ending ending = record_program(*options);
+    if (is_request_to_end(ending.signal)) die_by(ending.signal);
+    return ending.exit_code();
   } catch (const CannotRun& error) {
     say_error(error.what());
     return error.exit_code();

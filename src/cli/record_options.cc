@@ -42,6 +42,17 @@ void check_process_options(const RecordOptions& options) {
     throw options::UsageError("record", "--memory needs a program that kymo starts: it has no effect with --pid");
   if (!options.python.empty())
     throw options::UsageError("record", "--python needs a program that kymo starts: it has no effect with --pid");
+  const SessionOptions defaults;
+  const char* const without_effect = options.session.policy != defaults.policy           ? "--policy"
+                                     : options.session.ring_bytes != defaults.ring_bytes ? "--ring-size"
+                                     : !options.interfaces.with.empty()                  ? "--with"
+                                     : !options.interfaces.without.empty()               ? "--without"
+                                     : options.samples.by == SampledBy::Timers           ? "--sampler timers"
+                                                                                         : nullptr;
+  if (without_effect != nullptr)
+    throw options::UsageError(
+        "record", base::format("{} is for a program that kymo starts: it has no effect with --pid, which only samples",
+                               without_effect));
   if (options.samples.hertz == 0)
     throw options::UsageError("record", "--pid without samples records nothing: leave out --sample off");
 }
@@ -104,8 +115,15 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
               "how the stack of a sample is found: from a copy of\n"
               "its memory (default on x86-64), or by frame pointers,\n"
               "which costs less and needs programs that have them");
+  line.choice("--sampler", options.samples.by,
+              {{"auto", SampledBy::Any}, {"kernel", SampledBy::Kernel}, {"timers", SampledBy::Timers}},
+              "who samples: the kernel, or timers inside the\n"
+              "programs if it refuses (default: auto)");
   line.flag("--strict", options.strict, "exit with 3 if anything was lost");
   line.flag("--quiet", options.quiet, "print only problems");
+  line.flag("--progress", options.progress,
+            "show how the recording grows, on a terminal; the line\n"
+            "overwrites prompts of the program");
   line.flag("--json", options.json, "print the summary as one line of JSON, on standard error");
 }
 
@@ -137,7 +155,10 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   if (!line.read(arguments)) return std::nullopt;
   check_memory(options.memory);
   check_python(options.python);
-  if (no_sample) options.samples = {.hertz = 0, .is_given = true, .stacks = options.samples.stacks};
+  if (no_sample) {
+    options.samples.hertz = 0;
+    options.samples.is_given = true;
+  }
   if (options.pid != 0 && !options.samples.is_given && options.samples.hertz == 0)
     options.samples.hertz = SampleOptions{}.hertz;
 

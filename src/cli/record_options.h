@@ -19,6 +19,7 @@ struct RecordOptions {
   bool append = false;  // to an existing trace
   bool strict = false;
   bool quiet = false;
+  bool progress = false;  // show how the recording grows
   bool json = false;
   InterfaceChoice interfaces;
   std::string python;  // record the functions of Python programs too: "yes" or "all"; empty: no

@@ -1,17 +1,36 @@
 #include "cli/record_samples.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "base/environment.h"
 #include "base/text.h"
+#include "cli/kymo_library.h"
+#include "cli/nothing_recorded.h"
 #include "kymo/error.h"
+#include "sample/perf_source.h"
+#include "sample/timer_source.h"
 
 namespace kymo::cli {
 
 namespace {
 
 constexpr uint64_t kLowestRate = 1, kHighestRate = 50'000;
+constexpr const char* kTimerLibrary = "libkymo_sample.so";
+
+// To what the program gets, or would have without it.
+void append_to_variable(RecordedSamples::Environment& environment, const char* name, const std::string& value,
+                        char separator) {
+  const auto given = std::ranges::find(environment, name, [](const auto& one) { return one.first; });
+  const char* const inherited = base::environment(name);
+  const std::string before = given != environment.end() ? given->second : inherited != nullptr ? inherited : "";
+  const std::string all = before.empty() ? value : before + separator + value;
+  if (given != environment.end())
+    given->second = all;
+  else
+    environment.emplace_back(name, all);
+}
 
 }  // namespace
 
@@ -41,29 +60,69 @@ SampleOptions default_sample_options() {
   return options;
 }
 
+std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions& options,
+                                                            const std::vector<std::string>& command_line,
+                                                            collect::Recording& recording, std::string& note) {
+  const std::string library = find_kymo_library(kTimerLibrary);
+  if (library.find_first_of(" :") != std::string::npos)  // the linker's separators, which cannot be escaped
+    throw NotAvailable(
+        base::format("{} cannot be loaded into programs: its path must not contain a space or a colon", library));
+  auto source = std::make_unique<sample::TimerSource>(options.hertz);
+  const uint64_t hertz = source->hertz();
+  Environment environment = source->environment();
+  std::unique_ptr<RecordedSamples> made(
+      new RecordedSamples(std::move(source), {hertz, recording.session(), command_line, "timers in the program"}));
+  made->library_ = library;
+  made->environment_ = std::move(environment);
+  recording.accompany(*made);
+  const std::string why = note.empty() ? "" : base::format(" ({})", note);
+  note = base::format("CPU samples by timers inside the program, {} a second{}", hertz, why);
+  if (const std::string obstacle = obstacle_to_libraries(command_line[0]); !obstacle.empty())
+    note = base::format("no CPU samples of {}: it {}{}", command_line[0], obstacle, why);
+  return made;
+}
+
 std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOptions& options,
                                                                   const std::vector<std::string>& command_line,
-                                                                  collect::Recording& recording, std::string& refusal) {
+                                                                  collect::Recording& recording, std::string& note) {
   if (options.hertz == 0) return nullptr;
-  try {
-    std::unique_ptr<RecordedSamples> made(
-        new RecordedSamples(sample::PerfEvents::for_next_program({options.hertz, options.stacks}),
-                            {options.hertz, recording.session(), command_line}));
-    recording.accompany(*made);
-    return made;
-  } catch (const NotAvailable& error) {
-    refusal = error.what();
-    return nullptr;
+  if (options.by != SampledBy::Timers) {
+    try {
+      auto events = sample::PerfEvents::for_next_program({options.hertz, options.stacks});
+      std::unique_ptr<RecordedSamples> made(
+          new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
+                              {options.hertz, recording.session(), command_line, "the kernel"}));
+      recording.accompany(*made);
+      return made;
+    } catch (const NotAvailable& error) {
+      note = error.what();
+    }
   }
+  try {
+    if (options.by != SampledBy::Kernel) return by_timers(options, command_line, recording, note);
+  } catch (const NotAvailable& error) {
+    note += (note.empty() ? "" : "; ") + std::string(error.what());
+  }
+  note = "no CPU samples: " + note;
+  return nullptr;
 }
 
 std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const SampleOptions& options,
                                                              collect::Recording& recording) {
-  std::unique_ptr<RecordedSamples> made(new RecordedSamples(
-      sample::PerfEvents::for_process(pid, {options.hertz, options.stacks}), {options.hertz, recording.session(), {}}));
+  auto events = sample::PerfEvents::for_process(pid, {options.hertz, options.stacks});
+  std::unique_ptr<RecordedSamples> made(new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
+                                                            {options.hertz, recording.session(), {}, "the kernel"}));
   made->sampler_.add_running(pid);
   recording.accompany(*made);
   return made;
+}
+
+void RecordedSamples::add_to(Environment& others) const {
+  if (library_.empty()) return;
+  others.insert(others.end(), environment_.begin(), environment_.end());
+  append_to_variable(others, "LD_PRELOAD", library_, ':');
+  // Otherwise its runtime ends every program in which another library comes first.
+  append_to_variable(others, "ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
 sample::SampleTotals RecordedSamples::finish() {

@@ -5,17 +5,24 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "collect/companion.h"
 #include "collect/recording.h"
+#include "sample/perf_events.h"
 #include "sample/sampler.h"
 
 namespace kymo::cli {
+
+// Who samples: the kernel (sample/perf_events.h), or a library in the programs (sample/timer_source.h).
+enum class SampledBy : uint8_t { Any, Kernel, Timers };
 
 struct SampleOptions {
   uint64_t hertz = 1000;  // 0: no samples
   bool is_given = false;  // on the command line
   sample::Stacks stacks = sample::kDefaultStacks;
+  SampledBy by = SampledBy::Any;
 };
 
 // "1kHz", "250Hz", "10000", "off": the rate, 0 for off. Throws kymo::InvalidArgument.
@@ -25,11 +32,12 @@ SampleOptions default_sample_options();
 
 class RecordedSamples : public collect::Companion {
  public:
-  // Of the program that the calling thread starts next. Null if it is off, or if the system refuses: then `refusal`
-  // says why, and the recording goes on without samples.
+  // Of the program that the calling thread starts next. If the kernel refuses, by timers inside the program; `note`
+  // then says so, and why. Null if it is off, or if both are not possible: then `note` says why, and the recording goes
+  // on without samples.
   static std::unique_ptr<RecordedSamples> of_next_program(const SampleOptions& options,
                                                           const std::vector<std::string>& command_line,
-                                                          collect::Recording& recording, std::string& refusal);
+                                                          collect::Recording& recording, std::string& note);
   // Of a process that runs. Throws kymo::NotAvailable.
   static std::unique_ptr<RecordedSamples> of_process(pid_t pid, const SampleOptions& options,
                                                      collect::Recording& recording);
@@ -37,13 +45,23 @@ class RecordedSamples : public collect::Companion {
   void write(trace::Writer& file) override { sampler_.write(file); }
   void restate() override { sampler_.restate(); }
 
+  // What the program needs in its environment, besides `others`, which is added to it.
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  void add_to(Environment& others) const;
+  bool is_by_timers() const { return !library_.empty(); }
+
   // Call it before Recording::finish().
   sample::SampleTotals finish();
 
  private:
-  RecordedSamples(sample::PerfEvents events, sample::SamplerOptions options)
-      : sampler_(std::move(events), std::move(options)) {}
+  RecordedSamples(std::unique_ptr<sample::RecordSource> source, sample::SamplerOptions options)
+      : sampler_(std::move(source), std::move(options)) {}
+  static std::unique_ptr<RecordedSamples> by_timers(const SampleOptions& options,
+                                                    const std::vector<std::string>& command_line,
+                                                    collect::Recording& recording, std::string& note);
 
+  std::string library_;      // in the programs; empty: none
+  Environment environment_;  // that it needs
   sample::Sampler sampler_;
 };
 

@@ -1,11 +1,30 @@
 #include "cli/signals.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
 
+#include "cli/commands.h"
+
 namespace kymo::cli {
+
+bool is_request_to_end(int signal) {
+  return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
+}
+
+void die_by(int signal) {
+  ::prctl(PR_SET_DUMPABLE, 0);
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  ::raise(signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  ::_exit(kDiedOfSignal + signal);  // somebody else blocks it
+}
 
 SignalInbox::SignalInbox(std::initializer_list<int> signals) {
   sigemptyset(&awaited_);

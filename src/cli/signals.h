@@ -10,6 +10,11 @@
 
 namespace kymo::cli {
 
+// Ctrl-C, Ctrl-\, and what a system or a user ends programs with. Not a crash.
+bool is_request_to_end(int signal);
+// Ends this process as the signal would have: a shell that sees this ends its script too. No core is written.
+[[noreturn]] void die_by(int signal);
+
 class SignalInbox {
  public:
   explicit SignalInbox(std::initializer_list<int> signals);

@@ -26,13 +26,21 @@ std::string percent_text(uint64_t part, uint64_t all) {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// "20,627 samples: 20.6 s of CPU time of 1 thread; off the CPU for 52.4 s, 51.9 s of it because others ran"
+// "20,627 samples: 20.6 s of the 20.8 s of CPU time of 1 thread; off the CPU for 52.4 s, 51.9 s of it because others
+// ran"
 std::string summary_of(const FunctionTable& table) {
-  std::string text = base::format("{}: {} of CPU time of {}", count_of(table.samples, "sample"),
-                                  duration_text(table.time_ns), count_of(table.threads, "thread"));
+  const std::string of_all = table.cpu_ns == 0 ? "" : base::format("of the {} ", duration_text(table.cpu_ns));
+  std::string text = base::format("{}: {} {}of CPU time of {}", count_of(table.samples, "sample"),
+                                  duration_text(table.time_ns), of_all, count_of(table.threads, "thread"));
   if (table.off_ns != 0) text += base::format("; off the CPU for {}", duration_text(table.off_ns));
   if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
   text += "\n";
+  // A thread has its first sample only when it has used the CPU for as long as the time between two samples.
+  constexpr double kWhole = 0.95;
+  if (static_cast<double>(table.time_ns) < kWhole * static_cast<double>(table.cpu_ns))
+    text += base::format("{} of CPU time ({}) has no sample: mostly of threads that used the CPU for less than {}\n",
+                         duration_text(table.cpu_ns - table.time_ns),
+                         percent_text(table.cpu_ns - table.time_ns, table.cpu_ns), duration_text(table.period_ns));
   if (table.incomplete != 0)
     text += base::format("{} ({}): the functions that called them are not known\n",
                          count_of(table.incomplete, "incomplete stack"), percent_text(table.incomplete, table.samples));
@@ -81,6 +89,7 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const std::st
   json.field("rows_not_shown", table.rows.size() - shown_rows);
   json.field("samples", table.samples);
   json.field("time_ns", table.time_ns);
+  json.field("cpu_ns", table.cpu_ns);
   json.field("threads", table.threads);
   json.field("incomplete_stacks", table.incomplete);
   json.field("off_cpu_ns", table.off_ns);

@@ -43,7 +43,9 @@ class Growth {
   uint64_t events_ = 0;
 };
 
-void dump(collect::Recording& recording, const RecordOptions& options) {
+}  // namespace
+
+void dump_flight(collect::Recording& recording, const RecordOptions& options) {
   try {
     recording.dump(options.output);
     if (!options.quiet) say(base::format("the flight recording was written to {}", base::printable(options.output)));
@@ -52,10 +54,9 @@ void dump(collect::Recording& recording, const RecordOptions& options) {
   }
 }
 
-}  // namespace
-
 Ending watch(collect::Recording& recording, Program& program, SignalInbox& inbox, const RecordOptions& options) {
-  Growth growth(!options.quiet);
+  // The terminal belongs to the program: a line of ours would overwrite what it asks its user.
+  Growth growth(options.progress && !options.quiet);
   int interrupts = 0;
   while (true) {
     const auto message = inbox.wait(kStatusEvery);
@@ -67,7 +68,7 @@ Ending watch(collect::Recording& recording, Program& program, SignalInbox& inbox
       program.signal(SIGKILL);
     } else if (message->signal == SIGUSR2 && options.flight) {
       growth.hide();
-      dump(recording, options);
+      dump_flight(recording, options);
     } else if (message->from_process) {
       program.signal(message->signal);
     }

@@ -16,6 +16,9 @@ namespace kymo::cli {
 inline constexpr std::initializer_list<int> kWatchedSignals = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
                                                                SIGUSR1, SIGUSR2, SIGCHLD};
 
+// Writes the data of a flight recorder to the output. A failure is only a warning.
+void dump_flight(collect::Recording& recording, const RecordOptions& options);
+
 // Returns when the program has ended. `inbox` holds kWatchedSignals.
 Ending watch(collect::Recording& recording, Program& program, SignalInbox& inbox, const RecordOptions& options);
 

@@ -32,13 +32,18 @@ struct ByteSource::Gzip {
 };
 
 ByteSource::ByteSource(const std::string& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a pipe without a writer would block.
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file_ < 0) throw Error(base::format("cannot read {}: {}", path, std::strerror(errno)));
   struct stat about {};
   if (::fstat(file_, &about) == 0 && S_ISREG(about.st_mode)) file_bytes_ = static_cast<uint64_t>(about.st_size);
   if (S_ISDIR(about.st_mode)) {
     ::close(file_);
     throw Error(base::format("cannot read {}: it is a folder", path));
+  }
+  if (!S_ISREG(about.st_mode)) {
+    ::close(file_);
+    throw Error(base::format("cannot read {}: it is not a regular file; save what comes from it first", path));
   }
   unsigned char magic[2] = {};
   if (::pread(file_, magic, sizeof magic, 0) == sizeof magic && magic[0] == 0x1f && magic[1] == 0x8b)

@@ -58,7 +58,14 @@ void AddressSpace::map(MappedFile mapped) {
   rules_.clear();
 }
 
-void AddressSpace::read_maps(pid_t pid) {
+bool AddressSpace::is_known(const MappedFile& mapped) const {
+  const auto known = mappings_.find(mapped.begin);
+  return known != mappings_.end() && known->second.mapped.end == mapped.end &&
+         known->second.mapped.path == mapped.path && known->second.mapped.file_offset == mapped.file_offset;
+}
+
+bool AddressSpace::read_maps(pid_t pid) {
+  bool is_changed = false;
   std::ifstream file(base::format("/proc/{}/maps", pid));
   for (std::string line; std::getline(file, line);) {
     std::istringstream fields(line);
@@ -70,8 +77,11 @@ void AddressSpace::read_maps(pid_t pid) {
     if (!fields || rights.find('x') == std::string::npos) continue;
     std::getline(fields >> std::ws, mapped.path);
     if (mapped.path == kVdso) mapped.inode = 0;
+    if (is_known(mapped)) continue;
+    is_changed = true;
     map(std::move(mapped));
   }
+  return is_changed;
 }
 
 AddressSpace::Mapping* AddressSpace::mapping_at(uint64_t address) {

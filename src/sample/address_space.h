@@ -45,8 +45,8 @@ class AddressSpace {
 
   // Replaces what was mapped there before.
   void map(MappedFile mapped);
-  // What a process that already runs has mapped: /proc/PID/maps.
-  void read_maps(pid_t pid);
+  // What a process that already runs has mapped: /proc/PID/maps. True if something was not known before.
+  bool read_maps(pid_t pid);
 
   // How to leave the frame of a return address. `pid` is any process with this memory that may still run.
   unwind::Rule rule(pid_t pid, uint64_t return_address);
@@ -69,6 +69,7 @@ class AddressSpace {
     unwind::Rule rule;
   };
   Mapping* mapping_at(uint64_t address);
+  bool is_known(const MappedFile& mapped) const;
   void resolve(pid_t pid, Mapping& mapping);
 
   CodeFiles* files_;

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "kymo/error.h"
+#include "sample/preload/packets.h"
 
 namespace kymo::sample {
 namespace {
@@ -63,6 +64,16 @@ void read_map(base::ByteReader& reader, uint16_t misc, Record& into) {
   into.text = text_of(reader.take(reader.left()));
 }
 
+void read_command(base::ByteReader& reader, Record& into) {
+  into.kind = RecordKind::Command;
+  into.pid = reader.fixed<uint32_t>();
+  into.tid = reader.fixed<uint32_t>();
+  const auto length = reader.fixed<uint64_t>();
+  if (length > reader.left()) throw Error("a command line is longer than its record");
+  const base::Bytes words = reader.take(length);
+  into.text = {reinterpret_cast<const char*>(words.data()), words.size()};
+}
+
 void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& into) {
   const uint64_t type = layout.sample_type;
   const auto has = [type](uint64_t field) { return (type & field) != 0; };
@@ -74,9 +85,9 @@ void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& i
     into.tid = reader.fixed<uint32_t>();
   }
   if (has(PERF_SAMPLE_TIME)) into.time = reader.fixed<uint64_t>();
-  for (const uint64_t field :
-       {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD})
+  for (const uint64_t field : {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU})
     if (has(field)) reader.fixed<uint64_t>();
+  if (has(PERF_SAMPLE_PERIOD)) into.period = reader.fixed<uint64_t>();
   if (has(PERF_SAMPLE_CALLCHAIN)) {
     const auto count = reader.fixed<uint64_t>();
     if (count > reader.left() / sizeof(uint64_t)) throw Error("a call chain is longer than its record");
@@ -134,6 +145,10 @@ Record decode(base::Bytes bytes, const RecordLayout& layout) {
       record.tid = fields.fixed<uint32_t>();
       fields.fixed<uint32_t>();  // the thread that created it
       record.time = fields.fixed<uint64_t>();
+      if (fields.left() >= sizeof record.cpu_ns) record.cpu_ns = fields.fixed<uint64_t>();
+      break;
+    case KYMO_RECORD_COMMAND:
+      read_command(fields, record);
       break;
     case PERF_RECORD_SWITCH:
       record.kind = (misc & kMiscOut) != 0 ? RecordKind::SwitchOut : RecordKind::SwitchIn;

@@ -28,6 +28,8 @@ enum class RecordKind : uint8_t {
   SwitchIn,    // a thread runs again on a processor
   SwitchOut,   // a thread does not run any more
   Lost,        // the ring was full
+  Damaged,     // records that could not be read
+  Command,     // the words of the command line of a new program
   Throttle,    // the kernel stopped sampling for a while, because it took too much time
   Unthrottle,  // and goes on
   Other,
@@ -53,8 +55,9 @@ struct Record {
   uint32_t parent_pid = 0;    // Fork
   bool is_exec = false;       // Name: the process runs another program now
   bool is_preempted = false;  // SwitchOut: it could have gone on
-  uint64_t lost = 0;          // Lost: the number of records
-  std::string_view text;      // Name: the name; Map: the path
+  uint64_t lost = 0;          // Lost, Damaged: the number of records
+  std::string_view text;      // Name: the name; Map: the path; Command: the words, each with a zero
+  uint64_t cpu_ns = 0;        // Exit: the CPU time of the thread; 0: not known
 
   // Map
   uint64_t begin = 0, length = 0, file_offset = 0;
@@ -64,6 +67,7 @@ struct Record {
 
   // Sample
   uint64_t instruction = 0;
+  uint64_t period = 0;  // of the event; for a timer, the number of its expirations
   Words chain;          // return addresses, and the kernel's marks between its own and those of the program
   Words registers;      // of the program, in ascending order of their numbers; empty: none
   base::Bytes stack;    // of the program, from its stack pointer on

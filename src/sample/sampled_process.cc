@@ -3,6 +3,7 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -26,7 +27,7 @@ using trace::PointKind;
 using unwind::Node;
 
 constexpr uint32_t kClock = 1;
-constexpr uint32_t kSample = 1, kOffCpu = 2, kNode = 3, kModule = 4, kSymbol = 5;
+constexpr uint32_t kSample = 1, kOffCpu = 2, kNode = 3, kModule = 4, kSymbol = 5, kOnCpu = 6;
 constexpr size_t kMaxFrames = 1024;
 constexpr size_t kMaxPoints = 16'384;                 // of a chunk
 constexpr uint64_t kPatienceNs = 500'000'000;         // how long a few events wait for more
@@ -51,6 +52,7 @@ const std::vector<trace::EventClass>& classes() {
         {"base", FieldType::Pointer},
         {"size", FieldType::ByteCount},
         {"build_id", FieldType::String}}},
+      {kOnCpu, "on CPU", "cpu", 0, {{"ns", FieldType::UInt}}},
       {kSymbol, "symbol", "kymo.stack", 0, {{"address", FieldType::Pointer}, {"name", FieldType::String}}},
   };
   return all;
@@ -74,9 +76,10 @@ std::string link_of(const std::string& path) {
 }  // namespace
 
 Command command_of(uint32_t pid) {
-  Command command{link_of(base::format("/proc/{}/exe", pid)), {}};
+  Command command{link_of(base::format("/proc/{}/exe", pid)), {}, 0};
   std::ifstream file(base::format("/proc/{}/cmdline", pid));
   for (std::string word; std::getline(file, word, '\0');) command.words.push_back(word);
+  command.read_ns = base::monotonic_ns();
   return command;
 }
 
@@ -99,6 +102,40 @@ SampledProcess::Thread& SampledProcess::thread(uint32_t tid) {
   found.batch.ring = found.track;
   if (const auto main = threads_.find(pid_); main != threads_.end()) found.name = main->second.name;
   return found;
+}
+
+void SampledProcess::set_command(std::string_view words) {
+  command_ = {command_.path, {}, 0};
+  while (!words.empty()) {
+    const size_t end = std::min(words.find('\0'), words.size());
+    command_.words.emplace_back(words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+}
+
+void SampledProcess::follow(SampledProcess& before, uint64_t time) {
+  // The command line of the other program was read after this one had begun, so it is the one of this program.
+  if (before.command_.read_ns != 0 && before.command_.read_ns >= time) {
+    before.command_ = {};
+    if (before.is_introduced_) before.find_command_line();
+  }
+  if (before.has_samples()) {
+    if (before.threads_.contains(pid_)) --shared_.totals.threads;  // it goes on, and is counted at its end
+    before.finish(time);
+  } else {
+    for (auto& [tid, one] : before.threads_) {
+      if (one.in_since != 0 && time > one.in_since) before.on_cpu(one, time - one.in_since);
+      carried_on_ns_ += one.on_ns;
+    }
+    carried_on_ns_ += before.carried_on_ns_;
+  }
+  is_counted_ = before.is_counted_;
+}
+
+void SampledProcess::begin(uint32_t tid, uint64_t time) {
+  Thread& one = thread(tid);
+  if (shared_.is_complete) one.in_since = time;
+  one.on_ns += std::exchange(carried_on_ns_, 0);
 }
 
 void SampledProcess::map(const Record& record) {
@@ -125,10 +162,11 @@ std::string SampledProcess::name_of(uint32_t tid) const {
 
 void SampledProcess::write_origin(bool is_end) {
   trace::Origin origin = origin_;
-  if (is_end)
-    origin.metadata = {{"samples", base::count_text(own_.samples)},
-                       {"time on CPU", base::duration_text(own_.on_ns)},
-                       {"time off CPU", base::duration_text(own_.off_ns)}};
+  if (is_end) {
+    origin.metadata = {{"samples taken", base::count_text(own_.samples)}};
+    if (own_.on_ns != 0) origin.metadata.emplace_back("time on CPU", base::duration_text(own_.on_ns));
+    if (shared_.is_complete) origin.metadata.emplace_back("time off CPU", base::duration_text(own_.off_ns));
+  }
   shared_.outbox.add({id_, std::move(origin)});
 }
 
@@ -144,11 +182,10 @@ void SampledProcess::introduce() {
     origin_.kymo_version = base::kVersion;
     origin_.start_realtime_ns = base::realtime_ns();
     origin_.executable = code_.program().empty() ? command_.path : code_.program();
-    // Its words were read a moment after its start: it may have run another program by then.
-    if (command_.path.empty() || command_.path == origin_.executable) origin_.command_line = command_.words;
-    if (origin_.command_line.empty() && !threads_.empty()) origin_.command_line = {threads_.begin()->second.name};
+    find_command_line();
     origin_.metadata = {{"sampling", shared_.rate}};
-    ++shared_.totals.processes;
+    if (!shared_.by.empty()) origin_.metadata.emplace_back("sampled by", shared_.by);
+    if (!std::exchange(is_counted_, true)) ++shared_.totals.processes;
     if (!shared_.first_writer) {
       shared_.first_writer = id_;
       shared_.first_origin = origin_;
@@ -159,7 +196,17 @@ void SampledProcess::introduce() {
   shared_.outbox.add({id_, classes()});
 }
 
+// If it is not known, the name of its thread stands for it.
+void SampledProcess::find_command_line() {
+  origin_.command_line.clear();
+  // Words that were read a moment after its start may be those of another program.
+  const bool is_own = command_.read_ns == 0 || command_.path.empty() || command_.path == origin_.executable;
+  if (is_own) origin_.command_line = command_.words;
+  if (origin_.command_line.empty() && !threads_.empty()) origin_.command_line = {threads_.begin()->second.name};
+}
+
 void SampledProcess::hand_over(uint32_t tid, Thread& one) {
+  state_on_cpu(one, one.latest);
   if (one.batch.points.size() == 0) return;
   introduce();
   if (!one.is_stated) {
@@ -211,6 +258,7 @@ void SampledProcess::point(Thread& one, uint64_t time, PointKind kind, uint32_t 
                            std::initializer_list<uint64_t> values) {
   trace::Points& points = one.batch.points;
   if (points.size() == 0) one.oldest = time;
+  one.latest = std::max(one.latest, time);
   points.time.push_back(time);
   points.kind.push_back(kind);
   points.class_id.push_back(class_id);
@@ -307,9 +355,27 @@ size_t SampledProcess::find_addresses(const Record& record, Node& root) {
   return count;
 }
 
+// Code may have been loaded since.
+bool SampledProcess::read_maps_again() {
+  constexpr uint64_t kEveryNs = 200'000'000;
+  const uint64_t now = base::monotonic_ns();
+  if (shared_.is_complete || now - maps_read_ns_ < kEveryNs) return false;
+  maps_read_ns_ = now;
+  return code_.read_maps(static_cast<pid_t>(pid_));
+}
+
+// A thread sets its name when it likes.
+void SampledProcess::read_name(uint32_t tid) {
+  std::ifstream file(base::format("/proc/{}/task/{}/comm", pid_, tid));
+  std::string text;
+  if (std::getline(file, text)) name(tid, text);
+}
+
 Node SampledProcess::stack_of(const Record& record, Thread& one) {
   Node node = unwind::kNoStack;
-  for (size_t i = find_addresses(record, node); i-- > 0;) {
+  size_t count = find_addresses(record, node);
+  if (node == unwind::kCutNoRule && read_maps_again()) count = find_addresses(record, node);
+  for (size_t i = count; i-- > 0;) {
     bool is_new = false;
     const Node parent = node;
     node = one.tree.child(parent, addresses_[i], is_new);
@@ -322,10 +388,32 @@ Node SampledProcess::stack_of(const Record& record, Thread& one) {
 
 void SampledProcess::sample(const Record& record) {
   Thread& one = thread(record.tid);
+  if (!shared_.is_complete && one.batch.points.size() == 0) read_name(record.tid);
+  if (shared_.is_complete) {
+    if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since);
+    one.in_since = record.time;
+  }
   const Node node = stack_of(record, one);
-  point(one, record.time, PointKind::Sample, kSample, {node});
-  ++shared_.totals.samples;
-  ++own_.samples;
+  // A timer that could not interrupt the thread at once stands for several samples.
+  constexpr uint64_t kMost = 1000;
+  const uint64_t count = std::clamp<uint64_t>(record.period, 1, kMost);
+  for (uint64_t i = 0; i < count; ++i) point(one, record.time, PointKind::Sample, kSample, {node});
+  shared_.totals.samples += count;
+  own_.samples += count;
+  if (record.period <= kMost) return;
+  shared_.totals.lost += record.period - kMost;
+  lose(trace::LossCause::SamplesLost, record.period - kMost, record.tid, record.time);
+}
+
+void SampledProcess::on_cpu(Thread& one, uint64_t ns) {
+  one.on_ns += ns;
+  own_.on_ns += ns;
+  shared_.totals.on_ns += ns;
+}
+
+void SampledProcess::state_on_cpu(Thread& one, uint64_t time) {
+  if (one.on_ns == 0) return;
+  point(one, time, PointKind::Sample, kOnCpu, {std::exchange(one.on_ns, 0)});
 }
 
 void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
@@ -338,10 +426,7 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
 void SampledProcess::switched(const Record& record) {
   Thread& one = thread(record.tid);
   if (record.kind == RecordKind::SwitchOut) {
-    if (one.in_since != 0 && record.time > one.in_since) {
-      own_.on_ns += record.time - one.in_since;
-      shared_.totals.on_ns += record.time - one.in_since;
-    }
+    if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since);
     one.in_since = 0;
     one.out_since = record.time;
     one.was_preempted = record.is_preempted;
@@ -352,15 +437,16 @@ void SampledProcess::switched(const Record& record) {
   }
 }
 
-void SampledProcess::exit(uint32_t tid, uint64_t time) {
+void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
+  if (cpu_ns != 0) thread(tid);  // one that was too short for a sample has used the CPU too
   const auto known = threads_.find(tid);
   if (known == threads_.end()) return;
   Thread& one = known->second;
-  if (one.in_since != 0 && time > one.in_since) {
-    own_.on_ns += time - one.in_since;
-    shared_.totals.on_ns += time - one.in_since;
-  }
+  if (one.in_since != 0 && time > one.in_since) on_cpu(one, time - one.in_since);
   if (one.out_since != 0) off_cpu(one, one.out_since, time);
+  if (cpu_ns != 0) on_cpu(one, cpu_ns);
+  one.latest = std::max(one.latest, time);
+  state_on_cpu(one, one.latest);
   hand_over(tid, one);
   ++shared_.totals.threads;
   threads_.erase(known);

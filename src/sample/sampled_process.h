@@ -1,6 +1,7 @@
 // One sampled process in the trace: its own writer, with a track for each thread.
 //
 //   "sample"      Sample {node}: the thread was on a processor, with this stack
+//   "on CPU"      Sample {ns}: since the last one, the thread was on a processor for so long
 //   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
 //   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
 //   "module"      Instant {path, base, size, build_id}, also as there
@@ -29,14 +30,15 @@ struct SampleTotals {
   uint64_t lost = 0;
   uint64_t throttled = 0;  // how often the kernel paused
   uint64_t processes = 0, threads = 0;
+  uint64_t running = 0;            // processes that still run at the end of the recording
   uint64_t on_ns = 0, off_ns = 0;  // of all threads
-  uint64_t page_faults = 0;
 };
 
 // The program of a process: its path and its words. Empty: not known.
 struct Command {
   std::string path;
   std::vector<std::string> words;
+  uint64_t read_ns = 0;  // when it was read from /proc; 0: it is certain
 };
 // Of a process that may have ended.
 Command command_of(uint32_t pid);
@@ -49,6 +51,8 @@ struct SharedState {
   SampleTotals totals;
   std::string session;
   std::string rate;                             // "1 kHz"
+  std::string by;                               // who samples
+  bool is_complete = true;                      // RecordSource::is_complete
   std::optional<trace::WriterId> first_writer;  // of the first process in the trace
   trace::Origin first_origin;
 };
@@ -64,13 +68,22 @@ class SampledProcess {
   const Command& command() const { return command_; }
   uint32_t parent_pid() const { return parent_pid_; }
 
+  // The words of the command line, each with a zero.
+  void set_command(std::string_view words);
+  // This is another program in the process of `before`, which ends now. What a shell does between fork and exec is of
+  // no interest, unless it takes long enough for a sample: then only its time is kept.
+  void follow(SampledProcess& before, uint64_t time);
+  // The thread runs from then on.
+  void begin(uint32_t tid, uint64_t time);
+
   void map(const Record& record);
   void name(uint32_t tid, std::string_view name);
   std::string name_of(uint32_t tid) const;  // empty: not known
   void sample(const Record& record);
   void switched(const Record& record);
   void lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time);
-  void exit(uint32_t tid, uint64_t time);
+  // `cpu_ns` is its CPU time, if the context switches are not reported.
+  void exit(uint32_t tid, uint64_t time, uint64_t cpu_ns = 0);
 
   // Hands over what is older than a moment, or everything.
   void flush(uint64_t now, bool everything);
@@ -89,16 +102,22 @@ class SampledProcess {
     unwind::StackTree tree;
     trace::EventBatch batch;
     uint64_t sequence = 0;
-    uint64_t oldest = 0;     // the time of the first event of the batch
-    uint64_t out_since = 0;  // on no processor since then; 0: on one, or not known
+    uint64_t oldest = 0, latest = 0;  // the times of the first event of the batch, and of the last event
+    uint64_t out_since = 0;           // on no processor since then; 0: on one, or not known
     uint64_t in_since = 0;
+    uint64_t on_ns = 0;  // on a processor, not yet in the batch
     bool was_preempted = false;
   };
   Thread& thread(uint32_t tid);
   void introduce();
   void write_origin(bool is_end);
+  void find_command_line();
   void hand_over(uint32_t tid, Thread& thread);
   unwind::Node stack_of(const Record& record, Thread& thread);
+  bool read_maps_again();
+  void read_name(uint32_t tid);
+  void on_cpu(Thread& thread, uint64_t ns);
+  void state_on_cpu(Thread& thread, uint64_t time);
   uint64_t caller_of_leaf(const Record& record, uint64_t address);
   size_t find_addresses(const Record& record, unwind::Node& root);
   void state_file(Thread& thread, uint64_t address, uint64_t time);
@@ -108,11 +127,14 @@ class SampledProcess {
 
   const uint32_t pid_, parent_pid_;
   AddressSpace code_;
-  const Command command_;
+  Command command_;
   SharedState& shared_;
   trace::WriterId id_;
   trace::Origin origin_;
   bool is_introduced_ = false;
+  bool is_counted_ = false;     // in the totals: another program of this process may be
+  uint64_t carried_on_ns_ = 0;  // on a processor, before exec
+  uint64_t maps_read_ns_ = 0;
   std::map<uint32_t, Thread> threads_;
   uint32_t next_track_ = 1;
   std::set<uint64_t> stated_files_, stated_names_;  // by address

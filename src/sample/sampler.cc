@@ -1,10 +1,8 @@
 #include "sample/sampler.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <queue>
 #include <system_error>
 #include <utility>
 
@@ -19,8 +17,15 @@ namespace kymo::sample {
 namespace {
 
 constexpr int kWaitMilliseconds = 50;
-// A record gets its time a moment before it is in the ring. Newer records than this wait for the next round.
-constexpr uint64_t kSettledNs = 1'000'000;
+
+// False also for a process that has ended but was not waited for.
+bool is_running(uint32_t pid) {
+  std::ifstream file(base::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');  // the name may contain anything
+  return name_end != text.npos && name_end + 2 < text.size() && text[name_end + 2] != 'Z' && text[name_end + 2] != 'X';
+}
 
 }  // namespace
 
@@ -28,10 +33,12 @@ std::string rate_text(uint64_t hertz) {
   return hertz % 1000 == 0 ? base::format("{} kHz", hertz / 1000) : base::format("{} Hz", hertz);
 }
 
-Sampler::Sampler(PerfEvents events, SamplerOptions options) : events_(std::move(events)) {
+Sampler::Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options) : source_(std::move(source)) {
+  shared_.is_complete = source_->is_complete();
   shared_.session = std::move(options.session);
   first_words_ = std::move(options.command_line);
   shared_.rate = rate_text(options.hertz);
+  shared_.by = std::move(options.by);
   try {
     thread_ = base::quiet_thread("kymo-sampler", [this] { run(); });
   } catch (const std::system_error& error) {
@@ -44,26 +51,29 @@ Sampler::~Sampler() { stop(); }
 
 void Sampler::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
-    events_.wait(kWaitMilliseconds);
+    source_->wait(kWaitMilliseconds);
     const std::lock_guard lock(mutex_);
-    read_rings(false);
+    read(false);
   }
 }
 
 void Sampler::stop() {
   if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_release);
-  events_.wake();
+  source_->wake();
   thread_.join();
   const std::lock_guard lock(mutex_);
-  read_rings(true);
+  read(true);
   const uint64_t now = base::monotonic_ns();
-  for (auto& [pid, process] : processes_) process->finish(now);
+  for (auto& [pid, process] : processes_) {
+    if (is_running(pid)) ++shared_.totals.running;
+    process->finish(now);
+  }
   processes_.clear();
-  shared_.totals.page_faults = events_.page_faults();
-  if (!shared_.first_writer) return;
+  const std::optional<uint64_t> page_faults = source_->page_faults();
+  if (!shared_.first_writer || !page_faults) return;
   trace::Origin origin = shared_.first_origin;
-  origin.metadata = {{"page faults of all", base::count_text(shared_.totals.page_faults)}};
+  origin.metadata = {{"page faults of all", base::count_text(*page_faults)}};
   shared_.outbox.add({*shared_.first_writer, std::move(origin)});
 }
 
@@ -93,49 +103,32 @@ void Sampler::add_running(pid_t pid) {
   processes_[static_cast<uint32_t>(pid)] = std::move(process);
 }
 
-void Sampler::read_rings(bool is_last) {
+void Sampler::read(bool is_last) {
   const uint64_t now = base::monotonic_ns();
-  const uint64_t settled = is_last ? ~uint64_t{0} : now - kSettledNs;
-  struct Next {
-    uint64_t time;
-    size_t ring;
-    Record record;
-    bool operator<(const Next& other) const { return time > other.time; }  // the top of the queue is the earliest
-  };
-  std::priority_queue<Next> queue;
-  std::vector<PerfRing>& rings = events_.rings();
-  const auto push_front = [&](size_t ring) {
-    RingReader& reader = rings[ring].records();
-    const uint64_t damaged = reader.damaged();
-    for (base::Bytes bytes = reader.front(); !bytes.empty(); reader.pop(), bytes = reader.front()) {
-      if (const std::optional<Record> record = decode_record(bytes, events_.layout())) {
-        if (record->time <= settled) queue.push({record->time, ring, *record});
-        return;
-      }
-      lose(trace::LossCause::DamagedRecord, 1, {});
-    }
-    if (reader.damaged() != damaged) lose(trace::LossCause::DamagedRecord, reader.damaged() - damaged, {});
-  };
-  for (size_t ring = 0; ring < rings.size(); ++ring) {
-    rings[ring].refresh();
-    push_front(ring);
-  }
-  while (!queue.empty()) {
-    const Next next = queue.top();
-    queue.pop();
-    handle(next.record);
-    rings[next.ring].records().pop();
-    push_front(next.ring);
-  }
-  for (PerfRing& ring : rings) ring.release();
+  source_->read(is_last, [this](const Record& record) { handle(record); });
+  if (!source_->is_complete()) end_dead_processes(now);
   for (auto& [pid, process] : processes_) process->flush(now, false);
+}
+
+// A source inside the programs cannot report that they were killed.
+void Sampler::end_dead_processes(uint64_t now) {
+  constexpr uint64_t kEveryNs = 1'000'000'000;
+  if (now - looked_for_dead_ns_ < kEveryNs) return;
+  looked_for_dead_ns_ = now;
+  std::erase_if(processes_, [now](auto& entry) {
+    if (is_running(entry.first)) return false;
+    entry.second->finish(now);
+    return true;
+  });
 }
 
 void Sampler::handle(const Record& record) {
   // A thread at its end has no number any more, and a processor without work has none.
   constexpr uint32_t kNone = ~uint32_t{0};
   const bool is_of_thread = record.pid != 0 && record.pid != kNone && record.tid != 0 && record.tid != kNone;
-  if (!is_of_thread && record.kind != RecordKind::Lost && record.kind != RecordKind::Throttle) return;
+  if (!is_of_thread && record.kind != RecordKind::Lost && record.kind != RecordKind::Throttle &&
+      record.kind != RecordKind::Damaged)
+    return;
   switch (record.kind) {
     case RecordKind::Sample:
       return process(record).sample(record);
@@ -155,6 +148,10 @@ void Sampler::handle(const Record& record) {
     case RecordKind::Lost:
       shared_.totals.lost += record.lost;
       return lose(trace::LossCause::SamplesLost, record.lost, record);
+    case RecordKind::Damaged:
+      return lose(trace::LossCause::DamagedRecord, record.lost, record);
+    case RecordKind::Command:
+      return process(record).set_command(record.text);
     case RecordKind::Throttle:
       ++shared_.totals.throttled;
       return lose(trace::LossCause::SamplingPaused, 1, record);
@@ -179,13 +176,13 @@ SampledProcess& Sampler::process(const Record& record) {
 void Sampler::begin_program(const Record& record) {
   std::unique_ptr<SampledProcess>& found = processes_[record.pid];
   const uint32_t parent = found != nullptr ? found->parent_pid() : 0;
-  // What a shell does between fork and exec is of no interest, unless it takes long enough for a sample.
-  if (found != nullptr && found->has_samples()) found->finish(record.time);
   Command command = command_of(record.pid);
-  if (command.words.empty()) command.words = std::exchange(first_words_, {});  // it has ended already
-  first_words_.clear();
-  found =
+  if (!first_words_.empty()) command = {command.path, std::exchange(first_words_, {}), 0};
+  auto next =
       std::make_unique<SampledProcess>(record.pid, parent, AddressSpace(shared_.files), std::move(command), shared_);
+  if (found != nullptr) next->follow(*found, record.time);
+  found = std::move(next);
+  found->begin(record.tid, record.time);
 }
 
 void Sampler::fork(const Record& record) {
@@ -204,7 +201,7 @@ void Sampler::fork(const Record& record) {
 void Sampler::exit(const Record& record) {
   const auto found = processes_.find(record.pid);
   if (found == processes_.end()) return;
-  found->second->exit(record.tid, record.time);
+  found->second->exit(record.tid, record.time, record.cpu_ns);
   if (found->second->has_threads()) return;
   found->second->finish(record.time);
   processes_.erase(found);

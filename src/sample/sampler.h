@@ -1,7 +1,7 @@
-// Samples programs: a thread reads the rings of performance events and turns their records into chunks of a trace.
+// Samples programs: a thread reads the records of a source and turns them into chunks of a trace.
 //
-// The records of all rings are handled in the order of their times, so that a file is known before the first sample in
-// it. The thread that owns the trace file calls write() often. docs/sampling.md describes what is recorded.
+// The records are handled in the order of their times, so that a file is known before the first sample in it. The
+// thread that owns the trace file calls write() often. docs/sampling.md describes what is recorded.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "sample/perf_events.h"
+#include "sample/record_source.h"
 #include "sample/sampled_process.h"
 
 namespace kymo::sample {
@@ -21,6 +21,7 @@ struct SamplerOptions {
   uint64_t hertz = 1000;
   std::string session;                    // of the recording
   std::vector<std::string> command_line;  // of the program that is started; empty for a running process
+  std::string by = {};                    // who samples, for `kymo info`
 };
 
 // "1 kHz", "250 Hz"
@@ -29,7 +30,7 @@ std::string rate_text(uint64_t hertz);
 class Sampler {
  public:
   // Starts the thread. Throws kymo::NotAvailable if the system has no thread left.
-  Sampler(PerfEvents events, SamplerOptions options);
+  Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options);
   ~Sampler();  // stops
 
   // For a process that already runs: what it has loaded, and the names of its threads. Call it before others.
@@ -47,7 +48,8 @@ class Sampler {
 
  private:
   void run();
-  void read_rings(bool is_last);
+  void read(bool is_last);
+  void end_dead_processes(uint64_t now);
   void handle(const Record& record);
   SampledProcess& process(const Record& record);
   void begin_program(const Record& record);
@@ -55,12 +57,13 @@ class Sampler {
   void exit(const Record& record);
   void lose(trace::LossCause cause, uint64_t count, const Record& record);
 
-  PerfEvents events_;
+  std::unique_ptr<RecordSource> source_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   std::mutex mutex_;  // protects what follows
   SharedState shared_;
   std::vector<std::string> first_words_;  // of the program that is started, until it was seen
+  uint64_t looked_for_dead_ns_ = 0;
   std::map<uint32_t, std::unique_ptr<SampledProcess>> processes_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "kymo/error.h"
+#include "sample/perf_source.h"
 #include "trace/reader.h"
 #include "trace/test_recorder.h"
 
@@ -61,7 +62,7 @@ TEST(SamplerTest, RunningProcessIsSampledAndStatedAgain) {
   } catch (const NotAvailable& error) {
     GTEST_SKIP() << error.what();
   }
-  Sampler sampler(std::move(*events), {1000, "session", {}});
+  Sampler sampler(std::make_unique<PerfSource>(std::move(*events)), {1000, "session", {}});
   sampler.add_running(getpid());
   TestWriter writer(sampler, folder / "a.kymo");
   constexpr uint64_t kNs = 200'000'000;

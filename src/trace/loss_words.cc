@@ -29,7 +29,7 @@ constexpr LossWords kWords[] = {
     {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
     {LossCause::Truncated, "truncated", "byte", "because the trace was truncated while it was written"},
     {LossCause::NotImported, "not_imported", "part", "that could not be imported"},
-    {LossCause::SamplesLost, "samples_lost", "sample", "because the kernel's ring was full"},
+    {LossCause::SamplesLost, "samples_lost", "sample", "because there was no space for them"},
     {LossCause::SamplingPaused, "sampling_paused", "pause", "of sampling, because the kernel found it too expensive"},
     {LossCause::NotDelivered, "not_delivered", "interface",
      "whose newest work on devices was not delivered before the process ended"},

@@ -5,6 +5,7 @@
  *   fork       in a child
  *   forever    until a signal; prints its pid first
  *   deep       200 calls deep, with large frames
+ *   short      in 400 threads, one after the other, each for 0.3 ms
  *   sleep      sleeps for the time instead */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -66,6 +67,16 @@ FUNCTION int deep_work(int depth, long milliseconds) {
   return frame[0] + frame[1];
 }
 
+FUNCTION void* short_worker(void* ignored) {
+  struct timespec now, end;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  end.tv_nsec += 300000; /* a new thread has used no second yet */
+  do {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  } while (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec);
+  return ignored;
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const char* mode = argv[1];
@@ -79,6 +90,14 @@ int main(int argc, char** argv) {
     pthread_create(&two, NULL, worker_two, &milliseconds);
     pthread_join(one, NULL);
     pthread_join(two, NULL);
+  }
+  if (strcmp(mode, "short") == 0) {
+    busy_outer(milliseconds);
+    for (int i = 0; i < 400; ++i) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, short_worker, NULL);
+      pthread_join(thread, NULL);
+    }
   }
   if (strcmp(mode, "fork") == 0) {
     const pid_t child = fork();

@@ -43,8 +43,9 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
     uint64_t count = 0, ns = 0;
   };
   std::unordered_map<memory::StackId, Sum> stacks;
+  bool is_cpu_known = range_pattern.empty();
   for (const SampledThread& thread : samples.threads) {
-    bool is_counted = false;
+    bool is_counted = range_pattern.empty();
     for (const SampledStack& one : thread.stacks) {
       if (!is_wanted[one.range]) continue;
       is_counted = true;
@@ -54,9 +55,13 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
     }
     if (!is_counted) continue;
     ++table.threads;
+    table.period_ns = std::max(table.period_ns, thread.period_ns);
+    table.cpu_ns += thread.on_ns;
+    is_cpu_known = is_cpu_known && (thread.on_ns != 0 || thread.samples == 0);
     table.off_ns += thread.off_ns;
     table.preempted_ns += thread.preempted_ns;
   }
+  if (!is_cpu_known) table.cpu_ns = 0;
   Rows rows;
   for (const auto& [stack, sum] : stacks) {
     table.samples += sum.count;

@@ -19,9 +19,11 @@ struct FunctionRow {
 struct FunctionTable {
   std::vector<FunctionRow> rows;  // largest self time first
   uint64_t samples = 0;           // of the rows
-  uint64_t time_ns = 0;
-  uint64_t incomplete = 0;  // samples whose outer functions are not known
-  uint64_t threads = 0;
+  uint64_t time_ns = 0;           // that the samples stand for
+  uint64_t cpu_ns = 0;            // CPU time of the threads; 0: not known, or only a part of the samples is counted
+  uint64_t period_ns = 0;         // the longest time between two samples
+  uint64_t incomplete = 0;        // samples whose outer functions are not known
+  uint64_t threads = 0;           // all, or those with samples in the ranges
   uint64_t off_ns = 0, preempted_ns = 0;  // of these threads
 };
 

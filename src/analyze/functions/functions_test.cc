@@ -19,7 +19,7 @@ using trace::PointKind;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol };
+enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu };
 constexpr uint32_t kMain = 1, kWorker = 2;
 constexpr int64_t kComplete = 1, kNoTables = 2;
 constexpr int64_t kKernel = INT64_MIN + 0x1000;  // as an address: in the upper half
@@ -29,6 +29,7 @@ class FunctionsTest : public ::testing::Test {
   FunctionsTest() : recorder_(std::make_unique<TestRecorder>(folder_ / "run.kymo", 1)) {
     recorder_->add_class(kSample, "sample", "cpu", {{"node", FieldType::UInt}});
     recorder_->add_class(kOffCpu, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
+    recorder_->add_class(kOnCpu, "on CPU", "cpu", {{"ns", FieldType::UInt}});
     recorder_->add_class(kNode, "stack node", "kymo.stack",
                          {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
     recorder_->add_class(kModule, "module", "kymo.stack",
@@ -122,6 +123,32 @@ TEST_F(FunctionsTest, TimeOffTheCpuIsSummedUp) {
   const FunctionTable table = count_functions(samples);
   EXPECT_EQ(table.off_ns, 150u);
   EXPECT_EQ(table.preempted_ns, 100u);
+}
+
+TEST_F(FunctionsTest, CpuTimeIsThatOfAllThreads) {
+  node(kMain, 16, kComplete, 0x1101);
+  sample(kMain, 10, 16);
+  recorder_->point(kMain, 20, PointKind::Sample, kOnCpu, 0, {int64_t{1'200'000}});
+  recorder_->point(kMain, 30, PointKind::Sample, kOnCpu, 0, {int64_t{300'000}});
+  recorder_->point(kWorker, 30, PointKind::Sample, kOnCpu, 0, {int64_t{400'000}});  // too short for a sample
+  recorder_->point(kWorker, 40, PointKind::Sample, kOffCpu, 0, {int64_t{70}, int64_t{0}});
+  Samples samples = read();
+  const FunctionTable table = count_functions(samples);
+  EXPECT_EQ(table.time_ns, 1'000'000u);
+  EXPECT_EQ(table.cpu_ns, 1'900'000u);
+  EXPECT_EQ(table.off_ns, 70u) << "also of threads without samples";
+  EXPECT_EQ(table.threads, 2u);
+  EXPECT_EQ(count_functions(samples, "no such range").cpu_ns, 0u);
+}
+
+TEST_F(FunctionsTest, CpuTimeIsNotKnownIfItIsNotThatOfAllSampledThreads) {
+  node(kMain, 16, kComplete, 0x1101);
+  node(kWorker, 16, kComplete, 0x1101);
+  sample(kMain, 10, 16);
+  sample(kWorker, 10, 16);
+  recorder_->point(kMain, 20, PointKind::Sample, kOnCpu, 0, {int64_t{1'200'000}});
+  Samples samples = read();
+  EXPECT_EQ(count_functions(samples).cpu_ns, 0u);
 }
 
 TEST_F(FunctionsTest, SampleBelongsToTheInnermostRangeOfItsThread) {

@@ -155,8 +155,10 @@ class Reading {
       if (event_class == nullptr) continue;
       const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *event_class, row);
       if (taken.kind == SampleStacks::Kind::OffCpu) {
-        thread.result.off_ns += taken.off_ns;
-        if (taken.is_preempted) thread.result.preempted_ns += taken.off_ns;
+        thread.result.off_ns += taken.ns;
+        if (taken.is_preempted) thread.result.preempted_ns += taken.ns;
+      } else if (taken.kind == SampleStacks::Kind::OnCpu) {
+        thread.result.on_ns += taken.ns;
       } else if (taken.kind == SampleStacks::Kind::Sample) {
         ++thread.result.samples;
         if (thread.is_timed)
@@ -183,7 +185,8 @@ class Reading {
       for (const Timed& one : thread.timed) ++counts[{one.stack, one.range}];
       for (const auto& [what, count] : counts) thread.result.stacks.push_back({what.first, what.second, count});
       result_.samples += thread.result.samples;
-      if (thread.result.samples != 0 || thread.result.off_ns != 0) result_.threads.push_back(std::move(thread.result));
+      if (thread.result.samples != 0 || thread.result.on_ns != 0 || thread.result.off_ns != 0)
+        result_.threads.push_back(std::move(thread.result));
     }
   }
 

@@ -27,6 +27,7 @@ struct SampledThread {
   const convert::Place* place = nullptr;
   uint64_t period_ns = 0;  // the time that a sample stands for
   uint64_t samples = 0;
+  uint64_t on_ns = 0;                     // its CPU time; 0: not known
   uint64_t off_ns = 0, preempted_ns = 0;  // preempted: a part of it
   std::vector<SampledStack> stacks;
 };
@@ -35,7 +36,7 @@ struct Samples {
   std::unique_ptr<convert::Places> places;
   std::unique_ptr<memory::Stacks> stacks = std::make_unique<memory::Stacks>();  // names are looked up on request
   std::deque<std::string> ranges{""};
-  std::vector<SampledThread> threads;  // those with samples or time off the CPU
+  std::vector<SampledThread> threads;  // those with samples, or time on or off the CPU
   uint64_t samples = 0;
   std::vector<trace::Problem> problems;
 };

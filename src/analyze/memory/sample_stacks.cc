@@ -25,6 +25,7 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
                       });
   };
   if (one.category == "cpu" && one.name == "sample" && has({{"node", false}})) return Meaning::Sample;
+  if (one.category == "cpu" && one.name == "on CPU" && has({{"ns", false}})) return Meaning::OnCpu;
   if (one.category == "cpu" && one.name == "off CPU" && has({{"ns", false}, {"preempted", false}}))
     return Meaning::OffCpu;
   if (!trace::is_definition(one)) return Meaning::None;
@@ -60,7 +61,9 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
     case Meaning::Sample:
       return {.kind = Kind::Sample, .stack = stack_of(nodes_[{info.id, track}], row[0].bits)};
     case Meaning::OffCpu:
-      return {.kind = Kind::OffCpu, .off_ns = row[0].bits, .is_preempted = row[1].bits != 0};
+      return {.kind = Kind::OffCpu, .ns = row[0].bits, .is_preempted = row[1].bits != 0};
+    case Meaning::OnCpu:
+      return {.kind = Kind::OnCpu, .ns = row[0].bits};
     case Meaning::Node: {
       Nodes& nodes = nodes_[{info.id, track}];
       nodes[row[0].bits] = stacks_.called(stack_of(nodes, row[1].bits), writer.number, row[2].bits);

@@ -18,11 +18,11 @@ namespace kymo::memory {
 class SampleStacks {
  public:
   using Row = std::vector<trace::ValueCursor::Value>;
-  enum class Kind : uint8_t { Other, Sample, OffCpu };
+  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu };
   struct Taken {
     Kind kind = Kind::Other;
-    StackId stack = 0;    // of a Sample
-    uint64_t off_ns = 0;  // of OffCpu
+    StackId stack = 0;  // of a Sample
+    uint64_t ns = 0;    // of OnCpu and OffCpu
     bool is_preempted = false;
   };
 
@@ -35,7 +35,7 @@ class SampleStacks {
   Taken take(const trace::WriterInfo& writer, uint32_t track, const trace::EventClass& event_class, const Row& row);
 
  private:
-  enum class Meaning : uint8_t { None, Sample, OffCpu, Node, Module, Symbol };
+  enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu, Node, Module, Symbol };
   static Meaning meaning_of(const trace::EventClass& event_class);
 
   struct Writer {

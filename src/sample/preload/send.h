@@ -1,0 +1,29 @@
+/* Packets of this process for the recorder. All functions may be called in a signal handler. */
+#ifndef KYMO_SAMPLE_PRELOAD_SEND_H
+#define KYMO_SAMPLE_PRELOAD_SEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#define KYMO_HIDDEN __attribute__((visibility("hidden")))
+
+/* Finds the memory of the recorder. False: there is none. */
+KYMO_HIDDEN bool kymo_open_packets(void);
+KYMO_HIDDEN uint64_t kymo_interval_ns(void);
+
+struct kymo_who {
+  uint32_t pid, tid;
+};
+
+/* A new program in this process: its name, its words, its code. Not for signal handlers. */
+KYMO_HIDDEN void kymo_send_program(struct kymo_who who);
+KYMO_HIDDEN void kymo_send_fork(struct kymo_who child, uint32_t parent_pid);
+/* `cpu_ns` is the CPU time of the thread. */
+KYMO_HIDDEN void kymo_send_exit(struct kymo_who who, uint64_t cpu_ns);
+/* `count` samples with the same stack: registers, and the stack up to `stack_high` if it is known. */
+KYMO_HIDDEN void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at, uintptr_t stack_low,
+                                  uintptr_t stack_high);
+
+#endif

@@ -1,0 +1,180 @@
+/* libkymo_sample.so: samples a program from within, where the kernel refuses performance events.
+ *
+ * LD_PRELOAD puts it into programs that `kymo record` starts. Each thread has a timer on its own CPU clock, whose
+ * signal interrupts no sleep and no system call: the clock stands still there. The handler copies the registers and the
+ * stack into memory of the recorder (packets.h), which unwinds the copy. docs/sampling.md describes the limits.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "own_signal.h"
+#include "send.h"
+
+/* Of glibc, and of other C libraries. */
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void*) __attribute__((weak));
+extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void)) __attribute__((weak));
+
+static bool is_on;
+static uint32_t process;
+static pthread_key_t at_thread_end;
+
+static __thread struct {
+  uint32_t tid;
+  bool has_timer;
+  int timer; /* the kernel's number */
+  uintptr_t stack_low, stack_high;
+} self __attribute__((tls_model("initial-exec")));
+
+static struct kymo_who who(void) { return (struct kymo_who){process, self.tid}; }
+
+static void on_timer(siginfo_t* info, void* context) {
+  if (!self.has_timer) return; /* it was deleted a moment ago */
+  const uint64_t count = 1 + (info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
+  kymo_send_sample(who(), count, context, self.stack_low, self.stack_high);
+}
+
+static void find_stack(void) {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  void* low = NULL;
+  size_t bytes = 0;
+  if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
+    self.stack_low = (uintptr_t)low;
+    self.stack_high = (uintptr_t)low + bytes;
+  }
+  pthread_attr_destroy(&attributes);
+}
+
+/* Somewhere within the interval, so that short threads are sampled in proportion to their time. */
+static uint64_t first_interval(uint64_t interval) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  uint64_t mixed = ((uint64_t)now.tv_nsec << 20 ^ self.tid) * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15u;
+  return 1 + (mixed >> 16) % interval;
+}
+
+static void start_timer(void) {
+  if (self.has_timer) return;
+  self.tid = (uint32_t)syscall(SYS_gettid);
+  kymo_unblock_own_signal();
+  struct sigevent event;
+  memset(&event, 0, sizeof event);
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = kymo_own_signal();
+  event.sigev_value.sival_ptr = kymo_timer_mark();
+  event._sigev_un._tid = (int)self.tid;
+  if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &self.timer) != 0) return;
+  self.has_timer = true;
+  const uint64_t second = 1000000000, interval = kymo_interval_ns(), first = first_interval(interval);
+  const struct itimerspec spec = {{(time_t)(interval / second), (long)(interval % second)},
+                                  {(time_t)(first / second), (long)(first % second)}};
+  syscall(SYS_timer_settime, self.timer, 0, &spec, NULL);
+}
+
+static uint64_t cpu_ns(clockid_t clock) {
+  struct timespec time;
+  return clock_gettime(clock, &time) == 0 ? (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec : 0;
+}
+
+static void end_thread(void* ignored) {
+  (void)ignored;
+  if (!self.has_timer) return;
+  self.has_timer = false;
+  syscall(SYS_timer_delete, self.timer);
+  kymo_send_exit(who(), cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+/* Timers are not inherited. The memory of the recorder is. */
+static void after_fork(void) {
+  if (!is_on) return;
+  const uint32_t parent = process;
+  process = (uint32_t)getpid();
+  self.has_timer = false;
+  self.tid = process;
+  kymo_send_fork(who(), parent);
+  start_timer();
+}
+
+__attribute__((constructor)) static void start(void) {
+  const int error = errno;
+  if (kymo_open_packets() && pthread_key_create(&at_thread_end, end_thread) == 0 && kymo_install_handler(on_timer)) {
+    process = (uint32_t)getpid();
+    self.tid = process;
+    find_stack();
+    kymo_send_program(who());
+    if (__register_atfork != NULL)
+      __register_atfork(NULL, NULL, after_fork, NULL);
+    else if (pthread_atfork != NULL)
+      pthread_atfork(NULL, NULL, after_fork);
+    is_on = true;
+    start_timer();
+  }
+  errno = error;
+}
+
+/* Its threads end with it. */
+__attribute__((destructor)) static void stop(void) {
+  if (!is_on || !self.has_timer) return;
+  is_on = false;
+  end_thread(NULL);
+}
+
+/* ---- New threads ------------------------------------------------------------------------------------------------ */
+
+struct beginning {
+  void* (*function)(void*);
+  int (*c11_function)(void*);
+  void* argument;
+};
+
+static struct beginning begin(void* data) {
+  const struct beginning copy = *(struct beginning*)data;
+  free(data);
+  find_stack();
+  pthread_setspecific(at_thread_end, &at_thread_end);
+  start_timer();
+  return copy;
+}
+
+/* Jumps on, so that this function is in no stack. */
+static void* run(void* data) {
+  const struct beginning beginning = begin(data);
+  return beginning.function(beginning.argument);
+}
+
+static int run_c11(void* data) {
+  const struct beginning beginning = begin(data);
+  return beginning.c11_function(beginning.argument);
+}
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                                          void* (*function)(void*), void* argument) {
+  static int (*next)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "pthread_create");
+  struct beginning* const beginning = is_on ? malloc(sizeof *beginning) : NULL;
+  if (beginning == NULL) return next(thread, attributes, function, argument);
+  *beginning = (struct beginning){function, NULL, argument};
+  const int failure = next(thread, attributes, run, beginning);
+  if (failure != 0) free(beginning);
+  return failure;
+}
+
+__attribute__((visibility("default"))) int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
+  static int (*next)(thrd_t*, thrd_start_t, void*);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "thrd_create");
+  struct beginning* const beginning = is_on ? malloc(sizeof *beginning) : NULL;
+  if (beginning == NULL) return next(thread, function, argument);
+  *beginning = (struct beginning){NULL, function, argument};
+  const int failure = next(thread, run_c11, beginning);
+  if (failure != thrd_success) free(beginning);
+  return failure;
+}

@@ -369,8 +369,8 @@ class RecordTest(Recorded):
         self.assertNotIn("lost", err)
 
     def test_process_that_outlives_the_program_is_said_to_be_cut_off(self):
-        err = self.record("sh", "-c", f"{BIN / 'busy'} forever 0 > pid & {BIN / 'busy'} one {MILLISECONDS}")
-        os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+        self.addCleanup(lambda: os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL))
+        err = self.record("sh", "-c", f"{BIN / 'busy'} forever 0 > pid 2> /dev/null & {BIN / 'busy'} one {MILLISECONDS}")
         self.assertIn("1 process it started is still running: what it does from now on is not in the trace", err)
         self.assertIn("busy_inner", self.functions()[1])
 

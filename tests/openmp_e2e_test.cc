@@ -53,6 +53,18 @@ TEST_F(OpenMpTest, ConstructsAreRangesOnTheirThreads) {
   EXPECT_TRUE(seen.tracks[0].track.name == "OpenMP worker 1" || seen.tracks[1].track.name == "OpenMP worker 1");
 }
 
+TEST_F(OpenMpTest, TheToolStaysForTracesOnDemandIfItIsWanted) {
+  const auto environment = [&](const Words& options) {
+    Words words{program("kymo"), "env"};
+    words.insert(words.end(), options.begin(), options.end());
+    return run(words).out;
+  };
+  EXPECT_THAT(environment({"--with", "openmp"}), testing::HasSubstr("export KYMO_OPENMP='on'"));
+  EXPECT_THAT(environment({}), testing::Not(testing::HasSubstr("KYMO_OPENMP")));
+  EXPECT_THAT(environment({"--with", "openmp", "--without", "openmp"}),
+              testing::Not(testing::HasSubstr("KYMO_OPENMP")));
+}
+
 TEST_F(OpenMpTest, AForkedChildIsRecordedToo) {
   const Ending ending = record({program("openmp_work"), "fork"});
   ASSERT_EQ(ending.code, 0) << ending.err;

@@ -1,4 +1,6 @@
 // `kymo env`: prints the environment that makes programs load Kymo, dormant, until `kymo trigger` asks for a trace.
+#include <algorithm>
+
 #include "base/environment.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -35,6 +37,10 @@ int env_command(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   Variables variables = interface_environment(choice.selected());
+  // A tool that may be needed later costs a program with OpenMP something from its start: only on request.
+  if (std::ranges::find(choice.with, record::Interface::OpenMp) != choice.with.end() &&
+      std::ranges::find(choice.without, record::Interface::OpenMp) == choice.without.end())
+    variables.emplace_back("KYMO_OPENMP", "on");
   variables.emplace_back("KYMO_DAEMON", socket);
   std::string text;
   for (const auto& [name, value] : variables) text += base::format("export {}={}\n", name, quoted(value));

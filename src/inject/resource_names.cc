@@ -25,6 +25,7 @@ constexpr uint32_t kBuckets = 1024;
 constinit Named* buckets[kBuckets];
 constinit uint32_t count = 0;
 constinit std::atomic<uint32_t> locked{0};
+constinit std::atomic<uint32_t> version{0};
 
 class NamesLock {
  public:
@@ -76,7 +77,10 @@ void set_resource_name(Resource kind, uint64_t id, std::string_view name) noexce
   const size_t length = std::min(name.size(), kNameBytes - 1);
   memcpy(named->name, name.data(), length);
   named->name[length] = '\0';
+  version.fetch_add(1, std::memory_order_relaxed);
 }
+
+uint32_t resource_names_version() noexcept { return version.load(std::memory_order_relaxed); }
 
 size_t get_resource_name(Resource kind, uint64_t id, char* into, size_t bytes) noexcept {
   const NamesLock lock;

@@ -35,4 +35,7 @@ void set_resource_name(Resource kind, uint64_t id, std::string_view name) noexce
 // Copies the name with a NUL. Returns its length; 0: it has none.
 size_t get_resource_name(Resource kind, uint64_t id, char* into, size_t bytes) noexcept;
 
+// Changes whenever a name is set; 0: no name was ever set. Costs one load.
+uint32_t resource_names_version() noexcept;
+
 }  // namespace kymo::inject

@@ -51,6 +51,16 @@ struct FreeParameters {
   uint64_t address;
 };
 
+struct LaunchParameters {  // cuLaunchKernel, cuLaunchCooperativeKernel
+  void* function;
+  uint32_t grid[3], block[3], shared_bytes;
+  void* stream;
+};
+struct LaunchConfig {  // to which the first parameter of cuLaunchKernelEx points
+  uint32_t grid[3], block[3], shared_bytes;
+  void* stream;
+};
+
 // ---- Records of finished work --------------------------------------------------------------------------------------
 
 enum class Kind : uint32_t {

@@ -78,6 +78,24 @@ TEST(CuptiAbiTest, Calls) {
   EXPECT_SAME_PLACE(FreeParameters, address, cuMemFreeAsync_params, dptr);
 }
 
+TEST(CuptiAbiTest, StreamsOfCalls) {
+  EXPECT_SAME_PLACE(LaunchParameters, stream, cuLaunchKernel_params, hStream);
+  EXPECT_SAME_PLACE(LaunchParameters, stream, cuLaunchCooperativeKernel_params, hStream);
+  EXPECT_SAME_PLACE(LaunchConfig, stream, CUlaunchConfig, hStream);
+  EXPECT_EQ(offsetof(cuLaunchKernelEx_params, config), 0u);
+  EXPECT_EQ(offsetof(cuGraphLaunch_params, hStream), 8u);
+  EXPECT_EQ(offsetof(cuStreamSynchronize_params, hStream), 0u);
+  EXPECT_EQ(offsetof(cuStreamWaitEvent_params, hStream), 0u);
+  EXPECT_EQ(offsetof(cuLaunchHostFunc_params, hStream), 0u);
+  EXPECT_EQ(offsetof(cuMemcpyHtoDAsync_v2_params, hStream), 24u);
+  EXPECT_EQ(offsetof(cuMemcpyDtoHAsync_v2_params, hStream), 24u);
+  EXPECT_EQ(offsetof(cuMemcpyDtoDAsync_v2_params, hStream), 24u);
+  EXPECT_EQ(offsetof(cuMemcpyAsync_params, hStream), 24u);
+  EXPECT_EQ(offsetof(cuMemsetD8Async_params, hStream), 24u);
+  EXPECT_EQ(offsetof(cuMemsetD16Async_params, hStream), 24u);
+  EXPECT_EQ(offsetof(cuMemsetD32Async_params, hStream), 24u);
+}
+
 TEST(CuptiAbiTest, Numbers) {
   EXPECT_EQ(kOtherSubscriber, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
   EXPECT_EQ(kDriverDomain, CUPTI_CB_DOMAIN_DRIVER_API);

@@ -1,14 +1,28 @@
 #include "inject/cuda/calls.h"
 
+#include <string_view>
+
 namespace kymo::inject::cuda {
 namespace {
 
 constexpr uint32_t kHighestCall = 800;
 
+constexpr StreamPlace place_of_stream(std::string_view name) {
+  if (name == "cuLaunchKernel" || name == "cuLaunchCooperativeKernel") return StreamPlace::Launch;
+  if (name == "cuLaunchKernelEx") return StreamPlace::Attribute;
+  if (name == "cuStreamSynchronize" || name == "cuStreamWaitEvent" || name == "cuLaunchHostFunc")
+    return StreamPlace::First;
+  if (name == "cuGraphLaunch") return StreamPlace::Second;
+  for (const std::string_view fourth : {"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemcpyDtoDAsync", "cuMemcpyAsync",
+                                        "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async"})
+    if (name == fourth) return StreamPlace::Fourth;
+  return StreamPlace::None;
+}
+
 #define CALL(id, name) \
-  { id, Effect::None, Site(Label(name, "cuda")) }
+  { id, Effect::None, place_of_stream(name), Site(Label(name, "cuda")) }
 #define EFFECT(id, effect, name) \
-  { id, Effect::effect, Site(Label(name, "cuda")) }
+  { id, Effect::effect, StreamPlace::None, Site(Label(name, "cuda")) }
 
 // A function has one number for each version of its binary interface, and one more if it uses the default stream of the
 // calling thread ("ptds", "ptsz"). The name in the trace is the function's.
@@ -114,6 +128,27 @@ Call* call_of(uint32_t id) noexcept {
   static const Places places = make_places();
   if (id > kHighestCall || places.of[id] == kNoCall) return nullptr;
   return &calls[places.of[id]];
+}
+
+void* stream_of(const Call& call, const CallData& data) noexcept {
+  if (data.parameters == nullptr) return nullptr;
+  switch (call.stream) {
+    case StreamPlace::First:
+      return *static_cast<void* const*>(data.parameters);
+    case StreamPlace::Second:
+      return static_cast<void* const*>(data.parameters)[1];
+    case StreamPlace::Fourth:
+      return static_cast<void* const*>(data.parameters)[3];
+    case StreamPlace::Launch:
+      return static_cast<const LaunchParameters*>(data.parameters)->stream;
+    case StreamPlace::Attribute: {
+      const auto* const config = *static_cast<const LaunchConfig* const*>(data.parameters);
+      return config != nullptr ? config->stream : nullptr;
+    }
+    case StreamPlace::None:
+      break;
+  }
+  return nullptr;
 }
 
 bool allocated_by(const Call& call, const CallData& data, Memory& memory) noexcept {

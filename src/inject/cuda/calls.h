@@ -4,6 +4,7 @@
 // All other calls stay without a callback: there are ten times as many, and each callback costs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,9 +15,20 @@ namespace kymo::inject::cuda {
 
 enum class Effect : uint8_t { None, Work, Allocate, AllocatePitch, Free };  // Work: one operation of a device
 
+// Where a call has its stream.
+enum class StreamPlace : uint8_t {
+  None,      // nowhere, or the layout is not known
+  First,     // the only parameter
+  Second,    // after a handle
+  Fourth,    // after three of 8 bytes
+  Launch,    // cuLaunchKernel
+  Attribute  // in the structure of cuLaunchKernelEx
+};
+
 struct Call {
   uint32_t id;  // CUPTI's number of the function
   Effect effect;
+  StreamPlace stream;
   Site site;  // the function's name, category "cuda"
 };
 
@@ -24,6 +36,9 @@ std::span<Call> recorded_calls() noexcept;
 
 // Null for all other functions. Costs one load.
 Call* call_of(uint32_t id) noexcept;
+
+// The stream that the program gave to the call; null: it has none, or the default stream.
+void* stream_of(const Call& call, const CallData& data) noexcept;
 
 // What a call has allocated, or is about to free. False if the call failed, or allocates nothing.
 struct Memory {

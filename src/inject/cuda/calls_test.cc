@@ -44,6 +44,27 @@ TEST(CudaCallsTest, NumbersAreThoseOfCupti) {
   EXPECT_GT(known, recorded_calls().size() / 2) << "CUPTI " << version;
 }
 
+TEST(CudaCallsTest, TheStreamOfACall) {
+  int place = 0;
+  CallData data{};
+  EXPECT_EQ(stream_of(*call_of(307), data), nullptr) << "without parameters";
+  LaunchParameters launch{};
+  launch.stream = &place;
+  data.parameters = &launch;
+  EXPECT_EQ(stream_of(*call_of(307), data), &place);
+  LaunchConfig config{};
+  config.stream = &place;
+  const LaunchConfig* extended = &config;
+  data.parameters = &extended;
+  EXPECT_EQ(stream_of(*call_of(652), data), &place);
+  extended = nullptr;
+  EXPECT_EQ(stream_of(*call_of(652), data), nullptr);
+  void* const copy[] = {nullptr, nullptr, nullptr, &place};
+  data.parameters = copy;
+  EXPECT_EQ(stream_of(*call_of(277), data), &place);
+  EXPECT_EQ(stream_of(*call_of(243), data), nullptr) << "cuMemAlloc has none";
+}
+
 TEST(CudaCallsTest, MemoryOfAnAllocationAndAFree) {
   uint64_t address = 0x7000;
   size_t pitch = 512;

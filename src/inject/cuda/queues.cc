@@ -67,7 +67,9 @@ Queues::Queue& Queues::queue_of(const Work& work) {
   if (is_new) {
     const Device& device = describe(work.device);
     const auto default_stream = default_streams_.find(work.context);
-    const std::string name = default_stream != default_streams_.end() && default_stream->second == work.stream
+    const auto named = stream_names_.find({work.context, work.stream});
+    const std::string name = named != stream_names_.end() ? named->second
+                             : default_stream != default_streams_.end() && default_stream->second == work.stream
                                  ? base::format("cuda:{} default stream", work.device)
                                  : base::format("cuda:{} stream {}", work.device, work.stream);
     kymo_queue_info info{};

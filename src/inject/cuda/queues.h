@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "inject/cuda/cupti.h"
 #include "inject/cuda/kernel_names.h"
@@ -31,6 +33,10 @@ class Queues {
   void write(const Work& work);
   // To be called before work on the stream is written.
   void note_default_stream(uint32_t context, uint32_t stream) { default_streams_[context] = stream; }
+  // The same. A stream whose work was written before keeps its number.
+  void note_stream_name(uint32_t context, uint32_t stream, std::string_view name) {
+    stream_names_[{context, stream}] = name;
+  }
   const std::string& device_name(uint32_t device) { return describe(device).name; }
 
   uint64_t written() const { return written_; }
@@ -54,6 +60,7 @@ class Queues {
   KernelNames kernels_;
   std::map<uint32_t, Device> devices_;
   std::map<uint32_t, uint32_t> default_streams_;
+  std::map<std::pair<uint32_t, uint32_t>, std::string> stream_names_;  // by context and stream
   std::map<Key, Queue> queues_;
   uint64_t written_ = 0, lost_ = 0;
 };

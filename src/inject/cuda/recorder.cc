@@ -18,6 +18,7 @@
 #include "inject/cuda/deliveries.h"
 #include "inject/cuda/own_calls.h"
 #include "inject/cuda/queues.h"
+#include "inject/resource_names.h"
 #include "kymo/queue.h"
 #include "record/interfaces.h"
 #include "record/thread.h"
@@ -113,6 +114,35 @@ void note_context(const CallData& data) noexcept {
   }
 }
 
+// The name that the program gave to the stream of a call. The stream exists during the call, so CUPTI may be asked
+// then. A thread looks once for each stream that it uses in turn, and again after a name was given.
+void note_stream(const Call& call, const CallData& data) noexcept {
+  void* const kPseudoStreams = reinterpret_cast<void*>(2);  // the default streams have small numbers as handles
+  struct Looked {
+    void* stream;
+    uint32_t version;
+  };
+  static constinit thread_local Looked last{nullptr, 0};
+  const uint32_t version = resource_names_version();
+  if (version == 0 || call.stream == StreamPlace::None) return;
+  void* const stream = stream_of(call, data);
+  if (stream <= kPseudoStreams || data.context == nullptr || (last.stream == stream && last.version == version)) return;
+  last = {stream, version};
+  char name[128];
+  const auto handle = reinterpret_cast<uint64_t>(stream);
+  if (get_resource_name(Resource::CudaStream, handle, name, sizeof name) == 0 &&
+      get_resource_name(Resource::CudaRuntimeStream, handle, name, sizeof name) == 0)
+    return;
+  Recorder& self = recorder();
+  uint32_t id = 0;
+  if (self.cupti->stream_of(data.context, stream, 0, &id) != 0) return;
+  const std::lock_guard lock(self.writing);
+  try {
+    self.queues->note_stream_name(data.context_id, id, name);
+  } catch (...) {  // no memory: it is shown with its number
+  }
+}
+
 void on_call(void*, int domain, uint32_t id, const void* untyped) {
   const auto& data = *static_cast<const CallData*>(untyped);
   Call* const call = domain == kDriverDomain ? call_of(id) : nullptr;
@@ -129,6 +159,7 @@ void on_call(void*, int domain, uint32_t id, const void* untyped) {
     return;
   }
   note_context(data);
+  note_stream(*call, data);
   if (const uint64_t began = *data.memory; began != 0) {
     kymo_span_at(&call->site, nullptr, 0, began, correlation_of(data.correlation));
     if (record::Slot* const slot = record::own_slot()) record::count_delivered(*slot, record::Interface::Cuda);

@@ -1,4 +1,5 @@
 // Programs that annotate themselves with NVTX and know nothing of Kymo, under `kymo record`.
+#include <algorithm>
 #include <filesystem>
 
 #include "ondemand.h"
@@ -276,8 +277,19 @@ TEST_F(NvtxTest, WithoutTheLibraryTheProgramRunsAsWithoutKymo) {
 
 TEST_F(NvtxTest, AStaticProgramIsNamed) {
   if (access(program("heap_static").c_str(), X_OK) != 0) GTEST_SKIP() << "there is no static C library";
-  const Ending ending = run({program("kymo"), "record", "-o", trace(), "--", program("heap_static")});
-  EXPECT_THAT(ending.err, HasSubstr("heap_static is linked statically, and loads no libraries)"));
+  const Ending ending = run({program("kymo"), "record", "--no-sample", "-o", trace(), "--", program("heap_static")});
+  EXPECT_THAT(ending.err, HasSubstr("nothing was recorded: "));
+  EXPECT_THAT(ending.err, HasSubstr("heap_static is linked statically, and Kymo's libraries do not work in such a"));
+  EXPECT_THAT(ending.err, testing::Not(HasSubstr("none used NVTX")));
+}
+
+TEST_F(NvtxTest, AStaticProgramThatUsesNvtxGetsOneLine) {
+  if (access(program("nvtx_static").c_str(), X_OK) != 0) GTEST_SKIP() << "there is no static C library, or no NVTX";
+  const Ending ending =
+      run({program("kymo"), "record", "--no-sample", "-o", trace(), "--", program("nvtx_static"), "core"});
+  EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_THAT(ending.err, HasSubstr("nvtx_static is linked statically, and Kymo's libraries do not work in such a"));
+  EXPECT_EQ(std::ranges::count(ending.err, '\n'), 1) << ending.err;
 }
 
 TEST_F(NvtxTest, AnUnknownInterfaceIsRefused) {

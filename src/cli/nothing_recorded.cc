@@ -15,6 +15,8 @@
 namespace kymo::cli {
 namespace {
 
+constexpr const char* kIsStatic = "is linked statically, and Kymo's libraries do not work in such a program";
+
 std::string obstacle(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
@@ -30,7 +32,7 @@ std::string obstacle(const std::string& path) {
     if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) return {};
     if (part.p_type == PT_INTERP) return {};
   }
-  return "is linked statically, and loads no libraries";
+  return kIsStatic;
 }
 
 }  // namespace
@@ -47,10 +49,10 @@ std::string nothing_recorded(const std::string& program, const std::vector<recor
                              bool was_sampled) {
   std::string text = "nothing was recorded: ";
   if (was_sampled) text += "the CPU was used for less than the time between two samples, ";
+  if (const std::string why = obstacle_to_libraries(program); !why.empty())
+    return text + base::format("{}{} {}", was_sampled ? "and " : "", base::printable(program), why);
   text += "no program that ran is linked with Kymo";
   if (!interfaces.empty()) text += base::format(", and none used {}", interface_titles(interfaces));
-  if (const std::string why = obstacle_to_libraries(program); !why.empty())
-    text += base::format(" ({} {})", base::printable(program), why);
   return text;
 }
 

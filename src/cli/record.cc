@@ -78,7 +78,9 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
     return "nothing was recorded: no program loaded the library of Kymo (is it linked statically, or does it change "
            "its user?)";
   if (options.pid != 0) return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
-  if (progress.processes == 0)
+  // Kymo's library may have been loaded into a static program, and found there that it does not work.
+  const bool is_empty = progress.events == 0 && progress.unfinished == 0 && progress.lost == 0;
+  if (progress.processes == 0 || (is_empty && is_static(options.program[0])))
     return nothing_recorded(options.program[0], options.interfaces.selected(), samples.processes != 0);
   if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
     return base::format("nothing was recorded, although {} linked with Kymo ran",
@@ -137,6 +139,9 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
                              base::printable(progress.file)));
   } else if (!options.quiet) {
     say(summary_text(progress, options, samples));
+    const bool are_only_samples = samples.samples != 0 && progress.events == 0 && options.pid == 0;
+    if (const std::string why = are_only_samples ? obstacle_to_libraries(options.program[0]) : ""; !why.empty())
+      say(base::format("only samples were recorded: {} {}", base::printable(options.program[0]), why));
   }
   // A process that is sampled may also record into its segment.
   const uint64_t running = options.pid != 0 ? 0 : std::max(progress.live_processes, samples.running);
@@ -162,7 +167,9 @@ Ending record_program(const RecordOptions& options) {
   }
   const Program::Environment python =
       options.python.empty() ? Program::Environment{} : python_environment(options.python);
-  const Variables injected = interface_environment_or_warning(options.interfaces.selected());
+  Variables injected = interface_environment_or_warning(options.interfaces.selected());
+  // It is reported here, so the library need not.
+  if (is_static_program(path)) injected.emplace_back("KYMO_STATIC_PROGRAM", "reported");
   SignalInbox inbox(kWatchedSignals);
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
   auto recording = start_recording(options);

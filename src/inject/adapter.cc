@@ -34,7 +34,9 @@ bool is_wanted(record::Interface interface) noexcept {
   // The library has come with a second C library, which does not know of the threads and forks of the program.
   if (base::is_static_program()) {
     static constinit std::atomic<bool> is_said{false};
-    if (!is_said.exchange(true)) fputs("kymo: this program is not recorded, because it is linked statically\n", stderr);
+    const bool is_reported = base::environment("KYMO_STATIC_PROGRAM") != nullptr;  // by `kymo record`
+    if (!is_said.exchange(true) && !is_reported)
+      fputs("kymo: this program is not recorded, because it is linked statically\n", stderr);
     return false;
   }
   const char* const wanted = base::environment("KYMO_INTERFACES");

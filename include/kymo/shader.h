@@ -95,6 +95,7 @@ class KernelArgument {
 class KYMO_API Kernel {
  public:
   const std::string& name() const;
+  Device device() const;
   uint64_t max_threads_per_threadgroup() const;
   uint64_t thread_execution_width() const;
   uint64_t static_thread_group_memory_length() const;  // bytes

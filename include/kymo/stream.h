@@ -33,6 +33,13 @@ class KYMO_API Stream {
   void synchronize() const;  // waits for what was queued so far
   bool query() const;        // true if all of it has run
 
+  // For programs that use the driver of the device themselves. The handle is a CUstream on CUDA, and 0 on other
+  // devices.
+  uint64_t native_handle() const;
+  // Work that is queued from now on on another stream of the driver, given by its handle, runs after the work that is
+  // in this stream now. If the driver cannot order the two, the host waits.
+  void precede(uint64_t native_handle) const;
+
   bool operator==(const Stream&) const = default;
   explicit Stream(StreamState& state) : state_(&state) {}
   StreamState& state() const { return *state_; }

@@ -66,6 +66,9 @@ class KYMO_API Tensor {
   size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype_); }
   bool is_contiguous() const;
   uint64_t address() const;  // of its first element, in the device's address space; 0 if it has no address
+  // The host's address of its first element, if host code may use the memory directly: memory that host and device
+  // share. Otherwise null. Use it only while no work that uses the tensor is queued: synchronize() first.
+  void* host_address() const;
 
   // ---- Views: they share the memory ----
   Tensor slice(int dimension, int64_t begin, int64_t end, int64_t step = 1) const;
@@ -134,6 +137,21 @@ template <class T>
 Tensor from_host(const std::vector<T>& values) {
   return from_host(values, {static_cast<int64_t>(values.size())});
 }
+
+// ---- Memory of other libraries
+// ---------------------------------------------------------------------------------------
+//
+// A tensor over memory that another library allocated. Nothing is copied. `owner` is released when the last view of the
+// tensor is gone and no queued work uses the memory any more: destroying it may wait for that work. Strides are in
+// elements, and not negative. Throws InvalidArgument for other strides, and if the address is not a multiple of the
+// element's size.
+
+// Memory of the device, by its address in it. Throws NotAvailable if the backend cannot use such memory: only CUDA can.
+KYMO_API Tensor from_device_memory(uint64_t address, DType dtype, Shape shape, std::span<const int64_t> strides,
+                                   Device device, std::shared_ptr<void> owner);
+// Memory of the host. Undefined if the device cannot use it without a copy: then copy it.
+KYMO_API Tensor from_host_memory(void* memory, DType dtype, Shape shape, std::span<const int64_t> strides,
+                                 Device device, std::shared_ptr<void> owner);
 
 // Page-locked host memory. The device copies from and to it at full speed, and the host does not wait for the copy.
 class KYMO_API HostBuffer {

@@ -203,6 +203,15 @@ class Queue {
   virtual void record(Marker& marker) = 0;
   virtual void wait(Marker& marker) = 0;  // what follows runs after the last record of the marker was reached
   virtual void flush() = 0;               // what was queued runs without further calls
+
+  // The driver's own handle of this queue, for other libraries of the process; 0: there is none.
+  virtual uint64_t native_handle() const { return 0; }
+  // Work on a queue of another library, given by its handle, waits from now on for what is in this queue. False: the
+  // driver cannot order the two.
+  virtual bool precede(uint64_t native_handle) {
+    (void)native_handle;
+    return false;
+  }
   virtual void synchronize() = 0;  // blocks until everything is done; throws errors that occurred since the last call
 
   // Tickets are redeemed in the order in which they were given. Redeem each until it is not Pending; then it no longer
@@ -227,6 +236,21 @@ class Accelerator {
   // Page-locked host memory, the fastest for copies. Null if there is no more.
   virtual void* allocate_host(size_t bytes) = 0;
   virtual void release_host(void* memory) noexcept = 0;
+
+  // The host's address of device memory that host code may access while no work uses it. Null: it may not.
+  virtual void* host_address(Address address) noexcept {
+    (void)address;
+    return nullptr;
+  }
+  // The device's address of host memory that the device uses without a copy, until it is unshared as often as it was
+  // shared. 0: the device cannot.
+  virtual Address share_host(void* memory, size_t bytes) {
+    (void)memory, (void)bytes;
+    return 0;
+  }
+  virtual void unshare_host(Address address) noexcept { (void)address; }
+  // True if an address of device memory that another library of the process allocated can be used as it is.
+  virtual bool uses_foreign_memory() const { return false; }
 
   virtual std::unique_ptr<Queue> make_queue() = 0;
   virtual std::unique_ptr<Marker> make_marker(bool timing) = 0;

@@ -80,6 +80,7 @@ void check_threads(const KernelState& kernel, const Extent& threads) {
 }  // namespace
 
 const std::string& Kernel::name() const { return state_->info->name; }
+Device Kernel::device() const { return Device(library_->device()); }
 uint64_t Kernel::max_threads_per_threadgroup() const { return state_->info->max_threads_per_group; }
 uint64_t Kernel::thread_execution_width() const { return state_->info->execution_width; }
 uint64_t Kernel::static_thread_group_memory_length() const { return state_->info->group_memory; }

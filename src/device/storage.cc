@@ -1,6 +1,8 @@
 #include "device/storage.h"
 
 #include <array>
+#include <bit>
+#include <exception>
 
 #include "device/stream_state.h"
 #include "device/work_capture.h"
@@ -29,9 +31,23 @@ Storage::Storage(DeviceState& device, size_t bytes, StreamState& stream)
   }
 }
 
+Storage::Storage(DeviceState& device, Address address, size_t bytes, bool shared_host, std::shared_ptr<void> owner)
+    : device_(device),
+      address_(address),
+      bytes_(bytes),
+      generation_(device.generation()),
+      owner_(std::move(owner)),
+      shared_host_(shared_host) {}
+
 Storage::~Storage() {
-  if (block_ == nullptr || forked_with_devices.load(std::memory_order_relaxed)) return;
+  if ((block_ == nullptr && owner_ == nullptr) || forked_with_devices.load(std::memory_order_relaxed)) return;
   if (WorkCapture* capture = work_capture()) capture->freed(*this);
+  if (owner_ != nullptr) {
+    if (generation_ != device_.generation()) return;  // a reset has ended all work, and all sharing
+    wait_for_users();
+    if (shared_host_) device_.accelerator().unshare_host(address_);
+    return;
+  }
   if (kymo::detail::recording()) {
     const std::array args{kymo::bytes("bytes", block_->size), kymo::arg("device", std::string_view(device_.name())),
                           kymo::arg("stream", stream_)};
@@ -40,7 +56,31 @@ Storage::~Storage() {
   device_.allocator().free(block_);
 }
 
+// With a marker, because a synchronize() would take an error that another caller must get.
+void Storage::wait_for_users() noexcept {
+  for (uint64_t left = users_.load(std::memory_order_acquire); left != 0; left &= left - 1) {
+    try {
+      StreamState& stream = device_.stream(static_cast<StreamId>(std::countr_zero(left)));
+      if (stream.query()) continue;
+      Marker* marker = device_.take_marker(false);
+      stream.with_queue([&](Queue& queue) {
+        queue.record(*marker);
+        queue.flush();
+      });
+      marker->synchronize();
+      device_.give_marker(marker, false, generation_);
+    } catch (const std::exception&) {
+      continue;  // the device failed: nothing runs on it any more
+    }
+  }
+}
+
 void Storage::use_on(const StreamState& stream) {
+  if (owner_ != nullptr) {
+    static_assert(kPoolStreams < 64);
+    users_.fetch_or(uint64_t{1} << stream.id(), std::memory_order_release);
+    return;
+  }
   if (block_ != nullptr && stream.id() != stream_) device_.allocator().used_on(block_, stream.id());
 }
 

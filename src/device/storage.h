@@ -14,6 +14,9 @@ class Storage {
  public:
   // Allocates memory for work on `stream`; nothing for 0 bytes. Throws OutOfMemory.
   Storage(DeviceState& device, size_t bytes, StreamState& stream);
+  // Memory of another library, which `owner` keeps. `shared_host`: it was shared with the device by
+  // Accelerator::share_host, and is unshared at the end. The owner is released when no work uses the memory any more.
+  Storage(DeviceState& device, Address address, size_t bytes, bool shared_host, std::shared_ptr<void> owner);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -44,6 +47,12 @@ class Storage {
   size_t bytes_ = 0;
   StreamId stream_ = 0;
   uint32_t generation_ = 0;
+
+  // Only of memory of another library.
+  void wait_for_users() noexcept;
+  std::shared_ptr<void> owner_;
+  std::atomic<uint64_t> users_{0};  // the streams whose work uses it, one bit each
+  bool shared_host_ = false;
 };
 
 }  // namespace kymo::device

@@ -10,6 +10,15 @@ uint32_t Stream::id() const { return state_->id(); }
 void Stream::synchronize() const { state_->synchronize(); }
 bool Stream::query() const { return state_->query(); }
 
+uint64_t Stream::native_handle() const {
+  return state_->with_queue([](const Queue& queue) { return queue.native_handle(); });
+}
+
+void Stream::precede(uint64_t native_handle) const {
+  const bool ordered = state_->with_queue([&](Queue& queue) { return queue.precede(native_handle); });
+  if (!ordered) state_->wait();
+}
+
 Stream default_stream() { return default_stream(Device::current()); }
 Stream default_stream(Device device) { return Stream(device.state().default_stream()); }
 Stream current_stream() { return current_stream(Device::current()); }

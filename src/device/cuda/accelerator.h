@@ -23,6 +23,7 @@ class CudaAccelerator final : public Accelerator {
   std::optional<size_t> driver_allocated() const override;
   void* allocate_host(size_t bytes) override;
   void release_host(void* memory) noexcept override;
+  bool uses_foreign_memory() const override { return true; }  // the context is the one of all libraries
   std::unique_ptr<Queue> make_queue() override;
   std::unique_ptr<Marker> make_marker(bool timing) override;
 

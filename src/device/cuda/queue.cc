@@ -224,6 +224,17 @@ void CudaQueue::wait(Marker& marker) {
         "cuStreamWaitEvent");
 }
 
+bool CudaQueue::precede(uint64_t native_handle) {
+  const Current current(context_);
+  CUevent event = nullptr;
+  check(context_.api, context_.api.event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  CUresult result = context_.api.event_record(event, stream_);
+  if (result == CUDA_SUCCESS) result = context_.api.stream_wait(reinterpret_cast<CUstream>(native_handle), event, 0);
+  context_.api.event_destroy(event);  // the driver keeps it until the wait is over
+  check(context_.api, result, "cuStreamWaitEvent");
+  return true;
+}
+
 void CudaQueue::synchronize() {
   const Current current(context_);
   check(context_.api, context_.api.stream_synchronize(stream_), "cuStreamSynchronize");

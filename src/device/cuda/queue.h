@@ -25,6 +25,8 @@ class CudaQueue final : public Queue {
   void record(Marker& marker) override;
   void wait(Marker& marker) override;
   void flush() override {}  // the driver submits each call at once
+  uint64_t native_handle() const override { return reinterpret_cast<uint64_t>(stream_); }
+  bool precede(uint64_t native_handle) override;
   void synchronize() override;
   Redeemed redeem(Ticket ticket, Timing& timing) override;
 

@@ -18,6 +18,13 @@ class OpenClAccelerator final : public Accelerator {
   std::optional<size_t> driver_allocated() const override { return std::nullopt; }  // OpenCL does not report it
   void* allocate_host(size_t bytes) override { return context_.host_memory.allocate(bytes); }
   void release_host(void* memory) noexcept override { context_.host_memory.release(memory); }
+  // An address is a pointer. If the device's memory is the host's, both sides may use it; a CPU uses any memory.
+  void* host_address(Address address) noexcept override {
+    return context_.device.fine_grained ? reinterpret_cast<void*>(address) : nullptr;
+  }
+  Address share_host(void* memory, size_t) override {
+    return context_.device.fine_grained && context_.device.is_cpu ? reinterpret_cast<Address>(memory) : 0;
+  }
   std::unique_ptr<Queue> make_queue() override;
   std::unique_ptr<Marker> make_marker(bool timing) override;
   std::unique_ptr<Program> compile(const Source& source) override;

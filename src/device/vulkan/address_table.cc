@@ -31,6 +31,15 @@ std::optional<AddressRange> AddressTable::find(uint64_t address) const {
   return after->second.holds(address) ? std::optional(after->second) : std::nullopt;
 }
 
+std::optional<AddressRange> AddressTable::find_mapped(uintptr_t begin, uintptr_t end) const {
+  const std::shared_lock lock(mutex_);
+  for (const auto& [address, range] : ranges_) {
+    const auto mapped = reinterpret_cast<uintptr_t>(range.mapped);
+    if (mapped != 0 && begin >= mapped && end <= mapped + (range.end - range.begin)) return range;
+  }
+  return std::nullopt;
+}
+
 std::map<uint64_t, AddressRange> AddressTable::take_all() {
   const std::unique_lock lock(mutex_);
   count_ = 0;

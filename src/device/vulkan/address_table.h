@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@ struct AddressRange {
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t offset = 0;  // of `begin` in the buffer
   VkDeviceMemory memory = VK_NULL_HANDLE;
+  std::byte* mapped = nullptr;  // the host's address of `begin`; null: the host cannot access it
 
   bool holds(uint64_t address) const { return address >= begin && address < end; }
   uint64_t offset_of(uint64_t address) const { return address - begin + offset; }
@@ -30,6 +32,8 @@ class AddressTable {
   void add(const AddressRange& range);
   std::optional<AddressRange> remove(uint64_t begin);  // empty: not found
   std::optional<AddressRange> find(uint64_t address) const;
+  // The range whose mapping contains all of this host memory. Slow: it looks at every range.
+  std::optional<AddressRange> find_mapped(uintptr_t begin, uintptr_t end) const;
   std::map<uint64_t, AddressRange> take_all();
 
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }

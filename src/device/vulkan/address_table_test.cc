@@ -8,7 +8,7 @@ namespace {
 VkBuffer some_buffer(uintptr_t number) { return reinterpret_cast<VkBuffer>(number); }
 
 AddressRange some_range(uint64_t begin, uint64_t end, uintptr_t number) {
-  return {begin, end, some_buffer(number), 16, VK_NULL_HANDLE};
+  return {begin, end, some_buffer(number), 16, VK_NULL_HANDLE, nullptr};
 }
 
 TEST(VulkanAddressTest, FindsTheBufferAndOffsetOfAnAddress) {

@@ -36,7 +36,8 @@ namespace kymo::device::vulkan {
   X(vkCmdWriteTimestamp)
 
 // Functions of extensions: null if the device was opened without the extension.
-#define KYMO_VULKAN_OPTIONAL_FUNCTIONS(X) X(vkCmdPushDescriptorSetKHR) X(vkGetCalibratedTimestampsEXT)
+#define KYMO_VULKAN_OPTIONAL_FUNCTIONS(X) X(vkCmdPushDescriptorSetKHR) X(vkGetCalibratedTimestampsEXT) \
+  X(vkGetMemoryHostPointerPropertiesEXT)
 // clang-format on
 
 #define KYMO_VULKAN_DECLARE(name) PFN_##name name = nullptr;

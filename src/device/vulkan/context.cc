@@ -5,6 +5,13 @@
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
+namespace {
+
+constexpr VkBufferUsageFlags kDeviceUsage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+                                            VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+                                            VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+
+}  // namespace
 
 Context::Context(std::shared_ptr<Instance> instance, const PhysicalDevice& physical)
     : instance_(std::move(instance)), physical_(physical) {
@@ -70,19 +77,71 @@ Buffer Context::make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryProp
     destroy(buffer);
     return {};
   }
+  if (addressed) map_if_shared(buffer, *type);
   return buffer;
 }
 
-Buffer Context::make_device_buffer(size_t bytes) {
-  Buffer buffer = make_buffer(bytes,
-                              VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                                  VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                  VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                              VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0);
-  if (buffer.handle == VK_NULL_HANDLE) return buffer;
+// Device memory that is the host's stays mapped, so that host code can use it without a copy.
+void Context::map_if_shared(Buffer& buffer, uint32_t memory_type) {
+  constexpr VkMemoryPropertyFlags kShared = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags flags = physical_.memory.memoryTypes[memory_type].propertyFlags;
+  if (!physical_.unified() || (flags & kShared) != kShared) return;
+  void* mapped = nullptr;
+  if (api_.vkMapMemory(device_, buffer.memory, 0, VK_WHOLE_SIZE, 0, &mapped) >= 0)
+    buffer.mapped = static_cast<std::byte*>(mapped);
+}
+
+uint64_t Context::address_of(VkBuffer buffer) const {
   auto info = structure<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
-  info.buffer = buffer.handle;
-  buffer.address = api_.vkGetBufferDeviceAddress(device_, &info);
+  info.buffer = buffer;
+  return api_.vkGetBufferDeviceAddress(device_, &info);
+}
+
+Buffer Context::make_device_buffer(size_t bytes) {
+  Buffer buffer = make_buffer(bytes, kDeviceUsage, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0);
+  if (buffer.handle != VK_NULL_HANDLE) buffer.address = address_of(buffer.handle);
+  return buffer;
+}
+
+Buffer Context::import_host_buffer(void* memory, size_t bytes) {
+  constexpr auto kHandleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  auto pointer = structure<VkMemoryHostPointerPropertiesEXT>(VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT);
+  if (api_.vkGetMemoryHostPointerPropertiesEXT == nullptr ||
+      api_.vkGetMemoryHostPointerPropertiesEXT(device_, kHandleType, memory, &pointer) < 0)
+    return {};
+  Buffer buffer{.handle = VK_NULL_HANDLE,
+                .memory = VK_NULL_HANDLE,
+                .mapped = static_cast<std::byte*>(memory),
+                .address = 0,
+                .bytes = bytes};
+  auto external = structure<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
+  external.handleTypes = kHandleType;
+  auto create = structure<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  create.pNext = &external;
+  create.size = bytes;
+  create.usage = kDeviceUsage;
+  if (api_.vkCreateBuffer(device_, &create, nullptr, &buffer.handle) < 0) return {};
+
+  VkMemoryRequirements requirements;
+  api_.vkGetBufferMemoryRequirements(device_, buffer.handle, &requirements);
+  const auto type = physical_.memory_type(requirements.memoryTypeBits & pointer.memoryTypeBits,
+                                          VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
+  auto import = structure<VkImportMemoryHostPointerInfoEXT>(VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
+  import.handleType = kHandleType;
+  import.pHostPointer = memory;
+  auto flags = structure<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
+  flags.pNext = &import;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  auto allocate = structure<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+  allocate.pNext = &flags;
+  allocate.allocationSize = bytes;
+  allocate.memoryTypeIndex = type.value_or(0);
+  if (!type || requirements.size > bytes || api_.vkAllocateMemory(device_, &allocate, nullptr, &buffer.memory) < 0 ||
+      api_.vkBindBufferMemory(device_, buffer.handle, buffer.memory, 0) < 0) {
+    destroy(buffer);
+    return {};
+  }
+  buffer.address = address_of(buffer.handle);
   return buffer;
 }
 

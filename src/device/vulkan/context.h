@@ -24,7 +24,7 @@ struct SharedQueue {
 struct Buffer {
   VkBuffer handle = VK_NULL_HANDLE;
   VkDeviceMemory memory = VK_NULL_HANDLE;
-  std::byte* mapped = nullptr;  // of host memory
+  std::byte* mapped = nullptr;  // of host memory, and of device memory that is the host's
   uint64_t address = 0;         // of device memory
   size_t bytes = 0;
 };
@@ -58,6 +58,8 @@ class Context {
   // Memory. The first function returns an empty buffer (a null handle) if the driver has no more.
   Buffer make_device_buffer(size_t bytes);
   Buffer make_host_buffer(size_t bytes);
+  // A buffer over host memory, which begins and ends at a multiple of host_import_alignment. Empty: the driver refuses.
+  Buffer import_host_buffer(void* memory, size_t bytes);
   void destroy(const Buffer& buffer) noexcept;
   AddressTable& device_memory() { return device_memory_; }
   AddressTable& host_memory() { return host_memory_; }
@@ -65,6 +67,8 @@ class Context {
  private:
   Buffer make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted,
                      VkMemoryPropertyFlags needed);
+  uint64_t address_of(VkBuffer buffer) const;
+  void map_if_shared(Buffer& buffer, uint32_t memory_type);
   [[noreturn]] void fail(VkResult result, const char* call);
 
   const std::shared_ptr<Instance> instance_;

@@ -6,6 +6,7 @@
 #include "device/vulkan/clock.h"
 #include "device/vulkan/glsl.h"
 #include "device/vulkan/program.h"
+#include "device/vulkan/shared_host.h"
 #include "device/vulkan/stream_queue.h"
 #include "kymo/error.h"
 
@@ -57,7 +58,9 @@ class VulkanAccelerator final : public Accelerator {
     }
     if (buffer.handle == VK_NULL_HANDLE) return 0;
     const Address address = (buffer.address + kAlignment - 1) / kAlignment * kAlignment;
-    context_->device_memory().add({address, address + bytes, buffer.handle, address - buffer.address, buffer.memory});
+    const uint64_t offset = address - buffer.address;
+    context_->device_memory().add({address, address + bytes, buffer.handle, offset, buffer.memory,
+                                   buffer.mapped == nullptr ? nullptr : buffer.mapped + offset});
     return address;
   }
 
@@ -80,13 +83,20 @@ class VulkanAccelerator final : public Accelerator {
     const Buffer buffer = context_->make_host_buffer(bytes == 0 ? 1 : bytes);
     if (buffer.handle == VK_NULL_HANDLE) return nullptr;
     const auto begin = reinterpret_cast<uintptr_t>(buffer.mapped);
-    context_->host_memory().add({begin, begin + buffer.bytes, buffer.handle, 0, buffer.memory});
+    context_->host_memory().add({begin, begin + buffer.bytes, buffer.handle, 0, buffer.memory, buffer.mapped});
     return buffer.mapped;
   }
 
   void release_host(void* memory) noexcept override {
     destroy(context_->host_memory().remove(reinterpret_cast<uintptr_t>(memory)));
   }
+
+  void* host_address(Address address) noexcept override {
+    const auto range = context_->device_memory().find(address);
+    return !range || range->mapped == nullptr ? nullptr : range->mapped + (address - range->begin);
+  }
+  Address share_host(void* memory, size_t bytes) override { return shared_host_->share(memory, bytes); }
+  void unshare_host(Address address) noexcept override { shared_host_->unshare(address); }
 
   std::unique_ptr<Queue> make_queue() override { return std::make_unique<StreamQueue>(*context_); }
 
@@ -130,6 +140,7 @@ class VulkanAccelerator final : public Accelerator {
   void reset() override {
     clock_.reset();
     markers_.reset();
+    shared_host_.reset();
     context_.reset();
     start();
   }
@@ -137,6 +148,7 @@ class VulkanAccelerator final : public Accelerator {
  private:
   void start() {
     context_ = std::make_unique<Context>(instance_, physical_);
+    shared_host_ = std::make_unique<SharedHost>(*context_);
     markers_ = std::make_unique<QuerySlots>(*context_, 1);
     clock_ = std::make_unique<DeviceClock>(*context_, *markers_);
   }
@@ -151,6 +163,7 @@ class VulkanAccelerator final : public Accelerator {
   const Glsl glsl_;
   const DeviceInfo info_;
   std::unique_ptr<Context> context_;
+  std::unique_ptr<SharedHost> shared_host_;
   std::unique_ptr<QuerySlots> markers_;
   std::unique_ptr<DeviceClock> clock_;
 };

@@ -128,6 +128,14 @@ void PhysicalDevice::choose_extensions(const Instance& instance) {
   push_descriptors = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   calibrated_clock = has(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
+  if (unified() && has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)) {
+    auto import = structure<VkPhysicalDeviceExternalMemoryHostPropertiesEXT>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT);
+    auto all = structure<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+    all.pNext = &import;
+    instance.api().vkGetPhysicalDeviceProperties2(handle, &all);
+    host_import_alignment = import.minImportedHostPointerAlignment;
+  }
 }
 
 void PhysicalDevice::choose_features(const Instance& instance) {

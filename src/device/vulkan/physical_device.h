@@ -42,6 +42,7 @@ struct PhysicalDevice {
   uint32_t max_push_descriptors = 0;  // 0: not supported
 
   bool push_descriptors = false, calibrated_clock = false, memory_budget = false;
+  uint64_t host_import_alignment = 0;  // of host memory that the device can use directly; 0: it cannot
   bool null_descriptors = false, timestamps = false;
   bool slow_timestamps = false;  // a timestamp takes as long as a small operation
   Features features;

@@ -13,16 +13,30 @@ from kymo.errors import CompileError, DeviceError, Error, InvalidArgument, NotAv
 
 # Modules of the package that people use. They load on first use.
 _MODULES = (
+    "device",
+    "mps",
     "nvtx",
 )
 # Names of this module that another one defines: name, module.
 _NAMES = {
-    "Session": "_annotate",
+    "arange": "mps",
     "counter": "_annotate",
     "dump": "_annotate",
+    "empty": "mps",
+    "from_dlpack": "mps",
+    "from_numpy": "mps",
+    "full": "mps",
     "is_recording": "_annotate",
+    "ones": "mps",
+    "open": "reading",
+    "rand": "mps",
+    "randint": "mps",
+    "randn": "mps",
+    "Session": "_annotate",
     "set_thread_name": "_annotate",
+    "tensor": "mps",
     "trace_functions": "functions",
+    "zeros": "mps",
 }
 
 __all__ = ["CompileError", "DeviceError", "Error", "InvalidArgument", "NotAvailable", "OutOfMemory", *_MODULES, *_NAMES]

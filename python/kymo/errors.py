@@ -45,3 +45,7 @@ class OutOfMemory(Error, MemoryError):
     def __init__(self, message, asked=0, in_use=0, limit=0):
         super().__init__(message)
         self.asked, self.in_use, self.limit = asked, in_use, limit
+
+
+class UnknownKernel(Error, AttributeError):
+    """A shader library has no kernel of this name. A RuntimeError, as in PyTorch; `hasattr(lib, name)` works too."""

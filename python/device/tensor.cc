@@ -1,0 +1,264 @@
+// The type Tensor.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device/dlpack.h"
+#include "device/dtypes.h"
+#include "device/host_memory.h"
+#include "device/tensor_index.h"
+#include "device/types.h"
+#include "support/arguments.h"
+
+namespace kymo::python {
+namespace {
+
+using device::Tensor;
+
+// ---- Properties ----------------------------------------------------------------------------------------------------
+
+PyObject* tuple_of(std::span<const int64_t> numbers) {
+  Owned tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    check(PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(numbers[i])).release()));
+  return tuple.release();
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded([&] { return tuple_of(tensor_of(self).shape().sizes()); });
+}
+PyObject* get_dtype(PyObject* self, void*) { return PyUnicode_FromString(names_of(tensor_of(self).dtype()).name); }
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] { return to_python(tensor_of(self).device().name()); });
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(self).shape().dimensions()); }
+PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromSize_t(tensor_of(self).bytes()); }
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(device::size_of(tensor_of(self).dtype())); }
+
+// ---- Methods -------------------------------------------------------------------------------------------------------
+
+PyObject* size(PyObject* self, PyObject*) { return get_shape(self, nullptr); }
+PyObject* stride(PyObject* self, PyObject*) {
+  return guarded([&] { return tuple_of(tensor_of(self).strides()); });
+}
+PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).elements()); }
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(tensor_of(self).address()); });
+}
+PyObject* is_contiguous(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self).is_contiguous()); }
+PyObject* is_shared(PyObject* self, PyObject*) {
+  return guarded([&] { return PyBool_FromLong(host_address(tensor_of(self)) != nullptr); });
+}
+PyObject* contiguous(PyObject* self, PyObject*) {
+  return guarded([&] { return to_python(without_gil([&] { return tensor_of(self).contiguous(); })); });
+}
+PyObject* clone(PyObject* self, PyObject*) {
+  return guarded([&] { return to_python(without_gil([&] { return tensor_of(self).clone(); })); });
+}
+
+PyObject* reshape(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    PyObject* only = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : nullptr;
+    const bool is_sequence = only != nullptr && (PyTuple_Check(only) || PyList_Check(only));
+    const Owned sizes = checked(PySequence_List(is_sequence ? only : args));
+    // One size may be -1: what remains of the elements.
+    int64_t known = 1;
+    Py_ssize_t open = -1;
+    for (Py_ssize_t i = 0; i < PyList_Size(sizes.get()); ++i) {
+      const auto number = int_argument(PyList_GetItem(sizes.get(), i), "reshape: a size");
+      if (!number) throw PythonErrorSet{};
+      if (*number == -1 && open == -1)
+        open = i;
+      else if (__builtin_mul_overflow(known, *number, &known))
+        throw InvalidArgument("reshape: the shape is too large");
+    }
+    const int64_t elements = tensor_of(self).elements();
+    if (open != -1) {
+      if (known == 0 || elements % known != 0)
+        throw InvalidArgument("reshape: a size of -1 is not possible here: " + std::to_string(elements) +
+                              " elements cannot be divided by " + std::to_string(known));
+      check(PyList_SetItem(sizes.get(), open, checked(PyLong_FromLongLong(elements / known)).release()));
+    }
+    const device::Shape shape = shape_argument(sizes.get());
+    return to_python(without_gil([&] { return tensor_of(self).reshape(shape); }));
+  });
+}
+
+PyObject* fill(PyObject* self, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    const double number = PyFloat_AsDouble(value);
+    if (number == -1 && PyErr_Occurred() != nullptr) return nullptr;
+    without_gil([&] { tensor_of(self).fill(number); });
+    return Owned::share(self).release();
+  });
+}
+
+PyObject* copy_from(PyObject* self, PyObject* from) {
+  return guarded([&]() -> PyObject* {
+    if (is_tensor(from)) {
+      without_gil([&] { tensor_of(self).copy_from(tensor_of(from)); });
+    } else {
+      const Tensor other = from_buffer(from, tensor_of(self).device(), Py_None);
+      without_gil([&] { tensor_of(self).copy_from(other); });
+    }
+    return Owned::share(self).release();
+  });
+}
+
+PyObject* to_device(PyObject* self, PyObject* where) {
+  return guarded([&] {
+    const device::Device device = device_argument(where);
+    return to_python(without_gil([&] { return tensor_of(self).to(device); }));
+  });
+}
+
+PyObject* to_bytes(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Owned bytes = checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(tensor_of(self).bytes())));
+    char* data = nullptr;
+    Py_ssize_t length = 0;
+    check(PyBytes_AsStringAndSize(bytes.get(), &data, &length));
+    without_gil([&] {
+      tensor_of(self).copy_to_bytes({reinterpret_cast<std::byte*>(data), static_cast<size_t>(length)});
+    });
+    return bytes.release();
+  });
+}
+
+PyObject* dlpack(PyObject* self, PyObject* args, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    PyObject *stream = Py_None, *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
+    static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", const_cast<char**>(names), &stream,
+                                    &max_version, &dl_device, &copy) == 0)
+      return nullptr;
+    return to_dlpack(tensor_of(self), stream, max_version, dl_device, copy);
+  });
+}
+
+PyObject* get_dlpack_device(PyObject* self, PyObject*) {
+  return guarded([&] { return dlpack_device(tensor_of(self)); });
+}
+
+// What needs NumPy is in Python: kymo.mps._host.NAME(self, ...).
+template <const char* Name>
+PyObject* in_python(PyObject* self, PyObject* args, PyObject* keywords) {
+  return guarded([&] {
+    const Owned module = checked(PyImport_ImportModule("kymo.mps._host"));
+    const Owned function = checked(PyObject_GetAttrString(module.get(), Name));
+    const Owned first = checked(PyTuple_Pack(1, self)), all = checked(PySequence_Concat(first.get(), args));
+    return PyObject_Call(function.get(), all.get(), keywords);
+  });
+}
+template <const char* Name>
+PyObject* in_python_alone(PyObject* self, PyObject*) {
+  const Owned none(PyTuple_New(0));
+  return none ? in_python<Name>(self, none.get(), nullptr) : nullptr;
+}
+constexpr char kNumpy[] = "numpy", kCpu[] = "cpu", kItem[] = "item", kList[] = "tolist", kArray[] = "array",
+               kShow[] = "show", kFloat[] = "as_float", kInt[] = "as_int";
+
+PyObject* repr(PyObject* self) { return in_python_alone<kShow>(self, nullptr); }
+PyObject* as_float(PyObject* self) { return in_python_alone<kFloat>(self, nullptr); }
+PyObject* as_int(PyObject* self) { return in_python_alone<kInt>(self, nullptr); }
+
+// ---- Elements ------------------------------------------------------------------------------------------------------
+
+Py_ssize_t length(PyObject* self) {
+  const device::Shape& shape = tensor_of(self).shape();
+  if (shape.dimensions() != 0) return shape[0];
+  PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+  return -1;
+}
+
+PyObject* get_item(PyObject* self, PyObject* index) {
+  return guarded([&] { return to_python(view_at(tensor_of(self), index)); });
+}
+
+PyObject* item_at(PyObject* self, Py_ssize_t index) {
+  const Owned number(PyLong_FromSsize_t(index));
+  return number ? get_item(self, number.get()) : nullptr;
+}
+
+int set_item(PyObject* self, PyObject* index, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+           if (value == nullptr) {
+             PyErr_SetString(PyExc_TypeError, "elements of a tensor cannot be deleted");
+             return nullptr;
+           }
+           const Owned view = checked(to_python(view_at(tensor_of(self), index)));
+           const Owned done = checked(PyFloat_Check(value) || PyLong_Check(value) ? fill(view.get(), value)
+                                                                                  : copy_from(view.get(), value));
+           return Owned::share(Py_None).release();
+         }) == nullptr
+             ? -1
+             : (Py_DECREF(Py_None), 0);
+}
+
+PyGetSetDef attributes[] = {
+    {"shape", get_shape, nullptr, "The sizes of its dimensions, outermost first.", nullptr},
+    {"dtype", get_dtype, nullptr, "The name of its element type, such as \"float32\".", nullptr},
+    {"device", get_device, nullptr, "The name of its device, such as \"cuda:0\".", nullptr},
+    {"ndim", get_ndim, nullptr, "The number of its dimensions.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "The bytes of its elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "The bytes of one element.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyCFunction with_keywords(PyCFunctionWithKeywords function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"size", size, METH_NOARGS, "size(): the same as shape."},
+    {"stride", stride, METH_NOARGS, "stride(): the distance of neighbours in each dimension, in elements."},
+    {"numel", numel, METH_NOARGS, "numel(): the number of elements."},
+    {"data_ptr", data_ptr, METH_NOARGS, "data_ptr(): the address of the first element, on the device."},
+    {"is_contiguous", is_contiguous, METH_NOARGS, "is_contiguous(): whether its elements follow each other."},
+    {"is_shared_with_host", is_shared, METH_NOARGS,
+     "is_shared_with_host(): whether NumPy and the CPU can use its memory without a copy."},
+    {"contiguous", contiguous, METH_NOARGS, "contiguous(): the tensor itself, or a copy that is contiguous."},
+    {"clone", clone, METH_NOARGS, "clone(): a copy."},
+    {"reshape", reshape, METH_VARARGS, "reshape(*sizes): the same elements with another shape; one size may be -1."},
+    {"view", reshape, METH_VARARGS, "view(*sizes): the same as reshape()."},
+    {"fill_", fill, METH_O, "fill_(value): sets all elements."},
+    {"copy_", copy_from, METH_O, "copy_(other): copies from a tensor or an array of the same shape and dtype."},
+    {"to", to_device, METH_O, "to(device): the tensor on that device; a copy if it is on another one."},
+    {"tobytes", to_bytes, METH_NOARGS, "tobytes(): its elements as bytes, in row-major order."},
+    {"numpy", in_python_alone<kNumpy>, METH_NOARGS,
+     "numpy(): an array of NumPy that shares its memory. TypeError if the device has memory of its own."},
+    {"cpu", in_python_alone<kCpu>, METH_NOARGS, "cpu(): a copy as an array of NumPy."},
+    {"item", in_python_alone<kItem>, METH_NOARGS, "item(): the value of a tensor of one element."},
+    {"tolist", in_python_alone<kList>, METH_NOARGS, "tolist(): its elements as nested lists."},
+    {"__array__", with_keywords(in_python<kArray>), METH_VARARGS | METH_KEYWORDS,
+     "For NumPy: shares the memory if possible, otherwise copies."},
+    {"__dlpack__", with_keywords(dlpack), METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): a DLPack capsule."},
+    {"__dlpack_device__", get_dlpack_device, METH_NOARGS, "__dlpack_device__(): where DLPack says that it is."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>("An array in the memory of a device. Create it with zeros(), tensor(), from_numpy(), …")},
+    {Py_tp_dealloc, reinterpret_cast<void*>(&delete_object<TensorObject>)},
+    {Py_tp_getset, attributes},
+    {Py_tp_methods, methods},
+    {Py_tp_repr, reinterpret_cast<void*>(&repr)},
+    {Py_nb_float, reinterpret_cast<void*>(&as_float)},
+    {Py_nb_int, reinterpret_cast<void*>(&as_int)},
+    {Py_sq_item, reinterpret_cast<void*>(&item_at)},  // for iteration
+    {Py_mp_length, reinterpret_cast<void*>(&length)},
+    {Py_mp_subscript, reinterpret_cast<void*>(&get_item)},
+    {Py_mp_ass_subscript, reinterpret_cast<void*>(&set_item)},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(&get_buffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(&release_buffer)},
+    {0, nullptr},
+};
+
+}  // namespace
+
+PyType_Spec tensor_spec = {"kymo.mps.Tensor", sizeof(TensorObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
+
+}  // namespace kymo::python

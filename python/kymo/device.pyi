@@ -1,0 +1,2 @@
+from kymo.mps import *
+from kymo.mps import profiler as profiler

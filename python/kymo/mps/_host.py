@@ -1,0 +1,68 @@
+"""What tensors do with NumPy. The methods of Tensor call these functions."""
+
+
+def _numpy():
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError("this needs NumPy, which is not installed; Tensor.tobytes() works without it") from error
+    return numpy
+
+
+def copy(tensor):
+    """A new array of NumPy; bfloat16, which NumPy does not have, becomes float32."""
+    numpy = _numpy()
+    data = bytearray(tensor.tobytes())
+    if tensor.dtype == "bfloat16":
+        wide = numpy.frombuffer(data, dtype="uint16").astype("uint32") << 16
+        return wide.view("float32").reshape(tensor.shape)
+    return numpy.frombuffer(data, dtype=tensor.dtype).reshape(tensor.shape)
+
+
+def numpy(tensor):
+    if tensor.dtype == "bfloat16":
+        raise TypeError("NumPy has no bfloat16: use cpu(), which converts it to float32")
+    if not tensor.is_shared_with_host():
+        raise TypeError(f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+                        "to host memory first.")
+    return _numpy().asarray(memoryview(tensor))
+
+
+def cpu(tensor):
+    from kymo.mps._host_array import HostArray
+    return copy(tensor).view(HostArray)
+
+
+def array(tensor, dtype=None, copy=None):
+    wanted = tensor.dtype if dtype is None else _numpy().dtype(dtype)
+    shares = tensor.dtype != "bfloat16" and tensor.is_shared_with_host() and wanted == tensor.dtype
+    if copy is False and not shares:
+        raise ValueError(f"a tensor of {tensor.dtype} on {tensor.device} cannot be an array of {wanted} without a copy")
+    if shares and copy is not True:
+        return numpy(tensor)
+    result = globals()["copy"](tensor)
+    return result if dtype is None else result.astype(wanted, copy=False)
+
+
+def item(tensor):
+    if tensor.numel() != 1:
+        raise RuntimeError(f"a Tensor with {tensor.numel()} elements cannot be converted to Scalar")
+    return copy(tensor).reshape(()).item()
+
+
+def as_float(tensor):
+    return float(item(tensor))
+
+
+def as_int(tensor):
+    return int(item(tensor))
+
+
+def tolist(tensor):
+    return copy(tensor).tolist()
+
+
+def show(tensor):
+    body = _numpy().array2string(copy(tensor), separator=", ", prefix="tensor(")
+    dtype = "" if tensor.dtype in ("float32", "int64", "bool") else f", dtype={tensor.dtype}"
+    return f"tensor({body}, device='{tensor.device}'{dtype})"

@@ -1,0 +1,285 @@
+"""The kernels that PyTorch's tests of compile_shader use, written again, with the same calls and the same errors."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+
+from kymo import mps
+from on_every_device import DeviceCase, on_every_device
+
+INDEX = "uint i [[thread_position_in_grid]]"
+
+
+def compiled(text):
+    return mps.compile_shader("#include <metal_stdlib>\nusing namespace metal;\n" + text)
+
+
+@on_every_device
+class ShaderTest(DeviceCase):
+    def test_01_half_storage(self):
+        lib = compiled(f"kernel void number(device half* out, {INDEX}) {{ out[i] = i; }}")
+        x = mps.zeros(12, dtype="float16", device="mps")
+        lib.number(x)
+        self.assert_equal(x, numpy.arange(12, dtype="float16"))
+
+    def test_02_three_dimensions(self):
+        kernel = "kernel void along_{0}(device float* out, uint3 i [[thread_position_in_grid]]) {{ out[i.x + i.y + i.z] = i.{0}; }}\n"
+        lib = compiled("".join(kernel.format(axis) for axis in "xyz"))
+        self.assertEqual(set(dir(lib)), {"along_x", "along_y", "along_z"})
+        for name, threads in (("along_x", None), ("along_y", (1, 12)), ("along_z", [1, 1, 12])):
+            out = mps.zeros(12)
+            getattr(lib, name)(out, threads=threads)
+            self.assert_equal(out, numpy.arange(12))
+
+    def test_03_scalars(self):
+        lib = compiled(f"kernel void line(device float* x, constant float& start, constant float& step, {INDEX}) "
+                       "{ x[i] = start + i * step; }")
+        wanted = 3 + numpy.arange(8) * 0.5
+        for step in (0.5, numpy.float32(0.5), numpy.float64(0.5), numpy.array(0.5, dtype="float32"), numpy.array(0.5)):
+            x = mps.zeros(8)
+            lib.line(x, 3, step)
+            self.assert_equal(x, wanted)
+
+    def test_04_argument_casts(self):
+        lib = compiled(f"""
+kernel void both(device float* x, constant half2& ab, {INDEX}) {{ x[i] = ab.x + i * ab.y; }}
+kernel void mixed(device float* x, constant half& a, constant float& b, {INDEX}) {{ x[i] = a + i * b; }}
+kernel void whole(device int* x, constant char& a, constant int& b, {INDEX}) {{ x[i] = a + b; }}""")
+        wanted = 3 + numpy.arange(8) * 0.5
+        x = mps.zeros(8)
+        lib.both(x, [3.0, 0.5], arg_casts="fp16")
+        self.assert_equal(x, wanted)
+        x = mps.zeros(8)
+        lib.mixed(x, 3.0, 0.5, arg_casts={1: "fp16"})
+        self.assert_equal(x, wanted)
+        y = mps.zeros(1, dtype="int32")
+        lib.whole(y, 257, 2**32 + 5, arg_casts={1: "int8", 2: "int32"})  # a cast keeps the low bits
+        self.assert_equal(y, [6])
+        for casts in ("fp8", {1: "float"}, {1: 3}, ["fp16"], 5):
+            with self.assertRaises(RuntimeError):
+                lib.mixed(x, 3.0, 0.5, arg_casts=casts)
+
+    def test_05_errors(self):
+        with self.assertRaises(SyntaxError) as caught:
+            mps.compile_shader("kernel void broken(device float* x { }")
+        self.assertGreater(caught.exception.lineno, 0)
+        lib = compiled("kernel void nothing(device float* x) {}")
+        x = mps.zeros(4)
+        with self.assertRaisesRegex(RuntimeError, 'no kernel "missing"'):
+            lib.missing(x)
+        self.assertFalse(hasattr(lib, "missing"))
+        with self.assertRaisesRegex(RuntimeError, "on the CPU"):
+            lib.nothing(numpy.zeros(4, dtype="float32"))
+        with self.assertRaises(RuntimeError):
+            lib.nothing()
+        for wrong in ([], (), "text", None, {}, object(), [None], [x, 3], 1j):
+            with self.assertRaises(RuntimeError, msg=repr(wrong)):
+                lib.nothing(wrong)
+        largest = lib.nothing.max_threads_per_threadgroup
+        with self.assertRaisesRegex(ValueError, str(largest)):
+            lib.nothing(x, threads=largest * 4, group_size=largest + 1)
+        with self.assertRaisesRegex(ValueError, str(largest)):
+            lib.nothing(x, threads=(largest, 4), group_size=(largest, 2))
+        with self.assertRaises(RuntimeError):
+            lib.nothing(x, threads=(4, 4), group_size=4)
+        with self.assertRaises(RuntimeError):
+            lib.nothing(x, threads=(1, 1, 1, 1))
+        with self.assertRaises(ValueError):
+            lib.nothing(x, threads=-1)
+        with self.assertRaises(TypeError):
+            lib.nothing(x, threads="4")
+        with self.assertRaises(TypeError):
+            lib.nothing(x, thread=4)
+        with self.assertRaises(TypeError):
+            mps.compile_shader(b"kernel void f() {}")
+
+    def test_06_normal_numbers(self):
+        lib = mps.compile_shader(f"""
+#include <c10/metal/random.h>
+kernel void normals(device float* out, constant long2& seed_and_offset, {INDEX}) {{
+  out[i] = c10::metal::randn(seed_and_offset.x, seed_and_offset.y + i);
+}}""")
+        x = mps.empty(100_000)
+        lib.normals(x, mps.tensor([42, 7], dtype="int64"))
+        values = x.cpu()
+        self.assertLess(abs(values.mean()), 0.01)
+        self.assertLess(abs(values.std() - 1), 0.02)
+        again = mps.empty(100_000)
+        lib.normals(again, [42, 7])
+        self.assert_equal(again, values)
+
+    def test_07_a_library_without_kernels(self):
+        self.assertEqual(dir(mps.compile_shader("#include <c10/metal/special_math.h>")), [])
+
+    def test_08_sum_and_argmax_of_a_simdgroup(self):
+        lib = mps.compile_shader("""
+#include <c10/metal/reduction_utils.h>
+template <typename T> kernel void sum(device T* out, constant T* in, uint i [[thread_position_in_threadgroup]]) {
+  const T all = c10::metal::simd_sum(in[i]);
+  if (i == 0) out[0] = all;
+}
+#define INSTANCE(NAME, T) template [[host_name(NAME)]] kernel void sum<T>(device T*, constant T*, uint);
+INSTANCE("sum_float", float) INSTANCE("sum_half", half) INSTANCE("sum_int", int)
+kernel void largest(device float* out, device int* where, constant float* in,
+                    uint i [[thread_position_in_threadgroup]]) {
+  const auto found = c10::metal::simd_argmax(in[i]);
+  if (i == 0) { out[0] = found.first; where[0] = found.second; }
+}""")
+        for dtype in ("float32", "float16", "int32"):
+            values = mps.arange(28, dtype=dtype)
+            out = mps.zeros(1, dtype=dtype)
+            name = {"float32": "sum_float", "float16": "sum_half", "int32": "sum_int"}[dtype]
+            getattr(lib, name)(out, values, threads=28)
+            self.assertEqual(out.item(), 378)
+        values = numpy.linspace(-3, 3, 28, dtype="float32")[::-1].copy()
+        values[17] = 99
+        out, where = mps.zeros(1), mps.zeros(1, dtype="int32")
+        lib.largest(out, where, mps.tensor(values), threads=28)
+        self.assertEqual((out.item(), where.item()), (99, 17))
+        values[5] = numpy.nan
+        lib.largest(out, where, mps.tensor(values), threads=28)
+        self.assertTrue(numpy.isnan(out.item()))
+        self.assertEqual(where.item(), 5)
+
+    def test_09_complex_sum_and_product(self):
+        lib = mps.compile_shader("""
+#include <c10/metal/reduction_utils.h>
+kernel void sum(device float2* out, constant float2* in, uint i [[thread_position_in_threadgroup]]) {
+  const float2 all = c10::metal::simd_sum(in[i]);
+  if (i == 0) out[0] = all;
+}
+kernel void product(device float2* out, constant float2* in, uint i [[thread_position_in_threadgroup]]) {
+  const float2 all = c10::metal::simd_prod(in[i]);
+  if (i == 0) out[0] = all;
+}""")
+        random = numpy.random.default_rng(1)
+        for count in (28, 32):
+            values = numpy.exp(1j * random.uniform(0, 6, count)).astype("complex64")
+            pairs = mps.tensor(values.view("float32").reshape(count, 2))
+            for name, wanted in (("sum", values.sum()), ("product", values.prod())):
+                out = mps.zeros(1, 2)
+                getattr(lib, name)(out, pairs, threads=count)
+                numpy.testing.assert_allclose(out.cpu().numpy().view("complex64").ravel(), [wanted], atol=1e-4)
+        with self.assertRaisesRegex(TypeError, "pairs of floats"):
+            mps.tensor(values)
+
+    def test_10_atomic_add(self):
+        text = """
+#include <c10/metal/atomic.h>
+using namespace c10::metal;
+kernel void add(device AtomicType_t<{0}>* out, constant {0}* inc, uint i [[thread_position_in_grid]]) {{
+  AtomicType<{0}>::atomic_add(out, i & 1 ? 3 : 4, inc[i]);
+}}"""
+        for metal, dtype in (("float", "float32"), ("half", "float16"), ("int", "int32"), ("bfloat", "bfloat16")):
+            lib = mps.compile_shader(text.format(metal))
+            increments = numpy.arange(16)
+            out = mps.zeros(8, dtype=dtype)
+            lib.add(out, mps.tensor(increments, dtype=dtype), threads=16)
+            self.assertEqual(out.cpu().tolist(), [0, 0, 0, 64, 56, 0, 0, 0])
+
+    def test_11_many_buffers_in_one_structure(self):
+        lib = compiled(f"""
+constant constexpr auto kBuffers = 64;
+struct Inputs {{ metal::array<device float*, kBuffers> buffers; }};
+kernel void sum(device float* out, constant Inputs& inputs, {INDEX}) {{
+  out[i] = 0;
+  for (int k = 0; k < kBuffers; ++k) out[i] += inputs.buffers[k][i];
+}}""")
+        out = mps.zeros(20)
+        lib.sum(out, [mps.full(20, float(k)) for k in range(64)])
+        self.assert_equal(out, numpy.full(20, 2016))
+
+    def test_13_a_lambda(self):
+        lib = compiled(f"kernel void twice(device float* x, {INDEX}) "
+                       "{ auto twice = [](float v) { return v * 2.0; }; x[i] = twice(x[i]); }")
+        x = mps.tensor([1.0, 2.0, 3.0, 4.0])
+        lib.twice(x)
+        self.assert_equal(x, [2, 4, 6, 8])
+
+    def test_14_a_kernel_reports_an_error(self):
+        lib = mps.compile_shader(f"""
+#include <c10/metal/error.h>
+kernel void checked(device float* x, constant int& limit, device c10::metal::ErrorMessages* errors, {INDEX}) {{
+  if (int(i) >= limit) {{
+    TORCH_REPORT_ERROR(errors, "Index ", i, " exceeds limit ", limit);
+    return;
+  }}
+  x[i] = i;
+}}""")
+        x = mps.zeros(10)
+        lib.checked(x, 10, error_buf_idx=2)
+        mps.synchronize()
+        self.assert_equal(x, numpy.arange(10))
+        lib.checked(x, 5, error_buf_idx=2)
+        with self.assertRaisesRegex(mps.AcceleratorError, "Index [5-9] exceeds limit 5"):
+            mps.synchronize()
+        mps.synchronize()
+
+    def test_15_safe_modulo(self):
+        lib = mps.compile_shader(f"""
+#include <c10/metal/utils.h>
+kernel void modulo(device int* x, {INDEX}) {{ x[i] = c10::metal::safe_mod(int(i) / 65536, 6); }}""")
+        x = mps.full(4096, 1, dtype="int32")
+        lib.modulo(x)
+        self.assert_equal(x, numpy.zeros(4096))
+
+    def test_17_an_empty_kernel(self):
+        lib = compiled("kernel void foo() {}")
+        kernel = lib.foo
+        self.assertGreater(kernel.max_threads_per_threadgroup, 0)
+        self.assertEqual(kernel.thread_execution_width, 32)
+        self.assertEqual(kernel.static_thread_group_memory_length, 0)
+        kernel(threads=3)
+        kernel(threads=0)
+        with self.assertRaises(RuntimeError):
+            kernel()
+
+    def test_structures_as_bytes(self):
+        lib = compiled(f"struct Pair {{ float a; int b; }};\n"
+                       f"kernel void use(device float* x, constant Pair& pair, {INDEX}) {{ x[i] = pair.a + pair.b; }}")
+        x = mps.zeros(2)
+        lib.use(x, numpy.float32(0.5).tobytes() + numpy.int32(3).tobytes())
+        self.assert_equal(x, [3.5, 3.5])
+
+    def test_a_kernel_outlives_its_library(self):
+        kernel = compiled(f"kernel void one(device float* x, {INDEX}) {{ x[i] = 1; }}").one
+        x = mps.zeros(3)
+        kernel(x)
+        self.assert_equal(x, [1, 1, 1])
+
+
+class CaptureTest(unittest.TestCase):
+    def test_12_a_kernel_under_capture(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = """
+from kymo import mps
+assert mps.profiler.is_metal_capture_enabled()
+lib = mps.compile_shader("kernel void one(device float* x, uint i [[thread_position_in_grid]]) { x[i] = 1; }")
+with mps.profiler.metal_capture("ones"):
+    assert mps.profiler.is_capturing_metal()
+    x = mps.zeros(16)
+    lib.one(x)
+assert not mps.profiler.is_capturing_metal()
+assert x.tolist() == [1.0] * 16
+print(mps.profiler.capture_folder())
+"""
+            done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True,
+                                  env={**os.environ, "MTL_CAPTURE_ENABLED": "1"})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.stdout.strip(), "0000-ones.kycap")
+            self.assertGreater(len(os.listdir(os.path.join(folder, "0000-ones.kycap"))), 0)
+
+    def test_a_capture_that_is_not_enabled_is_a_runtime_error(self):
+        if mps.profiler.is_metal_capture_enabled():
+            self.skipTest("captures are enabled")
+        with self.assertRaisesRegex(RuntimeError, "KYMO_CAPTURE_ENABLED"):
+            with mps.profiler.metal_capture("x"):
+                self.fail("the block must not run")
+        self.assertFalse(mps.profiler.is_capturing_metal())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,34 @@
+// The ranges of a trace as columns, decoded by all cores: each chunk goes to its place in the result.
+//
+// A damaged chunk is left out and reported in `problems`. Times are nanoseconds since 1970.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reader/catalogue.h"
+#include "trace/reader.h"
+
+namespace kymo::python {
+
+struct RangeColumns {
+  std::vector<int64_t> start_ns, duration_ns;
+  std::vector<int32_t> name, track;
+  std::vector<uint16_t> depth;
+  std::vector<std::string> problems;
+};
+
+enum ColumnSet : unsigned { kTimes = 1, kNames = 2, kDepths = 4, kTracks = 8 };
+
+// The columns that are not asked for stay empty. Ranges are in the order of the file: per track, sorted by their ends.
+RangeColumns read_ranges(const trace::Reader& reader, const Catalogue& catalogue, unsigned columns);
+
+struct NamedDurations {
+  std::vector<int64_t> ns;
+  std::vector<std::string> problems;
+};
+// The durations of all ranges with this name, in the order of the file.
+NamedDurations read_durations(const trace::Reader& reader, const Catalogue& catalogue, const std::string& name);
+
+}  // namespace kymo::python

@@ -1,0 +1,285 @@
+// kymo._reader: trace files in C. kymo.open is the interface for people.
+#include <Python.h>
+
+#include <memory>
+#include <string>
+
+#include "analyze/stats.h"
+#include "reader/catalogue.h"
+#include "reader/column_type.h"
+#include "reader/columns.h"
+#include "support/arguments.h"
+#include "support/errors.h"
+
+namespace kymo::python {
+namespace {
+
+struct OpenTrace {
+  explicit OpenTrace(const std::string& path) : reader(path), catalogue(reader) {}
+  trace::Reader reader;
+  Catalogue catalogue;
+};
+
+struct TraceObject {
+  PyObject_HEAD std::shared_ptr<OpenTrace>
+      open;  // null: closed. A call in another thread keeps it until it has finished.
+};
+
+struct State {
+  PyTypeObject* trace = nullptr;
+  PyTypeObject* column = nullptr;
+};
+
+State& state_of(PyTypeObject* type) { return *static_cast<State*>(PyType_GetModuleState(type)); }
+
+std::shared_ptr<OpenTrace> open_trace(PyObject* self) {
+  auto open = reinterpret_cast<TraceObject*>(self)->open;
+  if (open == nullptr) {
+    PyErr_SetString(PyExc_ValueError, "this trace is closed: open it again with kymo.open()");
+    throw PythonErrorSet{};
+  }
+  return open;
+}
+
+Owned text_of(std::string_view text) {
+  return checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
+template <class List, class Make>
+Owned list_of(const List& values, Make make) {
+  Owned list = checked(PyList_New(0));
+  for (const auto& value : values) check(PyList_Append(list.get(), make(value).get()));
+  return list;
+}
+
+void put(PyObject* dictionary, const char* key, const Owned& value) {
+  check(PyDict_SetItemString(dictionary, key, value.get()));
+}
+
+Owned number(uint64_t value) { return checked(PyLong_FromUnsignedLongLong(value)); }
+
+// ---- Trace ---------------------------------------------------------------------------------------------------------
+
+PyObject* trace_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    PyObject* path = nullptr;
+    static const char* names[] = {"path", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, keywords, "O:Trace", const_cast<char**>(names), &path) == 0) return nullptr;
+    const std::string file = path_argument(path);
+    std::shared_ptr<OpenTrace> opened;
+    {
+      const WithoutGil free;
+      opened = std::make_shared<OpenTrace>(file);
+    }
+    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+    Owned object = checked(allocate(type, 0));
+    new (&reinterpret_cast<TraceObject*>(object.get())->open) std::shared_ptr<OpenTrace>(std::move(opened));
+    return object.release();
+  });
+}
+
+void trace_delete(PyObject* self) noexcept {
+  PyTypeObject* type = Py_TYPE(self);
+  using Pointer = std::shared_ptr<OpenTrace>;
+  reinterpret_cast<TraceObject*>(self)->open.~Pointer();
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+PyObject* trace_close(PyObject* self, PyObject*) {
+  reinterpret_cast<TraceObject*>(self)->open.reset();
+  return Owned::share(Py_None).release();
+}
+
+PyObject* trace_names(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return list_of(open_trace(self)->catalogue.names().all(), [](const std::string& name) { return text_of(name); })
+        .release();
+  });
+}
+
+PyObject* trace_tracks(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return list_of(open_trace(self)->catalogue.tracks(),
+                   [](const TrackEntry& track) {
+                     Owned row = checked(PyDict_New());
+                     put(row.get(), "kind", text_of(track.kind));
+                     put(row.get(), "pid", number(track.pid));
+                     put(row.get(), "tid", number(track.tid));
+                     put(row.get(), "name", text_of(track.name));
+                     put(row.get(), "device", text_of(track.device));
+                     return row;
+                   })
+        .release();
+  });
+}
+
+Owned problem_list(const std::vector<std::string>& problems) {
+  return list_of(problems, [](const std::string& problem) { return text_of(problem); });
+}
+
+PyObject* trace_ranges(PyObject* self, PyObject* columns) {
+  return guarded([&]() -> PyObject* {
+    const auto wanted = uint_argument(columns, "columns");
+    if (!wanted) return nullptr;
+    const auto open = open_trace(self);
+    RangeColumns read;
+    {
+      const WithoutGil free;
+      read = read_ranges(open->reader, open->catalogue, static_cast<unsigned>(*wanted));
+    }
+    PyTypeObject* type = state_of(Py_TYPE(self)).column;
+    Owned result = checked(PyDict_New());
+    if ((*wanted & kTimes) != 0) {
+      put(result.get(), "start_ns", checked(make_column(type, std::move(read.start_ns))));
+      put(result.get(), "duration_ns", checked(make_column(type, std::move(read.duration_ns))));
+    }
+    if ((*wanted & kNames) != 0) put(result.get(), "name", checked(make_column(type, std::move(read.name))));
+    if ((*wanted & kDepths) != 0) put(result.get(), "depth", checked(make_column(type, std::move(read.depth))));
+    if ((*wanted & kTracks) != 0) put(result.get(), "track", checked(make_column(type, std::move(read.track))));
+    put(result.get(), "problems", problem_list(read.problems));
+    return result.release();
+  });
+}
+
+PyObject* trace_durations(PyObject* self, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const Text text(name, "durations: name");
+    if (!text.is_valid()) return nullptr;
+    const std::string wanted(text.view());
+    const auto open = open_trace(self);
+    NamedDurations read;
+    {
+      const WithoutGil free;
+      read = read_durations(open->reader, open->catalogue, wanted);
+    }
+    const Owned column = checked(make_column(state_of(Py_TYPE(self)).column, std::move(read.ns)));
+    return PyTuple_Pack(2, column.get(), problem_list(read.problems).get());
+  });
+}
+
+Owned row_of(const analyze::RangeRow& range) {
+  Owned row = checked(PyDict_New());
+  put(row.get(), "name", text_of(range.name));
+  put(row.get(), "category", text_of(range.category));
+  put(row.get(), "on_device", checked(PyBool_FromLong(range.on_device)));
+  put(row.get(), "unfinished", checked(PyBool_FromLong(range.unfinished)));
+  put(row.get(), "count", number(range.count));
+  put(row.get(), "total_ns", number(range.total_ns));
+  put(row.get(), "self_ns", number(range.self_ns));
+  put(row.get(), "min_ns", number(range.min_ns));
+  put(row.get(), "median_ns", number(range.median_ns));
+  put(row.get(), "p99_ns", number(range.p99_ns));
+  put(row.get(), "max_ns", number(range.max_ns));
+  return row;
+}
+
+PyObject* trace_stats(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const auto open = open_trace(self);
+    analyze::Statistics statistics;
+    {
+      const WithoutGil free;
+      statistics = analyze::compute_statistics(open->reader);
+    }
+    const Owned rows = list_of(statistics.ranges, row_of);
+    const Owned problems =
+        list_of(statistics.problems, [](const trace::Problem& problem) { return text_of(problem.what); });
+    return PyTuple_Pack(2, rows.get(), problems.get());
+  });
+}
+
+PyObject* trace_counts(PyObject* self, PyObject*) {
+  return guarded([&] {
+    uint64_t ranges = 0, points = 0, losses = 0;
+    const auto open = open_trace(self);
+    for (const trace::EventChunk& chunk : open->reader.event_chunks()) {
+      ranges += chunk.range_count;
+      points += chunk.point_count;
+    }
+    for (const auto& [id, writer] : open->reader.writers())
+      for (const trace::Loss& loss : writer.losses) losses += loss.count;
+    Owned row = checked(PyDict_New());
+    put(row.get(), "ranges", number(ranges));
+    put(row.get(), "points", number(points));
+    put(row.get(), "lost", number(losses));
+    put(row.get(), "processes", number(open->reader.writers().size()));
+    put(row.get(), "unended", checked(PyBool_FromLong(open->reader.has_unended_session())));
+    put(row.get(), "problems",
+        list_of(open->reader.problems(), [](const trace::Problem& problem) { return text_of(problem.what); }));
+    return row.release();
+  });
+}
+
+PyObject* trace_closed(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<TraceObject*>(self)->open == nullptr);
+}
+
+PyMethodDef methods[] = {
+    {"close", trace_close, METH_NOARGS, nullptr},   {"names", trace_names, METH_NOARGS, nullptr},
+    {"tracks", trace_tracks, METH_NOARGS, nullptr}, {"ranges", trace_ranges, METH_O, nullptr},
+    {"stats", trace_stats, METH_NOARGS, nullptr},   {"durations", trace_durations, METH_O, nullptr},
+    {"counts", trace_counts, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef attributes[] = {
+    {"closed", trace_closed, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot trace_slots[] = {
+    {Py_tp_doc, const_cast<char*>("A trace file. Use kymo.open().")},
+    {Py_tp_new, reinterpret_cast<void*>(&trace_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(&trace_delete)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, nullptr},
+};
+PyType_Spec trace_spec = {"kymo._reader.Trace", sizeof(TraceObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                          trace_slots};
+
+// ---- Module --------------------------------------------------------------------------------------------------------
+
+int add_type(PyObject* module, PyType_Spec& spec, PyTypeObject*& type) {
+  type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  return type == nullptr ? -1 : PyModule_AddType(module, type);
+}
+
+int add_contents(PyObject* module) noexcept {
+  State& state = *static_cast<State*>(PyModule_GetState(module));
+  return add_type(module, trace_spec, state.trace) < 0 || add_type(module, column_spec, state.column) < 0 ? -1 : 0;
+}
+
+int traverse(PyObject* module, visitproc visit, void* arg) {
+  const State& state = *static_cast<State*>(PyModule_GetState(module));
+  Py_VISIT(state.trace);
+  Py_VISIT(state.column);
+  return 0;
+}
+
+int clear(PyObject* module) {
+  State& state = *static_cast<State*>(PyModule_GetState(module));
+  Py_CLEAR(state.trace);
+  Py_CLEAR(state.column);
+  return 0;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(&add_contents)},
+    {0, nullptr},
+};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    "_reader",
+    "Trace files in C. Use kymo.open().",
+    sizeof(State),
+    nullptr,
+    slots,
+    traverse,
+    clear,
+    nullptr,
+};
+
+}  // namespace
+}  // namespace kymo::python
+
+PyMODINIT_FUNC PyInit__reader(void) { return PyModuleDef_Init(&kymo::python::definition); }

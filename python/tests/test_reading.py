@@ -1,0 +1,221 @@
+"""kymo.open: columns, statistics, reports, queries, notebooks, and files that are not traces."""
+import contextlib
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import kymo
+import numpy
+from kymo import command
+
+RECORD = """
+from kymo import nvtx
+for step in range(20):
+    nvtx.range_push("step")
+    for _ in range(3):
+        nvtx.range_push("load")
+        nvtx.range_pop()
+    nvtx.range_push("däta")
+    nvtx.range_pop()
+    nvtx.range_pop()
+"""
+
+
+class ReadingTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = os.path.join(cls.folder.name, "run.kymo")
+        subprocess.run([sys.executable, "-c", RECORD], check=True, env={**os.environ, "KYMO_TRACE": cls.path})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_columns(self):
+        with kymo.open(self.path) as trace:
+            ranges = trace.ranges
+            self.assertEqual((len(ranges), trace.counts["ranges"]), (100, 100))
+            self.assertEqual((ranges.start_ns.dtype, ranges.duration_ns.dtype, ranges.depth.dtype),
+                             (numpy.int64, numpy.int64, numpy.uint16))
+            names = ranges.name
+            self.assertEqual({name: int((names == name).sum()) for name in set(names)},
+                             {"step": 20, "load": 60, "däta": 20})
+            self.assertEqual(set(ranges.depth[names == "step"]), {0})
+            self.assertEqual(set(ranges.depth[names == "load"]), {1})
+            self.assertEqual([trace.names[i] for i in ranges.name_id], names.tolist())
+            self.assertEqual(len({trace.tracks[i]["tid"] for i in ranges.track}), 1)
+            self.assertIs(ranges.start_ns, ranges.start_ns)  # decoded once
+            self.assertTrue((ranges.duration_ns >= 0).all())
+            steps = numpy.sort(ranges.start_ns[names == "step"])
+            self.assertTrue((numpy.diff(steps) >= 0).all())
+            self.assertGreater(steps[0], 1_600_000_000 * 10**9)  # since 1970
+        self.assertEqual(len(names), 100)  # arrays stay valid
+
+    def test_durations_are_those_of_the_columns_and_of_stats(self):
+        trace = kymo.open(self.path)
+        for name in ("step", "load", "däta"):
+            durations = trace.durations(name)
+            self.assertEqual(durations.tolist(), trace.ranges.duration_ns[trace.ranges.name == name].tolist())
+            row = next(row for row in trace.stats() if row["name"] == name)
+            self.assertEqual((row["count"], row["min_ns"], row["max_ns"]),
+                             (len(durations), durations.min(), durations.max()))
+        self.assertEqual(trace.durations("nothing").tolist(), [])
+        for wrong in (None, 3, b"step"):
+            with self.assertRaises(TypeError):
+                trace.durations(wrong)
+
+    def test_stats_and_report_print_well(self):
+        trace = kymo.open(self.path)
+        stats = trace.stats()
+        self.assertEqual(stats.columns[:2], ["name", "category"])
+        self.assertIn("load", str(stats))
+        self.assertIn("<td>load</td>", stats._repr_html_())
+        report = trace.report()
+        self.assertIsInstance(report, dict)
+        self.assertIn("step", json.dumps(report))
+        self.assertIn("step", str(report))
+
+    def test_query(self):
+        trace = kymo.open(self.path)
+        try:
+            rows = trace.query("SELECT name, count(*) AS n FROM ranges GROUP BY name ORDER BY n DESC, name")
+        except kymo.Error as error:
+            self.assertIn("DuckDB", str(error))
+            self.skipTest("DuckDB is not installed")
+        self.assertEqual(rows[0], {"name": "load", "n": 60})
+        with self.assertRaises(kymo.Error):
+            trace.query("SELECT nothing FROM nowhere")
+        with self.assertRaises(TypeError):
+            trace.query(3)
+
+    def test_a_notebook_shows_the_timeline(self):
+        page = kymo.open(self.path)._repr_html_()
+        self.assertTrue(page.startswith("<iframe srcdoc="), page[:200])
+        self.assertNotIn("<script", page)  # it is escaped
+        self.assertIn("&lt;script", page)
+        self.assertLess(len(page), 32 << 20)
+
+    def test_a_timeline_that_is_too_large_becomes_a_table(self):
+        from kymo import reading
+        trace = kymo.open(self.path)
+        before, reading._PAGE_BYTES = reading._PAGE_BYTES, 100
+        try:
+            self.assertIn("<td>load</td>", trace._repr_html_())
+        finally:
+            reading._PAGE_BYTES = before
+
+    def test_traces_of_other_tools(self):
+        path = os.path.join(self.folder.name, "chrome.json")
+        events = [{"ph": "X", "name": f"op{i % 3}", "ts": i * 10, "dur": 2 + i % 3, "pid": 1, "tid": 2} for i in range(30)]
+        with open(path, "w") as file:
+            json.dump({"traceEvents": events}, file)
+        trace = kymo.open(path)
+        self.assertEqual(trace.durations("op1").tolist(), [3000] * 10)
+        self.assertEqual(trace.path, path)
+        self.assertEqual(trace.tracks[0]["tid"], 2)
+
+    def test_names_inside_of_events(self):
+        path = os.path.join(self.folder.name, "many.json")
+        with open(path, "w") as file:
+            json.dump([{"ph": "X", "name": f"name {i}", "ts": i, "dur": 1, "pid": 1, "tid": 1} for i in range(5000)], file)
+        trace = kymo.open(path)
+        self.assertEqual(trace.durations("name 4321").tolist(), [1000])
+        self.assertEqual(sorted(trace.ranges.name.tolist()), sorted(f"name {i}" for i in range(5000)))
+
+    def test_files_that_are_not_traces(self):
+        with self.assertRaises(FileNotFoundError):
+            kymo.open(os.path.join(self.folder.name, "nothing.kymo"))
+        with self.assertRaises(IsADirectoryError):
+            kymo.open(self.folder.name)
+        for content in (b"", b"text", b"\x93KYMO\r\n\x1a", b"\x93KYMO\r\n\x1a" + bytes(500), b"{"):
+            path = os.path.join(self.folder.name, "broken")
+            with open(path, "wb") as file:
+                file.write(content)
+            with self.assertRaises(kymo.Error, msg=repr(content)):
+                kymo.open(path)
+        for wrong in (None, 3.5, [], object()):
+            with self.assertRaises(TypeError):
+                kymo.open(wrong)
+
+    def test_damage_is_reported(self):
+        with open(self.path, "rb") as file:
+            content = bytearray(file.read())
+        path = os.path.join(self.folder.name, "damaged.kymo")
+        found = 0
+        for position in range(200, len(content), len(content) // 25):
+            content[position] ^= 0xFF
+            with open(path, "wb") as file:
+                file.write(content)
+            content[position] ^= 0xFF
+            with contextlib.suppress(kymo.Error):
+                trace = kymo.open(path)
+                self.assertLessEqual(len(trace.ranges.start_ns), 100)
+                self.assertEqual(len(trace.ranges.start_ns), len(trace.ranges.duration_ns))
+                trace.ranges.name, trace.durations("load"), trace.stats()
+                found += bool(trace.problems)
+        self.assertGreater(found, 0)
+
+    def test_a_closed_trace(self):
+        with kymo.open(self.path) as trace:
+            self.assertFalse(trace.closed)
+        self.assertTrue(trace.closed)
+        trace.close()
+        for call in (trace.stats, trace.report, lambda: trace.durations("x"), lambda: trace.ranges.start_ns,
+                     lambda: trace.query("SELECT 1"), lambda: trace.names, lambda: trace.tracks):
+            with self.assertRaisesRegex(ValueError, "closed"):
+                call()
+        self.assertIn("closed", repr(trace))
+
+    def test_without_pandas_and_arrow(self):
+        trace = kymo.open(self.path)
+        for module, calls in (("pandas", (trace.to_pandas, trace.stats().to_pandas)),
+                              ("pyarrow", (trace.to_arrow, trace.stats().to_arrow))):
+            try:
+                __import__(module)
+            except ImportError:
+                for call in calls:
+                    with self.assertRaisesRegex(ImportError, module):
+                        call()
+            else:
+                self.assertEqual(len(calls[0]()), 100)
+                self.assertGreater(len(calls[1]()), 0)
+
+    def test_threads_read_one_trace(self):
+        trace = kymo.open(self.path)
+        wanted = trace.durations("load").tolist()
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(trace.durations("load").tolist())) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(results, [wanted] * 8)
+
+    def test_memory_stays_flat(self):
+        def work(count):
+            for _ in range(count):
+                trace = kymo.open(self.path)
+                trace.durations("load"), trace.ranges.start_ns, trace.ranges.name, trace.stats(), trace.tracks
+                with contextlib.suppress(TypeError):
+                    trace.durations(None)
+
+        def resident():
+            gc.collect()
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * resource.getpagesize()
+
+        work(100)
+        before = resident()
+        work(400)
+        self.assertLess(resident() - before, 4 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -74,16 +74,26 @@ inline void end(PyObject* code) noexcept {
   record::end_site_on_stack(kStack);
 }
 
-void begin_builtin(PyObject* function) noexcept {
-  if (!kymo::detail::recording()) return;
+// Functions and methods that are written in C. sys.monitoring reports calls of all other objects too.
+bool is_builtin(PyObject* function) noexcept {
+  return PyCFunction_Check(function) || Py_IS_TYPE(function, &PyMethodDescr_Type);
+}
+
+// `code` is the caller's.
+void begin_builtin(PyObject* code, PyObject* function) noexcept {
+  if (!kymo::detail::recording() || !is_builtin(function)) return;
+  const CodeSite* caller = sites->of_code(code);
+  if (caller == nullptr || caller->is_ignored) return;
   CodeSite* site = sites->of_builtin(function);
   if (site == nullptr || site->is_ignored) return;
   ++this_thread().open;
   record::begin_site_on_stack(site->site, kStack);
 }
 
-void end_builtin(PyObject* function) noexcept {
-  if (!kymo::detail::recording()) return;
+void end_builtin(PyObject* code, PyObject* function) noexcept {
+  if (!kymo::detail::recording() || !is_builtin(function)) return;
+  const CodeSite* caller = sites->of_code(code);
+  if (caller == nullptr || caller->is_ignored) return;
   const CodeSite* site = sites->of_builtin(function);
   ThreadState& state = this_thread();
   if (site == nullptr || site->is_ignored || state.open == 0) return;
@@ -108,11 +118,11 @@ PyObject* on_end(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept 
 }
 // code, offset, callable, argument
 PyObject* on_call(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept {
-  if (sites != nullptr && count > 2 && PyCFunction_Check(values[2])) begin_builtin(values[2]);
+  if (sites != nullptr && count > 2) begin_builtin(values[0], values[2]);
   return none();
 }
 PyObject* on_c_return(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept {
-  if (sites != nullptr && count > 2 && PyCFunction_Check(values[2])) end_builtin(values[2]);
+  if (sites != nullptr && count > 2) end_builtin(values[0], values[2]);
   return none();
 }
 
@@ -126,19 +136,17 @@ constexpr int kCall = 0, kReturn = 3, kCCall = 4, kCException = 5, kCReturn = 6;
 
 int on_event(PyObject*, PyFrameObject* frame, int what, PyObject* argument) noexcept {
   if (sites == nullptr) return 0;
-  if (what == kCall || what == kReturn) {
-    auto* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
-    if (what == kCall)
-      begin(code);
-    else
-      end(code);
-    Py_DECREF(code);
-  } else if (with_c_functions && argument != nullptr) {
-    if (what == kCCall)
-      begin_builtin(argument);
-    else if (what == kCReturn || what == kCException)
-      end_builtin(argument);
-  }
+  if (what != kCall && what != kReturn && (!with_c_functions || argument == nullptr)) return 0;
+  auto* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
+  if (what == kCall)
+    begin(code);
+  else if (what == kReturn)
+    end(code);
+  else if (what == kCCall)
+    begin_builtin(code, argument);
+  else if (what == kCReturn || what == kCException)
+    end_builtin(code, argument);
+  Py_DECREF(code);
   return 0;
 }
 

@@ -13,9 +13,8 @@ namespace kymo::python {
 namespace {
 
 int add_contents(PyObject* module) noexcept {
-  if (PyModule_AddFunctions(module, range_functions()) < 0 ||
-      PyModule_AddFunctions(module, cuda_range_functions()) < 0 || add_scoped_range(module) < 0 ||
-      add_event(module) < 0 || add_functions(module) < 0)
+  if (add_ranges(module) < 0 || PyModule_AddFunctions(module, cuda_range_functions()) < 0 ||
+      add_scoped_range(module) < 0 || add_event(module) < 0 || add_functions(module) < 0)
     return -1;
   return add_session(module);
 }

@@ -32,6 +32,17 @@ inline bool label_of(PyObject* message, kymo_label& label) noexcept {
   return __builtin_expect(label.name != nullptr, 1);
 }
 
+// A depth as an int. Python keeps small ints forever, so nearly every depth is only a reference to one of these.
+constexpr int kKnownDepths = 64;
+PyObject* known_depths[kKnownDepths];  // from -1 on
+
+inline PyObject* depth_object(int depth) noexcept {
+  if (__builtin_expect(static_cast<unsigned>(depth + 1) >= kKnownDepths, 0)) return PyLong_FromLong(depth);
+  PyObject* known = known_depths[depth + 1];
+  Py_INCREF(known);
+  return known;
+}
+
 __attribute__((noinline)) PyObject* push_unusual(PyObject* message) noexcept {
   PyErr_Clear();
   const Text text(message, "range_push: msg");
@@ -46,10 +57,10 @@ PyObject* range_push(PyObject*, PyObject* const* values, Py_ssize_t count, PyObj
   }
   kymo_label label{};
   if (__builtin_expect(!label_of(message, label), 0)) return push_unusual(message);
-  return PyLong_FromLong(kymo_range_push_label(&label, nullptr, 0));
+  return depth_object(kymo_range_push_label(&label, nullptr, 0));
 }
 
-PyObject* range_pop(PyObject*, PyObject*) noexcept { return PyLong_FromLong(kymo_range_pop()); }
+PyObject* range_pop(PyObject*, PyObject*) noexcept { return depth_object(kymo_range_pop()); }
 
 PyObject* range_start(PyObject*, PyObject* const* values, Py_ssize_t count, PyObject* names) noexcept {
   PyObject* message = only_argument("range_start", "msg", values, count, names);
@@ -150,6 +161,10 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* range_functions() noexcept { return functions; }
+int add_ranges(PyObject* module) noexcept {
+  for (int i = 0; i < kKnownDepths; ++i)
+    if ((known_depths[i] = PyLong_FromLong(i - 1)) == nullptr) return -1;
+  return PyModule_AddFunctions(module, functions);
+}
 
 }  // namespace kymo::python

@@ -6,6 +6,6 @@
 
 namespace kymo::python {
 
-PyMethodDef* range_functions() noexcept;
+int add_ranges(PyObject* module) noexcept;
 
 }  // namespace kymo::python

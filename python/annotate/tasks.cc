@@ -25,7 +25,8 @@ PyObject* task_is_done(PyObject* number, PyObject* task) noexcept {
 
 // The running task of this thread's loop; null: none. Leaves no exception.
 Owned current_task() noexcept {
-  // The module is there if a loop runs. The interpreter calls no hooks while it is in one, so nothing of this is recorded.
+  // The module is there if a loop runs. The interpreter calls no hooks while it is in one, so nothing of this is
+  // recorded.
   const Owned name(PyUnicode_InternFromString("asyncio.tasks"));
   const Owned module(name ? PyImport_GetModule(name.get()) : nullptr);
   const Owned events(module ? PyObject_GetAttrString(module.get(), "events") : nullptr);

@@ -16,6 +16,8 @@ _MODULES = (
     "device",
     "mps",
     "nvtx",
+    "ondemand",
+    "profiler",
 )
 # Names of this module that another one defines: name, module.
 _NAMES = {
@@ -45,6 +47,8 @@ __all__ = ["CompileError", "DeviceError", "Error", "InvalidArgument", "NotAvaila
 # A recording that the environment asks for begins with the import: libkymo.so looks at these variables when it loads.
 if any(_os.environ.get(name) for name in ("KYMO_SESSION", "KYMO_SINKS", "KYMO_TRACE")):
     import kymo._annotate
+if any(_os.environ.get(name) for name in ("KYMO_DAEMON", "KINETO_USE_DAEMON")):  # the agent starts when it loads
+    import kymo._ondemand
 
 
 def __getattr__(name):

@@ -1,4 +1,6 @@
 from kymo import nvtx as nvtx
+from kymo import ondemand as ondemand
+from kymo import profiler as profiler
 from kymo._annotate import Session as Session
 from kymo._annotate import counter as counter
 from kymo._annotate import dump as dump

@@ -11,7 +11,7 @@ import kymo
 # Modules that do something when they are imported.
 NOT_IMPORTED = {"kymo.startup.sitecustomize"}
 # Modules in C, whose functions have examples too.
-IN_C = ("kymo._annotate",)
+IN_C = ("kymo._annotate", "kymo._ondemand")
 
 
 def module_names():

@@ -106,6 +106,48 @@ class EnvironmentTest(unittest.TestCase):
         self.assertEqual(Trace(self.path).names(), ["inside 1", "x"] * 3 + ["outside"], done.stderr)
 
 
+class OtherCodeTest(unittest.TestCase):
+    """Python beside C++ code in the same process."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "run.kymo")
+
+    def library(self, name):
+        path = KYMO.parent / f"{name}.so"
+        if not path.exists():
+            self.skipTest(f"{path} is not built")
+        return str(path)
+
+    def test_depths_and_ranges_are_shared_with_libraries_that_use_kymo(self):
+        for name in ("plugin_shared", "plugin_one"):  # with libkymo.so, and with a copy of their own
+            with self.subTest(name):
+                python("""
+                    import ctypes, sys, kymo
+                    library = ctypes.CDLL(sys.argv[2])
+                    with kymo.Session(sys.argv[1]):
+                        assert library.plugin_is_recording()
+                        with kymo.nvtx.range("python {}", 1):
+                            assert library.plugin_push(b"inside") == 1
+                            assert kymo.nvtx.range_push("innermost") == 2
+                            assert kymo.nvtx.range_pop() == 2
+                            assert library.plugin_pop() == 1
+                """, self.path, self.library(name))
+                self.assertEqual(Trace(self.path).names(), ["python 1", "inside", "innermost"])
+
+    def test_the_injected_library_records_beside_the_package(self):
+        library = self.library("nvtx_plugin_one")
+        code = ("import ctypes, sys; from kymo import nvtx; library = ctypes.CDLL(sys.argv[1])\n"
+                "with nvtx.range('python {}', 1):\n    library.plugin_push(b'by nvtx'); library.plugin_pop()")
+        done = subprocess.run([KYMO, "record", "--no-sample", "--python", "-o", self.path, "--", sys.executable, "-c", code,
+                               library], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = Trace(self.path).names()
+        self.assertIn("python 1", names)
+        self.assertIn("by nvtx", names)
+
+
 class SessionTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -1,0 +1,132 @@
+"""The time of a recording by name, as profile.key_averages() returns it."""
+import dataclasses
+import json
+
+from kymo import command
+from kymo.errors import InvalidArgument
+
+
+@dataclasses.dataclass(frozen=True)
+class EventAverage:
+    """All ranges with one name. Times are in microseconds, as in torch.profiler."""
+
+    key: str
+    count: int
+    total_us: float
+    self_us: float
+    min_us: float
+    median_us: float
+    max_us: float
+    on_device: bool
+    category: str
+
+    @property
+    def cpu_time_total(self):
+        return 0.0 if self.on_device else self.total_us
+
+    @property
+    def self_cpu_time_total(self):
+        return 0.0 if self.on_device else self.self_us
+
+    @property
+    def device_time_total(self):
+        return self.total_us if self.on_device else 0.0
+
+    @property
+    def self_device_time_total(self):
+        return self.self_us if self.on_device else 0.0
+
+    @property
+    def cpu_time(self):
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def device_time(self):
+        return self.device_time_total / self.count if self.count else 0.0
+
+    cuda_time_total, self_cuda_time_total, cuda_time = device_time_total, self_device_time_total, device_time
+
+
+# What table() can sort by.
+_ORDERS = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "device_time", "device_time_total",
+           "self_device_time_total", "cuda_time", "cuda_time_total", "self_cuda_time_total", "count")
+
+
+def time_text(us):
+    """A time as torch.profiler's tables have it.
+
+    >>> time_text(0.25), time_text(1500), time_text(2_500_000)
+    ('0.250us', '1.500ms', '2.500s')
+    """
+    if us >= 1e6:
+        return f"{us / 1e6:.3f}s"
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
+class EventAverages(list):
+    """A list of EventAverage, largest total first. An index may be a name: averages["forward"]."""
+
+    @classmethod
+    def of_trace(cls, path):
+        rows = json.loads(command.run("stats", path, "--json", "--full-text"))["rows"]
+        return cls(EventAverage(row["name"], row["count"], row["total_ns"] / 1e3, row["self_ns"] / 1e3,
+                                row.get("min_ns", 0) / 1e3, row.get("median_ns", 0) / 1e3, row.get("max_ns", 0) / 1e3,
+                                row.get("on_device", False), row.get("category", "")) for row in rows)
+
+    def __getitem__(self, index):
+        if not isinstance(index, str):
+            return super().__getitem__(index)
+        for average in self:
+            if average.key == index:
+                return average
+        raise KeyError(index)
+
+    def total_average(self):
+        """All of them as one."""
+        host = [one for one in self if not one.on_device]
+        total = sum(one.self_us for one in host)
+        return EventAverage("Total", sum(one.count for one in self), total, total, 0.0, 0.0, 0.0, False, "")
+
+    def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55,
+              max_shapes_column_width=80, header=None, top_level_events_only=False):
+        """A table as text. `sort_by` is a time such as "self_cpu_time_total", or "count"."""
+        rows = list(self)
+        if sort_by is not None:
+            if sort_by not in _ORDERS:
+                raise InvalidArgument(f'sort_by is "{sort_by}"; use one of: {", ".join(_ORDERS)}')
+            rows.sort(key=lambda one: getattr(one, sort_by), reverse=True)
+        total = sum(one.self_us for one in self if not one.on_device)
+        device_total = sum(one.self_us for one in self if one.on_device)
+        titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
+        if device_total:
+            titles += ["Self device", "Device total", "Device time avg"]
+        titles.append("# of Calls")
+
+        def share(us):
+            return f"{100 * us / total:.2f}%" if total else "0.00%"
+
+        lines = [titles]
+        for one in rows[:row_limit] if row_limit >= 0 else rows:
+            name = one.key if len(one.key) <= max_name_column_width else one.key[:max_name_column_width - 3] + "..."
+            line = [name, share(one.self_cpu_time_total), time_text(one.self_cpu_time_total), share(one.cpu_time_total),
+                    time_text(one.cpu_time_total), time_text(one.cpu_time)]
+            if device_total:
+                line += [time_text(one.self_device_time_total), time_text(one.device_time_total),
+                         time_text(one.device_time)]
+            lines.append([*line, str(one.count)])
+        widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(titles))]
+        rule = "  ".join("-" * width for width in widths)
+
+        def laid(line):
+            return "  ".join([line[0].rjust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))])
+
+        text = [rule, laid(titles), rule, *(laid(line) for line in lines[1:]), rule,
+                f"Self CPU time total: {time_text(total)}"]
+        if device_total:
+            text.append(f"Self device time total: {time_text(device_total)}")
+        if header is not None:
+            text.insert(0, header)
+        return "\n".join(text) + "\n"
+
+    def __str__(self):
+        return self.table()

@@ -1,0 +1,322 @@
+"""A profiler of loops, as torch.profiler's users write it, on a recording of Kymo.
+
+>>> from kymo.profiler import profile, record_function, schedule
+>>> with profile(schedule=schedule(wait=1, warmup=1, active=2)) as prof:
+...     for step in range(4):
+...         with record_function("forward"):
+...             pass
+...         prof.step()
+>>> prof.key_averages()["forward"].count
+2
+>>> prof.export_chrome_trace("trace.json")
+"""
+import enum
+import gzip
+import json
+import os
+import shutil
+import socket
+import tempfile
+import time
+import warnings
+
+from kymo import _annotate, command, decorating, ondemand
+from kymo.averages import EventAverage, EventAverages
+from kymo.errors import Error, InvalidArgument
+
+__all__ = [
+    "EventAverage", "EventAverages", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+    "supported_activities", "tensorboard_trace_handler",
+]
+
+
+class ProfilerActivity(enum.Enum):
+    """What to record. Kymo records the program and its device work together, so each of them is accepted."""
+
+    CPU = 0
+    CUDA = 1
+    XPU = 2
+    MTIA = 3
+    HPU = 4
+    MPS = 5
+    PrivateUse1 = 6
+
+
+class ProfilerAction(enum.Enum):
+    """What a step does. A schedule returns it."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+_RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+def supported_activities():
+    """All activities.
+
+    >>> ProfilerActivity.CPU in supported_activities()
+    True
+    """
+    return set(ProfilerActivity)
+
+
+def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
+    """Which steps are recorded: after `skip_first` steps, cycles of `wait`, `warmup` and `active` steps.
+
+    `repeat` is the number of cycles; 0: no end. If `skip_first_wait` is not 0, the first cycle has no `wait`.
+
+    >>> plan = schedule(wait=1, warmup=1, active=2, repeat=1)
+    >>> [plan(step).name for step in range(5)]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    """
+    given = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
+    for name, value in given.items():
+        if value < (1 if name == "active" else 0):
+            raise InvalidArgument(f"schedule: {name} is {value}; it must be at least {1 if name == 'active' else 0}")
+    if warmup == 0:
+        warnings.warn("a schedule without warmup: the first recorded step may be slower than the others", stacklevel=2)
+    length = wait + warmup + active
+
+    def action_of(step):
+        if step < 0:
+            raise InvalidArgument(f"schedule: step {step} is negative")
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step += wait - skip_first if skip_first_wait else -skip_first
+        if repeat > 0 and step >= repeat * length:
+            return ProfilerAction.NONE
+        place = step % length
+        if place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    return action_of
+
+
+class record_function:
+    """A range with a name, as a with statement or around a function. `args` is a text that the trace shows with it.
+
+    >>> with record_function("forward", "batch 7"):
+    ...     pass
+    """
+
+    __slots__ = ("name", "args", "_event")
+
+    def __init__(self, name, args=None):
+        self.name, self.args = name, args
+        self._event = _annotate.Event(name, "", 0, 0, None, args)
+
+    def __enter__(self):
+        self._event.push()
+        return self
+
+    def __exit__(self, *_exception):
+        self._event.pop()
+        return False
+
+    def __call__(self, function):
+        return decorating.wrap(self._event, function)
+
+
+class profile:
+    """Records a program, or those steps of it that a schedule selects.
+
+    `on_trace_ready` is called with the profiler whenever a recording is complete; there export_chrome_trace(),
+    export(), key_averages() and events() work. `with_stack` records every Python function. `record_shapes`,
+    `profile_memory`, `with_flops` and `with_modules` go to the clients of kymo.ondemand: frameworks that report their
+    operations. If kymo record or KYMO_TRACE records the process already, their trace has everything, and this class adds
+    only the steps.
+    """
+
+    def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False,
+                 with_stack=False, with_flops=False, with_modules=False, experimental_config=None,
+                 execution_trace_observer=None, acc_events=False, use_cuda=None, custom_trace_id_callback=None):
+        for activity in activities or ():
+            if getattr(activity, "name", None) not in ProfilerActivity.__members__:
+                raise InvalidArgument(f"{activity!r} is not an activity; use kymo.profiler.ProfilerActivity")
+        if schedule is not None and not callable(schedule):
+            raise TypeError(f"schedule must be a function of the step, not {type(schedule).__name__}")
+        if on_trace_ready is not None and not callable(on_trace_ready):
+            raise TypeError(f"on_trace_ready must be a function, not {type(on_trace_ready).__name__}")
+        self.activities = set(activities) if activities else supported_activities()
+        self.schedule, self.on_trace_ready = schedule, on_trace_ready
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.with_flops, self.with_modules = with_flops, with_modules
+        self.step_num = 0
+        self.current_action = ProfilerAction.NONE
+        self._metadata = {}
+        self._folder = self._path = self._functions = None
+        self._is_running = self._is_recording = self._is_outside = False
+
+    # ---- A run ------------------------------------------------------------------------------------------------------
+
+    def start(self):
+        """Begins with step 0."""
+        if self._is_running:
+            raise Error("this profiler runs already")
+        self._is_running = True
+        self._is_outside = _annotate.is_recording()
+        self.step_num = 0
+        self.current_action = self._action()
+        if self.current_action in _RECORDING:
+            self._begin()
+
+    def stop(self):
+        """Ends the last step. A recording that runs is completed, and on_trace_ready is called for it."""
+        if not self._is_running:
+            return
+        self._is_running = False
+        if self._is_recording:
+            self._end(is_ready=True)
+        self.current_action = ProfilerAction.NONE
+
+    def step(self):
+        """The next step begins."""
+        if not self._is_running:
+            raise Error("this profiler does not run; call start(), or use a with statement")
+        if self._is_recording and self.current_action is ProfilerAction.RECORD_AND_SAVE:
+            self._end(is_ready=True)
+        self.step_num += 1
+        self.current_action = self._action()
+        if self.current_action in _RECORDING and not self._is_recording:
+            self._begin()
+        elif self.current_action not in _RECORDING and self._is_recording:
+            self._end(is_ready=False)
+        ondemand.step()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_exception):
+        self.stop()
+        return False
+
+    def _action(self):
+        if self.schedule is None:
+            return ProfilerAction.RECORD
+        action = self.schedule(self.step_num)
+        name = getattr(action, "name", None)  # torch's own actions have the same names
+        if name not in ProfilerAction.__members__:
+            raise InvalidArgument(f"the schedule returned {action!r} for step {self.step_num}; use ProfilerAction")
+        return ProfilerAction[name]
+
+    def _begin(self):
+        if not self._is_outside:
+            self._remove_files()
+            self._folder = tempfile.mkdtemp(prefix="kymo-profile-")
+            self._path = os.path.join(self._folder, "profile.kymo")
+            try:
+                ondemand.prepare(bool(self.record_shapes), bool(self.profile_memory), bool(self.with_stack),
+                                 bool(self.with_flops), bool(self.with_modules))
+                ondemand.start(self._path)
+            except BaseException:
+                self._remove_files()
+                raise
+        self._is_recording = True
+        if self.with_stack:
+            from kymo.functions import trace_functions
+            self._functions = trace_functions()
+
+    def _end(self, is_ready):
+        functions, self._functions = self._functions, None
+        if functions is not None:
+            functions.stop()
+        self._is_recording = False
+        if not self._is_outside:
+            ondemand.stop()
+        if is_ready and self.on_trace_ready is not None and not self._is_outside:
+            self.on_trace_ready(self)
+
+    # ---- Results ----------------------------------------------------------------------------------------------------
+
+    @property
+    def trace_path(self):
+        """The trace of the last recording, for the commands of kymo. It is deleted with the profiler."""
+        if self._is_outside:
+            raise Error("kymo record or KYMO_TRACE records this process: its trace has the results")
+        if self._is_recording:
+            raise Error("the recording still runs; call stop(), or wait for on_trace_ready")
+        if self._path is None:
+            raise Error("nothing was recorded: no step was active" if self.schedule else "nothing was recorded yet")
+        return self._path
+
+    def export(self, path):
+        """Writes the trace; the extension selects the format: .kymo, .json, .pftrace, .csv, .json.gz."""
+        path = os.fspath(path)
+        if path.endswith(".kymo"):
+            shutil.copyfile(self.trace_path, path)
+        else:
+            command.run("export", self.trace_path, "-o", path)
+
+    def export_chrome_trace(self, path):
+        """Writes the trace as Chrome JSON, for ui.perfetto.dev and chrome://tracing; compressed if it ends with .gz."""
+        path = os.fspath(path)
+        with tempfile.TemporaryDirectory(prefix="kymo-export-") as folder:
+            plain = os.path.join(folder, "trace.json")
+            command.run("export", self.trace_path, "-o", plain)
+            if self._metadata:
+                with open(plain, encoding="utf-8") as file:
+                    trace = json.load(file)
+                trace.update(self._metadata)
+                with open(plain, "w", encoding="utf-8") as file:
+                    json.dump(trace, file)
+            if path.endswith(".gz"):
+                with open(plain, "rb") as source, gzip.open(path, "wb") as target:
+                    shutil.copyfileobj(source, target)
+            else:
+                shutil.move(plain, path)
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0):
+        """The time by name: see EventAverages.table(). Names of ranges have their arguments in them."""
+        return EventAverages.of_trace(self.trace_path)
+
+    def events(self):
+        """All ranges as dictionaries of Chrome JSON, in the order of their start."""
+        with tempfile.TemporaryDirectory(prefix="kymo-export-") as folder:
+            plain = os.path.join(folder, "trace.json")
+            command.run("export", self.trace_path, "-o", plain)
+            with open(plain, encoding="utf-8") as file:
+                events = json.load(file)["traceEvents"]
+        return sorted((event for event in events if event["ph"] == "X"), key=lambda event: event["ts"])
+
+    def add_metadata(self, key, value):
+        """Adds a text to what export_chrome_trace() writes."""
+        self._metadata[str(key)] = str(value)
+
+    def add_metadata_json(self, key, value):
+        """The same with JSON."""
+        self._metadata[str(key)] = json.loads(value)
+
+    def _remove_files(self):
+        folder, self._folder, self._path = self._folder, None, None
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def __del__(self, rmtree=shutil.rmtree):
+        folder = getattr(self, "_folder", None)
+        if folder is not None:
+            rmtree(folder, ignore_errors=True)
+
+
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+    """For on_trace_ready: writes each recording to DIR/WORKER.TIME.pt.trace.json.
+
+    >>> with profile(on_trace_ready=tensorboard_trace_handler("log", worker_name="rank0")):
+    ...     pass
+    >>> import os
+    >>> [name.endswith(".pt.trace.json") for name in os.listdir("log")]
+    [True]
+    """
+    def write(finished):
+        os.makedirs(dir_name, exist_ok=True)
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        name = f"{worker}.{time.time_ns()}.pt.trace.json{'.gz' if use_gzip else ''}"
+        finished.export_chrome_trace(os.path.join(dir_name, name))
+
+    return write

@@ -1,0 +1,253 @@
+"""kymo.profiler: what users of torch.profiler write, on a recording of Kymo; and kymo.ondemand."""
+import gzip
+import json
+import os
+import tempfile
+import unittest
+import warnings
+
+import kymo
+from kymo import ondemand
+from kymo.profiler import (ProfilerAction, ProfilerActivity, profile, record_function, schedule,
+                           tensorboard_trace_handler)
+from traces import Trace, python
+
+
+def actions(count, **options):
+    plan = schedule(**options)
+    return "".join({"NONE": ".", "WARMUP": "w", "RECORD": "r", "RECORD_AND_SAVE": "S"}[plan(i).name] for i in range(count))
+
+
+class ScheduleTest(unittest.TestCase):
+    def test_actions_are_those_of_torch(self):
+        self.assertEqual(actions(10, wait=1, warmup=1, active=3), ".wrrS.wrrS")
+        self.assertEqual(actions(10, wait=1, warmup=1, active=2, repeat=1), ".wrS......")
+        self.assertEqual(actions(10, wait=1, warmup=1, active=1, skip_first=3), "....wS.wS.")
+        self.assertEqual(actions(8, wait=2, warmup=1, active=1, skip_first=1, skip_first_wait=1), ".wS..wS.")
+
+    def test_no_warmup_is_a_warning(self):
+        with self.assertWarnsRegex(UserWarning, "without warmup"):
+            self.assertEqual(actions(4, wait=0, warmup=0, active=2), "rSrS")
+
+    def test_wrong_numbers(self):
+        for options in ({"wait": -1}, {"active": 0}, {"repeat": -1}, {"skip_first": -2}):
+            with self.assertRaisesRegex(ValueError, f"schedule: {next(iter(options))} is"):
+                schedule(**{"wait": 1, "warmup": 1, "active": 1, **options})
+
+
+class ProfileTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def loop(self, steps, **options):
+        with profile(**options) as prof:
+            for step in range(steps):
+                with record_function("forward"):
+                    with record_function("layer", f"number {step}"):
+                        pass
+                prof.step()
+        return prof
+
+    def test_without_a_schedule_everything_is_recorded(self):
+        prof = self.loop(3, activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True)
+        averages = prof.key_averages(group_by_input_shape=True)
+        self.assertEqual((averages["forward"].count, averages["layer"].count), (3, 3))
+        self.assertGreaterEqual(averages["forward"].cpu_time_total, averages["forward"].self_cpu_time_total)
+        table = averages.table(sort_by="self_cpu_time_total", row_limit=10)
+        self.assertRegex(table, r"Name +Self CPU %")
+        self.assertRegex(table, r"forward .*%.*us .*3\n")
+        self.assertRegex(table, "Self CPU time total: ")
+        self.assertEqual(averages.table(row_limit=1).count("%"), 2 + 2)
+
+    def test_a_schedule_calls_back_for_each_cycle(self):
+        seen = []
+        self.loop(9, schedule=schedule(wait=1, warmup=1, active=2),
+                  on_trace_ready=lambda prof: seen.append((prof.step_num, prof.key_averages()["forward"].count)))
+        self.assertEqual(seen, [(3, 2), (7, 2)])
+
+    def test_chrome_traces(self):
+        prof = self.loop(2)
+        prof.add_metadata("model", "resnet")
+        prof.add_metadata_json("sizes", "[1, 2]")
+        plain, packed = os.path.join(self.folder, "a.json"), os.path.join(self.folder, "a.json.gz")
+        prof.export_chrome_trace(plain)
+        prof.export_chrome_trace(packed)
+        with open(plain, encoding="utf-8") as file:
+            trace = json.load(file)
+        with gzip.open(packed, "rt", encoding="utf-8") as file:
+            self.assertEqual(json.load(file), trace)
+        self.assertEqual((trace["model"], trace["sizes"]), ("resnet", [1, 2]))
+        names = [event["name"] for event in trace["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(names.count("forward"), 2)
+        self.assertEqual([event["name"] for event in prof.events()].count("layer"), 2)
+        layer = next(event for event in prof.events() if event["name"] == "layer")
+        self.assertEqual(layer["args"]["value"], "number 0")
+        prof.export(os.path.join(self.folder, "a.kymo"))
+        self.assertEqual(Trace(os.path.join(self.folder, "a.kymo")).names().count("forward"), 2)
+
+    def test_with_stack_records_functions(self):
+        def work():
+            return 3
+
+        with profile(with_stack=True) as prof:
+            work()
+        self.assertTrue([one for one in prof.key_averages() if ".work (test_profiler.py" in one.key])
+
+    def test_start_and_stop(self):
+        prof = profile()
+        prof.start()
+        with record_function("x"):
+            pass
+        prof.stop()
+        prof.stop()
+        self.assertEqual(prof.key_averages()["x"].count, 1)
+        prof.start()  # another recording replaces the first one
+        prof.stop()
+        with self.assertRaises(KeyError):
+            prof.key_averages()["x"]
+
+    def test_the_tensorboard_handler(self):
+        self.loop(1, on_trace_ready=tensorboard_trace_handler(os.path.join(self.folder, "log"), "w", use_gzip=True))
+        name, = os.listdir(os.path.join(self.folder, "log"))
+        self.assertRegex(name, r"^w\.\d+\.pt\.trace\.json\.gz$")
+
+    def test_record_function_as_a_decorator(self):
+        @record_function("double")
+        def double(x):
+            return 2 * x
+
+        with profile() as prof:
+            self.assertEqual(double(4), 8)
+        self.assertEqual(prof.key_averages()["double"].count, 1)
+
+    def test_an_exception_ends_the_recording(self):
+        prof = profile()
+        with self.assertRaises(ZeroDivisionError), prof:
+            with record_function("fails"):
+                1 / 0
+        self.assertEqual(prof.key_averages()["fails"].count, 1)
+        self.assertFalse(kymo.is_recording())
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(kymo.Error, "nothing was recorded yet"):
+            profile().key_averages()
+        with self.assertRaisesRegex(kymo.Error, "does not run"):
+            profile().step()
+        with self.assertRaisesRegex(kymo.InvalidArgument, "'cpu' is not an activity"):
+            profile(activities=["cpu"])
+        with self.assertRaisesRegex(TypeError, "schedule must be a function"):
+            profile(schedule=3)
+        with self.assertRaisesRegex(TypeError, "on_trace_ready must be a function"):
+            profile(on_trace_ready="x")
+        with self.assertRaisesRegex(kymo.InvalidArgument, "the schedule returned 3 for step 0"):
+            profile(schedule=lambda step: 3).start()
+        with profile() as prof:
+            with self.assertRaisesRegex(kymo.Error, "still runs"):
+                prof.key_averages()
+            with self.assertRaisesRegex(kymo.Error, "runs already"):
+                prof.start()
+        with self.assertRaisesRegex(kymo.InvalidArgument, 'sort_by is "time"; use one of: cpu_time'):
+            prof.key_averages().table(sort_by="time")
+        with self.assertRaises(TypeError):
+            record_function(3)
+
+    def test_a_process_that_is_recorded_already(self):
+        path = os.path.join(self.folder, "outside.kymo")
+        python("""
+            import kymo
+            from kymo.profiler import profile, record_function
+            with profile() as prof:
+                with record_function("forward"):
+                    pass
+                prof.step()
+            try:
+                prof.key_averages()
+            except kymo.Error as error:
+                assert "kymo record or KYMO_TRACE" in str(error), error
+            else:
+                raise AssertionError
+        """, env={"KYMO_TRACE": path})
+        self.assertIn("forward", Trace(path).names())
+
+
+class OnDemandTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "asked.kymo")
+
+    def test_steps_are_counted_and_recorded(self):
+        before = ondemand.steps()
+        ondemand.start(self.path)
+        ondemand.step()
+        ondemand.step()
+        ondemand.stop()
+        self.assertEqual(ondemand.steps(), before + 2)
+        self.assertEqual(len(Trace(self.path).marks()), 2)
+
+    def test_a_client_gets_every_call(self):
+        calls = []
+
+        class Recorder(ondemand.Client):
+            def prepare(self, *options):
+                calls.append(("prepare", *options))
+
+            def start(self):
+                calls.append("start")
+                assert kymo.is_recording()
+
+            def stop(self):
+                calls.append("stop")
+
+        client = Recorder()
+        ondemand.register_client(client)
+        with self.assertRaisesRegex(kymo.Error, "registered already"):
+            ondemand.register_client(client)
+        ondemand.prepare(True, with_stack=True)
+        ondemand.start(self.path)
+        ondemand.stop()
+        ondemand.unregister_client(client)
+        ondemand.start(self.path)
+        ondemand.stop()
+        self.assertEqual(calls, [("prepare", True, False, True, False, False), "start", "stop"])
+        with self.assertRaisesRegex(kymo.Error, "not registered"):
+            ondemand.unregister_client(client)
+
+    def test_an_exception_of_a_client_is_the_message(self):
+        class Fails:
+            def start(self):
+                raise ValueError("no memory")
+
+        client = Fails()
+        ondemand.register_client(client)
+        try:
+            with self.assertRaisesRegex(kymo.Error, r"start\(\) raised ValueError: no memory"):
+                ondemand.start(self.path)
+        finally:
+            ondemand.unregister_client(client)
+        self.assertFalse(kymo.is_recording())
+
+    def test_a_process_may_end_with_a_client(self):
+        python("""
+            from kymo import ondemand
+            class Client(ondemand.Client):
+                pass
+            ondemand.register_client(Client())
+            ondemand.start("/dev/null/x" if False else __file__ + ".kymo")
+        """)
+
+    def test_wrong_arguments(self):
+        with self.assertRaises(TypeError):
+            ondemand.start(3)
+        with self.assertRaises(kymo.Error):
+            ondemand.stop()
+        with self.assertRaises(kymo.Error):
+            ondemand.start("/nonexistent/a.kymo")
+        with self.assertRaises(TypeError):
+            ondemand.prepare(nothing=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -257,13 +257,38 @@ std::string long_source() {
   return source;
 }
 
-void front_end() {
-  const std::string source = long_source();
+// About 3,000 lines with 400 instances of kernel templates, as libraries of operations have them.
+std::string large_source() {
+  std::string source = "#include <metal_stdlib>\nusing namespace metal;\n";
+  for (int i = 0; i < 100; ++i) {
+    const std::string n = std::to_string(i);
+    source += "struct Operation" + n +
+              " {\n  template <typename T>\n  T operator()(T a, T b) const {\n    const T sum = a + b;\n"
+              "    const T product = a * b;\n    if (sum > product) {\n      return sum - T(" +
+              n +
+              ");\n    }\n    return max(product, T(1));\n  }\n};\n"
+              "template <typename T, typename F>\nkernel void apply" +
+              n +
+              "(device T* out, device const T* a, device const T* b, constant uint& count,\n"
+              "                   uint i [[thread_position_in_grid]]) {\n  if (i >= count) {\n    return;\n  }\n"
+              "  F f;\n  T value = a[i];\n  for (uint k = 0; k < 4; ++k) {\n    value = f(value, b[i]);\n  }\n"
+              "  out[i] = value;\n}\n";
+    for (const char* type : {"float", "int", "uint", "half"}) {
+      const std::string t = type;
+      source += "template [[host_name(\"apply" + n + "_" + t + "\")]] kernel void apply" + n + "<" + t + ", Operation" +
+                n + ">(\n    device " + t + "*, device const " + t + "*, device const " + t +
+                "*, constant uint&, uint);\n";
+    }
+  }
+  return source;
+}
+
+void front_end(const std::string& source, const char* id, double max_ms) {
   for (const auto target : {kymo::shader::Target::OpenCl, kymo::shader::Target::Cuda, kymo::shader::Target::Glsl}) {
     std::vector<double> ms;
     kymo::shader::Options options;
     options.target = target;
-    for (int round = 0; round < 30; ++round) {
+    for (int round = 0; round < 20; ++round) {
       const auto began = Clock::now();
       const auto translation = kymo::shader::translate(source, options);
       ms.push_back(std::chrono::duration<double>(Clock::now() - began).count() * 1e3);
@@ -274,17 +299,18 @@ void front_end() {
     }
     const std::string name(kymo::shader::target_name(target));
     const double typical = median(ms);
-    bench::row(("translate_" + name).c_str(),
+    bench::row((id + name).c_str(),
                text("translating %ld lines of Metal to %s",
                     static_cast<long>(std::count(source.begin(), source.end(), '\n')), name.c_str()),
-               text("%.1f ms", typical), "<= 5 ms", typical <= 5);
+               text("%.1f ms", typical), text("<= %.0f ms", max_ms).c_str(), typical <= max_ms);
   }
 }
 
 }  // namespace
 
 int main() try {
-  front_end();
+  front_end(long_source(), "translate_", 3);
+  front_end(large_source(), "translate_large_", 60);
   for (const BackendReport& backend : list_devices()) {
     if (backend.devices.empty() || backend.backend == "vulkan") continue;
     const auto& device = backend.devices.front();

@@ -18,6 +18,7 @@
 #include "shader/preprocess/preprocessor.h"
 #include "shader/sema/sema.h"
 #include "shader/standard_library.h"
+#include "shader/warnings.h"
 
 namespace kymo::shader {
 
@@ -78,10 +79,13 @@ Translation translate(std::string_view source, const Options& options) {
 
   Translation translation;
   ir::Module module;
+  warn_about_attributes(tree, user_file, diagnostics);
   if (!diagnostics.has_errors()) analyze(tree, options, diagnostics, module, user_file);
   if (!diagnostics.has_errors()) {
     try {
+      warn_about_barriers(module, diagnostics);
       Emitted emitted = emit_for(options.target, module);
+      warn_about_group_memory(module, emitted.kernels, diagnostics);
       translation.text = std::move(emitted.text);
       translation.kernels = std::move(emitted.kernels);
       if (translation.text.empty()) translation.text = "// There are no kernels.\n";

@@ -87,7 +87,11 @@ simd_shuffle_down( threadgroup_barrier(mem_flags::mem_threadgroup) atomic_fetch_
 memory_order_relaxed [[thread_position_in_grid]] [[buffer(0)]] [[host_name("h")]] [[function_constant(0)]]
 [[maybe_unused]] #define #if #else #endif #include<metal_stdlib> ## ... [&] [=] () ( ) { } [ ] < > -> :: ; , : ?
 = == + - * / % & | ^ ~ ! && || << >> ++ -- += . .xyzw .x 0 1 -1 2147483647 0xffffffffffffffff 1e38f 1.5h nullptr
-true false T N x i a b)";
+true false T N x i a b simdgroup_matrix<float,8,8> simdgroup_half8x8 simdgroup_load( simdgroup_store(
+simdgroup_multiply_accumulate( make_filled_simdgroup_matrix<float,8>( thread_elements() simd_shuffle( quad_sum(
+uniform<int> __metal_fma( __metal_simd_sum( __METAL_MAYBE_FAST_MATH__ atomic_ulong atomic_max_explicit(
+#include<simd/simd.h> #include<c10/metal/indexing.h> REGISTER_UNARY_OP( REGISTER_BINARY_OP( REGISTER_TERNARY_OP(
+vector_float4 matrix_float4x4 simd:: c10::metal:: memory_order_seq_cst atomic_thread_fence( decltype(f<int>) f<int>)";
 
 // Words, numbers and signs, each with the space before it.
 std::vector<std::string_view> words_of(std::string_view text) {

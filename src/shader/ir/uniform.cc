@@ -115,6 +115,8 @@ void Uniformity::look_at(const Expression* expression, bool together) {
     const bool is_collective = (e.kind == ExpressionKind::Intrinsic && is_simd_collective(e.intrinsic)) ||
                                (e.kind == ExpressionKind::Call && together_.contains(e.function));
     if (is_collective && !together) apart_.insert(&e);
+    if (e.kind == ExpressionKind::Intrinsic && e.intrinsic == Intrinsic::GroupBarrier && !together && !is_summing_up_)
+      barriers_apart_.insert(&e);
     // The right side of && is another way to go.
     const bool chooses = e.kind == ExpressionKind::LogicalAnd || e.kind == ExpressionKind::LogicalOr ||
                          e.kind == ExpressionKind::Conditional;

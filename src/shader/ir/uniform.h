@@ -28,6 +28,8 @@ class Uniformity {
   // Simdgroup operations that some threads of a group may not reach. For those in functions, the call is the one that
   // not all threads reach.
   const std::unordered_set<const Expression*>& collectives_apart() const { return apart_; }
+  // Group barriers that some threads of a group may not reach, because of the function that has them.
+  const std::unordered_set<const Expression*>& barriers_apart() const { return barriers_apart_; }
 
  private:
   using Jumps = uint8_t;  // those that some threads take while others do not
@@ -48,7 +50,7 @@ class Uniformity {
   std::unordered_set<const Function*> uniform_results_;  // if the arguments are uniform
   std::unordered_set<const Function*> together_;         // have simdgroup operations
   std::unordered_set<const Statement*> divergent_, returning_;
-  std::unordered_set<const Expression*> apart_;
+  std::unordered_set<const Expression*> apart_, barriers_apart_;
 };
 
 }  // namespace kymo::shader::ir

@@ -37,6 +37,9 @@ int memory_command(const Arguments&);  // where the memory went
 int query_command(const Arguments&);   // SQL
 int export_command(const Arguments&);  // to other tools' formats
 int merge_command(const Arguments&);   // several ranks on one clock
+int push_command(const Arguments&);    // into the tables of a database
+int watch_command(const Arguments&);   // the same for a folder, as traces arrive
+int fleet_command(const Arguments&);   // questions about many traces
 int import_command(const Arguments&);  // from other tools' formats
 int cut(const Arguments&);             // a part of a trace
 int recover(const Arguments&);         // adds what dead processes left to their trace

@@ -3,7 +3,6 @@
 #include "analyze/diff/diff.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include "cli/diff_output.h"
 #include "cli/ledger.h"
 #include "cli/read_progress.h"
+#include "cli/share.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
@@ -158,10 +158,10 @@ std::string head_text(const Diff& diff) {
                       count_of(diff.replicates_a, unit), count_of(diff.replicates_b, unit));
 }
 
-std::string text_of(const Diff& diff, const Options& options) {
+std::string text_of(const Diff& diff, bool all) {
   base::TextTable table(columns());
   table.add(cells(diff.iteration, diff.iteration.median_a));
-  const auto rows = chosen(diff, options.all);
+  const auto rows = chosen(diff, all);
   for (const DiffRow* row : rows) table.add(cells(*row, diff.iteration.median_a));
   std::string text = head_text(diff) + shown(table);
   if (!diff.enough)
@@ -233,31 +233,18 @@ std::string diff_json(const Diff& diff, std::optional<int> exit_code) {
 namespace {
 
 // Slower: the iteration, or a path in it, by more than the limit of an iteration.
-int gate(const Diff& diff, const Options& options) {
-  if (!options.fail_above) return kSame;
+int gate(const Diff& diff, std::optional<double> fail_above) {
+  if (!fail_above) return kSame;
   if (!diff.enough) return kTooFew;
-  const double limit = *options.fail_above * diff.iteration.median_a;
+  const double limit = *fail_above * diff.iteration.median_a;
   const auto is_slower = [&](const DiffRow& row) { return row.significant && row.change.shift > limit; };
   return is_slower(diff.iteration) || std::any_of(diff.rows.begin(), diff.rows.end(), is_slower) ? kSlower : kSame;
 }
 
-double parse_share(const std::string& text) {
-  const bool has_unit = text.ends_with('%');
-  const std::string_view number = has_unit ? std::string_view(text).substr(0, text.size() - 1) : text;
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
-      !(value >= 0 && value <= 10'000))
-    throw InvalidArgument(base::format("'{}' is not a share: write it like 5%", text));
-  if (!has_unit)
-    throw InvalidArgument(
-        base::format("'{0}' has no unit: write {0}% for {0} percent, or {1}% for {0} times the "
-                     "length of an iteration",
-                     text, value * 100));
-  return value / 100;
-}
-
 }  // namespace
+
+std::string diff_text(const Diff& diff) { return text_of(diff, false); }
+int diff_exit_code(const Diff& diff, std::optional<double> fail_above) { return gate(diff, fail_above); }
 
 int diff_command(const Arguments& arguments) {
   Options options;
@@ -297,10 +284,10 @@ int diff_command(const Arguments& arguments) {
     say_error(error.what());
     return kWrongUsage;  // 1 means slower
   }
-  const int exit_code = gate(diff, options);
+  const int exit_code = gate(diff, options.fail_above);
   print(options.json       ? diff_json(diff, exit_code)
         : options.markdown ? markdown_of(diff, options)
-                           : text_of(diff, options));
+                           : text_of(diff, options.all));
   return exit_code;
 }
 

@@ -1,4 +1,4 @@
-// What changed between traces, as JSON.
+// What changed between traces, as text and as JSON.
 #pragma once
 
 #include <optional>
@@ -10,5 +10,10 @@ namespace kymo::cli {
 
 // With the exit code of the command, if it was one.
 std::string diff_json(const analyze::Diff& diff, std::optional<int> exit_code);
+
+// The table of `kymo diff`.
+std::string diff_text(const analyze::Diff& diff);
+// 0: nothing is slower, 1: something is slower by more than this share of an iteration, 3: too few samples.
+int diff_exit_code(const analyze::Diff& diff, std::optional<double> fail_above);
 
 }  // namespace kymo::cli

@@ -17,7 +17,7 @@ struct OpenOptions {
 // read. Throws kymo::Error if the file cannot be read.
 trace::Reader open_trace(const std::string& path);
 trace::Reader open_trace_with(const std::string& path, const OpenOptions& options);
-// The same for a command that also shows what is recorded later.
+// The same for a command that also shows what is recorded later, or that says itself that somebody still records.
 trace::Reader open_trace_to_follow(const std::string& path);
 
 // Appends the events of another tool's trace to a Kymo trace, with a progress bar. Throws as import::import_trace().

@@ -41,6 +41,11 @@ bool of_interest(std::string_view variable) {
   constexpr std::array<std::string_view, 12> kPrefixes{"KYMO_",        "CUDA_",     "OMP_",        "MKL_",
                                                        "OPENBLAS_NUM", "SLURM_JOB", "LD_PRELOAD=", "GOMP_",
                                                        "MALLOC_",      "POCL_",     "MESA_",       "VK_"};
+  // The place of a process in its job, for tables of many traces.
+  constexpr std::array<std::string_view, 6> kRanks{
+      "RANK=", "LOCAL_RANK=", "WORLD_SIZE=", "SLURM_PROCID=", "OMPI_COMM_WORLD_RANK=", "PMI_RANK="};
+  for (const std::string_view rank : kRanks)
+    if (variable.starts_with(rank)) return true;
   for (const std::string_view prefix : kPrefixes)
     if (variable.starts_with(prefix)) return true;
   return false;

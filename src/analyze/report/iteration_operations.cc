@@ -1,0 +1,187 @@
+#include "analyze/report/iteration_operations.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "analyze/durations.h"
+#include "analyze/innermost.h"
+#include "analyze/report/ranges_backwards.h"
+#include "base/iteration_name.h"
+
+namespace kymo::analyze {
+namespace {
+
+constexpr uint32_t kNoRow = UINT32_MAX;
+constexpr uint64_t kExactPerRow = 1 << 16, kExactInTotal = 4 << 20;
+
+class Operations {
+ public:
+  Operations(EventWalk& walk, const DeviceWork& work, const Iterations& iterations)
+      : walk_(walk), work_(work), iterations_(iterations), budget_(kExactPerRow, kExactInTotal) {}
+
+  IterationOperations compute() {
+    if (iterations_.track && *iterations_.track < walk_.tracks().size()) add_host(*iterations_.track);
+    for (const Device& device : work_.devices)
+      for (const DeviceOperation& operation : device.operations) add_device(operation);
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  void add_host(uint32_t number) {
+    RangesBackwards ranges;
+    Innermost<uint32_t> innermost;
+    const TrackOfTrace& main = walk_.tracks()[number];
+    const auto take = [this](uint32_t row, int64_t begin, int64_t end) {
+      if (row != kNoRow) result_.rows[row].self_ns += static_cast<uint64_t>(end - begin);
+    };
+    const auto visit = [&](const TrackRange& range) {
+      const uint64_t length = static_cast<uint64_t>(std::max<int64_t>(range.end - range.begin, 0));
+      innermost.add(range.begin, range.end, add(main, range.class_id, false, range.begin, length), take);
+    };
+    walk_.each_backwards(
+        RangesBackwards::kParts, [&](const TrackOfTrace& track) { return track.number == number; },
+        [&](TrackOfTrace& track, const trace::EventBatch& batch) { ranges.add(walk_, track, batch, visit); });
+    ranges.finish(visit);
+    innermost.finish(take);
+  }
+
+  void add_device(const DeviceOperation& operation) {
+    if (operation.kind == WorkKind::Wait) return;
+    const Launch* const launch = work_.launch_of(walk_, operation);
+    const uint64_t length = static_cast<uint64_t>(std::max<int64_t>(operation.end - operation.begin, 0));
+    const uint32_t row = add(walk_.tracks()[operation.track], operation.class_id, true,
+                             launch != nullptr ? launch->begin : operation.begin, length);
+    if (row != kNoRow) result_.rows[row].self_ns += length;
+  }
+
+  // The row that the operation was added to; kNoRow if it begins in no iteration, or if there are too many rows.
+  uint32_t add(const TrackOfTrace& track, uint32_t class_id, bool on_device, int64_t begin, uint64_t length) {
+    const auto& list = iterations_.list;
+    const auto after =
+        std::partition_point(list.begin(), list.end(), [&](const Interval& one) { return one.end <= begin; });
+    if (after == list.end() || after->begin > begin) return kNoRow;
+    const auto iteration = static_cast<uint32_t>(after - list.begin());
+    const uint32_t name = name_of(track, class_id, on_device);
+    const auto [entry, is_new] = rows_.try_emplace(uint64_t{iteration} << 32 | name, kNoRow);
+    if (is_new) {
+      if (result_.rows.size() >= IterationOperations::kMostRows) {
+        rows_.erase(entry);
+        ++result_.left_out;
+        return kNoRow;
+      }
+      entry->second = static_cast<uint32_t>(result_.rows.size());
+      IterationOperation row;
+      row.iteration = iteration;
+      row.name = name;
+      row.min_ns = UINT64_MAX;
+      result_.rows.push_back(row);
+      durations_.emplace_back(budget_);
+    }
+    IterationOperation& row = result_.rows[entry->second];
+    row.count += 1;
+    row.total_ns += length;
+    row.min_ns = std::min(row.min_ns, length);
+    row.max_ns = std::max(row.max_ns, length);
+    durations_[entry->second].add(length);
+    return entry->second;
+  }
+
+  uint32_t name_of(const TrackOfTrace& track, uint32_t class_id, bool on_device) {
+    const auto [entry, is_new] = classes_.try_emplace({track.writer_number, class_id, on_device}, 0);
+    if (!is_new) return entry->second;
+    OperationName name;
+    name.on_device = on_device;
+    const auto known = track.writer->classes.find(class_id);
+    if (known == track.writer->classes.end()) {
+      name.name = "(no name)";
+    } else {
+      name.name = base::without_iteration_number(trace::shown_name(known->second));
+      name.kind = work_kind(known->second.category, known->second.name).value_or(WorkKind::Compute);
+      if (!on_device && name.kind != WorkKind::Communication) name.kind = WorkKind::Compute;
+    }
+    const auto [number, is_new_name] =
+        names_.try_emplace({name.name, on_device}, static_cast<uint32_t>(result_.names.size()));
+    if (is_new_name) result_.names.push_back(std::move(name));
+    return entry->second = number->second;
+  }
+
+  void finish() {
+    for (size_t i = 0; i < result_.rows.size(); ++i) {
+      const ScaledDurations set{&durations_[i], 1};
+      const Quantiles both = quantiles({&set, 1});
+      result_.rows[i].median_ns = static_cast<uint64_t>(both.median_ns);
+      result_.rows[i].p99_ns = static_cast<uint64_t>(both.p99_ns);
+    }
+    std::sort(result_.rows.begin(), result_.rows.end(), [](const IterationOperation& a, const IterationOperation& b) {
+      return std::tie(a.iteration, a.name) < std::tie(b.iteration, b.name);
+    });
+  }
+
+  EventWalk& walk_;
+  const DeviceWork& work_;
+  const Iterations& iterations_;
+  ExactBudget budget_;
+  IterationOperations result_;
+  std::deque<Durations> durations_;  // by row
+  std::unordered_map<uint64_t, uint32_t> rows_;
+  std::map<std::tuple<uint32_t, uint32_t, bool>, uint32_t> classes_;
+  std::map<std::pair<std::string, bool>, uint32_t> names_;
+};
+
+// The digits at the end of a name.
+std::optional<uint64_t> number_at_end(const std::string& name) {
+  const size_t at = name.find_last_not_of("0123456789") + 1;
+  if (at == name.size() || name.size() - at > 18) return std::nullopt;
+  return std::stoull(name.substr(at));
+}
+
+}  // namespace
+
+IterationOperations iteration_operations(EventWalk& walk, const DeviceWork& work, const Iterations& iterations) {
+  return Operations(walk, work, iterations).compute();
+}
+
+std::vector<uint64_t> iteration_numbers(EventWalk& walk, const Iterations& iterations) {
+  const bool by_mark = iterations.source == Iterations::Source::StepMarks;
+  if ((!by_mark && iterations.source != Iterations::Source::NamedRanges) || !iterations.track) return {};
+  std::map<int64_t, uint64_t> found;  // by the begin of the iteration
+  const auto add = [&](int64_t begin, const trace::EventClass* event_class, auto& values) {
+    const auto& row = values.next(event_class);
+    if (event_class == nullptr) return;
+    const bool is_one = by_mark ? event_class->category == "kymo" && event_class->name == "step {}"
+                                : base::names_iteration(event_class->name);
+    if (!is_one) return;
+    if (const auto number = number_at_end(trace::full_name(event_class, row))) found.emplace(begin, *number);
+  };
+  walk.each(
+      by_mark ? trace::kPoints | trace::kPointValues : trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues,
+      [&](const TrackOfTrace& track) { return track.number == *iterations.track; },
+      [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+        const auto class_of = [&](uint32_t id) {
+          const auto known = track.writer->classes.find(id);
+          return known == track.writer->classes.end() ? nullptr : &known->second;
+        };
+        if (by_mark) {
+          trace::ValueCursor values(batch.points.values);
+          for (size_t i = 0; i < batch.points.size(); ++i)
+            add(track.ns(batch.points.time[i]), class_of(batch.points.class_id[i]), values);
+        } else {
+          trace::ValueCursor values(batch.ranges.values);
+          for (size_t i = 0; i < batch.ranges.size(); ++i)
+            add(track.ns(batch.ranges.end[i] - batch.ranges.duration[i]), class_of(batch.ranges.class_id[i]), values);
+        }
+      });
+  std::vector<uint64_t> numbers;
+  for (const Interval& one : iterations.list) {
+    const auto known = found.find(one.begin);
+    if (known == found.end()) return {};
+    numbers.push_back(known->second);
+  }
+  return numbers;
+}
+
+}  // namespace kymo::analyze

@@ -1,0 +1,48 @@
+// The operations of each iteration by name: how often, how long in total, and how long one takes.
+//
+// A host operation is a range of the main thread, a device operation a kernel, copy or collective. An operation counts
+// in the iteration in which it begins; one of a device in the iteration of its launch, as in analyze/diff.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/report/device_work.h"
+#include "analyze/report/iterations.h"
+
+namespace kymo::analyze {
+
+struct IterationOperation {
+  uint32_t iteration = 0;  // its index in Iterations::list
+  uint32_t name = 0;       // index in IterationOperations::names
+  uint64_t count = 0;
+  uint64_t total_ns = 0;
+  uint64_t self_ns = 0;  // without ranges inside; for a device the same as the total
+  uint64_t min_ns = 0, median_ns = 0, p99_ns = 0, max_ns = 0;
+};
+
+struct OperationName {
+  std::string name;
+  bool on_device = false;
+  WorkKind kind = WorkKind::Compute;  // of a host range: Communication if its name says so
+  bool operator==(const OperationName&) const = default;
+};
+
+struct IterationOperations {
+  std::vector<OperationName> names;
+  std::vector<IterationOperation> rows;  // by iteration and name
+  uint64_t left_out = 0;                 // operations beyond kMostRows
+
+  static constexpr size_t kMostRows = 1 << 20;
+};
+
+// Reads the ranges of the main thread once. Memory depends on the number of rows, and on the durations that are kept
+// for exact quantiles (analyze/durations.h).
+IterationOperations iteration_operations(EventWalk& walk, const DeviceWork& work, const Iterations& iterations);
+
+// The numbers that the program gave its iterations ("step 7", kymo::step(7)). Empty if it gave none, or not to all.
+std::vector<uint64_t> iteration_numbers(EventWalk& walk, const Iterations& iterations);
+
+}  // namespace kymo::analyze

@@ -1,0 +1,119 @@
+#include "analyze/report/iteration_operations.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/test_recorder.h"
+
+namespace kymo::analyze {
+namespace {
+
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+constexpr uint32_t kMain = 1, kStream = 2;
+enum Class : uint32_t { kStep = 1, kOperator, kInner, kKernel, kNccl, kMark };
+
+class IterationOperationsTest : public ::testing::Test {
+ protected:
+  IterationOperationsTest() : recorder_(folder_ / "trace.kymo") {
+    recorder_.add_class(kStep, "ProfilerStep#{}", "user_annotation", {{"", trace::FieldType::Int}});
+    recorder_.add_class(kOperator, "aten::mm", "cpu_op");
+    recorder_.add_class(kInner, "inner", "");
+    recorder_.add_class(kKernel, "gemm", "kernel");
+    recorder_.add_class(kNccl, "ncclDevKernel_AllReduce", "kernel");
+    recorder_.add_class(kMark, "step {}", "kymo", {{"", trace::FieldType::Int}});
+    recorder_.add_thread(kMain, 7, "main");
+    trace::Track track;
+    track.id = kStream;
+    track.kind = trace::TrackKind::DeviceQueue;
+    track.clock = TestRecorder::kClock;
+    track.device_uuid = "GPU 0";
+    recorder_.add_track(track);
+  }
+
+  void read() {
+    recorder_.close();
+    reader_.emplace(folder_ / "trace.kymo");
+    walk_.emplace(*reader_);
+    work_ = read_device_work(*walk_);
+    iterations_ = find_iterations(*walk_, launching_track(work_));
+    operations_ = iteration_operations(*walk_, work_, iterations_);
+  }
+  const IterationOperation* row(uint32_t iteration, const std::string& name, bool on_device = false) const {
+    for (const IterationOperation& one : operations_.rows) {
+      const OperationName& named = operations_.names[one.name];
+      if (one.iteration == iteration && named.name == name && named.on_device == on_device) return &one;
+    }
+    return nullptr;
+  }
+
+  TemporaryFolder folder_;
+  TestRecorder recorder_;
+  std::optional<trace::Reader> reader_;
+  std::optional<EventWalk> walk_;
+  DeviceWork work_;
+  Iterations iterations_;
+  IterationOperations operations_;
+};
+
+TEST_F(IterationOperationsTest, CountsSumsAndQuantilesAreByIterationAndName) {
+  for (int step = 0; step < 2; ++step) {
+    const uint64_t at = 1'000 * static_cast<uint64_t>(step);
+    recorder_.begin(kMain, at, kStep, {int64_t{40 + step}});
+    recorder_.begin(kMain, at + 100, kOperator);
+    recorder_.begin(kMain, at + 120, kInner);
+    recorder_.end(kMain, at + 150);
+    recorder_.end(kMain, at + 200);
+    recorder_.begin(kMain, at + 300, kOperator);
+    recorder_.end(kMain, at + 600);
+    recorder_.end(kMain, at + 1'000);
+    recorder_.complete(kStream, at + 310, at + 320, kKernel);
+    recorder_.complete(kStream, at + 330, at + 400, kNccl);
+  }
+  read();
+  ASSERT_EQ(iterations_.list.size(), 2u);
+  for (const uint32_t step : {0u, 1u}) {
+    const IterationOperation* const mm = row(step, "aten::mm");
+    ASSERT_NE(mm, nullptr);
+    EXPECT_EQ(mm->count, 2u);
+    EXPECT_EQ(mm->total_ns, 400u);
+    EXPECT_EQ(mm->self_ns, 370u);
+    EXPECT_EQ(mm->min_ns, 100u);
+    EXPECT_EQ(mm->median_ns, 100u);
+    EXPECT_EQ(mm->max_ns, 300u);
+    const IterationOperation* const gemm = row(step, "gemm", true);
+    ASSERT_NE(gemm, nullptr);
+    EXPECT_EQ(gemm->self_ns, 10u);
+    const IterationOperation* const nccl = row(step, "ncclDevKernel_AllReduce", true);
+    ASSERT_NE(nccl, nullptr);
+    EXPECT_EQ(operations_.names[nccl->name].kind, WorkKind::Communication);
+    EXPECT_EQ(row(step, "ProfilerStep#{}")->self_ns, 600u);
+  }
+  EXPECT_EQ(iteration_numbers(*walk_, iterations_), (std::vector<uint64_t>{40, 41}));
+}
+
+TEST_F(IterationOperationsTest, AnOperationOutsideOfIterationsIsInNoRow) {
+  recorder_.begin(kMain, 0, kOperator);
+  recorder_.end(kMain, 90);
+  recorder_.begin(kMain, 100, kStep, {int64_t{1}});
+  recorder_.end(kMain, 1'000);
+  read();
+  EXPECT_EQ(row(0, "aten::mm"), nullptr);
+}
+
+TEST_F(IterationOperationsTest, StepMarksGiveTheNumbers) {
+  for (int64_t step = 7; step < 10; ++step)
+    recorder_.point(kMain, 100 * static_cast<uint64_t>(step), trace::PointKind::Instant, kMark, 0, {step});
+  read();
+  EXPECT_EQ(iteration_numbers(*walk_, iterations_), (std::vector<uint64_t>{7, 8}));
+}
+
+TEST_F(IterationOperationsTest, IterationsWithoutNumbersHaveNone) {
+  recorder_.begin(kMain, 0, kOperator);
+  recorder_.end(kMain, 90);
+  read();
+  EXPECT_TRUE(iteration_numbers(*walk_, iterations_).empty());
+}
+
+}  // namespace
+}  // namespace kymo::analyze

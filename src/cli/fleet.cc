@@ -1,0 +1,318 @@
+// `kymo fleet`: questions about many traces, answered by a ClickHouse server.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/diff_output.h"
+#include "cli/period.h"
+#include "cli/share.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+#include "fleet/answers.h"
+#include "fleet/statements.h"
+#include "options/command_line.h"
+#include "push/http.h"
+
+namespace kymo::cli {
+namespace {
+
+using Align = base::TextTable::Align;
+
+enum class Question : uint8_t { Top, Diff, Stragglers, History };
+enum FleetExit : int { kFine = 0, kSlower = 1, kError = 2, kTooFew = 3 };
+
+constexpr int64_t kDay = 86'400;
+constexpr uint64_t kMostRows = 100'000;
+
+struct Options {
+  Question question = Question::Top;
+  std::string database, job, operation;
+  int64_t since = 7 * kDay;
+  uint64_t limit = 20;
+  std::optional<double> fail_above;
+  bool sql = false, json = false;
+};
+
+std::string time(double ns) { return duration_text(static_cast<uint64_t>(std::llround(std::max(ns, 0.0)))); }
+std::string percent(double share) { return base::format("{:.1f} %", 100 * share); }
+std::string name_of(const std::string& name, bool on_device) {
+  return base::printable(name) + (on_device ? " (device)" : "");
+}
+std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
+
+template <typename Rows, typename Write>
+std::string json_of(const Rows& rows, Write&& write, int exit_code) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.begin_array("rows");
+  for (const auto& row : rows) {
+    json.begin_object();
+    write(json, row);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("exit_code", exit_code);
+  json.end_object();
+  return json.text();
+}
+
+int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
+  const int exit_code = rows.empty() ? kTooFew : kFine;
+  if (options.json) {
+    print(json_of(
+        rows,
+        [](base::JsonWriter& json, const fleet::TopRow& row) {
+          json.field("name", row.name);
+          json.field("device", row.on_device);
+          json.field("calls", row.calls);
+          json.field("self_ns", row.self_ns);
+          json.field("total_ns", row.total_ns);
+          json.field("longest_ns", row.longest_ns);
+          json.field("traces", row.traces);
+          json.field("ranks", row.ranks);
+          json.field("slowest_trace", fleet::trace_text(row.slowest_trace));
+          json.field("slowest_rank", row.slowest_rank);
+        },
+        exit_code));
+    return exit_code;
+  }
+  base::TextTable table({{"self", Align::Right},
+                         {"calls", Align::Right},
+                         {"mean", Align::Right},
+                         {"longest", Align::Right},
+                         {"traces", Align::Right},
+                         {"slowest rank", Align::Right},
+                         {"slowest trace"},
+                         {"operation"}});
+  for (const fleet::TopRow& row : rows)
+    table.add({duration_text(row.self_ns), count_text(row.calls),
+               duration_text(row.calls == 0 ? 0 : row.total_ns / row.calls), duration_text(row.longest_ns),
+               count_text(row.traces), rank_text(row.slowest_rank), fleet::trace_text(row.slowest_trace),
+               name_of(row.name, row.on_device)});
+  print(shown(table));
+  return exit_code;
+}
+
+int show_stragglers(const std::vector<fleet::StragglerRow>& rows, const Options& options) {
+  const bool is_slow = options.fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
+                         return row.share > *options.fail_above;
+                       });
+  const int exit_code = is_slow ? kSlower : rows.empty() ? kTooFew : kFine;
+  if (options.json) {
+    print(json_of(
+        rows,
+        [](base::JsonWriter& json, const fleet::StragglerRow& row) {
+          json.field("rank", row.rank);
+          json.field("times_last", row.times_last);
+          json.field("others_waited_ns", row.others_waited_ns);
+          json.field("share", row.share);
+          json.field("worst_collective", row.worst_name);
+          json.field("worst_iteration", row.worst_iteration);
+          json.field("worst_trace", fleet::trace_text(row.worst_trace));
+        },
+        exit_code));
+    return exit_code;
+  }
+  base::TextTable table({{"rank", Align::Right},
+                         {"last", Align::Right},
+                         {"others waited", Align::Right},
+                         {"of all time", Align::Right},
+                         {"worst iteration", Align::Right},
+                         {"its trace"},
+                         {"collective"}});
+  for (const fleet::StragglerRow& row : rows)
+    table.add({std::to_string(row.rank), count_text(row.times_last), duration_text(row.others_waited_ns),
+               percent(row.share), std::to_string(row.worst_iteration), fleet::trace_text(row.worst_trace),
+               base::printable(row.worst_name)});
+  print(shown(table));
+  return exit_code;
+}
+
+int show_history(const fleet::History& history, const Options& options) {
+  const bool is_enough = history.points.size() >= 2 * fleet::kFewestAround;
+  const bool is_slower =
+      options.fail_above && std::any_of(history.changes.begin(), history.changes.end(), [&](const auto& one) {
+        return one.change.shift > *options.fail_above * one.median_before;
+      });
+  const int exit_code = is_slower                                                      ? kSlower
+                        : history.points.empty() || (options.fail_above && !is_enough) ? kTooFew
+                                                                                       : kFine;
+  if (options.json) {
+    print(json_of(
+        history.changes,
+        [&](base::JsonWriter& json, const fleet::ChangePoint& change) {
+          const fleet::HistoryPoint& point = history.points[change.at];
+          json.field("time", point.seconds);
+          json.field("trace", fleet::trace_text(point.shown_by));
+          json.field("before_ns", change.median_before);
+          json.field("after_ns", change.median_after);
+          json.field("shift_ns", change.change.shift);
+          json.field("low_ns", change.change.low);
+          json.field("high_ns", change.change.high);
+          json.field("p", change.p);
+        },
+        exit_code));
+    return exit_code;
+  }
+  std::vector<double> values;
+  for (const fleet::HistoryPoint& point : history.points) values.push_back(point.ns);
+  print(base::format("{}, median {} per iteration\n", count_of(history.points.size(), "sample"),
+                     time(analyze::median(values))));
+  if (!is_enough)
+    print(base::format("too few samples: a change point needs at least {}\n", 2 * fleet::kFewestAround));
+  else if (history.changes.empty())
+    print("no change point\n");
+  base::TextTable table({{"since"},
+                         {"before", Align::Right},
+                         {"after", Align::Right},
+                         {"shift", Align::Right},
+                         {"p", Align::Right},
+                         {"trace that shows it"}});
+  for (const fleet::ChangePoint& change : history.changes) {
+    const fleet::HistoryPoint& point = history.points[change.at];
+    const double share = change.median_before == 0 ? 0 : change.change.shift / change.median_before;
+    table.add({date_text(point.seconds * 1'000'000'000), time(change.median_before), time(change.median_after),
+               base::format("{:+.1f} %", 100 * share), base::format("{:.4f}", change.p),
+               fleet::trace_text(point.shown_by)});
+  }
+  if (table.size() > 0) print(shown(table));
+  return exit_code;
+}
+
+int show_diff(const analyze::Diff& diff, const Options& options) {
+  const int exit_code = diff_exit_code(diff, options.fail_above);
+  print(options.json ? diff_json(diff, exit_code) : diff_text(diff));
+  return exit_code;
+}
+
+int answer(const Options& options) {
+  const push::Address address = push::parse_address(options.database);
+  const int64_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  fleet::Selection selection{address, options.job, std::max<int64_t>(now - options.since, 0), now + 1, options.limit};
+  std::string statement;
+  switch (options.question) {
+    case Question::Top:
+      statement = fleet::top_statement(selection);
+      break;
+    case Question::Diff: {
+      const int64_t middle = selection.from;
+      selection.from = std::max<int64_t>(middle - options.since, 0);
+      statement = fleet::diff_statement(selection, middle);
+      break;
+    }
+    case Question::Stragglers:
+      statement = fleet::stragglers_statement(selection);
+      break;
+    case Question::History:
+      statement = fleet::history_statement(selection, options.operation);
+      break;
+  }
+  if (options.sql) {
+    print(statement + "\n");
+    return kFine;
+  }
+  push::Client client(address);
+  const push::Rows rows = client.query(statement);
+  const auto say_nothing_found = [&] {
+    say(base::format("no traces of {} in this time in {}; SELECT job, max(started) FROM traces GROUP BY job lists them",
+                     options.job.empty() ? "any job" : "job '" + base::printable(options.job) + "'", address.text()));
+  };
+  switch (options.question) {
+    case Question::Top: {
+      const auto found = fleet::read_top(rows);
+      if (found.empty()) say_nothing_found();
+      return show_top(found, options);
+    }
+    case Question::Stragglers: {
+      const auto found = fleet::read_stragglers(rows);
+      if (found.empty())
+        say("no collective that several ranks have in a numbered iteration: push the traces of all ranks, with --rank "
+            "if the program does not say it");
+      return show_stragglers(found, options);
+    }
+    case Question::Diff:
+      return show_diff(fleet::read_diff(rows), options);
+    case Question::History: {
+      const auto history = fleet::read_history(rows);
+      if (history.points.empty()) say_nothing_found();
+      return show_history(history, options);
+    }
+  }
+  return kFine;
+}
+
+}  // namespace
+
+int fleet_command(const Arguments& arguments) {
+  Options options;
+  bool has_question = false;
+  options::CommandLine line(
+      "fleet", "kymo fleet top|diff|stragglers|history --db clickhouse://HOST/DATABASE [options]",
+      "Answers questions about many traces that 'kymo push' wrote into a ClickHouse server.\n"
+      "  top         the operations that take the most time, over all ranks\n"
+      "  diff        this period against the one before it, with the statistics of 'kymo diff'\n"
+      "  stragglers  the ranks that others wait for in collectives\n"
+      "  history     when an operation, or the iteration, became slower or faster, with a trace that shows it\n"
+      "Each is one SQL statement, which --sql prints. The exit code is 0, 1 if something is slower than --fail-above\n"
+      "allows, 2 for an error, and 3 if there is too little data.",
+      "kymo fleet top --db clickhouse://db/kymo --job train\n"
+      "kymo fleet diff --db clickhouse://db/kymo --job train --since 7d --fail-above 5%\n"
+      "kymo fleet history --db clickhouse://db/kymo --operation gemm --since 30d --sql");
+  line.text("QUESTION", "QUESTION",
+            [&](const std::string& text) {
+              const std::pair<const char*, Question> all[] = {{"top", Question::Top},
+                                                              {"diff", Question::Diff},
+                                                              {"stragglers", Question::Stragglers},
+                                                              {"history", Question::History}};
+              for (const auto& [name, question] : all) {
+                if (text != name) continue;
+                options.question = question;
+                has_question = true;
+                return;
+              }
+              throw InvalidArgument(base::format("'{}' is not a question; questions: top, diff, stragglers, history",
+                                                 base::printable(text)));
+            },
+            "top, diff, stragglers or history", {"top", "diff", "stragglers", "history"});
+  line.required_value("--db", "URL", options.database, "the database: clickhouse://host:8123/database[?cluster=NAME]");
+  line.value("--job", "NAME", options.job, "only this job (default: all)");
+  line.text(
+      "--since", "TIME", [&](const std::string& text) { options.since = parse_period(text); },
+      "only traces of this time until now: 12h, 7d, 4w (default: 7d)");
+  line.value("--operation", "NAME", options.operation, "history: of this operation (default: the whole iteration)");
+  line.text(
+      "--limit", "N",
+      [&](const std::string& text) {
+        options.limit = base::parse_count(text);
+        if (options.limit > kMostRows) throw InvalidArgument(base::format("at most {}", kMostRows));
+      },
+      "top and stragglers: rows to show (default: 20)");
+  line.text(
+      "--fail-above", "SHARE", [&](const std::string& text) { options.fail_above = parse_share(text); },
+      "exit with 1 if something is slower by more than this share of an iteration: 5%");
+  line.flag("--sql", options.sql, "print the SQL statement, and do not run it");
+  line.flag("--json", options.json, "print the answer as JSON");
+  if (!line.read(arguments)) return kDone;
+  if (!has_question) throw options::UsageError("fleet", "no question given; questions: top, diff, stragglers, history");
+  if (!options.operation.empty() && options.question != Question::History)
+    throw options::UsageError("fleet", "--operation is only for history");
+  if (options.fail_above && options.question == Question::Top)
+    throw options::UsageError("fleet", "--fail-above is not for top");
+  try {
+    return answer(options);
+  } catch (const InvalidArgument& error) {
+    throw options::UsageError("fleet", error.what());
+  } catch (const Error& error) {
+    say_error(error.what());
+    return kError;  // 1 means slower
+  }
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,81 @@
+#include "cli/kept_traces.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace kymo::cli {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+}  // namespace
+
+std::optional<KeptTraces::Version> KeptTraces::version_of(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return Version{status.st_ino, static_cast<uint64_t>(status.st_size),
+                 status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
+}
+
+void KeptTraces::look() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::map<std::string, File> found;
+  bytes_ = 0;
+  fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
+  if (error) throw base::file_error("read", folder_, error.value());
+  for (const fs::recursive_directory_iterator end; entry != end && !error; entry.increment(error)) {
+    if (entry->path().extension() != ".kymo") continue;
+    const std::string path = entry->path();
+    const auto version = version_of(path);
+    if (!version) continue;
+    File& file = found[path];
+    file.version = *version;
+    bytes_ += version->size;
+    if (const auto known = files_.find(path); known != files_.end() && known->second.version == *version)
+      file.state = known->second.state;
+  }
+  files_ = std::move(found);
+}
+
+std::vector<std::string> KeptTraces::to_push() const {
+  std::vector<std::pair<int64_t, std::string>> found;
+  for (const auto& [path, file] : files_)
+    if (file.state == State::New) found.emplace_back(file.version.time_ns, path);
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> paths;
+  for (auto& [time, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+// A file that has changed since look() is new: what was pushed may be the part before.
+void KeptTraces::set(const std::string& path, State state) {
+  const auto file = files_.find(path);
+  if (file != files_.end() && version_of(path) == file->second.version) file->second.state = state;
+}
+
+std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds) {
+  std::vector<std::pair<int64_t, std::string>> pushed;
+  for (const auto& [path, file] : files_)
+    if (file.state == State::Pushed) pushed.emplace_back(file.version.time_ns, path);
+  std::sort(pushed.begin(), pushed.end());
+  std::vector<std::string> removed;
+  for (const auto& [time_ns, path] : pushed) {
+    const bool is_old = limits.seconds && now_seconds - time_ns / kSecond > *limits.seconds;
+    const bool is_too_much = limits.bytes && bytes_ > *limits.bytes;
+    if (!is_old && !is_too_much) continue;
+    const auto file = files_.find(path);
+    if (version_of(path) != file->second.version || ::unlink(path.c_str()) != 0) continue;
+    bytes_ -= file->second.version.size;
+    files_.erase(file);
+    removed.push_back(path);
+  }
+  return removed;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,59 @@
+// The traces of a folder for `kymo watch`: which are new, and which may be deleted.
+//
+// A trace may be deleted only if the server has exactly this content: the file is the same one, with the same size and
+// time, as when it was pushed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kymo::cli {
+
+class KeptTraces {
+ public:
+  explicit KeptTraces(std::string folder) : folder_(std::move(folder)) {}
+
+  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed.
+  void look();
+
+  // The files that have neither been pushed nor refused as they are now, oldest first.
+  std::vector<std::string> to_push() const;
+  void set_pushed(const std::string& file) { set(file, State::Pushed); }
+  // It cannot be read: it is not tried again before it changes, and never deleted.
+  void set_refused(const std::string& file) { set(file, State::Refused); }
+
+  // Deletes pushed files, the oldest first: those that are older than `seconds`, and while all files together are
+  // larger than `bytes`. Returns what was deleted.
+  struct Limits {
+    std::optional<uint64_t> bytes;
+    std::optional<int64_t> seconds;
+  };
+  std::vector<std::string> remove(const Limits& limits, int64_t now_seconds);
+
+  uint64_t files() const { return files_.size(); }
+  uint64_t bytes() const { return bytes_; }
+  uint64_t waiting() const { return to_push().size(); }
+
+ private:
+  enum class State : uint8_t { New, Pushed, Refused };
+  struct Version {
+    uint64_t inode = 0, size = 0;
+    int64_t time_ns = 0;
+    bool operator==(const Version&) const = default;
+  };
+  struct File {
+    Version version;
+    State state = State::New;
+  };
+  static std::optional<Version> version_of(const std::string& path);
+  void set(const std::string& file, State state);
+
+  std::string folder_;
+  std::map<std::string, File> files_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace kymo::cli

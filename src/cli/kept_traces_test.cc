@@ -1,0 +1,84 @@
+#include "cli/kept_traces.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "kymo/error.h"
+#include "trace/test_recorder.h"
+
+namespace kymo::cli {
+namespace {
+
+class KeptTracesTest : public ::testing::Test {
+ protected:
+  KeptTracesTest() : traces_(folder_ / "in") { std::filesystem::create_directory(folder_ / "in"); }
+
+  std::string add(const std::string& name, size_t size, int64_t seconds) {
+    const std::string path = folder_ / ("in/" + name);
+    std::ofstream(path) << std::string(size, 'x');
+    const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+    return path;
+  }
+
+  trace::testing::TemporaryFolder folder_;
+  KeptTraces traces_;
+};
+
+TEST_F(KeptTracesTest, OnlyPushedTracesAreDeletedOldestFirst) {
+  const std::string a = add("a.kymo", 100, 1'000), b = add("b.kymo", 100, 2'000), c = add("c.kymo", 100, 500);
+  add("notes.txt", 1'000, 1);
+  traces_.look();
+  EXPECT_EQ(traces_.to_push(), (std::vector<std::string>{c, a, b}));
+  EXPECT_EQ(traces_.bytes(), 300u);
+  traces_.set_pushed(a);
+  traces_.set_pushed(b);
+  EXPECT_EQ(traces_.remove({.bytes = 150, .seconds = {}}, 3'000), (std::vector<std::string>{a, b}));
+  EXPECT_EQ(::access(c.c_str(), F_OK), 0);
+  EXPECT_EQ(traces_.remove({.bytes = 1, .seconds = 1}, 3'000), std::vector<std::string>());
+}
+
+TEST_F(KeptTracesTest, AgeDeletesOnlyOldOnes) {
+  const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
+  traces_.look();
+  traces_.set_pushed(a);
+  traces_.set_pushed(b);
+  EXPECT_EQ(traces_.remove({.bytes = {}, .seconds = 500}, 2'100), std::vector<std::string>{a});
+}
+
+TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
+  const std::string a = add("a.kymo", 10, 1'000);
+  traces_.look();
+  traces_.set_pushed(a);
+  add("a.kymo", 20, 1'000);
+  EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = {}}, 9'000).empty());
+  traces_.look();
+  EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
+  add("a.kymo", 30, 1'000);
+  traces_.set_pushed(a);  // the version that was looked at was pushed, not this one
+  EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
+}
+
+TEST_F(KeptTracesTest, ARefusedFileIsNotTriedAgainAndNotDeleted) {
+  const std::string a = add("a.kymo", 10, 1'000);
+  traces_.look();
+  traces_.set_refused(a);
+  traces_.look();
+  EXPECT_TRUE(traces_.to_push().empty());
+  EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = 0}, 9'000).empty());
+}
+
+TEST_F(KeptTracesTest, LinksAreNotFollowedAndAMissingFolderIsAnError) {
+  std::filesystem::create_symlink("/etc/passwd", folder_ / "in/link.kymo");
+  traces_.look();
+  EXPECT_TRUE(traces_.to_push().empty());
+  EXPECT_THROW(KeptTraces(folder_ / "absent").look(), Error);
+}
+
+}  // namespace
+}  // namespace kymo::cli

@@ -1,0 +1,133 @@
+// `kymo push`: the figures of traces in the tables of a ClickHouse server.
+#include "base/printable.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "cli/trace_file.h"
+#include "cli/units.h"
+#include "options/command_line.h"
+#include "push/pusher.h"
+
+namespace kymo::cli {
+namespace {
+
+constexpr int kMostRetries = 1'000;
+
+struct Options {
+  std::vector<std::string> arguments;
+  push::PushOptions push;
+  bool remove_orphans = false, quiet = false;
+};
+
+struct Totals {
+  uint64_t pushed = 0, already = 0, recording = 0, unreadable = 0;
+};
+
+void report_file(const push::FileOutcome& file, Totals& totals) {
+  const std::string name = base::printable(file.file);
+  switch (file.outcome) {
+    case push::Outcome::Pushed:
+      ++totals.pushed;
+      break;
+    case push::Outcome::AlreadyThere:
+      ++totals.already;
+      break;
+    case push::Outcome::StillRecording:
+      ++totals.recording;
+      say_warning(name + " is still being recorded, and was not pushed; push it when the recording has ended");
+      break;
+    case push::Outcome::Unreadable:
+      ++totals.unreadable;
+      say_error(base::format("{}: {}", name, file.reason));
+      break;
+  }
+}
+
+}  // namespace
+
+int push_command(const Arguments& arguments) {
+  Options options;
+  options::CommandLine line(
+      "push", "kymo push FILE... clickhouse://HOST[:PORT]/DATABASE [options]",
+      "Writes the figures of traces into the tables of a ClickHouse server: traces, iterations, operations, "
+      "device_time\n"
+      "and memory; with --events also every event. Creates the database and the tables if they do not exist.\n"
+      "A trace that is already there is skipped, so a push that was interrupted can simply be repeated. Nothing of a\n"
+      "trace counts before all of it is there. docs/fleet-database.md describes the tables.\n"
+      "A password in KYMO_CLICKHOUSE_PASSWORD does not appear in the list of processes.",
+      "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "
+      "train");
+  line.arguments("FILE", options.arguments, "the traces, and at the end the database");
+  line.flag("--events", options.push.events, "also write every event, about 15 bytes each");
+  line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
+  line.text(
+      "--rank", "N",
+      [&](const std::string& text) {
+        options.push.rank = text == "0" ? 0 : static_cast<int64_t>(base::parse_count(text));
+        if (options.push.rank < 0 || options.push.rank > INT32_MAX)
+          throw InvalidArgument(base::format("'{}' is not a rank: the largest is {}", text, INT32_MAX));
+      },
+      "the rank of this trace (default: what the recorded program says)");
+  line.text(
+      "--retries", "N",
+      [&](const std::string& text) {
+        const uint64_t given = text == "0" ? 0 : base::parse_count(text);
+        if (given > kMostRetries) throw InvalidArgument(base::format("at most {}", kMostRetries));
+        options.push.retries = static_cast<int>(given);
+      },
+      "how often to try again if the server does not answer (default: 8)");
+  line.flag("--remove-orphans", options.remove_orphans, "delete rows that pushes left that did not end, after a day");
+  line.flag("-q,--quiet", options.quiet, "print only problems");
+  if (!line.read(arguments)) return kDone;
+
+  const std::string target = options.arguments.back();
+  options.arguments.pop_back();
+  push::Address address;
+  try {
+    address = push::parse_address(target);
+  } catch (const InvalidArgument& error) {
+    throw options::UsageError("push", error.what());
+  }
+  if (options.arguments.empty() && !options.remove_orphans)
+    throw options::UsageError("push", "no trace given. Usage: kymo push FILE... clickhouse://HOST/DATABASE [options]");
+  if (options.push.rank >= 0 && options.arguments.size() > 1)
+    throw options::UsageError("push", "--rank is for one trace");
+
+  Totals totals;
+  StatusLine status(!options.quiet);
+  push::Pusher pusher(
+      address, options.push, open_trace_to_follow,
+      [&](const push::FileOutcome& file) {
+        status.clear();
+        report_file(file, totals);
+        status.show(base::format("{} of {} pushed", totals.pushed + totals.already, options.arguments.size()));
+      },
+      [&](const std::string& text) {
+        status.clear();
+        say_warning(text);
+      });
+  const auto rest = [&] { return options.arguments.size() - totals.pushed - totals.already; };
+  try {
+    pusher.push(options.arguments);
+    if (options.remove_orphans) pusher.remove_orphans();
+  } catch (const Error& error) {
+    status.clear();
+    say_error(error.what());
+    if (totals.pushed > 0) say(base::format("{} pushed before that", count_of(totals.pushed, "trace")));
+    if (rest() > 0) say("run the same command again to push the rest");
+    return kFailed;
+  }
+  status.clear();
+  if (!options.quiet) {
+    const push::Pusher::Counts& counts = pusher.counts();
+    std::string text = base::format("{} pushed ({}", count_of(totals.pushed, "trace"), count_of(counts.rows, "row"));
+    if (options.push.events) text += base::format(", {}", count_of(counts.events, "event"));
+    text += ")";
+    if (totals.already > 0) text += base::format(", {} already there", count_text(totals.already));
+    say(text);
+  }
+  return totals.unreadable + totals.recording > 0 ? kFailed : kDone;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,198 @@
+// `kymo watch`: pushes the traces of a folder as they arrive, and deletes old ones that were pushed.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "base/printable.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/kept_traces.h"
+#include "cli/period.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "cli/trace_file.h"
+#include "cli/units.h"
+#include "metrics/endpoint.h"
+#include "metrics/text.h"
+#include "options/command_line.h"
+#include "push/pusher.h"
+
+namespace kymo::cli {
+namespace {
+
+constexpr int kRetriesOfRound = 3;
+
+struct Options {
+  std::string folder, target;
+  push::PushOptions push;
+  KeptTraces::Limits limits;
+  std::chrono::milliseconds every{5'000};
+  std::optional<metrics::Place> metrics;
+  bool once = false, quiet = false;
+};
+
+// Read by the thread that serves the metrics.
+struct Numbers {
+  std::atomic<uint64_t> pushed = 0, already = 0, refused = 0, deleted = 0, failed_rounds = 0, retries = 0;
+  std::atomic<uint64_t> files = 0, bytes = 0, waiting = 0, last_success = 0;
+
+  std::string text() const {
+    metrics::Text text;
+    text.counter("kymo_watch_pushed_total", "Traces that were pushed.", pushed);
+    text.counter("kymo_watch_already_there_total", "Traces that the server had already.", already);
+    text.counter("kymo_watch_refused_total", "Files that cannot be read as traces.", refused);
+    text.counter("kymo_watch_deleted_total", "Traces that were deleted after they were pushed.", deleted);
+    text.counter("kymo_watch_failed_rounds_total", "Rounds that the server ended.", failed_rounds);
+    text.counter("kymo_watch_retries_total", "Inserts that were tried again.", retries);
+    text.gauge("kymo_watch_files", "Traces in the folder.", files);
+    text.gauge("kymo_watch_bytes", "Their size.", bytes);
+    text.gauge("kymo_watch_waiting", "Traces that are not pushed yet.", waiting);
+    text.gauge("kymo_watch_last_success_seconds", "When the last round succeeded, in seconds since 1970.",
+               last_success);
+    return text.text();
+  }
+};
+
+int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+class Watcher {
+ public:
+  Watcher(const Options& options, SignalInbox& inbox) : options_(options), traces_(options.folder), inbox_(inbox) {
+    push::PushOptions chosen = options.push;
+    chosen.retries = kRetriesOfRound;
+    chosen.wait = [this](std::chrono::milliseconds time) { return !ends_within(time); };
+    pusher_ = std::make_unique<push::Pusher>(
+        push::parse_address(options.target), chosen, open_trace_to_follow,
+        [this](const push::FileOutcome& file) { take(file); }, [](const std::string& text) { say_warning(text); });
+    traces_.look();  // a folder that does not exist is an error now
+    if (options.metrics)
+      endpoint_ = std::make_unique<metrics::Endpoint>(*options.metrics, [this] { return numbers_.text(); });
+    if (endpoint_ && endpoint_->port() != 0 && !options.quiet)
+      say(base::format("metrics are on port {} of this machine", endpoint_->port()));
+  }
+
+  int run() {
+    do {
+      const bool succeeded = round();
+      if (options_.once) return succeeded && traces_.waiting() == 0 ? kDone : kFailed;
+    } while (!ends_ && !ends_within(options_.every));
+    return kDone;
+  }
+
+ private:
+  bool ends_within(std::chrono::milliseconds time) {
+    if (inbox_.wait(time)) ends_ = true;
+    return ends_;
+  }
+
+  bool round() {
+    bool succeeded = true;
+    try {
+      traces_.look();
+      if (const auto files = traces_.to_push(); !files.empty()) pusher_->push(files);
+      numbers_.last_success = static_cast<uint64_t>(seconds_now());
+    } catch (const Error& error) {
+      if (!ends_) {
+        say_error(error.what());
+        ++numbers_.failed_rounds;
+      }
+      succeeded = false;
+    }
+    numbers_.retries = pusher_->counts().retries;
+    for (const std::string& path : traces_.remove(options_.limits, seconds_now())) {
+      ++numbers_.deleted;
+      if (!options_.quiet) say(base::format("deleted {}, which was pushed", base::printable(path)));
+    }
+    numbers_.files = traces_.files();
+    numbers_.bytes = traces_.bytes();
+    numbers_.waiting = traces_.waiting();
+    const bool is_too_much = options_.limits.bytes && traces_.bytes() > *options_.limits.bytes;
+    if (is_too_much && !said_too_much_)
+      say_warning(
+          base::format("{} holds {}, which is more than --keep, in traces that are not pushed: nothing more can "
+                       "be deleted",
+                       base::printable(options_.folder), bytes_text(traces_.bytes())));
+    said_too_much_ = is_too_much;
+    return succeeded;
+  }
+
+  void take(const push::FileOutcome& file) {
+    switch (file.outcome) {
+      case push::Outcome::Pushed:
+        ++numbers_.pushed;
+        traces_.set_pushed(file.file);
+        if (!options_.quiet) say("pushed " + base::printable(file.file));
+        break;
+      case push::Outcome::AlreadyThere:
+        ++numbers_.already;
+        traces_.set_pushed(file.file);
+        break;
+      case push::Outcome::StillRecording:
+        break;
+      case push::Outcome::Unreadable:
+        ++numbers_.refused;
+        traces_.set_refused(file.file);
+        say_warning(base::format("{}: {}", base::printable(file.file), file.reason));
+        break;
+    }
+  }
+
+  const Options& options_;
+  KeptTraces traces_;
+  SignalInbox& inbox_;
+  Numbers numbers_;
+  std::unique_ptr<push::Pusher> pusher_;
+  std::unique_ptr<metrics::Endpoint> endpoint_;
+  bool ends_ = false, said_too_much_ = false;
+};
+
+}  // namespace
+
+int watch_command(const Arguments& arguments) {
+  Options options;
+  options::CommandLine line(
+      "watch", "kymo watch FOLDER --push clickhouse://HOST[:PORT]/DATABASE [options]",
+      "Pushes the traces of a folder (*.kymo, also in folders inside) as they arrive, as 'kymo push' does, until it "
+      "is\n"
+      "interrupted. With --keep and --keep-for it deletes the oldest traces, but only those that the server has.\n"
+      "It needs no state of its own: after a restart the server says what it has.",
+      "kymo watch /var/lib/kymo/traces --push clickhouse://localhost/kymo --keep 500GB --metrics 127.0.0.1:9464");
+  line.argument("FOLDER", options.folder, "where the traces arrive");
+  line.required_value("--push", "URL", options.target, "the database: clickhouse://host:8123/database");
+  line.text(
+      "--keep", "SIZE",
+      [&](const std::string& text) { options.limits.bytes = base::parse_bytes(text, "10GB or 500GB"); },
+      "delete the oldest pushed traces above this size (default: keep all)");
+  line.text(
+      "--keep-for", "TIME", [&](const std::string& text) { options.limits.seconds = parse_period(text); },
+      "delete pushed traces that are older: 12h, 7d (default: keep all)");
+  line.flag("--events", options.push.events, "also push every event");
+  line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
+  line.text(
+      "--every", "TIME",
+      [&](const std::string& text) {
+        options.every = std::chrono::milliseconds(base::parse_duration_ns(text) / 1'000'000);
+        if (options.every < std::chrono::milliseconds(100) || options.every > std::chrono::hours(24))
+          throw InvalidArgument(base::format("'{}' is not between 100ms and 24h", text));
+      },
+      "how often to look for traces (default: 5s)");
+  line.text(
+      "--metrics", "PLACE", [&](const std::string& text) { options.metrics = metrics::parse_place(text); },
+      "serve metrics for Prometheus: 127.0.0.1:9464 or unix:/run/kymo/watch");
+  line.flag("--once", options.once, "push what is there, and end");
+  line.flag("-q,--quiet", options.quiet, "print only problems");
+  if (!line.read(arguments)) return kDone;
+  try {
+    (void)push::parse_address(options.target);
+  } catch (const InvalidArgument& error) {
+    throw options::UsageError("watch", error.what());
+  }
+  SignalInbox inbox{SIGINT, SIGTERM, SIGHUP};
+  return Watcher(options, inbox).run();
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,49 @@
+// The answers of `kymo fleet`, from the rows of its statements. Rows are untrusted: throws kymo::Error if they are not
+// what the statement asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/diff/diff.h"
+#include "fleet/change_points.h"
+#include "push/answer.h"
+
+namespace kymo::fleet {
+
+struct TopRow {
+  std::string name;
+  bool on_device = false;
+  uint64_t calls = 0, self_ns = 0, total_ns = 0, longest_ns = 0, traces = 0, ranks = 0, slowest_trace = 0;
+  int64_t slowest_rank = -1;
+};
+std::vector<TopRow> read_top(const push::Rows& rows);
+
+struct StragglerRow {
+  int64_t rank = 0;
+  uint64_t times_last = 0, others_waited_ns = 0;
+  std::string worst_name;
+  uint64_t worst_iteration = 0, worst_trace = 0;
+  double share = 0;  // of the time of all iterations of all ranks
+};
+std::vector<StragglerRow> read_stragglers(const push::Rows& rows);
+
+// With the statistics of `kymo diff`: a sample is a run.
+analyze::Diff read_diff(const push::Rows& rows);
+
+struct HistoryPoint {
+  int64_t seconds = 0;  // since 1970
+  double ns = 0;        // per iteration
+  uint64_t shown_by = 0;
+};
+struct History {
+  std::vector<HistoryPoint> points;
+  std::vector<ChangePoint> changes;
+};
+History read_history(const push::Rows& rows);
+
+// A trace as the commands print it, and as SQL can find it: WHERE trace = 0x….
+std::string trace_text(uint64_t trace);
+
+}  // namespace kymo::fleet

@@ -1,0 +1,55 @@
+#include "fleet/answers.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "kymo/error.h"
+
+namespace kymo::fleet {
+namespace {
+
+TEST(FleetAnswersTest, ASlowerOperationIsFoundWithTheStatisticsOfDiff) {
+  std::vector<std::string> minutes, before, after, wall, counts;
+  for (int i = 0; i < 12; ++i) {
+    minutes.push_back(std::to_string(i));
+    before.push_back(std::to_string(1'000 + i));
+    after.push_back(std::to_string(1'500 + i));
+    wall.push_back("20000");
+    counts.push_back("10");
+  }
+  const auto list = [](const std::vector<std::string>& items) { return "[" + base::join(items, ",") + "]"; };
+  push::Rows rows{{"side", "operation", "device", "samples", "sums", "counts"}, {}};
+  for (const std::string side : {"0", "1"}) {
+    rows.rows.push_back({side, "", "2", list(minutes), list(wall), list(counts)});
+    rows.rows.push_back({side, "gemm", "1", list(minutes), list(side == "0" ? before : after), list(counts)});
+  }
+  const analyze::Diff diff = read_diff(rows);
+  EXPECT_TRUE(diff.by_run);
+  EXPECT_EQ(diff.replicates_a, 12u);
+  EXPECT_DOUBLE_EQ(diff.iteration.median_a, 2'000);
+  ASSERT_EQ(diff.rows.size(), 1u);
+  EXPECT_TRUE(diff.rows[0].significant);
+  EXPECT_NEAR(diff.rows[0].change.shift, 50, 1);
+}
+
+TEST(FleetAnswersTest, HistoryHasItsChangeAndItsTrace) {
+  push::Rows rows{{"sample", "sum_ns", "iterations", "shown_by"}, {}};
+  for (int i = 0; i < 24; ++i)
+    rows.rows.push_back(
+        {std::to_string(100 + i), std::to_string((i < 12 ? 1'000 : 1'300) + i % 3), "10", std::to_string(i)});
+  const History history = read_history(rows);
+  ASSERT_EQ(history.changes.size(), 1u);
+  EXPECT_EQ(history.changes[0].at, 12u);
+  EXPECT_EQ(history.points[12].shown_by, 12u);
+  EXPECT_EQ(history.points[0].seconds, 6'000);
+}
+
+TEST(FleetAnswersTest, WrongRowsAreErrors) {
+  EXPECT_THROW(read_top({{"a"}, {}}), Error);
+  EXPECT_THROW(read_history({{"a", "b", "c", "d"}, {{"1", "x", "1", "1"}}}), Error);
+  EXPECT_THROW(read_diff({{"a", "b", "c", "d", "e", "f"}, {{"0", "x", "1", "[1,2]", "[1]", "[1]"}}}), Error);
+  EXPECT_THROW(read_stragglers({{"a", "b", "c", "d", "e", "f", "g"}, {{"x", "", "", "", "", "", ""}}}), Error);
+}
+
+}  // namespace
+}  // namespace kymo::fleet

@@ -1,0 +1,29 @@
+// Where the level of a series of values changed.
+//
+// Pettitt's test finds the most likely place and how certain it is, by ranks, without assumptions about the
+// distribution. The two parts are searched again. The size of a change is that of analyze::compare().
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "analyze/diff/statistics.h"
+
+namespace kymo::fleet {
+
+struct ChangePoint {
+  size_t at = 0;  // the first value of the new level
+  double p = 1;
+  analyze::Comparison change;  // from the part before, back to the change before, to the part after
+  double median_before = 0, median_after = 0;
+};
+
+inline constexpr double kCertain = 0.01;    // the max p of a change point
+inline constexpr size_t kFewestAround = 4;  // values on each side
+
+// In order. Quadratic in the number of values, so only the last kMostHistory are searched.
+inline constexpr size_t kMostHistory = 5'000;
+std::vector<ChangePoint> find_change_points(std::span<const double> values);
+
+}  // namespace kymo::fleet

@@ -1,0 +1,36 @@
+// The SQL of `kymo fleet`: one statement for each question, for ClickHouse 18.16 and later.
+//
+// A statement reads only complete attempts (push/tables.h). All texts of the user are quoted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "push/address.h"
+
+namespace kymo::fleet {
+
+struct Selection {
+  push::Address database;
+  std::string job;           // empty: all jobs
+  int64_t from = 0, to = 0;  // seconds since 1970; `to` is not included
+  uint64_t limit = 20;       // rows
+};
+
+// Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks, slowest_trace, slowest_rank.
+std::string top_statement(const Selection& selection);
+
+// Columns: side (1: from `middle` on), name, on_device (2: the iterations), samples, sums, counts. The three lists have
+// an entry for each minute in which a trace began: all ranks of a job that are recorded together are one sample.
+std::string diff_statement(const Selection& selection, int64_t middle);
+
+// Columns: last_rank, times_last, others_waited, worst_name, worst_iteration, worst_trace, wall_sum. A collective ends
+// on all ranks at the same time, so the rank that spends the least time in it came last, and the others waited for it.
+// That needs no common clock.
+std::string stragglers_statement(const Selection& selection);
+
+// Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). An empty operation means the
+// iterations.
+std::string history_statement(const Selection& selection, const std::string& operation);
+
+}  // namespace kymo::fleet

@@ -1,0 +1,44 @@
+// Serves metrics on the loopback interface or on a unix socket, from a thread of its own. docs/fleet-database.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/file.h"
+
+namespace kymo::metrics {
+
+// "127.0.0.1:9464", "[::1]:9464", "localhost:9464" or "unix:/run/kymo/metrics".
+struct Place {
+  std::string host;   // empty: a unix socket
+  uint16_t port = 0;  // 0: any free one
+  std::string path;
+};
+// Throws kymo::InvalidArgument: also for addresses that other machines can reach, because nobody is authenticated.
+Place parse_place(const std::string& text);
+
+class Endpoint {
+ public:
+  // `text` makes the metrics, on the thread of the endpoint. Listens when it returns. Throws kymo::Error if it cannot.
+  // Only the user and the group of the process may use a unix socket; one that nobody listens on is replaced.
+  Endpoint(const Place& place, std::function<std::string()> text);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  uint16_t port() const { return port_; }  // 0: a unix socket
+
+ private:
+  void serve();
+  void serve_one(int connection) const;
+
+  std::function<std::string()> text_;
+  std::string path_;  // of the unix socket; removed at the end
+  uint16_t port_ = 0;
+  base::FileDescriptor socket_, stop_;
+  std::thread thread_;
+};
+
+}  // namespace kymo::metrics

@@ -1,0 +1,76 @@
+// Pushes traces into the tables of a ClickHouse server, each of them once.
+//
+// The rows of several traces are inserted together, then their marks in `traces`. If the server does not answer, or
+// refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
+// count. A trace whose content the server already has is skipped, so a push that was interrupted continues where it
+// stopped.
+//
+// One thread uses a pusher. Memory: the rows of one batch, or two blocks of events.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "push/http.h"
+#include "push/trace_rows.h"
+#include "trace/reader.h"
+
+namespace kymo::push {
+
+struct PushOptions {
+  bool events = false;  // every event, and not only the summaries
+  std::string job;      // for all of them; empty: what the traces say
+  int64_t rank = -1;
+  int retries = 8;
+  std::chrono::milliseconds first_wait{200}, longest_wait{10'000};
+  size_t traces_of_batch = 64;
+  // Waits before the next try; false: the user wants to end. Empty: sleeps.
+  std::function<bool(std::chrono::milliseconds)> wait;
+};
+
+enum class Outcome : uint8_t { Pushed, AlreadyThere, StillRecording, Unreadable };
+
+struct FileOutcome {
+  std::string file;
+  Outcome outcome = Outcome::Pushed;
+  std::string reason;  // why it is Unreadable
+};
+
+class Pusher {
+ public:
+  // Throws what Reader throws.
+  using Open = std::function<trace::Reader(const std::string& path)>;
+  // Called once for each file, when the server has it or it cannot be pushed.
+  using Report = std::function<void(const FileOutcome&)>;
+  // Called before each retry.
+  using Warn = std::function<void(const std::string& text)>;
+
+  Pusher(Address address, PushOptions options, Open open, Report report, Warn warn);
+  ~Pusher();
+
+  // Creates the tables, or checks that they are these: throws kymo::Error if a table has other columns, or is of a
+  // newer version of Kymo. Called by push().
+  void prepare();
+
+  // Throws kymo::Error if the server refuses for good, or after the last retry. What was reported as pushed stays.
+  void push(const std::vector<std::string>& files);
+
+  // Deletes the rows of attempts that were not completed, or that a later one replaced, if they are older than a day.
+  void remove_orphans();
+
+  struct Counts {
+    uint64_t traces = 0, rows = 0, events = 0, retries = 0;
+  };
+  const Counts& counts() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Time-ordered and random: the newest attempt of a trace is the largest.
+uint64_t new_attempt();
+
+}  // namespace kymo::push

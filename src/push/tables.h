@@ -1,0 +1,29 @@
+// The tables of many traces, in ClickHouse. docs/fleet-database.md describes them.
+//
+// Inserts are not atomic. So every row has its trace and the attempt that wrote it, and the row in `traces` is written
+// last: a row counts only if `traces` has its trace and attempt, and there is no later attempt.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "push/block.h"
+
+namespace kymo::push {
+
+inline constexpr uint32_t kSchemaVersion = 1;
+
+extern const TableSpec kTraces, kIterations, kOperations, kDeviceTime, kMemory, kEvents, kSchema;
+
+// All of them; `traces` is not the first.
+std::span<const TableSpec* const> all_tables();
+
+// CREATE TABLE IF NOT EXISTS `database`.`name` …
+std::string create_statement(const std::string& database, const TableSpec& table);
+
+// `name`, for SQL: any bytes.
+std::string quoted_name(std::string_view name);
+// 'text', for SQL: any bytes.
+std::string quoted_text(std::string_view text);
+
+}  // namespace kymo::push

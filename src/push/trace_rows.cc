@@ -1,0 +1,251 @@
+#include "push/trace_rows.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <filesystem>
+#include <set>
+
+#include "analyze/memory/profile.h"
+#include "analyze/report/device_work.h"
+#include "analyze/report/idle.h"
+#include "analyze/report/iteration_operations.h"
+#include "analyze/report/iterations.h"
+#include "analyze/summary.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "push/tables.h"
+
+namespace kymo::push {
+namespace {
+
+constexpr size_t kReadBytes = 1 << 20;
+constexpr int64_t kSecond = 1'000'000'000;
+
+uint32_t seconds_of(int64_t realtime_ns) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(realtime_ns / kSecond, 0, UINT32_MAX));
+}
+
+// The first of these variables that a recorded program had.
+std::string from_environment(const trace::Reader& reader, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    for (const auto& [id, writer] : reader.writers())
+      for (const auto& [key, value] : writer.origin.metadata)
+        if (key == name && !value.empty()) return value;
+  return {};
+}
+
+std::string program_of(const analyze::Summary& summary) {
+  for (const analyze::ProcessSummary& process : summary.processes)
+    if (!process.origin.executable.empty()) return std::filesystem::path(process.origin.executable).filename();
+  return {};
+}
+
+int32_t rank_of(const trace::Reader& reader, const TraceLabels& labels) {
+  if (labels.rank >= 0) return static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
+  const std::string text =
+      from_environment(reader, {"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
+  int32_t rank = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  return error == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;
+}
+
+template <typename Items, typename Text>
+std::string joined(const Items& items, Text&& text) {
+  std::set<std::string> names;
+  for (const auto& item : items)
+    if (std::string name = text(item); !name.empty()) names.insert(std::move(name));
+  return base::join(names, ", ");
+}
+
+std::string_view kind_text(analyze::WorkKind kind) {
+  switch (kind) {
+    case analyze::WorkKind::Communication:
+      return "communication";
+    case analyze::WorkKind::Copy:
+      return "copy";
+    case analyze::WorkKind::Wait:
+      return "wait";
+    default:
+      return "compute";
+  }
+}
+
+void add_device_time(Block& block, const RowHead& head, const std::string& device, const analyze::DeviceTime& time) {
+  const auto add = [&](std::string_view part, uint64_t ns) {
+    if (ns == 0) return;
+    head.add_to(block);
+    block.text(device);
+    block.text(part);
+    block.number(ns);
+    block.end_row();
+  };
+  add("compute", time.compute_ns);
+  add("communication", time.exposed_communication_ns);
+  add("copies", time.exposed_copies_ns);
+  for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
+    add("idle: " + std::string(analyze::text_of(static_cast<analyze::IdleCause>(cause))), time.idle_ns[cause]);
+}
+
+void add_memory(Block& block, const RowHead& head, const trace::Reader& reader) {
+  const memory::Profile profile = memory::read_profile(reader);
+  for (size_t i = 0; i < profile.memories.size() && i < profile.tables.memories.size(); ++i) {
+    const memory::MemoryUse& use = profile.memories[i];
+    if (use.taken.count == 0 && use.returns == 0) continue;
+    head.add_to(block);
+    block.text(profile.tables.memories[i].device);
+    block.number(use.peak_bytes);
+    block.number(static_cast<uint64_t>(use.peak_ns));
+    block.number(use.in_use);
+    block.number(use.taken.count);
+    block.end_row();
+  }
+}
+
+uint64_t median_of(std::vector<uint64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The rows of iterations and operations. Returns the lengths of the iterations.
+std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head, const trace::Reader& reader,
+                                     const analyze::Summary& summary) {
+  analyze::EventWalk walk(reader);
+  const analyze::DeviceWork work = analyze::read_device_work(walk);
+  const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
+  const std::vector<uint64_t> numbers = analyze::iteration_numbers(walk, iterations);
+  const auto number_of = [&](size_t i) { return numbers.empty() ? i : numbers[i]; };
+  std::vector<uint64_t> lengths;
+  for (size_t i = 0; i < iterations.list.size(); ++i) {
+    const analyze::Interval& one = iterations.list[i];
+    lengths.push_back(static_cast<uint64_t>(std::max<int64_t>(one.end - one.begin, 0)));
+    head.add_to(blocks.iterations);
+    blocks.iterations.number(number_of(i));
+    blocks.iterations.number(numbers.empty() ? 0 : 1);
+    blocks.iterations.number(static_cast<uint64_t>(summary.begin_realtime_ns + (one.begin - walk.first_ns())));
+    blocks.iterations.number(lengths.back());
+    blocks.iterations.end_row();
+  }
+  const analyze::IterationOperations operations = analyze::iteration_operations(walk, work, iterations);
+  Block& block = blocks.operations;
+  for (const analyze::IterationOperation& row : operations.rows) {
+    const analyze::OperationName& name = operations.names[row.name];
+    head.add_to(block);
+    block.number(number_of(row.iteration));
+    block.number(numbers.empty() ? 0 : 1);
+    block.text(name.name);
+    block.number(name.on_device ? 1 : 0);
+    block.text(kind_text(name.kind));
+    for (const uint64_t value :
+         {row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns, row.max_ns})
+      block.number(value);
+    block.end_row();
+  }
+  const analyze::Intervals window = iterations.window();
+  for (const analyze::Device& device : work.devices)
+    add_device_time(blocks.device_time, head, device.name, analyze::device_time(walk, work, device, window));
+  return lengths;
+}
+
+uint64_t clock_error(const analyze::Summary& summary) {
+  uint64_t most = 0;
+  for (const analyze::ProcessSummary& process : summary.processes)
+    for (const analyze::ClockSummary& clock : process.clocks)
+      if (clock.usable) most = std::max(most, clock.error_ns);
+  return most;
+}
+
+void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary, const TraceLabels& labels,
+              const std::vector<uint64_t>& lengths, bool has_events) {
+  using analyze::ProcessSummary;
+  std::set<std::string> devices;
+  for (const ProcessSummary& process : summary.processes)
+    for (const analyze::TrackSummary& track : process.tracks)
+      if (track.kind == trace::TrackKind::DeviceQueue)
+        devices.insert(track.device_name.empty() ? track.device_uuid : track.device_name);
+  head.add_to(block);
+  block.text(joined(summary.processes, [](const ProcessSummary& process) { return process.origin.host; }));
+  block.text(program_of(summary));
+  block.text(labels.file);
+  block.text(joined(summary.processes, [](const ProcessSummary& process) { return process.origin.kymo_version; }));
+  block.text(base::join(devices, ", "));
+  block.number(static_cast<uint64_t>(summary.begin_realtime_ns));
+  block.number(summary.duration_ns);
+  block.number(lengths.size());
+  block.number(median_of(lengths));
+  block.number(summary.events());
+  block.number(summary.file_size);
+  block.number(summary.lost);
+  block.number(summary.problems.size());
+  block.number(summary.missing.empty() && summary.torn_bytes == 0 ? 1 : 0);
+  block.number(clock_error(summary));
+  block.number(has_events ? 1 : 0);
+  block.end_row();
+}
+
+}  // namespace
+
+void RowHead::add_to(Block& block) const {
+  block.number(trace);
+  block.number(started);
+  block.text(job);
+  block.number(static_cast<uint64_t>(int64_t{rank}));
+}
+
+SummaryBlocks::SummaryBlocks()
+    : iterations(kIterations), operations(kOperations), device_time(kDeviceTime), memory(kMemory), traces(kTraces) {}
+
+size_t SummaryBlocks::bytes() const {
+  return iterations.bytes() + operations.bytes() + device_time.bytes() + memory.bytes() + traces.bytes();
+}
+size_t SummaryBlocks::rows() const {
+  return iterations.rows() + operations.rows() + device_time.rows() + memory.rows();
+}
+void SummaryBlocks::clear() {
+  for (Block* block : {&iterations, &operations, &device_time, &memory, &traces}) block->clear();
+}
+
+uint64_t trace_number(const std::string& path) {
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) throw base::file_error("read", path, errno);
+  // Each block starts with the hash of what is before it.
+  std::vector<std::byte> block(sizeof(uint64_t) + kReadBytes);
+  uint64_t number = 0;
+  for (uint64_t offset = 0;;) {
+    base::store(block.data(), number);
+    const size_t got = base::read_at(file, path, offset, std::span(block).subspan(sizeof number));
+    number = base::hash(base::Bytes(block.data(), sizeof number + got));
+    offset += got;
+    if (got < kReadBytes) return number;
+  }
+}
+
+RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,
+                    bool has_events) {
+  const analyze::Summary summary = analyze::summarise(reader);
+  RowHead head;
+  head.trace = trace;
+  head.started = seconds_of(summary.begin_realtime_ns);
+  head.job =
+      !labels.job.empty() ? labels.job : from_environment(reader, {"KYMO_JOB", "SLURM_JOB_NAME", "SLURM_JOB_ID"});
+  if (head.job.empty()) head.job = program_of(summary);
+  head.rank = rank_of(reader, labels);
+  const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary);
+  add_memory(blocks.memory, head, reader);
+  add_mark(blocks.traces, head, summary, labels, lengths, has_events);
+  return head;
+}
+
+uint32_t month_of(const trace::Reader& reader) {
+  const time_t seconds = seconds_of(analyze::summarise(reader).begin_realtime_ns);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  return static_cast<uint32_t>(parts.tm_year * 12 + parts.tm_mon);
+}
+
+}  // namespace kymo::push

@@ -1,0 +1,46 @@
+// A trace as rows of the tables: what fleets ask for, without its events. src/analyze computes all of it.
+#pragma once
+
+#include <string>
+
+#include "push/block.h"
+#include "trace/reader.h"
+
+namespace kymo::push {
+
+// What the trace does not say about itself.
+struct TraceLabels {
+  std::string job;    // empty: from the environment of the recorded program, or its name
+  int64_t rank = -1;  // -1: from the environment of the recorded program; unknown if it has none
+  std::string file;
+};
+
+// The values that every row of a trace begins with.
+struct RowHead {
+  uint64_t trace = 0;
+  uint32_t started = 0;  // seconds since 1970
+  std::string job;
+  int32_t rank = -1;  // -1: unknown
+  void add_to(Block& block) const;
+};
+
+struct SummaryBlocks {
+  SummaryBlocks();
+  Block iterations, operations, device_time, memory;
+  Block traces;  // the commit marks
+  size_t bytes() const;
+  size_t rows() const;  // of all but the marks
+  void clear();
+};
+
+// A number for the content of a file: the same content has the same number.
+uint64_t trace_number(const std::string& path);
+
+// Adds the rows of a trace, and its mark. Never throws for a damaged trace: what is readable is added.
+RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,
+                    bool has_events);
+
+// The month of the partition, as the tables are divided: rows of one insert should have one.
+uint32_t month_of(const trace::Reader& reader);
+
+}  // namespace kymo::push

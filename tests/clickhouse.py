@@ -1,0 +1,153 @@
+"""ClickHouse servers for tests: real ones, on loopback, in a folder of their own."""
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
+KYMO = BIN / "kymo"
+START_SECONDS = 120
+SKIP = 77
+
+CONFIG = """<yandex>
+<logger><level>warning</level><log>{folder}/log</log><errorlog>{folder}/errors</errorlog></logger>
+<http_port>{http}</http_port><tcp_port>{tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
+<path>{data}/</path><tmp_path>{data}/tmp/</tmp_path><users_config>{folder}/users.xml</users_config>
+<default_profile>default</default_profile><default_database>default</default_database>
+<mark_cache_size>67108864</mark_cache_size>
+<remote_servers><fleet>{shards}</fleet></remote_servers></yandex>
+"""
+SHARD = "<shard><replica><host>127.0.0.1</host><port>{port}</port></replica></shard>"
+USERS = """<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default><password></password>
+<networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>
+"""
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def skip_without_server():
+    if shutil.which("clickhouse-server") is None:
+        print("SKIPPED: clickhouse-server is not installed (scripts/install-deps test)")
+        sys.exit(SKIP)
+
+
+class Server:
+    """A server process. kill() is kill -9; start() continues with the same data."""
+
+    def __init__(self, folder, ports=None, cluster=None, data=None):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.http, self.tcp = ports or free_ports(2)
+        data = data or self.folder / "data"
+        shards = "".join(SHARD.format(port=port) for port in cluster or [self.tcp])
+        (self.folder / "config.xml").write_text(
+            CONFIG.format(folder=self.folder, data=data, http=self.http, tcp=self.tcp, shards=shards))
+        (self.folder / "users.xml").write_text(USERS)
+        self.process = None
+
+    def start(self, wait=True):
+        with open(self.folder / "output", "ab") as output:
+            self.process = subprocess.Popen(
+                ["clickhouse-server", f"--config-file={self.folder}/config.xml"], stdout=output, stderr=output,
+                cwd=self.folder, start_new_session=True)
+        if wait:
+            self.wait()
+        return self
+
+    def wait(self):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            try:
+                if self.query("SELECT 1").strip() == "1":
+                    return
+            except (OSError, http.client.HTTPException):
+                pass
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise AssertionError("the server does not start: " + (self.folder / "output").read_text()[-2000:])
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    stop = kill  # its SIGTERM may hang
+
+    def query(self, statement, expect=200):
+        return self.query_bytes(statement, expect).decode()
+
+    def query_bytes(self, statement, expect=200):
+        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=120)
+        try:
+            connection.request("POST", "/", statement.encode() if isinstance(statement, str) else statement)
+            response = connection.getresponse()
+            body = response.read()
+        finally:
+            connection.close()
+        assert expect is None or response.status == expect, body.decode(errors="replace")
+        return body
+
+    def rows(self, statement):
+        return [line.split("\t") for line in self.query(statement).splitlines()]
+
+    def url(self, database="kymo", cluster=False):
+        return f"clickhouse://127.0.0.1:{self.http}/{database}" + ("?cluster=fleet" if cluster else "")
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+COMPLETE = ("(trace, attempt) IN (SELECT trace, max(attempt) FROM {0}.traces GROUP BY trace)")
+
+
+def visible(server, table, database="kymo", what="count()"):
+    """What readers see of a table."""
+    return int(server.query(f"SELECT {what} FROM {database}.{table} WHERE " + COMPLETE.format(database)))
+
+
+def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000, first_step=1, scale=1.0,
+                slow_collective=False, name=lambda i: f"aten::op{i}"):
+    """A trace of PyTorch's profiler: steps with operators, kernels and one collective. All ranks enter a collective, the
+    slow one last: it spends the least time in it."""
+    events = []
+    kernel = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
+    for step in range(steps):
+        begin = at_us + step * 20_000
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{first_step + step}", "pid": 100,
+                       "tid": 100, "ts": begin, "dur": 9_000 * scale})
+        for i in range(names):
+            start = begin + 10 + i * 20
+            events.append({"ph": "X", "cat": "cpu_op", "name": name(i), "pid": 100, "tid": 100, "ts": start,
+                           "dur": 15})
+        events.append({**kernel, "name": "gemm", "ts": begin + 500, "dur": 1_000 * scale})
+        wait = 200 if slow_collective else 700
+        events.append({**kernel, "name": "ncclDevKernel_AllReduce_Sum", "ts": begin + 8_000 - wait, "dur": wait})
+    pathlib.Path(path).write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": rank},
+                                              "traceEvents": events}))
+    return str(path)
+
+
+def kymo(*arguments, expect=0, env=None):
+    done = subprocess.run([KYMO, *map(str, arguments)], capture_output=True, timeout=280,
+                          env={**os.environ, "NO_COLOR": "1", **(env or {})})
+    text = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    assert expect is None or done.returncode == expect, (arguments, done.returncode, text)
+    return text

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""`kymo push` into real ClickHouse servers: each trace once, whatever ends in between, and with any bytes in names."""
+import http.server
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import clickhouse  # noqa: E402
+from clickhouse import kymo, visible, write_trace  # noqa: E402
+
+ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "6"))
+STEPS, NAMES = 10, 20
+OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a kernel and a collective
+
+
+class PushTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-push-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.server = clickhouse.Server(cls.folder / "server").start()
+        cls.traces = []
+        for rank in range(4):
+            json_file = write_trace(cls.folder / f"rank{rank}.json", rank=rank, slow_collective=rank == 2)
+            kymo("import", json_file, "-o", cls.folder / f"rank{rank}.kymo")
+            cls.traces.append(str(cls.folder / f"rank{rank}.kymo"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.kill()
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        self.database = "d" + self.id().rsplit(".", 1)[-1]
+        self.url = self.server.url(self.database)
+
+    def seen(self, table, what="count()"):
+        return visible(self.server, table, self.database, what)
+
+    def assert_complete(self, traces=None):
+        count = len(self.traces) if traces is None else traces
+        self.assertEqual(self.seen("traces", "count(DISTINCT trace)"), count)
+        self.assertEqual(self.seen("iterations"), STEPS * count)
+        self.assertEqual(self.seen("operations"), OPERATIONS * count)
+
+    def test_rows_of_all_tables(self):
+        kymo("push", *self.traces, self.url, "--job", "train")
+        self.assert_complete()
+        sums = self.server.rows(f"SELECT name, sum(count), sum(total_ns), max(max_ns), min(min_ns) FROM "
+                                f"{self.database}.operations WHERE on_device = 1 GROUP BY name ORDER BY name")
+        self.assertEqual(sums[0], ["gemm", "40", "40000000", "1000000", "1000000"])
+        self.assertEqual(self.server.rows(f"SELECT DISTINCT iteration, numbered FROM {self.database}.iterations "
+                                          "ORDER BY iteration"), [[str(i), "1"] for i in range(1, 11)])
+        parts = dict(self.server.rows(f"SELECT part, sum(ns) FROM {self.database}.device_time GROUP BY part"))
+        self.assertEqual(int(parts["compute"]), 40_000_000)
+        trace = self.server.rows(f"SELECT DISTINCT job, program, iterations, median_wall_ns, has_events FROM "
+                                 f"{self.database}.traces")
+        self.assertEqual([(row[0], row[2], row[3], row[4]) for row in trace], [("train", "10", "9000000", "0")])
+
+    def test_a_second_push_adds_nothing(self):
+        kymo("push", *self.traces, self.url)
+        _, text = kymo("push", *self.traces, self.traces[0], self.url)
+        self.assertIn("5 already there", text)
+        self.assert_complete()
+        self.assertEqual(self.server.query(f"SELECT count() FROM {self.database}.traces").strip(), "4")
+
+    def test_events_replace_summaries_and_are_there_once(self):
+        kymo("push", *self.traces, self.url)
+        kymo("push", *self.traces, self.url, "--events")
+        _, text = kymo("push", *self.traces, self.url, "--events")
+        self.assertIn("4 already there", text)
+        kymo("push", *self.traces, self.url)
+        self.assert_complete()
+        self.assertEqual(self.seen("events"), 4 * OPERATIONS)
+        self.assertEqual(self.seen("events", "sum(duration_ns)"), self.seen("operations", "sum(total_ns)"))
+
+    def test_names_with_any_byte_survive(self):
+        file = self.folder / "bytes.kymo"
+        kymo("record", "-o", file, "--", clickhouse.BIN / "any_bytes", expect=None)
+        kymo("push", file, self.url, "--events")
+        expected = sorted(bytes([byte, ord("x"), 255 - byte]) for byte in range(256))
+        # RowBinary: a length and the bytes.
+        for table in ["events", "operations"]:
+            found = self.server.query_bytes(f"SELECT DISTINCT CAST(name AS String) AS n FROM {self.database}.{table} WHERE "
+                                            "length(n) = 3 FORMAT RowBinary")
+            names = [found[at + 1:at + 4] for at in range(0, len(found), 4)]
+            self.assertEqual(sorted(names), expected, table)
+
+    def test_an_injection_through_a_name_is_only_a_name(self):
+        evil = "x'); DROP TABLE operations; --\\"
+        file = write_trace(self.folder / "evil.json", name=lambda i: f"{evil}{i}")
+        kymo("push", file, self.url, "--job", evil, "--events")
+        found = self.server.query_bytes(f"SELECT DISTINCT name FROM {self.database}.operations WHERE "
+                                        "startsWith(toString(name), 'x') ORDER BY name FORMAT RowBinary")
+        self.assertEqual(found.count(evil.encode()), NAMES)
+        out, _ = kymo("fleet", "top", "--db", self.url, "--job", evil, "--since", "5000d")
+        self.assertIn("gemm", out)
+        out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1")
+        self.assertIn("1 sample", out)
+        self.assertEqual(self.seen("operations"), OPERATIONS)
+
+    def test_unreadable_files_do_not_stop_the_others(self):
+        bad = self.folder / "bad.kymo"
+        bad.write_bytes(b"this is no trace")
+        _, text = kymo("push", self.traces[0], bad, self.folder / "absent.kymo", self.traces[1], self.url, expect=1)
+        self.assertIn("bad.kymo", text)
+        self.assertIn("absent.kymo", text)
+        self.assert_complete(2)
+
+    def test_a_table_of_somebody_else_is_refused(self):
+        self.server.query(f"CREATE DATABASE {self.database}")
+        self.server.query(f"CREATE TABLE {self.database}.operations (trace UInt64, name String) ENGINE = MergeTree() "
+                          "ORDER BY trace")
+        _, text = kymo("push", self.traces[0], self.url, expect=1)
+        self.assertIn("the table operations is not Kymo's", text)
+        self.server.query(f"DROP TABLE {self.database}.operations")
+        kymo("push", self.traces[0], self.url)
+        self.server.query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (99, 0)")
+        _, text = kymo("push", self.traces[1], self.url, expect=1)
+        self.assertIn("version 99", text)
+        self.assertIn("update kymo", text)
+
+    def test_wrong_addresses(self):
+        for address, word in [("clickhouse://", "no database"), ("http://x/y", "clickhouse://"),
+                              ("clickhouse://h:99999/x", "port"), ("clickhouse://h/a b", "database"),
+                              ("clickhouse://u:secret@h:x/d", "port"), ("clickhouse://h/d?x=1", "cluster")]:
+            _, text = kymo("push", self.traces[0], address, expect=2)
+            self.assertIn(word, text)
+            self.assertNotIn("secret", text)
+        [port] = clickhouse.free_ports(1)
+        _, text = kymo("push", self.traces[0], f"clickhouse://127.0.0.1:{port}/x", "--retries", 1, expect=1)
+        self.assertIn("cannot connect", text)
+        self.assertIn("gave up after 1 retries", text)
+
+    def test_a_server_that_answers_nonsense(self):
+        answers = [b"", b"\x00\xff\tgarbage", b"<html>hello</html>\n", b"a\tb\n1\n", b"version\n\\q\n", b"x\n" * 9]
+
+        class Nonsense(http.server.BaseHTTPRequestHandler):
+            count = 0
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                body = answers[Nonsense.count % len(answers)]
+                Nonsense.count += 1
+                self.send_response(random.choice([200, 200, 200, 404]))
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        fake = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nonsense)
+        threading.Thread(target=fake.serve_forever, daemon=True).start()
+        url = f"clickhouse://127.0.0.1:{fake.server_port}/x"
+        for _ in range(20):
+            _, text = kymo("push", self.traces[0], url, "--retries", 1, expect=1)
+            self.assertIn("kymo:", text)
+            _, text = kymo("fleet", "top", "--db", url, "--job", "x", expect=2)
+            self.assertIn("kymo:", text)
+        fake.shutdown()
+
+    def test_a_killed_server_loses_and_doubles_nothing(self):
+        server = clickhouse.Server(self.folder / "killed").start()
+        try:
+            for round_number in range(ROUNDS):
+                database = f"{self.database}{round_number}"
+                pusher = subprocess.Popen(
+                    [clickhouse.KYMO, "push", *self.traces, server.url(database), "--events", "--retries", "60"],
+                    stderr=subprocess.PIPE)
+                time.sleep(random.uniform(0, 0.6))
+                server.kill()
+                time.sleep(0.1)
+                server.start()
+                self.assertEqual(pusher.wait(timeout=250), 0, pusher.stderr.read())
+                pusher.stderr.close()
+                self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
+                self.assertEqual(visible(server, "events", database), 4 * OPERATIONS)
+                self.assertEqual(visible(server, "iterations", database), 4 * STEPS)
+        finally:
+            server.kill()
+
+    def test_a_killed_pusher_loses_and_doubles_nothing(self):
+        for round_number in range(ROUNDS):
+            database = f"{self.database}{round_number}"
+            command = [clickhouse.KYMO, "push", *self.traces, self.server.url(database), "--events", "-q"]
+            for _ in range(3):
+                pusher = subprocess.Popen(command)
+                time.sleep(random.uniform(0, 0.5))
+                pusher.kill()
+                pusher.wait()
+            self.assertEqual(subprocess.run(command, timeout=200).returncode, 0)
+            for table, rows in [("operations", 4 * OPERATIONS), ("events", 4 * OPERATIONS), ("iterations", 4 * STEPS)]:
+                self.assertEqual(visible(self.server, table, database), rows)
+
+    def test_a_full_disk_loses_and_doubles_nothing(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], capture_output=True).returncode != 0:
+            self.skipTest("no permission to mount a small file system")
+        server = clickhouse.Server(self.folder / "full", data=disk / "data")
+        try:
+            server.start()
+            url = server.url(self.database)
+            kymo("push", self.traces[0], url)
+            free = os.statvfs(disk)
+            with open(disk / "ballast", "wb") as ballast:
+                try:
+                    ballast.write(b"\0" * (free.f_bavail * free.f_frsize))
+                    ballast.flush()
+                except OSError:
+                    pass
+            _, text = kymo("push", *self.traces, url, "--events", "--retries", 1, expect=1)
+            self.assertIn("run the same command again", text)
+            self.assertEqual(visible(server, "operations", self.database), OPERATIONS)
+            (disk / "ballast").unlink()
+            kymo("push", *self.traces, url, "--events", "--retries", 8)
+            self.assertEqual(visible(server, "operations", self.database), 4 * OPERATIONS)
+            self.assertEqual(visible(server, "events", self.database), 4 * OPERATIONS)
+        finally:
+            server.kill()
+            subprocess.run(["umount", "-l", disk], check=False)
+
+
+if __name__ == "__main__":
+    clickhouse.skip_without_server()
+    unittest.main(verbosity=2)

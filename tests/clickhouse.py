@@ -92,7 +92,7 @@ class Server:
         return self.query_bytes(statement, expect).decode()
 
     def query_bytes(self, statement, expect=200):
-        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=600)
         try:
             connection.request("POST", "/", statement.encode() if isinstance(statement, str) else statement)
             response = connection.getresponse()

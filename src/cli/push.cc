@@ -59,7 +59,7 @@ int push_command(const Arguments& arguments) {
       "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "
       "train");
   line.arguments("FILE", options.arguments, "the traces, and at the end the database");
-  line.flag("--events", options.push.events, "also write every event, about 15 bytes each");
+  line.flag("--events", options.push.events, "also write every event, about 6 bytes each on disk");
   line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
   line.text(
       "--rank", "N",

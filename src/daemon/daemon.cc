@@ -15,12 +15,16 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/environment.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/dynolog.h"
+#include "daemon/metrics_server.h"
 #include "daemon/server.h"
+#include "metrics/text.h"
 #include "wire/socket_path.h"
 
 namespace kymo::daemon {
@@ -69,6 +73,19 @@ EndpointOptions endpoint_options(const DaemonOptions& options) {
   return endpoint;
 }
 
+std::string metrics_text(const Programs& programs, const Server& server) {
+  const Triggers::Counts counts = server.triggers().counts();
+  metrics::Text text;
+  text.gauge("kymod_connections", "Agents and commands that are connected.", server.connections());
+  text.gauge("kymod_programs", "Programs that can be traced.", programs.size());
+  text.gauge("kymod_triggers_active", "Triggers that have not ended.", server.triggers().count());
+  text.counter("kymod_triggers_total", "Triggers that were started.", counts.started);
+  text.counter("kymod_requests_done_total", "Requests that programs have ended, in any way.", counts.done);
+  text.counter("kymod_trace_bytes_total", "Bytes of the traces that programs have written.", counts.bytes);
+  text.counter("kymod_trace_losses_total", "Events that programs lost in traces.", counts.losses);
+  return text.text();
+}
+
 }  // namespace
 
 std::string socket_path(const DaemonOptions& options) {
@@ -80,6 +97,8 @@ std::string socket_path(const DaemonOptions& options) {
 void serve(const DaemonOptions& options) {
   const DynologOptions dynolog_options =
       read_dynolog_options(options);  // first: if it throws, nothing has been created yet
+  std::optional<metrics::Place> metrics_place;
+  if (!options.metrics.empty()) metrics_place = metrics::parse_place(options.metrics);
   const base::FileDescriptor signals = stop_signals();
   raise_descriptor_limit();
   umask(0077);
@@ -109,6 +128,12 @@ void serve(const DaemonOptions& options) {
     server.set_dynolog_problem(problem);
   };
   if (dynolog_options.is_on) begin_dynolog();
+  std::optional<MetricsServer> metrics_server;
+  if (metrics_place) {
+    metrics_server.emplace(loop, *metrics_place, [&] { return metrics_text(programs, server); });
+    log.say(metrics_place->path.empty() ? base::format("metrics are on port {}", metrics_server->port())
+                                        : base::format("metrics are at {}", base::printable(metrics_place->path)));
+  }
   const Loop::Watch stop = loop.watch(signals.get(), EPOLLIN, [&](uint32_t) { loop.stop(); });
 
   log.say(base::format("{}, for {}, at {}", base::kVersion, endpoint.options().is_for_all ? "all users" : "this user",

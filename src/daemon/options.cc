@@ -19,6 +19,8 @@ void add_options(options::CommandLine& line, DaemonOptions& options) {
              "where dyno connects; default: 127.0.0.1:1778 and\n[::1]:1778. An address that other hosts can reach\n"
              "needs --token");
   line.value("--token", "FILE", options.token_file, "file with the token that requests from the network must carry");
+  line.value("--metrics", "PLACE", options.metrics,
+             "serve metrics for Prometheus: 127.0.0.1:9463 or\nunix:/run/kymo/metrics");
 }
 
 }  // namespace kymo::daemon

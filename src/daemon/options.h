@@ -19,6 +19,8 @@ struct DaemonOptions {
   std::string dynolog_folder;     // empty: $KINETO_IPC_SOCKET_DIR, or the abstract namespace
   std::string dynolog_addresses;  // ADDRESS[:PORT],…; empty: this host alone
   std::string token_file;
+
+  std::string metrics;  // empty: none
 };
 
 // Adds them to a command's options.

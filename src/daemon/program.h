@@ -68,6 +68,7 @@ class Programs {
     const auto found = all_.find(id);
     return found == all_.end() ? nullptr : found->second;
   }
+  size_t size() const { return all_.size(); }
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
 

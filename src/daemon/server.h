@@ -30,6 +30,8 @@ class Server {
   ~Server();
 
   Triggers& triggers() { return triggers_; }
+  const Triggers& triggers() const { return triggers_; }
+  size_t connections() const { return clients_.size(); }
   // For the doctor: libkineto's programs are not served yet. Empty: they are.
   void set_dynolog_problem(std::string why) { facts_.dynolog_problem = std::move(why); }
 

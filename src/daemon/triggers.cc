@@ -88,6 +88,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
   Started started;
   started.id = next_id_();
   Active& active = triggers_[started.id];
+  ++counts_.started;
   active.uid = asker.uid;
   active.listener = listener;
   active.left = found.size();
@@ -207,6 +208,9 @@ void Triggers::done(uint64_t program, const wire::Done& done) {
   }
   const Place place = find(program, done.id);
   if (place.target == nullptr) return;
+  ++counts_.done;
+  counts_.bytes += done.bytes;
+  counts_.losses += done.losses;
   wire::TriggerUpdate update{.state = done.state,
                              .progress = wire::kWholeProgress,
                              .bytes = done.bytes,

@@ -72,6 +72,12 @@ class Triggers {
   void listener_left(uint64_t client);
 
   size_t count() const { return triggers_.size(); }
+  // Since the daemon was started.
+  struct Counts {
+    uint64_t started = 0;                      // triggers
+    uint64_t done = 0, bytes = 0, losses = 0;  // requests to programs that ended, and what they reported
+  };
+  const Counts& counts() const { return counts_; }
 
  private:
   struct Target {
@@ -113,6 +119,7 @@ class Triggers {
   NextId next_id_;
   SendUpdate send_update_;
   std::map<uint64_t, Active> triggers_;
+  Counts counts_;
   History history_;
 };
 

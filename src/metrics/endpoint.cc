@@ -74,19 +74,20 @@ Place parse_place(const std::string& text) {
   return place;
 }
 
-Endpoint::Endpoint(const Place& place, std::function<std::string()> text) : text_(std::move(text)) {
+Listening listen_at(const Place& place) {
+  Listening made;
   const auto fail = [&](const std::string& where) {
     throw Error(base::format("cannot serve metrics on {}: {}", where, std::strerror(errno)));
   };
   if (place.host.empty()) {
     const sockaddr_un address = unix_address(place.path);
     remove_dead(place.path, address);
-    socket_ = base::FileDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    made.socket = base::FileDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const mode_t before = ::umask(0117);
-    const int bound = ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const int bound = ::bind(made.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
     ::umask(before);
     if (bound != 0) fail(base::printable(place.path));
-    path_ = place.path;
+    made.path = place.path;
   } else {
     sockaddr_storage address{};
     socklen_t size = 0;
@@ -103,16 +104,21 @@ Endpoint::Endpoint(const Place& place, std::function<std::string()> text) : text
     } else {
       throw InvalidArgument(base::format("'{}' is not an address", base::printable(place.host)));
     }
-    socket_ = base::FileDescriptor(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    made.socket = base::FileDescriptor(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int yes = 1;
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    ::setsockopt(made.socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(made.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
       fail(base::format("{}:{}", place.host, place.port));
-    ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.ss_family == AF_INET ? four->sin_port : six->sin6_port);
+    ::getsockname(made.socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    made.port = ntohs(address.ss_family == AF_INET ? four->sin_port : six->sin6_port);
   }
-  stop_ = base::FileDescriptor(::eventfd(0, EFD_CLOEXEC));
-  if (!stop_ || ::listen(socket_.get(), kWaiting) != 0) fail("this socket");
+  if (::listen(made.socket.get(), kWaiting) != 0) fail("this socket");
+  return made;
+}
+
+Endpoint::Endpoint(const Place& place, std::function<std::string()> text)
+    : text_(std::move(text)), listening_(listen_at(place)), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  if (!stop_) throw Error(base::format("cannot serve metrics: {}", std::strerror(errno)));
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -120,16 +126,16 @@ Endpoint::~Endpoint() {
   const uint64_t one = 1;
   (void)!::write(stop_.get(), &one, sizeof one);
   thread_.join();
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (!listening_.path.empty()) ::unlink(listening_.path.c_str());
 }
 
 void Endpoint::serve() {
   for (;;) {
-    pollfd watched[] = {{socket_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+    pollfd watched[] = {{listening_.socket.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
     if (::poll(watched, 2, -1) < 0 && errno != EINTR) return;
     if (watched[1].revents != 0) return;
     if (watched[0].revents == 0) continue;
-    const base::FileDescriptor connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const base::FileDescriptor connection(::accept4(listening_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (connection) serve_one(connection.get());
   }
 }

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""How fast `kymo push` and `kymo fleet` are with real ClickHouse servers on this machine.
+
+  KYMO_BINARY_DIR=build/release python3 bench/fleet.py [push|events|questions]...
+
+push       1,000 traces of 10 iterations with 100 names each
+events     one trace with 3 million ranges; the floor is reading it with `kymo stats`
+questions  10,000 traces with 10 million rows of operations, made by SQL; one server, and two of a cluster
+"""
+import concurrent.futures
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
+import clickhouse  # noqa: E402
+from clickhouse import KYMO, kymo, visible, write_trace  # noqa: E402
+
+TRACES = int(os.environ.get("KYMO_FLEET_TRACES", "1000"))
+EVENTS = int(os.environ.get("KYMO_FLEET_EVENTS", "3000000"))
+ROUNDS = 3
+GENERATED = 10_000  # traces, with 10 iterations of 100 names
+
+
+def timed(*command):
+    """Wall and processor seconds of a command."""
+    start = time.monotonic()
+    child = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    assert status == 0, command
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def processor_seconds(servers):
+    total = 0
+    for server in servers:
+        fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def push(folder):
+    def make(i):
+        source = write_trace(folder / f"{i}.json", rank=i, names=97, at_us=int(time.time() * 1e6) - i * 60_000_000)
+        kymo("import", source, "-o", folder / f"{i}.kymo")
+        os.remove(source)
+        return folder / f"{i}.kymo"
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        files = list(pool.map(make, range(TRACES)))
+    with clickhouse.Server(folder / "server") as server:
+        wall, cpu, memory = timed(KYMO, "push", *files, server.url(), "-q", "--job", "train")
+        rows = visible(server, "operations")
+        print(f"push: {TRACES} traces, {rows:,} rows of operations in {wall:.1f} s: {TRACES / wall * 60:,.0f} traces a "
+              f"minute, {cpu:.1f} s of processor, {memory:.0f} MB")
+        wall, cpu, _ = timed(KYMO, "push", *files, server.url(), "-q", "--job", "train")
+        print(f"push again: {wall:.1f} s")
+        for table in ["iterations", "operations", "device_time", "traces"]:
+            size, count = server.rows(f"SELECT sum(bytes_on_disk), sum(rows) FROM system.parts WHERE active AND "
+                                      f"database = 'kymo' AND table = '{table}'")[0]
+            print(f"  {table}: {int(size) / int(count):.1f} bytes a row, {int(size) / TRACES:,.0f} bytes a trace")
+
+
+def events(folder):
+    file = folder / "events.kymo"
+    with open(folder / "events.json", "w") as out:  # nested ranges of 1,000 names, as PyTorch's profiler writes them
+        out.write('{"traceEvents": [')
+        for i in range(EVENTS):
+            start, length = (i // 8 * 100, 80) if i % 8 == 0 else (i // 8 * 100 + i % 8 * 10, 5)
+            out.write(f'{"," if i else ""}{{"ph":"X","cat":"cpu_op","name":"aten::op{i * 7919 % 1000}","pid":1,"tid":1,'
+                      f'"ts":{start},"dur":{length}}}')
+        out.write("]}")
+    kymo("import", folder / "events.json", "-o", file)
+    with clickhouse.Server(folder / "server") as server:
+        _, floor, _ = timed(KYMO, "stats", file)
+        wall, cpu, memory = timed(KYMO, "push", file, server.url(), "-q", "--events")
+        count = visible(server, "events")
+        size = int(server.query("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'kymo' AND "
+                                "table = 'events'"))
+        print(f"events: {count:,} in {wall:.1f} s wall, {cpu:.1f} s of processor: {count / cpu / 1e6:.2f} million a "
+              f"second and core (kymo stats: {count / floor / 1e6:.1f}), {memory:.0f} MB, {size / count:.1f} bytes each")
+
+
+FILL = [
+    "INSERT INTO kymo.operations SELECT intDiv(number, 1000) + 1 + {shift}, 1, now() - intDiv(number, 1000) * 60, 'train', "
+    "intDiv(number, 1000) % 64, intDiv(number % 1000, 100) + 10 * intDiv(intDiv(number, 1000), 64), 1, "
+    "concat('op', toString(number % 100)), number % 2, if(number % 100 = 1, 'communication', 'compute'), 3, "
+    "1000 + rand() % 1000, 500 + rand() % 1000, 1, 2, 3, 4 + rand() % 100 FROM numbers({operations})",
+    "INSERT INTO kymo.iterations SELECT intDiv(number, 10) + 1 + {shift}, 1, now() - intDiv(number, 10) * 60, 'train', "
+    "intDiv(number, 10) % 64, number % 10 + 10 * intDiv(intDiv(number, 10), 64), 1, 0, 100000 + rand() % 1000 "
+    "FROM numbers({iterations})",
+    "INSERT INTO kymo.traces (trace, attempt, started, job, rank) SELECT number + 1 + {shift}, 1, now() - number * 60, "
+    "'train', number % 64 FROM numbers({traces})",
+]
+
+
+def questions(folder):
+    sample = write_trace(folder / "x.json")
+    for count in [1, 2]:
+        ports = clickhouse.free_ports(2 * count)
+        servers = [clickhouse.Server(folder / f"{count}-{i}", ports[2 * i:2 * i + 2], ports[1::2]).start()
+                   for i in range(count)]
+        try:
+            for i, server in enumerate(servers):
+                kymo("push", sample, server.url(), "--job", "other")
+                for statement in FILL:
+                    traces = GENERATED // count
+                    server.query(statement.format(shift=i * GENERATED, operations=1000 * traces,
+                                                  iterations=10 * traces, traces=traces))
+            for question in [["top"], ["diff"], ["stragglers"], ["history"], ["history", "--operation", "op7"]]:
+                times = []
+                before = processor_seconds(servers)
+                for _ in range(ROUNDS):
+                    start = time.monotonic()
+                    kymo("fleet", *question, "--db", servers[0].url(cluster=count > 1), "--job", "train",
+                         "--since", "4d" if question == ["diff"] else "30d")
+                    times.append(time.monotonic() - start)
+                spent = (processor_seconds(servers) - before) / ROUNDS
+                print(f"{' '.join(question)}, {count} server(s): median {statistics.median(times):.2f} s, "
+                      f"longest {max(times):.2f} s, {spent:.2f} s of processor in the servers", flush=True)
+        finally:
+            for server in servers:
+                server.kill()
+
+
+if __name__ == "__main__":
+    clickhouse.skip_without_server()
+    for name in sys.argv[1:] or ["push", "events", "questions"]:
+        with tempfile.TemporaryDirectory(prefix="kymo-bench-") as temporary:
+            {"push": push, "events": events, "questions": questions}[name](pathlib.Path(temporary))

@@ -156,11 +156,16 @@ PyObject* in_python_alone(PyObject* self, PyObject*) {
   return none ? in_python<Name>(self, none.get(), nullptr) : nullptr;
 }
 constexpr char kNumpy[] = "numpy", kCpu[] = "cpu", kItem[] = "item", kList[] = "tolist", kArray[] = "array",
-               kShow[] = "show", kFloat[] = "as_float", kInt[] = "as_int";
+               kShow[] = "show", kFloat[] = "as_float", kInt[] = "as_int", kBool[] = "as_bool";
 
 PyObject* repr(PyObject* self) { return in_python_alone<kShow>(self, nullptr); }
 PyObject* as_float(PyObject* self) { return in_python_alone<kFloat>(self, nullptr); }
 PyObject* as_int(PyObject* self) { return in_python_alone<kInt>(self, nullptr); }
+
+int as_bool(PyObject* self) {
+  const Owned value(in_python_alone<kBool>(self, nullptr));
+  return value ? PyObject_IsTrue(value.get()) : -1;
+}
 
 // ---- Elements ------------------------------------------------------------------------------------------------------
 
@@ -245,6 +250,7 @@ PyType_Slot slots[] = {
     {Py_tp_getset, attributes},
     {Py_tp_methods, methods},
     {Py_tp_repr, reinterpret_cast<void*>(&repr)},
+    {Py_nb_bool, reinterpret_cast<void*>(&as_bool)},
     {Py_nb_float, reinterpret_cast<void*>(&as_float)},
     {Py_nb_int, reinterpret_cast<void*>(&as_int)},
     {Py_sq_item, reinterpret_cast<void*>(&item_at)},  // for iteration

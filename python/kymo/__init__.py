@@ -9,7 +9,7 @@ The parts load when they are used first, so that `import kymo` is quick.
 import importlib as _importlib
 import os as _os
 
-from kymo.errors import CompileError, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory
+from kymo.errors import CompileError, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory, UnknownKernel
 
 # Modules of the package that people use. They load on first use.
 _MODULES = (
@@ -41,7 +41,8 @@ _NAMES = {
     "zeros": "mps",
 }
 
-__all__ = ["CompileError", "DeviceError", "Error", "InvalidArgument", "NotAvailable", "OutOfMemory", *_MODULES, *_NAMES]
+__all__ = ["CompileError", "DeviceError", "Error", "InvalidArgument", "NotAvailable", "OutOfMemory",
+           "UnknownKernel", *_MODULES, *_NAMES]
 
 
 # A recording that the environment asks for begins with the import: libkymo.so looks at these variables when it loads.

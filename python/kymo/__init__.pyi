@@ -1,3 +1,5 @@
+from kymo import device as device
+from kymo import mps as mps
 from kymo import nvtx as nvtx
 from kymo import ondemand as ondemand
 from kymo import profiler as profiler
@@ -12,4 +14,17 @@ from kymo.errors import Error as Error
 from kymo.errors import InvalidArgument as InvalidArgument
 from kymo.errors import NotAvailable as NotAvailable
 from kymo.errors import OutOfMemory as OutOfMemory
+from kymo.errors import UnknownKernel as UnknownKernel
 from kymo.functions import trace_functions as trace_functions
+from kymo.mps import arange as arange
+from kymo.mps import empty as empty
+from kymo.mps import from_dlpack as from_dlpack
+from kymo.mps import from_numpy as from_numpy
+from kymo.mps import full as full
+from kymo.mps import ones as ones
+from kymo.mps import rand as rand
+from kymo.mps import randint as randint
+from kymo.mps import randn as randn
+from kymo.mps import tensor as tensor
+from kymo.mps import zeros as zeros
+from kymo.reading import open as open

@@ -1,10 +1,9 @@
 """kymo.open: traces as columns for NumPy, pandas and Arrow, with what the commands compute.
 
->>> import kymo, tempfile, os
->>> file = os.path.join(tempfile.mkdtemp(), "run.json")
->>> with open(file, "w") as out:   # a trace of another tool works too
-...     _ = out.write('[{"ph": "X", "name": "load", "ts": 0, "dur": 2.5, "pid": 1, "tid": 1},'
-...                   ' {"ph": "X", "name": "load", "ts": 5, "dur": 1.5, "pid": 1, "tid": 1}]')
+>>> import kymo, pathlib, tempfile
+>>> file = pathlib.Path(tempfile.mkdtemp()) / "run.json"       # a trace of another tool works too
+>>> _ = file.write_text('[{"ph": "X", "name": "load", "ts": 0, "dur": 2.5, "pid": 1, "tid": 1},'
+...                     ' {"ph": "X", "name": "load", "ts": 5, "dur": 1.5, "pid": 1, "tid": 1}]')
 >>> trace = kymo.open(file)
 >>> trace.durations("load")
 array([2500, 1500])

@@ -142,7 +142,9 @@ class TensorTest(DeviceCase):
         x = mps.ones(3)
         self.assertEqual(x.cpu().numpy().tolist(), [1, 1, 1])
         self.assertEqual((x.cpu().device, x.numel(), x.size(), x.ndim), ("cpu", 3, (3,), 1))
-        self.assertEqual((float(x[0]), int(x[0]), x[0].item()), (1.0, 1, 1.0))
+        self.assertEqual((float(x[0]), int(x[0]), x[0].item(), bool(x[0])), (1.0, 1, 1.0, True))
+        with self.assertRaisesRegex(RuntimeError, "ambiguous"):
+            bool(x)
         self.assertEqual(repr(x), f"tensor([1., 1., 1.], device='{mps.current_device()}')")
 
     def test_numpy_sees_the_memory_of_a_tensor(self):

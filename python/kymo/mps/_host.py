@@ -50,6 +50,12 @@ def item(tensor):
     return copy(tensor).reshape(()).item()
 
 
+def as_bool(tensor):
+    if tensor.numel() != 1:
+        raise RuntimeError(f"Boolean value of Tensor with {tensor.numel()} values is ambiguous")
+    return bool(item(tensor))
+
+
 def as_float(tensor):
     return float(item(tensor))
 

@@ -37,6 +37,8 @@ std::string obstacle(const std::string& path) {
 
 }  // namespace
 
+bool is_static_program(const std::string& path) { return obstacle(path) == kIsStatic; }
+
 std::string obstacle_to_libraries(const std::string& program) {
   try {
     return obstacle(find_program(program));

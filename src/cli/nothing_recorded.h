@@ -16,4 +16,7 @@ std::string nothing_recorded(const std::string& program, const std::vector<recor
 // Why this program cannot load a library of Kymo; empty: it can, or it is not a program but a script.
 std::string obstacle_to_libraries(const std::string& program);
 
+// True if the file is a program that is linked statically: of such a program only samples are recorded.
+bool is_static_program(const std::string& path);
+
 }  // namespace kymo::cli

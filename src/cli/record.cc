@@ -80,7 +80,7 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
   if (options.pid != 0) return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
   // Kymo's library may have been loaded into a static program, and found there that it does not work.
   const bool is_empty = progress.events == 0 && progress.unfinished == 0 && progress.lost == 0;
-  if (progress.processes == 0 || (is_empty && is_static(options.program[0])))
+  if (progress.processes == 0 || (is_empty && !obstacle_to_libraries(options.program[0]).empty()))
     return nothing_recorded(options.program[0], options.interfaces.selected(), samples.processes != 0);
   if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
     return base::format("nothing was recorded, although {} linked with Kymo ran",

@@ -1,6 +1,6 @@
-// Measures the page with `kymo view` in chromium, without a GPU. Prints one JSON object.
+// Measures the page with `kymo view` in chromium, without a GPU. Prints one JSON object, or rows for scripts/bench.
 //
-//   node test/bench.mjs KYMO TRACE [VIEWS]
+//   node test/bench.mjs [--rows] KYMO TRACE [VIEWS]
 //
 // first_paint_ms      from the start of the process until all visible tracks are drawn, perhaps without names
 // first_complete_ms   the same, until everything is final
@@ -9,13 +9,17 @@
 // frame_thread_ms     the same with painting by the page's thread
 // frame_wall_ms       wall time from one frame to the next while panning
 // page_mb             memory of the page's process that is its own
+// live_ms             from the end of a range of a recorded program until it is drawn; needs the program `annotates`
 
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 const kFrames = 200;
-const [kymo, trace, views = '60'] = process.argv.slice(2);
+const asRows = process.argv[2] === '--rows';
+const [kymo, trace, views = '60'] = process.argv.slice(asRows ? 3 : 2);
 if (!trace) {
   console.error('bench.mjs: no trace given. Usage: node test/bench.mjs KYMO TRACE [VIEWS]');
   process.exit(2);
@@ -24,17 +28,9 @@ if (!trace) {
 const browser = await chromium.launch({ executablePath: process.env.KYMO_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 const page = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
 const began = performance.now();
-const server = spawn(kymo, ['view', trace, '--no-browser'], { stdio: ['ignore', 'pipe', 'inherit'] });
+const server = startView(trace);
 try {
-  const address = await new Promise((resolve, reject) => {
-    let text = '';
-    server.stdout.on('data', (data) => {
-      text += data;
-      const found = text.match(/http:\/\/\S+/);
-      if (found) resolve(found[0]);
-    });
-    server.once('exit', (status) => reject(new Error(`kymo view ended with ${status}`)));
-  });
+  const address = await server.address;
   await page.goto(address, { waitUntil: 'commit' });
   const until = async (condition) => {
     await page.waitForFunction(condition, null, { polling: 'raf', timeout: 120_000 });
@@ -45,10 +41,78 @@ try {
   await page.waitForTimeout(1500); // the page has measured its backends
   const moves = await page.evaluate(measureMoves, Number(views));
   const frames = await measureFrames();
-  console.log(JSON.stringify({ first_paint_ms: firstPaint, first_complete_ms: firstComplete, move_ms: summary(moves), ...frames, page_mb: await pageMegabytes(), backend: await page.evaluate(() => window.kymo.state().backend) }, null, 1));
+  const megabytes = await pageMegabytes();
+  const { backend } = await page.evaluate(() => window.kymo.state());
+  const live = await measureLive();
+  const result = { first_paint_ms: firstPaint, first_complete_ms: firstComplete, move_ms: summary(moves), ...frames, page_mb: megabytes, backend, live_ms: live && summary(live) };
+  if (asRows) printRows(result);
+  else console.log(JSON.stringify(result, null, 1));
 } finally {
   await browser.close();
-  server.kill('SIGINT');
+  server.process.kill('SIGINT');
+}
+
+function startView(path) {
+  const process = spawn(kymo, ['view', path, '--no-browser'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const address = new Promise((resolve, reject) => {
+    let text = '';
+    process.stdout.on('data', (data) => {
+      text += data;
+      const found = text.match(/http:\/\/\S+/);
+      if (found) resolve(found[0]);
+    });
+    process.once('exit', (status) => reject(new Error(`kymo view ended with ${status}`)));
+  });
+  address.catch(() => {}); // whoever waits for it gets the error
+  return { process, address };
+}
+
+/** The table of scripts/bench (bench/report.h). */
+function printRows(r) {
+  const row = (id, what, measured, target, met, kept = 1) => console.log(['row', id, `kymo view in chromium, ${what}`, measured, target, met ? 'met' : 'missed', kept, 0].join('\t'));
+  const both = ({ median, p99 }) => `${median} ms, p99 ${p99} ms`;
+  row('page_first', '100 M ranges: first paint of a new process', `${r.first_paint_ms} ms`, '< 1 s', r.first_paint_ms < 1000);
+  row('page_move', '100 M ranges: pan or zoom until complete', both(r.move_ms), '< 50 ms, p99 < 150 ms', r.move_ms.median < 50 && r.move_ms.p99 < 150, Number(views));
+  row('page_script', `a frame with ${r.rectangles} rectangles: JavaScript`, both(r.frame_script_ms), 'p99 < 16 ms', r.frame_script_ms.p99 < 16, kFrames);
+  row('page_frame', 'a frame, wall time, drawn in software', both(r.frame_wall_ms), 'p99 < 40 ms', r.frame_wall_ms.p99 < 40, kFrames);
+  row('page_memory', 'memory of the page', `${r.page_mb} MB`, '< 300 MB', r.page_mb < 300);
+  if (r.live_ms) row('page_live', 'live: from the end of a range until it is drawn', both(r.live_ms), '< 1 s', r.live_ms.p99 < 1000);
+}
+
+/** How old the newest range is when it appears, while a program is recorded. Undefined without that program. */
+async function measureLive() {
+  const program = join(dirname(kymo), 'annotates');
+  if (!existsSync(program)) return undefined;
+  const folder = mkdtempSync(join(tmpdir(), 'kymo-live-'));
+  const path = join(folder, 'live.kymo');
+  const recorder = spawn(kymo, ['record', '-o', path, '--', 'bash', '-c', `for i in $(seq 1000); do ${program} >/dev/null; sleep 0.1; done`], { stdio: 'ignore', detached: true });
+  const ended = new Promise((resolve) => recorder.once('exit', resolve));
+  let viewer;
+  try {
+    while (!existsSync(path) || statSync(path).size === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    viewer = startView(path);
+    const live = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
+    await live.goto(await viewer.address);
+    await live.waitForFunction(() => window.kymo?.painted(), null, { timeout: 120_000 }); // it is never complete for long
+    return await live.evaluate(async () => {
+      const { files } = await (await fetch('api/trace')).json();
+      const zero = Number(BigInt(files[0].wall_clock_ns) / 1000n) / 1000;
+      const ages = [];
+      let newest = 0;
+      for (const end = performance.now() + 10_000; performance.now() < end; ) {
+        await new Promise(requestAnimationFrame);
+        const last = window.kymo.shapes().reduce((most, s) => (s.row >= 0 ? Math.max(most, s.end) : most), 0);
+        if (last > newest && newest > 0) ages.push(performance.timeOrigin + performance.now() - (zero + last / 1e6));
+        newest = Math.max(newest, last);
+      }
+      return ages.length > 0 ? ages : undefined;
+    });
+  } finally {
+    viewer?.process.kill('SIGINT');
+    process.kill(-recorder.pid, 'SIGINT');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Runs in the page: random places at random zoom levels, each until it is complete. */

@@ -63,10 +63,10 @@ function drawnCounts(page: Page) {
   });
 }
 
-/** All ranges with a row: those by handle may begin on one thread and end on another, so they are on no track. */
+/** All ranges, also those across threads, which have a track of their own. */
 function allRanges(path: string): number {
-  const rows: Array<{ count: number; across_threads?: boolean }> = json('stats', path, '--json').rows;
-  return rows.reduce((sum, row) => sum + (row.across_threads ? 0 : row.count), 0);
+  const rows: Array<{ count: number }> = json('stats', path, '--json').rows;
+  return rows.reduce((sum, row) => sum + row.count, 0);
 }
 
 test('what is drawn agrees with kymo stats: all ranges of the whole trace', { skip }, async () => {
@@ -129,7 +129,7 @@ test('a recorded program: all its ranges, and its report', { skip: skip || notBu
   const made = spawnSync(kymo, ['record', '-o', path, '--', join(binaries, 'kymo_denoise')], { encoding: 'utf8' });
   if (made.status !== 0 || !existsSync(path)) return context.skip(`kymo_denoise does not run here: ${made.stderr.trim().split('\n').at(-1)}`);
   await viewing([path], async (page) => {
-    assert.equal((await state(page)).ranges, allRanges(path));
+    await page.waitForFunction((all) => window.kymo.state().ranges === all, allRanges(path)); // those across threads come later
     await page.keyboard.press('4');
     await page.locator('.panel', { hasText: 'Findings' }).waitFor();
     await page.keyboard.press('5');
@@ -156,6 +156,56 @@ test('names with markup are text', { skip }, async () => {
     await page.locator('td', { hasText: '<img' }).waitFor();
     assert.equal(await page.evaluate(() => window.harmed), undefined);
     assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, svg, script:not([src])').length), 0);
+  });
+});
+
+test('memory: bytes over time, and what is alive at the pointer', { skip }, async () => {
+  const path = files.path('memory.json');
+  const trace = new ChromeTrace(path);
+  const change = (time: number, address: number, bytes: number) =>
+    trace.event({ ph: 'i', s: 't', pid: 1, tid: 1, name: '[memory]', ts: time / 1000, args: { 'Device Type': 1, 'Device Id': 0, Addr: address, Bytes: bytes } });
+  trace.range(1, 'forward', 0, 100_000);
+  change(10_000, 256, 3 << 20);
+  change(20_000, 512, 5 << 20);
+  change(60_000, 256, -(3 << 20));
+  trace.close();
+  await viewing([path], async (page) => {
+    await page.waitForFunction(() => window.kymo.lanes().some((lane) => lane.name === 'cuda:0'));
+    await page.keyboard.press('6');
+    const alive = async (time: number) => {
+      const { from, to } = await state(page);
+      const left = await page.evaluate(() => window.kymo.left());
+      await page.mouse.move(left + ((time - from) / (to - from)) * (1400 - left), 200);
+      await page.keyboard.press('i');
+    };
+    await alive(40_000);
+    await page.locator('.alive', { hasText: '8 MiB alive' }).waitFor();
+    await page.locator('.panel td', { hasText: 'forward' }).waitFor();
+    await alive(80_000);
+    await page.locator('.alive', { hasText: '5 MiB alive' }).waitFor();
+  });
+});
+
+test('a range across threads is one range from its begin to its end', { skip }, async () => {
+  const path = files.path('across.json');
+  const trace = new ChromeTrace(path);
+  trace.range(1, 'loop', 0, 100_000);
+  trace.range(2, 'loop', 0, 100_000);
+  for (let i = 0; i < 4; ++i) {
+    trace.event({ ph: 'b', cat: 'test', pid: 1, tid: 1, id: String(i), name: 'request', ts: i * 10 });
+    trace.event({ ph: 'e', cat: 'test', pid: 1, tid: 2, id: String(i), name: 'request', ts: i * 10 + 25 });
+  }
+  trace.close();
+  await viewing([path], async (page) => {
+    await page.waitForFunction(() => window.kymo.lanes().some((lane) => lane.name === 'across threads'));
+    await complete(page);
+    const shapes = await page.evaluate(() => window.kymo.shapes().filter((s) => s.name === 'request' && s.row >= 0));
+    assert.equal(shapes.length, 4);
+    for (const one of shapes) assert.ok(Math.abs(one.end - one.start - 25_000) <= 1);
+    assert.equal(new Set(shapes.map((s) => s.row)).size, 3); // at most three overlap
+    const range = await shape(page, 'request');
+    await page.mouse.click(range.middle.x, range.middle.y);
+    await page.locator('.panel dl', { hasText: 'Ends on' }).waitFor();
   });
 });
 

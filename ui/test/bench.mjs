@@ -43,7 +43,7 @@ try {
   const frames = await measureFrames();
   const megabytes = await pageMegabytes();
   const { backend } = await page.evaluate(() => window.kymo.state());
-  const live = await measureLive();
+  const live = await measureLive().catch((error) => console.error(`bench.mjs: live was not measured: ${error}`));
   const result = { first_paint_ms: firstPaint, first_complete_ms: firstComplete, move_ms: summary(moves), ...frames, page_mb: megabytes, backend, live_ms: live && summary(live) };
   if (asRows) printRows(result);
   else console.log(JSON.stringify(result, null, 1));

@@ -216,6 +216,14 @@ class WrongArgumentsTest(unittest.TestCase):
             type(nvtx.range("x"))()
 
 
+class DeviceRangeTest(unittest.TestCase):
+    def test_without_a_device_the_error_says_what_is_missing(self):
+        if kymo._annotate.has_cuda():
+            self.skipTest("this process has the CUDA driver")
+        with self.assertRaisesRegex(kymo.NotAvailable, "needs the CUDA driver"):
+            nvtx._device_range_start("x", 12345)
+
+
 class PypiFunctionsTest(unittest.TestCase):
     def test_annotate_as_a_scope_and_as_a_decorator(self):
         @nvtx.annotate()

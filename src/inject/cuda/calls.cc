@@ -22,7 +22,7 @@ constexpr StreamPlace place_of_stream(std::string_view name) {
 #define CALL(id, name) \
   { id, Effect::None, place_of_stream(name), Site(Label(name, "cuda")) }
 #define EFFECT(id, effect, name) \
-  { id, Effect::effect, StreamPlace::None, Site(Label(name, "cuda")) }
+  { id, Effect::effect, place_of_stream(name), Site(Label(name, "cuda")) }
 
 // A function has one number for each version of its binary interface, and one more if it uses the default stream of the
 // calling thread ("ptds", "ptsz"). The name in the trace is the function's.

@@ -22,8 +22,9 @@ struct MetalTranslation {
   std::vector<KernelInfo> kernels;   // empty: there is nothing to compile
 };
 
-// The source is Metal, or the bytes of a .kymolib file, which are only read. Throws CompileError with the translator's log, InvalidArgument for unknown options, and NotAvailable if the device
-// compiles no language that Metal can be translated to.
+// The source is Metal, or the bytes of a .kymolib file, which are only read. Throws CompileError with the translator's
+// log, InvalidArgument for unknown options, and NotAvailable if the device compiles no language that Metal can be
+// translated to.
 MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device);
 
 // An error of the backend's compiler in translated text. It is a bug in the translator, not in the source or in the

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "inject/handle_table.h"
 #include "inject/device_clock.h"
+#include "inject/handle_table.h"
 #include "inject/opencl/target.h"
 #include "inject/plain_name.h"
 #include "kymo/annotate.h"

@@ -122,11 +122,35 @@ using matrix_half3x3 = half3x3;
 using simd_half3x3 = half3x3;
 using matrix_half4x4 = half4x4;
 using simd_half4x4 = half4x4;
-template <typename T> auto simd_dot(T a, T b) { return metal::dot(a, b); }
-template <typename T> auto simd_cross(T a, T b) { return metal::cross(a, b); }
-template <typename T> auto simd_length(T a) { return metal::length(a); }
-template <typename T> auto simd_normalize(T a) { return metal::normalize(a); }
-template <typename T> auto simd_distance(T a, T b) { return metal::distance(a, b); }
-template <typename T> auto simd_reflect(T a, T b) { return metal::reflect(a, b); }
-template <typename T> auto simd_clamp(T a, T b, T c) { return metal::clamp(a, b, c); }
-template <typename T> auto simd_mix(T a, T b, T c) { return metal::mix(a, b, c); }
+template <typename T>
+auto simd_dot(T a, T b) {
+  return metal::dot(a, b);
+}
+template <typename T>
+auto simd_cross(T a, T b) {
+  return metal::cross(a, b);
+}
+template <typename T>
+auto simd_length(T a) {
+  return metal::length(a);
+}
+template <typename T>
+auto simd_normalize(T a) {
+  return metal::normalize(a);
+}
+template <typename T>
+auto simd_distance(T a, T b) {
+  return metal::distance(a, b);
+}
+template <typename T>
+auto simd_reflect(T a, T b) {
+  return metal::reflect(a, b);
+}
+template <typename T>
+auto simd_clamp(T a, T b, T c) {
+  return metal::clamp(a, b, c);
+}
+template <typename T>
+auto simd_mix(T a, T b, T c) {
+  return metal::mix(a, b, c);
+}

@@ -243,6 +243,8 @@ class TensorTest(DeviceCase):
 
     def test_dlpack_capsules(self):
         x = mps.arange(4, dtype="float32")
+        if x.__dlpack_device__()[0] not in (1, 2):
+            self.skipTest("the memory of this device has no address that other libraries can use")
         for version, name in ((None, "dltensor"), ((0, 8), "dltensor"), ((1, 0), "dltensor_versioned"),
                               ((2, 5), "dltensor_versioned")):
             capsule = x.__dlpack__(max_version=version)

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "base/text.h"
 #include "json/document.h"
 #include "serve/api.h"
 #include "serve/test_view.h"

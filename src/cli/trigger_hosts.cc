@@ -46,7 +46,9 @@ struct HostTraces {
 HostTraces read_answer(const hosts::Connection::Result& result) {
   HostTraces traces;
   if (result.output.empty()) {
-    const std::string said(hosts::last_line(result.errors));
+    // The reason, and not the hint at the help that may follow it.
+    const std::string_view errors(result.errors);
+    const std::string said(hosts::last_line(errors.substr(0, errors.find("\nTry 'kymo "))));
     throw Error(said.empty() ? base::format("kymo trigger ended there with {}", result.exit_code)
                              : base::printable(said));
   }

@@ -170,6 +170,11 @@ def check_other_commands(hosts):
     expect(json.loads(done.stdout)["hosts"][0]["exit_code"] == 0, done.stdout)
     done = hosts.kymo("cancel", "--hosts", "node0", "--all")
     expect(done.returncode == 3, f"nothing to cancel: {done.returncode} {done.stderr}")
+    # The common start passes while the connections are made: the traces begin at once, and say how late they are.
+    done = hosts.kymo("trigger", "--hosts", "node[0-1]", "--all", "--start-at", "+1ms", "--duration", "100ms", "--json")
+    expect(done.returncode == 0, done.stdout + done.stderr)
+    late = [target["late_ns"] for host in json.loads(done.stdout)["hosts"] for target in host["targets"]]
+    expect(len(late) == 2 * PROGRAMS and min(late) > 0, done.stdout)
     done = hosts.kymo("trigger", "--hosts", "node0", "--name", "no-such-program")
     expect(done.returncode == 3 and "node0" in done.stdout, done.stdout + done.stderr)
 

@@ -127,8 +127,10 @@ class HostsTrigger {
     if (error) throw Error(base::format("cannot make the folder {}: {}", base::printable(path), error.message()));
   }
 
+  enum class Start { Common, AtOnce };
+
   // Words for the host: its clock differs from the one here.
-  Arguments words_for(const HostRun& host) const {
+  Arguments words_for(const HostRun& host, Start start_at) const {
     Arguments words;
     for (size_t i = 0; i < words_.size(); ++i) {
       if (words_[i] == "--start-at") {
@@ -137,7 +139,8 @@ class HostsTrigger {
         words.push_back(words_[i]);
       }
     }
-    if (options_.trigger.options.last_ns != 0) return words;  // the past has no start
+    // The past has no start.
+    if (options_.trigger.options.last_ns != 0 || start_at == Start::AtOnce) return words;
     const auto start = static_cast<uint64_t>(static_cast<int64_t>(start_ns_) + host.clock.offset_ns);
     words.push_back("--start-at");
     words.push_back(base::format("@{}.{:09}", start / 1'000'000'000, start % 1'000'000'000));
@@ -145,8 +148,15 @@ class HostsTrigger {
   }
 
   void trace(HostRun& host) {
-    host.result = host.connection->run(words_for(host), kLongestTrigger);
+    host.result = host.connection->run(words_for(host, Start::Common), kLongestTrigger);
+    // A busy host may start the command only after the common time, and refuses it. A late trace is better than none.
+    const uint64_t now_ns = base::realtime_ns();
+    const bool is_late =
+        host.result.exit_code == kWrongUsage && options_.trigger.options.last_ns == 0 && now_ns > start_ns_;
+    if (is_late) host.result = host.connection->run(words_for(host, Start::AtOnce), kLongestTrigger);
     HostTraces traces = read_answer(host.result);
+    if (is_late)
+      for (Traced& traced : traces.programs) traced.late_ns += static_cast<int64_t>(now_ns - start_ns_);
     host.clock = between(host.clock, host.connection->measure_clock());
     if (!options_.fetch.empty())
       for (Traced& traced : traces.programs)

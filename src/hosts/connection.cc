@@ -30,10 +30,6 @@ constexpr size_t kMaxErrors = size_t{1} << 16;
 constexpr int kNotFound = 127, kSshFailed = 255;
 constexpr milliseconds kLookForStop{100};
 
-std::string_view text_of(const base::ByteWriter& bytes) {
-  return {reinterpret_cast<const char*>(bytes.bytes().data()), bytes.size()};
-}
-
 std::vector<std::string> ssh_words(const SshOptions& options, const std::string& host) {
   std::vector<std::string> words = options.command;
   const auto seconds = std::max<int64_t>(1, (options.timeout.count() + 999) / 1000);
@@ -79,7 +75,8 @@ void Connection::fail(std::string_view why) {
   throw Error(said.empty() ? std::string(why) : base::format("{}: {}", why, base::printable(said)));
 }
 
-void Connection::send(FrameType type, std::string_view body) {
+template <class Body>
+void Connection::send(FrameType type, const Body& body) {
   const std::string bytes = encoded(type, body);
   size_t written = 0;
   if (base::write_all(ssh_->input.get(), base::as_bytes(bytes), written) != 0) fail("the connection ended");
@@ -136,7 +133,7 @@ Connection::Result Connection::run(const std::vector<std::string>& words, millis
   base::ByteWriter body;
   body.varint(words.size());
   for (const std::string& word : words) body.string(word);
-  send(FrameType::Run, text_of(body));
+  send(FrameType::Run, body);
   Result result;
   const auto until = Clock::now() + limit;
   while (true) {
@@ -165,7 +162,7 @@ uint64_t Connection::fetch(const std::string& path, const std::string& to) {
   base::ByteWriter body;
   body.string(path);
   body.fixed(have);
-  send(FrameType::Read, text_of(body));
+  send(FrameType::Read, body);
   while (true) {
     const Frame frame = receive(Clock::now() + timeout_);
     if (frame.type == FrameType::Failed) throw Error(base::printable(frame.body));

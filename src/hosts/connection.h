@@ -57,7 +57,8 @@ class Connection {
   uint64_t fetch(const std::string& path, const std::string& to);
 
  private:
-  void send(FrameType type, std::string_view body);
+  template <class Body>
+  void send(FrameType type, const Body& body);
   Frame receive(Clock::time_point until);
   [[noreturn]] void fail(std::string_view why);
   void read_streams(Clock::time_point until);

@@ -27,10 +27,6 @@ namespace {
 constexpr uint64_t kMaxWords = 10'000;
 constexpr int kPatience = 5000;  // ms, for a command whose caller is gone
 
-std::string_view text_of(const base::ByteWriter& bytes) {
-  return {reinterpret_cast<const char*>(bytes.bytes().data()), bytes.size()};
-}
-
 class FarEnd {
  public:
   FarEnd(int input, int output, const std::string& kymo) : input_(input), output_(output), kymo_(kymo) {}
@@ -40,7 +36,7 @@ class FarEnd {
     base::ByteWriter hello;
     hello.string(base::kVersion);
     hello.string(base::boot_id());
-    send(FrameType::Hello, text_of(hello));
+    send(FrameType::Hello, hello);
     while (!is_over_) step();
     if (command_) finish_command();
     return 0;
@@ -51,7 +47,10 @@ class FarEnd {
     size_t written = 0;
     if (base::write_all(output_, base::as_bytes(bytes), written) != 0) is_over_ = true;
   }
-  void send(FrameType type, std::string_view body) { write(encoded(type, body)); }
+  template <class Body = std::string_view>
+  void send(FrameType type, const Body& body) {
+    write(encoded(type, body));
+  }
 
   void step() {
     std::vector<pollfd> ready = {{input_, POLLIN, 0}};
@@ -80,7 +79,7 @@ class FarEnd {
     if (frame.type == FrameType::Clock) {
       base::ByteWriter now;
       now.fixed(base::realtime_ns());
-      send(FrameType::Time, text_of(now));
+      send(FrameType::Time, now);
     } else if (frame.type == FrameType::Run) {
       const uint64_t count = fields.varint();
       if (command_ || count > kMaxWords) throw Error("a command runs already, or has too many words");
@@ -116,7 +115,7 @@ class FarEnd {
     }
     base::ByteWriter code;
     code.fixed(static_cast<uint32_t>(command_->ended()));
-    send(FrameType::Ended, text_of(code));
+    send(FrameType::Ended, code);
     command_.reset();
   }
 
@@ -142,7 +141,7 @@ class FarEnd {
       base::ByteWriter whole;
       whole.fixed(at);
       whole.fixed(hash.value());
-      send(FrameType::Whole, text_of(whole));
+      send(FrameType::Whole, whole);
     } catch (const Error& error) {
       send(FrameType::Failed, error.what());
     }

@@ -1,6 +1,5 @@
 #include "hosts/frame.h"
 
-#include "base/bytes.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -16,6 +15,10 @@ std::string encoded(FrameType type, std::string_view body) {
   base::store(reinterpret_cast<std::byte*>(bytes.data()), static_cast<uint32_t>(body.size()));
   bytes[sizeof(uint32_t)] = static_cast<char>(type);
   return bytes.append(body);
+}
+
+std::string encoded(FrameType type, const base::ByteWriter& fields) {
+  return encoded(type, std::string_view(reinterpret_cast<const char*>(fields.bytes().data()), fields.size()));
 }
 
 std::optional<Frame> FrameReader::next() {

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
+
 namespace kymo::hosts {
 
 enum class FrameType : uint8_t {
@@ -37,6 +39,7 @@ inline constexpr std::string_view kGreeting = "\nkymo-remote 1\n";
 inline constexpr size_t kMaxNoise = size_t{1} << 16;  // before the greeting
 
 std::string encoded(FrameType type, std::string_view body);
+std::string encoded(FrameType type, const base::ByteWriter& fields);
 
 // Takes bytes in pieces of any length and returns the messages in them.
 class FrameReader {

@@ -2,11 +2,11 @@
 #pragma once
 
 #define C10_METAL_CONSTEXPR constant constexpr
-#define C10_METAL_ALL_TYPES_FUNCTOR(_)                                                                     \
-  _(Byte, 0)                                                                                               \
-  _(Char, 1)                                                                                               \
-  _(Short, 2) _(Int, 3) _(Long, 4) _(Half, 5) _(Float, 6) _(ComplexHalf, 8) _(ComplexFloat, 9) _(Bool, 11) \
-      _(BFloat16, 15)
+#define C10_METAL_ALL_TYPES_FUNCTOR(_) \
+  _(Byte, 0)                           \
+  _(Char, 1)                           \
+  _(Short, 2)                          \
+  _(Int, 3) _(Long, 4) _(Half, 5) _(Float, 6) _(ComplexHalf, 8) _(ComplexFloat, 9) _(Bool, 11) _(BFloat16, 15)
 
 namespace c10 {
 namespace metal {

@@ -108,10 +108,12 @@ class EachSampler:
         script.write_text("#!/bin/sh\ncase $1 in 1) exec $0 2;; 2) exec $0 3;; 3) " + loop +
                           f"exec {BIN / 'busy'} one {MILLISECONDS};; esac\n")
         script.chmod(0o755)
+        began_ns = time.time_ns()
         err = self.record(script, "1")
         self.assertRegex(err, r"samples? from 1 process, 1 thread ")
         code, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
         processes = json.loads(out)["processes"]
+        self.assertGreaterEqual(json.loads(out)["begin_realtime_ns"], began_ns, "an event before the program")
         self.assertEqual(len({process["pid"] for process in processes}), 1)
         commands = [process["command_line"][-2:] for process in processes]
         self.assertEqual(commands[-1], ["one", MILLISECONDS])

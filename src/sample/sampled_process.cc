@@ -124,7 +124,7 @@ void SampledProcess::follow(SampledProcess& before, uint64_t time) {
     before.finish(time);
   } else {
     for (auto& [tid, one] : before.threads_) {
-      if (one.in_since != 0 && time > one.in_since) before.on_cpu(one, time - one.in_since);
+      if (one.in_since != 0 && time > one.in_since) before.on_cpu(one, time - one.in_since, time);
       carried_on_ns_ += one.on_ns;
     }
     carried_on_ns_ += before.carried_on_ns_;
@@ -206,7 +206,8 @@ void SampledProcess::find_command_line() {
 }
 
 void SampledProcess::hand_over(uint32_t tid, Thread& one) {
-  state_on_cpu(one, one.latest);
+  // What it took over from the program before it has no time yet.
+  if (one.latest != 0) state_on_cpu(one, one.latest);
   if (one.batch.points.size() == 0) return;
   introduce();
   if (!one.is_stated) {
@@ -390,7 +391,7 @@ void SampledProcess::sample(const Record& record) {
   Thread& one = thread(record.tid);
   if (!shared_.is_complete && one.batch.points.size() == 0) read_name(record.tid);
   if (shared_.is_complete) {
-    if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since);
+    if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
     one.in_since = record.time;
   }
   const Node node = stack_of(record, one);
@@ -405,7 +406,8 @@ void SampledProcess::sample(const Record& record) {
   lose(trace::LossCause::SamplesLost, record.period - kMost, record.tid, record.time);
 }
 
-void SampledProcess::on_cpu(Thread& one, uint64_t ns) {
+void SampledProcess::on_cpu(Thread& one, uint64_t ns, uint64_t time) {
+  one.latest = std::max(one.latest, time);
   one.on_ns += ns;
   own_.on_ns += ns;
   shared_.totals.on_ns += ns;
@@ -426,7 +428,7 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
 void SampledProcess::switched(const Record& record) {
   Thread& one = thread(record.tid);
   if (record.kind == RecordKind::SwitchOut) {
-    if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since);
+    if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
     one.in_since = 0;
     one.out_since = record.time;
     one.was_preempted = record.is_preempted;
@@ -442,9 +444,9 @@ void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   const auto known = threads_.find(tid);
   if (known == threads_.end()) return;
   Thread& one = known->second;
-  if (one.in_since != 0 && time > one.in_since) on_cpu(one, time - one.in_since);
+  if (one.in_since != 0 && time > one.in_since) on_cpu(one, time - one.in_since, time);
   if (one.out_since != 0) off_cpu(one, one.out_since, time);
-  if (cpu_ns != 0) on_cpu(one, cpu_ns);
+  if (cpu_ns != 0) on_cpu(one, cpu_ns, time);
   one.latest = std::max(one.latest, time);
   state_on_cpu(one, one.latest);
   hand_over(tid, one);

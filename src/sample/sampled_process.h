@@ -116,7 +116,7 @@ class SampledProcess {
   unwind::Node stack_of(const Record& record, Thread& thread);
   bool read_maps_again();
   void read_name(uint32_t tid);
-  void on_cpu(Thread& thread, uint64_t ns);
+  void on_cpu(Thread& thread, uint64_t ns, uint64_t time);
   void state_on_cpu(Thread& thread, uint64_t time);
   uint64_t caller_of_leaf(const Record& record, uint64_t address);
   size_t find_addresses(const Record& record, unwind::Node& root);

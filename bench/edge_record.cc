@@ -1,5 +1,5 @@
 // The cost of begin and end of an operation, with an EdgeProfiler that records it and without one. Each round of
-// operations creates a new profiler, so that its memory is new, as in a program.
+// operations creates a new profiler, as a program does that profiles every hundredth step.
 #include <array>
 #include <cstdio>
 #include <functional>

@@ -8,8 +8,8 @@
 //
 // An element costs a compare and an increment, a block costs an allocation; nothing throws. The main cost is new
 // memory, one page at a time when it is first touched. Large blocks use huge pages if the system has some, which is ten
-// times cheaper. A run that does not fit into the rest of its block begins in the next one. The elements that it skips
-// have numbers too, so read lists of runs only with run().
+// times cheaper, and two of them are kept for the next profiler. A run that does not fit into the rest of its block
+// begins in the next one. The elements that it skips have numbers too, so read lists of runs only with run().
 #pragma once
 
 #include <cstddef>

@@ -44,9 +44,9 @@ TEST(BuildTest, OperationsBecomeATreeWithTimes) {
   MadeLog log(1000);
   MadeThread& thread = log.thread(7);
   RawOperation& outer = thread.begin("aten::linear", 100);
-  outer.sequence = 3;
-  outer.forward_thread = 8;
-  outer.engine_id = 99;
+  thread.extras(outer).sequence = 3;
+  thread.extras(outer).forward_thread = 8;
+  thread.extras(outer).engine_id = 99;
   outer.scope = Scope::Backward;
   thread.begin("aten::addmm", 150);
   thread.end(300);
@@ -334,9 +334,9 @@ TEST(BuildTest, InvalidIndicesAreHarmless) {
   RawOperation& odd = thread.begin("odd", 10);
   odd.name = 1000;
   odd.parent = 500;
-  odd.inputs_at = 5000, odd.inputs_size = 70;
-  odd.stack = 3;
-  odd.counts = 9;
+  thread.extras(odd).inputs_at = 5000, thread.extras(odd).inputs_size = 70;
+  thread.extras(odd).stack = 3;
+  thread.extras(odd).counts = 9;
   thread.log().memory.append()->operation = 800;
   thread.log().device_operations.append()->operation = 800;
   const auto result = log.build({.stack = true, .flops = true, .modules = true, .adjust_vulkan = true});

@@ -6,7 +6,6 @@
 #include "edge/thread_state.h"
 #include "kymo/edge_engine.h"
 #include "kymo/queue.h"
-#include "record/clock.h"
 
 namespace kymo::edge {
 
@@ -31,13 +30,9 @@ class RecordingCall {
   ThreadRecorder* recorder_;
 };
 
-// kymo_ticks() without the call, if it is one instruction: between operators the code is not in the instruction cache.
-inline uint64_t now() noexcept {
-#if defined(__aarch64__)
-  return record::ticks();
-#else
-  return kymo_ticks();
-#endif
+bool has_extras(const OperationFacts& facts, const Inputs* inputs) noexcept {
+  return facts.sequence != -1 || facts.forward_thread != 0 || facts.engine_id != 0 ||
+         (inputs != nullptr && inputs->count() != 0);
 }
 
 RawOperation* raw(OpenOperation* operation) noexcept { return reinterpret_cast<RawOperation*>(operation); }
@@ -54,7 +49,7 @@ void send_to_receivers(RawOperation& operation, std::string_view name) noexcept 
 
 void add_memory(Log& log, const MemoryFacts& facts, bool out_of_memory) noexcept {
   if (!log.options().wanted.memory) return;
-  const uint64_t ticks = now();
+  const uint64_t ticks = log.ticks();
   const RecordingCall call(log);
   if (!call) return;
   RawMemory* const made = call->memory.append();
@@ -113,33 +108,22 @@ OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs
     return nullptr;
   }
   made->debug_handle = facts.debug_handle;
-  made->sequence = facts.sequence;
-  made->forward_thread = facts.forward_thread;
-  made->engine_id = facts.engine_id;
   made->name = name;
   made->scope = facts.scope;
   call->settle();
   call->push(*made, call->operations.size() - 1);
-  if (inputs != nullptr && inputs->count() != 0) {
-    const uint32_t at = inputs->whole() ? call->inputs.append_run(inputs->bytes()) : Blocks<std::byte>::kFull;
-    if (at == Blocks<std::byte>::kFull) {
-      ++call->not_kept;
-    } else {
-      made->inputs_at = at;
-      made->inputs_size = static_cast<uint32_t>(inputs->bytes().size());
-    }
-  }
-  if (log.options().stacks) made->stack = call->add_stack();
+  RawExtras* const extras =
+      call->always_has_extras() || has_extras(facts, inputs) ? call->add_extras(*made, facts, inputs) : nullptr;
   if (!facts.already_recorded) send_to_receivers(*made, facts.name);
   // The operation's own counts and time begin here.
-  if (!log.options().events.empty()) made->counts = call->begin_counts();
-  made->begin_ticks = now();
+  if (extras != nullptr && !log.options().events.empty()) extras->counts = call->begin_counts();
+  made->begin_ticks = log.ticks();
   return reinterpret_cast<OpenOperation*>(made);
 }
 
 void end(Log& log, OpenOperation* operation) noexcept {
   if (operation == nullptr) return;
-  const uint64_t ticks = now();
+  const uint64_t ticks = log.ticks();
   RawOperation& ended = *raw(operation);
   ThreadRecorder* const recorder = log.known_recorder();
   if (recorder == nullptr) return log.end_elsewhere(ended, ticks);
@@ -151,7 +135,7 @@ void end(Log& log, OpenOperation* operation) noexcept {
     recorder->settle();
     return;
   }
-  if (ended.counts != kNothing) recorder->end_counts(ended.counts);
+  if (ended.extras != kNothing) recorder->end_counts(ended);
   ended.over.store(true, std::memory_order_relaxed);
   ended.end_ticks.store(ticks, std::memory_order_relaxed);
   ++recorder->ended;
@@ -189,7 +173,7 @@ void backend_event(Log& log, const BackendFacts& facts) noexcept {
     ++call->not_kept;
     return;
   }
-  *made = {facts.start_us, facts.end_us, facts.debug_handle, name, backend, now()};
+  *made = {facts.start_us, facts.end_us, facts.debug_handle, name, backend, log.ticks()};
 }
 
 }  // namespace kymo::edge

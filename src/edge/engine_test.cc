@@ -99,7 +99,7 @@ TEST(EngineTest, InputsAreRequestedOnlyIfWanted) {
   {
     TestLog test;
     { const Operation operation("operation", 1, put); }
-    EXPECT_EQ(test.thread().operations[0].inputs_size, 0u);
+    EXPECT_EQ(test.thread().operations[0].extras, kNothing);
   }
   EXPECT_FALSE(asked);
 
@@ -109,7 +109,7 @@ TEST(EngineTest, InputsAreRequestedOnlyIfWanted) {
   const ThreadLog& thread = test.thread();
   Inputs expected;
   put(expected);
-  const RawOperation& operation = thread.operations[0];
+  const RawExtras& operation = thread.extras_of(thread.operations[0]);
   ASSERT_EQ(operation.inputs_size, expected.bytes().size());
   const auto kept = thread.inputs.run(operation.inputs_at, operation.inputs_size);
   EXPECT_TRUE(std::equal(kept.begin(), kept.end(), expected.bytes().begin(), expected.bytes().end()));
@@ -130,8 +130,8 @@ TEST(EngineTest, InputsThatAreTooLongAreCountedAndTheOperationIsKept) {
   }
   const ThreadLog& thread = test.thread();
   ASSERT_EQ(thread.operations.size(), 2u);
-  EXPECT_EQ(thread.operations[0].inputs_size, Inputs::kMaxBytes);
-  EXPECT_EQ(thread.operations[1].inputs_size, 0u);
+  EXPECT_EQ(thread.extras_of(thread.operations[0]).inputs_size, Inputs::kMaxBytes);
+  EXPECT_EQ(thread.extras_of(thread.operations[1]).inputs_size, 0u);
   EXPECT_EQ(thread.not_kept, 1u);
 }
 
@@ -148,9 +148,10 @@ TEST(EngineTest, OperationFactsAreKeptUnchanged) {
   const RawOperation& kept = test.thread().operations[0];
   EXPECT_EQ(kept.scope, Scope::Backward);
   EXPECT_EQ(kept.debug_handle, -5);
-  EXPECT_EQ(kept.sequence, 12);
-  EXPECT_EQ(kept.forward_thread, 3u);
-  EXPECT_EQ(kept.engine_id, 99u);
+  const RawExtras& extras = test.thread().extras_of(kept);
+  EXPECT_EQ(extras.sequence, 12);
+  EXPECT_EQ(extras.forward_thread, 3u);
+  EXPECT_EQ(extras.engine_id, 99u);
 }
 
 TEST(EngineTest, MemoryBelongsToTheInnermostOperation) {
@@ -312,13 +313,13 @@ TEST(EngineTest, StacksBeginAtTheCallerOfBegin) {
   TestLog test({.stacks = true});
   for (int i = 0; i < 10; ++i) const Operation operation("operation");
   const ThreadLog& thread = test.thread();
-  const uint32_t stack = thread.operations[0].stack;
+  const uint32_t stack = thread.extras_of(thread.operations[0]).stack;
   ASSERT_NE(stack, kNothing);
   EXPECT_GT(thread.stacks[stack].count, 2u);
   EXPECT_EQ(thread.addresses.run(thread.stacks[stack].at, thread.stacks[stack].count).size(),
             thread.stacks[stack].count);
   EXPECT_EQ(thread.stacks.size(), 1u);  // the same stack ten times
-  EXPECT_EQ(thread.operations[9].stack, stack);
+  EXPECT_EQ(thread.extras_of(thread.operations[9]).stack, stack);
 }
 
 TEST(EngineTest, CountersAreReadAtBothEnds) {
@@ -339,8 +340,8 @@ TEST(EngineTest, CountersAreReadAtBothEnds) {
   const ThreadLog& thread = test.thread();
   EXPECT_EQ(thread.no_counters, "");
   ASSERT_EQ(thread.counts.size(), 2u);
-  const RawCounts &outer = thread.counts[thread.operations[0].counts],
-                  &inner = thread.counts[thread.operations[1].counts];
+  const RawCounts &outer = thread.counts[thread.extras_of(thread.operations[0]).counts],
+                  &inner = thread.counts[thread.extras_of(thread.operations[1]).counts];
   const counters::Count in_outer = counters::difference(outer.begin, outer.end, 0),
                         in_inner = counters::difference(inner.begin, inner.end, 0);
   EXPECT_TRUE(in_inner.known);
@@ -371,7 +372,7 @@ TEST(EngineTest, ThreadWithoutCountersReportsTheReasonAndRecords) {
   const ThreadLog& thread = test.thread();
   EXPECT_NE(thread.no_counters, "");
   ASSERT_EQ(thread.operations.size(), 1u);
-  EXPECT_EQ(thread.operations[0].counts, kNothing);
+  EXPECT_EQ(thread.extras_of(thread.operations[0]).counts, kNothing);
   EXPECT_NE(end_of(thread.operations[0]), 0u);
 }
 

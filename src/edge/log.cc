@@ -22,6 +22,12 @@ uint64_t next_unique() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+// The recorder decides which clock kymo_ticks() is; the variable that says so is its own.
+bool ticks_are_counter() noexcept {
+  const uint64_t before = record::counter(), ticks = kymo_ticks();
+  return before <= ticks && ticks <= record::counter();
+}
+
 }  // namespace
 
 uint64_t number_of_this_thread() noexcept {
@@ -73,6 +79,7 @@ Log::Log(LogOptions options, EdgeProfiler* profiler)
     : id_(next_unique()),
       owner_(number_of_this_thread()),
       options_(std::move(options)),
+      reads_counter_(ticks_are_counter()),
       profiler_(profiler),
       begin_(base::read_clock_pair(kymo_ticks)) {
   All::instance().add(this);
@@ -165,7 +172,7 @@ void Log::end_elsewhere(RawOperation& operation, uint64_t ticks) noexcept {
     const std::lock_guard lock(mutex_);
     if (operation.over.load(std::memory_order_relaxed)) return;  // it was already ended
     if (on()) {
-      operation.counts = kNothing;  // the counts belong to another thread
+      operation.ended_elsewhere = true;
       operation.end_ticks.store(ticks, std::memory_order_relaxed);
       ++ended_elsewhere_;
     } else {

@@ -30,6 +30,8 @@
 #include "edge/names.h"
 #include "edge/thread_state.h"
 #include "kymo/edge_engine.h"
+#include "kymo/queue.h"
+#include "record/clock.h"
 
 namespace kymo {
 class EdgeProfiler;
@@ -49,24 +51,31 @@ struct RawStack {
   uint32_t at = 0, count = 0;  // in ThreadLog::addresses: return addresses, innermost first
 };
 
-// The record of an operation.
+// The record of an operation. New memory is the main cost of recording, so what few operations have is in RawExtras.
 struct RawOperation {
   uint64_t begin_ticks = 0;
   std::atomic<uint64_t> end_ticks = 0;  // 0: had not ended when the log ended. An operation may end on another thread
   int64_t debug_handle = -1;
-  int64_t sequence = -1;
-  uint64_t forward_thread = 0;
-  uint64_t engine_id = 0;
-  uint32_t name = 0;                        // in ThreadLog::names
-  uint32_t parent = kNothing;               // index in ThreadLog::operations
-  uint32_t inputs_at = 0, inputs_size = 0;  // in ThreadLog::inputs
-  uint32_t stack = kNothing;                // in ThreadLog::stacks
-  uint32_t counts = kNothing;               // in ThreadLog::counts
+  uint32_t name = 0;           // in ThreadLog::names
+  uint32_t parent = kNothing;  // index in ThreadLog::operations
+  uint32_t extras = kNothing;  // index in ThreadLog::extras
   Scope scope = Scope::Operator;
 
   // While the operation is open.
   std::atomic<bool> over = false;  // it has ended, in time or not: it can no longer be a parent
   uint8_t receivers = 0;           // who else received its begin: bits of KYMO_MODE_HEARD
+  bool ended_elsewhere = false;    // on another thread: its counts are of two threads, and mean nothing
+};
+static_assert(sizeof(RawOperation) == 40);
+
+// What else is known about an operation.
+struct RawExtras {
+  int64_t sequence = -1;
+  uint64_t forward_thread = 0;
+  uint64_t engine_id = 0;
+  uint32_t inputs_at = 0, inputs_size = 0;  // in ThreadLog::inputs
+  uint32_t stack = kNothing;                // in ThreadLog::stacks
+  uint32_t counts = kNothing;               // in ThreadLog::counts
 };
 
 struct RawBackendEvent {
@@ -99,6 +108,7 @@ struct ThreadLog {
   std::string thread_name;
   Names names;
   Blocks<RawOperation> operations;
+  Blocks<RawExtras> extras;
   Blocks<RawBackendEvent> backend_events;
   Blocks<RawMemory> memory;
   Blocks<RawDeviceOperation> device_operations;
@@ -108,6 +118,11 @@ struct ThreadLog {
   Blocks<uintptr_t> addresses;  // those of one stack are contiguous
   uint64_t not_kept = 0;        // records that were dropped: no memory, or no space left
   std::string no_counters;      // why performance events were not counted on this thread, if they were requested
+
+  const RawExtras& extras_of(const RawOperation& operation) const noexcept {
+    static constexpr RawExtras kNone;
+    return operation.extras < extras.size() ? extras[operation.extras] : kNone;
+  }
 };
 
 struct LogOptions {
@@ -149,6 +164,9 @@ class Log {
   const LogOptions& options() const noexcept { return options_; }
   EdgeProfiler* profiler() const noexcept { return profiler_.load(std::memory_order_acquire); }  // null once it stopped
   Place here() noexcept;  // of the calling thread
+  // kymo_ticks(), without the call if that reads the processor's counter: between operators its code is not in the
+  // instruction cache.
+  uint64_t ticks() const noexcept { return __builtin_expect(reads_counter_, 1) ? record::counter() : kymo_ticks(); }
 
   // ---- For recorder.h and engine.cc ----
   // The recorder of the calling thread: from the thread's cache, else created. Null: the log has ended, or there is no
@@ -177,6 +195,7 @@ class Log {
   const uint64_t id_;  // unique in this process: the caches of threads use it
   const uint64_t owner_;
   const LogOptions options_;
+  const bool reads_counter_;
   std::atomic<EdgeProfiler*> profiler_;
   std::atomic<uint64_t> references_{1};
   std::atomic<bool> on_{true};

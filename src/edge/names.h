@@ -23,7 +23,7 @@ class Names {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   // The number of `name`, which is copied if it is new. kNone: there is no memory.
-  uint32_t number_of(std::string_view name) noexcept {
+  [[gnu::always_inline]] uint32_t number_of(std::string_view name) noexcept {
     Recent& recent = recent_[place_of(name)];
     if (recent.from == name.data() && recent.size == name.size() && recent.text != nullptr &&
         record::same_text(recent.text, name.data(), static_cast<uint32_t>(name.size())))

@@ -14,6 +14,8 @@ namespace kymo::edge {
 ThreadRecorder::ThreadRecorder(const LogOptions& options, uint64_t number, bool owner)
     : number_(number),
       owner_(owner),
+      wants_stacks_(options.stacks),
+      always_has_extras_(options.stacks || !options.events.empty()),
       method_(options.stacks ? symbols::chosen_method() : symbols::Method::UnwindTables) {
   thread = static_cast<uint64_t>(syscall(SYS_gettid));
   char name[16] = {};  // max size of a thread name in the kernel
@@ -27,13 +29,6 @@ ThreadRecorder::ThreadRecorder(const LogOptions& options, uint64_t number, bool 
   }
 }
 
-void ThreadRecorder::pop() noexcept {
-  RawOperation& operation = *open_;
-  innermost_ = operation.parent;
-  open_ = innermost_ == kNothing ? nullptr : &operations[innermost_];
-  if (__builtin_expect(operation.receivers != 0, 0)) kymo_end_heard(operation.receivers);
-}
-
 uint32_t ThreadRecorder::begin_counts() noexcept {
   if (!group_) return kNothing;
   RawCounts* const made = counts.append();
@@ -45,10 +40,35 @@ uint32_t ThreadRecorder::begin_counts() noexcept {
   return counts.size() - 1;
 }
 
-// Not inlined, because its own frame is the one that is skipped.
+// Not inlined, as add_stack() skips its frame.
+[[gnu::noinline]] RawExtras* ThreadRecorder::add_extras(RawOperation& operation, const OperationFacts& facts,
+                                                        const Inputs* inputs) noexcept {
+  RawExtras* const made = extras.append();
+  if (made == nullptr) {
+    ++not_kept;
+    return nullptr;
+  }
+  operation.extras = extras.size() - 1;
+  made->sequence = facts.sequence;
+  made->forward_thread = facts.forward_thread;
+  made->engine_id = facts.engine_id;
+  if (inputs != nullptr && inputs->count() != 0) {
+    const uint32_t at = inputs->whole() ? this->inputs.append_run(inputs->bytes()) : Blocks<std::byte>::kFull;
+    if (at == Blocks<std::byte>::kFull) {
+      ++not_kept;
+    } else {
+      made->inputs_at = at;
+      made->inputs_size = static_cast<uint32_t>(inputs->bytes().size());
+    }
+  }
+  if (wants_stacks_) made->stack = add_stack();
+  return made;
+}
+
+// Not inlined, because its own frame is one of the two that are skipped.
 [[gnu::noinline]] uint32_t ThreadRecorder::add_stack() noexcept {
   std::array<uintptr_t, kDeepest> found;
-  const std::span<const uintptr_t> frames(found.data(), symbols::capture(found, 1, method_));
+  const std::span<const uintptr_t> frames(found.data(), symbols::capture(found, 2, method_));
   uint64_t hash = frames.size();
   for (const uintptr_t frame : frames) hash = (hash ^ frame) * 0x9e3779b97f4a7c15u;
 

@@ -51,12 +51,21 @@ class ThreadRecorder : public ThreadLog {
     innermost_ = number;
     open_ = &operation;
   }
-  void pop() noexcept;  // and informs everything that received its begin
+  void pop() noexcept {  // and informs everything that received its begin
+    const RawOperation& operation = *open_;
+    innermost_ = operation.parent;
+    open_ = innermost_ == kNothing ? nullptr : &operations[innermost_];
+    if (__builtin_expect(operation.receivers != 0, 0)) kymo_end_heard(operation.receivers);
+  }
 
-  uint32_t add_stack() noexcept;  // kNothing: dropped
+  // Whether every operation has extras: its stack or its counts.
+  bool always_has_extras() const noexcept { return always_has_extras_; }
+  // Everything but the counts. Null: dropped, there is no memory.
+  RawExtras* add_extras(RawOperation& operation, const OperationFacts& facts, const Inputs* inputs) noexcept;
   uint32_t begin_counts() noexcept;
-  void end_counts(uint32_t counts_at) noexcept {
-    if (group_) group_->read(counts[counts_at].end);
+  void end_counts(const RawOperation& operation) noexcept {
+    const uint32_t at = extras_of(operation).counts;
+    if (group_ && at != kNothing) group_->read(counts[at].end);
   }
   void end_counting() noexcept { group_.reset(); }  // once the log has ended
 
@@ -65,8 +74,10 @@ class ThreadRecorder : public ThreadLog {
  private:
   static constexpr size_t kDeepest = 128, kRecentStacks = 64;
 
+  uint32_t add_stack() noexcept;  // kNothing: dropped
+
   const uint64_t number_;
-  const bool owner_;
+  const bool owner_, wants_stacks_, always_has_extras_;
   std::atomic<uint32_t> busy_{0};
   RawOperation* open_ = nullptr;  // the innermost one
   uint32_t innermost_ = kNothing;

@@ -77,24 +77,25 @@ void ResultBuilder::add_operation(const ThreadLog& log, const RawOperation& raw,
   event.thread = log.thread;
   event.parent = parent;
   event.debug_handle = raw.debug_handle;
-  event.sequence = raw.sequence;
-  event.forward_thread = raw.forward_thread;
-  event.engine_id = raw.engine_id;
+  const RawExtras& extras = log.extras_of(raw);
+  event.sequence = extras.sequence;
+  event.forward_thread = extras.forward_thread;
+  event.engine_id = extras.engine_id;
 
-  const std::span<const std::byte> inputs = log.inputs.run(raw.inputs_at, raw.inputs_size);
+  const std::span<const std::byte> inputs = log.inputs.run(extras.inputs_at, extras.inputs_size);
   if (!inputs.empty()) {
     const uint32_t at = inputs_.add(inputs);
     event.inputs_at = at == kNothing ? 0 : at;
     event.inputs_size = at == kNothing ? 0 : static_cast<uint32_t>(inputs.size());
     inputs_without_room_ += at == kNothing;
   }
-  if (event_count_ == 0 || raw.counts >= log.counts.size() || !event.finished) return;
+  if (event_count_ == 0 || extras.counts >= log.counts.size() || !event.finished || raw.ended_elsewhere) return;
   if (data_->counts.size() + event_count_ >= EdgeEvent::kNone) {
     ++counts_without_room_;
     return;
   }
   event.counts = static_cast<uint32_t>(data_->counts.size());
-  const RawCounts& counts = log.counts[raw.counts];
+  const RawCounts& counts = log.counts[extras.counts];
   for (size_t at = 0; at < event_count_; ++at) {
     const counters::Count count = counters::difference(counts.begin, counts.end, at);
     data_->counts.push_back({count.value, count.value, count.scaled, count.known});

@@ -119,7 +119,7 @@ void ResultBuilder::name_stacks() {
     const ThreadLog& log = *log_.threads[which];
     std::vector<uint32_t> now(log.stacks.size(), EdgeEvent::kNone);  // the index of each stack in the result
     for (uint32_t at = 0; at < log.operations.size(); ++at) {
-      const uint32_t stack = log.operations[at].stack;
+      const uint32_t stack = log.extras_of(log.operations[at]).stack;
       if (stack >= now.size()) continue;
       if (now[stack] == EdgeEvent::kNone) {
         const std::span<const uintptr_t> addresses = log.addresses.run(log.stacks[stack].at, log.stacks[stack].count);

@@ -21,11 +21,18 @@ class MadeThread {
     made.parent = open_.empty() ? kNothing : open_.back();
     made.debug_handle = debug_handle;
     if (inputs != nullptr) {
-      made.inputs_at = log_.inputs.append_run(inputs->bytes());
-      made.inputs_size = static_cast<uint32_t>(inputs->bytes().size());
+      extras(made).inputs_at = log_.inputs.append_run(inputs->bytes());
+      extras(made).inputs_size = static_cast<uint32_t>(inputs->bytes().size());
     }
     open_.push_back(log_.operations.size() - 1);
     return made;
+  }
+  RawExtras& extras(RawOperation& operation) {
+    if (operation.extras == kNothing) {
+      log_.extras.append();
+      operation.extras = log_.extras.size() - 1;
+    }
+    return log_.extras[operation.extras];
   }
   void end(uint64_t at) {
     log_.operations[open_.back()].end_ticks = at;
@@ -37,7 +44,7 @@ class MadeThread {
     made.end.enabled_ns = 100;
     made.end.running_ns = running_ns;
     for (size_t at = 0; at < begin.size(); ++at) made.begin.values[at] = begin[at], made.end.values[at] = end[at];
-    log_.operations[open_.back()].counts = log_.counts.size() - 1;
+    extras(log_.operations[open_.back()]).counts = log_.counts.size() - 1;
   }
   void backend_event(std::string_view name, int64_t start_us, int64_t end_us, uint64_t reported = 0,
                      std::string_view backend = "dsp", int64_t debug_handle = -1) {

@@ -2,13 +2,12 @@
 // turn. The result is the program's own CPU time for a piece of work, with sampling, divided by the time without.
 //
 //   bench_sampling FOLDER      the folder takes the traces
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "measure.h"
+#include "printed_number.h"
 #include "report.h"
 
 namespace {
@@ -19,42 +18,22 @@ using bench::text;
 constexpr unsigned kRuns = 7;
 constexpr const char* kPieces = "60";
 
-// The time that the program printed; 0: it failed before that. `before` is the prefix of its command line.
-double run(const std::string& before, const std::string& program) {
-  FILE* output = popen((before + " '" + program + "' " + kPieces + " 2>/dev/null").c_str(), "r");
-  if (output == nullptr) return 0;
-  double took = 0;
-  for (char line[256]; std::fgets(line, sizeof line, output) != nullptr;) {
-    char* end = nullptr;
-    const double number = std::strtod(line, &end);
-    if (end != line && *end == '\n') took = number;
-  }
-  pclose(output);
-  return took;
-}
-
-struct Tool {
-  std::string name, before;
-  std::vector<double> times{};
-};
-
 void measure(const char* id, const std::string& program, const std::string& kymo, const std::string& folder,
              unsigned hertz, double most_percent, bool has_perf) {
   const std::string rate = std::to_string(hertz);
   const std::string record = "'" + kymo + "' record --quiet -o '" + folder + "/sampling.kymo' --sample " + rate + "Hz ";
-  std::vector<Tool> tools = {
-      {"without", ""}, {"Kymo", record + "--"}, {"Kymo, frame pointers", record + "--stacks frame-pointers --"}};
+  const std::string busy = " '" + program + "' " + kPieces;
+  std::vector<bench::InTurn> tools = {{"without", busy},
+                                      {"Kymo", record + "--" + busy},
+                                      {"Kymo, frame pointers", record + "--stacks frame-pointers --" + busy}};
   const std::string perf = "perf record -q -e cpu-clock -F " + rate + " -o '" + folder + "/sampling.perf' ";
   if (has_perf) {
-    tools.push_back({"perf record -g", perf + "-g --"});
-    tools.push_back({"perf record --call-graph dwarf", perf + "--call-graph dwarf --"});
-    tools.push_back({"perf record, without stacks", perf + "--"});  // the timer interrupt and little else
+    tools.push_back({"perf record -g", perf + "-g --" + busy});
+    tools.push_back({"perf record --call-graph dwarf", perf + "--call-graph dwarf --" + busy});
+    tools.push_back({"perf record, without stacks", perf + "--" + busy});  // the timer interrupt and little else
   }
-  for (unsigned i = 0; i < kRuns; ++i)
-    for (Tool& tool : tools) tool.times.push_back(run(tool.before, program));
-  // The machine is shared: the smallest time of several runs is the one that nobody disturbed.
-  const auto smallest = [](const Tool& tool) { return *std::min_element(tool.times.begin(), tool.times.end()); };
-  const auto percent = [&](const Tool& tool) { return 100 * (smallest(tool) / smallest(tools[0]) - 1); };
+  bench::run_in_turn(tools, kRuns);
+  const auto percent = [&](const bench::InTurn& tool) { return 100 * (tool.least() / tools[0].least() - 1); };
   bench::row(id, text("two busy threads, 30 calls deep, %u samples a second: more CPU time", hertz),
              text("%.2f %%", percent(tools[1])), text("<= %.1f %%", most_percent), percent(tools[1]) <= most_percent,
              {kRuns});

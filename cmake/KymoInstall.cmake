@@ -35,7 +35,7 @@ endforeach()
 install(CODE "configure_file(\"${PROJECT_SOURCE_DIR}/packaging/system/kymo-watch.service.in\"
   \"${PROJECT_BINARY_DIR}/packaging/system/kymo-watch.service\" @ONLY)")
 install(FILES ${PROJECT_BINARY_DIR}/packaging/system/kymo-watch.service DESTINATION lib/systemd/system)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/packaging/grafana DESTINATION ${CMAKE_INSTALL_DATADIR}/kymo)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/packaging/grafana ${PROJECT_SOURCE_DIR}/packaging/kubernetes DESTINATION ${CMAKE_INSTALL_DATADIR}/kymo)
 foreach(module kymo_lttng kymo_malloc kymo_inject_module kymo_plain_cpu kymo_sample_module)
   if(TARGET ${module})
     install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

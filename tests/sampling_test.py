@@ -7,75 +7,14 @@ the test says so and is skipped, except for the part about the refusal.
 
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
-LIMIT = 120
-MILLISECONDS = "300"
-
-
-def start(words, folder, **options):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("KYMO_")}
-    environment["KYMO_SHM_DIR"] = str(folder)
-    return subprocess.Popen([str(word) for word in words], cwd=folder, env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
-
-
-class Recorded(unittest.TestCase):
-    sampler = "kernel"
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kymo-sampling-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def run_words(self, *words):
-        process = start(words, self.folder)
-        out, err = process.communicate(timeout=LIMIT)
-        return process.returncode, out, err
-
-    def record(self, *words, options=()):
-        code, out, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o", "run.kymo", *options,
-                                        "--", *words)
-        if "no CPU samples" in err:
-            self.skipTest(err.strip())
-        self.assertEqual(code, 0, err)
-        self.assertRegex(err, r"[1-9][0-9,]* samples? ", err)
-        return err
-
-    def functions(self, *options, file="run.kymo"):
-        code, out, err = self.run_words(BIN / "kymo", "stats", file, "--by", "function", "--json", *options)
-        self.assertEqual(code, 0, err)
-        table = json.loads(out)
-        return table, {row["function"]: row for row in table["functions"]}
-
-    def paths(self):
-        code, out, err = self.run_words(BIN / "kymo", "flame", "run.kymo", "--by", "function")
-        self.assertEqual(code, 0, err)
-        return out.splitlines()
-
-    def assert_path(self, pattern):
-        self.assertTrue(any(re.search(pattern, path) for path in self.paths()), pattern + "\n" + "\n".join(self.paths()))
-
-    def installed(self, program):
-        path = shutil.which(program)
-        if path is None:
-            self.skipTest(f"{program} is not installed")
-        return path
-
-    # Programs of the distribution have no frame pointers on x86-64. Nearly all stacks must be complete nevertheless.
-    def assert_complete(self):
-        table, rows = self.functions()
-        self.assertGreater(table["samples"], 0)
-        self.assertLess(table["incomplete_stacks"], max(table["samples"] * 0.2, 5))
-        return rows
+from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded, start
 
 
 class EachSampler:
@@ -184,26 +123,6 @@ class EachSampler:
         code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "true")
         self.assertEqual(code, 0, err)
 
-    def test_xz(self):
-        data = self.folder / "data"
-        data.write_bytes(os.urandom(1 << 20) * 2)
-        self.record(self.installed("xz"), "-k", "-6", data)
-        rows = self.assert_complete()
-        self.assertTrue(any("liblzma" in row["module"] for row in rows.values()))
-
-    def test_sqlite3(self):
-        query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 400000) select sum(i) from n;"
-        self.record(self.installed("sqlite3"), ":memory:", query)
-        rows = self.assert_complete()
-        self.assertTrue(any("sqlite" in row["module"] for row in rows.values()))
-
-    def test_compiler(self):
-        source = self.folder / "a.cc"
-        source.write_text("#include <map>\n#include <regex>\nint main() { return std::regex_match(\"a\", std::regex(\"b\")); }\n")
-        self.record(self.installed("g++"), "-c", source, "-o", self.folder / "a.o")
-        rows = self.assert_complete()
-        self.assertTrue(any("cc1plus" in row["module"] for row in rows.values()))
-
 
 class KernelTest(EachSampler, Recorded):
     def test_static_program(self):
@@ -272,19 +191,6 @@ class KernelTest(EachSampler, Recorded):
         self.assertEqual(code, 0)
         self.assertIn("nothing was recorded: no program that ran is linked with Kymo", err)
 
-    def test_same_functions_as_perf(self):
-        perf = self.installed("perf")
-        words = [perf, "record", "-q", "-e", "cpu-clock", "-F", "1000", "-o", "perf.data", "--", BIN / "busy", "one", MILLISECONDS]
-        code, _, err = self.run_words(*words)
-        if code != 0:
-            self.skipTest("perf record: " + err.strip())
-        _, report, _ = self.run_words(perf, "report", "-i", "perf.data", "--stdio", "--no-children", "-F", "overhead,sym")
-        shares = {name: float(share) for share, name in re.findall(r"^\s*([0-9.]+)%\s+\[.\]\s+(\S+)", report, re.M)}
-        self.record(BIN / "busy", "one", MILLISECONDS)
-        table, rows = self.functions()
-        self.assertGreater(shares.get("busy_inner", 0), 80, report)
-        self.assertGreater(100 * rows["busy_inner"]["self_samples"] / table["samples"], 80, rows)
-
 
 class TimersTest(EachSampler, Recorded):
     sampler = "timers"
@@ -345,94 +251,6 @@ class TimersTest(EachSampler, Recorded):
         if self.run_words(self.folder / "a")[0] != 0:
             self.skipTest("AddressSanitizer does not work here")
         self.record(self.folder / "a")
-
-
-class RecordTest(Recorded):
-    """How `kymo record` behaves around a program that nobody changed."""
-
-    def wait_for(self, condition):
-        for _ in range(LIMIT * 20):
-            if condition():
-                return
-            time.sleep(0.05)
-        self.fail("nothing happened")
-
-    def test_time_off_the_cpu_is_the_same_in_stats_and_info(self):
-        self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS} & sleep 0.2; wait")
-        table, _ = self.functions()
-        _, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
-        threads = sum(len(process["tracks"]) for process in json.loads(out)["processes"])
-        self.assertEqual(table["threads"], threads, "threads without samples are counted too")
-
-    def test_flight_recorder_says_how_many_samples_are_kept(self):
-        err = self.record(BIN / "busy", "one", "1000", options=("--flight", "100ms"))
-        kept, _ = re.search(r"([0-9,]+) samples? \(the last of ([0-9,]+)\)", err).groups()
-        self.assertEqual(int(kept.replace(",", "")), self.functions()[0]["samples"])
-        self.assertNotIn("lost", err)
-
-    def test_process_that_outlives_the_program_is_said_to_be_cut_off(self):
-        self.addCleanup(lambda: os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL))
-        err = self.record("sh", "-c", f"{BIN / 'busy'} forever 0 > pid 2> /dev/null & {BIN / 'busy'} one {MILLISECONDS}")
-        self.assertIn("1 process it started is still running: what it does from now on is not in the trace", err)
-        self.assertIn("busy_inner", self.functions()[1])
-
-    def test_signal_that_ends_the_program_ends_kymo_after_the_trace_is_complete(self):
-        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-            recorder = start([BIN / "kymo", "record", "-o", f"{number}.kymo", "--", BIN / "busy", "forever", "0"],
-                             self.folder)
-            recorder.stdout.readline()
-            recorder.send_signal(number)
-            _, err = recorder.communicate(timeout=LIMIT)
-            self.assertEqual(recorder.returncode, -number, err)
-            self.assertEqual(self.run_words(BIN / "kymo", "info", "--strict", f"{number}.kymo")[0], 0)
-        # A crash of the program is an exit code.
-        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "sh", "-c", "kill -SEGV $$")
-        self.assertEqual(code, 128 + signal.SIGSEGV, err)
-
-    def test_id_of_a_thread_means_its_process(self):
-        script = ("import threading, time\nthread = threading.Thread(target=lambda: time.sleep(1000), daemon=True)\n"
-                  "thread.start()\nprint(thread.native_id, flush=True)\nwhile True: pass\n")
-        process = start([sys.executable, "-c", script], self.folder)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        tid = int(process.stdout.readline())
-        code, _, err = self.run_words(BIN / "kymo", "record", "--pid", tid, "--duration", "300ms", "-o", "run.kymo")
-        if "cannot sample" in err:
-            self.skipTest(err.strip())
-        self.assertEqual(code, 0, err)
-        self.assertRegex(err, rf"{tid} is a thread of process [0-9]+: all threads of the process are recorded")
-        code, _, err = self.run_words(BIN / "kymo", "record", "--pid", "2000000000")
-        self.assertEqual(code, 1)
-        self.assertIn("there is no process 2000000000", err)
-
-    def test_options_without_effect_are_refused(self):
-        for option in (("--policy", "drop"), ("--ring-size", "64KiB"), ("--with", "itt"), ("--without", "nvtx"),
-                       ("--sampler", "timers"), ("--memory",)):
-            code, _, err = self.run_words(BIN / "kymo", "record", *option, "--pid", os.getpid())
-            self.assertEqual(code, 2, err)
-            self.assertIn(option[0], err)
-            self.assertIn("no effect with --pid", err)
-
-    def test_terminal_belongs_to_the_program(self):
-        terminal, program_side = os.openpty()
-        self.addCleanup(os.close, terminal)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("KYMO_")}
-        words = [str(BIN / "kymo"), "record", "-o", "run.kymo", "--", "sh", "-c", "printf 'name? '; sleep 1; echo"]
-        process = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=program_side, stdout=program_side,
-                                   stderr=program_side)
-        os.close(program_side)
-        process.wait(timeout=LIMIT)
-        shown = os.read(terminal, 1 << 16).decode()
-        self.assertIn("name? ", shown)
-        self.assertNotIn("\x1b[K", shown)
-
-    def test_pipe_is_not_a_trace(self):
-        os.mkfifo(self.folder / "pipe")
-        for command in ("info", "stats", "report", "timeline", "import", "recover"):
-            options = ("-o", "other.kymo") if command == "import" else ()
-            code, _, err = self.run_words(BIN / "kymo", command, "pipe", *options)
-            self.assertEqual(code, 1, command + err)
-            self.assertIn("not a regular file", err)
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ void take(base::ByteReader& in, LibraryRecord& record) {
     std::string name(in.string());
     record.options.headers[std::move(name)] = in.string();
   }
+  if (in.left() != 0) record.options.tensor_cores = in.byte() != 0;
 }
 
 void take(base::ByteReader& in, KernelRecord& record) {

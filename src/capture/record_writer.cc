@@ -77,6 +77,7 @@ void put(base::ByteWriter& out, const LibraryRecord& record) {
     out.string(name);
     out.string(text);
   }
+  if (record.options.tensor_cores) out.byte(1);
 }
 
 void put(base::ByteWriter& out, const KernelRecord& record) {

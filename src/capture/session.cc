@@ -36,6 +36,7 @@ uint64_t hash_of(const device::LibraryState& library) {
     all.string(name);
     all.string(text);
   }
+  all.byte(source.options.tensor_cores ? 1 : 0);
   return base::hash(all.bytes());
 }
 

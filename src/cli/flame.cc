@@ -39,18 +39,20 @@ std::unique_ptr<convert::ExportStream> open_output(const std::string& output) {
   return std::make_unique<convert::FileStream>(output);
 }
 
-enum class By : uint8_t { Default, Range, Function };
+enum class By : uint8_t { Default, Range, Function, Wait, Fault };
 
 // A trace that has only samples is shown by function.
 bool shows_functions(By by, const trace::Reader& reader) {
-  if (by != By::Default) return by == By::Function;
+  if (by != By::Default) return by != By::Range;
   return functions::has_samples(reader) &&
          std::ranges::none_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
 }
 
 views::Paths read_paths(By by, const trace::Reader& reader, const views::PathOptions& options) {
   if (!shows_functions(by, reader)) return views::collect_paths(reader, options);
-  functions::Samples samples = functions::read_samples(reader);
+  using functions::What;
+  const What what = by == By::Wait ? What::Waits : by == By::Fault ? What::PageFaults : What::Cpu;
+  functions::Samples samples = functions::read_samples(reader, what);
   return functions::paths_of_samples(samples, options);
 }
 
@@ -77,8 +79,10 @@ int flame(const Arguments& arguments) {
   line.argument("FILE", path, "the trace");
   line.value("-o,--output", "OUT", output, "the file to write");
   By by = By::Default;
-  line.choice("--by", by, {{"range", By::Range}, {"function", By::Function}},
-              "what a frame stands for; default: range");
+  line.choice(
+      "--by", by, {{"range", By::Range}, {"function", By::Function}, {"wait", By::Wait}, {"fault", By::Fault}},
+      "what a frame stands for; default: range. wait: time\noff the CPU, fault: page faults, by function (kymo\n"
+      "record --sample-waits, --sample-faults)");
   line.flag("--full-text", options.full_text,
             "separate frames for 'step 7' and 'step 8', instead of one for 'step {}'");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");

@@ -17,12 +17,19 @@ namespace {
 
 constexpr const char* kIsStatic = "is linked statically, and Kymo's libraries do not work in such a program";
 
+#if defined(__x86_64__)
+constexpr uint16_t kOwnMachine = EM_X86_64;
+#else
+constexpr uint16_t kOwnMachine = EM_AARCH64;
+#endif
+
 std::string obstacle(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
   if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return {};
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is a 32-bit program, and Kymo's libraries have 64 bits";
+  if (header.e_machine != kOwnMachine) return "is a program for another processor than Kymo's libraries";
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0 && status.st_uid != geteuid())
     return "has the rights of another user (setuid), and ignores the environment of Kymo";

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string_view>
 
 #include "base/environment.h"
@@ -46,6 +48,14 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   for (std::string& word : words) all.push_back(word.data());
   all.push_back(nullptr);
   return all;
+}
+
+// Not a script: scripts have no zero bytes.
+bool is_binary(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 64> head{};
+  file.read(head.data(), head.size());
+  return std::memchr(head.data(), '\0', static_cast<size_t>(file.gcount())) != nullptr;
 }
 
 struct SpawnAttributes {
@@ -100,6 +110,9 @@ Program::Program(const std::string& path, const std::vector<std::string>& words,
   // posix_spawn, not fork: the recording thread may hold a lock now, and posix_spawn returns the error of exec.
   int failure = ::posix_spawn(&pid_, path.c_str(), nullptr, &spawn.attributes, pointers(arguments).data(),
                               pointers(variables).data());
+  if (failure == ENOEXEC && is_binary(path))
+    throw CannotRun(words[0], "it is a program for another processor or system, or it is damaged",
+                    ExitCode::kCannotRun);
   if (failure == ENOEXEC) {  // a script without a #! line: run it with the shell, as execvp does
     arguments = {"sh", path};
     arguments.insert(arguments.end(), words.begin() + 1, words.end());

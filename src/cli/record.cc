@@ -64,9 +64,11 @@ struct FileSamples : sample::SampleTotals {
 
 // How much was recorded, or the likely reason why nothing was.
 std::string summary_text(const Progress& progress, const RecordOptions& options, const FileSamples& samples) {
-  if (samples.samples != 0) {
+  if (samples.samples + samples.waits + samples.page_faults != 0) {
     std::string what = count_of(samples.samples, "sample");
     if (samples.taken > samples.samples) what += base::format(" (the last of {})", count_text(samples.taken));
+    if (samples.waits != 0) what += base::format(", {}", count_of(samples.waits, "wait"));
+    if (samples.page_faults != 0) what += base::format(", {}", count_of(samples.page_faults, "page fault"));
     if (progress.events != 0) what = base::format("{}, {}", count_of(progress.events, "event"), what);
     if (progress.unfinished != 0) what += base::format(", {}", count_of(progress.unfinished, "unfinished range"));
     return base::format("{} from {}, {} -> {} ({})", what,
@@ -112,6 +114,8 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
   json.field("samples", samples.samples);
   json.field("samples_taken", samples.taken);
   json.field("samples_lost", samples.lost);
+  if (samples.waits != 0) json.field("waits", samples.waits);
+  if (samples.page_faults != 0) json.field("page_faults", samples.page_faults);
   json.field("sampled_processes", samples.processes);
   json.field("moved", progress.is_elsewhere);
   json.field("exit_code", ending.exit_code());
@@ -236,7 +240,9 @@ int record_process(RecordOptions options) {
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
   auto recording = start_recording(options);
   try {
-    samples = RecordedSamples::of_process(pid, options.samples, *recording);
+    std::string note;
+    samples = RecordedSamples::of_process(pid, options.samples, *recording, note);
+    if (!note.empty() && !options.quiet) say_warning(base::printable(note));
   } catch (const NotAvailable& error) {
     recording.reset();
     if (!existed) fs::remove(options.output, ignored);

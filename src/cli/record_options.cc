@@ -97,6 +97,10 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
             "sampled: 1kHz (default), 10kHz, off; $KYMO_SAMPLE\n"
             "sets another default",
             {"1kHz", "10kHz", "off"});
+  line.flag("--sample-waits", options.samples.waits,
+            "also the functions in which threads wait (kymo stats\n--by wait); each wait costs some microseconds");
+  line.flag("--sample-faults", options.samples.faults,
+            "also the functions that cause page faults (kymo\nstats --by fault)");
   line.text(
       "--pid", "PID",
       [&options](const std::string& text) {
@@ -161,6 +165,9 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   }
   if (options.pid != 0 && !options.samples.is_given && options.samples.hertz == 0)
     options.samples.hertz = SampleOptions{}.hertz;
+  if (options.samples.hertz == 0 && (options.samples.waits || options.samples.faults))
+    throw options::UsageError("record", base::format("{} has no effect without samples: leave out --sample off",
+                                                     options.samples.waits ? "--sample-waits" : "--sample-faults"));
 
   options.program = line.remaining();
   // After the program's name, "--" is an argument of the program.

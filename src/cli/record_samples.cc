@@ -32,6 +32,23 @@ void append_to_variable(RecordedSamples::Environment& environment, const char* n
     environment.emplace_back(name, all);
 }
 
+sample::EventOptions event_options(const SampleOptions& options) {
+  return {options.hertz, options.stacks, options.waits, options.faults};
+}
+
+// What was asked for, and the kernel refuses. Empty: nothing.
+std::string refused(const SampleOptions& options, const sample::PerfEvents& events) {
+  std::string note;
+  if (options.waits && !events.has_waits())
+    note =
+        "no stacks of waits (--sample-waits): the kernel does not let this user sample the kernel; sudo sysctl "
+        "kernel.perf_event_paranoid=1, or run kymo as root";
+  if (options.faults && !events.has_faults())
+    note +=
+        std::string(note.empty() ? "" : "; ") + "no stacks of page faults (--sample-faults): the kernel refuses them";
+  return note;
+}
+
 }  // namespace
 
 uint64_t parse_sample_rate(const std::string& text) {
@@ -77,6 +94,8 @@ std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions&
   recording.accompany(*made);
   const std::string why = note.empty() ? "" : base::format(" ({})", note);
   note = base::format("CPU samples by timers inside the program, {} a second{}", hertz, why);
+  if (options.waits || options.faults)
+    note += base::format("; {} needs samples of the kernel", options.waits ? "--sample-waits" : "--sample-faults");
   if (const std::string obstacle = obstacle_to_libraries(command_line[0]); !obstacle.empty())
     note = base::format("no CPU samples of {}: it {}{}", command_line[0], obstacle, why);
   return made;
@@ -88,7 +107,8 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
   if (options.hertz == 0) return nullptr;
   if (options.by != SampledBy::Timers) {
     try {
-      auto events = sample::PerfEvents::for_next_program({options.hertz, options.stacks});
+      auto events = sample::PerfEvents::for_next_program(event_options(options));
+      note = refused(options, events);
       std::unique_ptr<RecordedSamples> made(
           new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
                               {options.hertz, recording.session(), command_line, "the kernel"}));
@@ -108,8 +128,9 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
 }
 
 std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const SampleOptions& options,
-                                                             collect::Recording& recording) {
-  auto events = sample::PerfEvents::for_process(pid, {options.hertz, options.stacks});
+                                                             collect::Recording& recording, std::string& note) {
+  auto events = sample::PerfEvents::for_process(pid, event_options(options));
+  note = refused(options, events);
   std::unique_ptr<RecordedSamples> made(new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
                                                             {options.hertz, recording.session(), {}, "the kernel"}));
   made->sampler_.add_running(pid);

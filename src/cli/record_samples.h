@@ -23,6 +23,8 @@ struct SampleOptions {
   bool is_given = false;  // on the command line
   sample::Stacks stacks = sample::kDefaultStacks;
   SampledBy by = SampledBy::Any;
+  bool waits = false;   // --sample-waits
+  bool faults = false;  // --sample-faults
 };
 
 // "1kHz", "250Hz", "10000", "off": the rate, 0 for off. Throws kymo::InvalidArgument.
@@ -38,9 +40,9 @@ class RecordedSamples : public collect::Companion {
   static std::unique_ptr<RecordedSamples> of_next_program(const SampleOptions& options,
                                                           const std::vector<std::string>& command_line,
                                                           collect::Recording& recording, std::string& note);
-  // Of a process that runs. Throws kymo::NotAvailable.
+  // Of a process that runs. Throws kymo::NotAvailable. `note` says what else the kernel refused; empty: nothing.
   static std::unique_ptr<RecordedSamples> of_process(pid_t pid, const SampleOptions& options,
-                                                     collect::Recording& recording);
+                                                     collect::Recording& recording, std::string& note);
 
   void write(trace::Writer& file) override { sampler_.write(file); }
   void restate() override { sampler_.restate(); }

@@ -2,6 +2,7 @@
 
 #include "analyze/report/report.h"
 
+#include "analyze/functions/functions.h"
 #include "analyze/summary.h"
 #include "cli/commands.h"
 #include "cli/ledger.h"
@@ -47,12 +48,13 @@ int report_command(const Arguments& arguments) {
     const ReadProgress progress(reader, "reading " + path);
     return analyze::make_report(reader);
   };
-  ReportPage page{path, summary, make_report(), {}};
+  ReportPage page{path, summary, make_report(), {}, {}};
   const Ledger ledger(summary, page.report.problems);
   if (has_allocations(reader)) {
     const memory::Profile profile = memory::read_profile(reader);
     if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile);
   }
+  page.functions = functions::functions_on_cpu(reader);
   print(json ? report_json(page, ledger) : report_text(page));
   if (!json) ledger.show();
   return strict && !ledger.empty() ? kLossOrDamage : kDone;

@@ -167,6 +167,20 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
     json.end_object();
   }
   json.end_array();
+  if (page.functions) {
+    constexpr size_t kMost = 20;  // kymo stats --by function --json has all
+    json.begin_array("functions");
+    for (size_t i = 0; i < std::min(kMost, page.functions->rows.size()); ++i) {
+      const functions::FunctionRow& row = page.functions->rows[i];
+      json.begin_object();
+      json.field("function", row.function);
+      json.field("module", row.module);
+      json.field("self_ns", row.self_ns);
+      json.field("total_ns", row.total_ns);
+      json.end_object();
+    }
+    json.end_array();
+  }
   if (page.memory) {
     json.begin_object("memory");
     json.field("peak_bytes", page.memory->peak_bytes);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/functions/functions.h"
 #include "analyze/memory/profile.h"
 #include "analyze/report/report.h"
 #include "analyze/summary.h"
@@ -30,6 +31,7 @@ struct ReportPage {
   const analyze::Summary& summary;
   analyze::Report report;
   std::optional<MemoryAtPeak> memory;
+  std::optional<functions::FunctionTable> functions;  // if there are CPU samples
 };
 
 // The command of a finding, with the name of the trace in it.

@@ -195,6 +195,21 @@ std::string clocks_text(const analyze::Report& report) {
   return text;
 }
 
+std::string functions_text(const functions::FunctionTable& all) {
+  base::TextTable table(
+      {{"self", Align::Right}, {"share", Align::Right}, {"total", Align::Right}, {"module"}, {"function"}});
+  for (size_t i = 0; i < std::min(kRows, all.rows.size()); ++i) {
+    const functions::FunctionRow& row = all.rows[i];
+    table.add({duration_text(row.self_ns), percent(row.self_ns, all.time_ns), duration_text(row.total_ns),
+               base::printable(row.module.substr(row.module.rfind('/') + 1)), base::printable(row.function)});
+  }
+  std::string text = heading("Functions that used the CPU") + shown(table, 2);
+  if (all.rows.size() > kRows)
+    text +=
+        base::format("  {} (kymo stats --by function has all)\n", count_of(all.rows.size() - kRows, "more function"));
+  return text;
+}
+
 std::string memory_text(const MemoryAtPeak& memory) {
   std::string text = heading("Memory");
   text +=
@@ -258,6 +273,7 @@ std::string report_text(const ReportPage& page) {
   if (page.summary.events() == 0) return text + "no events\n";
   text += iterations_text(report) + parts_text(report) + devices_text(report) + operations_text(report) +
           clocks_text(report);
+  if (page.functions) text += functions_text(*page.functions);
   if (page.memory) text += memory_text(*page.memory);
   return text + cost_text(page.summary) + findings_text(page);
 }

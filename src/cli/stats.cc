@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "analyze/functions/samples.h"
 #include "analyze/summary.h"
@@ -273,7 +274,20 @@ bool has_only_samples(const trace::Reader& reader) {
 }
 
 // What a row stands for: ranges, or the functions of samples.
-enum class By : uint8_t { Default, Name, Thread, Category, Function };
+enum class By : uint8_t { Default, Name, Thread, Category, Function, Wait, Fault };
+
+std::optional<functions::What> sampled(By by) {
+  switch (by) {
+    case By::Function:
+      return functions::What::Cpu;
+    case By::Wait:
+      return functions::What::Waits;
+    case By::Fault:
+      return functions::What::PageFaults;
+    default:
+      return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -293,8 +307,14 @@ int stats(const Arguments& arguments) {
   line.argument("FILE", options.path, "the trace");
   By by = By::Default;
   line.choice("--by", by,
-              {{"name", By::Name}, {"thread", By::Thread}, {"category", By::Category}, {"function", By::Function}},
-              "what a row stands for; default: name");
+              {{"name", By::Name},
+               {"thread", By::Thread},
+               {"category", By::Category},
+               {"function", By::Function},
+               {"wait", By::Wait},
+               {"fault", By::Fault}},
+              "what a row stands for; default: name. wait and fault:\nfunctions of kymo record --sample-waits and\n"
+              "--sample-faults");
   line.choice("--sort", order, order_names(),
               "the sort order, largest first (names: A first);\ndefault: total, for functions self");
   line.value("--in", "RANGE", options.range,
@@ -308,11 +328,12 @@ int stats(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace_with(options.path, {.range_values = options.stats.full_text});
-  if (by == By::Function || (by == By::Default && !options.stats.full_text && has_only_samples(reader))) {
+  if (by == By::Default && !options.stats.full_text && has_only_samples(reader)) by = By::Function;
+  if (const std::optional<functions::What> what = sampled(by)) {
     if (!order.empty() && order != "self" && order != "total")
       throw options::UsageError("stats", base::format("--sort {} is not for functions; use self or total", order));
-    return show_functions(reader,
-                          {options.path, options.range, order == "total", options.top, options.json, options.strict});
+    return show_functions(
+        reader, {options.path, *what, options.range, order == "total", options.top, options.json, options.strict});
   }
   if (!options.range.empty()) throw options::UsageError("stats", "--in selects samples: use it with --by function");
   options.stats.group_by = by == By::Thread ? GroupBy::Thread : by == By::Category ? GroupBy::Category : GroupBy::Name;

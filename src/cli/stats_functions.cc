@@ -19,6 +19,7 @@ namespace {
 
 using functions::FunctionRow;
 using functions::FunctionTable;
+using functions::What;
 
 std::string percent_text(uint64_t part, uint64_t all) {
   return all == 0 ? "" : base::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
@@ -28,7 +29,7 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 // "20,627 samples: 20.6 s of the 20.8 s of CPU time of 1 thread; off the CPU for 52.4 s, 51.9 s of it because others
 // ran"
-std::string summary_of(const FunctionTable& table) {
+std::string cpu_summary(const FunctionTable& table) {
   const std::string of_all = table.cpu_ns == 0 ? "" : base::format("of the {} ", duration_text(table.cpu_ns));
   std::string text = base::format("{}: {} {}of CPU time of {}", count_of(table.samples, "sample"),
                                   duration_text(table.time_ns), of_all, count_of(table.threads, "thread"));
@@ -41,10 +42,46 @@ std::string summary_of(const FunctionTable& table) {
     text += base::format("{} of CPU time ({}) has no sample: mostly of threads that used the CPU for less than {}\n",
                          duration_text(table.cpu_ns - table.time_ns),
                          percent_text(table.cpu_ns - table.time_ns, table.cpu_ns), duration_text(table.period_ns));
+  return text;
+}
+
+// "1,204 waits: 5.20 s of the 6.01 s off the CPU of 3 threads, 1.10 s of it because others ran"
+std::string waits_summary(const FunctionTable& table) {
+  std::string text =
+      base::format("{}: {} of the {} off the CPU of {}", count_of(table.samples, "wait"), duration_text(table.time_ns),
+                   duration_text(table.off_ns), count_of(table.threads, "thread"));
+  if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
+  return text + "\n";
+}
+
+std::string summary_of(const FunctionTable& table) {
+  std::string text = table.what == What::Cpu     ? cpu_summary(table)
+                     : table.what == What::Waits ? waits_summary(table)
+                                                 : base::format("{}, by {}\n", count_of(table.time_ns, "page fault"),
+                                                                count_of(table.samples, "sample"));
   if (table.incomplete != 0)
     text += base::format("{} ({}): the functions that called them are not known\n",
                          count_of(table.incomplete, "incomplete stack"), percent_text(table.incomplete, table.samples));
+  constexpr size_t kMostFiles = 3;
+  for (size_t i = 0; i < std::min(kMostFiles, table.missing_files.size()); ++i)
+    text += base::format("functions of {} have no names: the file was removed or replaced, or is on another machine\n",
+                         base::printable(table.missing_files[i]));
+  if (table.missing_files.size() > kMostFiles)
+    text += base::format("so were {}\n", count_of(table.missing_files.size() - kMostFiles, "more file"));
   return text;
+}
+
+// Why there are none.
+std::string_view nothing_text(What what) {
+  switch (what) {
+    case What::Waits:
+      return "no stacks of waits: record them with kymo record --sample-waits\n";
+    case What::PageFaults:
+      return "no stacks of page faults: record them with kymo record --sample-faults\n";
+    case What::Cpu:
+      break;
+  }
+  return "no samples\n";
 }
 
 std::string as_text(const FunctionTable& table, size_t shown_rows) {
@@ -53,16 +90,17 @@ std::string as_text(const FunctionTable& table, size_t shown_rows) {
                         {"", Align::Right},
                         {"total", Align::Right},
                         {"", Align::Right},
-                        {"samples", Align::Right},
+                        {table.what == What::Waits ? "waits" : "samples", Align::Right},
                         {"module"},
                         {"function"}});
+  const auto amount = [&](uint64_t of) { return table.what == What::PageFaults ? count_text(of) : duration_text(of); };
   for (size_t i = 0; i < shown_rows; ++i) {
     const FunctionRow& row = table.rows[i];
-    text.add({duration_text(row.self_ns), percent_text(row.self_ns, table.time_ns), duration_text(row.total_ns),
+    text.add({amount(row.self_ns), percent_text(row.self_ns, table.time_ns), amount(row.total_ns),
               percent_text(row.total_ns, table.time_ns), count_text(row.self_samples),
               base::printable(file_name(row.module)), base::printable(row.function)});
   }
-  std::string all = table.rows.empty() ? "no samples\n" : shown(text);
+  std::string all = table.rows.empty() ? std::string(nothing_text(table.what)) : shown(text);
   if (shown_rows < table.rows.size())
     all += base::format("({} not shown)\n", count_of(table.rows.size() - shown_rows, "more row"));
   if (!table.rows.empty()) all += "\n" + summary_of(table);
@@ -81,19 +119,22 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const std::st
     json.field("module", row.module);
     json.field("self_samples", row.self_samples);
     json.field("total_samples", row.total_samples);
-    json.field("self_ns", row.self_ns);
-    json.field("total_ns", row.total_ns);
+    json.field(table.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
+    json.field(table.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
     json.end_object();
   }
   json.end_array();
   json.field("rows_not_shown", table.rows.size() - shown_rows);
   json.field("samples", table.samples);
-  json.field("time_ns", table.time_ns);
+  json.field(table.what == What::PageFaults ? "faults" : "time_ns", table.time_ns);
   json.field("cpu_ns", table.cpu_ns);
   json.field("threads", table.threads);
   json.field("incomplete_stacks", table.incomplete);
   json.field("off_cpu_ns", table.off_ns);
   json.field("preempted_ns", table.preempted_ns);
+  json.begin_array("missing_files");
+  for (const std::string& file : table.missing_files) json.value(file);
+  json.end_array();
   ledger.write(json);
   json.end_object();
   return json.text();
@@ -106,7 +147,7 @@ int show_functions(const trace::Reader& reader, const FunctionOptions& options) 
   FunctionTable table;
   {
     const ReadProgress progress(reader, "reading " + options.path);
-    samples = functions::read_samples(reader);
+    samples = functions::read_samples(reader, options.what);
     table = functions::count_functions(samples, options.range);
   }
   if (options.by_total) std::ranges::stable_sort(table.rows, std::ranges::greater(), &FunctionRow::total_ns);

@@ -1,15 +1,17 @@
-// `kymo stats --by function`: the functions that used the CPU.
+// `kymo stats --by function`, `wait` and `fault`: the functions that used the CPU, waited or caused page faults.
 #pragma once
 
 #include <cstddef>
 #include <string>
 
+#include "analyze/functions/samples.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {
 
 struct FunctionOptions {
   std::string path;
+  functions::What what = functions::What::Cpu;
   std::string range;  // only samples in ranges with this name or pattern; empty: all
   bool by_total = false;
   size_t top = 0;  // 0: all

@@ -29,7 +29,7 @@ inline constexpr uint32_t kStateCleared = 1, kNeedsState = 2;  // of kSequenceFl
 }  // namespace packet
 
 namespace defaults {
-enum : uint32_t { kTrackEvent = 11, kTimestampClockId = 58 };
+enum : uint32_t { kTrackEvent = 11, kPerfSample = 12, kTimestampClockId = 58 };
 }
 
 namespace clock_snapshot {
@@ -135,14 +135,21 @@ enum : uint32_t { kFunctionNames = 5, kFrames = 6, kCallstacks = 7, kMappingPath
 enum : uint32_t { kIid = 1, kName = 2 };
 }  // namespace interned
 namespace stack_frame {
-enum : uint32_t { kFunctionName = 2, kMapping = 3 };
+enum : uint32_t { kIid = 1, kFunctionName = 2, kMapping = 3, kOffset = 4 };
 }
 namespace callstack {
-enum : uint32_t { kFrameIds = 2 };
+enum : uint32_t { kIid = 1, kFrameIds = 2 };
 }
 namespace code_mapping {
-enum : uint32_t { kPathIds = 7 };
+enum : uint32_t { kIid = 1, kPathIds = 7 };
 }
+namespace perf_defaults {
+enum : uint32_t { kTimebase = 1 };
+}
+namespace timebase {
+enum : uint32_t { kPeriod = 1, kFrequency = 2, kCounter = 4 };
+inline constexpr uint32_t kCpuClock = 1;  // of kCounter
+}  // namespace timebase
 namespace perf_sample {
 enum : uint32_t { kPid = 2, kTid = 3, kCallstack = 4 };
 }

@@ -17,6 +17,7 @@
 #include "import/perfetto_packet.h"
 #include "import/perfetto_packets.h"
 #include "import/perfetto_rows.h"
+#include "import/perfetto_samples.h"
 #include "import/perfetto_sequence.h"
 #include "kymo/error.h"
 
@@ -31,7 +32,7 @@ constexpr size_t kMostSequences = 1 << 16;
 
 // Packets with other content than events. Nothing is lost without the first group.
 constexpr std::array<uint32_t, 9> kHousekeeping = {33, 35, 36, 45, 46, 69, 72, 87, 89};
-constexpr std::array<std::pair<uint32_t, std::string_view>, 11> kKnownContent = {{{1, "ftrace_events"},
+constexpr std::array<std::pair<uint32_t, std::string_view>, 10> kKnownContent = {{{1, "ftrace_events"},
                                                                                   {2, "process_tree"},
                                                                                   {5, "chrome_events"},
                                                                                   {7, "sys_stats"},
@@ -40,19 +41,19 @@ constexpr std::array<std::pair<uint32_t, std::string_view>, 11> kKnownContent = 
                                                                                   {39, "android_log"},
                                                                                   {52, "gpu_counter_event"},
                                                                                   {53, "gpu_render_stage_event"},
-                                                                                  {56, "heap_graph"},
-                                                                                  {66, "perf_sample"}}};
+                                                                                  {56, "heap_graph"}}};
 constexpr uint32_t kMostContent = 256;  // kinds of packets that are counted one by one
 
 class PerfettoImport {
  public:
-  explicit PerfettoImport(TraceBuilder& builder) : builder_(builder), rows_(builder) {}
+  explicit PerfettoImport(TraceBuilder& builder) : builder_(builder), rows_(builder), samples_(builder, rows_) {}
 
   int64_t read(ByteSource& source) {
     PerfettoPackets packets([&](std::span<char> buffer) { return source.read(buffer); });
     read_all(packets, false);
     if (packet_count_ == 0) throw Error("it has no packets, so it is not a Perfetto trace");
     rows_.finish();
+    samples_.finish();
     report(packets, source);
     return clocks_.realtime_base();
   }
@@ -97,6 +98,8 @@ class PerfettoImport {
       ++without_state_;
     } else if (!time) {
       ++without_clock_;
+    } else if (!packet.sample.empty()) {
+      samples_.add(sequence, *time, packet.sample);
     } else {
       event(sequence, *time, packet.event);
     }
@@ -345,6 +348,7 @@ class PerfettoImport {
     builder_.lose("arguments at the ends of ranges", values_at_ends_);
     builder_.lose("values of counters without a track", extra_without_track_);
     builder_.lose(base::format("packets of more than {} sequences", kMostSequences), beyond_sequences_);
+    builder_.lose("CPU samples without a stack: they only count what was lost", samples_.without_stack());
     builder_.lose("descriptions of tracks, because there are too many", rows_.left_out());
     builder_.lose(base::format("packets larger than {} MiB", PerfettoPackets::kLargest >> 20), packets.left_out());
     for (uint32_t field = 0; field < other_content_.size(); ++field) {
@@ -367,6 +371,7 @@ class PerfettoImport {
 
   TraceBuilder& builder_;
   PerfettoRows rows_;
+  PerfettoSamples samples_;
   PerfettoClocks clocks_;
   std::unordered_map<uint32_t, PerfettoSequence> sequences_;
   PerfettoEvent event_;

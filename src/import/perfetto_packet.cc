@@ -30,6 +30,10 @@ PerfettoPacket read_packet(std::string_view bytes) {
         read.event = field.bytes;
         read.has_event = true;
         break;
+      case packet::kPerfSample:
+        read.sample = field.bytes;
+        read.has_event = true;
+        break;
       case packet::kInternedData:
         read.interned = field.bytes;
         break;

@@ -14,10 +14,10 @@ struct PerfettoPacket {
   uint32_t sequence = 0, clock = 0;
   uint64_t flags = 0;
   bool previous_dropped = false;
-  std::string_view event, interned, defaults, snapshot, descriptor, compressed;
+  std::string_view event, sample, interned, defaults, snapshot, descriptor, compressed;
   Inflated::Codec codec = Inflated::Codec::Zlib;
-  bool has_event = false;
-  uint32_t other = 0;  // the field of content that is not imported
+  bool has_event = false;  // of a track, or a CPU sample
+  uint32_t other = 0;      // the field of content that is not imported
 };
 
 // It has views into `bytes`. Throws protozero::exception.

@@ -35,6 +35,7 @@ namespace kymo::import {
 struct ImportedFrame {
   std::string_view function, file;
   uint32_t line = 0;
+  std::string_view module = {};  // the path of the file with the code
 };
 
 // The stacks of all tracks. Equal frames and equal stacks are kept once.
@@ -45,9 +46,12 @@ class ImportedStacks {
   void write(trace::Writer& writer, const trace::WriterId& id, std::span<const uint32_t> tracks) const;
 
  private:
-  std::vector<trace::Frame> frames_;  // the id is the index plus 1
+  uint32_t module(std::string_view path);
+
+  std::vector<trace::Module> modules_;  // the id is the index plus 1, also of the others
+  std::vector<trace::Frame> frames_;
   std::vector<trace::Stack> stacks_;
-  std::unordered_map<std::string, uint32_t> frame_ids_, stack_ids_;
+  std::unordered_map<std::string, uint32_t> module_ids_, frame_ids_, stack_ids_;
   std::map<uint32_t, std::set<uint32_t>> used_;  // by track
   std::string key_;
 };

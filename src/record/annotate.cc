@@ -7,6 +7,7 @@
 #include "record/process.h"
 #include "record/registry.h"
 #include "record/sinks.h"
+#include "record/stacks.h"
 #include "record/store.h"
 
 namespace kymo::record {
@@ -123,6 +124,15 @@ __attribute__((noinline)) void record_with_sinks(enum kymo_kind kind, const kymo
 }
 
 }  // namespace
+
+int push_unheard() noexcept {
+  Slot* slot = own_slot();
+  if (__builtin_expect(slot == nullptr, 0)) return 0;
+  const int depth = slot->depth++;
+  follow_depth(slot);
+  return depth;
+}
+
 }  // namespace kymo::record
 
 using namespace kymo::record;

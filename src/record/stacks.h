@@ -1,4 +1,5 @@
 // Ranges that nest on a stack of their own, beside the pushed ranges of the thread: the domains of other interfaces.
+// And a shorter way to push a range that nobody receives.
 //
 // For libraries that offer such an interface (the Python package, for NVTX domains). The numbers are theirs, from
 // kFirstLibraryStack on; lower numbers belong to the adapters in the same process.
@@ -24,5 +25,9 @@ KYMO_API void end_on_stack(uint16_t stack, uint32_t receivers) noexcept;
 // records.
 KYMO_API void begin_site_on_stack(kymo_site& site, uint16_t stack) noexcept;
 KYMO_API void end_site_on_stack(uint16_t stack) noexcept;
+
+// kymo_range_push_label of a range that nobody receives: only the depth counts. For callers that have seen that
+// KYMO_MODE_HEARD is 0 and save the work of making a label. If a recording begins meanwhile, the range began before it.
+KYMO_API int push_unheard() noexcept;
 
 }  // namespace kymo::record

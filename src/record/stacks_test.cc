@@ -18,5 +18,15 @@ TEST(StacksTest, DoNothingWhileNothingRecords) {
   EXPECT_EQ(kymo::range_pop(), 0);
 }
 
+TEST(StacksTest, APushThatNobodyReceivesCountsItsDepth) {
+  EXPECT_EQ(push_unheard(), 0);
+  EXPECT_EQ(kymo::range_push("inner"), 1);
+  EXPECT_EQ(push_unheard(), 2);
+  EXPECT_EQ(kymo::range_pop(), 2);
+  EXPECT_EQ(kymo::range_pop(), 1);
+  EXPECT_EQ(kymo::range_pop(), 0);
+  EXPECT_EQ(kymo::range_pop(), -1);
+}
+
 }  // namespace
 }  // namespace kymo::record

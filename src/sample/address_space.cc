@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "base/text.h"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr size_t kRulePlaces = 4096;  // a power of two
 constexpr size_t kMaxFiles = 400;     // each is an open file, and a process may have 1,024 of them
 constexpr const char kVdso[] = "[vdso]";
+constexpr std::string_view kDeleted = " (deleted)";  // what the kernel adds to the path of a file that was removed
 
 // Opens only a path that cannot block.
 base::FileDescriptor open_file(const std::string& path) {
@@ -23,24 +25,31 @@ base::FileDescriptor open_file(const std::string& path) {
 
 size_t place_of(uint64_t address) { return (address * 0x9e3779b97f4a7c15u >> 40) & (kRulePlaces - 1); }
 
-bool is_file(const std::string& path) { return path.starts_with('/') && !path.starts_with("//"); }
+// The kernel has paths for memory too: "//anon", "/dev/zero" for memory that processes share, "/SYSV…".
+bool is_file(const std::string& path) {
+  return path.starts_with('/') && !path.starts_with("//") && !path.starts_with("/SYSV") && path != "/dev/zero";
+}
 
 }  // namespace
 
-std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const std::string& path, uint64_t inode,
-                                          const std::string& build_id) {
-  const auto key = std::tuple(path, inode, build_id);
+std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const MappedFile& mapped) {
+  const auto key = std::tuple(mapped.path, mapped.inode, mapped.build_id);
   if (const auto known = files_.find(key); known != files_.end()) return known->second;
   if (files_.size() >= kMaxFiles)  // those that no process uses any more
     std::erase_if(files_, [](const auto& file) { return file.second.use_count() <= 1; });
   if (files_.size() >= kMaxFiles) return nullptr;
-  if (path == kVdso) return files_.emplace(key, CodeFile::open_vdso()).first->second;
-  if (!is_file(path)) return nullptr;
-  // A process in a container has other files at the same paths.
-  for (const std::string& candidate : {path, base::format("/proc/{}/root{}", pid, path)}) {
+  if (mapped.path == kVdso) return files_.emplace(key, CodeFile::open_vdso()).first->second;
+  if (!is_file(mapped.path)) return nullptr;
+  // A process in a container has other files at the same paths. A file that was removed or replaced is still there for
+  // its process: its program for everybody who may look at the process, the rest only with more rights.
+  for (const std::string& candidate :
+       {mapped.path, base::format("/proc/{}/root{}", pid, mapped.path), base::format("/proc/{}/exe", pid),
+        base::format("/proc/{}/map_files/{:x}-{:x}", pid, mapped.begin, mapped.end)}) {
+    const bool is_any = mapped.inode == 0 && mapped.build_id.empty();  // nothing says which file it must be
+    if (is_any && candidate.ends_with("/exe")) continue;
     const std::shared_ptr<CodeFile> file = CodeFile::open(open_file(candidate));
-    if (file == nullptr || (inode != 0 && file->inode() != inode) ||
-        (!build_id.empty() && !file->build_id().starts_with(build_id)))
+    if (file == nullptr || (mapped.inode != 0 && file->inode() != mapped.inode) ||
+        (!mapped.build_id.empty() && !file->build_id().starts_with(mapped.build_id)))
       continue;
     return files_.emplace(key, file).first->second;
   }
@@ -49,6 +58,7 @@ std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const std::string& path, ui
 
 void AddressSpace::map(MappedFile mapped) {
   if (mapped.begin >= mapped.end) return;
+  if (mapped.path.ends_with(kDeleted)) mapped.path.resize(mapped.path.size() - kDeleted.size());
   auto at = mappings_.lower_bound(mapped.begin);
   if (at != mappings_.begin() && std::prev(at)->second.mapped.end > mapped.begin) --at;
   while (at != mappings_.end() && at->first < mapped.end) at = mappings_.erase(at);
@@ -77,6 +87,7 @@ bool AddressSpace::read_maps(pid_t pid) {
     if (!fields || rights.find('x') == std::string::npos) continue;
     std::getline(fields >> std::ws, mapped.path);
     if (mapped.path == kVdso) mapped.inode = 0;
+    if (mapped.path.ends_with(kDeleted)) mapped.path.resize(mapped.path.size() - kDeleted.size());
     if (is_known(mapped)) continue;
     is_changed = true;
     map(std::move(mapped));
@@ -102,7 +113,7 @@ void AddressSpace::resolve(pid_t pid, Mapping& mapping) {
   const MappedFile& mapped = mapping.mapped;
   mapping.loaded = {mapped.begin - mapped.file_offset, mapped.end - mapped.begin + mapped.file_offset, mapped.path,
                     mapped.build_id};
-  mapping.file = files_->find(pid, mapped.path, mapped.inode, mapped.build_id);
+  mapping.file = files_->find(pid, mapped);
   if (mapping.file == nullptr) return;
   const auto distance = mapping.file->distance(mapped.begin, mapped.file_offset);
   if (!distance) {
@@ -111,6 +122,14 @@ void AddressSpace::resolve(pid_t pid, Mapping& mapping) {
   }
   mapping.distance = *distance;
   mapping.loaded = {*distance + mapping.file->first(), mapping.file->size(), mapped.path, mapping.file->build_id()};
+}
+
+std::string AddressSpace::path_if_lost(pid_t pid, uint64_t return_address) {
+  Mapping* const mapping = mapping_at(return_address - 1);
+  if (mapping == nullptr) return {};
+  resolve(pid, *mapping);
+  if (mapping->file == nullptr || !is_file(mapping->mapped.path)) return {};
+  return mapping->file->is_at(mapping->mapped.path) ? "" : mapping->file->path_of_descriptor();
 }
 
 unwind::Rule AddressSpace::rule(pid_t pid, uint64_t return_address) {

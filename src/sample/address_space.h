@@ -16,21 +16,22 @@
 
 namespace kymo::sample {
 
-// The files that are open, shared by all processes.
-class CodeFiles {
- public:
-  // `path` is a path in the process. The file must have this inode or build id, if one is known (not 0, not empty).
-  // Null if there is none.
-  std::shared_ptr<CodeFile> find(pid_t pid, const std::string& path, uint64_t inode, const std::string& build_id);
-
- private:
-  std::map<std::tuple<std::string, uint64_t, std::string>, std::shared_ptr<CodeFile>> files_;
-};
-
+// Code in a process. The path is one in the process.
 struct MappedFile {
   uint64_t begin = 0, end = 0;
   uint64_t file_offset = 0, inode = 0;
   std::string path, build_id;
+};
+
+// The files that are open, shared by all processes.
+class CodeFiles {
+ public:
+  // The file that is mapped in a process, also if it has been removed or replaced since. It must have this inode or
+  // build id, if one is known (not 0, not empty). Null if it cannot be opened.
+  std::shared_ptr<CodeFile> find(pid_t pid, const MappedFile& mapped);
+
+ private:
+  std::map<std::tuple<std::string, uint64_t, std::string>, std::shared_ptr<CodeFile>> files_;
 };
 
 // A file that is loaded: where its first byte is, and how many there are.
@@ -53,6 +54,9 @@ class AddressSpace {
   // The file with the code before this return address. Null: none that has a name.
   const LoadedFile* file_at(pid_t pid, uint64_t return_address);
   bool has_code_at(uint64_t address) const;
+  // A path to the file with this code, if the one with its name is another file or does not exist. Empty: it is there,
+  // or it could not be opened when it was loaded.
+  std::string path_if_lost(pid_t pid, uint64_t return_address);
   // The first code that was mapped, which is the program itself. Empty: nothing was.
   const std::string& program() const { return program_; }
 

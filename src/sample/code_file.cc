@@ -58,6 +58,7 @@ std::shared_ptr<CodeFile> CodeFile::open(base::FileDescriptor file) {
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
   made->inode_ = status.st_ino;
+  made->device_ = status.st_dev;
   made->file_ = std::move(file);
   if (!made->read_segments()) return nullptr;
   made->read_build_id();
@@ -81,6 +82,13 @@ std::shared_ptr<CodeFile> CodeFile::open_vdso() {
   if (!file || base::write_all(file.get(), {begin, bytes}, written) != 0) return nullptr;
   return open(std::move(file));
 }
+
+bool CodeFile::is_at(const std::string& path) const {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && status.st_ino == inode_ && status.st_dev == device_;
+}
+
+std::string CodeFile::path_of_descriptor() const { return base::format("/proc/self/fd/{}", file_.get()); }
 
 CodeFile::~CodeFile() {
   if (image_ != nullptr) munmap(image_, image_bytes_);

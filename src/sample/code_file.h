@@ -29,6 +29,10 @@ class CodeFile {
 
   const std::string& build_id() const { return build_id_; }  // in hexadecimal; empty: none
   uint64_t inode() const { return inode_; }
+  // True if this is the file with the path, and not a copy of it.
+  bool is_at(const std::string& path) const;
+  // To open it again, also if it has no path any more. As long as this object lives.
+  std::string path_of_descriptor() const;
   uint64_t first() const { return first_; }  // addresses in the file: of its first byte, and how many there are
   uint64_t size() const { return size_; }
 
@@ -49,7 +53,7 @@ class CodeFile {
   uint64_t table_bytes(uint64_t address) const;
 
   base::FileDescriptor file_;
-  uint64_t inode_ = 0;
+  uint64_t inode_ = 0, device_ = 0;
   std::vector<ElfW(Phdr)> segments_;
   ElfW(Ehdr) header_{};
   uint64_t first_ = 0, size_ = 0;

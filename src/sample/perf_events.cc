@@ -116,8 +116,9 @@ struct PerfEvents::Request {
   perf_event_attr attributes{};
   std::optional<pid_t> pid;  // of a running process
   size_t ring = 0;
+  EventOptions options;
 
-  explicit Request(const EventOptions& options) {
+  explicit Request(const EventOptions& wanted) : options(wanted) {
     attributes.size = sizeof attributes;
     attributes.type = PERF_TYPE_SOFTWARE;
     attributes.config = PERF_COUNT_SW_CPU_CLOCK;
@@ -135,6 +136,9 @@ struct PerfEvents::Request {
       attributes.sample_type |= PERF_SAMPLE_STACK_USER;
       attributes.sample_stack_user = kLeafCopy;
     }
+    if (options.waits || options.faults) attributes.sample_type |= PERF_SAMPLE_IDENTIFIER;
+    if (options.faults)
+      attributes.sample_type |= PERF_SAMPLE_ADDR;  // with the period, the kernel would sample each fault
     attributes.sample_max_stack = kMaxChain;
     attributes.inherit = 1;
     attributes.sample_id_all = 1;
@@ -213,6 +217,47 @@ void PerfEvents::map_ring(int event, const Request& request) {
       "kernel.perf_event_mlock_kb");
 }
 
+// An event whose samples go into the ring of another one. False: the kernel refuses it.
+bool PerfEvents::add(const perf_event_attr& attributes, pid_t thread, int processor, int leader, Cause cause,
+                     std::vector<base::FileDescriptor>& into) {
+  perf_event_attr copy = attributes;
+  base::FileDescriptor event(open_event(copy, thread, processor));
+  uint64_t id = 0;
+  if (!event || ioctl(event.get(), PERF_EVENT_IOC_ID, &id) != 0 ||
+      ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, leader) != 0)
+    return false;
+  layout_.events.emplace_back(id, cause);
+  into.push_back(std::move(event));
+  return true;
+}
+
+// What does not come from the clock.
+void PerfEvents::open_others(const Request& request, pid_t thread, int processor, int leader) {
+  perf_event_attr other = request.attributes;
+  // The clock's event already reports what happens to processes.
+  other.mmap = other.mmap2 = other.build_id = other.comm = other.comm_exec = other.task = other.context_switch = 0;
+  if (other.sample_stack_user > kShortCopy) other.sample_stack_user = kShortCopy;
+  // The kernel switches threads in its own code, so users without rights get no samples of it.
+  if (request.options.waits && request.attributes.exclude_kernel == 0) {
+    other.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+    other.sample_period = 1;
+    has_waits_ = add(other, thread, processor, leader, Cause::Wait, events_) || has_waits_;
+  }
+  other.config = PERF_COUNT_SW_PAGE_FAULTS;
+  if (request.options.faults) {
+    other.sample_period = kFaultsOfASample;
+    if (add(other, thread, processor, leader, Cause::PageFault, faults_)) {
+      has_faults_ = true;
+      return;
+    }
+  }
+  other.watermark = other.sample_id_all = other.exclude_callchain_user = 0;
+  other.sample_period = other.sample_type = other.sample_regs_user = 0;
+  other.sample_stack_user = other.wakeup_watermark = 0;
+  if (base::FileDescriptor counter(open_event(other, thread, processor)); counter)
+    faults_.push_back(std::move(counter));
+}
+
 void PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
   const long processors = sysconf(_SC_NPROCESSORS_CONF);
   int last_error = ENODEV;
@@ -233,21 +278,14 @@ void PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
         refuse(errno, request.pid);
       }
       events_.push_back(std::move(event));
-      perf_event_attr faults = request.attributes;
-      faults.config = PERF_COUNT_SW_PAGE_FAULTS;
-      faults.sample_period = faults.sample_type = faults.sample_regs_user = 0;
-      faults.sample_stack_user = 0;
-      faults.mmap = faults.mmap2 = faults.build_id = faults.comm = faults.comm_exec = faults.task = 0;
-      faults.context_switch = faults.sample_id_all = faults.exclude_callchain_user = 0;
-      faults.watermark = 0;
-      faults.wakeup_watermark = 0;
-      if (base::FileDescriptor counter(open_event(faults, thread, processor)); counter)
-        faults_.push_back(std::move(counter));
+      open_others(request, thread, processor, leader);
     }
   }
   if (rings_.empty()) refuse(last_error, request.pid);
   wake_ = base::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  layout_ = {request.attributes.sample_type, static_cast<unsigned>(std::popcount(kRegisters))};
+  layout_.sample_type = request.attributes.sample_type;
+  layout_.registers = static_cast<unsigned>(std::popcount(kRegisters));
+  std::ranges::sort(layout_.events);
   has_kernel_ = request.attributes.exclude_kernel == 0;
   copy_bytes_ = request.attributes.sample_stack_user;
 }

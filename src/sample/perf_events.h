@@ -16,6 +16,8 @@
 #include "sample/perf_record.h"
 #include "sample/perf_ring.h"
 
+struct perf_event_attr;
+
 namespace kymo::sample {
 
 // How the stack of the program gets into a sample.
@@ -39,9 +41,14 @@ inline constexpr uint64_t kHighestRateOfLongCopies = 1000;
 inline constexpr uint32_t kLeafCopy = 256;
 inline constexpr unsigned kMaxChain = 127;  // frames that the kernel walks
 
+// A fault of memory that the program touches first is cheaper than its sample.
+inline constexpr uint64_t kFaultsOfASample = 8;
+
 struct EventOptions {
   uint64_t hertz = 1000;
   Stacks stacks = kDefaultStacks;
+  bool waits = false;   // also the stack of a thread whenever it stops running, if the kernel's functions are permitted
+  bool faults = false;  // also the stack of each kFaultsOfASample-th page fault
 };
 
 class PerfEvents {
@@ -54,7 +61,9 @@ class PerfEvents {
   PerfEvents(PerfEvents&&) = default;
 
   const RecordLayout& layout() const { return layout_; }
-  bool has_kernel() const { return has_kernel_; }      // samples contain the kernel's functions
+  bool has_kernel() const { return has_kernel_; }  // samples contain the kernel's functions
+  bool has_waits() const { return has_waits_; }
+  bool has_faults() const { return has_faults_; }
   uint32_t copy_bytes() const { return copy_bytes_; }  // the longest copy of a stack; 0: none
   std::vector<PerfRing>& rings() { return rings_; }
   // Waits until a ring is a quarter full, for wake(), or for this time.
@@ -70,11 +79,14 @@ class PerfEvents {
   static PerfEvents open(const std::vector<pid_t>& threads, Request request);
   void open_all(const std::vector<pid_t>& threads, Request& request);
   int open_sampling(Request& request, pid_t thread, int processor);
+  void open_others(const Request& request, pid_t thread, int processor, int leader);
+  bool add(const perf_event_attr& attributes, pid_t thread, int processor, int leader, Cause cause,
+           std::vector<base::FileDescriptor>& into);
   void map_ring(int event, const Request& request);
 
   RecordLayout layout_;
   base::FileDescriptor wake_;
-  bool has_kernel_ = false;
+  bool has_kernel_ = false, has_waits_ = false, has_faults_ = false;
   uint32_t copy_bytes_ = 0;
   size_t smallest_ring_ = ~size_t{0};
   std::vector<base::FileDescriptor> events_, faults_;

@@ -74,18 +74,24 @@ void read_command(base::ByteReader& reader, Record& into) {
   into.text = {reinterpret_cast<const char*>(words.data()), words.size()};
 }
 
+Cause cause_of(uint64_t event, const RecordLayout& layout) {
+  const auto known = std::ranges::lower_bound(layout.events, event, {}, &std::pair<uint64_t, Cause>::first);
+  return known != layout.events.end() && known->first == event ? known->second : Cause::Clock;
+}
+
 void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& into) {
   const uint64_t type = layout.sample_type;
   const auto has = [type](uint64_t field) { return (type & field) != 0; };
   into.kind = RecordKind::Sample;
-  if (has(PERF_SAMPLE_IDENTIFIER)) reader.fixed<uint64_t>();
+  if (has(PERF_SAMPLE_IDENTIFIER)) into.cause = cause_of(reader.fixed<uint64_t>(), layout);
   if (has(PERF_SAMPLE_IP)) into.instruction = reader.fixed<uint64_t>();
   if (has(PERF_SAMPLE_TID)) {
     into.pid = reader.fixed<uint32_t>();
     into.tid = reader.fixed<uint32_t>();
   }
   if (has(PERF_SAMPLE_TIME)) into.time = reader.fixed<uint64_t>();
-  for (const uint64_t field : {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU})
+  if (has(PERF_SAMPLE_ADDR)) into.address = reader.fixed<uint64_t>();
+  for (const uint64_t field : {PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU})
     if (has(field)) reader.fixed<uint64_t>();
   if (has(PERF_SAMPLE_PERIOD)) into.period = reader.fixed<uint64_t>();
   if (has(PERF_SAMPLE_CALLCHAIN)) {

@@ -8,15 +8,26 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 
 namespace kymo::sample {
 
-// What the samples of an event contain: perf_event_attr::sample_type, and the number of registers of each sample.
+// Why there is a sample.
+enum class Cause : uint8_t {
+  Clock,      // the thread used the CPU for a while
+  Wait,       // the thread stops running: what it did last
+  PageFault,  // the thread used memory that was not mapped
+};
+
+// What the samples of events contain: perf_event_attr::sample_type, and the number of registers of each sample.
 struct RecordLayout {
   uint64_t sample_type = 0;
   unsigned registers = 0;
+  // The numbers of the events that are not of the clock, ascending. If there are some, samples state their event.
+  std::vector<std::pair<uint64_t, Cause>> events = {};
 };
 
 enum class RecordKind : uint8_t {
@@ -66,12 +77,14 @@ struct Record {
   bool is_code = false;
 
   // Sample
+  Cause cause = Cause::Clock;
   uint64_t instruction = 0;
-  uint64_t period = 0;  // of the event; for a timer, the number of its expirations
-  Words chain;          // return addresses, and the kernel's marks between its own and those of the program
-  Words registers;      // of the program, in ascending order of their numbers; empty: none
-  base::Bytes stack;    // of the program, from its stack pointer on
-  bool is_cut = false;  // the stack goes on after these bytes
+  uint64_t address = 0;  // PageFault: of the memory
+  uint64_t period = 0;   // for a timer, how many of its expirations it stands for; 0: one
+  Words chain;           // return addresses, and the kernel's marks between its own and those of the program
+  Words registers;       // of the program, in ascending order of their numbers; empty: none
+  base::Bytes stack;     // of the program, from its stack pointer on
+  bool is_cut = false;   // the stack goes on after these bytes
 };
 
 // `bytes` is one record with its header.

@@ -11,9 +11,9 @@ namespace kymo::sample {
 namespace {
 
 // Records that a kernel (6.18, x86-64) wrote for `sh -c '/bin/true; …'`, with copies of stacks of 32 bytes.
-constexpr RecordLayout kLayout{PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN |
-                                   PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-                               3};
+const RecordLayout kLayout{PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN |
+                               PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+                           3};
 constexpr std::string_view kExec = "0300000000202800c3430000c34300007368000000000000c3430000c3430000c1fc3a3652370000";
 constexpr std::string_view kMap =
     "0a00000002406800c3430000c343000000005489395600000030010000000000004000000000000014000000be6397ddffc3e384c505d7de"
@@ -93,6 +93,24 @@ TEST(PerfRecordTest, SampleOfAProgram) {
   EXPECT_EQ(sample.record.chain.size(), 0u);
   EXPECT_EQ(sample.record.registers[2], sample.record.instruction);
   EXPECT_EQ(base::load<uint64_t>(sample.record.stack.data()), 3u);
+}
+
+// Made by hand: the number of the event, the instruction, process and thread, time, address.
+TEST(PerfRecordTest, SampleHasTheCauseOfItsEvent) {
+  const RecordLayout layout{
+      PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR,
+      0,
+      {{7, Cause::Wait}, {9, Cause::PageFault}}};
+  const auto sample_of = [&](const std::string& event) {
+    const std::vector<std::byte> bytes = bytes_of("0900000002003000" + event + "00000000000000" + "0010000000000000" +
+                                                  "0100000002000000" + "0300000000000000" + "00f0000000000000");
+    return *decode_record(bytes, layout);
+  };
+  EXPECT_EQ(sample_of("08").cause, Cause::Clock);
+  EXPECT_EQ(sample_of("07").cause, Cause::Wait);
+  EXPECT_EQ(sample_of("09").cause, Cause::PageFault);
+  EXPECT_EQ(sample_of("09").address, 0xf000u);
+  EXPECT_EQ(sample_of("09").tid, 2u);
 }
 
 TEST(PerfRecordTest, LifeOfAThread) {

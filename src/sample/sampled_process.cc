@@ -1,62 +1,32 @@
 #include "sample/sampled_process.h"
 
-#include <linux/perf_event.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <fstream>
-#include <iterator>
+#include <span>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "base/version.h"
-#include "sample/copied_walk.h"
+#include "sample/event_classes.h"
+#include "sample/lost_files.h"
 #include "sample/perf_events.h"
 #include "trace/random_id.h"
-#include "unwind/rule.h"
 
 namespace kymo::sample {
 
 namespace {
 
-using trace::FieldType;
 using trace::PointKind;
 using unwind::Node;
 
 constexpr uint32_t kClock = 1;
-constexpr uint32_t kSample = 1, kOffCpu = 2, kNode = 3, kModule = 4, kSymbol = 5, kOnCpu = 6;
-constexpr size_t kMaxFrames = 1024;
-constexpr size_t kMaxPoints = 16'384;                 // of a chunk
-constexpr uint64_t kPatienceNs = 500'000'000;         // how long a few events wait for more
-constexpr uint64_t kFirstMark = ~uint64_t{0} - 4094;  // PERF_CONTEXT_MAX: in a chain, what follows is of another kind
+constexpr size_t kMaxPoints = 16'384;          // of a chunk
+constexpr uint64_t kPatienceNs = 500'000'000;  // how long a few events wait for more
 constexpr size_t kMaxModulePath = 4096;
 constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
-
-const std::vector<trace::EventClass>& classes() {
-  static const std::vector<trace::EventClass> all = {
-      {kSample, "sample", "cpu", 0, {{"node", FieldType::UInt}}},
-      {kOffCpu, "off CPU", "cpu", 0, {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}}},
-      {kNode,
-       "stack node",
-       "kymo.stack",
-       0,
-       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}}},
-      {kModule,
-       "module",
-       "kymo.stack",
-       0,
-       {{"path", FieldType::String},
-        {"base", FieldType::Pointer},
-        {"size", FieldType::ByteCount},
-        {"build_id", FieldType::String}}},
-      {kOnCpu, "on CPU", "cpu", 0, {{"ns", FieldType::UInt}}},
-      {kSymbol, "symbol", "kymo.stack", 0, {{"address", FieldType::Pointer}, {"name", FieldType::String}}},
-  };
-  return all;
-}
 
 trace::ClockDomain clock_now() {
   trace::ClockDomain clock;
@@ -67,21 +37,7 @@ trace::ClockDomain clock_now() {
   return clock;
 }
 
-std::string link_of(const std::string& path) {
-  std::array<char, 4096> text;
-  const ssize_t length = readlink(path.c_str(), text.data(), text.size());
-  return length > 0 ? std::string(text.data(), static_cast<size_t>(length)) : std::string();
-}
-
 }  // namespace
-
-Command command_of(uint32_t pid) {
-  Command command{link_of(base::format("/proc/{}/exe", pid)), {}, 0};
-  std::ifstream file(base::format("/proc/{}/cmdline", pid));
-  for (std::string word; std::getline(file, word, '\0');) command.words.push_back(word);
-  command.read_ns = base::monotonic_ns();
-  return command;
-}
 
 SampledProcess::SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace code, Command command,
                                SharedState& shared)
@@ -90,9 +46,7 @@ SampledProcess::SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace c
       code_(std::move(code)),
       command_(std::move(command)),
       shared_(shared),
-      id_(trace::random_writer_id()) {
-  addresses_.resize(kMaxFrames);
-}
+      id_(trace::random_writer_id()) {}
 
 SampledProcess::Thread& SampledProcess::thread(uint32_t tid) {
   Thread& found = threads_[tid];
@@ -193,7 +147,7 @@ void SampledProcess::introduce() {
   }
   write_origin(false);
   shared_.outbox.add({id_, clock_now()});
-  shared_.outbox.add({id_, classes()});
+  shared_.outbox.add({id_, event_classes()});
 }
 
 // If it is not known, the name of its thread stands for it.
@@ -267,93 +221,24 @@ void SampledProcess::point(Thread& one, uint64_t time, PointKind kind, uint32_t 
   points.values.ints.insert(points.values.ints.end(), values);
 }
 
+void SampledProcess::state_symbol(Thread& one, uint64_t time, uint64_t address, std::string_view name) {
+  if (!stated_names_.insert(address).second) return;
+  point(one, time, PointKind::Instant, kSymbol, {address, name.size()});
+  one.batch.points.values.text += name;
+}
+
 void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
   if (address >= kFirstKernelAddress) {
     const KernelNames::Function function = shared_.kernel.at(address);
-    if (function.begin != address || !stated_names_.insert(address).second) return;
-    point(one, time, PointKind::Instant, kSymbol, {address, function.name.size()});
-    one.batch.points.values.text += function.name;
+    if (function.begin == address) state_symbol(one, time, address, function.name);
     return;
   }
+  addresses_.insert(address);
   const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), address);
   if (file == nullptr || !stated_files_.insert(file->base).second) return;
   const std::string path = file->path.substr(0, kMaxModulePath);
   point(one, time, PointKind::Instant, kModule, {path.size(), file->base, file->size, file->build_id.size()});
   one.batch.points.values.text += path + file->build_id;
-}
-
-// The return address of a function that was interrupted without a frame record. 0: it has one, or nothing is known.
-uint64_t SampledProcess::caller_of_leaf(const Record& record, uint64_t address) {
-  using unwind::Rule;
-  const Rule rule = code_.rule(static_cast<pid_t>(pid_), address);
-  if (rule.kind != Rule::Kind::Table) return 0;
-  uint64_t caller = 0;
-#if defined(__aarch64__)
-  if ((rule.flags & Rule::kReturnInRegister) != 0 && record.registers.size() >= 4) caller = record.registers[1];
-#else
-  if ((rule.flags & (Rule::kCfaByFramePointer | Rule::kCfaLoaded | Rule::kFramePointerSaved)) != 0) return 0;
-  const auto slot = static_cast<uint64_t>(int64_t{rule.cfa_offset} + rule.return_offset);  // from the stack pointer
-  if (record.stack.size() < sizeof caller || slot > record.stack.size() - sizeof caller) return 0;
-  caller = base::load<uint64_t>(record.stack.data() + slot);
-#endif
-  caller = unwind::without_signature(caller);
-  return code_.has_code_at(caller - 1) ? caller : 0;
-}
-
-// Fills addresses_, innermost first: the kernel's functions, then those of the program.
-size_t SampledProcess::find_addresses(const Record& record, Node& root) {
-  const Words& registers = record.registers;
-  size_t count = 0;
-  // The kernel's part comes first. It is stored by function: a line of the kernel's code is no help to anybody.
-  size_t at = 0;
-  bool is_kernel = true;
-  const size_t chain = record.chain.size();
-  for (; at < chain && count < kMaxFrames / 2; ++at) {
-    const uint64_t address = record.chain[at];
-    if (address >= kFirstMark) {
-      is_kernel = address == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
-      if (address == static_cast<uint64_t>(PERF_CONTEXT_USER)) break;
-      continue;
-    }
-    if (!is_kernel || address < kFirstKernelAddress) continue;
-    const KernelNames::Function function = shared_.kernel.at(address);
-    addresses_[count++] = function.begin != 0 ? function.begin : address;
-  }
-  const bool is_walked = at < chain;  // by the kernel
-  if (!is_walked && !record.stack.empty() && registers.size() >= 3) {
-    CopiedStack copy;
-#if defined(__aarch64__)
-    copy.at = {registers[3], registers[2], registers[0]};
-    copy.link = registers[1];
-#else
-    copy.at = {registers[2], registers[1], registers[0]};
-#endif
-    copy.bytes = record.stack;
-    copy.is_cut = record.is_cut;
-    const WalkedCopy walked = walk_copy(copy, code_, static_cast<pid_t>(pid_), std::span(addresses_).subspan(count));
-    root = walked.root;
-    return count + walked.count;
-  }
-  root = unwind::kRoot;
-  bool is_first = true;
-  for (++at; at < chain && count + 1 < kMaxFrames; ++at) {
-    const uint64_t address = record.chain[at];
-    if (address >= kFirstMark) break;
-    addresses_[count++] = unwind::without_signature(address) + (is_first ? 1 : 0);
-    // The kernel leaves out the caller of a function that has no frame.
-    if (is_first) {
-      const uint64_t caller = caller_of_leaf(record, addresses_[count - 1]);
-      const bool is_next = at + 1 < chain && unwind::without_signature(record.chain[at + 1]) == caller;
-      if (caller != 0 && !is_next && count + 1 < kMaxFrames) addresses_[count++] = caller;
-    }
-    is_first = false;
-  }
-  if (chain >= kMaxChain) root = unwind::kCutTooDeep;
-  if (count == 0 && record.instruction != 0) {
-    addresses_[count++] = record.instruction + 1;
-    root = unwind::kCutNoRule;
-  }
-  return count;
 }
 
 // Code may have been loaded since.
@@ -374,21 +259,38 @@ void SampledProcess::read_name(uint32_t tid) {
 
 Node SampledProcess::stack_of(const Record& record, Thread& one) {
   Node node = unwind::kNoStack;
-  size_t count = find_addresses(record, node);
-  if (node == unwind::kCutNoRule && read_maps_again()) count = find_addresses(record, node);
-  for (size_t i = count; i-- > 0;) {
+  const auto pid = static_cast<pid_t>(pid_);
+  std::span<const uint64_t> addresses = shared_.stacks.find(record, code_, pid, node);
+  if (node == unwind::kCutNoRule && read_maps_again()) addresses = shared_.stacks.find(record, code_, pid, node);
+  for (size_t i = addresses.size(); i-- > 0;) {
     bool is_new = false;
     const Node parent = node;
-    node = one.tree.child(parent, addresses_[i], is_new);
+    node = one.tree.child(parent, addresses[i], is_new);
     if (!is_new) continue;
-    state_file(one, addresses_[i], record.time);
-    point(one, record.time, PointKind::Instant, kNode, {node, parent, addresses_[i]});
+    state_file(one, addresses[i], record.time);
+    point(one, record.time, PointKind::Instant, kNode, {node, parent, addresses[i]});
   }
   return node;
 }
 
 void SampledProcess::sample(const Record& record) {
   Thread& one = thread(record.tid);
+  switch (record.cause) {
+    case Cause::Clock:
+      return clock_sample(record, one);
+    case Cause::Wait:
+      one.wait = stack_of(record, one);
+      return;
+    case Cause::PageFault: {
+      const Node node = stack_of(record, one);  // it may state what the point refers to
+      point(one, record.time, PointKind::Sample, kPageFault, {record.address, kFaultsOfASample, node});
+      shared_.totals.page_faults += kFaultsOfASample;
+      return;
+    }
+  }
+}
+
+void SampledProcess::clock_sample(const Record& record, Thread& one) {
   if (!shared_.is_complete && one.batch.points.size() == 0) read_name(record.tid);
   if (shared_.is_complete) {
     if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
@@ -420,7 +322,13 @@ void SampledProcess::state_on_cpu(Thread& one, uint64_t time) {
 
 void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
   if (to <= from) return;
-  point(one, from, PointKind::Sample, kOffCpu, {to - from, one.was_preempted ? 1u : 0u});
+  const uint64_t preempted = one.was_preempted ? 1 : 0;
+  if (const std::optional<Node> node = std::exchange(one.wait, std::nullopt)) {
+    point(one, from, PointKind::Sample, kWait, {to - from, preempted, *node});
+    ++shared_.totals.waits;
+  } else {
+    point(one, from, PointKind::Sample, kOffCpu, {to - from, preempted});
+  }
   own_.off_ns += to - from;
   shared_.totals.off_ns += to - from;
 }
@@ -449,6 +357,10 @@ void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   if (cpu_ns != 0) on_cpu(one, cpu_ns, time);
   one.latest = std::max(one.latest, time);
   state_on_cpu(one, one.latest);
+  if (threads_.size() == 1) {
+    for (const auto& [address, name] : names_in_lost_files(code_, static_cast<pid_t>(pid_), addresses_))
+      state_symbol(one, one.latest, address, name);
+  }
   hand_over(tid, one);
   ++shared_.totals.threads;
   threads_.erase(known);

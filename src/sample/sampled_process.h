@@ -1,11 +1,4 @@
-// One sampled process in the trace: its own writer, with a track for each thread.
-//
-//   "sample"      Sample {node}: the thread was on a processor, with this stack
-//   "on CPU"      Sample {ns}: since the last one, the thread was on a processor for so long
-//   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
-//   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
-//   "module"      Instant {path, base, size, build_id}, also as there
-//   "symbol"      Instant {address, name}: the kernel's function with this address in stack nodes
+// One sampled process in the trace: its own writer, with a track for each thread and the events of event_classes.h.
 //
 // It is written only if it has events: many processes run another program at once. Not thread-safe.
 #pragma once
@@ -18,15 +11,18 @@
 #include <vector>
 
 #include "sample/address_space.h"
+#include "sample/command.h"
 #include "sample/kernel_names.h"
 #include "sample/outbox.h"
 #include "sample/perf_record.h"
+#include "sample/stack_finder.h"
 #include "unwind/stack_tree.h"
 
 namespace kymo::sample {
 
 struct SampleTotals {
   uint64_t samples = 0;
+  uint64_t waits = 0, page_faults = 0;  // with a stack
   uint64_t lost = 0;
   uint64_t throttled = 0;  // how often the kernel paused
   uint64_t processes = 0, threads = 0;
@@ -34,20 +30,12 @@ struct SampleTotals {
   uint64_t on_ns = 0, off_ns = 0;  // of all threads
 };
 
-// The program of a process: its path and its words. Empty: not known.
-struct Command {
-  std::string path;
-  std::vector<std::string> words;
-  uint64_t read_ns = 0;  // when it was read from /proc; 0: it is certain
-};
-// Of a process that may have ended.
-Command command_of(uint32_t pid);
-
 // What all processes of a recording share.
 struct SharedState {
   Outbox outbox;
   CodeFiles files;
   KernelNames kernel;
+  StackFinder stacks{kernel};
   SampleTotals totals;
   std::string session;
   std::string rate;                             // "1 kHz"
@@ -79,7 +67,7 @@ class SampledProcess {
   void map(const Record& record);
   void name(uint32_t tid, std::string_view name);
   std::string name_of(uint32_t tid) const;  // empty: not known
-  void sample(const Record& record);
+  void sample(const Record& record);        // of any cause
   void switched(const Record& record);
   void lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time);
   // `cpu_ns` is its CPU time, if the context switches are not reported.
@@ -107,6 +95,7 @@ class SampledProcess {
     uint64_t in_since = 0;
     uint64_t on_ns = 0;  // on a processor, not yet in the batch
     bool was_preempted = false;
+    std::optional<unwind::Node> wait;  // its stack when it stopped running
   };
   Thread& thread(uint32_t tid);
   void introduce();
@@ -118,8 +107,8 @@ class SampledProcess {
   void read_name(uint32_t tid);
   void on_cpu(Thread& thread, uint64_t ns, uint64_t time);
   void state_on_cpu(Thread& thread, uint64_t time);
-  uint64_t caller_of_leaf(const Record& record, uint64_t address);
-  size_t find_addresses(const Record& record, unwind::Node& root);
+  void clock_sample(const Record& record, Thread& thread);
+  void state_symbol(Thread& thread, uint64_t time, uint64_t address, std::string_view name);
   void state_file(Thread& thread, uint64_t address, uint64_t time);
   void point(Thread& thread, uint64_t time, trace::PointKind kind, uint32_t class_id,
              std::initializer_list<uint64_t> values);
@@ -138,7 +127,7 @@ class SampledProcess {
   std::map<uint32_t, Thread> threads_;
   uint32_t next_track_ = 1;
   std::set<uint64_t> stated_files_, stated_names_;  // by address
-  std::vector<uint64_t> addresses_;
+  std::set<uint64_t> addresses_;                    // of the program, in stacks
   SampleTotals own_;
 };
 

@@ -14,11 +14,15 @@ namespace {
 struct Begin {
   Item item;
   uint32_t track = 0, group = 0;
+  std::string task;  // the name of the task that it belongs to; empty: none
 };
 struct End {
   int64_t ns = 0;
   uint32_t track = 0;
 };
+
+// Tasks of asyncio and their steps, as the Python package records them.
+bool is_task(const std::string& category) { return category == "asyncio" || category == "asyncio step"; }
 
 // Gives ranges, which are sorted by start, the first lane that is free.
 void assign_lanes(std::vector<Item>& items) {
@@ -45,11 +49,11 @@ class Collector {
   std::vector<DerivedTrack> take(int64_t last_ns) {
     pairs_.finish([&](const trace::AsyncHandle&, const Begin& begin) { add(begin, last_ns, begin.track); });
     std::vector<DerivedTrack> tracks;
-    for (auto& [group, found] : groups_) {
+    for (auto& [place, found] : groups_) {
       DerivedTrack& track = tracks.emplace_back();
       track.kind = DerivedTrack::Kind::AcrossThreads;
-      track.group = group;
-      track.name = "across threads";
+      track.group = place.first;
+      track.name = place.second.empty() ? "across threads" : "task " + place.second;
       track.left_out = found.left_out;
       std::stable_sort(found.ranges.begin(), found.ranges.end(),
                        [](const auto& a, const auto& b) { return a.first.start < b.first.start; });
@@ -68,8 +72,16 @@ class Collector {
     uint64_t left_out = 0;
   };
 
+  // Each task has a track of its own, as long as there are not too many.
+  Group& group_of(const Begin& begin) {
+    const auto known = groups_.find({begin.group, begin.task});
+    if (known != groups_.end()) return known->second;
+    if (begin.task.empty() || groups_.size() >= DerivedTrack::kMaxTasks) return groups_[{begin.group, ""}];
+    return groups_[{begin.group, begin.task}];
+  }
+
   void add(const Begin& begin, int64_t end_ns, uint32_t end_track) {
-    Group& group = groups_[begin.group];
+    Group& group = group_of(begin);
     if (count_ >= DerivedTrack::kMaxAcross) {
       ++group.left_out;
       return;
@@ -82,7 +94,7 @@ class Collector {
   }
 
   trace::AsyncPairs<Begin, End> pairs_;
-  std::map<uint32_t, Group> groups_;
+  std::map<std::pair<uint32_t, std::string>, Group> groups_;  // by group and task
   size_t count_ = 0;
 };
 
@@ -119,12 +131,13 @@ std::vector<DerivedTrack> across_threads_tracks(const trace::Reader& reader, con
       const int64_t time = place->second.clock.ns(points.time[i]);
       if (points.kind[i] == trace::PointKind::AsyncEnd) collector.end(handle, {time, place->second.track});
       if (points.kind[i] != trace::PointKind::AsyncBegin) continue;
+      const std::string name = row != nullptr ? trace::full_name(event_class, *row) : std::string();
       Begin begin;
+      if (event_class != nullptr && is_task(event_class->category)) begin.task = name;
       begin.track = place->second.track;
       begin.group = place->second.group;
       begin.item.start = time;
-      begin.item.name = name_of(writer->first, points.class_id[i],
-                                row != nullptr ? trace::full_name(event_class, *row) : std::string());
+      begin.item.name = name_of(writer->first, points.class_id[i], name);
       begin.item.chunk = chunk;
       begin.item.index = kPointIndex + i;
       collector.begin(handle, std::move(begin));

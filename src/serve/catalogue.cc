@@ -112,16 +112,18 @@ void write_tracks(Json& json, View& view, const std::vector<uint32_t>& first) {
     json.field("id", track->id);
     json.field("file", track->file);
     json.field("process", first[track->file] + track->group);
-    json.field("kind", is_memory ? "memory" : "across");
+    const bool is_functions = track->kind == DerivedTrack::Kind::Functions;
+    json.field("kind", is_memory ? "memory" : is_functions ? "functions" : "across");
     json.field("name", track->name);
     if (is_memory) {
       json.field("unit", "bytes");
       json.field("values", track->values.size());
     } else {
-      uint32_t lanes = 0;
-      for (const Item& item : track->items) lanes = std::max(lanes, item.lane + 1u);
-      json.field("rows", lanes);
+      uint32_t rows = 0;
+      for (const Item& item : track->items) rows = std::max({rows, item.lane + 1u, item.depth + 1u});
+      json.field("rows", rows);
       json.field("ranges", track->items.size());
+      if (is_functions) json.field("thread", view.track_id(track->file, track->of_track));
       json.field("left_out", track->left_out);
     }
     json.end_object();

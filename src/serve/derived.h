@@ -1,8 +1,9 @@
-// Tracks that are not in the file as they are shown: the bytes in use of each memory, and ranges across threads.
+// Tracks that are not in the file as they are shown: the bytes in use of each memory, ranges across threads, and the
+// functions of CPU samples.
 //
-// Both need all points of a file in the order of time: the size of a free is that of its allocation, and a range across
-// threads ends in another chunk than it begins. So they are computed once in the background, and kept in a bounded
-// form.
+// All need all points of a file in the order of time: the size of a free is that of its allocation, a range across
+// threads ends in another chunk than it begins, and a stack refers to those before it. So they are computed once in the
+// background, and kept in a bounded form.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/memory/stacks.h"
 #include "serve/chunk_data.h"
 #include "serve/item.h"
 #include "serve/source.h"
@@ -19,7 +21,7 @@
 namespace kymo::serve {
 
 struct DerivedTrack {
-  enum class Kind : uint8_t { Memory, AcrossThreads };
+  enum class Kind : uint8_t { Memory, AcrossThreads, Functions };
   uint32_t id = 0;  // of its track; given by the view
   uint32_t file = 0, group = 0;
   Kind kind = Kind::Memory;
@@ -28,15 +30,21 @@ struct DerivedTrack {
   // smallest, the largest and the last value.
   std::vector<CounterBin> values;
   // Ranges across threads by start, on lanes. Their chunk and index are those of the point where they begin.
+  // Functions by start, with their depth. The chunk is that of their first sample; the index is their place in `items`.
   std::vector<Item> items;
-  std::vector<uint32_t> end_tracks;  // of the items: where they end, a position in Source::tracks()
+  std::vector<uint32_t> end_tracks;  // of ranges across threads: where they end, a position in Source::tracks()
+  uint32_t of_track = 0;             // Functions: the track of the samples, a position in Source::tracks()
+  std::vector<uint32_t> points;      // Functions: of the items: the first sample in its chunk
   uint64_t left_out = 0;             // items beyond kMaxAcross
 
-  static constexpr size_t kMaxSteps = 300'000, kMaxAcross = 300'000;
+  static constexpr size_t kMaxSteps = 300'000, kMaxAcross = 300'000, kMaxFunctions = 500'000;
+  static constexpr uint16_t kMaxDepth = 128;
   static constexpr uint16_t kMaxLanes = 100;  // the rest share the last one
+  static constexpr size_t kMaxTasks = 200;    // tracks of tasks in a file; ranges of the rest are with those of no task
 
   bool same_place(const DerivedTrack& other) const {
-    return file == other.file && group == other.group && kind == other.kind && name == other.name;
+    return file == other.file && group == other.group && kind == other.kind && name == other.name &&
+           of_track == other.of_track;
   }
 };
 
@@ -59,10 +67,20 @@ struct FilePlaces {
 // One track for each memory of the file. Linear in the number of allocations; memory for those that live at a time.
 std::vector<DerivedTrack> memory_tracks(const trace::Reader& reader, const FilePlaces& places,
                                         const ShouldStop& should_stop);
-// One track for each process. `is_wanted` says which chunks may have such ranges. `name_of` gives the id of a name.
+// One track for each process, and one for each task of asyncio. `is_wanted` says which chunks may have such ranges.
+// `name_of` gives the id of a name.
 using NameOf = std::function<uint32_t(const trace::WriterId&, uint32_t class_id, const std::string& stored)>;
 std::vector<DerivedTrack> across_threads_tracks(const trace::Reader& reader, const FilePlaces& places,
                                                 const std::function<bool(uint32_t chunk)>& is_wanted,
                                                 const NameOf& name_of, const ShouldStop& should_stop);
+
+// One track for each thread with CPU samples. Consecutive samples with the same function at the same depth are one
+// range. `name_of` gives the id of a function's name. Looks up the names of functions in their files, which is slow.
+using FunctionNameOf = std::function<uint32_t(const std::string& function)>;
+std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const FilePlaces& places,
+                                          const FunctionNameOf& name_of, const ShouldStop& should_stop);
+
+// The stack of a CPU sample, innermost function first. Reads all points of its writer. Empty: it is none.
+std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t chunk, uint32_t point);
 
 }  // namespace kymo::serve

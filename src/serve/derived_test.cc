@@ -219,6 +219,95 @@ TEST_F(DerivedTest, ARangeAcrossThreadsWithoutAnEndLastsUntilTheEndOfTheFile) {
   EXPECT_EQ(track.items[0].end, 700);
 }
 
+TEST_F(DerivedTest, SamplesAreRangesOfTheirFunctions) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "sample", "cpu", {{"node", FieldType::UInt}});
+    recorder.add_class(2, "stack node", "kymo.stack",
+                       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+    recorder.add_class(3, "module", "kymo.stack",
+                       {{"path", FieldType::String},
+                        {"base", FieldType::Pointer},
+                        {"size", FieldType::ByteCount},
+                        {"build_id", FieldType::String}});
+    recorder.add_class(4, "off CPU", "cpu",
+                       {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}});
+    recorder.add_thread(1, 1, "worker");
+    recorder.point(1, 0, PointKind::Instant, 3, 0,
+                   {std::string("/gone/lib.so"), int64_t{0x1000}, int64_t{0x1000}, std::string()});
+    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{16}, int64_t{1}, int64_t{0x1101}});
+    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{17}, int64_t{16}, int64_t{0x1201}});
+    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{18}, int64_t{16}, int64_t{0x1301}});
+    recorder.cut(1);
+    // One millisecond each, which is what a sample stands for. Then the thread waits.
+    for (const auto& [time, node] : {std::pair<uint64_t, int64_t>{0, 17}, {1, 17}, {2, 18}, {9, 18}})
+      recorder.point(1, 1'000'000 * time, PointKind::Sample, 1, 0, {node});
+    recorder.point(1, 11'000'000, PointKind::Sample, 4, 0, {int64_t{5}, int64_t{0}, int64_t{18}});
+    recorder.close();
+  }
+  open();
+  ASSERT_EQ(view_->derived().size(), 1u);
+  const DerivedTrack& track = *view_->derived()[0];
+  EXPECT_EQ(track.kind, DerivedTrack::Kind::Functions);
+  EXPECT_EQ(track.name, "worker: functions");
+  std::vector<std::string> shown;
+  for (const Item& item : track.items)
+    shown.push_back(base::format("{} {}+{} depth {}", view_->names().entry(item.name).text, item.start / 1'000'000,
+                                 item.longest / 1'000'000, item.depth));
+  EXPECT_EQ(shown, (std::vector<std::string>{"lib.so+0x101 0+3 depth 0", "lib.so+0x201 0+2 depth 1",
+                                             "lib.so+0x301 2+1 depth 1", "lib.so+0x101 9+1 depth 0",
+                                             "lib.so+0x301 9+1 depth 1"}));
+  EXPECT_EQ(tiles(track.id, 16, 0, 0).front().items.size(), shown.size());
+  const Item& one = track.items[2];
+  const json::Document details =
+      get("event", base::format("track={}&chunk={}&index={}", track.id, one.chunk, one.index));
+  EXPECT_EQ(details.root()["name"].text(""), "lib.so+0x301");
+  EXPECT_EQ(details.root()["stack"].list("")[0]["function"].text(""), "lib.so+0x301");
+  EXPECT_EQ(details.root()["stack"].list("")[1]["module"].text(""), "/gone/lib.so");
+  const json::Document sample =
+      get("event", base::format("track=0&chunk={}&index={}", one.chunk, kPointIndex + track.points[2]));
+  EXPECT_EQ(sample.root()["kind"].text(""), "sample");
+  EXPECT_EQ(sample.root()["stack"].list("").size(), 2u);
+  const json::Document wait =
+      get("event", base::format("track=0&chunk={}&index={}", one.chunk, kPointIndex + track.points.back() + 1));
+  EXPECT_EQ(wait.root()["name"].text(""), "off CPU");
+  EXPECT_EQ(wait.root()["stack"].list("")[0]["function"].text(""), "lib.so+0x301");
+  const json::Document trace = get("trace");
+  EXPECT_EQ(trace.root()["tracks"].list("")[1]["kind"].text(""), "functions");
+  EXPECT_EQ(trace.root()["tracks"].list("")[1]["rows"].number(""), 2u);
+}
+
+TEST_F(DerivedTest, EachTaskOfAsyncioHasATrackOfItsOwnUpToALimit) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "request");
+    recorder.add_class(2, "loader", "asyncio");
+    recorder.add_class(3, "loader", "asyncio step");
+    recorder.add_class(4, "Task-{}", "asyncio", {{"", FieldType::UInt}});
+    recorder.add_thread(1, 1, "main");
+    recorder.point(1, 1000, PointKind::AsyncBegin, 1, 1);
+    recorder.point(1, 1010, PointKind::AsyncBegin, 2, 2);
+    recorder.point(1, 1020, PointKind::AsyncBegin, 3, 3);
+    recorder.point(1, 1030, PointKind::AsyncEnd, 3, 3);
+    for (uint64_t i = 0; i < 2 * DerivedTrack::kMaxTasks; ++i) {
+      recorder.point(1, 2000 + 2 * i, PointKind::AsyncBegin, 4, 10 + i, {static_cast<int64_t>(i)});
+      recorder.point(1, 2001 + 2 * i, PointKind::AsyncEnd, 4, 10 + i, {static_cast<int64_t>(i)});
+    }
+    recorder.point(1, 9000, PointKind::AsyncEnd, 2, 2);
+    recorder.point(1, 9001, PointKind::AsyncEnd, 1, 1);
+    recorder.close();
+  }
+  open();
+  std::map<std::string, size_t> ranges;
+  for (const auto& track : view_->derived()) ranges[track->name] = track->items.size();
+  EXPECT_EQ(ranges.at("task loader"), 2u);  // itself, and its step below it
+  EXPECT_EQ(ranges.at("task Task-0"), 1u);
+  EXPECT_LE(ranges.size(), DerivedTrack::kMaxTasks + 1);
+  size_t total = 0;
+  for (const auto& [name, count] : ranges) total += count;
+  EXPECT_EQ(total, 3 + 2 * DerivedTrack::kMaxTasks);
+}
+
 TEST_F(DerivedTest, ArrowsOfWhatIsVisibleAndWhatACallWaitedFor) {
   {
     TestRecorder recorder(folder_ / "a.kymo");

@@ -49,6 +49,7 @@ class Details {
   std::string open_range(uint32_t index);
   std::string point(uint32_t index);
   std::string across_threads(const Item& item, uint32_t end_track);
+  std::string function(const Item& item, uint32_t point);
 
  private:
   void begin(std::string_view kind, const trace::EventClass* event_class, const Row& row, uint32_t class_id);
@@ -58,6 +59,7 @@ class Details {
   std::optional<EventRef> write_links(uint64_t correlation, int64_t start);
   void write_flows(int64_t start, int64_t end, size_t index);
   void write_stack(uint64_t stack);
+  void write_sampled_stack(uint32_t point);
   void write_waited_for(uint32_t class_id, int64_t start, int64_t end, const std::optional<EventRef>& launch);
   template <typename ClassIds>
   const Row* row_of(trace::ValueCursor& cursor, const ClassIds& class_ids, size_t index);
@@ -282,7 +284,48 @@ std::string Details::point(uint32_t index) {
   begin(kind_name(batch_.points.kind[index]), event_class(class_id), row != nullptr ? *row : Row(), class_id);
   const int64_t time = track_.clock.ns(batch_.points.time[index]);
   write_times(time, time);
-  if (batch_.points.kind[index] == trace::PointKind::Sample) write_stack(batch_.points.id[index]);
+  if (batch_.points.kind[index] == trace::PointKind::Sample) {
+    if (batch_.points.id[index] != 0)
+      write_stack(batch_.points.id[index]);
+    else
+      write_sampled_stack(index);
+  }
+  json_.end_object();
+  return json_.text();
+}
+
+void Details::write_sampled_stack(uint32_t point) {
+  const std::vector<symbols::Frame> frames = sample_frames(source_.reader(), chunk_, point);
+  if (frames.empty()) return;
+  json_.begin_array("stack");
+  for (const symbols::Frame& frame : frames) {
+    json_.begin_object();
+    json_.field("function", frame.function);
+    json_.field("file", frame.file);
+    json_.field("line", frame.line);
+    json_.field("module", frame.module);
+    json_.end_object();
+  }
+  json_.end_array();
+}
+
+// A range of samples, with the stack of the first one.
+std::string Details::function(const Item& item, uint32_t point) {
+  json_.begin_object();
+  const std::string name = view_.names().entry(item.name).text;
+  json_.field("name", name);
+  json_.field("base", name);
+  json_.field("category", "function");
+  json_.field("kind", "function");
+  json_.field("track", track_id_);
+  json_.field("file", file_);
+  write_times(item.start, item.end);
+  json_.field("depth", item.depth);
+  read(trace::kPoints | trace::kPointValues);
+  if (point < batch_.points.size() && batch_.points.id[point] != 0)
+    write_stack(batch_.points.id[point]);
+  else
+    write_sampled_stack(point);
   json_.end_object();
   return json_.text();
 }
@@ -325,6 +368,7 @@ std::string event_json(View& view, const Query& query) {
       throw BadRequest(base::format("chunk: track {} has no range {} of chunk {}", track, index, chunk), 404);
     const TrackRef begin{ref->file, TrackRef::Kind::Track, source.chunks()[chunk].track};
     Details details(view, track, begin, static_cast<uint32_t>(chunk));
+    if (derived->kind == DerivedTrack::Kind::Functions) return details.function(*item, derived->points[item->index]);
     return details.across_threads(*item, derived->end_tracks[static_cast<size_t>(item - derived->items.begin())]);
   }
   if (chunk >= source.chunks().size() || source.chunks()[chunk].track != ref->position)

@@ -26,7 +26,8 @@ class Builder {
         request_(request),
         whole_{request.level, TileSpan::of(request.level, request.from).from,
                TileSpan::of(request.level, request.to).to},
-        deadline_(Clock::now() + view.limits().budget) {}
+        began_(Clock::now()),
+        deadline_(began_ + view.limits().budget) {}
 
   std::vector<Tile> run();
 
@@ -44,6 +45,7 @@ class Builder {
   bool is_exact(const Sketch& sketch) const;
   void read_part(Part& part);
   void read_parts();
+  bool is_hopeless(size_t done, size_t all) const;
   Tile make(const Track& track, uint64_t number);
   void add(const Part& part, const Track& track, TileRows& rows, uint32_t& flags);
   void add_items(const Sketch& sketch, TileRows& rows);
@@ -54,7 +56,7 @@ class Builder {
   View& view_;
   const TileRequest& request_;
   const TileSpan whole_;
-  const Clock::time_point deadline_;
+  const Clock::time_point began_, deadline_;
   std::vector<Part> parts_;
 };
 
@@ -111,6 +113,14 @@ void Builder::read_part(Part& part) {
   part.done = true;
 }
 
+// After a part of the budget: it is by far too short, as for the first picture of a large file. The picture should come
+// at once then; the thread of the view reads the rest.
+bool Builder::is_hopeless(size_t done, size_t all) const {
+  constexpr size_t kTrial = 8, kFar = 4;
+  const auto passed = Clock::now() - began_, budget = deadline_ - began_;
+  return passed > budget / kTrial && (all - done) / kFar > (done + 1) * static_cast<size_t>(budget / passed);
+}
+
 void Builder::read_parts() {
   std::vector<Part*> todo;
   for (Part& part : parts_)
@@ -118,7 +128,10 @@ void Builder::read_parts() {
   if (todo.empty()) return;
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < todo.size() && Clock::now() < deadline_; i = next++) read_part(*todo[i]);
+    for (size_t i = next++; i < todo.size() && Clock::now() < deadline_; i = next++) {
+      if (is_hopeless(i, todo.size())) return;
+      read_part(*todo[i]);
+    }
   };
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> helpers;

@@ -28,8 +28,8 @@ struct Tile {
 };
 
 // All tiles of a track together, in the order of the request. Decodes chunks on all cores until the budget of the view
-// is used up; what is missing then comes from the heads of the chunks. Tracks that do not exist have empty tiles. The
-// request must be within its limits.
+// is used up, or is seen to be far too short; what is missing then comes from the heads of the chunks. Tracks that do
+// not exist have empty tiles. The request must be within its limits.
 std::vector<Tile> make_tiles(View& view, const TileRequest& request);
 
 std::string encode_tiles(const std::vector<Tile>& tiles, uint32_t names_version);

@@ -1,10 +1,19 @@
 #include "serve/view.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "kymo/error.h"
 
 namespace kymo::serve {
+
+namespace {
+
+constexpr int kBuilderNiceness = 10;
+
+}  // namespace
 
 View::View(std::vector<trace::Reader> readers, const ViewLimits& limits, Reopen reopen)
     : limits_(limits), reopen_(std::move(reopen)), sketches_(limits.sketch_bytes), decoded_(limits.decoded_bytes) {
@@ -227,6 +236,8 @@ bool View::build_one(uint32_t file, uint32_t chunk) {
 }
 
 void View::build() {
+  // Whoever looks at the page goes first: on a busy machine the browser needs the processors.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kBuilderNiceness);
   while (!stopping_) {
     for (const bool points : {true, false}) {  // counters are tracks of their own, so they come first
       for (uint32_t file = 0; file < sources_.size(); ++file) {

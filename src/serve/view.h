@@ -127,6 +127,7 @@ class View {
   bool has_points(uint32_t file, uint64_t kind_bit) const;
   void derive_all();
   void derive(uint32_t file);
+  void derive_functions(uint32_t file, const trace::Reader& reader, const FilePlaces& places);
   void set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks);
 
   const ViewLimits limits_;

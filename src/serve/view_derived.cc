@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyze/memory/sample_stacks.h"
 #include "kymo/error.h"
 #include "serve/view.h"
 
@@ -41,7 +42,12 @@ void View::derive_all() {
 
 void View::derive(uint32_t file) {
   const bool has_memory = has_points(file, kHasAllocations), has_ranges = has_points(file, kHasRangesAcross);
-  if (!has_memory && !has_ranges) return;
+  const bool has_samples = [&] {
+    const Lock files = lock();
+    return std::ranges::any_of(sources_[file]->reader().writers(),
+                               [](const auto& writer) { return memory::SampleStacks::are_in(writer.second); });
+  }();
+  if (!has_memory && !has_ranges && !has_samples) return;
   FilePlaces places;
   std::string path;
   size_t chunks = 0;
@@ -54,6 +60,7 @@ void View::derive(uint32_t file) {
   const trace::Reader reader = reopen_ ? reopen_(file) : trace::Reader(path);
   const auto should_stop = [this] { return stopping_.load(); };
   if (has_memory) set_derived(file, DerivedTrack::Kind::Memory, memory_tracks(reader, places, should_stop));
+  if (has_samples) derive_functions(file, reader, places);
   if (!has_ranges) return;
   const auto is_wanted = [&](uint32_t chunk) { return chunk < chunks && may_have(file, chunk, kHasRangesAcross); };
   const auto name_of = [&](const trace::WriterId& writer, uint32_t class_id, const std::string& text) {
@@ -64,6 +71,18 @@ void View::derive(uint32_t file) {
   };
   set_derived(file, DerivedTrack::Kind::AcrossThreads,
               across_threads_tracks(reader, places, is_wanted, name_of, should_stop));
+}
+
+void View::derive_functions(uint32_t file, const trace::Reader& reader, const FilePlaces& places) {
+  const auto should_stop = [this] { return stopping_.load(); };
+  const auto name_of = [this](const std::string& function) { return names_.of_inline(function); };
+  std::vector<DerivedTrack> tracks = function_tracks(reader, places, name_of, should_stop);
+  const Lock files = lock();
+  for (DerivedTrack& track : tracks) {
+    const SourceTrack& of = sources_[file]->tracks()[track.of_track];
+    track.name = (of.name.empty() ? "thread" : of.name) + ": functions";
+  }
+  set_derived(file, DerivedTrack::Kind::Functions, std::move(tracks));
 }
 
 void View::set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks) {

@@ -78,4 +78,9 @@ std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const
   return frames;
 }
 
+bool FileSymbols::has_file(const std::string& path, const std::string& build_id) const {
+  const auto known = impl_->files.find({path, build_id});
+  return known != impl_->files.end() && known->second != nullptr;
+}
+
 }  // namespace kymo::symbols

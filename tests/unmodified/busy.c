@@ -6,12 +6,14 @@
  *   forever    until a signal; prints its pid first
  *   deep       200 calls deep, with large frames
  *   short      in 400 threads, one after the other, each for 0.3 ms
- *   sleep      sleeps for the time instead */
+ *   sleep      sleeps for the time instead, in busy_sleep
+ *   touch      uses a page of new memory for each millisecond, in busy_touch */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,13 +79,27 @@ FUNCTION void* short_worker(void* ignored) {
   return ignored;
 }
 
+FUNCTION void busy_sleep(long milliseconds) {
+  usleep((unsigned)(milliseconds * 1000));
+  __asm__ volatile("");
+}
+
+FUNCTION void busy_touch(long pages) {
+  const size_t page = 4096;
+  char* const memory = mmap(NULL, (size_t)pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  madvise(memory, (size_t)pages * page, MADV_NOHUGEPAGE);
+  for (long i = 0; i < pages; ++i) memory[(size_t)i * page] = 1;
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const char* mode = argv[1];
   long milliseconds = atol(argv[2]);
   if (strcmp(mode, "one") == 0) busy_outer(milliseconds);
   if (strcmp(mode, "deep") == 0) return deep_work(200, milliseconds) == 12345;
-  if (strcmp(mode, "sleep") == 0) usleep((unsigned)(milliseconds * 1000));
+  if (strcmp(mode, "sleep") == 0) busy_sleep(milliseconds);
+  if (strcmp(mode, "touch") == 0) busy_touch(milliseconds);
   if (strcmp(mode, "threads") == 0) {
     pthread_t one, two;
     pthread_create(&one, NULL, worker_one, &milliseconds);

@@ -2,14 +2,15 @@
 //
 //   node test/bench.mjs [--rows] KYMO TRACE [VIEWS]
 //
-// first_paint_ms      from the start of the process until all visible tracks are drawn, perhaps without names
+// first_paint_ms      from the start of the process until all visible tracks are drawn, perhaps without names; of five
+//                     processes, each with a new page
 // first_complete_ms   the same, until everything is final
 // move_ms             a pan or zoom to a place that was not visible before, until everything is drawn
 // frame_script_ms     processor time of the page's JavaScript for a frame with cached tiles
 // frame_thread_ms     the same with painting by the page's thread
 // frame_wall_ms       wall time from one frame to the next while panning
 // page_mb             memory of the page's process that is its own
-// live_ms             from the end of a range of a recorded program until it is drawn; needs the program `annotates`
+// live_ms             from the end of a range of a recorded program until it is drawn; needs the program `bench_served`
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -18,6 +19,7 @@ import { dirname, join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 const kFrames = 200;
+const kStarts = 5;
 const asRows = process.argv[2] === '--rows';
 const [kymo, trace, views = '60'] = process.argv.slice(asRows ? 3 : 2);
 if (!trace) {
@@ -26,30 +28,46 @@ if (!trace) {
 }
 
 const browser = await chromium.launch({ executablePath: process.env.KYMO_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-const page = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
-const began = performance.now();
-const server = startView(trace);
+const firstPaint = [];
+for (let i = 1; i < kStarts; ++i) {
+  const opened = await openPage();
+  firstPaint.push(opened.paintedAfter);
+  await opened.page.close();
+  await opened.close();
+}
+const { page, began, paintedAfter, close } = await openPage();
+firstPaint.push(paintedAfter);
 try {
-  const address = await server.address;
-  await page.goto(address, { waitUntil: 'commit' });
-  const until = async (condition) => {
-    await page.waitForFunction(condition, null, { polling: 'raf', timeout: 120_000 });
-    return Math.round(performance.now() - began);
-  };
-  const firstPaint = await until(() => window.kymo?.painted());
-  const firstComplete = await until(() => window.kymo.complete());
+  await page.waitForFunction(() => window.kymo.complete(), null, { polling: 'raf', timeout: 120_000 });
+  const firstComplete = Math.round(performance.now() - began);
   await page.waitForTimeout(1500); // the page has measured its backends
   const moves = await page.evaluate(measureMoves, Number(views));
   const frames = await measureFrames();
   const megabytes = await pageMegabytes();
   const { backend } = await page.evaluate(() => window.kymo.state());
   const live = await measureLive().catch((error) => console.error(`bench.mjs: live was not measured: ${error}`));
-  const result = { first_paint_ms: firstPaint, first_complete_ms: firstComplete, move_ms: summary(moves), ...frames, page_mb: megabytes, backend, live_ms: live && summary(live) };
+  const result = { first_paint_ms: summary(firstPaint), first_complete_ms: firstComplete, move_ms: summary(moves), ...frames, page_mb: megabytes, backend, live_ms: live && summary(live) };
   if (asRows) printRows(result);
   else console.log(JSON.stringify(result, null, 1));
 } finally {
   await browser.close();
-  server.process.kill('SIGINT');
+  await close();
+}
+
+/** A new process of `kymo view` and a new page that shows its first picture. */
+async function openPage() {
+  const page = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
+  const began = performance.now();
+  const server = startView(trace);
+  const ended = new Promise((resolve) => server.process.once('exit', resolve));
+  await page.goto(await server.address, { waitUntil: 'commit' });
+  await page.waitForFunction(() => window.kymo?.painted(), null, { polling: 'raf', timeout: 120_000 });
+  const paintedAfter = performance.now() - began;
+  const close = async () => {
+    server.process.kill('SIGINT');
+    await ended;
+  };
+  return { page, began, paintedAfter, close };
 }
 
 function startView(path) {
@@ -71,7 +89,7 @@ function startView(path) {
 function printRows(r) {
   const row = (id, what, measured, target, met, kept = 1) => console.log(['row', id, `kymo view in chromium, ${what}`, measured, target, met ? 'met' : 'missed', kept, 0].join('\t'));
   const both = ({ median, p99 }) => `${median} ms, p99 ${p99} ms`;
-  row('page_first', '100 M ranges: first paint of a new process', `${r.first_paint_ms} ms`, '< 1 s', r.first_paint_ms < 1000);
+  row('page_first', '100 M ranges: first paint of a new process', `${r.first_paint_ms.median} ms, at most ${r.first_paint_ms.p99} ms`, '< 1 s', r.first_paint_ms.median < 1000, kStarts);
   row('page_move', '100 M ranges: pan or zoom until complete', both(r.move_ms), '< 50 ms, p99 < 150 ms', r.move_ms.median < 50 && r.move_ms.p99 < 150, Number(views));
   row('page_script', `a frame with ${r.rectangles} rectangles: JavaScript`, both(r.frame_script_ms), 'p99 < 16 ms', r.frame_script_ms.p99 < 16, kFrames);
   row('page_frame', 'a frame, wall time, drawn in software', both(r.frame_wall_ms), 'p99 < 40 ms', r.frame_wall_ms.p99 < 40, kFrames);
@@ -81,11 +99,11 @@ function printRows(r) {
 
 /** How old the newest range is when it appears, while a program is recorded. Undefined without that program. */
 async function measureLive() {
-  const program = join(dirname(kymo), 'annotates');
+  const program = join(dirname(kymo), 'bench_served');
   if (!existsSync(program)) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'kymo-live-'));
   const path = join(folder, 'live.kymo');
-  const recorder = spawn(kymo, ['record', '-o', path, '--', 'bash', '-c', `for i in $(seq 1000); do ${program} >/dev/null; sleep 0.1; done`], { stdio: 'ignore', detached: true });
+  const recorder = spawn(kymo, ['record', '-o', path, '--', program, '1', '100000'], { stdio: 'ignore', detached: true });
   const ended = new Promise((resolve) => recorder.once('exit', resolve));
   let viewer;
   try {

@@ -11,9 +11,6 @@ namespace kymo::functions {
 
 namespace {
 
-// How the rest of a stack is described that could not be walked (analyze/memory/stacks.h).
-bool is_cut(const symbols::Frame& frame) { return frame.module.empty() && frame.function.starts_with('('); }
-
 class Rows {
  public:
   FunctionRow& of(const symbols::Frame& frame) {
@@ -33,6 +30,7 @@ class Rows {
 
 FunctionTable count_functions(Samples& samples, const std::string& range_pattern) {
   FunctionTable table;
+  table.what = samples.what;
   std::vector<bool> is_wanted(samples.ranges.size(), true);
   if (!range_pattern.empty()) {
     for (size_t i = 0; i < is_wanted.size(); ++i)
@@ -51,7 +49,7 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
       is_counted = true;
       Sum& sum = stacks[one.stack];
       sum.count += one.count;
-      sum.ns += one.count * thread.period_ns;
+      sum.ns += one.weight;
     }
     if (!is_counted) continue;
     ++table.threads;
@@ -68,12 +66,12 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
     table.time_ns += sum.ns;
     std::vector<symbols::Frame> frames = samples.stacks->frames(stack);
     if (frames.empty()) frames.emplace_back().function = "(unknown)";
-    if (is_cut(frames.back())) table.incomplete += sum.count;
+    if (memory::Stacks::is_cut(frames.back())) table.incomplete += sum.count;
     std::unordered_set<FunctionRow*> seen;
     // The rows may move while rows are added, so all are created first.
     for (const symbols::Frame& frame : frames) rows.of(frame);
     for (size_t i = 0; i < frames.size(); ++i) {
-      if (i != 0 && is_cut(frames[i])) continue;
+      if (i != 0 && memory::Stacks::is_cut(frames[i])) continue;
       FunctionRow& row = rows.of(frames[i]);
       if (i == 0) {
         row.self_samples += sum.count;
@@ -84,6 +82,7 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
       row.total_ns += sum.ns;
     }
   }
+  table.missing_files.assign(samples.stacks->missing_files().begin(), samples.stacks->missing_files().end());
   table.rows = rows.take();
   std::erase_if(table.rows, [](const FunctionRow& row) { return row.total_samples == 0; });
   std::ranges::sort(table.rows, [](const FunctionRow& a, const FunctionRow& b) {
@@ -91,6 +90,13 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
            std::tie(a.self_ns, a.total_ns, b.function, b.module);
   });
   return table;
+}
+
+std::optional<FunctionTable> functions_on_cpu(const trace::Reader& reader) {
+  if (!has_samples(reader)) return std::nullopt;
+  Samples samples = read_samples(reader);
+  if (samples.samples == 0) return std::nullopt;
+  return count_functions(samples);
 }
 
 }  // namespace kymo::functions

@@ -28,7 +28,7 @@ views::Paths paths_of_samples(Samples& samples, const views::PathOptions& option
       }
       if (frames.empty()) node = merged.child(node, "(unknown)", FrameKind::Function);
       if (is_cut) result.over_limit += one.count;
-      merged.count(node, one.count, one.count * thread.period_ns);
+      merged.count(node, one.count, one.weight);
     }
   }
   merged.finish(result);

@@ -1,8 +1,8 @@
 #include "analyze/functions/samples.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -21,20 +21,6 @@ namespace {
 using memory::SampleStacks;
 using memory::StackId;
 
-constexpr uint64_t kDefaultPeriodNs = 1'000'000;
-
-// "1 kHz", "250 Hz"
-uint64_t period_of(const trace::WriterInfo& writer) {
-  constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
-  for (const auto& [name, value] : writer.origin.metadata) {
-    if (name != "sampling") continue;
-    const uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
-    const uint64_t hertz = value.ends_with(" kHz") ? 1000 * std::min<uint64_t>(number, 1'000'000) : number;
-    if (hertz != 0 && hertz <= kNanosecondsPerSecond) return kNanosecondsPerSecond / hertz;
-  }
-  return kDefaultPeriodNs;
-}
-
 // The process and thread of a place, for all writers.
 using ThreadKey = std::pair<const convert::Group*, uint64_t>;
 ThreadKey key_of(const convert::Place& place) { return {place.group, place.track->tid}; }
@@ -42,14 +28,20 @@ ThreadKey key_of(const convert::Place& place) { return {place.group, place.track
 struct Timed {
   int64_t time_ns;
   StackId stack;
+  uint64_t weight = 0;
   uint32_t range = 0;
   uint16_t depth = 0;  // of the range, counted from 1
 };
 
+struct Sum {
+  uint64_t count = 0, weight = 0;
+  void add(uint64_t more) { ++count, weight += more; }
+};
+
 struct Thread {
   SampledThread result;
-  std::unordered_map<uint64_t, uint64_t, base::SeededHash> counts;  // by stack
-  bool is_timed = false;                                            // there are ranges on this thread
+  std::unordered_map<uint64_t, Sum, base::SeededHash> counts;  // by stack
+  bool is_timed = false;                                       // there are ranges on this thread
   std::vector<Timed> timed;
 };
 
@@ -94,7 +86,8 @@ class RangeVisitor : public convert::EventVisitor {
 
 class Reading {
  public:
-  explicit Reading(const trace::Reader& reader) : reader_(reader) {
+  Reading(const trace::Reader& reader, What what) : reader_(reader) {
+    result_.what = what;
     result_.places = std::make_unique<convert::Places>(reader);
   }
 
@@ -142,7 +135,7 @@ class Reading {
     Thread& thread = threads_[{chunk.writer, chunk.track}];
     if (thread.result.place == nullptr) {
       thread.result.place = place;
-      thread.result.period_ns = period_of(info);
+      thread.result.period_ns = memory::sample_period_ns(reader_, info);
       const auto ranges = with_ranges_.find(key_of(*place));
       thread.is_timed = ranges != with_ranges_.end() && clock.usable();
       if (thread.is_timed) ranges->second.push_back(&thread);
@@ -153,20 +146,37 @@ class Reading {
       const trace::EventClass* const event_class = known == info.classes.end() ? nullptr : &known->second;
       const SampleStacks::Row& row = cursor.next(event_class);
       if (event_class == nullptr) continue;
-      const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *event_class, row);
+      const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *event_class, batch_.points.id[i], row);
       if (taken.kind == SampleStacks::Kind::OffCpu) {
         thread.result.off_ns += taken.ns;
         if (taken.is_preempted) thread.result.preempted_ns += taken.ns;
       } else if (taken.kind == SampleStacks::Kind::OnCpu) {
         thread.result.on_ns += taken.ns;
-      } else if (taken.kind == SampleStacks::Kind::Sample) {
-        ++thread.result.samples;
-        if (thread.is_timed)
-          thread.timed.push_back({clock.to_monotonic_ns(batch_.points.time[i]), taken.stack});
-        else
-          ++thread.counts[taken.stack];
       }
+      const std::optional<uint64_t> weight = weight_of(taken, thread);
+      if (!weight) continue;
+      ++thread.result.samples;
+      if (thread.is_timed)
+        thread.timed.push_back({clock.to_monotonic_ns(batch_.points.time[i]), taken.stack, *weight});
+      else
+        thread.counts[taken.stack].add(*weight);
     }
+  }
+
+  // Nothing: it is not counted.
+  std::optional<uint64_t> weight_of(const SampleStacks::Taken& taken, const Thread& thread) const {
+    switch (result_.what) {
+      case What::Cpu:
+        if (taken.kind == SampleStacks::Kind::Sample) return thread.result.period_ns;
+        break;
+      case What::Waits:
+        if (taken.kind == SampleStacks::Kind::OffCpu && taken.has_stack) return taken.ns;
+        break;
+      case What::PageFaults:
+        if (taken.kind == SampleStacks::Kind::PageFault) return taken.count;
+        break;
+    }
+    return std::nullopt;
   }
 
   void place_in_ranges() {
@@ -180,10 +190,11 @@ class Reading {
 
   void finish() {
     for (auto& [key, thread] : threads_) {
-      std::map<std::pair<StackId, uint32_t>, uint64_t> counts;
-      for (const auto& [stack, count] : thread.counts) counts[{stack, 0}] += count;
-      for (const Timed& one : thread.timed) ++counts[{one.stack, one.range}];
-      for (const auto& [what, count] : counts) thread.result.stacks.push_back({what.first, what.second, count});
+      std::map<std::pair<StackId, uint32_t>, Sum> sums;
+      for (const auto& [stack, sum] : thread.counts) sums[{static_cast<StackId>(stack), 0}] = sum;
+      for (const Timed& one : thread.timed) sums[{one.stack, one.range}].add(one.weight);
+      for (const auto& [what, sum] : sums)
+        thread.result.stacks.push_back({what.first, what.second, sum.count, sum.weight});
       result_.samples += thread.result.samples;
       if (thread.result.samples != 0 || thread.result.on_ns != 0 || thread.result.off_ns != 0)
         result_.threads.push_back(std::move(thread.result));
@@ -205,6 +216,6 @@ bool has_samples(const trace::Reader& reader) {
   return std::ranges::any_of(reader.writers(), [](const auto& writer) { return SampleStacks::are_in(writer.second); });
 }
 
-Samples read_samples(const trace::Reader& reader) { return Reading(reader).run(); }
+Samples read_samples(const trace::Reader& reader, What what) { return Reading(reader, what).run(); }
 
 }  // namespace kymo::functions

@@ -17,22 +17,31 @@
 
 namespace kymo::functions {
 
+// What is counted. Only the first is in every trace with samples.
+enum class What : uint8_t {
+  Cpu,         // time on a processor
+  Waits,       // time off the processors
+  PageFaults,  // their number
+};
+
 struct SampledStack {
   memory::StackId stack = 0;
   uint32_t range = 0;  // a number of Samples::ranges; 0: in no range
   uint64_t count = 0;
+  uint64_t weight = 0;  // nanoseconds, or page faults
 };
 
 struct SampledThread {
   const convert::Place* place = nullptr;
-  uint64_t period_ns = 0;  // the time that a sample stands for
-  uint64_t samples = 0;
+  uint64_t period_ns = 0;                 // the time that a sample stands for
+  uint64_t samples = 0;                   // that are counted
   uint64_t on_ns = 0;                     // its CPU time; 0: not known
   uint64_t off_ns = 0, preempted_ns = 0;  // preempted: a part of it
   std::vector<SampledStack> stacks;
 };
 
 struct Samples {
+  What what = What::Cpu;
   std::unique_ptr<convert::Places> places;
   std::unique_ptr<memory::Stacks> stacks = std::make_unique<memory::Stacks>();  // names are looked up on request
   std::deque<std::string> ranges{""};
@@ -45,6 +54,6 @@ struct Samples {
 bool has_samples(const trace::Reader& reader);
 
 // Never throws for a damaged trace.
-Samples read_samples(const trace::Reader& reader);
+Samples read_samples(const trace::Reader& reader, What what = What::Cpu);
 
 }  // namespace kymo::functions

@@ -1,6 +1,7 @@
 #include "analyze/memory/sample_stacks.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,19 @@ namespace kymo::memory {
 namespace {
 
 constexpr uint64_t kFirstNode = 16;  // below: roots (docs/heap.md)
+constexpr uint64_t kDefaultPeriodNs = 1'000'000;
+
+// "1 kHz", "250 Hz". 0: the writer does not say it.
+uint64_t period_of(const trace::WriterInfo& writer) {
+  constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
+  for (const auto& [name, value] : writer.origin.metadata) {
+    if (name != "sampling") continue;
+    const uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
+    const uint64_t hertz = value.ends_with(" kHz") ? 1000 * std::min<uint64_t>(number, 1'000'000) : number;
+    if (hertz != 0 && hertz <= kNanosecondsPerSecond) return kNanosecondsPerSecond / hertz;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -28,6 +42,12 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
   if (one.category == "cpu" && one.name == "on CPU" && has({{"ns", false}})) return Meaning::OnCpu;
   if (one.category == "cpu" && one.name == "off CPU" && has({{"ns", false}, {"preempted", false}}))
     return Meaning::OffCpu;
+  if (one.category == "cpu" && one.name == "off CPU" && has({{"ns", false}, {"preempted", false}, {"node", false}}))
+    return Meaning::Wait;
+  if (one.category == "cpu" && one.name == "page fault" &&
+      (has({{"address", false}, {"count", false}, {"node", false}}) ||
+       has({{"address", true}, {"count", false}, {"node", false}})))  // of an imported file
+    return Meaning::PageFault;
   if (!trace::is_definition(one)) return Meaning::None;
   if (one.name == "stack node" && has({{"node", false}, {"parent", false}, {"address", false}})) return Meaning::Node;
   if (one.name == "module" && has({{"path", true}, {"base", false}, {"size", false}, {"build_id", true}}))
@@ -47,8 +67,15 @@ StackId SampleStacks::stack_of(const Nodes& nodes, uint64_t node) {
   return is_cut ? stacks_.cut(static_cast<Stacks::Cut>(node)) : 0;
 }
 
+// A recorded point has a node of its thread, an imported one has a stack of the file's tables.
+StackId SampleStacks::stack_of_point(const trace::WriterInfo& info, const Writer& writer, uint32_t track, uint64_t id,
+                                     uint64_t node) {
+  if (id != 0 && id <= UINT32_MAX) return stacks_.listed(writer.number, info, static_cast<uint32_t>(id));
+  return stack_of(nodes_[{info.id, track}], node);
+}
+
 SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t track,
-                                       const trace::EventClass& event_class, const Row& row) {
+                                       const trace::EventClass& event_class, uint64_t id, const Row& row) {
   const auto [entry, is_new] = writers_.try_emplace(info.id);
   Writer& writer = entry->second;
   if (is_new) {
@@ -59,7 +86,16 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
   if (found == writer.classes.end() || row.size() != event_class.fields.size()) return {};
   switch (found->second.meaning) {
     case Meaning::Sample:
-      return {.kind = Kind::Sample, .stack = stack_of(nodes_[{info.id, track}], row[0].bits)};
+      return {.kind = Kind::Sample, .stack = stack_of_point(info, writer, track, id, row[0].bits)};
+    case Meaning::Wait:
+      return {.kind = Kind::OffCpu,
+              .stack = stack_of_point(info, writer, track, id, row[2].bits),
+              .has_stack = true,
+              .ns = row[0].bits,
+              .is_preempted = row[1].bits != 0};
+    case Meaning::PageFault:
+      return {
+          .kind = Kind::PageFault, .stack = stack_of_point(info, writer, track, id, row[2].bits), .count = row[1].bits};
     case Meaning::OffCpu:
       return {.kind = Kind::OffCpu, .ns = row[0].bits, .is_preempted = row[1].bits != 0};
     case Meaning::OnCpu:
@@ -79,6 +115,13 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
       return {};
   }
   return {};
+}
+
+uint64_t sample_period_ns(const trace::Reader& reader, const trace::WriterInfo& writer) {
+  if (const uint64_t own = period_of(writer); own != 0) return own;
+  for (const auto& [id, other] : reader.writers())
+    if (const uint64_t period = period_of(other); period != 0) return period;
+  return kDefaultPeriodNs;
 }
 
 }  // namespace kymo::memory

@@ -61,6 +61,13 @@ Stacks::Process& Stacks::process(uint32_t number) {
   return processes_[number];
 }
 
+bool Stacks::is_cut(const symbols::Frame& frame) {
+  if (!frame.module.empty() || !frame.function.starts_with('(')) return false;
+  constexpr Cut kAll[] = {Cut::NoTables, Cut::OtherStack, Cut::TooDeep};
+  return frame.function == "(unknown)" ||
+         std::ranges::any_of(kAll, [&](Cut why) { return frame.function == cut_text(static_cast<uint64_t>(why)); });
+}
+
 StackId Stacks::cut(Cut why) { return node(0, {Kind::Cut, 0, 0, static_cast<uint64_t>(why)}); }
 
 StackId Stacks::called(StackId caller, uint32_t process_number, uint64_t return_address) {
@@ -131,17 +138,30 @@ std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
     frame.function = cut_text(place.value);
     return {frame};
   }
-  if (const LoadedFile* file = file_at(place))
-    return symbols_.at_return_address(file->path, file->build_id, place.value - file->base);
-  if (place.value >= kFirstKernelAddress)
+  const LoadedFile* const file = file_at(place);
+  const std::string* const name = name_at(place);
+  if (file != nullptr && name == nullptr) {
+    const uint64_t offset = place.value - file->base;
+    const std::vector<symbols::Frame> frames = symbols_.at_return_address(file->path, file->build_id, offset);
+    const bool has_path = file->path.starts_with('/') && !file->path.starts_with("/memfd:");
+    if (has_path && !symbols_.has_file(file->path, file->build_id)) missing_.insert(file->path);
+    return frames;
+  }
+  if (file != nullptr)
+    frame.module = file->path;
+  else if (place.value >= kFirstKernelAddress)
     frame.module = frame.function = "[kernel]";
   else
     frame.function = base::format("{:#x}", place.value);
-  if (place.process < processes_.size()) {
-    const auto& names = processes_[place.process].names;
-    if (const auto name = names.find(place.value); name != names.end()) frame.function = name->second;
-  }
+  if (name != nullptr) frame.function = *name;
   return {frame};
+}
+
+const std::string* Stacks::name_at(const Place& place) const {
+  if (place.process >= processes_.size()) return nullptr;
+  const auto& names = processes_[place.process].names;
+  const auto name = names.find(place.value);
+  return name == names.end() ? nullptr : &name->second;
 }
 
 const std::vector<symbols::Frame>& Stacks::frames_at(uint32_t place) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,12 +26,14 @@ class Stacks {
 
   // Why a stack is incomplete.
   enum class Cut : uint8_t { NoTables = 2, OtherStack = 3, TooDeep = 4 };
+  // True if the outermost frame only says that the rest of the stack is not known, and why.
+  static bool is_cut(const symbols::Frame& frame);
 
   // Used while reading. `process` is the number of a writer.
   StackId cut(Cut why);
   StackId called(StackId caller, uint32_t process, uint64_t return_address);
   void loaded(uint32_t process, std::string path, std::string build_id, uint64_t base, uint64_t size);
-  // The name of the code at an address that is in no file: a function of the kernel.
+  // The name of the code at an address that is in no file, or in one that was lost: a function of the kernel.
   void named(uint32_t process, uint64_t address, std::string name);
   StackId listed(uint32_t process, const trace::WriterInfo& writer, uint32_t stack);
 
@@ -38,6 +41,8 @@ class Stacks {
 
   // Innermost first. Empty for 0. The first lookup of an address is slow.
   std::vector<symbols::Frame> frames(StackId stack);
+  // Files without which frames() could not find names so far: they do not exist, or are another build now.
+  const std::set<std::string>& missing_files() const { return missing_; }
 
  private:
   struct Node {
@@ -66,12 +71,13 @@ class Stacks {
     uint32_t era = 0;
     std::map<uint32_t, StackId> lists;  // by the number in the trace
     std::map<uint32_t, uint32_t> named;
-    std::map<uint64_t, std::string> names;  // of code in no file, by address
+    std::map<uint64_t, std::string> names;  // that the trace states, by address
   };
 
   StackId node(StackId caller, const Place& place);
   Process& process(uint32_t number);
   const LoadedFile* file_at(const Place& place) const;
+  const std::string* name_at(const Place& place) const;
   const std::vector<symbols::Frame>& frames_at(uint32_t place);
   std::vector<symbols::Frame> look_up(const Place& place);
 
@@ -82,6 +88,7 @@ class Stacks {
   std::vector<Process> processes_;
   std::vector<symbols::Frame> named_;
   symbols::FileSymbols symbols_;
+  std::set<std::string> missing_;
   std::unordered_map<uint32_t, std::vector<symbols::Frame>> known_;  // by place
 };
 

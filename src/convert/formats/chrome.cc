@@ -105,15 +105,15 @@ class ChromeExport : public EventVisitor {
     end_event(point);
   }
 
-  // A CPU sample has its functions.
+  // A CPU sample, a wait or a page fault has its functions.
   void sample(const Point& point) {
-    const auto stack = samples_.find(point.number);
-    if (!stack) return instant(point);
+    const SampleNotes::Note* const note = samples_.find(point.number);
+    if (note == nullptr) return instant(point);
     const Head head = head_of(point, Role::OfThread);
     writer_.instant(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     JsonObject args = writer_.args();
     args_.append(args, point);
-    append_json_string(args.key("stack"), samples_.text(*stack));
+    if (point.id == 0) append_json_string(args.key("stack"), samples_.text(note->stack));  // otherwise it has its own
     args.close();
     writer_.end_event();
   }

@@ -101,6 +101,14 @@ std::optional<uint64_t> metadata_number(const trace::Reader& reader, std::string
   return std::nullopt;
 }
 
+// How often CPU samples were taken, for readers that see only one process. Empty: there are none.
+std::string sampling_of(const trace::Reader& reader) {
+  for (const auto& [id, writer] : reader.writers())
+    for (const auto& [key, value] : writer.origin.metadata)
+      if (key == "sampling") return value;
+  return {};
+}
+
 // The program that requested the trace may have given it an id.
 const std::string& trace_id_of(const trace::Origin& origin) {
   for (const auto& [key, value] : origin.metadata)
@@ -148,6 +156,7 @@ void write_chrome_header(CompactChromeWriter& writer, const trace::Reader& reade
   const trace::Origin* const origin = reader.writers().empty() ? nullptr : &reader.writers().begin()->second.origin;
   append_json_string(writer.member("host_name"), origin == nullptr ? "" : origin->host);
   append_json_string(writer.member("trace_id"), origin == nullptr ? "" : trace_id_of(*origin));
+  if (const std::string rate = sampling_of(reader); !rate.empty()) append_json_string(writer.member("sampling"), rate);
   TextBuffer& kymo = writer.member("kymo");
   append(kymo, "{\"processes\": ");
   append_array(kymo, reader.writers(),

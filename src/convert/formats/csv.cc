@@ -120,7 +120,8 @@ class CsvWriter : public EventVisitor {
   }
 
   void append_note(JsonObject& args, const Point& point) {
-    if (const auto stack = samples_.find(point.number)) append_json_string(args.key("stack"), samples_.text(*stack));
+    const SampleNotes::Note* const sampled = point.id == 0 ? samples_.find(point.number) : nullptr;
+    if (sampled != nullptr) append_json_string(args.key("stack"), samples_.text(sampled->stack));
     const MemoryNotes::Note* const note = notes_.find(point.number);
     if (note == nullptr) return;
     if (!has_field(*point.event_class, "bytes")) args.key("bytes").append_number(note->bytes);

@@ -58,7 +58,7 @@ class PerfettoWriter : public EventVisitor {
         sample_notes_(reader),
         time_base_(has_one_boot(reader) ? TimeBase::Monotonic : TimeBase::Realtime),
         tracks_(reader, out_),
-        samples_(static_cast<uint32_t>(kFirstSequence + places_.all().size()), clock_id()) {
+        samples_(static_cast<uint32_t>(kFirstSequence + places_.all().size()), clock_id(), sample_notes_.period_ns()) {
     for (const Place& place : places_.all()) add_sequence(PerfettoTracks::uuid_of(place));
   }
 
@@ -89,9 +89,9 @@ class PerfettoWriter : public EventVisitor {
 
   void point(const Point& point) override {
     if (point.kind == trace::PointKind::Counter) return counter(point);
-    if (point.kind == trace::PointKind::Sample) {
-      if (const auto stack = sample_notes_.find(point.number)) return sample(point, *stack);
-    }
+    const SampleNotes::Note* const sampled =
+        point.kind == trace::PointKind::Sample ? sample_notes_.find(point.number) : nullptr;
+    if (sampled != nullptr && sampled->is_of_clock) return sample(point, sampled->stack);
     PerfettoSequence& sequence = threads_[point.place->index];
     event_.start(event::kInstant, sequence, point);
     annotate_note(sequence, point.kind, point.id);
@@ -110,7 +110,8 @@ class PerfettoWriter : public EventVisitor {
         add_note(sequence, point);
         break;
       case trace::PointKind::Sample: {
-        const std::string stack = stack_text(*point.place->writer, point.id);
+        const std::string stack = sampled != nullptr && point.id == 0 ? sample_notes_.text(sampled->stack)
+                                                                      : stack_text(*point.place->writer, point.id);
         event_.annotate(sequence, "stack", {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = stack});
         break;
       }

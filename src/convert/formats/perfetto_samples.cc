@@ -78,6 +78,11 @@ void PerfettoSamples::append(std::string& out, const Place& place, int64_t time_
     written.add_bool(packet::kFirstOnSequence, true);
     protozero::pbf_writer packet_defaults(written, packet::kDefaults);
     packet_defaults.add_uint32(defaults::kTimestampClockId, clock_id_);
+    constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
+    protozero::pbf_writer of_samples(packet_defaults, defaults::kPerfSample);
+    protozero::pbf_writer base(of_samples, perf_defaults::kTimebase);
+    base.add_uint64(timebase::kFrequency, kNanosecondsPerSecond / period_ns_);
+    base.add_uint32(timebase::kCounter, timebase::kCpuClock);
   }
   if (!data.empty()) written.add_message(packet::kInternedData, data);
   protozero::pbf_writer sample(written, packet::kPerfSample);

@@ -16,7 +16,9 @@ namespace kymo::convert {
 
 class PerfettoSamples {
  public:
-  PerfettoSamples(uint32_t sequence, uint32_t clock_id) : sequence_(sequence), clock_id_(clock_id) {}
+  // `period_ns` is the time that a sample stands for.
+  PerfettoSamples(uint32_t sequence, uint32_t clock_id, uint64_t period_ns)
+      : sequence_(sequence), clock_id_(clock_id), period_ns_(period_ns) {}
 
   void append(std::string& out, const Place& place, int64_t time_ns, memory::StackId stack, SampleNotes& notes);
 
@@ -27,6 +29,7 @@ class PerfettoSamples {
   uint64_t frame(std::string& data, const symbols::Frame& frame);
 
   const uint32_t sequence_, clock_id_;
+  const uint64_t period_ns_;
   bool begun_ = false;
   std::unordered_set<uint64_t> stacks_;
   std::map<std::string, uint64_t> names_, mappings_;

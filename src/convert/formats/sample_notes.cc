@@ -1,6 +1,7 @@
 #include "convert/formats/sample_notes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analyze/memory/sample_stacks.h"
 #include "kymo/error.h"
@@ -28,6 +29,7 @@ SampleNotes::SampleNotes(const trace::Reader& reader) {
     const uint64_t first = std::exchange(next, next + chunk.point_count);
     const auto writer = reader.writers().find(chunk.writer);
     if (chunk.point_count == 0 || writer == reader.writers().end() || !SampleStacks::are_in(writer->second)) continue;
+    if (notes_.empty()) period_ns_ = memory::sample_period_ns(reader, writer->second);
     try {
       reader.read(chunk, batch, trace::kPoints | trace::kPointValues);
     } catch (const Error&) {
@@ -39,16 +41,18 @@ SampleNotes::SampleNotes(const trace::Reader& reader) {
       const trace::EventClass* const event_class = known == writer->second.classes.end() ? nullptr : &known->second;
       const SampleStacks::Row& row = cursor.next(event_class);
       if (event_class == nullptr) continue;
-      const SampleStacks::Taken taken = samples.take(writer->second, chunk.track, *event_class, row);
-      if (taken.kind == SampleStacks::Kind::Sample) notes_.emplace_back(first + i, taken.stack);
+      const SampleStacks::Taken taken =
+          samples.take(writer->second, chunk.track, *event_class, batch.points.id[i], row);
+      const bool is_of_clock = taken.kind == SampleStacks::Kind::Sample;
+      if (is_of_clock || taken.has_stack || taken.kind == SampleStacks::Kind::PageFault)
+        notes_.push_back({first + i, taken.stack, is_of_clock});
     }
   }
 }
 
-std::optional<memory::StackId> SampleNotes::find(uint64_t point) const {
-  const auto found = std::ranges::lower_bound(notes_, point, {}, &std::pair<uint64_t, memory::StackId>::first);
-  if (found == notes_.end() || found->first != point) return std::nullopt;
-  return found->second;
+const SampleNotes::Note* SampleNotes::find(uint64_t point) const {
+  const auto found = std::ranges::lower_bound(notes_, point, {}, &Note::point);
+  return found == notes_.end() || found->point != point ? nullptr : &*found;
 }
 
 const std::string& SampleNotes::text(memory::StackId stack) {

@@ -1,11 +1,10 @@
-// The stacks of the CPU samples of a trace (docs/sampling.md), by point. All are read once, before anything is written.
+// The stacks of the CPU samples, waits and page faults of a trace (docs/sampling.md), by point. All are read once,
+// before anything is written.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "analyze/memory/stacks.h"
@@ -15,11 +14,18 @@ namespace kymo::convert {
 
 class SampleNotes {
  public:
-  // Costs one pass over the points of writers that have samples. Uses 16 bytes for each sample.
+  // Costs one pass over the points of writers that have samples. Uses 16 bytes for each of them.
   explicit SampleNotes(const trace::Reader& reader);
 
-  // By Event::number. Nothing if the point is not a CPU sample.
-  std::optional<memory::StackId> find(uint64_t point) const;
+  uint64_t period_ns() const { return period_ns_; }  // that a sample stands for, of the first writer that has samples
+
+  struct Note {
+    uint64_t point = 0;  // Event::number
+    memory::StackId stack = 0;
+    bool is_of_clock = false;  // a CPU sample; otherwise a wait or a page fault
+  };
+  // By Event::number. Null if the point has no stack.
+  const Note* find(uint64_t point) const;
 
   // Innermost first: "load < main". Empty if it is not known. The first call for a stack is slow.
   const std::string& text(memory::StackId stack);
@@ -27,8 +33,9 @@ class SampleNotes {
   std::vector<symbols::Frame> frames(memory::StackId stack) { return stacks_.frames(stack); }
 
  private:
+  uint64_t period_ns_ = 1'000'000;
   memory::Stacks stacks_;
-  std::vector<std::pair<uint64_t, memory::StackId>> notes_;  // by point
+  std::vector<Note> notes_;  // by point
   std::unordered_map<memory::StackId, std::string> texts_;
 };
 

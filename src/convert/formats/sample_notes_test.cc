@@ -142,7 +142,7 @@ TEST_F(SampleExportTest, OnlyCpuSamplesHaveANote) {
   EXPECT_FALSE(notes.find(1)) << "an instant";
   EXPECT_FALSE(notes.find(4)) << "a definition";
   ASSERT_TRUE(notes.find(5));
-  EXPECT_EQ(notes.text(*notes.find(5)), "lib.so+0x202 < lib.so+0x101");
+  EXPECT_EQ(notes.text(notes.find(5)->stack), "lib.so+0x202 < lib.so+0x101");
   EXPECT_FALSE(notes.find(8));
 }
 

@@ -34,34 +34,26 @@ void insert_label(VkCommandBuffer handle, const char* text) noexcept {
   add_label_step(handle, Step::Kind::Mark, text, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT);
 }
 
-VKAPI_ATTR void VKAPI_CALL cmd_begin_label(VkCommandBuffer handle, const VkDebugUtilsLabelEXT* label) noexcept {
-  begin_label(handle, label->pLabelName);
-  device_of(handle).next.CmdBeginDebugUtilsLabelEXT(handle, label);
+const char* text_of(const VkDebugUtilsLabelEXT& label) noexcept { return label.pLabelName; }
+const char* text_of(const VkDebugMarkerMarkerInfoEXT& marker) noexcept { return marker.pMarkerName; }
+
+// Two extensions have the same calls.
+template <auto kNext, class Label>
+VKAPI_ATTR void VKAPI_CALL begin_call(VkCommandBuffer handle, const Label* label) noexcept {
+  begin_label(handle, text_of(*label));
+  (device_of(handle).next.*kNext)(handle, label);
 }
 
-VKAPI_ATTR void VKAPI_CALL cmd_end_label(VkCommandBuffer handle) noexcept {
-  device_of(handle).next.CmdEndDebugUtilsLabelEXT(handle);
+template <auto kNext>
+VKAPI_ATTR void VKAPI_CALL end_call(VkCommandBuffer handle) noexcept {
+  (device_of(handle).next.*kNext)(handle);
   end_label(handle);
 }
 
-VKAPI_ATTR void VKAPI_CALL cmd_insert_label(VkCommandBuffer handle, const VkDebugUtilsLabelEXT* label) noexcept {
-  insert_label(handle, label->pLabelName);
-  device_of(handle).next.CmdInsertDebugUtilsLabelEXT(handle, label);
-}
-
-VKAPI_ATTR void VKAPI_CALL marker_begin(VkCommandBuffer handle, const VkDebugMarkerMarkerInfoEXT* marker) noexcept {
-  begin_label(handle, marker->pMarkerName);
-  device_of(handle).next.CmdDebugMarkerBeginEXT(handle, marker);
-}
-
-VKAPI_ATTR void VKAPI_CALL marker_end(VkCommandBuffer handle) noexcept {
-  device_of(handle).next.CmdDebugMarkerEndEXT(handle);
-  end_label(handle);
-}
-
-VKAPI_ATTR void VKAPI_CALL marker_insert(VkCommandBuffer handle, const VkDebugMarkerMarkerInfoEXT* marker) noexcept {
-  insert_label(handle, marker->pMarkerName);
-  device_of(handle).next.CmdDebugMarkerInsertEXT(handle, marker);
+template <auto kNext, class Label>
+VKAPI_ATTR void VKAPI_CALL insert_call(VkCommandBuffer handle, const Label* label) noexcept {
+  insert_label(handle, text_of(*label));
+  (device_of(handle).next.*kNext)(handle, label);
 }
 
 // ---- Labels of queues
@@ -143,16 +135,20 @@ VKAPI_ATTR VkResult VKAPI_CALL marker_set_name(VkDevice device, const VkDebugMar
 
 }  // namespace
 
-const PFN_vkCmdBeginDebugUtilsLabelEXT layer::CmdBeginDebugUtilsLabelEXT = cmd_begin_label;
-const PFN_vkCmdEndDebugUtilsLabelEXT layer::CmdEndDebugUtilsLabelEXT = cmd_end_label;
-const PFN_vkCmdInsertDebugUtilsLabelEXT layer::CmdInsertDebugUtilsLabelEXT = cmd_insert_label;
+const PFN_vkCmdBeginDebugUtilsLabelEXT layer::CmdBeginDebugUtilsLabelEXT =
+    begin_call<&DeviceFunctions::CmdBeginDebugUtilsLabelEXT>;
+const PFN_vkCmdEndDebugUtilsLabelEXT layer::CmdEndDebugUtilsLabelEXT =
+    end_call<&DeviceFunctions::CmdEndDebugUtilsLabelEXT>;
+const PFN_vkCmdInsertDebugUtilsLabelEXT layer::CmdInsertDebugUtilsLabelEXT =
+    insert_call<&DeviceFunctions::CmdInsertDebugUtilsLabelEXT>;
 const PFN_vkQueueBeginDebugUtilsLabelEXT layer::QueueBeginDebugUtilsLabelEXT = queue_begin_label;
 const PFN_vkQueueEndDebugUtilsLabelEXT layer::QueueEndDebugUtilsLabelEXT = queue_end_label;
 const PFN_vkQueueInsertDebugUtilsLabelEXT layer::QueueInsertDebugUtilsLabelEXT = queue_insert_label;
 const PFN_vkSetDebugUtilsObjectNameEXT layer::SetDebugUtilsObjectNameEXT = set_object_name;
-const PFN_vkCmdDebugMarkerBeginEXT layer::CmdDebugMarkerBeginEXT = marker_begin;
-const PFN_vkCmdDebugMarkerEndEXT layer::CmdDebugMarkerEndEXT = marker_end;
-const PFN_vkCmdDebugMarkerInsertEXT layer::CmdDebugMarkerInsertEXT = marker_insert;
+const PFN_vkCmdDebugMarkerBeginEXT layer::CmdDebugMarkerBeginEXT = begin_call<&DeviceFunctions::CmdDebugMarkerBeginEXT>;
+const PFN_vkCmdDebugMarkerEndEXT layer::CmdDebugMarkerEndEXT = end_call<&DeviceFunctions::CmdDebugMarkerEndEXT>;
+const PFN_vkCmdDebugMarkerInsertEXT layer::CmdDebugMarkerInsertEXT =
+    insert_call<&DeviceFunctions::CmdDebugMarkerInsertEXT>;
 const PFN_vkDebugMarkerSetObjectNameEXT layer::DebugMarkerSetObjectNameEXT = marker_set_name;
 
 }  // namespace kymo::inject::vulkan

@@ -59,44 +59,38 @@ std::string shader_name(DeviceState& device, const VkPipelineShaderStageCreateIn
   return hash != 0 ? base::format("{} {:08x}", otherwise, static_cast<uint32_t>(hash)) : std::string(otherwise);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_compute(VkDevice device, VkPipelineCache cache, uint32_t count,
-                                              const VkComputePipelineCreateInfo* infos,
-                                              const VkAllocationCallbacks* allocator, VkPipeline* pipelines) noexcept {
-  DeviceState& state = device_of(device);
-  const VkResult result = recorded_call(compile_site, [&] {
-    return state.next.CreateComputePipelines(device, cache, count, infos, allocator, pipelines);
-  });
-  try {
-    for (uint32_t i = 0; i < count; ++i)
-      if (pipelines[i] != VK_NULL_HANDLE)
-        objects().name_pipeline(pipelines[i], shader_name(state, infos[i].stage, "dispatch"), "kernel");
-  } catch (const std::bad_alloc&) {  // their work is called "dispatch"
-  }
-  return result;
-}
+// What a pipeline and its work are called by.
+struct Naming {
+  const VkPipelineShaderStageCreateInfo* stage = nullptr;  // null: it has no shader
+  const char *otherwise = nullptr, *category = nullptr;
+};
+
+Naming naming_of(const VkComputePipelineCreateInfo& info) noexcept { return {&info.stage, "dispatch", "kernel"}; }
 
 // By its fragment shader, or by the last one that it has.
-const VkPipelineShaderStageCreateInfo* typical_stage(const VkGraphicsPipelineCreateInfo& info) noexcept {
-  const VkPipelineShaderStageCreateInfo* found = nullptr;
+Naming naming_of(const VkGraphicsPipelineCreateInfo& info) noexcept {
+  Naming naming{nullptr, "draw", "draw"};
   for (uint32_t i = 0; i < info.stageCount && info.pStages != nullptr; ++i) {
-    found = &info.pStages[i];
-    if (found->stage == VK_SHADER_STAGE_FRAGMENT_BIT) break;
+    naming.stage = &info.pStages[i];
+    if (naming.stage->stage == VK_SHADER_STAGE_FRAGMENT_BIT) break;
   }
-  return found;
+  return naming;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_graphics(VkDevice device, VkPipelineCache cache, uint32_t count,
-                                               const VkGraphicsPipelineCreateInfo* infos,
-                                               const VkAllocationCallbacks* allocator, VkPipeline* pipelines) noexcept {
+template <auto kNext, class Info>
+VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                                const Info* infos, const VkAllocationCallbacks* allocator,
+                                                VkPipeline* pipelines) noexcept {
   DeviceState& state = device_of(device);
-  const VkResult result = recorded_call(compile_site, [&] {
-    return state.next.CreateGraphicsPipelines(device, cache, count, infos, allocator, pipelines);
-  });
+  const VkResult result = recorded_call(
+      compile_site, [&] { return (state.next.*kNext)(device, cache, count, infos, allocator, pipelines); });
   try {
-    for (uint32_t i = 0; i < count; ++i)
-      if (const auto* stage = pipelines[i] != VK_NULL_HANDLE ? typical_stage(infos[i]) : nullptr)
-        objects().name_pipeline(pipelines[i], shader_name(state, *stage, "draw"), "draw");
-  } catch (const std::bad_alloc&) {  // their work is called "draw"
+    for (uint32_t i = 0; i < count; ++i) {
+      const Naming naming = naming_of(infos[i]);
+      if (pipelines[i] == VK_NULL_HANDLE || naming.stage == nullptr) continue;
+      objects().name_pipeline(pipelines[i], shader_name(state, *naming.stage, naming.otherwise), naming.category);
+    }
+  } catch (const std::bad_alloc&) {  // their work has no names
   }
   return result;
 }
@@ -125,8 +119,10 @@ void rename_pipeline(uint64_t pipeline, std::string_view name) {
 
 const PFN_vkCreateShaderModule layer::CreateShaderModule = create_shader;
 const PFN_vkDestroyShaderModule layer::DestroyShaderModule = destroy_shader;
-const PFN_vkCreateComputePipelines layer::CreateComputePipelines = create_compute;
-const PFN_vkCreateGraphicsPipelines layer::CreateGraphicsPipelines = create_graphics;
+const PFN_vkCreateComputePipelines layer::CreateComputePipelines =
+    create_pipelines<&DeviceFunctions::CreateComputePipelines>;
+const PFN_vkCreateGraphicsPipelines layer::CreateGraphicsPipelines =
+    create_pipelines<&DeviceFunctions::CreateGraphicsPipelines>;
 const PFN_vkDestroyPipeline layer::DestroyPipeline = destroy_pipeline;
 
 }  // namespace kymo::inject::vulkan

@@ -187,15 +187,23 @@ void copy_command(VkCommandBuffer handle, Site& site, Form form, uint64_t amount
       handle, [&](CommandBufferState&) { return work_step(form, &site, amount); }, call);
 }
 
+// A blit may scale: its texels say little.
+template <class Region>
+uint64_t no_amount(const Region*, uint32_t) noexcept {
+  return 0;
+}
+
+// The second form of these calls has everything in one structure.
+template <auto kNext, Site& kSite, Form kForm, auto kAmount, class Info>
+VKAPI_ATTR void VKAPI_CALL copy_by_info(VkCommandBuffer handle, const Info* info) noexcept {
+  copy_command(handle, kSite, kForm, kAmount(info->pRegions, info->regionCount),
+               [&](const DeviceFunctions& next) { (next.*kNext)(handle, info); });
+}
+
 VKAPI_ATTR void VKAPI_CALL copy_buffer(VkCommandBuffer handle, VkBuffer from, VkBuffer to, uint32_t count,
                                        const VkBufferCopy* regions) noexcept {
   copy_command(handle, copy_buffer_site, Form::Bytes, bytes_of(regions, count),
                [&](const DeviceFunctions& next) { next.CmdCopyBuffer(handle, from, to, count, regions); });
-}
-
-VKAPI_ATTR void VKAPI_CALL copy_buffer_2(VkCommandBuffer handle, const VkCopyBufferInfo2* info) noexcept {
-  copy_command(handle, copy_buffer_site, Form::Bytes, bytes_of(info->pRegions, info->regionCount),
-               [&](const DeviceFunctions& next) { next.CmdCopyBuffer2(handle, info); });
 }
 
 VKAPI_ATTR void VKAPI_CALL copy_image(VkCommandBuffer handle, VkImage from, VkImageLayout from_layout, VkImage to,
@@ -205,11 +213,6 @@ VKAPI_ATTR void VKAPI_CALL copy_image(VkCommandBuffer handle, VkImage from, VkIm
   });
 }
 
-VKAPI_ATTR void VKAPI_CALL copy_image_2(VkCommandBuffer handle, const VkCopyImageInfo2* info) noexcept {
-  copy_command(handle, copy_image_site, Form::Texels, image_texels(info->pRegions, info->regionCount),
-               [&](const DeviceFunctions& next) { next.CmdCopyImage2(handle, info); });
-}
-
 VKAPI_ATTR void VKAPI_CALL copy_buffer_to_image(VkCommandBuffer handle, VkBuffer from, VkImage to, VkImageLayout layout,
                                                 uint32_t count, const VkBufferImageCopy* regions) noexcept {
   copy_command(
@@ -217,23 +220,11 @@ VKAPI_ATTR void VKAPI_CALL copy_buffer_to_image(VkCommandBuffer handle, VkBuffer
       [&](const DeviceFunctions& next) { next.CmdCopyBufferToImage(handle, from, to, layout, count, regions); });
 }
 
-VKAPI_ATTR void VKAPI_CALL copy_buffer_to_image_2(VkCommandBuffer handle,
-                                                  const VkCopyBufferToImageInfo2* info) noexcept {
-  copy_command(handle, buffer_to_image_site, Form::Texels, buffer_image_texels(info->pRegions, info->regionCount),
-               [&](const DeviceFunctions& next) { next.CmdCopyBufferToImage2(handle, info); });
-}
-
 VKAPI_ATTR void VKAPI_CALL copy_image_to_buffer(VkCommandBuffer handle, VkImage from, VkImageLayout layout, VkBuffer to,
                                                 uint32_t count, const VkBufferImageCopy* regions) noexcept {
   copy_command(
       handle, image_to_buffer_site, Form::Texels, buffer_image_texels(regions, count),
       [&](const DeviceFunctions& next) { next.CmdCopyImageToBuffer(handle, from, layout, to, count, regions); });
-}
-
-VKAPI_ATTR void VKAPI_CALL copy_image_to_buffer_2(VkCommandBuffer handle,
-                                                  const VkCopyImageToBufferInfo2* info) noexcept {
-  copy_command(handle, image_to_buffer_site, Form::Texels, buffer_image_texels(info->pRegions, info->regionCount),
-               [&](const DeviceFunctions& next) { next.CmdCopyImageToBuffer2(handle, info); });
 }
 
 VKAPI_ATTR void VKAPI_CALL blit_image(VkCommandBuffer handle, VkImage from, VkImageLayout from_layout, VkImage to,
@@ -244,22 +235,12 @@ VKAPI_ATTR void VKAPI_CALL blit_image(VkCommandBuffer handle, VkImage from, VkIm
   });
 }
 
-VKAPI_ATTR void VKAPI_CALL blit_image_2(VkCommandBuffer handle, const VkBlitImageInfo2* info) noexcept {
-  copy_command(handle, blit_site, Form::Plain, 0,
-               [&](const DeviceFunctions& next) { next.CmdBlitImage2(handle, info); });
-}
-
 VKAPI_ATTR void VKAPI_CALL resolve_image(VkCommandBuffer handle, VkImage from, VkImageLayout from_layout, VkImage to,
                                          VkImageLayout to_layout, uint32_t count,
                                          const VkImageResolve* regions) noexcept {
   copy_command(handle, resolve_site, Form::Texels, image_texels(regions, count), [&](const DeviceFunctions& next) {
     next.CmdResolveImage(handle, from, from_layout, to, to_layout, count, regions);
   });
-}
-
-VKAPI_ATTR void VKAPI_CALL resolve_image_2(VkCommandBuffer handle, const VkResolveImageInfo2* info) noexcept {
-  copy_command(handle, resolve_site, Form::Texels, image_texels(info->pRegions, info->regionCount),
-               [&](const DeviceFunctions& next) { next.CmdResolveImage2(handle, info); });
 }
 
 VKAPI_ATTR void VKAPI_CALL update_buffer(VkCommandBuffer handle, VkBuffer to, VkDeviceSize offset, VkDeviceSize bytes,
@@ -307,17 +288,25 @@ const PFN_vkCmdDrawIndirectCount layer::CmdDrawIndirectCount = draw_indirect_cou
 const PFN_vkCmdDrawIndexedIndirectCount layer::CmdDrawIndexedIndirectCount = draw_indexed_indirect_count;
 const PFN_vkCmdDrawMeshTasksEXT layer::CmdDrawMeshTasksEXT = draw_mesh_tasks;
 const PFN_vkCmdCopyBuffer layer::CmdCopyBuffer = copy_buffer;
-const PFN_vkCmdCopyBuffer2 layer::CmdCopyBuffer2 = copy_buffer_2;
+const PFN_vkCmdCopyBuffer2 layer::CmdCopyBuffer2 =
+    copy_by_info<&DeviceFunctions::CmdCopyBuffer2, copy_buffer_site, Form::Bytes, bytes_of<VkBufferCopy2>>;
 const PFN_vkCmdCopyImage layer::CmdCopyImage = copy_image;
-const PFN_vkCmdCopyImage2 layer::CmdCopyImage2 = copy_image_2;
+const PFN_vkCmdCopyImage2 layer::CmdCopyImage2 =
+    copy_by_info<&DeviceFunctions::CmdCopyImage2, copy_image_site, Form::Texels, image_texels<VkImageCopy2>>;
 const PFN_vkCmdCopyBufferToImage layer::CmdCopyBufferToImage = copy_buffer_to_image;
-const PFN_vkCmdCopyBufferToImage2 layer::CmdCopyBufferToImage2 = copy_buffer_to_image_2;
+const PFN_vkCmdCopyBufferToImage2 layer::CmdCopyBufferToImage2 =
+    copy_by_info<&DeviceFunctions::CmdCopyBufferToImage2, buffer_to_image_site, Form::Texels,
+                 buffer_image_texels<VkBufferImageCopy2>>;
 const PFN_vkCmdCopyImageToBuffer layer::CmdCopyImageToBuffer = copy_image_to_buffer;
-const PFN_vkCmdCopyImageToBuffer2 layer::CmdCopyImageToBuffer2 = copy_image_to_buffer_2;
+const PFN_vkCmdCopyImageToBuffer2 layer::CmdCopyImageToBuffer2 =
+    copy_by_info<&DeviceFunctions::CmdCopyImageToBuffer2, image_to_buffer_site, Form::Texels,
+                 buffer_image_texels<VkBufferImageCopy2>>;
 const PFN_vkCmdBlitImage layer::CmdBlitImage = blit_image;
-const PFN_vkCmdBlitImage2 layer::CmdBlitImage2 = blit_image_2;
+const PFN_vkCmdBlitImage2 layer::CmdBlitImage2 =
+    copy_by_info<&DeviceFunctions::CmdBlitImage2, blit_site, Form::Plain, no_amount<VkImageBlit2>>;
 const PFN_vkCmdResolveImage layer::CmdResolveImage = resolve_image;
-const PFN_vkCmdResolveImage2 layer::CmdResolveImage2 = resolve_image_2;
+const PFN_vkCmdResolveImage2 layer::CmdResolveImage2 =
+    copy_by_info<&DeviceFunctions::CmdResolveImage2, resolve_site, Form::Texels, image_texels<VkImageResolve2>>;
 const PFN_vkCmdUpdateBuffer layer::CmdUpdateBuffer = update_buffer;
 const PFN_vkCmdFillBuffer layer::CmdFillBuffer = fill_buffer;
 const PFN_vkCmdClearColorImage layer::CmdClearColorImage = clear_color;

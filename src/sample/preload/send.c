@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -219,19 +220,33 @@ static size_t read_text(const char* path, char* into, size_t bytes) {
   return count > 0 ? (size_t)count : 0;
 }
 
-void kymo_send_program(struct kymo_who who) {
+/* The words of the command line, each with a zero, as in /proc/self/cmdline. */
+static size_t join(int argc, char* const* argv, char* into, size_t bytes) {
+  size_t length = 0;
+  for (int i = 0; i < argc && argv[i] != NULL; ++i) {
+    const size_t word = strlen(argv[i]) + 1;
+    if (word > bytes - length) break;
+    copy(into + length, argv[i], word);
+    length += word;
+  }
+  return length;
+}
+
+void kymo_send_program(struct kymo_who who, int argc, char* const* argv) {
   struct packet packet = claim(who.pid);
   if (packet.slot == NULL) return; /* the recorder then reads /proc */
   const uint64_t time = now_ns();
   char text[kLongestText];
-  size_t length = read_text("/proc/self/comm", text, 16);
-  if (length > 0 && text[length - 1] == '\n') --length;
+  enum { kNameBytes = 16 };
+  text[0] = text[kNameBytes] = '\0';
+  prctl(PR_GET_NAME, text);
+  size_t length = strlen(text);
   const uint16_t is_exec = 1 << 13;
   char* record = begin_record(&packet, PERF_RECORD_COMM, is_exec);
   put_who(&packet, who);
   put_text(&packet, text, length);
   end_event(&packet, record, who, time);
-  length = read_text("/proc/self/cmdline", text, sizeof text);
+  length = argc > 0 ? join(argc, argv, text, sizeof text) : read_text("/proc/self/cmdline", text, sizeof text);
   record = begin_record(&packet, KYMO_RECORD_COMMAND, 0);
   put_who(&packet, who);
   put_64(&packet, length);

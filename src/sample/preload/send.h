@@ -17,8 +17,9 @@ struct kymo_who {
   uint32_t pid, tid;
 };
 
-/* A new program in this process: its name, its words, its code. Not for signal handlers. */
-KYMO_HIDDEN void kymo_send_program(struct kymo_who who);
+/* A new program in this process: its name, its words, its code. Without words (argc is 0), they are read from /proc.
+ * Not for signal handlers. */
+KYMO_HIDDEN void kymo_send_program(struct kymo_who who, int argc, char* const* argv);
 KYMO_HIDDEN void kymo_send_fork(struct kymo_who child, uint32_t parent_pid);
 /* `cpu_ns` is the CPU time of the thread. */
 KYMO_HIDDEN void kymo_send_exit(struct kymo_who who, uint64_t cpu_ns);

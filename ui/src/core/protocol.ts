@@ -1,6 +1,6 @@
 // What the server says: the JSON answers as types, and the decoder of tiles. docs/view.md describes the protocol.
 
-export type TrackKind = 'thread' | 'across' | 'queue' | 'counter' | 'memory';
+export type TrackKind = 'thread' | 'functions' | 'across' | 'queue' | 'counter' | 'memory';
 
 export interface TraceFile {
   name: string;
@@ -30,6 +30,7 @@ export interface Track {
   kind: TrackKind;
   name: string;
   tid?: number;
+  thread?: number; // of functions: the track of their thread
   device?: string;
   rows?: number;
   ranges?: number;

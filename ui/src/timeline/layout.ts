@@ -52,7 +52,10 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     if (group) group.push(track);
     else groups.set(process.id, [track]);
   }
-  for (const tracks of groups.values()) tracks.sort((a, b) => trackRank(a, processes) - trackRank(b, processes)); // stable
+  for (const [id, tracks] of groups) {
+    tracks.sort((a, b) => trackRank(a, processes) - trackRank(b, processes)); // stable
+    groups.set(id, functionsBelowThreads(tracks));
+  }
   const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
   const byId = new Map(trace.tracks.map((t) => [t.id, t]));
   for (const id of options.pinned) {
@@ -84,12 +87,24 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   return layout;
 }
 
-const kKinds = ['thread', 'across', 'queue', 'memory', 'counter'];
+const kKinds = ['thread', 'functions', 'across', 'queue', 'memory', 'counter'];
 
-/** Threads first, the main thread before the others; then ranges across threads, queues, memory and counters. */
+/** Threads first, the main thread before the others; then functions, ranges across threads, queues, memory and counters. */
 function trackRank(track: Track, processes: ReadonlyMap<number, Process>): number {
   if (track.kind === 'thread' && track.tid !== undefined && track.tid === processes.get(track.process)?.pid) return -1;
   return kKinds.indexOf(track.kind);
+}
+
+/** The functions of a thread are below it. */
+function functionsBelowThreads(tracks: Track[]): Track[] {
+  const functions = new Map(tracks.filter((t) => t.kind === 'functions').map((t) => [t.thread, t]));
+  if (functions.size === 0) return tracks;
+  const ids = new Set(tracks.map((t) => t.id));
+  return tracks.flatMap((track) => {
+    if (track.kind === 'functions') return ids.has(track.thread ?? -1) ? [] : [track];
+    const below = functions.get(track.id);
+    return below ? [track, below] : [track];
+  });
 }
 
 /** Devices after the programs of a file, and otherwise in the order of their ids. What has no id is last. */

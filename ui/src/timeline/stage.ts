@@ -29,6 +29,9 @@ export class Stage {
   frames = 0;
   tileRequests = 0;
   measured?: Measurement;
+  /** Kept when all visible tiles have been drawn for the first time. */
+  readonly firstPicture: Promise<void>;
+  private hasPicture!: () => void;
   private backend: Backend;
   private readonly top = document.createElement('canvas');
   private readonly overlay: Overlay;
@@ -41,6 +44,7 @@ export class Stage {
   private timer = 0;
 
   constructor(private readonly app: App) {
+    this.firstPicture = new Promise((resolve) => (this.hasPicture = resolve));
     this.element.className = 'stage';
     this.element.tabIndex = 0;
     this.element.setAttribute('aria-label', 'timeline');
@@ -148,6 +152,7 @@ export class Stage {
     this.links.update(this.placed);
     if (rowsBefore !== app.rows.version) this.schedule();
     ++this.frames;
+    if (this.scene.complete) this.hasPicture();
     this.frameTimes.push(performance.now() - begin);
     if (this.frameTimes.length > kFrameTimes) this.frameTimes.shift();
   }

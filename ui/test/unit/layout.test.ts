@@ -66,3 +66,15 @@ test('the order does not depend on the order of the server: programs, then devic
   };
   assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t5', 't4', 't3', 't2', 't1']);
 });
+
+test('the functions of a thread are below it, or with the threads if it is not shown', () => {
+  const track = (id: number, kind: 'thread' | 'functions', thread?: number) => ({ id, file: 0, process: 1, kind, name: `t${id}`, tid: id, thread });
+  const sampled = {
+    names_version: 0, live: false, scanned: true, files: [], losses: [],
+    processes: [{ id: 1, file: 0, pid: 2, name: 'p' }],
+    tracks: [track(1, 'thread'), track(2, 'thread'), track(3, 'functions', 1), track(4, 'functions', 2)],
+  };
+  const shown = (options: Partial<LayoutOptions> = {}) => names(buildLayout(sampled, new Rows(), { ...kPlain, ...options }));
+  assert.deepEqual(shown(), ['t2', 't4', 't1', 't3']);
+  assert.deepEqual(shown({ pinned: [2] }), ['t1', 't3', 't4']);
+});

@@ -1,0 +1,2 @@
+/* A program that uses no interface. */
+int main(void) { return 0; }

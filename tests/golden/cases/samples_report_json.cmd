@@ -1,0 +1,1 @@
+kymo report --json sampled.kymo

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""How `kymo record` behaves around a program that nobody changed: signals, processes that stay, its terminal, options."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded, start
+
+
+class RecordTest(Recorded):
+    def wait_for(self, condition):
+        for _ in range(LIMIT * 20):
+            if condition():
+                return
+            time.sleep(0.05)
+        self.fail("nothing happened")
+
+    def test_time_off_the_cpu_is_the_same_in_stats_and_info(self):
+        self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS} & sleep 0.2; wait")
+        table, _ = self.functions()
+        _, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
+        threads = sum(len(process["tracks"]) for process in json.loads(out)["processes"])
+        self.assertEqual(table["threads"], threads, "threads without samples are counted too")
+
+    def test_flight_recorder_says_how_many_samples_are_kept(self):
+        err = self.record(BIN / "busy", "one", "3000", options=("--flight", "1s"))
+        kept, _ = re.search(r"([0-9,]+) samples? \(the last of ([0-9,]+)\)", err).groups()
+        self.assertEqual(int(kept.replace(",", "")), self.functions()[0]["samples"])
+        self.assertNotIn("lost", err)
+
+    def test_process_that_outlives_the_program_is_said_to_be_cut_off(self):
+        self.addCleanup(lambda: os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL))
+        err = self.record("sh", "-c", f"{BIN / 'busy'} forever 0 > pid 2> /dev/null & {BIN / 'busy'} one {MILLISECONDS}")
+        self.assertIn("1 process it started is still running: what it does from now on is not in the trace", err)
+        self.assertIn("busy_inner", self.functions()[1])
+
+    def test_signal_that_ends_the_program_ends_kymo_after_the_trace_is_complete(self):
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+            recorder = start([BIN / "kymo", "record", "-o", f"{number}.kymo", "--", BIN / "busy", "forever", "0"],
+                             self.folder)
+            recorder.stdout.readline()
+            recorder.send_signal(number)
+            _, err = recorder.communicate(timeout=LIMIT)
+            self.assertEqual(recorder.returncode, -number, err)
+            self.assertEqual(self.run_words(BIN / "kymo", "info", "--strict", f"{number}.kymo")[0], 0)
+        # A crash of the program is an exit code.
+        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "sh", "-c", "kill -SEGV $$")
+        self.assertEqual(code, 128 + signal.SIGSEGV, err)
+
+    def test_id_of_a_thread_means_its_process(self):
+        script = ("import threading, time\nthread = threading.Thread(target=lambda: time.sleep(1000), daemon=True)\n"
+                  "thread.start()\nprint(thread.native_id, flush=True)\nwhile True: pass\n")
+        process = start([sys.executable, "-c", script], self.folder)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        tid = int(process.stdout.readline())
+        code, _, err = self.run_words(BIN / "kymo", "record", "--pid", tid, "--duration", "300ms", "-o", "run.kymo")
+        if "cannot sample" in err:
+            self.skipTest(err.strip())
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, rf"{tid} is a thread of process [0-9]+: all threads of the process are recorded")
+        code, _, err = self.run_words(BIN / "kymo", "record", "--pid", "2000000000")
+        self.assertEqual(code, 1)
+        self.assertIn("there is no process 2000000000", err)
+
+    def test_options_without_effect_are_refused(self):
+        for option in (("--policy", "drop"), ("--ring-size", "64KiB"), ("--with", "itt"), ("--without", "nvtx"),
+                       ("--sampler", "timers"), ("--memory",)):
+            code, _, err = self.run_words(BIN / "kymo", "record", *option, "--pid", os.getpid())
+            self.assertEqual(code, 2, err)
+            self.assertIn(option[0], err)
+            self.assertIn("no effect with --pid", err)
+
+    def test_terminal_belongs_to_the_program(self):
+        terminal, program_side = os.openpty()
+        self.addCleanup(os.close, terminal)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("KYMO_")}
+        words = [str(BIN / "kymo"), "record", "-o", "run.kymo", "--", "sh", "-c", "printf 'name? '; sleep 1; echo"]
+        process = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=program_side, stdout=program_side,
+                                   stderr=program_side)
+        os.close(program_side)
+        process.wait(timeout=LIMIT)
+        shown = os.read(terminal, 1 << 16).decode()
+        self.assertIn("name? ", shown)
+        self.assertNotIn("\x1b[K", shown)
+
+    def test_pipe_is_not_a_trace(self):
+        os.mkfifo(self.folder / "pipe")
+        for command in ("info", "stats", "report", "timeline", "import", "recover"):
+            options = ("-o", "other.kymo") if command == "import" else ()
+            code, _, err = self.run_words(BIN / "kymo", command, "pipe", *options)
+            self.assertEqual(code, 1, command + err)
+            self.assertIn("not a regular file", err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

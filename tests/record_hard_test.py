@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""`kymo record` with programs that cannot load its libraries, or that see other files: one clear line, and they run.
+
+Also recordings inside of recordings, and programs that set the variables of interfaces themselves.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded
+
+NOBODY = 65534
+
+
+class HardTest(Recorded):
+    def test_32_bit_program(self):
+        source = self.folder / "a.c"
+        source.write_text('void _start(void) { for (volatile unsigned i = 0; i < 300000000u; ++i); '
+                          '__asm__ volatile("int $0x80" : : "a"(1), "b"(7)); }\n')
+        words = (os.environ.get("CC", "cc"), "-m32", "-O1", "-fno-pie", "-no-pie", "-nostdlib", "-static", source, "-o", "a")
+        if self.run_words(*words)[0] != 0 or self.run_words(self.folder / "a")[0] != 7:
+            self.skipTest("no 32-bit programs here")
+        code, _, err = self.run_words(BIN / "kymo", "record", "--no-sample", "-o", "run.kymo", "--", "./a")
+        self.assertEqual(code, 7)
+        self.assertIn("nothing was recorded: ./a is a 32-bit program, and Kymo's libraries have 64 bits", err)
+        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "./a")
+        self.assertEqual(code, 7)
+        self.assertIn("32-bit program", err)
+        if "no CPU samples" not in err:
+            self.assertTrue(any(row["module"] == str(self.folder / "a") for row in self.functions()[1].values()))
+
+    def test_program_for_another_processor(self):
+        program = self.folder / "a"
+        content = bytearray((BIN / "busy").read_bytes())
+        content[18:20] = (0xf3).to_bytes(2, "little")  # RISC-V
+        program.write_bytes(content)
+        program.chmod(0o755)
+        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "./a")
+        self.assertEqual(code, 126, err)
+        self.assertIn("./a", err)
+        self.assertFalse((self.folder / "run.kymo").exists(), "nothing ran")
+
+    def test_setuid_program(self):
+        if os.geteuid() != 0 or os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest("setuid programs cannot be made here")
+        self.folder.chmod(0o777)
+        program = self.folder / "raised"
+        shutil.copy(BIN / "busy", program)
+        os.chown(program, 0, 0)
+        program.chmod(0o4755)
+        environment = {"PATH": "/usr/bin:/bin", "KYMO_SHM_DIR": str(self.folder)}
+        words = [BIN / "kymo", "record", "--sampler", "timers", "-o", "run.kymo", "--", program, "one", "10"]
+        done = subprocess.run(words, env=environment, user=NOBODY, group=NOBODY, extra_groups=[], cwd=self.folder,
+                              capture_output=True, text=True, timeout=LIMIT)
+        if done.returncode == 126 or "Permission denied" in done.stderr:
+            self.skipTest("another user cannot reach the build: " + done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("has the rights of another user (setuid), and ignores the environment of Kymo", done.stderr)
+
+    def jail(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may change the root folder")
+        jail = self.folder / "jail"
+        jail.mkdir()
+        _, out, _ = self.run_words("ldd", BIN / "busy")
+        for library in re.findall(r"(/\S+) \(0x", out):
+            copy = jail / library.lstrip("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, copy)
+        shutil.copy(BIN / "busy", jail / "busy-inside")
+        return jail
+
+    # The path of the program is one of the container, so only the recorder can read the names.
+    def test_container_with_other_files(self):
+        jail = self.jail()
+        err = self.record("chroot", jail, "/busy-inside", "threads", MILLISECONDS)
+        shutil.rmtree(jail)
+        self.assert_path(r"worker_one;busy_outer;busy_inner")
+        self.assertEqual(self.functions()[1]["busy_inner"]["module"], "/busy-inside")
+
+    def test_recording_inside_of_a_recording(self):
+        self.record(BIN / "kymo", "record", "-o", "inner.kymo", "--", BIN / "busy", "one", MILLISECONDS)
+        self.assertIn("busy_inner", self.functions()[1])
+        self.assertIn("busy_inner", self.functions(file="inner.kymo")[1])
+
+    # Of two installations, the program gets the library of the one that records.
+    def test_two_copies_of_kymo(self):
+        copy = self.folder / "copy"
+        for folder in ("bin", "lib"):
+            (copy / folder).mkdir(parents=True)
+        shutil.copy(BIN / "kymo", copy / "bin")
+        for library in (BIN.parent / "lib").glob("libkymo*.so*"):
+            shutil.copy(library, copy / "lib", follow_symlinks=False)
+        code, out, err = self.run_words(copy / "bin" / "kymo", "record", "--sampler", "timers", "-o", "inner.kymo", "--",
+                                        BIN / "kymo", "record", "--sampler", "timers", "-o", "run.kymo", "--", "sh", "-c",
+                                        "echo $LD_PRELOAD $NVTX_INJECTION64_PATH")
+        self.assertEqual(code, 0, err)
+        self.assertIn(str(BIN.parent / "lib" / "libkymo_sample.so"), out)
+
+    def test_program_that_sets_variables_of_interfaces(self):
+        script = ("export NVTX_INJECTION64_PATH=/gone.so OPENCL_LAYERS=/gone.so VK_INSTANCE_LAYERS= LD_PRELOAD= "
+                  f"OMP_TOOL_LIBRARIES=/gone.so; exec {BIN / 'busy'} one {MILLISECONDS}")
+        self.record("sh", "-c", script)
+        self.assertIn("busy_inner", self.functions()[1])
+
+    def test_program_that_closes_all_files_and_clears_its_environment(self):
+        script = f"exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-; exec env -i {BIN / 'busy'} fork {MILLISECONDS}"
+        self.record("sh", "-c", script)
+        self.assert_path(r"main;child_work;busy_outer;busy_inner")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

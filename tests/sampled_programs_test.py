@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Samples of programs of the distribution: their functions are those that perf finds. Also of files that are lost.
+
+Shares of CPU time are compared with a wide margin: the machine may be busy, and the runs are short.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import unittest
+
+from recorded_programs import BIN, MILLISECONDS, Recorded
+
+MARGIN = 0.2
+
+
+class EachSampler:
+    def test_xz(self):
+        data = self.folder / "data"
+        data.write_bytes(os.urandom(1 << 20) * 2)
+        self.compare("liblzma", self.installed("xz"), "-kf", "-6", data)
+
+    def test_sqlite3(self):
+        query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 400000) select sum(i) from n;"
+        self.compare("sqlite", self.installed("sqlite3"), ":memory:", query)
+
+    def test_compiler(self):
+        source = self.folder / "a.cc"
+        source.write_text("#include <map>\n#include <regex>\nint main() { return std::regex_match(\"a\", std::regex(\"b\")); }\n")
+        self.compare("cc1plus", self.installed("g++"), "-c", source, "-o", self.folder / "a.o")
+
+    def test_python(self):
+        self.compare("python", sys.executable, "-S", "-c", "sum(len(str(i)) for i in range(3_000_000))")
+
+    def compare(self, module, *words):
+        self.record(*words)
+        rows = self.assert_complete()
+        own = self.share_of(module, rows)
+        self.assertGreater(own, 0, rows.keys())
+        peer = self.share_by_perf(module, *words)
+        if peer is not None:
+            self.assertAlmostEqual(own, peer, delta=MARGIN, msg=f"perf: {peer}, rows: {list(rows)[:20]}")
+
+    def share_of(self, module, rows):
+        """Of the samples outside of the kernel, which timers do not see."""
+        user = [row for row in rows.values() if row["module"] != "[kernel]"]
+        inside = sum(row["self_samples"] for row in user if module in row["module"].rsplit("/")[-1])
+        return inside / max(sum(row["self_samples"] for row in user), 1)
+
+    def share_by_perf(self, module, *words):
+        perf = shutil.which("perf")
+        if perf is None:
+            return None
+        code, _, _ = self.run_words(perf, "record", "-q", "-e", "cpu-clock:u", "-F", "1000", "-o", "perf.data", "--", *words)
+        if code != 0:
+            return None
+        _, report, _ = self.run_words(perf, "report", "-i", "perf.data", "--stdio", "--no-children", "-F", "overhead,dso",
+                                      "-t", ";")
+        shares = [(name, float(share)) for share, name in re.findall(r"^\s*([0-9.]+)%\s*;\s*(\S.*?)\s*$", report, re.M)]
+        self.assertTrue(shares, report)
+        user = [(name, share) for name, share in shares if not name.startswith("[kernel")]
+        return sum(share for name, share in user if module in name) / max(sum(share for _, share in user), 0.1)
+
+    def test_code_that_a_program_makes_has_the_names_of_its_map(self):
+        loop = {"x86_64": "48ffcf75fbc3", "aarch64": "000400f1e1ffff54c0035fd6"}.get(os.uname().machine)  # counts down
+        if loop is None:
+            self.skipTest("no code for this processor")
+        script = self.folder / "made.py"
+        script.write_text("import ctypes, mmap, os, sys\n"
+                          "memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\n"
+                          f"memory.write(bytes.fromhex('{loop}'))\n"
+                          "address = ctypes.addressof(ctypes.c_char.from_buffer(memory))\n"
+                          "name = f'/tmp/perf-{os.getpid()}.map'\n"
+                          "print(name)\n"
+                          "open(name, 'w').write(f'{address:x} 20 made_by_the_program main.js:7\\n')\n"
+                          "ctypes.CFUNCTYPE(None, ctypes.c_uint64)(address)(int(8e8))\n")
+        code, out, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o", "run.kymo", "--",
+                                        sys.executable, "-S", script)
+        pathlib.Path(out.strip()).unlink(missing_ok=True)
+        if "no CPU samples" in err:
+            self.skipTest(err.strip())
+        self.assertEqual(code, 0, err)
+        self.assertGreater(self.functions()[1]["made_by_the_program main.js:7"]["self_samples"], 0)
+
+    def test_program_that_is_removed_while_it_runs(self):
+        shutil.copy(BIN / "busy", self.folder / "copy")
+        self.record("sh", "-c", "./copy one 800 & sleep 0.3; rm copy; wait")
+        rows = self.functions()[1]
+        self.assertGreater(rows["busy_inner"]["self_samples"], 0, rows)
+        self.assertEqual(rows["busy_inner"]["module"], str(self.folder / "copy"))
+        self.assert_path(r"main;busy_outer;busy_inner")
+
+    def test_program_that_is_replaced_while_it_runs(self):
+        shutil.copy(BIN / "busy", self.folder / "copy")
+        self.record("sh", "-c", f"./copy one 800 & sleep 0.3; cp {BIN / 'guest'} new; mv new copy; wait")
+        self.assert_path(r"main;busy_outer;busy_inner")
+
+    def test_program_that_is_removed_afterwards(self):
+        shutil.copy(BIN / "busy", self.folder / "copy")
+        self.record(self.folder / "copy", "one", MILLISECONDS)
+        (self.folder / "copy").unlink()
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo")
+        self.assertIn(f"functions of {self.folder / 'copy'} have no names: the file was removed or replaced", out)
+        table, rows = self.functions()
+        self.assertEqual(table["missing_files"], [str(self.folder / "copy")])
+        self.assertTrue(any(row.startswith("copy+0x") for row in rows))
+
+
+class KernelTest(EachSampler, Recorded):
+    def test_library_that_is_removed_before_it_is_used(self):
+        shutil.copy(BIN / "libbusy.so", self.folder / "libgone.so")
+        self.record(sys.executable, "-S", "-c", "import ctypes, os\nlibrary = ctypes.CDLL('./libgone.so')\n"
+                    "os.unlink('libgone.so')\nlibrary.busy_outer(%s)\n" % MILLISECONDS)
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo")
+        if os.geteuid() == 0:  # only root may open what has no path any more
+            self.assertIn("busy_inner", self.functions()[1])
+            self.assertNotIn("have no names", out)
+        else:
+            self.assertIn("libgone.so have no names: the file was removed or replaced", out)
+
+    def test_functions_that_wait(self):
+        err = self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS}; {BIN / 'busy'} sleep 200", options=("--sample-waits",))
+        if "no stacks of waits" in err:
+            self.skipTest(err)
+        self.assertRegex(err, r"[0-9]+ samples?, [1-9][0-9,]* waits? from")
+        code, out, err = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait", "--json")
+        rows = {row["function"]: row for row in json.loads(out)["functions"]}
+        self.assertGreaterEqual(rows["busy_sleep"]["total_ns"], 200_000_000)
+        self.assertNotIn("schedule", rows, "all waits end there")
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait")
+        self.assertRegex(out, r"[0-9]+ waits: .* of the .* off the CPU of [0-9]+ threads?")
+        _, out, _ = self.run_words(BIN / "kymo", "flame", "run.kymo", "--by", "wait")
+        self.assertRegex(out, r"main;busy_sleep;.* [0-9]{9,}\n")
+        self.assertIn("busy_inner", self.functions()[1], "the CPU is sampled as always")
+        self.assertNotIn("busy_sleep", self.functions()[1])
+
+    def test_functions_that_cause_page_faults(self):
+        err = self.record(BIN / "busy", "touch", "4000", options=("--sample-faults",))
+        self.assertRegex(err, r" page faults from")
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "fault", "--json")
+        table = json.loads(out)
+        rows = {row["function"]: row for row in table["functions"]}
+        self.assertGreaterEqual(rows["busy_touch"]["total_faults"], 3900)
+        self.assertGreaterEqual(table["faults"], rows["busy_touch"]["total_faults"])
+        _, out, _ = self.run_words(BIN / "kymo", "flame", "run.kymo", "--by", "fault")
+        self.assertRegex(out, r"main;busy_touch")
+
+    def test_stacks_that_were_not_recorded(self):
+        self.record(BIN / "busy", "one", MILLISECONDS)
+        for by, option in (("wait", "--sample-waits"), ("fault", "--sample-faults")):
+            code, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", by)
+            self.assertEqual(code, 0)
+            self.assertRegex(out, f"no stacks of .*: record them with kymo record {option}\n")
+
+
+class TimersTest(EachSampler, Recorded):
+    sampler = "timers"
+
+    def test_waits_need_the_kernel(self):
+        err = self.record(BIN / "busy", "one", MILLISECONDS, options=("--sample-waits",))
+        self.assertIn("--sample-waits needs samples of the kernel", err)
+
+    def test_waits_without_samples_are_refused(self):
+        for option in ("--sample-waits", "--sample-faults"):
+            code, _, err = self.run_words(BIN / "kymo", "record", "--no-sample", option, "--", "true")
+            self.assertEqual(code, 2)
+            self.assertIn(f"{option} has no effect without samples", err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -306,17 +308,76 @@ void front_end(const std::string& source, const char* id, double max_ms) {
   }
 }
 
+// One kernel of the large source: what ShaderLibrary["name"] needs of the translator.
+void one_kernel() {
+  const std::string source = large_source();
+  kymo::shader::Options options;
+  options.kernels = {"apply50_float"};
+  std::vector<double> ms;
+  for (int round = 0; round < 20; ++round) {
+    const auto began = Clock::now();
+    const auto translation = kymo::shader::translate(source, options);
+    ms.push_back(std::chrono::duration<double>(Clock::now() - began).count() * 1e3);
+    if (translation.kernels.size() != 1) std::exit(1);
+  }
+  bench::row("translate_one", "translating one of 400 kernels", text("%.1f ms", median(ms)), "<= 15 ms",
+             median(ms) <= 15);
+}
+
+// The first use of one kernel of the large source on a device. A library file with the same kernels is compiled whole.
+void first_use(const std::string& device, kymo::shader::Target target) {
+  const std::string source = large_source();
+  const auto seconds = [](const auto& work) {
+    const auto began = Clock::now();
+    work();
+    return std::chrono::duration<double>(Clock::now() - began).count();
+  };
+  const auto text_of = [&](const std::string& all) { return all + "// " + device + "\n"; };
+  const double one = seconds([&] { (void)compile_shader(text_of(source))["apply50_float"]; });
+  kymo::shader::Options options;
+  options.target = target;
+  auto translation = kymo::shader::translate(source, options);
+  kymo::shader::KernelLibrary library;
+  library.parts.push_back({target, std::move(translation.text), std::move(translation.kernels)});
+  const std::string bytes = kymo::shader::encode_library(library);
+  const double all = seconds([&] { (void)load_metallib(std::as_bytes(std::span(bytes))); });
+  bench::row(("compile_one_" + device).c_str(), "compiling one of 400 kernels, from Metal, on " + device,
+             text("%.2f s (all of them %.1f s)", one, all), "", true);
+}
+
+// The largest resident size since it was reset, in MB; 0 if the kernel does not say.
+double peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + 6, nullptr) / 1024;
+  return 0;
+}
+
+void memory() {
+  const std::string source = large_source();
+  std::ofstream("/proc/self/clear_refs") << "5";
+  const double before = peak_memory();
+  const auto translation = kymo::shader::translate(source);
+  const double used = peak_memory() - before;
+  bench::row("translate_memory", "memory to translate 3,202 lines, 400 kernels", text("%.0f MB", used), "<= 100 MB",
+             translation.ok() && used <= 100);
+}
+
 }  // namespace
 
 int main() try {
+  setenv("KYMO_CACHE_DIR", "", 1);  // everything is compiled
+  memory();                         // first: later translations reuse the memory of earlier ones
   front_end(long_source(), "translate_", 3);
   front_end(large_source(), "translate_large_", 60);
+  one_kernel();
   for (const BackendReport& backend : list_devices()) {
     if (backend.devices.empty() || backend.backend == "vulkan") continue;
     const auto& device = backend.devices.front();
     const bool is_gpu =
         std::find(device.capabilities.begin(), device.capabilities.end(), "processor") == device.capabilities.end();
     set_device(Device(device.name));
+    first_use(device.name, backend.backend == "cuda" ? kymo::shader::Target::Cuda : kymo::shader::Target::OpenCl);
     ShaderBench bench(device.name, backend.backend == "cuda" ? kCuda : kOpenCl, is_gpu);
     bench.reduce();
     bench.product();

@@ -34,6 +34,24 @@ namespace kymo::device {
 class LibraryState;
 struct KernelState;
 
+// For a parameter `sampler` of a Metal kernel. A sampler that does not change is better written in the source:
+// constexpr sampler s(address::repeat, filter::linear);
+struct Sampler {
+  enum class Filter : uint8_t { Nearest, Linear };
+  enum class Address : uint8_t { ClampToEdge, Repeat, MirroredRepeat, ClampToZero, ClampToBorder };
+  enum class Border : uint8_t { TransparentBlack, OpaqueBlack, OpaqueWhite };
+  Filter filter = Filter::Nearest;
+  Address address = Address::ClampToEdge;  // outside of the texture, in all dimensions
+  Border border = Border::TransparentBlack;
+  bool pixels = false;  // coordinates are in pixels, not from 0 to 1
+
+  constexpr uint32_t bits() const {
+    const auto mode = static_cast<uint32_t>(address);
+    return (pixels ? 1u : 0u) | static_cast<uint32_t>(filter) << 1 | mode << 2 | mode << 5 | mode << 8 |
+           static_cast<uint32_t>(border) << 11;
+  }
+};
+
 // One argument of a kernel in a call. It refers to the caller's value, so it must not outlive the call.
 class KernelArgument {
  public:
@@ -53,6 +71,7 @@ class KernelArgument {
       unsigned_ = value;
     }
   }
+  KernelArgument(const Sampler& sampler) : KernelArgument(sampler.bits()) {}
   KernelArgument(Half value) : KernelArgument(static_cast<float>(value)) {}
   KernelArgument(BFloat16 value) : KernelArgument(static_cast<float>(value)) {}
   template <class T>
@@ -100,8 +119,9 @@ class KYMO_API Kernel {
   uint64_t thread_execution_width() const;
   uint64_t static_thread_group_memory_length() const;  // bytes
 
-  // The number of threads, in one to three dimensions. Default: one for each element of the first tensor. No other
-  // threads run, for any group size. 0: nothing is launched.
+  // The number of threads, in one to three dimensions. Default: one for each element of the first tensor, or for each
+  // pixel of it, if it is a texture (width x height x depth). No other threads run, for any group size. 0: nothing is
+  // launched.
   Kernel threads(uint64_t x) const { return with_threads({x, 1, 1}, 1); }
   Kernel threads(uint64_t x, uint64_t y) const { return with_threads({x, y, 1}, 2); }
   Kernel threads(uint64_t x, uint64_t y, uint64_t z) const { return with_threads({x, y, z}, 3); }
@@ -111,10 +131,11 @@ class KYMO_API Kernel {
   Kernel group(uint64_t x, uint64_t y, uint64_t z) const { return with_group({x, y, z}, 3); }
   Kernel on(Stream stream) const;
 
-  // Launches the kernel. Arguments are tensors, numbers, lists of numbers, lists of tensors, and the bytes of a
-  // structure (std::as_bytes(std::span(&it, 1))). A strided tensor is passed as the memory from its first element on: a
-  // kernel needs its strides(), or gets its contiguous() copy. Throws InvalidArgument with the name of the argument,
-  // before anything is queued.
+  // Launches the kernel. Arguments are tensors, numbers, lists of numbers, lists of tensors, samplers, and the bytes of
+  // a structure (std::as_bytes(std::span(&it, 1))). A texture takes a tensor, too: texture2d one of shape [height,
+  // width] or [height, width, channels]. A strided tensor is passed as the memory from its first element on: a kernel
+  // needs its strides(), or gets its contiguous() copy. Throws InvalidArgument with the name of the argument, before
+  // anything is queued.
   template <class... Args>
   void operator()(const Args&... args) const {
     if constexpr (sizeof...(Args) == 0) {
@@ -145,6 +166,9 @@ class KYMO_API ShaderLibrary {
   Kernel operator[](std::string_view name) const;  // throws Error with the list of names
   std::vector<std::string> kernel_names() const;
   Device device() const;
+  // What the translator warned about, as a compiler prints it: the warnings of `kymo shader`. Only for Metal; empty if
+  // there are none. Code from the cache has them too.
+  const std::string& warnings() const;
 
   explicit ShaderLibrary(std::shared_ptr<LibraryState> state) : state_(std::move(state)) {}
 
@@ -162,6 +186,9 @@ struct CompileOptions {
   std::map<std::string, double> constants = {};
   // Texts that #include finds, besides <metal_stdlib> and <c10/metal/….h>.
   std::map<std::string, std::string> headers = {};
+  // On CUDA, products of simdgroup matrices of half and bfloat use the tensor cores. They add in another order, so the
+  // last bits may differ from those of other devices. No effect on other devices.
+  bool tensor_cores = false;
 };
 
 // Compiles for the current device. Compiled code is cached in memory and on disk (KYMO_CACHE_DIR, otherwise

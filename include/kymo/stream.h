@@ -39,6 +39,9 @@ class KYMO_API Stream {
   // Work that is queued from now on on another stream of the driver, given by its handle, runs after the work that is
   // in this stream now. If the driver cannot order the two, the host waits.
   void precede(uint64_t native_handle) const;
+  // The other way round: work that is queued from now on on this stream runs after the work that is in the other stream
+  // now. Throws NotAvailable if streams of this device have no handles.
+  void follow(uint64_t native_handle) const;
 
   bool operator==(const Stream&) const = default;
   explicit Stream(StreamState& state) : state_(&state) {}

@@ -149,6 +149,10 @@ Tensor from_host(const std::vector<T>& values) {
 // Memory of the device, by its address in it. Throws NotAvailable if the backend cannot use such memory: only CUDA can.
 KYMO_API Tensor from_device_memory(uint64_t address, DType dtype, Shape shape, std::span<const int64_t> strides,
                                    Device device, std::shared_ptr<void> owner);
+// The same for memory that the caller keeps and orders itself: destroying the tensor does not wait for work that uses
+// it. For a tensor that is only the argument of a launch, with Stream::follow before and Stream::precede after it.
+KYMO_API Tensor borrow_device_memory(uint64_t address, DType dtype, Shape shape, std::span<const int64_t> strides,
+                                     Device device);
 // Memory of the host. Undefined if the device cannot use it without a copy: then copy it.
 KYMO_API Tensor from_host_memory(void* memory, DType dtype, Shape shape, std::span<const int64_t> strides,
                                  Device device, std::shared_ptr<void> owner);

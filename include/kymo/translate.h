@@ -39,6 +39,13 @@ struct Options {
   std::vector<std::string> defines = {};                         // "NAME", "NAME=VALUE"
   std::map<std::string, std::string, std::less<>> headers = {};  // for #include "…"
   std::map<std::string, double, std::less<>> constants = {};     // function constants, by name or by index ("0")
+  // Lets simdgroup_multiply and simdgroup_multiply_accumulate of half and bfloat matrices use the matrix unit of the
+  // target: CUDA's tensor cores. They add in another order, so results may differ in their last bits from those of
+  // other targets. Other targets and types are not changed.
+  bool tensor_cores = false;
+  // The kernels to translate, by the names that callers use; empty: all. The bodies of the others are parsed only, and
+  // errors in them are not found.
+  std::vector<std::string> kernels = {};
   // The max number of expressions of a source, including those of its default arguments and templates.
   uint64_t max_expressions = 500'000;
   // Called for each #include that is not in `headers`, before the built-in headers: the file, or nothing. `from` is the
@@ -62,13 +69,30 @@ enum class Passing : uint8_t {
 
 enum class Scalar : uint8_t { None, Bool, Char, UChar, Short, UShort, Int, UInt, Long, ULong, Half, BFloat, Float };
 
+// texture1d, texture2d, texture2d_array, texture3d
+enum class TextureShape : uint8_t { None, Line, Plane, Layers, Volume };
+enum class TextureAccess : uint8_t { Sample, Read, Write, ReadWrite };
+
+// The value of a texture parameter: memory that the kernel reads as a texture. Strides are in elements.
+struct TextureValue {
+  uint64_t address = 0;
+  uint32_t width = 0, height = 1, depth = 1;  // depth: also the number of layers
+  uint32_t channels = 1;                      // 1 to 4
+  // The type of the elements: 1 half, 2 bfloat, 3 float, 5 char, 6 uchar, 7 short, 8 ushort, 9 int, 10 uint. In a
+  // texture of floats or halves, integers of 8 and 16 bits stand for numbers from 0 or -1 to 1.
+  uint32_t format = 3;
+  uint32_t unused = 0;
+  int64_t x_stride = 0, y_stride = 0, z_stride = 0, channel_stride = 0;
+};
+
 struct KernelParameter {
-  enum class Kind : uint8_t { Buffer, Value, Threadgroup };
+  // A Texture takes a TextureValue, a Sampler takes one uint; both are passed like a Value.
+  enum class Kind : uint8_t { Buffer, Value, Threadgroup, Texture, Sampler };
   std::string name;
   std::string type;  // as Metal spells it: "device float*", "constant float4&"
   Kind kind = Kind::Buffer;
   Passing passing = Passing::Address;
-  uint32_t index = 0;           // [[buffer(n)]]
+  uint32_t index = 0;           // [[buffer(n)]], [[texture(n)]]…
   bool reports_errors = false;  // device c10::metal::ErrorMessages*: callers do not pass it
   bool is_const = false;        // declared so
   bool is_written = false;      // the kernel itself writes to it; not set if only functions that it calls do
@@ -76,6 +100,8 @@ struct KernelParameter {
   // have `scalar` and `count`; other structures have None.
   Scalar scalar = Scalar::None;
   uint32_t count = 1;
+  TextureShape texture = TextureShape::None;  // of a Texture; its `scalar` is what it gives
+  TextureAccess access = TextureAccess::Sample;
   bool is_addresses = false;  // a structure or array that contains only device pointers: `count` of them
   uint32_t bytes = 0, align = 1;
   uint32_t inline_bytes = 0, value_offset = 0;  // of Passing::Inline
@@ -96,8 +122,9 @@ struct Kernel {
 
 // The order in which a caller passes the arguments: argument i is for parameters[order[i]].
 //
-// In Metal an argument has an index, [[buffer(n)]] or [[threadgroup(n)]], and the two kinds are counted separately. The
-// arguments of a kind are sorted by index, and fill the positions that the source has for that kind:
+// In Metal an argument has an index: [[buffer(n)]], [[threadgroup(n)]], [[texture(n)]] or [[sampler(n)]]. These kinds
+// are counted separately. The arguments of a kind are sorted by index, and fill the positions that the source has for
+// that kind:
 //
 //   kernel void f(device float* b [[buffer(1)]], threadgroup float* t, device float* a [[buffer(0)]])      f(a, t, b)
 KYMO_API std::vector<uint32_t> argument_order(const Kernel& kernel);

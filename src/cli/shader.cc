@@ -33,7 +33,7 @@ struct ShaderOptions {
   std::vector<std::string> defines, folders;
   std::map<std::string, double, std::less<>> constants;
   ShaderOutput to = ShaderOutput::List;
-  bool list = false, json = false;
+  bool list = false, json = false, tensor_cores = false;
 };
 
 std::string takes(const KernelParameter& parameter) {
@@ -43,6 +43,10 @@ std::string takes(const KernelParameter& parameter) {
       return "a size in bytes";
     case KernelParameter::Kind::Buffer:
       return "a tensor";
+    case KernelParameter::Kind::Texture:
+      return "a tensor: an image";
+    case KernelParameter::Kind::Sampler:
+      return "a sampler";
     case KernelParameter::Kind::Value:
       break;
   }
@@ -207,7 +211,9 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
   line.text(
       "-C", "NAME=VALUE", [&](const std::string& constant) { add_constant(constant, options); },
       "the value of a function constant, by its name or its index");
-  line.value("--kernel", "NAME", options.kernel, "the kernel to translate to SPIR-V, if there are several");
+  line.flag("--tensor-cores", options.tensor_cores,
+            "CUDA multiplies simdgroup matrices of half and bfloat by its tensor cores");
+  line.value("--kernel", "NAME", options.kernel, "translate only this kernel; SPIR-V needs it if there are several");
   line.value("-o,--output", "OUT", options.output, "the file to write; default: standard output");
   if (!line.read(arguments)) return false;
   if (options.list || options.json) options.to = ShaderOutput::List;
@@ -228,7 +234,9 @@ int shader_command(const Arguments& arguments) {
   asked.file = options.path == "-" ? "stdin" : options.path;
   asked.defines = options.defines;
   asked.constants = options.constants;
+  asked.tensor_cores = options.tensor_cores;
   asked.include = headers_in(options.folders);
+  if (!options.kernel.empty()) asked.kernels = {options.kernel};
   const std::string source = read_source(options.path);
   if (options.output.ends_with(kLibrarySuffix)) return write_library(source, std::move(asked), options);
   const shader::Translation translation = shader::translate(source, asked);

@@ -8,6 +8,7 @@
 #include "device/error_buffer.h"
 #include "device/number.h"
 #include "device/storage.h"
+#include "device/texture_argument.h"
 #include "device/value_bytes.h"
 
 namespace kymo::device {
@@ -102,6 +103,7 @@ std::string Arguments::which(size_t position) const {
 }
 
 void Arguments::put(size_t position, const KernelArgument& given) {
+  if (kernel_.info->parameters[position].texture != shader::TextureShape::None) return put_texture(position, given);
   switch (kernel_.info->parameters[position].kind) {
     case ParameterKind::Buffer:
       return put_buffer(position, given);
@@ -235,6 +237,36 @@ void Arguments::put_inline(size_t position, const KernelArgument& given) {
     return;
   }
   fill_value(position, given, to + parameter.value_offset);
+}
+
+void Arguments::put_texture(size_t position, const KernelArgument& given) {
+  const Parameter& parameter = kernel_.info->parameters[position];
+  if (given.kind() != KernelArgument::Kind::Tensor) {
+    throw InvalidArgument(base::format("{} is a texture and takes a tensor: {}; it was given {}", which(position),
+                                       texture_shapes(parameter.texture), noun(given)));
+  }
+  const Tensor& tensor = given.tensor();
+  const bool is_first = first_tensor_ == nullptr;
+  const Address address = use(position, tensor);
+  shader::TextureValue texture;
+  const std::string wrong = describe_texture(tensor, parameter, texture);
+  if (!wrong.empty()) throw InvalidArgument(base::format("{}: {}", which(position), wrong));
+  texture.address = address;
+  indirect_.push_back(address);
+  if (is_first) first_texture_ = {texture.width, texture.height, texture.depth};
+  const auto bytes = std::as_bytes(std::span(&texture, 1));
+  if (parameter.kind != ParameterKind::Inline) return put_list(position, {bytes.begin(), bytes.end()});
+  std::byte* to = room(parameter.inline_bytes);
+  std::memset(to, 0, parameter.inline_bytes);
+  std::memcpy(to + parameter.value_offset, bytes.data(), bytes.size());
+  arguments_[position].data = to;
+  arguments_[position].bytes = parameter.inline_bytes;
+}
+
+std::optional<Extent> Arguments::default_threads() const {
+  if (first_texture_) return first_texture_;
+  if (first_tensor_ == nullptr) return std::nullopt;
+  return Extent{static_cast<uint64_t>(first_tensor_->elements()), 1, 1};
 }
 
 void Arguments::put_value(size_t position, const KernelArgument& given) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,7 +34,8 @@ class Arguments {
 
   std::span<const Argument> list() const { return {arguments_, count_}; }
   std::span<const Address> indirect() const { return indirect_; }
-  const Tensor* first_tensor() const { return first_tensor_; }
+  // One thread for each pixel of the first tensor, if it is a texture, otherwise for each element. Empty: no tensor.
+  std::optional<Extent> default_threads() const;
   size_t tensor_bytes() const { return tensor_bytes_; }  // of all tensors
 
  private:
@@ -47,6 +49,7 @@ class Arguments {
   void put_tensor(size_t position, const Tensor& tensor);
   void put_address(size_t position, const Tensor& tensor);
   void put_inline(size_t position, const KernelArgument& given);
+  void put_texture(size_t position, const KernelArgument& given);
   void put_value(size_t position, const KernelArgument& given);
   void put_local(size_t position, const KernelArgument& given);
   void fill_value(size_t position, const KernelArgument& given, std::byte* to);
@@ -78,6 +81,7 @@ class Arguments {
   std::vector<List> lists_;
   std::vector<std::shared_ptr<Storage>> temporaries_;
   const Tensor* first_tensor_ = nullptr;
+  std::optional<Extent> first_texture_;  // its size, if the first tensor is a texture
   size_t tensor_bytes_ = 0;
   uint64_t local_bytes_ = 0;
   size_t error_position_ = kNone;  // the parameter for the stream's error buffer

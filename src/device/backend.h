@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "device/memory_source.h"
 #include "kymo/dtype.h"
+#include "kymo/translate.h"
 
 namespace kymo::device {
 
@@ -88,9 +89,10 @@ struct Parameter {
   uint32_t bytes = 0;         // size of the whole value
 
   // Only for translated kernels. Their buffers and group memory also have the `count` and `bytes` of one element.
-  bool is_value = false;                        // of a Buffer: it holds one value, which may be passed as a value
-  bool is_written = false;                      // of a Buffer: the kernel may write to it
-  bool is_addresses = false;                    // a value that contains only addresses
+  bool is_value = false;      // of a Buffer: it holds one value, which may be passed as a value
+  bool is_written = false;    // of a Buffer: the kernel may write to it
+  bool is_addresses = false;  // a value that contains only addresses
+  shader::TextureShape texture = shader::TextureShape::None;  // the value describes a texture; `type`: what it gives
   bool reports_errors = false;                  // error_buffer.h: the runtime passes it if the caller does not
   uint32_t value_offset = 0, inline_bytes = 0;  // of an Inline: offset of its value, and size of the structure
 };
@@ -120,6 +122,8 @@ struct Source {
   std::string_view text;             // SPIR-V: the bytes of the words
   std::vector<std::string> options;  // for the compiler, as the user gave them; never empty strings
   std::string_view file = "shader";  // for messages
+  // Of Metal: the only kernel to translate. Empty: all.
+  std::string_view only;
   // The kernels of a translation; the backend lowers their limits to its own. Empty: found by reflection.
   std::span<const KernelInfo> kernels;
 };
@@ -130,6 +134,8 @@ class Program {
   virtual std::span<const KernelInfo> kernels() const = 0;  // in the order of the source, or by name
   // The bytes that Accelerator::load takes, also in a later process. Empty: this driver has no binaries.
   virtual std::vector<std::byte> binary() const = 0;
+  // Nothing is compiled: each kernel is, when it is first asked for.
+  virtual bool is_list() const { return false; }
 };
 
 // One argument, ready to pass: the runtime has converted scalars to the declared type.
@@ -209,6 +215,12 @@ class Queue {
   // Work on a queue of another library, given by its handle, waits from now on for what is in this queue. False: the
   // driver cannot order the two.
   virtual bool precede(uint64_t native_handle) {
+    (void)native_handle;
+    return false;
+  }
+  // Work on this queue waits from now on for what is in a queue of another library. False: the driver cannot order the
+  // two.
+  virtual bool follow(uint64_t native_handle) {
     (void)native_handle;
     return false;
   }

@@ -17,7 +17,7 @@ namespace kymo::device {
 namespace {
 
 constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
 // Empty: code must not be stored, or there is no folder for it.
@@ -57,6 +57,7 @@ void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
     out.byte(static_cast<uint8_t>((parameter.is_value ? kIsValue : 0) | (parameter.is_addresses ? kIsAddresses : 0) |
                                   (parameter.reports_errors ? kReportsErrors : 0) |
                                   (parameter.is_written ? kIsWritten : 0)));
+    out.byte(static_cast<uint8_t>(parameter.texture));
     out.varint(parameter.value_offset);
     out.varint(parameter.inline_bytes);
   }
@@ -79,6 +80,9 @@ Parameter take_parameter(base::ByteReader& in) {
   parameter.is_addresses = (flags & kIsAddresses) != 0;
   parameter.reports_errors = (flags & kReportsErrors) != 0;
   parameter.is_written = (flags & kIsWritten) != 0;
+  const uint8_t texture = in.byte();
+  if (texture > static_cast<uint8_t>(shader::TextureShape::Volume)) throw Error("a texture has an unknown shape");
+  parameter.texture = static_cast<shader::TextureShape>(texture);
   parameter.value_offset = in.varint_as<uint32_t>("offset");
   parameter.inline_bytes = in.varint_as<uint32_t>("size");
   if (parameter.kind == ParameterKind::Inline && (parameter.value_offset > parameter.inline_bytes ||
@@ -104,7 +108,7 @@ KernelInfo take_kernel(base::ByteReader& in) {
   kernel.required_group.x = in.varint();
   kernel.required_group.y = in.varint();
   kernel.required_group.z = in.varint();
-  for (size_t left = in.count(8); left > 0; --left) kernel.parameters.push_back(take_parameter(in));
+  for (size_t left = in.count(9); left > 0; --left) kernel.parameters.push_back(take_parameter(in));
   if (!kernel.order.empty() && kernel.order.size() != kernel.parameters.size())
     throw Error("the order does not list all parameters");
   for (const uint32_t place : kernel.order)
@@ -119,6 +123,7 @@ std::vector<std::byte> encode_code(const StoredCode& code, std::string_view key)
   rest.string(key);
   rest.varint(code.kernels.size());
   for (const KernelInfo& kernel : code.kernels) put_kernel(rest, kernel);
+  rest.string(code.warnings);
   rest.varint(code.binary.size());
   rest.append(code.binary);
 
@@ -149,6 +154,7 @@ std::optional<StoredCode> decode_contents(base::Bytes untrusted, std::string_vie
     if (in.string() != key) return std::nullopt;
     StoredCode code;
     for (size_t left = in.count(11); left > 0; --left) code.kernels.push_back(take_kernel(in));
+    code.warnings = in.string();
     const base::Bytes binary = in.take(in.count());
     code.binary.assign(binary.begin(), binary.end());
     return code;

@@ -1,7 +1,8 @@
 // Compiled code on disk: one file a compilation, in $KYMO_CACHE_DIR, else $XDG_CACHE_HOME/kymo, else ~/.cache/kymo.
 //
 //   name   32 hex digits: a hash of source, options, device, driver and this format's version
-//   bytes  magic "KYMOCODE", version, checksum of the rest; the key in full; the kernels' reflection; the binary
+//   bytes  magic "KYMOCODE", version, checksum of the rest; the key in full; the kernels' reflection; the
+//          translator's warnings; the binary
 //
 // A file is written completely or not at all, readable only by its owner. A file that is damaged, or has another
 // version or key, counts as missing and is written again. Nothing here throws: if the disk is full or read-only, the
@@ -22,6 +23,7 @@ namespace kymo::device {
 struct StoredCode {
   std::vector<std::byte> binary;
   std::vector<KernelInfo> kernels;
+  std::string warnings;  // of the translator
 };
 
 // The bytes of the file, and the reverse. Empty: they are damaged, or have another key.

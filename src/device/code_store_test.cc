@@ -32,7 +32,13 @@ StoredCode sample() {
   value.inline_bytes = 32;
   Parameter errors{"errors", ParameterKind::Buffer, std::nullopt, 1, 15364};
   errors.reports_errors = errors.is_value = errors.is_addresses = true;
-  translated.parameters = {value, errors};
+  Parameter image{"image", ParameterKind::Inline, DType::F16, 1, 64};
+  image.texture = shader::TextureShape::Layers;
+  image.value_offset = 8;
+  image.inline_bytes = 72;
+  translated.order = {1, 0, 2};
+  translated.parameters = {value, errors, image};
+  code.warnings = "blur.metal:3:5: warning: the attribute [[x]] is ignored\n";
   code.kernels = {kernel, KernelInfo{}, translated};
   return code;
 }
@@ -60,7 +66,9 @@ TEST(CodeStoreTest, TranslatedKernelInfoSurvivesEncoding) {
   const KernelInfo& kernel = decoded->kernels[2];
   EXPECT_TRUE(kernel.is_translated && kernel.uses_simdgroups && kernel.takes_grid);
   EXPECT_EQ(kernel.symbol_or_name(), "blur_float");
-  EXPECT_EQ(kernel.order, (std::vector<uint32_t>{1, 0}));
+  EXPECT_EQ(kernel.order, (std::vector<uint32_t>{1, 0, 2}));
+  EXPECT_EQ(kernel.parameters[2].texture, shader::TextureShape::Layers);
+  EXPECT_EQ(decoded->warnings, sample().warnings);
   EXPECT_EQ(kernel.parameters[0].kind, ParameterKind::Inline);
   EXPECT_EQ(kernel.parameters[0].value_offset, 16u);
   EXPECT_EQ(kernel.parameters[0].inline_bytes, 32u);

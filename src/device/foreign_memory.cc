@@ -46,8 +46,10 @@ void* Tensor::host_address() const {
   return at == 0 ? nullptr : storage_->device().accelerator().host_address(at);
 }
 
-Tensor from_device_memory(uint64_t address, DType dtype, Shape shape, std::span<const int64_t> strides, Device device,
-                          std::shared_ptr<void> owner) {
+namespace {
+
+Tensor over_device_memory(uint64_t address, DType dtype, const Shape& shape, std::span<const int64_t> strides,
+                          const Device& device, std::shared_ptr<void> owner) {
   DeviceState& state = device.state();
   state.check_usable();
   const size_t extent = checked_extent(address, dtype, shape, strides);
@@ -55,8 +57,20 @@ Tensor from_device_memory(uint64_t address, DType dtype, Shape shape, std::span<
     throw NotAvailable(
         base::format("{} cannot use device memory of another library: copy the data through the host", device.name()));
   }
-  if (owner == nullptr) owner = std::make_shared<char>();
   return foreign(state, extent == 0 ? 0 : address, extent, false, dtype, shape, strides, std::move(owner));
+}
+
+}  // namespace
+
+Tensor from_device_memory(uint64_t address, DType dtype, Shape shape, std::span<const int64_t> strides, Device device,
+                          std::shared_ptr<void> owner) {
+  if (owner == nullptr) owner = std::make_shared<char>();
+  return over_device_memory(address, dtype, shape, strides, device, std::move(owner));
+}
+
+Tensor borrow_device_memory(uint64_t address, DType dtype, Shape shape, std::span<const int64_t> strides,
+                            Device device) {
+  return over_device_memory(address, dtype, shape, strides, device, nullptr);
 }
 
 Tensor from_host_memory(void* memory, DType dtype, Shape shape, std::span<const int64_t> strides, Device device,

@@ -154,6 +154,39 @@ TEST_P(ForeignMemoryTest, AStreamOfTheDriverRunsAfterAStreamOfKymo) {
   EXPECT_EQ(tensor.to_host<float>()[0], 2);
 }
 
+TEST_P(ForeignMemoryTest, AStreamOfKymoRunsAfterAStreamOfTheDriver) {
+  const Stream side, other;
+  if (!is("cuda")) {
+    EXPECT_THROW(side.follow(other.native_handle()), NotAvailable);
+    return;
+  }
+  Tensor tensor = full({1 << 20}, 1);
+  synchronize();
+  {
+    const StreamGuard on(other);
+    for (int i = 0; i < 100; ++i) tensor.fill(2);
+  }
+  side.follow(other.native_handle());
+  side.follow(side.native_handle());
+  {
+    const StreamGuard on(side);
+    tensor.fill(3);
+  }
+  side.synchronize();
+  EXPECT_EQ(tensor.to_host<float>()[0], 3);
+}
+
+TEST_P(ForeignMemoryTest, BorrowedMemoryOfTheDeviceIsUsedAsItIs) {
+  Tensor theirs = full({64}, 3);
+  const int64_t steps[] = {1};
+  if (!is("cuda")) {
+    EXPECT_THROW(borrow_device_memory(theirs.address(), DType::F32, {64}, steps, Device::current()), NotAvailable);
+    return;
+  }
+  borrow_device_memory(theirs.address(), DType::F32, {64}, steps, Device::current()).fill(5);
+  EXPECT_EQ(theirs.to_host<float>()[63], 5);
+}
+
 KYMO_ON_EVERY_DEVICE(ForeignMemoryTest);
 
 }  // namespace

@@ -120,14 +120,14 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
   Arguments arguments(*state_, given, stream);
 
   Launch launch;
-  launch.program = &library_->program();
+  launch.program = &state_->library->program();
   launch.kernel = state_->index;
   launch.arguments = arguments.list();
   launch.indirect = arguments.indirect();
   if (thread_dimensions_ != 0) {
     launch.threads = {threads_[0], threads_[1], threads_[2]};
-  } else if (arguments.first_tensor() != nullptr) {
-    launch.threads.x = static_cast<uint64_t>(arguments.first_tensor()->elements());
+  } else if (const auto threads = arguments.default_threads()) {
+    launch.threads = *threads;
   } else {
     throw InvalidArgument(base::format(
         "kernel \"{}\" was given no tensor, so the number of threads is unknown: set it with threads()", name()));

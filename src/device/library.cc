@@ -15,8 +15,12 @@
 namespace kymo::device {
 
 LibraryState::LibraryState(DeviceState& device, std::unique_ptr<Program> program,
-                           std::unique_ptr<const LibrarySource> source)
-    : device_(device), program_(std::move(program)), source_(std::move(source)) {
+                           std::unique_ptr<const LibrarySource> source, std::string warnings)
+    : device_(device),
+      is_list_(program->is_list() && source != nullptr),
+      program_(std::move(program)),
+      source_(std::move(source)),
+      warnings_(std::move(warnings)) {
   const auto kernels = program_->kernels();
   infos_.assign(kernels.begin(), kernels.end());
   for (uint32_t i = 0; i < infos_.size(); ++i) {
@@ -46,7 +50,15 @@ KernelState* LibraryState::find(std::string_view name) {
   const auto found =
       std::lower_bound(kernels_.begin(), kernels_.end(), name,
                        [](const KernelState& kernel, std::string_view wanted) { return kernel.name < wanted; });
-  return found != kernels_.end() && found->name == name ? &*found : nullptr;
+  if (found == kernels_.end() || found->name != name) return nullptr;
+  if (!is_list_) return &*found;
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<LibraryState>& one = one_by_one_[found->name];
+  if (one == nullptr) {
+    program();  // throws if the device was reset
+    one = device_.libraries().get(source_->text, source_->options, LibraryCache::Owner::User, name);
+  }
+  return one->find(name);
 }
 
 std::vector<std::string> LibraryState::kernel_names() const {
@@ -75,6 +87,7 @@ Kernel ShaderLibrary::operator[](std::string_view name) const {
 }
 
 std::vector<std::string> ShaderLibrary::kernel_names() const { return state_->kernel_names(); }
+const std::string& ShaderLibrary::warnings() const { return state_->warnings(); }
 Device ShaderLibrary::device() const { return Device(state_->device()); }
 
 ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,15 +34,18 @@ struct LibrarySource {
 class LibraryState {
  public:
   // `source` is null for the runtime's own kernels.
-  LibraryState(DeviceState& device, std::unique_ptr<Program> program, std::unique_ptr<const LibrarySource> source);
+  LibraryState(DeviceState& device, std::unique_ptr<Program> program, std::unique_ptr<const LibrarySource> source,
+               std::string warnings);
   ~LibraryState();
   LibraryState(const LibraryState&) = delete;
   LibraryState& operator=(const LibraryState&) = delete;
 
   DeviceState& device() const { return device_; }
   const LibrarySource* source() const { return source_.get(); }
-  KernelState* find(std::string_view name);  // null: no such kernel
+  // Null: no such kernel. Compiles it if the kernels are compiled one by one; throws as compile_shader() does.
+  KernelState* find(std::string_view name);
   std::vector<std::string> kernel_names() const;
+  const std::string& warnings() const { return warnings_; }
 
   bool is_valid() const { return program_ != nullptr; }  // the device was not reset since
   // For a launch, which must end before the program may be destroyed. Throws Error if the device was reset since.
@@ -49,11 +54,15 @@ class LibraryState {
 
  private:
   DeviceState& device_;
+  const bool is_list_;             // its kernels are compiled one by one
   std::vector<KernelInfo> infos_;  // copies: they outlive the program
   std::unique_ptr<Program> program_;
   const std::unique_ptr<const LibrarySource> source_;
+  const std::string warnings_;        // of the translator
   std::vector<KernelState> kernels_;  // by name
   std::atomic<bool> launched_{false};
+  std::mutex mutex_;
+  std::map<std::string_view, std::shared_ptr<LibraryState>> one_by_one_;  // of a list: the kernels that were asked for
 };
 
 }  // namespace kymo::device

@@ -10,6 +10,7 @@ namespace kymo::device {
 namespace {
 
 constexpr size_t kRecent = 32;
+constexpr size_t kManyKernels = 32;  // from this number on, kernels are compiled one by one
 
 // Identifies a compilation: everything that the compiler sees. Each part has its length, so that parts cannot be
 // confused.
@@ -22,10 +23,12 @@ std::string key_of(const Source& source, const CompileOptions& options) {
     key += part;
   };
   add(source.file);
+  add(source.only);
   for (const std::string& option : source.options) add(option);
   add(source.text);
   if (source.language != Language::Metal) return key;
-  add(base::format("translator {:016x}, {} constants", shader::translator_version(), options.constants.size()));
+  add(base::format("translator {:016x}, {} constants{}", shader::translator_version(), options.constants.size(),
+                   options.tensor_cores ? ", tensor cores" : ""));
   for (const auto& [name, value] : options.constants) {
     add(name);
     add(base::format("{:a}", value));
@@ -51,14 +54,28 @@ class EmptyProgram final : public Program {
   std::vector<std::byte> binary() const override { return {}; }
 };
 
+// The kernels of a source that are compiled one by one.
+class KernelList final : public Program {
+ public:
+  explicit KernelList(std::vector<KernelInfo> kernels) : kernels_(std::move(kernels)) {}
+  std::span<const KernelInfo> kernels() const override { return kernels_; }
+  std::vector<std::byte> binary() const override { return {}; }
+  bool is_list() const override { return true; }
+
+ private:
+  std::vector<KernelInfo> kernels_;
+};
+
 }  // namespace
 
-std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const CompileOptions& options, Owner owner) {
+std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const CompileOptions& options, Owner owner,
+                                                std::string_view only) {
   device_.check_usable();
   Source source;
   source.language = choose_language(text, device_.info());
   source.text = text;
   source.file = options.file;
+  source.only = only;
   for (const std::string& option : options.options)
     if (!option.empty()) source.options.push_back(option);
   reject_metal_options(source.language, options);
@@ -76,7 +93,9 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
   std::unique_ptr<const LibrarySource> kept;
   if (owner == Owner::User)
     kept = std::make_unique<LibrarySource>(LibrarySource{source.language, std::string(text), options});
-  auto library = std::make_shared<LibraryState>(device_, make(source, options, key), std::move(kept));
+  Compiled compiled = make(source, options, key);
+  auto library = std::make_shared<LibraryState>(device_, std::move(compiled.program), std::move(kept),
+                                                std::move(compiled.warnings));
   entry->library = library;
 
   std::shared_ptr<LibraryState> evicted;  // destroyed after the lock is released
@@ -89,26 +108,31 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
   return library;
 }
 
-std::unique_ptr<Program> LibraryCache::make(const Source& source, const CompileOptions& options,
-                                            const std::string& key) {
+LibraryCache::Compiled LibraryCache::make(const Source& source, const CompileOptions& options, const std::string& key) {
   const CodeStore store(
       device_.info().name + '\0' + device_.info().driver + '\0' + device_.name().substr(0, device_.name().find(':')),
       key);
   if (auto stored = store.read()) {
-    if (auto program = device_.accelerator().load(stored->binary, std::move(stored->kernels))) return program;
+    if (stored->binary.empty())
+      return {std::make_unique<KernelList>(std::move(stored->kernels)), std::move(stored->warnings)};
+    if (auto program = device_.accelerator().load(stored->binary, std::move(stored->kernels)))
+      return {std::move(program), std::move(stored->warnings)};
   }
-  auto program = compile(source, options);
-  if (const auto binary = program->binary(); !binary.empty())
-    store.write({binary, {program->kernels().begin(), program->kernels().end()}});
-  return program;
+  Compiled compiled = compile(source, options);
+  const auto kernels = compiled.program->kernels();
+  if (const auto binary = compiled.program->binary(); !binary.empty() || compiled.program->is_list())
+    store.write({binary, {kernels.begin(), kernels.end()}, compiled.warnings});
+  return compiled;
 }
 
-std::unique_ptr<Program> LibraryCache::compile(const Source& source, const CompileOptions& options) {
+LibraryCache::Compiled LibraryCache::compile(const Source& source, const CompileOptions& options) {
   Accelerator& accelerator = device_.accelerator();
-  if (source.text.empty()) return std::make_unique<EmptyProgram>();
-  if (source.language != Language::Metal) return accelerator.compile(source);
-  const MetalTranslation translation = translate_metal(source.text, options, device_.info());
-  if (translation.kernels.empty()) return std::make_unique<EmptyProgram>();
+  if (source.text.empty()) return {std::make_unique<EmptyProgram>(), {}};
+  if (source.language != Language::Metal) return {accelerator.compile(source), {}};
+  const MetalTranslation translation = translate_metal(source.text, options, device_.info(), source.only);
+  if (translation.kernels.empty()) return {std::make_unique<EmptyProgram>(), translation.warnings};
+  if (translation.kernels.size() >= kManyKernels && !shader::is_library(source.text))
+    return {std::make_unique<KernelList>(translation.kernels), translation.warnings};
   Source generated;
   generated.language = translation.language;
   generated.text = translation.text;
@@ -116,7 +140,7 @@ std::unique_ptr<Program> LibraryCache::compile(const Source& source, const Compi
   generated.file = "translation";
   generated.kernels = translation.kernels;
   try {
-    return accelerator.compile(generated);
+    return {accelerator.compile(generated), translation.warnings};
   } catch (const CompileError& error) {
     if (error.file().empty()) throw;  // the text is right, but the device cannot run it
     throw translation_fault(translation.language, error);

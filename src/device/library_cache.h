@@ -1,6 +1,9 @@
 // Cached compiled code: in memory while it is used and for the last few sources, on disk for later processes. Code that
 // is found in the cache is neither translated nor compiled again.
 //
+// A Metal source with many kernels is translated as a whole, which finds its errors, but compiled kernel by kernel,
+// when each is first used: drivers need much longer for their part.
+//
 // A source is compiled once, even if many threads ask for it at the same time.
 #pragma once
 
@@ -21,7 +24,9 @@ class LibraryCache {
   explicit LibraryCache(DeviceState& device) : device_(device) {}
 
   enum class Owner : uint8_t { User, Runtime };
-  std::shared_ptr<LibraryState> get(std::string_view text, const CompileOptions& options, Owner owner = Owner::User);
+  // `only`: the one kernel of a Metal source that is compiled; empty: all of them.
+  std::shared_ptr<LibraryState> get(std::string_view text, const CompileOptions& options, Owner owner = Owner::User,
+                                    std::string_view only = {});
 
   // Drops the code that is not in use; the files on disk stay.
   void forget();
@@ -31,8 +36,12 @@ class LibraryCache {
     std::mutex mutex;  // held during the compilation
     std::weak_ptr<LibraryState> library;
   };
-  std::unique_ptr<Program> make(const Source& source, const CompileOptions& options, const std::string& key);
-  std::unique_ptr<Program> compile(const Source& source, const CompileOptions& options);
+  struct Compiled {
+    std::unique_ptr<Program> program;
+    std::string warnings;
+  };
+  Compiled make(const Source& source, const CompileOptions& options, const std::string& key);
+  Compiled compile(const Source& source, const CompileOptions& options);
 
   DeviceState& device_;
   std::mutex mutex_;

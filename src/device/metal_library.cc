@@ -94,7 +94,9 @@ Parameter parameter_of_metal(const shader::KernelParameter& from) {
   if (parameter.kind == ParameterKind::Buffer && from.type.find("atomic") != from.type.npos) parameter.type.reset();
   parameter.count = from.count;
   parameter.bytes = from.bytes;
-  parameter.is_value = from.kind == shader::KernelParameter::Kind::Value;
+  using Kind = shader::KernelParameter::Kind;
+  parameter.is_value = from.kind == Kind::Value || from.kind == Kind::Texture || from.kind == Kind::Sampler;
+  parameter.texture = from.texture;
   parameter.is_written = from.is_written;
   parameter.is_addresses = from.is_addresses;
   parameter.reports_errors = from.reports_errors;
@@ -150,7 +152,8 @@ MetalTranslation read_translation(std::string_view bytes, const CompileOptions& 
 
 }  // namespace
 
-MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device) {
+MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device,
+                                 std::string_view only) {
   const auto language = native_language(device);
   if (!language) {
     throw NotAvailable(base::format(
@@ -163,11 +166,15 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
   given.defines = metal_defines(options.options);
   given.headers.insert(options.headers.begin(), options.headers.end());
   given.constants.insert(options.constants.begin(), options.constants.end());
+  given.tensor_cores = options.tensor_cores;
+  if (!only.empty()) given.kernels.emplace_back(only);
   shader::Translation translated = shader::translate(source, given);
   if (const shader::Diagnostic* error = translated.first_error()) {
     throw CompileError(translated.log, error->file, error->line, error->column, error->text);
   }
-  return made_of(*language, std::move(translated.text), translated.kernels);
+  MetalTranslation result = made_of(*language, std::move(translated.text), translated.kernels);
+  result.warnings = std::move(translated.log);
+  return result;
 }
 
 CompileError translation_fault(Language language, const CompileError& error) {

@@ -20,12 +20,15 @@ struct MetalTranslation {
   std::string text;
   std::vector<std::string> options;  // for its compiler
   std::vector<KernelInfo> kernels;   // empty: there is nothing to compile
+  std::string warnings;              // as a compiler prints them
 };
 
 // The source is Metal, or the bytes of a .kymolib file, which are only read. Throws CompileError with the translator's
 // log, InvalidArgument for unknown options, and NotAvailable if the device compiles no language that Metal can be
 // translated to.
-MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device);
+// `only`: the kernel to translate; empty: all.
+MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device,
+                                 std::string_view only = {});
 
 // An error of the backend's compiler in translated text. It is a bug in the translator, not in the source or in the
 // call.

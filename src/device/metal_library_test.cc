@@ -227,6 +227,48 @@ TEST_P(MetalLibraryTest, CompiledCodeIsFoundOnDiskWithItsReflection) {
   EXPECT_EQ(folder.files(), files);
 }
 
+// Forty kernels; kernel `add_i` adds i.
+std::string many_kernels() {
+  std::string source =
+      "template <int N> kernel void add(device int* x, uint i [[thread_position_in_grid]]) { x[i] += N; }\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string n = std::to_string(i);
+    source += "template [[host_name(\"add_" + n + "\")]] kernel void add<" + n + ">(device int*, uint);\n";
+  }
+  return source;
+}
+
+TEST_P(MetalLibraryTest, ManyKernelsAreCompiledOneByOneWhenTheyAreUsed) {
+  const CodeFolder folder;
+  const auto run = [&] {
+    const ShaderLibrary library = compile_shader(many_kernels());
+    EXPECT_EQ(library.kernel_names().size(), 40u);
+    const Tensor x = zeros({8}, DType::I32);
+    library["add_7"](x);
+    library["add_30"](x);
+    library["add_7"](x);
+    EXPECT_THAT(x.to_host<int32_t>(), Each(44));
+    EXPECT_THROW(library["add_40"], Error);
+  };
+  run();
+  EXPECT_EQ(folder.files(), 3u);  // the list, and two kernels
+  empty_cache();
+  run();
+  EXPECT_EQ(folder.files(), 3u);
+}
+
+TEST_P(MetalLibraryTest, ErrorsInOneOfManyKernelsAreFoundWhenTheSourceIsCompiled) {
+  EXPECT_THROW(compile_shader(many_kernels() + "kernel void broken(device int* x) { x[0] = missing; }"), CompileError);
+}
+
+TEST_P(MetalLibraryTest, AKernelOfManyOutlivesItsLibraryObject) {
+  const Tensor x = zeros({4}, DType::I32);
+  const Kernel kernel = compile_shader(many_kernels())["add_5"];
+  empty_cache();
+  kernel(x);
+  EXPECT_THAT(x.to_host<int32_t>(), Each(5));
+}
+
 TEST_P(MetalLibraryTest, ConstantsAndHeadersArePartOfTheCacheKey) {
   const CodeFolder folder;
   const char* source =
@@ -244,6 +286,26 @@ TEST_P(MetalLibraryTest, ConstantsAndHeadersArePartOfTheCacheKey) {
   EXPECT_EQ(result("5", 4), 20);
   EXPECT_EQ(result("2", 3), 6);
   EXPECT_EQ(folder.files(), 3u);
+}
+
+TEST_P(MetalLibraryTest, WarningsOfTheTranslatorAreKept) {
+  const ShaderLibrary clean = compile_shader("kernel void f(device int* x) { x[0] = 1; }");
+  EXPECT_EQ(clean.warnings(), "");
+  const std::string source = R"(
+using namespace metal;
+kernel void f(device int* x, uint i [[thread_position_in_grid]]) {
+  if (i < 5) threadgroup_barrier(mem_flags::mem_device);
+  x[i] = 1;
+}
+[[no_such_attribute]] kernel void g(device int* x) { x[0] = 1; }
+)";
+  CompileOptions options;
+  options.file = "odd.metal";
+  for (int round = 0; round < 2; ++round) {  // translated, and from the cache
+    const ShaderLibrary library = compile_shader(source, options);
+    EXPECT_THAT(library.warnings(), testing::HasSubstr("odd.metal:4:14: warning: some threads of the group may not"));
+    EXPECT_THAT(library.warnings(), testing::HasSubstr("warning: the attribute [[no_such_attribute]] is ignored"));
+  }
 }
 
 }  // namespace

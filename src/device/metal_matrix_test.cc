@@ -108,6 +108,76 @@ kernel void others(device float* out, device const float* in) {
   }
 }
 
+// Small integers, whose sums are exact in any order. On CUDA this is done by the tensor cores, with lanes in their
+// order, and in Apple's where the source sees it.
+TEST_P(MetalMatrixTest, TensorCoresGiveTheSameProducts) {
+  const std::string source = R"(
+template <typename T> kernel void product(device float* out, device const T* a, device const T* b, uint group [[threadgroup_position_in_grid]]) {
+  simdgroup_matrix<T, 8, 8> left, right, small;
+  simdgroup_float8x8 sum = make_filled_simdgroup_matrix<float, 8, 8>(3.0f);
+  for (uint k = 0; k < 16; k += 8) {
+    simdgroup_load(left, a + k, 16);
+    simdgroup_load(right, b + group * 8 * 16 + k, 16, ulong2(0), true);
+    simdgroup_multiply_accumulate(sum, left, right, sum);
+  }
+  simdgroup_store(sum, out + group * 8, 16);
+  simdgroup_multiply(small, left, make_diagonal_simdgroup_matrix<T, 8>(T(2)));
+  threadgroup T room[64];
+  simdgroup_store(small, room);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (group == 0) out[128] = float(room[8 * 3 + 5]);
+}
+template [[host_name("halves")]] kernel void product<half>(device float*, device const half*, device const half*, uint);
+template [[host_name("bfloats")]] kernel void product<bfloat>(device float*, device const bfloat*, device const bfloat*, uint);
+template [[host_name("floats")]] kernel void product<float>(device float*, device const float*, device const float*, uint);
+)";
+  const std::string seen = source + R"(
+kernel void lanes(device float* out, device const half* in, uint lane [[thread_index_in_simdgroup]]) {
+  simdgroup_half8x8 m, n(1.0h);
+  simdgroup_load(m, in, 8);
+  simdgroup_float8x8 product;
+  simdgroup_multiply(product, m, n);
+  out[2 * lane] = product.thread_elements()[0];
+  out[2 * lane + 1] = product.thread_elements()[1];
+}
+)";
+  CompileOptions options;
+  options.tensor_cores = true;
+  const auto a = each(8 * 16, [](int i) { return static_cast<float>(i * 7 % 13 - 6); });
+  const auto b = each(16 * 16, [](int i) { return static_cast<float>(i * 5 % 11 - 5); });
+  const auto as = [](const std::vector<float>& from, auto kind) {
+    std::vector<decltype(kind)> made;
+    for (const float each : from) made.emplace_back(each);
+    return from_host(made);
+  };
+  for (const std::string& text : {source, seen}) {
+    const ShaderLibrary library = metal(text, options);
+    const auto check = [&](const char* name, const Tensor& left, const Tensor& right) {
+      const Tensor out = zeros({129});
+      library[name].threads(64).group(32)(out, left, right);
+      const auto got = out.to_host<float>();
+      for (int row = 0; row < 8; ++row) {
+        for (int column = 0; column < 16; ++column) {
+          float sum = 3;
+          for (int k = 0; k < 16; ++k) sum += a[at(row, k, 16)] * b[at(column, k, 16)];
+          ASSERT_EQ(got[at(row, column, 16)], sum) << name << " " << row << ", " << column;
+        }
+      }
+      EXPECT_EQ(got[128], 2 * a[at(3, 13, 16)]) << name;
+    };
+    check("halves", as(a, Half()), as(b, Half()));
+    check("bfloats", as(a, BFloat16()), as(b, BFloat16()));
+    check("floats", from_host(a), from_host(b));
+  }
+  const Tensor out = zeros({64});
+  metal(seen, options)["lanes"].threads(32).group(32)(out, as(a, Half()));
+  const auto got = out.to_host<float>();
+  for (int lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(got[static_cast<size_t>(2 * lane)], a[at(row_of(lane), column_of(lane), 8)]) << lane;
+    EXPECT_EQ(got[static_cast<size_t>(2 * lane + 1)], a[at(row_of(lane), column_of(lane) + 1, 8)]) << lane;
+  }
+}
+
 TEST_P(MetalMatrixTest, OtherSizesAreRefused) {
   EXPECT_NE(errors_of("kernel void f() { simdgroup_matrix<float, 4, 4> m; }").find("8 columns and 8 rows"),
             std::string::npos);

@@ -24,6 +24,7 @@ namespace {
 
 struct NvrtcSource {
   std::string name, text;  // the name has the test file and the number of the source in it
+  bool tensor_cores = false;
 };
 
 // The raw strings that are arguments of metal() in the test files of this folder.
@@ -41,6 +42,11 @@ std::vector<NvrtcSource> nvrtc_sources() {
       const size_t stop = text.find(end, at);
       sources.push_back({name + " #" + std::to_string(++number),
                          "#include <metal_stdlib>\nusing namespace metal;\n" + text.substr(at, stop - at)});
+      if (sources.back().text.find("simdgroup_multiply") != std::string::npos) {
+        sources.push_back(sources.back());
+        sources.back().name += " with tensor cores";
+        sources.back().tensor_cores = true;
+      }
       at = stop;
     }
   }
@@ -66,6 +72,7 @@ TEST(MetalNvrtcTest, EveryConformanceSourceCompiles) {
       std::string fault;
       shader::Options options;
       options.target = shader::Target::Cuda;
+      options.tensor_cores = sources[i].tensor_cores;
       const shader::Translation translated = shader::translate(sources[i].text, options);
       if (translated.first_error() != nullptr) {
         fault = translated.log;

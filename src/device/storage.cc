@@ -36,13 +36,15 @@ Storage::Storage(DeviceState& device, Address address, size_t bytes, bool shared
       address_(address),
       bytes_(bytes),
       generation_(device.generation()),
+      is_foreign_(true),
       owner_(std::move(owner)),
       shared_host_(shared_host) {}
 
 Storage::~Storage() {
-  if ((block_ == nullptr && owner_ == nullptr) || forked_with_devices.load(std::memory_order_relaxed)) return;
+  if ((block_ == nullptr && !is_foreign_) || forked_with_devices.load(std::memory_order_relaxed)) return;
   if (WorkCapture* capture = work_capture()) capture->freed(*this);
-  if (owner_ != nullptr) {
+  if (is_foreign_) {
+    if (owner_ == nullptr) return;
     if (generation_ != device_.generation()) return;  // a reset has ended all work, and all sharing
     wait_for_users();
     if (shared_host_) device_.accelerator().unshare_host(address_);

@@ -16,6 +16,7 @@ class Storage {
   Storage(DeviceState& device, size_t bytes, StreamState& stream);
   // Memory of another library, which `owner` keeps. `shared_host`: it was shared with the device by
   // Accelerator::share_host, and is unshared at the end. The owner is released when no work uses the memory any more.
+  // Without an owner, the creator keeps the memory until then, and the end of the storage waits for nothing.
   Storage(DeviceState& device, Address address, size_t bytes, bool shared_host, std::shared_ptr<void> owner);
   ~Storage();
   Storage(const Storage&) = delete;
@@ -49,6 +50,7 @@ class Storage {
   uint32_t generation_ = 0;
 
   // Only of memory of another library.
+  bool is_foreign_ = false;
   void wait_for_users() noexcept;
   std::shared_ptr<void> owner_;
   std::atomic<uint64_t> users_{0};  // the streams whose work uses it, one bit each

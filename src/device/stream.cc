@@ -1,6 +1,8 @@
 #include "kymo/stream.h"
 
+#include "base/text.h"
 #include "device/stream_state.h"
+#include "kymo/error.h"
 
 namespace kymo::device {
 
@@ -17,6 +19,12 @@ uint64_t Stream::native_handle() const {
 void Stream::precede(uint64_t native_handle) const {
   const bool ordered = state_->with_queue([&](Queue& queue) { return queue.precede(native_handle); });
   if (!ordered) state_->wait();
+}
+
+void Stream::follow(uint64_t native_handle) const {
+  if (state_->with_queue([&](Queue& queue) { return queue.follow(native_handle); })) return;
+  throw NotAvailable(
+      base::format("streams of {} have no handles: they cannot wait for a stream of another library", device().name()));
 }
 
 Stream default_stream() { return default_stream(Device::current()); }

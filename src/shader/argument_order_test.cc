@@ -38,6 +38,13 @@ TEST(ArgumentOrderTest, GroupMemoryIsCountedSeparately) {
       ElementsAre(2, 3, 0, 1));
 }
 
+TEST(ArgumentOrderTest, TexturesAndSamplersAreCountedSeparately) {
+  constexpr auto kTexture = KernelParameter::Kind::Texture, kSampler = KernelParameter::Kind::Sampler;
+  EXPECT_THAT(argument_order(kernel_with_indices(
+                  {{kTexture, 1}, {kOrderBuffer, 0}, {kTexture, 0}, {kSampler, 1}, {kOrderValue, 1}, {kSampler, 0}})),
+              ElementsAre(2, 1, 0, 5, 4, 3));
+}
+
 TEST(ArgumentOrderTest, IndicesMayHaveGaps) {
   EXPECT_THAT(argument_order(kernel_with_indices({{kOrderBuffer, 30}, {kOrderBuffer, 4}})), ElementsAre(1, 0));
 }

@@ -11,10 +11,10 @@
 namespace kymo::shader {
 namespace {
 
-constexpr std::string_view kMagic = "KYMOLIB\x01";
+constexpr std::string_view kMagic = "KYMOLIB\x02";
 constexpr uint32_t kMaxValueBytes = 1u << 20;
 constexpr uint32_t kMaxIndex = 4096;
-constexpr size_t kSmallestKernel = 6, kSmallestParameter = 13, kSmallestPart = 3;
+constexpr size_t kSmallestKernel = 6, kSmallestParameter = 15, kSmallestPart = 3;
 
 enum : uint8_t { kUsesSimdgroups = 1, kTakesGrid = 2 };
 enum : uint8_t { kReportsErrors = 1, kIsConst = 2, kIsWritten = 4, kIsAddresses = 8 };
@@ -57,6 +57,8 @@ void put_parameter(base::ByteWriter& out, const KernelParameter& parameter) {
   out.byte(static_cast<uint8_t>(parameter.scalar));
   out.byte(static_cast<uint8_t>((parameter.reports_errors ? kReportsErrors : 0) | (parameter.is_const ? kIsConst : 0) |
                                 (parameter.is_written ? kIsWritten : 0) | (parameter.is_addresses ? kIsAddresses : 0)));
+  out.byte(static_cast<uint8_t>(parameter.texture));
+  out.byte(static_cast<uint8_t>(parameter.access));
   for (const uint32_t number : {parameter.index, parameter.count, parameter.bytes, parameter.align,
                                 parameter.inline_bytes, parameter.value_offset})
     out.varint(number);
@@ -81,7 +83,11 @@ void check_parameter(const KernelParameter& parameter) {
     if (!is_so) damaged(base::format("the {} of parameter \"{}\" is wrong", what, parameter.name));
   };
   check((parameter.kind == Kind::Threadgroup) == (parameter.passing == Passing::Group), "kind");
-  check(parameter.kind == Kind::Value || parameter.passing != Passing::Inline, "kind");
+  const bool is_value =
+      parameter.kind != Kind::Buffer && parameter.kind != Kind::Threadgroup;  // a texture and a sampler are too
+  check(is_value || parameter.passing != Passing::Inline, "kind");
+  check((parameter.kind == Kind::Texture) == (parameter.texture != TextureShape::None), "kind of texture");
+  check(parameter.kind != Kind::Texture || parameter.bytes == sizeof(TextureValue), "size of a texture");
   check(parameter.index < kMaxIndex, "index");
   check(parameter.bytes <= kMaxValueBytes && parameter.count <= kMaxValueBytes, "size");
   const uint64_t element = parameter.is_addresses ? sizeof(uint64_t) : size_of(parameter.scalar);
@@ -99,12 +105,16 @@ KernelParameter take_parameter(base::ByteReader& in) {
   parameter.name = in.string();
   parameter.type = in.string();
   const uint8_t kind = in.byte(), passing = in.byte(), scalar = in.byte(), flags = in.byte();
-  if (kind > static_cast<uint8_t>(KernelParameter::Kind::Threadgroup) ||
+  const uint8_t texture = in.byte(), access = in.byte();
+  if (kind > static_cast<uint8_t>(KernelParameter::Kind::Sampler) ||
+      texture > static_cast<uint8_t>(TextureShape::Volume) || access > static_cast<uint8_t>(TextureAccess::ReadWrite) ||
       passing > static_cast<uint8_t>(Passing::Group) || scalar > static_cast<uint8_t>(Scalar::Float))
     damaged("a parameter has an unknown kind");
   parameter.kind = static_cast<KernelParameter::Kind>(kind);
   parameter.passing = static_cast<Passing>(passing);
   parameter.scalar = static_cast<Scalar>(scalar);
+  parameter.texture = static_cast<TextureShape>(texture);
+  parameter.access = static_cast<TextureAccess>(access);
   parameter.reports_errors = (flags & kReportsErrors) != 0;
   parameter.is_const = (flags & kIsConst) != 0;
   parameter.is_written = (flags & kIsWritten) != 0;

@@ -75,7 +75,12 @@ Translation translate(std::string_view source, const Options& options) {
   input.defines = options.defines;
   input.headers = options.headers;
   input.include = options.include;
-  parser.parse(preprocessor.run(input));
+  const std::vector<Token> tokens = preprocessor.run(input);
+  if (options.tensor_cores) {
+    tree.names_thread_elements =
+        std::ranges::any_of(tokens, [](const Token& token) { return token.is_name("thread_elements"); });
+  }
+  parser.parse(tokens);
 
   Translation translation;
   ir::Module module;

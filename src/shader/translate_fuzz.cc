@@ -85,13 +85,20 @@ void bool char uchar short ushort int uint long ulong half bfloat float float2 f
 int3 uint2 bool4 char4 size_t vec<T,N> array< metal:: atomic_int atomic<uint> simd_sum( simd_ballot(
 simd_shuffle_down( threadgroup_barrier(mem_flags::mem_threadgroup) atomic_fetch_add_explicit(
 memory_order_relaxed [[thread_position_in_grid]] [[buffer(0)]] [[host_name("h")]] [[function_constant(0)]]
-[[maybe_unused]] #define #if #else #endif #include<metal_stdlib> ## ... [&] [=] () ( ) { } [ ] < > -> :: ; , : ?
+[[maybe_unused]] METAL_FUNC _Pragma("unroll") __attribute__((always_inline)) coherent(system) __is_empty(
+__is_convertible( __is_same( decltype(x):: (*f)(T) using F=void(*)(int); &f {.x=1} union{int i;float4 v;char c[8];}
+threadgroup int t[4]={0}; operator T()const device; typename template auto... and or_eq template<>
+S(T)->S<T>; S<int>::f( namespace{namespace metal{ metal::precise:: os_log __builtin_ctz( __UINT32_MAX__
+#define #if #else #endif #include<metal_stdlib> ## ... [&] [=] () ( ) { } [ ] < > -> :: ; , : ?
 = == + - * / % & | ^ ~ ! && || << >> ++ -- += . .xyzw .x 0 1 -1 2147483647 0xffffffffffffffff 1e38f 1.5h nullptr
 true false T N x i a b simdgroup_matrix<float,8,8> simdgroup_half8x8 simdgroup_load( simdgroup_store(
 simdgroup_multiply_accumulate( make_filled_simdgroup_matrix<float,8>( thread_elements() simd_shuffle( quad_sum(
 uniform<int> __metal_fma( __metal_simd_sum( __METAL_MAYBE_FAST_MATH__ atomic_ulong atomic_max_explicit(
 #include<simd/simd.h> #include<c10/metal/indexing.h> REGISTER_UNARY_OP( REGISTER_BINARY_OP( REGISTER_TERNARY_OP(
-vector_float4 matrix_float4x4 simd:: c10::metal:: memory_order_seq_cst atomic_thread_fence( decltype(f<int>) f<int>)";
+vector_float4 matrix_float4x4 simd:: c10::metal:: memory_order_seq_cst atomic_thread_fence( decltype(f<int>) f<int>
+texture1d<half> texture2d<float> texture2d<uint,access::write> texture2d_array<int,access::read> texture3d<T>
+[[texture(0)]] [[sampler(0)]] sampler sampler( coord::pixel address::repeat address::clamp_to_border filter::linear
+.read( .write( .sample( .gather( .get_width() level( constant A&... a a...)";
 
 // Words, numbers and signs, each with the space before it.
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -221,6 +228,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr uint8_t kTargets = 3;
   Options options;
   options.target = static_cast<Target>(data[0] % kTargets);
+  options.tensor_cores = data[0] >= 128;
   const std::string_view source = source_of(data, size);
   if (data[0] / kTargets % 2 == 0) {
     translate_with_library(source, options);

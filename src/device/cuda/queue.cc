@@ -99,6 +99,7 @@ CudaQueue::CudaQueue(const Context& context, EventClock& clock, TimerOffset& tim
 CudaQueue::~CudaQueue() {
   while_current(context_, [this] {
     context_.api.stream_synchronize(stream_);
+    if (order_event_ != nullptr) context_.api.event_destroy(order_event_);
     context_.api.stream_destroy(stream_);
   });
 }
@@ -224,14 +225,23 @@ void CudaQueue::wait(Marker& marker) {
         "cuStreamWaitEvent");
 }
 
-bool CudaQueue::precede(uint64_t native_handle) {
+// One event for all calls: a wait refers to what was recorded when it was queued, whatever is recorded afterwards.
+void CudaQueue::order(CUstream earlier, CUstream later) {
+  if (earlier == later) return;
   const Current current(context_);
-  CUevent event = nullptr;
-  check(context_.api, context_.api.event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-  CUresult result = context_.api.event_record(event, stream_);
-  if (result == CUDA_SUCCESS) result = context_.api.stream_wait(reinterpret_cast<CUstream>(native_handle), event, 0);
-  context_.api.event_destroy(event);  // the driver keeps it until the wait is over
-  check(context_.api, result, "cuStreamWaitEvent");
+  if (order_event_ == nullptr)
+    check(context_.api, context_.api.event_create(&order_event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  check(context_.api, context_.api.event_record(order_event_, earlier), "cuEventRecord");
+  check(context_.api, context_.api.stream_wait(later, order_event_, 0), "cuStreamWaitEvent");
+}
+
+bool CudaQueue::precede(uint64_t native_handle) {
+  order(stream_, reinterpret_cast<CUstream>(native_handle));
+  return true;
+}
+
+bool CudaQueue::follow(uint64_t native_handle) {
+  order(reinterpret_cast<CUstream>(native_handle), stream_);
   return true;
 }
 

@@ -27,6 +27,7 @@ class CudaQueue final : public Queue {
   void flush() override {}  // the driver submits each call at once
   uint64_t native_handle() const override { return reinterpret_cast<uint64_t>(stream_); }
   bool precede(uint64_t native_handle) override;
+  bool follow(uint64_t native_handle) override;
   void synchronize() override;
   Redeemed redeem(Ticket ticket, Timing& timing) override;
 
@@ -36,12 +37,15 @@ class CudaQueue final : public Queue {
                     void** parameters);
   void launch_all(const Launch& launch, Stamp stamp);
   void settle_pageable(const void* host);
+  // `later` waits for what is in `earlier` now.
+  void order(CUstream earlier, CUstream later);
 
   const Context& context_;
   PatternFill& pattern_fill_;
   const bool pageable_lingers_;
   const CUstream stream_;
   Tickets tickets_;
+  CUevent order_event_ = nullptr;  // made when it is needed first
 };
 
 }  // namespace kymo::device::cuda

@@ -1,5 +1,6 @@
 #include "device/cuda/queue.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,6 +54,28 @@ class CudaQueueTest : public ::testing::Test {
   CudaQueue queue_{context_, clock_, timer_, fill_, false};
   std::unique_ptr<CudaProgram> program_;
 };
+
+TEST_F(CudaQueueTest, StreamsOfOtherLibrariesAreOrderedWithOneEvent) {
+  static std::vector<std::pair<std::string, CUstream>> seen;
+  seen.clear();
+  const auto own = reinterpret_cast<CUstream>(queue_.native_handle()), theirs = reinterpret_cast<CUstream>(0x77);
+  api_.event_record = [](CUevent, CUstream stream) {
+    seen.emplace_back("record", stream);
+    return CUDA_SUCCESS;
+  };
+  api_.stream_wait = [](CUstream stream, CUevent, unsigned) {
+    seen.emplace_back("wait", stream);
+    return CUDA_SUCCESS;
+  };
+  const long events_before = calls("event_create");
+  EXPECT_TRUE(queue_.follow(0x77));
+  EXPECT_TRUE(queue_.precede(0x77));
+  EXPECT_TRUE(queue_.precede(queue_.native_handle()));  // it is in order with itself
+  EXPECT_TRUE(queue_.follow(queue_.native_handle()));
+  EXPECT_THAT(seen, testing::ElementsAre(testing::Pair("record", theirs), testing::Pair("wait", own),
+                                         testing::Pair("record", own), testing::Pair("wait", theirs)));
+  EXPECT_EQ(calls("event_create") - events_before, 1);
+}
 
 TEST_F(CudaQueueTest, LaunchPassesAddressesValuesAndTheEdge) {
   make_program(2);

@@ -113,6 +113,11 @@ CText CudaDialect::collective(const ir::Expression& expression, std::span<CText>
     prelude.use("group_any");
     return c_call_with("kymo_group_any", operands);
   }
+  if (intrinsic == Intrinsic::SimdMatrix) {  // all lanes come to it, whether they are active or not
+    const std::string_view type = expression.index == 0 ? "f16" : "bf16";
+    prelude.use("simd_matrix", {type});
+    return c_call_with(base::format("kymo_simd_matrix_{}", type), operands.first(3));
+  }
   std::vector<CText> arguments(operands.begin(), operands.end());
   if (operands.size() == (intrinsic == Intrinsic::SimdShuffle ? 2 : 1)) arguments.push_back({"true"});
   const bool is_float = expression.type->is(TypeKind::Float);

@@ -36,8 +36,8 @@ Pointer Writer::pointer(const ir::Expression& expression) {
       Pointer cast = pointer(*expression.operands[0]);
       if (cast.shape.root == nullptr) return cast;
       const Type* to = expression.type->inner;
-      for (const Type* from = expression.operands[0]->type->inner; from->is_array() && from != to && !to->is_array();
-           from = from->inner)
+      for (const Type* from = expression.operands[0]->type->inner;
+           has_first_element(from, to) && from != to && !to->is_array(); from = from->inner)
         add_element(cast, from->count, {"0"});
       return cast;
     }

@@ -118,8 +118,9 @@ Shape Resolver::pointer(const ir::Expression& expression) {
       Shape shape = value(*expression.operands[0])[0];
       const ir::Expression& count = *expression.operands[1];
       visit(count);
-      const bool is_zero = count.kind == ExpressionKind::Constant && count.bits == 0;
-      if (shape.root != nullptr && !is_zero && (shape.path.empty() || !shape.path.back().is_element))
+      // One object is an array of one: a number that is not known can only be 0.
+      const bool may_be_zero = count.kind != ExpressionKind::Constant || count.bits == 0;
+      if (shape.root != nullptr && !may_be_zero && (shape.path.empty() || !shape.path.back().is_element))
         throw Rejected{expression.at, "a pointer to something that is not in an array cannot be moved on Vulkan"};
       return shape;
     }
@@ -131,9 +132,9 @@ Shape Resolver::pointer(const ir::Expression& expression) {
                                                    TypeTable::name(expression.type))};
       Shape shape = value(*expression.operands[0])[0];
       if (from->inner == to || shape.root == nullptr) return shape;
-      // From an array to its first element.
+      // From an array to its first element, from a vector to its first component.
       const Type* inner = from->inner;
-      for (; inner->is_array() && inner != to && !to->is_array(); inner = inner->inner)
+      for (; has_first_element(inner, to) && inner != to && !to->is_array(); inner = inner->inner)
         shape.path.push_back({true, 0, inner->count});
       if (inner != to && !glsl_same_size(inner, to))
         throw Rejected{expression.at, base::format("a {} cannot be converted to a {} on Vulkan: use as_type on values",

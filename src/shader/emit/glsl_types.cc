@@ -82,6 +82,12 @@ bool is_address(const Type* type) {
 
 bool is_static_pointer(const Type* type) { return type->is_pointer() && !is_address(type); }
 
+bool has_first_element(const Type* type, const Type* wanted) {
+  constexpr uint64_t kWord = 4;  // smaller numbers may be wider in the text
+  return type->is_array() || (type->is_vector() && type->inner == wanted && !type->packed && type->count != 3 &&
+                              type->inner->size == kWord);
+}
+
 uint32_t words_of_union(const Type* type) { return static_cast<uint32_t>(std::max<uint64_t>(1, (type->size + 3) / 4)); }
 
 std::string Types::vector_name(TypeKind scalar, uint32_t count) {

@@ -17,6 +17,9 @@ namespace kymo::shader::glsl {
 bool is_address(const Type* type);
 // A pointer to a variable, which must be known when the text is written: GLSL has no such pointers.
 bool is_static_pointer(const Type* type);
+// An array, or a vector of the wanted numbers that is laid out like one: a pointer to it may become a pointer to its
+// first element.
+bool has_first_element(const Type* type, const Type* wanted);
 
 uint32_t words_of_union(const Type* type);
 

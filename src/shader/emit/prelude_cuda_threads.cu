@@ -198,6 +198,33 @@ __device__ T kymo_simd_shuffle(T value, uint lane, bool active) {
   return lane < 32 && (lanes >> lane & 1u) != 0 ? given : value;
 }
 
+//# simd_matrix TYPE: vector, simd
+// A product of 8 x 8 x 8, as the upper half of one of 16 x 8 x 8. The second operand of mma is held by columns.
+__device__ kymo_vec<float, 2> kymo_simd_matrix_TYPE(kymo_vec<float, 2> a, kymo_vec<float, 2> b, kymo_vec<float, 2> sum) {
+#if __CUDA_ARCH__ >= 800
+  uint left, rows, columns;
+  float unused0, unused1;
+  asm("cvt.rn.TYPEx2.f32 %0, %1, %2;" : "=r"(left) : "f"(a.y), "f"(a.x));
+  asm("cvt.rn.TYPEx2.f32 %0, %1, %2;" : "=r"(rows) : "f"(b.y), "f"(b.x));
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(columns) : "r"(rows));
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.TYPE.TYPE.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
+      : "=f"(sum.x), "=f"(sum.y), "=f"(unused0), "=f"(unused1)
+      : "r"(left), "r"(0u), "r"(columns), "f"(sum.x), "f"(sum.y), "f"(0.0f), "f"(0.0f));
+#else
+  const uint lane = kymo_thread_in_group() & 31u, pair = lane & 3u;
+  for (uint k = 0; k < 4; ++k) {
+    const uint left = (lane & ~3u) + k, upper = 8 * k + pair, lower = upper + 4;
+    const float ax = __shfl_sync(kymo_all_lanes, a.x, left), ay = __shfl_sync(kymo_all_lanes, a.y, left);
+    sum.x = fmaf(ax, __shfl_sync(kymo_all_lanes, b.x, upper), sum.x);
+    sum.y = fmaf(ax, __shfl_sync(kymo_all_lanes, b.y, upper), sum.y);
+    sum.x = fmaf(ay, __shfl_sync(kymo_all_lanes, b.x, lower), sum.x);
+    sum.y = fmaf(ay, __shfl_sync(kymo_all_lanes, b.y, lower), sum.y);
+  }
+#endif
+  return sum;
+}
+
 //# simd_ballot: simd
 __device__ uint kymo_simd_ballot(bool value, bool active) { return kymo_simd_lanes(active && value); }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "shader/emit/names.h"
 #include "shader/emit/walk.h"
 
@@ -151,6 +152,27 @@ std::unordered_set<const ir::Variable*> reflect_written(const ir::Function& kern
   return written;
 }
 
+std::string reflect_texture_type(const ir::Binding& binding) {
+  constexpr std::string_view kShapes[] = {"", "texture1d", "texture2d", "texture2d_array", "texture3d"};
+  constexpr std::string_view kAccess[] = {"", ", access::read", ", access::write", ", access::read_write"};
+  return base::format("{}<{}{}>", kShapes[static_cast<size_t>(binding.texture)],
+                      TypeTable::name(binding.texture_component), kAccess[static_cast<size_t>(binding.access)]);
+}
+
+KernelParameter reflect_texture(KernelParameter parameter, const ir::Binding& binding) {
+  const Type* type = binding.variable->type;
+  parameter.kind = KernelParameter::Kind::Texture;
+  parameter.type = reflect_texture_type(binding);
+  parameter.texture = binding.texture;
+  parameter.access = binding.access;
+  parameter.scalar = reflect_scalar(binding.texture_component->kind);
+  parameter.bytes = reflect_clamped(type->size);
+  parameter.align = type->align;
+  parameter.is_const = binding.access == TextureAccess::Sample || binding.access == TextureAccess::Read;
+  pass_inline(parameter);
+  return parameter;
+}
+
 KernelParameter reflect_parameter(const ir::Binding& binding) {
   KernelParameter parameter;
   const Type* type = binding.variable->type;
@@ -158,9 +180,10 @@ KernelParameter reflect_parameter(const ir::Binding& binding) {
   parameter.index = binding.index;
   parameter.reports_errors = binding.reports_errors;
   parameter.is_const = binding.is_const;
+  if (binding.texture != TextureShape::None) return reflect_texture(std::move(parameter), binding);
   if (binding.kind == ir::BindingKind::Value) {
-    parameter.kind = KernelParameter::Kind::Value;
-    parameter.type = "constant " + TypeTable::name(type) + "&";
+    parameter.kind = binding.is_sampler ? KernelParameter::Kind::Sampler : KernelParameter::Kind::Value;
+    parameter.type = binding.is_sampler ? "sampler" : "constant " + TypeTable::name(type) + "&";
     parameter.is_const = true;
     reflect_type(parameter, type);
     pass_inline(parameter);
@@ -222,7 +245,9 @@ Kernel reflect(const ir::Module&, const ir::Function& kernel) {
   const auto written = reflect_written(kernel);
   for (const ir::Binding& binding : kernel.bindings) {
     described.parameters.push_back(reflect_parameter(binding));
-    described.parameters.back().is_written = written.contains(binding.variable);
+    described.parameters.back().is_written = written.contains(binding.variable) ||
+                                             binding.access == TextureAccess::Write ||
+                                             binding.access == TextureAccess::ReadWrite;
   }
   const ReflectFacts facts = reflect_facts(kernel);
   described.group_memory = reflect_clamped(facts.group_memory);

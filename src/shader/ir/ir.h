@@ -113,6 +113,9 @@ enum class Intrinsic : uint8_t {
   // all targets give the same bits.
   SimdSum, SimdProduct, SimdMin, SimdMax, SimdAnd, SimdOr, SimdXor,
   SimdInclusiveSum, SimdExclusiveSum, SimdInclusiveProduct, SimdExclusiveProduct,  // in the order of lanes
+  // (a, b, sum: float2) -> float2: a product of 8 x 8 x 8 by a matrix unit. Lane n holds two neighbours of row n / 4, those
+  // of columns 2 * (n % 4) and the next. a and b are rounded to half (`index` 0) or bfloat (1). Only CUDA has it.
+  SimdMatrix,
   SimdShuffle,  // (value, uint lane): the value of that lane; its own value if there is no such lane
   SimdBallot,   // (bool) -> uint: a bit for each lane that has true
   // Each of these, and SimdBarrier, may have one more operand at the end, `active` (bool). Threads with false execute
@@ -193,6 +196,10 @@ struct Binding {
   uint32_t index = 0;           // [[buffer(n)]], [[threadgroup(n)]], or in the order of the parameters
   bool reports_errors = false;  // a c10::metal::ErrorMessages: the runtime passes it if the caller does not
   bool is_const = false;        // the kernel does not write to it
+  bool is_sampler = false;      // a Value
+  TextureShape texture = TextureShape::None;  // a Value; the others are of a texture only
+  TextureAccess access = TextureAccess::Sample;
+  const Type* texture_component = nullptr;
 };
 
 struct Function {

@@ -10,7 +10,13 @@ enum memory_order {
   memory_order_acq_rel,
   memory_order_seq_cst
 };
-enum thread_scope { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
+enum thread_scope {
+  thread_scope_thread,
+  thread_scope_simdgroup,
+  thread_scope_threadgroup,
+  thread_scope_device,
+  thread_scope_system
+};
 
 enum class mem_flags : uint {
   mem_none = 0,

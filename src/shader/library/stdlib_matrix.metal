@@ -6,10 +6,31 @@
 
 namespace metal {
 
-inline uint kymo_matrix_row(uint lane) { return ((lane >> 2) & 4u) | ((lane >> 1) & 3u); }
-inline uint kymo_matrix_pair(uint lane) { return ((lane >> 2) & 2u) | (lane & 1u); }
+// How a target with a matrix unit holds matrices of T: 0 if it has none, 1 in the order of Apple's devices, 2 in the
+// order of the unit, which is row by row. void stands for matrices of any type.
+template <typename T> constexpr uint kymo_matrix_unit();
+template <typename T> float2 kymo_matrix_multiply(float2 a, float2 b, float2 sum);
+
+inline uint kymo_matrix_row(uint lane) {
+  if constexpr (kymo_matrix_unit<void>() == 2u) {
+    return lane >> 2;
+  } else {
+    return ((lane >> 2) & 4u) | ((lane >> 1) & 3u);
+  }
+}
+inline uint kymo_matrix_pair(uint lane) {
+  if constexpr (kymo_matrix_unit<void>() == 2u) {
+    return lane & 3u;
+  } else {
+    return ((lane >> 2) & 2u) | (lane & 1u);
+  }
+}
 inline uint kymo_matrix_lane(uint row, uint pair) {
-  return ((row & 4u) << 2) | ((pair & 2u) << 2) | ((row & 3u) << 1) | (pair & 1u);
+  if constexpr (kymo_matrix_unit<void>() == 2u) {
+    return (row << 2) | pair;
+  } else {
+    return ((row & 4u) << 2) | ((pair & 2u) << 2) | ((row & 3u) << 1) | (pair & 1u);
+  }
 }
 
 template <typename T, int Cols, int Rows = Cols>
@@ -88,7 +109,7 @@ void simdgroup_store(simdgroup_matrix<T, C, R> from, threadgroup T* to, ulong el
 // ---- Products
 
 template <typename A, typename B>
-float2 kymo_matrix_product(vec<A, 2> a, vec<B, 2> b, float2 sum) {
+float2 kymo_matrix_product_of_lanes(vec<A, 2> a, vec<B, 2> b, float2 sum) {
   const uint lane = kymo_lane(), row = kymo_matrix_row(lane), pair = kymo_matrix_pair(lane);
   for (uint k = 0; k < 4u; ++k) {
     const float2 left = float2(kymo_shuffle(a, kymo_matrix_lane(row, k)));
@@ -98,6 +119,22 @@ float2 kymo_matrix_product(vec<A, 2> a, vec<B, 2> b, float2 sum) {
     sum = fma(float2(left.y), lower, sum);
   }
   return sum;
+}
+
+template <typename A, typename B>
+float2 kymo_matrix_product(vec<A, 2> a, vec<B, 2> b, float2 sum) {
+  constexpr uint unit = is_same_v<A, B> ? kymo_matrix_unit<A>() : 0u;
+  if constexpr (unit == 2u) {
+    return kymo_matrix_multiply<A>(float2(a), float2(b), sum);
+  } else if constexpr (unit == 1u) {
+    const uint lane = kymo_lane(), row = kymo_matrix_row(lane), pair = kymo_matrix_pair(lane);
+    const uint from = kymo_matrix_lane(lane >> 2, lane & 3u);
+    const float2 product = kymo_matrix_multiply<A>(float2(kymo_shuffle(a, from)), float2(kymo_shuffle(b, from)),
+                                                   kymo_shuffle(sum, from));
+    return kymo_shuffle(product, row * 4u + pair);
+  } else {
+    return kymo_matrix_product_of_lanes(a, b, sum);
+  }
 }
 
 template <typename D, typename A, typename B, typename C>

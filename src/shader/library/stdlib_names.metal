@@ -4,11 +4,23 @@
 
 constant constexpr bool __METAL_MAYBE_FAST_MATH__ = false;
 constant constexpr bool __METAL_FAST_MATH__ = false;
+constant constexpr bool __METAL_PRECISE_MATH__ = false;
 
 namespace metal {
 // Has the same value in all threads of a simdgroup.
 template <typename T> using uniform = T;
 template <typename T> T make_uniform(T value) { return value; }
+
+// Messages of kernels are accepted and dropped: <c10/metal/error.h> has messages that reach the host.
+struct os_log {
+  constexpr os_log(constant char* subsystem, constant char* category) {}
+  template <typename... Values> void log(constant char* format, Values... values) const {}
+  template <typename... Values> void log_debug(constant char* format, Values... values) const {}
+  template <typename... Values> void log_info(constant char* format, Values... values) const {}
+  template <typename... Values> void log_error(constant char* format, Values... values) const {}
+  template <typename... Values> void log_fault(constant char* format, Values... values) const {}
+};
+constant constexpr os_log os_log_default("", "");
 }  // namespace metal
 
 template <typename T> T __metal_simd_shuffle(T value, ushort lane) { return metal::simd_shuffle(value, lane); }
@@ -43,3 +55,8 @@ template <typename T> T __metal_quad_xor(T value) { return metal::quad_xor(value
 inline metal::simd_vote __metal_simd_ballot(bool vote) { return metal::simd_ballot(vote); }
 inline bool __metal_simd_all(bool vote) { return metal::simd_all(vote); }
 inline bool __metal_simd_any(bool vote) { return metal::simd_any(vote); }
+inline ushort __metal_get_simdgroup_size(ushort) { return 32; }
+inline uint __metal_get_simdgroup_size(uint) { return 32; }
+constexpr int __builtin_clz(uint value) { return int(metal::clz(value)); }
+constexpr int __builtin_ctz(uint value) { return int(metal::ctz(value)); }
+constexpr int __builtin_popcount(uint value) { return int(metal::popcount(value)); }

@@ -33,6 +33,7 @@ struct TemplateArgument {
 struct NamePart {
   std::string_view name;  // "operator+", "operator()", "operator[]"; "operator" with `conversion`; "~S"
   const TypeName* conversion = nullptr;
+  const Expression* decltype_of = nullptr;  // the first part of decltype(x)::member, which has no name
   bool has_arguments = false;
   std::vector<TemplateArgument> arguments;
   Location at;
@@ -103,6 +104,7 @@ enum class ExpressionKind : uint8_t {
   SizeofType,  // `type`; alignof if `text` says so
   SizeofValue,
   SizeofPack,  // sizeof...(name)
+  TypeTrait,   // __is_empty(T), __is_convertible(T, U): `name`, the types are the arguments of its only part
   Fold,        // (pack op ...), (... op pack), (init op ... op pack): `fold_left`; operands: pack, or init and pack
 };
 
@@ -135,6 +137,7 @@ struct Expression {
   Name name;
   const TypeName* type = nullptr;
   const Lambda* lambda = nullptr;
+  std::vector<std::string_view> fields;  // of Braces with {.x = …}: the name for each operand; else empty
   uint32_t height = 1;  // max height of the tree below; limited, so that a recursive walk needs no check
 };
 
@@ -229,6 +232,7 @@ struct Declaration {
   std::optional<Space> this_space;  // `void f() device`
   bool is_kernel = false;           // kernel, or [[kernel]]
   bool is_variadic = false;         // a pack: `Args... args`
+  bool is_guide = false;            // S(T, T) -> S<T>: a function whose result is the type
   bool is_defaulted = false, is_deleted = false, is_explicit = false, is_union = false;
   std::string_view other_stage;  // "vertex", "fragment", …: refused when it is used
 
@@ -266,6 +270,7 @@ class Tree {
   Tree& operator=(const Tree&) = delete;
 
   std::vector<const Declaration*> declarations;  // of the global namespace
+  bool names_thread_elements = false;            // the source does, anywhere
 
   Expression& make_expression() { return expressions_.make(); }
   Statement& make_statement() { return statements_.make(); }

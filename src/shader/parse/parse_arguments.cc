@@ -106,6 +106,7 @@ bool ParserImpl::at_type() {
     default:
       if (!at_head()) return false;
   }
+  if (at_coherent()) return true;
   if (is(Word::AsType) && word(1) == Word::Less) return false;
   const Head& head = peek_head(false);
   size_t i = head.end;

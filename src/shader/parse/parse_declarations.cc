@@ -64,8 +64,28 @@ void ParserImpl::parse_declaration(const Context& context) {
     case Word::Requires:
       fail_at_word();
     default:
+      if (at_deduction_guide(context)) return parse_deduction_guide(context);
       return parse_simple_declaration(context);
   }
+}
+
+bool ParserImpl::at_deduction_guide(const Context& context) const {
+  return context.place == Place::Namespace && is_name(word()) && word(1) == Word::LeftParen &&
+         word_at(behind_group(index_ + 1)) == Word::Arrow;
+}
+
+// S(T, T) -> S<T>;
+void ParserImpl::parse_deduction_guide(const Context& context) {
+  ast::Declaration& made = add(ast::DeclarationKind::Function, at(), context);
+  made.is_guide = true;
+  made.name = token().text;
+  advance();
+  set_headers(made, context);
+  const Keep<NameScope*> in_scope(scope_, names_.open(NameScope::Kind::Block, scope_));
+  parse_parameters(made);
+  expect(Word::Arrow, "after the parameters of", made.name);
+  made.type = parse_type();
+  expect_semicolon("the deduction guide of", made.name);
 }
 
 void ParserImpl::parse_simple_declaration(const Context& context) {
@@ -197,7 +217,7 @@ void ParserImpl::parse_alias(const Context& context) {
   expect(Word::Equal, "after using", made.name);
   set_headers(made, context);
   NameScope* members = nullptr;
-  made.type = parse_type(&members);
+  made.type = parse_type(&members, context.out);
   declare(name, static_cast<uint8_t>(NameMeaning::kType | (made.is_template ? NameMeaning::kTemplate : 0)), members);
   expect_semicolon("the declaration of", made.name);
 }

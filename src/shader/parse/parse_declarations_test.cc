@@ -24,14 +24,22 @@ float c();
 constant float d(float(1));
 constant int e(a);
 float f(Missing g);
-float h(int[]);)"),
+float h(int[]);
+enum class E { x, y };
+constexpr int i(E::x, E::y);
+struct S { typedef int type; };
+int j(S::type);)"),
             R"(a: constant float(1.0f)
 fn b(: float) -> float
 fn c() -> float
 d: constant float(<float>(1))
 e: constant int(a)
 fn f(g: Missing) -> float
-fn h(: int[]) -> float)");
+fn h(: int[]) -> float
+enum class E { x, y }
+constexpr i: int(E::x, E::y)
+struct S { type type = int; }
+fn j(: S::type) -> int)");
 }
 
 TEST(ParseDeclarationsTest, NamespacesNestAndCanBeReopened) {

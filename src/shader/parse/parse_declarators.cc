@@ -14,8 +14,8 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
     const Nesting nesting(*this);
     const size_t open = index_;
     index_ = behind_group(open);
-    if (is(Word::LeftParen)) fail(kNoFunctionPointers);
-    const ast::TypeName* whole = parse_arrays(declarator.type);
+    const ast::TypeName* whole =
+        is(Word::LeftParen) ? parse_function_type(declarator.type) : parse_arrays(declarator.type);
     const size_t behind = index_;
     index_ = open + 1;
     declarator = parse_declarator(whole, naming);

@@ -65,7 +65,7 @@ const ast::Declaration* ParserImpl::parse_parameter(ast::Declaration& function) 
     specifiers.type->name.parts.back().name = invented.name;
   }
   Declarator declarator = parse_declarator(specifiers.type, Naming::Optional);
-  if (is(Word::LeftParen)) fail(kNoFunctionPointers);
+  if (is(Word::LeftParen)) declarator.type = parse_function_type(declarator.type);
   if (declarator.name.name.parts.size() > 1 || declarator.name.is_function) {
     fail(declarator.at, "expected a plain name for the parameter");
   }

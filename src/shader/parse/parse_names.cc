@@ -61,7 +61,7 @@ ParserImpl::Head ParserImpl::parse_head(bool as_type) {
     head.is_type = true;
     head.is_function = false;
   } else if (is(Word::Decltype) || is(Word::Typename)) {
-    take(Word::Typename);
+    const bool after_typename = take(Word::Typename);
     advance();
     expect(Word::LeftParen, "after decltype");
     if (is(Word::Auto)) fail("decltype(auto) is not supported: write auto, auto& or the type");
@@ -69,13 +69,24 @@ ParserImpl::Head ParserImpl::parse_head(bool as_type) {
     head.decltype_of = parse_expression();
     head.is_type = true;
     expect(Word::RightParen, "after the expression of decltype");
-    if (is(Word::Scope)) fail("members of decltype(...) are not supported: give the type a name with \"using\" first");
+    if (is(Word::Scope)) parse_decltype_member(head, as_type || after_typename);
   } else {
     parse_name(head, as_type);
     head.is_type = head.meaning.is_type() && !head.is_function;
   }
   head.end = index_;
   return head;
+}
+
+// decltype(x)::a::b. Without `typename` it is a value, unless only a type is allowed, or a name follows it.
+void ParserImpl::parse_decltype_member(Head& head, bool as_type) {
+  ast::NamePart first = plain_part({}, head.at);
+  first.decltype_of = std::exchange(head.decltype_of, nullptr);
+  parse_name(head, as_type, true);
+  head.name.from_global = false;
+  head.name.parts.insert(head.name.parts.begin(), std::move(first));
+  head.meaning = {};
+  head.is_type = as_type || is_name(word());
 }
 
 // The words of a number's type come in any order.
@@ -101,9 +112,9 @@ void ParserImpl::parse_builtin(Head& head) {
 
 // ---- a::b<c>::d ----------------------------------------------------------------------------------------------------
 
-void ParserImpl::parse_name(Head& head, bool as_type) {
+void ParserImpl::parse_name(Head& head, bool as_type, bool in_decltype) {
   head.name.from_global = take(Word::Scope);
-  head.scope = head.name.from_global ? names_.global() : nullptr;
+  head.scope = head.name.from_global && !in_decltype ? names_.global() : nullptr;
   bool in_scope = head.name.from_global;
   for (;;) {
     const bool is_template = in_scope && take(Word::Template);

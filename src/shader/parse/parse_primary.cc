@@ -89,6 +89,7 @@ ast::Expression* ParserImpl::parse_string() {
 
 ast::Expression* ParserImpl::parse_named() {
   if (is(Word::AsType) && word(1) == Word::Less) return parse_named_cast();
+  if (at_type_trait()) return parse_type_trait();
   Head head = take_head(false);
   if (head.is_type) return parse_construction(make_type(std::move(head)));
   if (head.last == Word::AsType && head.name.last().arguments.size() == 1 && is(Word::LeftParen)) {  // metal::as_type
@@ -103,6 +104,27 @@ ast::Expression* ParserImpl::parse_named() {
   if (is(Word::LeftBrace) && !head.meaning.known()) return parse_braces(make_type(std::move(head)));  // Missing{…}
   ast::Expression& made = make_expression(ExpressionKind::Name, head.at);
   made.name = std::move(head.name);
+  return finish(made);
+}
+
+bool ParserImpl::at_type_trait() const {
+  return word(1) == Word::LeftParen && is_name(word()) && token().text.starts_with("__") &&
+         (token().text.starts_with("__is_") || token().text.starts_with("__has_"));
+}
+
+// The compiler's own questions about types, which headers build their traits on.
+ast::Expression* ParserImpl::parse_type_trait() {
+  const Nesting nesting(*this);
+  const Keep<bool> outside(in_template_arguments_, false);
+  ast::Expression& made = make_expression(ExpressionKind::TypeTrait, at());
+  ast::NamePart& part = made.name.parts.emplace_back(plain_part(token().text, at()));
+  index_ += 2;
+  do {
+    ast::TemplateArgument& type = part.arguments.emplace_back();
+    type.type = parse_type();
+    type.is_expansion = take(Word::Ellipsis);
+  } while (take(Word::Comma));
+  expect(Word::RightParen, "after the types of", part.name);
   return finish(made);
 }
 
@@ -142,16 +164,35 @@ ast::Expression* ParserImpl::parse_braces(const ast::TypeName* type) {
   ast::Expression& made = make_expression(ExpressionKind::Braces, type != nullptr ? type->at : at());
   made.type = type;
   expect(Word::LeftBrace, "before the values");
-  parse_arguments(made.operands, Word::RightBrace, "after the values");
+  if (is(Word::Dot) && is_name(word(1))) {
+    parse_designated(made);
+  } else {
+    parse_arguments(made.operands, Word::RightBrace, "after the values");
+  }
   return finish(made);
+}
+
+// {.x = 1, .y = {2, 3}}
+void ParserImpl::parse_designated(ast::Expression& braces) {
+  const Keep<bool> outside(in_template_arguments_, false);
+  while (!is(Word::RightBrace)) {
+    expect(Word::Dot, "before the name of a field");
+    if (!is_name(word())) fail(base::format("expected the name of a field, found {}", found()));
+    braces.fields.push_back(token().text);
+    advance();
+    if (is(Word::Dot) || is(Word::LeftBracket)) fail("a field of a field cannot be set by name: write {.a = {.b = 1}}");
+    if (!is(Word::LeftBrace)) expect(Word::Equal, "after the name of the field");
+    braces.operands.push_back(parse_initializer_clause());
+    if (!take(Word::Comma)) break;
+  }
+  expect(Word::RightBrace, "after the values");
 }
 
 void ParserImpl::parse_arguments(Expressions& into, Word end, std::string_view where, std::string_view of) {
   const Keep<bool> outside(in_template_arguments_, false);
   while (!is(end)) {
-    if (end == Word::RightBrace && is(Word::Dot)) {
-      fail("designated initializers are not supported: give the values in the order of the fields");
-    }
+    if (end == Word::RightBrace && is(Word::Dot))
+      fail("a list of values has names for all of its values, or for none: {.x = 1, .y = 2}");
     ast::Expression* argument = parse_initializer_clause();
     argument->is_expansion |= take(Word::Ellipsis);
     into.push_back(argument);

@@ -263,17 +263,21 @@ bool ParserImpl::at_declaration() {
     default:
       if (!at_head() || (is(Word::AsType) && word(1) == Word::Less)) return false;
   }
+  if (at_coherent()) return true;
   const Head& head = peek_head(false);
   size_t i = head.end;
   const Word next = word_at(i);
   if (head.is_type) {
     if (next != Word::LeftParen) return next != Word::LeftBrace;
-    // float (*p)[4], and float (*p)(int), which is refused; but not float(*p).
-    const Word first = word_at(i + 1), behind = word_at(i + 4);
+    // float (*p)[4], float (*p)(int) and float (*p[2])(int), which is refused; but not float(*p).
+    const Word first = word_at(i + 1), third = word_at(i + 3);
     const bool is_nested = first == Word::Star || first == Word::Amp || first == Word::AmpAmp;
-    if (!is_nested || !is_name(word_at(i + 2)) || word_at(i + 3) != Word::RightParen) return false;
-    return behind == Word::LeftBracket ||
-           (behind == Word::LeftParen && (word_at(i + 5) == Word::RightParen || begins_parameter(i + 5)));
+    if (!is_nested || !is_name(word_at(i + 2))) return false;
+    if (third != Word::RightParen && third != Word::LeftBracket) return false;
+    const size_t behind = behind_group(i);
+    if (word_at(behind) == Word::LeftBracket) return true;
+    return word_at(behind) == Word::LeftParen &&
+           (word_at(behind + 1) == Word::RightParen || begins_parameter(behind + 1));
   }
   if (head.meaning.known() || head.is_function) return false;
   // A name that there is not: "Missing x" and "Missing* x =" are meant as declarations.

@@ -16,11 +16,10 @@ void ParserImpl::parse_struct(Specifiers& specifiers, const Context& context) {
   if (is_name(word()) || is(Word::Scope)) head = parse_head(true);
   if (is(Word::Final) && (word(1) == Word::LeftBrace || word(1) == Word::Colon)) advance();
   const bool has_name = !head.name.parts.empty();
-  const bool may_declare =
-      context.place != Place::TypeOnly && context.place != Place::Parameter && context.out != nullptr;
+  const bool may_declare = context.place != Place::Parameter && context.out != nullptr;
   const bool defines = is(Word::LeftBrace) || (is(Word::Colon) && !context.may_range);
   if (!defines && !has_name) fail(base::format("expected the name of a struct, found {}", found()));
-  if (!defines && !(may_declare && is(Word::Semicolon))) {  // struct S x;
+  if (!defines && !(may_declare && context.place != Place::TypeOnly && is(Word::Semicolon))) {  // struct S x;
     specifiers.members = head.meaning.members;
     specifiers.type = make_type(std::move(head));
     return;
@@ -61,7 +60,7 @@ void ParserImpl::parse_struct(Specifiers& specifiers, const Context& context) {
   self.outer = struct_;
   parse_struct_body(self);
   parse_attributes(made.attributes);
-  if (!has_name) name_unnamed(made, specifiers, scope);
+  if (!has_name) name_unnamed(made, specifiers, context, scope);
 }
 
 void ParserImpl::parse_struct_body(StructContext& self) {
@@ -117,9 +116,15 @@ void ParserImpl::parse_bases(ast::Declaration& made, NameScope* scope) {
 }
 
 // A struct without a name that is the type of a declaration gets a name that no source can contain.
-void ParserImpl::name_unnamed(ast::Declaration& made, const Specifiers& specifiers, NameScope* scope) {
-  if (is(Word::Semicolon)) {  // its members are members of the outer scope
+void ParserImpl::name_unnamed(ast::Declaration& made, const Specifiers& specifiers, const Context& context,
+                              NameScope* scope) {
+  if (is(Word::Semicolon) && context.place != Place::TypeOnly) {  // its members are members of the outer scope
     names_.follow(home(), scope);
+    if (context.place != Place::Struct || made.kind == ast::DeclarationKind::Enum) return;
+    made.name = tree_.keep(base::format("struct#{}", ++invented_));
+    ast::Declaration& field = add(ast::DeclarationKind::Variable, made.at, context);
+    field.name = tree_.keep(base::format("#{}", invented_));
+    field.type = make_named_type(made.name, made.at);
     return;
   }
   if (specifiers.is_typedef && is_name(word())) {
@@ -143,11 +148,10 @@ void ParserImpl::parse_enum(Specifiers& specifiers, const Context& context) {
   head.at = where;
   if (is_name(word()) || is(Word::Scope)) head = parse_head(true);
   const bool has_name = !head.name.parts.empty();
-  const bool may_declare =
-      context.place != Place::TypeOnly && context.place != Place::Parameter && context.out != nullptr;
+  const bool may_declare = context.place != Place::Parameter && context.out != nullptr;
   const bool defines = is(Word::LeftBrace) || (is(Word::Colon) && !context.may_range);
   if (!defines && !has_name) fail(base::format("expected the name of an enum, found {}", found()));
-  if (!defines && !(may_declare && is(Word::Semicolon))) {
+  if (!defines && !(may_declare && context.place != Place::TypeOnly && is(Word::Semicolon))) {
     specifiers.members = head.meaning.members;
     specifiers.type = make_type(std::move(head));
     return;
@@ -171,7 +175,7 @@ void ParserImpl::parse_enum(Specifiers& specifiers, const Context& context) {
   made.is_definition = true;
   parse_enumerators(made, scope);
   parse_attributes(made.attributes);
-  if (!has_name) name_unnamed(made, specifiers, scope);
+  if (!has_name) name_unnamed(made, specifiers, context, scope);
 }
 
 void ParserImpl::parse_enumerators(ast::Declaration& made, NameScope* scope) {

@@ -66,7 +66,7 @@ TEST(ParseStructsTest, UnionsAndStructsWithoutAName) {
   EXPECT_EQ(parsed(R"(union U { float f; uint u; };
 struct S { union { int a; float b; }; struct { int c; } d; };)"),
             R"(union U { f: float; u: uint; }
-struct S { union { a: int; b: float; }; struct struct#1 { c: int; }; d: struct#1; })");
+struct S { union struct#1 { a: int; b: float; }; #1: struct#1; struct struct#2 { c: int; }; d: struct#2; })");
 }
 
 TEST(ParseStructsTest, FriendFunctionsAreInTheNamespace) {

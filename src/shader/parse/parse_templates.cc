@@ -50,7 +50,8 @@ ast::TemplateParameter ParserImpl::parse_template_parameter() {
                         found()));
     }
   }
-  const bool is_value = is(Word::Typename) && is_name(word(1)) && word(2) == Word::Scope;  // typename T::type N
+  const bool is_value =  // typename T::type N, typename S<T>::type = 0
+      is(Word::Typename) && is_name(word(1)) && (word(2) == Word::Scope || word(2) == Word::Less);
   if ((is(Word::Class) || is(Word::Typename)) && !is_value) {
     parse_type_parameter(parameter);
   } else {

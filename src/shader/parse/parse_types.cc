@@ -24,8 +24,8 @@ std::optional<Space> types_space(Word word) {
 
 }  // namespace
 
-const ast::TypeName* ParserImpl::parse_type(NameScope** members) {
-  const Specifiers specifiers = parse_specifiers({Place::TypeOnly});
+const ast::TypeName* ParserImpl::parse_type(NameScope** members, Declarations* defined) {
+  const Specifiers specifiers = parse_specifiers({Place::TypeOnly, defined});
   const Declarator declarator = parse_declarator(specifiers.type, Naming::Never);
   if (members != nullptr && declarator.type == specifiers.type) *members = specifiers.members;
   return declarator.type;
@@ -136,7 +136,9 @@ bool ParserImpl::parse_storage(Specifiers& specifiers, const Context& context) {
     case Word::Fragment: {
       // A keyword where a type follows; else a name like any other.
       const bool follows = is_alphabetic(word(1)) || (word(1) == Word::LeftBracket && word(2) == Word::LeftBracket);
-      if (specifiers.type != nullptr || !follows || context.place == Place::Parameter) return false;
+      const bool names_it = is_name(word(1)) && (word(2) == Word::LeftParen || word(2) == Word::Less);
+      const bool is_late = specifiers.type != nullptr && names_it;  // void kernel f(…)
+      if ((specifiers.type != nullptr && !is_late) || !follows || context.place == Place::Parameter) return false;
       specifiers.is_kernel |= is(Word::Kernel);
       if (!is(Word::Kernel)) specifiers.other_stage = token().text;
       break;
@@ -155,12 +157,24 @@ bool ParserImpl::parse_storage(Specifiers& specifiers, const Context& context) {
   return true;
 }
 
+// Not a keyword: a type or a variable may be called so.
+bool ParserImpl::at_coherent() const {
+  if (!is(Word::Coherent) || names_.find(scope_, Word::Coherent).known()) return false;
+  const bool has_scope = word(1) == Word::LeftParen && is_alphabetic(word(2)) && word(3) == Word::RightParen;
+  return is_alphabetic(word(has_scope ? 4 : 1));
+}
+
 bool ParserImpl::parse_qualifier(bool& is_const, std::optional<Space>& space) {
   if (take(Word::Const)) {
     is_const = true;
     return true;
   }
   if (take(Word::Volatile) || take(Word::Restrict)) return true;
+  if (at_coherent()) {  // all targets read and write device memory so
+    advance();
+    if (is(Word::LeftParen)) index_ = behind_group(index_);
+    return true;
+  }
   const std::optional<Space> found_space = types_space(word());
   if (!found_space) return false;
   if (space && *space != *found_space) {

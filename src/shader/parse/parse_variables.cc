@@ -116,6 +116,15 @@ void ParserImpl::parse_structured(const Specifiers& specifiers, const Context& c
 
 // ---- Function or variable? -----------------------------------------------------------------------------------------
 
+bool ParserImpl::is_scoped_value(size_t index) const {
+  NameMeaning meaning = names_.find(scope_, word_at(index));
+  for (; word_at(index + 1) == Word::Scope; index += 2) {
+    if (meaning.members == nullptr || !is_name(word_at(index + 2))) return false;
+    meaning = names_.find_in(meaning.members, word_at(index + 2));
+  }
+  return (meaning.flags & NameMeaning::kValue) != 0;
+}
+
 bool ParserImpl::at_parameters() const {
   const size_t first = index_ + 1;
   switch (word_at(first)) {
@@ -139,6 +148,7 @@ bool ParserImpl::at_parameters() const {
   if (!is_alphabetic(word_at(first))) return word_at(first) == Word::Scope;
   if (begins_parameter(first)) return true;
   if (behind_type(first) != first) return false;  // T(…)
+  if (is_scoped_value(first)) return false;       // E::x
   // A name that there is not is more likely the type of a parameter.
   return !is_name(word_at(first)) || (names_.find(scope_, word_at(first)).flags & NameMeaning::kValue) == 0;
 }

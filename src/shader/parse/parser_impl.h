@@ -33,8 +33,6 @@ class ParserImpl {
   static constexpr int kMaxNesting = 200;       // of everything that nests
   static constexpr uint32_t kMaxHeight = 500;   // of an expression: a + b + c + … grows to the left without nesting
   static constexpr size_t kMaxLookahead = 512;  // max number of tokens for a lookahead
-  static constexpr const char* kNoFunctionPointers =
-      "function pointers are not supported: take the function as a template parameter, or use a lambda";
 
   // ---- Data structures
 
@@ -170,7 +168,8 @@ class ParserImpl {
   Head take_head(bool as_type);
   bool at_head() const;  // a name, `typename`, `unsigned`…
   Head parse_head(bool as_type);
-  void parse_name(Head& head, bool as_type);
+  void parse_name(Head& head, bool as_type, bool in_decltype = false);  // in_decltype: after decltype(x)
+  void parse_decltype_member(Head& head, bool as_type);
   static bool is_number_word(Word word);  // several of these make a type
   void parse_builtin(Head& head);         // unsigned long int
   static ast::NamePart plain_part(std::string_view name, const Location& at);
@@ -185,10 +184,12 @@ class ParserImpl {
   // ---- Types (parse_types.cc, parse_declarators.cc)
 
   bool at_type();  // in parentheses and among template arguments, where both a type and a value are allowed
-  const ast::TypeName* parse_type(NameScope** members = nullptr);
+  // `defined`: where a struct that it defines is added; null: it must not define one.
+  const ast::TypeName* parse_type(NameScope** members = nullptr, Declarations* defined = nullptr);
   Specifiers parse_specifiers(const Context& context);
   bool parse_specifier(Specifiers& specifiers, const Context& context);
   bool parse_storage(Specifiers& specifiers, const Context& context);
+  bool at_coherent() const;  // coherent, coherent(system): a qualifier of pointers
   bool parse_qualifier(bool& is_const, std::optional<Space>& space);
   ast::TypeName* make_type(Head head);
   ast::TypeName* make_named_type(std::string_view name, const Location& at);
@@ -198,7 +199,8 @@ class ParserImpl {
   const ast::TypeName* parse_function_type(const ast::TypeName* result);
   bool at_nested_declarator() const;
   bool begins_parameter(size_t index) const;
-  size_t behind_type(size_t index) const;  // after a type's name that begins there; the same index: there is none
+  bool is_scoped_value(size_t index) const;  // S::x that is known and is not a type
+  size_t behind_type(size_t index) const;    // after a type's name that begins there; the same index: there is none
 
   // ---- Declarations (parse_declarations.cc, parse_variables.cc, parse_functions.cc)
 
@@ -210,6 +212,8 @@ class ParserImpl {
   void parse_namespace(const Context& context);
   void parse_namespace_alias(const Context& context);
   void parse_namespace_part(const Context& context, bool is_inline);  // a::b::c creates nested namespaces
+  bool at_deduction_guide(const Context& context) const;
+  void parse_deduction_guide(const Context& context);
   void parse_using(const Context& context);
   void parse_alias(const Context& context);
   void parse_using_names(const Context& context);
@@ -258,7 +262,7 @@ class ParserImpl {
   void parse_bases(ast::Declaration& made, NameScope* scope);
   void parse_enum(Specifiers& specifiers, const Context& context);
   void parse_enumerators(ast::Declaration& made, NameScope* scope);
-  void name_unnamed(ast::Declaration& made, const Specifiers& specifiers, NameScope* scope);
+  void name_unnamed(ast::Declaration& made, const Specifiers& specifiers, const Context& context, NameScope* scope);
 
   // ---- Statements (parse_statements.cc)
 
@@ -298,7 +302,10 @@ class ParserImpl {
   ast::Expression* parse_fold(ast::Expression* first, bool first_is_pack, const Location& where);
   ast::Expression* parse_named();
   ast::Expression* parse_named_cast();
+  bool at_type_trait() const;  // __is_empty(…)
+  ast::Expression* parse_type_trait();
   ast::Expression* parse_construction(const ast::TypeName* type);  // T(…), T{…}
+  void parse_designated(ast::Expression& braces);
   ast::Expression* parse_braces(const ast::TypeName* type);
   void parse_arguments(Expressions& into, Word end, std::string_view where, std::string_view of = {});
   ast::Expression* parse_lambda();

@@ -37,7 +37,7 @@ namespace kymo::shader {
   X(Typedef, "typedef") X(Typeid, "typeid") X(Typename, "typename") X(Union, "union") X(Unsigned, "unsigned")          \
   X(Using, "using") X(Virtual, "virtual") X(Volatile, "volatile") X(While, "while") X(Attribute, "__attribute__")      \
   /* Names that mean something in one place. */                                                                        \
-  X(AsType, "as_type") X(Final, "final") X(Fragment, "fragment") X(Kernel, "kernel") X(Override, "override")           \
+  X(AsType, "as_type") X(Coherent, "coherent") X(Final, "final") X(Fragment, "fragment") X(Kernel, "kernel") X(Override, "override")           \
   X(Vertex, "vertex")
 
 enum class Word : uint32_t {

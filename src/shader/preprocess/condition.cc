@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "shader/preprocess/condition_value.h"
+#include "shader/preprocess/lexer.h"
 #include "shader/preprocess/numbers.h"
 
 namespace kymo::shader {
@@ -56,6 +57,7 @@ class ConditionParser {
     } else {
       has_token_ = expander_.next(token_);
     }
+    if (has_token_) spell_operator(token_);
     if (!has_token_ || !token_.is(">")) return;
     has_ahead_ = expander_.next(ahead_);
     if (!has_ahead_ || !ahead_.is(">") || ahead_.space_before) return;

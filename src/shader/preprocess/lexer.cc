@@ -212,9 +212,7 @@ bool Lexer::scan(Token& token) {
         return true;
       }
       token.text = rest.substr(0, length);
-      const std::string_view op = operator_word(token.text);
-      token.kind = op.empty() ? TokenKind::Identifier : TokenKind::Punctuator;
-      if (!op.empty()) token.text = op;
+      token.kind = operator_word(token.text).empty() ? TokenKind::Identifier : TokenKind::Punctuator;
       break;
     }
     case CharClass::Digit:
@@ -317,6 +315,11 @@ void Lexer::skip_unknown() {
   } else {
     fault(at, base::format("the byte 0x{:02x} has no meaning outside of comments and strings: only ASCII does", byte));
   }
+}
+
+void spell_operator(Token& token) {
+  if (token.kind == TokenKind::Punctuator && char_class(token.text[0]) == CharClass::Letter)
+    token.text = operator_word(token.text);
 }
 
 bool lex_one(std::string_view text, std::deque<std::string>& texts, Token& token) {

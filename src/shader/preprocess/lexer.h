@@ -60,6 +60,9 @@ class Lexer {
   bool line_start_ = true, space_before_ = false, muted_ = false;
 };
 
+// Writes an operator that is a word as its sign: `and` becomes "&&". Macros see the word: op##_bool is and_bool.
+void spell_operator(Token& token);
+
 // The only token of a text; false if there is none, or several.
 bool lex_one(std::string_view text, std::deque<std::string>& texts, Token& token);
 

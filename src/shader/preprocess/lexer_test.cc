@@ -68,7 +68,15 @@ TEST_F(LexerTest, AGreaterSignIsOneTokenUnlessItCompares) {
 TEST_F(LexerTest, BracketsAreSeparateTokens) { EXPECT_THAT(words("[[x]]"), ElementsAre("[", "[", "x", "]", "]")); }
 
 TEST_F(LexerTest, WordsOfOperatorsAreOperators) {
-  EXPECT_THAT(words("not a and b or_eq c compl android"), ElementsAre("!", "a", "&&", "b", "|=", "c", "~", "android"));
+  EXPECT_THAT(words("not a and b or_eq c compl android"),
+              ElementsAre("not", "a", "and", "b", "or_eq", "c", "compl", "android"));
+  auto tokens = lex("not and or_eq android");
+  std::string spelled;
+  for (Token& token : tokens) {
+    spell_operator(token);
+    spelled += std::string(token.text) + " ";
+  }
+  EXPECT_EQ(spelled, "! && |= android ");
 }
 
 TEST_F(LexerTest, NumbersHaveSeparatorsExponentsAndSuffixes) {

@@ -131,6 +131,11 @@ TEST(MacroTest, PredefinedMacrosExist) {
             "1 320 1 1 201703L 1");
 }
 
+TEST(MacroTest, OperatorsThatAreWordsKeepTheirSpellingInMacros) {
+  EXPECT_EQ(preprocessed("#define F(op) f_##op##_bool(a op b) #op op##type\nF(and) F(not_eq)"),
+            "f_and_bool(a && b) \"and\" andtype f_not_eq_bool(a != b) \"not_eq\" not_eqtype");
+}
+
 TEST(MacroTest, PragmasInTheMiddleAreDropped) {
   EXPECT_EQ(preprocessed("#define UNROLL _Pragma(\"unroll\")\nUNROLL for _Pragma(\"a\") x"), "for x");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shader/preprocess/lexer.h"
 #include "shader/preprocess/numbers.h"
 #include "shader/preprocess/source_reader.h"
 
@@ -33,6 +34,7 @@ std::vector<Token> Preprocessor::run(const PreprocessorInput& input) {
     Expander& expander = reader.expander();
     while (expander.next(token) && token.kind != TokenKind::End && !diagnostics_.is_full()) {
       if (token.kind == TokenKind::Integer || token.kind == TokenKind::Float) settle_number(token, diagnostics_);
+      spell_operator(token);
       tokens.push_back(token);
     }
   } catch (const Overrun& overrun) {

@@ -41,9 +41,23 @@ SourceReader::SourceReader(SourceFiles& files, const PreprocessorInput& input, s
     macro.kind = kind;
     macros_.add(std::move(macro));
   }
-  constexpr std::string_view kPredefined[] = {"__METAL__=1",        "__METAL_VERSION__=320", "__METAL_MACOS__=1",
-                                              "__HAVE_BFLOAT__=1",  "__cplusplus=201703L",   "KYMO=1",
-                                              "_Pragma(directive)="};
+  constexpr std::string_view kPredefined[] = {"__METAL__=1",
+                                              "__METAL_VERSION__=320",
+                                              "__METAL_MACOS__=1",
+                                              "__METAL_MEMORY_SCOPE_SYSTEM__=4",
+                                              "__HAVE_BFLOAT__=1",
+                                              "__cplusplus=201703L",
+                                              "__INT8_MAX__=127",
+                                              "__INT16_MAX__=32767",
+                                              "__INT32_MAX__=2147483647",
+                                              "__INT64_MAX__=9223372036854775807l",
+                                              "__UINT8_MAX__=255",
+                                              "__UINT16_MAX__=65535",
+                                              "__UINT32_MAX__=4294967295u",
+                                              "__UINT64_MAX__=18446744073709551615ul",
+                                              "KYMO=1",
+                                              "_Pragma(directive)=",
+                                              "METAL_FUNC=inline __attribute__((always_inline))"};
   for (const std::string_view option : kPredefined) define(option);
 }
 

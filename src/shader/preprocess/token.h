@@ -16,7 +16,7 @@ enum class TokenKind : uint8_t {
   Character,   // as written, with its quotes
   String,      // as written, with its quotes; adjacent strings are not joined yet
   Punctuator,  // the longest match; but ">" is always one token (">>" is two tokens with adjacent columns), and "[[" is
-               // two tokens too
+               // two tokens too. Until macros are expanded, an operator that is a word keeps its spelling: "and"
 };
 
 struct Token {

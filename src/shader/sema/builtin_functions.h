@@ -24,6 +24,8 @@ enum class BuiltinKind : uint8_t {
   Barrier,
   Simd,
   Lane,
+  Matrix,      // a product by the matrix unit of the target
+  MatrixUnit,  // whether there is one
   Trait,
 };
 

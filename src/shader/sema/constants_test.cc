@@ -29,6 +29,27 @@ kernel "f" void f([[buffer(0)]] device float* a) {
 )");
 }
 
+TEST(ConstantsTest, AConstructorMakesAConstantWithoutAValue) {
+  EXPECT_EQ("\n" + lowered(R"(struct Step { int x; constexpr Step(int by = 3) : x(by) {} };
+constexpr Step usual;
+constexpr Step other(5);
+kernel void f(device int* a) { a[0] = usual.x + other.x; })"),
+            R"(
+constant Step usual = Step{3}
+constant Step other = Step{5}
+Step make_Step(int by) {
+  Step self
+  self.x = by
+  return self
+}
+kernel "f" void f([[buffer(0)]] device int* a) {
+  (*(a + 0)) = (usual.x + other.x)
+}
+)");
+  EXPECT_EQ(faults("struct Pair { int x, y; };\nconstant Pair pair;\nkernel void f(device int* a) { a[0] = pair.x; }"),
+            "2: error: the constant \"pair\" needs a value\n");
+}
+
 TEST(ConstantsTest, LocalConstantsAreFolded) {
   EXPECT_EQ("\n" + lines(R"(const int n = 4;
 constexpr float x = 1.5f * n;
@@ -133,12 +154,11 @@ kernel "f" void f([[buffer(0)]] device float* a) {
 )");
 }
 
-TEST(ConstantsTest, AFunctionConstantWithoutAValueIsRefusedWhereItIsUsed) {
+TEST(ConstantsTest, AFunctionConstantWithoutAValueIsZero) {
   EXPECT_EQ(faults(R"(constant int n [[function_constant(0)]];
 constant float4 v [[function_constant(1)]];
 kernel void f(device float* a) { a[0] = n; a[1] = v.x; })"),
-            "3: error: the function constant \"n\" has no value: give one by its name or its index when the shader is "
-            "translated\n"
+            "1: warning: the function constant \"n\" has no value, and is 0 here: give one by its name or its index\n"
             "2: error: the function constant \"v\" must be a number, and is \"float4\"\n");
 }
 

@@ -31,7 +31,8 @@ struct Context {
   ir::Module& module;
   TypeTable& table;
   const uint32_t user_file;  // the source itself: all its functions are lowered; of other files only the needed ones
-  ir::Builder builder;       // its `at` is the current position
+  bool matrix_order_is_seen = false;  // which lane holds which elements of a simdgroup_matrix: thread_elements()
+  ir::Builder builder;                // its `at` is the current position
 
   // The calls upwards. Set before the first declaration.
   StructScopes* structs = nullptr;
@@ -41,9 +42,10 @@ struct Context {
   uint32_t depth = 0;    // of types, templates and structs that need each other: at most kMaxInstantiationDepth
   size_t instances = 0;  // of classes and functions
 
-  ir::Builder& build(Location at);          // for objects at this position
-  void report(const Rejected& rejected);    // once: one without a text was already reported
-  void check_instances(Location at) const;  // throws if there are too many
+  bool is_library(Location at) const { return at.file < user_file; }  // a part of the standard library
+  ir::Builder& build(Location at);                                    // for objects at this position
+  void report(const Rejected& rejected);                              // once: one without a text was already reported
+  void check_instances(Location at) const;                            // throws if there are too many
   // Counts a step of the work; their number is limited: defaults that need defaults take 2^n steps in n lines.
   void spend_step(Location at);
 

@@ -74,6 +74,10 @@ std::string spell(const TemplateArguments& arguments) {
                 (argument.type.type == nullptr ? "auto" : TypeTable::name(argument.type.type));
         break;
       case ArgumentKind::Value:
+        if (argument.value->type->is_struct()) {
+          text += TypeTable::name(argument.value->type);
+          break;
+        }
         text += argument.value->type->is(TypeKind::Bool) ? (argument.value->bits != 0 ? "true" : "false")
                                                          : std::to_string(static_cast<int64_t>(argument.value->bits));
         break;

@@ -31,6 +31,11 @@ struct QualifiedType {
   // To be deduced from an initializer: type is null; pointers and references to auto are in `declared`.
   bool is_auto = false;
   const ast::TypeName* declared = nullptr;
+  // A pointer to a function: also deduced, as the type of the function (lowering/function_objects.cc).
+  const ast::TypeName* function = nullptr;
+  Scope* function_scope = nullptr;  // of the types in `function`
+  // A struct template without arguments: also deduced (lowering/class_deduction.cc).
+  const Symbol* class_template = nullptr;
 };
 
 struct TemplateArgument {
@@ -117,6 +122,12 @@ struct Class {
   };
   std::vector<Captured> captures;  // of a lambda, one for each field
   std::vector<std::string_view> captured_packs;
+  // Of a union that is stored in words (lowering/union_views.cc): its members. Its type has one field, the words.
+  std::vector<Field> union_members;
+  // Of the name of a function as a value: the candidates; by a pointer, also the types of its parameters.
+  const struct OverloadSet* function = nullptr;
+  bool has_signature = false;
+  std::vector<QualifiedType> function_parameters;
 };
 
 Class* class_named(const Type* type);  // perhaps not complete yet; null: not a struct
@@ -152,6 +163,7 @@ struct Value {
   bool is_place = false;
   bool is_const = false;
   Space space = Space::Thread;  // of a place: its address space
+  bool is_constant = false;     // a place in thread memory that the source declares in constant memory
   // Things that are not values yet:
   const ast::Expression* braces = nullptr;  // {…}: gets its type from the object that it initializes
   Scope* braces_scope = nullptr;
@@ -159,7 +171,9 @@ struct Value {
   bool is_literal_zero = false;
   // A place in a union: `ir` is its storage, whose type differs from `type`. See members.cc.
   const Type* viewed = nullptr;
-  const ir::Expression* view_index = nullptr;  // an element of the viewed type
+  const ir::Expression* view_index = nullptr;  // an element of the viewed type; in words: more bytes
+  bool in_words = false;                       // a union that is an array of uint: union_views.cc
+  uint32_t view_at = 0;                        // in words: its first byte
   const FunctionInstance* home = nullptr;      // of a Local: its function
   const ir::Expression* kept = nullptr;        // of a place: its contents when it was evaluated
 };
@@ -186,6 +200,9 @@ inline bool is_small_float(const Type* type) {
 }
 
 inline bool is_void(const Value& value) { return value.type != nullptr && value.type->is(TypeKind::Void); }
+
+// Whether a field is a struct or union without a name, whose members are used as members of the struct around it.
+inline bool is_unnamed_field(std::string_view name) { return name.find('#') != std::string_view::npos; }
 
 inline bool is_read_only(Space space) { return space == Space::Constant || space == Space::Program; }
 

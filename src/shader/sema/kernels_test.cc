@@ -77,6 +77,31 @@ vertex void h(device float* p) {})"),
             "6: error: [[thread_position_in_grid]] must have type uint, uint2 or uint3 (or ushort), not \"float\"\n");
 }
 
+TEST(KernelsTest, PacksAreParameters) {
+  EXPECT_EQ("\n" + lowered(R"(template <typename... A> int all(A... a) { return (a + ... + 0); }
+template <typename... A> kernel void f(device int* out, constant A&... more, uint i [[thread_position_in_grid]]) {
+  out[i] = all(more...) + sizeof...(more);
+}
+template [[host_name("none")]] kernel decltype(f<>) f<>;
+template [[host_name("two")]] kernel decltype(f<int, int>) f<int, int>;)"),
+            R"(
+int all() {
+  return 0
+}
+kernel "none" void f([[buffer(0)]] device int* out) {
+  uint i = grid_position()[0]
+  (*(out + long(i))) = 0
+}
+int all(int a, int a) {
+  return (a + (a + 0))
+}
+kernel "two" void f([[buffer(0)]] device int* out, [[value(1) const]] int more, [[value(2) const]] int more) {
+  uint i = grid_position()[0]
+  (*(out + long(i))) = int((ulong(all(more, more)) + 2ul))
+}
+)");
+}
+
 TEST(KernelsTest, NamesOfKernelsAreUnique) {
   EXPECT_EQ(faults(R"(template <typename T> kernel void f(device T* p) { p[0] = 1; }
 template [[host_name("x")]] kernel void f<float>(device float*);

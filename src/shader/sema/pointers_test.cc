@@ -277,7 +277,6 @@ c = 2;)"),
 TEST(PointersTest, GroupMemoryIsDeclaredOnlyInKernels) {
   EXPECT_EQ(faults(R"(void g() { threadgroup float t[3]; t[0] = 1; }
 kernel void f(device float* a) { threadgroup float x = 1; device int y; constant int z = 3; threadgroup int w[]; })"),
-            "2: error: threadgroup memory has no initial value: assign \"x\" before a barrier\n"
             "2: error: the variable \"y\" is declared in a function: it cannot be in device memory\n"
             "2: error: the variable \"z\" is declared in a function: it cannot be in constant memory\n"
             "2: error: the array \"w\" needs a size\n"

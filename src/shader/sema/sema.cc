@@ -12,6 +12,7 @@ namespace kymo::shader {
 void analyze(const ast::Tree& tree, const Options& options, Diagnostics& diagnostics, ir::Module& module,
              uint32_t user_file) {
   Context context(options, diagnostics, module, user_file);
+  context.matrix_order_is_seen = tree.names_thread_elements;
   Lookup lookup(context);
   Types types(context, lookup);
   Templates templates(context, lookup, types);

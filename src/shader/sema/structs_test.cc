@@ -320,10 +320,10 @@ kernel void f(device int* a, constant P& p) { const P c = {1}; c.set(2); p.set(3
 }
 
 TEST(StructsTest, ErrorsNameUnsupportedFeatures) {
-  EXPECT_EQ(
-      faults(R"(union U { float f; ulong l; };
+  EXPECT_EQ(faults(R"(union U { float f; atomic_uint l; };
 kernel void k(device float* a) { U u; u.f = 1; })"),
-      "1: error: a union may have numbers and vectors of one size only: \"f\" is \"float\", \"l\" is \"ulong\"\n");
+            "1: error: a union may have numbers, vectors, and arrays and structs of them, and \"l\" is "
+            "\"atomic<uint>\"\n");
 }
 
 }  // namespace kymo::shader

@@ -151,6 +151,15 @@ template <typename T = float> struct Box { T v = 2; };)"),
 )");
 }
 
+TEST(TemplatesTest, ArgumentsWithDefaultsAreOmittedInPatterns) {
+  const char* const kBox = R"(template <typename T, int N = 2> struct Box { T v; };
+template <typename T> T get(Box<T> box) { return box.v; })";
+  EXPECT_EQ("\n" + lines("a[0] = get(Box<float>{1.5f});", kBox), R"(
+(*(a + 0)) = get(Box<float, 2>{1.5f})
+)");
+  EXPECT_NE(faults_of("a[0] = get(Box<float, 3>{1.5f});", kBox), "");
+}
+
 TEST(TemplatesTest, TemplatesAreArguments) {
   EXPECT_EQ("\n" + lines(R"(a[0] = apply<Negate>(3.0f) + apply<Double>(2);)",
                          R"(template <typename T> struct Negate { static T op(T v) { return -v; } };

@@ -20,6 +20,8 @@ class StructScopes {
   // The scope with the members of the struct that `type` is, for the part S<int> of a name S<int>::member.
   virtual Scope& members_of(const Symbol& type, const ast::NamePart& part, std::string_view member, Scope& from,
                             Location at) = 0;
+  // The same for decltype(value)::member.
+  virtual Scope& members_of(const ast::Expression& value, Scope& from, Location at) = 0;
 
  protected:
   ~StructScopes() = default;
@@ -50,6 +52,10 @@ class ExpressionUses {
   virtual bool constant_bool(const ast::Expression& expression, Scope& scope, std::string_view what) = 0;
   // The type of an expression that is not evaluated: decltype, sizeof.
   virtual const Type* type_of(const ast::Expression& expression, Scope& scope, bool* is_place = nullptr) = 0;
+  // The name of a function, or its address, as a value; null: the expression is something else.
+  virtual const ir::Expression* function_named(const ast::Expression& expression, Scope& scope) = 0;
+  // The type of a pointer to a function that is initialized with a value of this type.
+  virtual const Type* pointed_function(const QualifiedType& pointer, const Type* given, Location at) = 0;
   // The values in {…}, to find a constructor for them.
   virtual std::vector<Value> values_of(std::span<const ast::Expression* const> list, Scope& scope) = 0;
 

@@ -15,7 +15,7 @@ constexpr std::string_view kIntrinsicNames[] = {
     "atomic_compare_exchange", "atomic_add", "atomic_subtract", "atomic_and", "atomic_or", "atomic_xor",
     "atomic_min", "atomic_max", "group_barrier", "simd_barrier", "fence", "simd_sum", "simd_product", "simd_min",
     "simd_max", "simd_and", "simd_or", "simd_xor", "simd_inclusive_sum", "simd_exclusive_sum",
-    "simd_inclusive_product", "simd_exclusive_product", "simd_shuffle", "simd_ballot", "group_any", "grid_position",
+    "simd_inclusive_product", "simd_exclusive_product", "simd_matrix", "simd_shuffle", "simd_ballot", "group_any", "grid_position",
     "group_position", "group_index", "grid_size", "group_size", "group_count", "full_group_size", "simd_lane",
     "simd_index",
 };

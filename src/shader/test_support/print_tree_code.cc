@@ -45,6 +45,7 @@ void Printer::expression(const Expression& expression) {
       text += "nullptr";
       break;
     case ExpressionKind::Name:
+    case ExpressionKind::TypeTrait:
       name(expression.name);
       break;
     case ExpressionKind::Unary:

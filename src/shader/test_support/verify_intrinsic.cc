@@ -87,6 +87,12 @@ const char* simd_fault(const Expression& e) {
     return e.type == value && e.operands.size() == 1 ? "" : "it is not one bool of another";
   }
   if (e.type != value) return "it has another type than its operand";
+  if (e.intrinsic == Intrinsic::SimdMatrix) {
+    if (!value->is_vector() || value->count != 2 || !value->inner->is(TypeKind::Float)) return "it is not of float2";
+    if (e.operands.size() < 3 || e.operands[1]->type != value || e.operands[2]->type != value)
+      return "its operands have other types";
+    return active_fault(e, 3);
+  }
   if (!intrinsic_takes_32_or_64(value) && !value->is(TypeKind::Float))
     return "it is of another type than simdgroups have";
   const bool is_logic = intrinsic_is_between(e.intrinsic, Intrinsic::SimdAnd, Intrinsic::SimdXor);

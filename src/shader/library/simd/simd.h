@@ -154,3 +154,36 @@ template <typename T>
 auto simd_mix(T a, T b, T c) {
   return metal::mix(a, b, c);
 }
+
+#define KYMO_SIMD_MAKE(type)                                                                         \
+  inline type##2 simd_make_##type##2(type x, type y) { return type##2(x, y); }                       \
+  inline type##3 simd_make_##type##3(type x, type y, type z) { return type##3(x, y, z); }            \
+  inline type##3 simd_make_##type##3(type##2 xy, type z) { return type##3(xy, z); }                  \
+  inline type##4 simd_make_##type##4(type x, type y, type z, type w) { return type##4(x, y, z, w); } \
+  inline type##4 simd_make_##type##4(type##3 xyz, type w) { return type##4(xyz, w); }
+KYMO_SIMD_MAKE(float)
+KYMO_SIMD_MAKE(half)
+KYMO_SIMD_MAKE(int)
+KYMO_SIMD_MAKE(uint)
+KYMO_SIMD_MAKE(short)
+KYMO_SIMD_MAKE(ushort)
+KYMO_SIMD_MAKE(char)
+KYMO_SIMD_MAKE(uchar)
+#undef KYMO_SIMD_MAKE
+
+template <typename T>
+auto simd_abs(T a) {
+  return metal::abs(a);
+}
+template <typename T>
+auto simd_length_squared(T a) {
+  return metal::length_squared(a);
+}
+template <typename A, typename B>
+auto simd_mul(A a, B b) {
+  return a * b;
+}
+template <typename T>
+auto simd_transpose(T a) {
+  return metal::transpose(a);
+}

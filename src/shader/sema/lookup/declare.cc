@@ -102,6 +102,22 @@ void Lookup::declare_using(const ast::Declaration& declaration, Scope& scope) {
   }
 }
 
+// Sources add to namespace metal what Apple's library does not have. Kymo's may have it: then theirs counts.
+bool Lookup::replaces_library(Symbol::Kind kind, const ast::Declaration& declaration, Scope& scope) {
+  const bool is_new = declaration.kind != DeclarationKind::Struct || declaration.is_definition;
+  if (!is_new || scope.kind != Scope::Kind::Namespace || context_.is_library(declaration.at)) return false;
+  const auto found = scope.symbols.find(declaration.name);
+  if (found == scope.symbols.end()) return false;
+  for (Symbol* symbol : found->second) {
+    if (symbol->kind != kind || symbol->declaration == nullptr || !context_.is_library(symbol->declaration->at))
+      continue;
+    symbol->declaration = &declaration;
+    symbol->others.clear();
+    return true;
+  }
+  return false;
+}
+
 void Lookup::declare_type(const ast::Declaration& declaration, Scope& scope, Class* owner) {
   if (declaration.kind == DeclarationKind::Struct && !declaration.qualified.parts.empty()) {
     Scope& home = home_of(declaration, scope);
@@ -115,7 +131,7 @@ void Lookup::declare_type(const ast::Declaration& declaration, Scope& scope, Cla
     throw Rejected{declaration.at,
                    base::format("there is no struct template \"{}\" here to specialise", declaration.name)};
   }
-  if (declaration.name.empty()) return;
+  if (declaration.name.empty() || replaces_library(Symbol::Kind::Type, declaration, scope)) return;
   if (const auto found = scope.symbols.find(declaration.name);
       found != scope.symbols.end() && declaration.kind == DeclarationKind::Struct)
     for (Symbol* symbol : found->second) {
@@ -153,7 +169,12 @@ void Lookup::declare_enum(const ast::Declaration& declaration, Scope& scope, Cla
 
 void Lookup::declare_variable(const ast::Declaration& declaration, Scope& scope, Class* owner) {
   if (!declaration.qualified.parts.empty()) {
-    Scope& home = home_of(declaration, scope);
+    Scope* around = nullptr;
+    if (const ast::Declaration* structure = struct_around(declaration, scope, around)) {
+      declared_.outside[structure].push_back({&declaration, &scope});  // a static member
+      return;
+    }
+    Scope& home = *around;
     if (declaration.qualified.last().has_arguments) {
       if (const auto found = home.symbols.find(declaration.name); found != home.symbols.end())
         for (Symbol* symbol : found->second)
@@ -164,7 +185,7 @@ void Lookup::declare_variable(const ast::Declaration& declaration, Scope& scope,
       throw Rejected{declaration.at,
                      base::format("there is no variable template \"{}\" here to specialise", declaration.name)};
     }
-    return;  // S::x outside of S: the declaration inside S is used
+    throw Rejected{declaration.at, base::format("\"{}\" is not declared in there", declaration.name)};
   }
   if (declaration.name.empty()) return;
   const ast::TypeName* object = declaration.type;
@@ -174,6 +195,7 @@ void Lookup::declare_variable(const ast::Declaration& declaration, Scope& scope,
         declaration.at,
         base::format("the variable \"{}\" is outside of functions: only constant ones may be there", declaration.name)};
   if (scope.kind == Scope::Kind::Namespace) declared_.variables.push_back({&declaration, &scope});
+  if (replaces_library(Symbol::Kind::Variable, declaration, scope)) return;
   Symbol& symbol = make_symbol(Symbol::Kind::Variable, declaration.name, scope);
   symbol.declaration = &declaration;
   symbol.owner = owner;

@@ -33,10 +33,40 @@ Scope& Lookup::home_of(const ast::Declaration& declaration, Scope& scope) {
   return *home;
 }
 
+// a::S<T>::f: through namespaces to the struct, and on through the structs in it. Null: it is in the namespace `home`.
+const ast::Declaration* Lookup::struct_around(const ast::Declaration& declaration, Scope& scope, Scope*& home) {
+  home = declaration.qualified.from_global ? global_ : &scope;
+  const ast::Declaration* structure = nullptr;
+  for (size_t i = 0; i + 1 < declaration.qualified.parts.size(); ++i) {
+    const ast::NamePart& part = declaration.qualified.parts[i];
+    if (structure != nullptr) {
+      structure = declare_nested(*structure, part.name);
+      if (structure == nullptr) throw Rejected{part.at, base::format("there is no struct \"{}\" in there", part.name)};
+      continue;
+    }
+    Scope* next = nullptr;
+    for (const Symbol* symbol : i == 0 ? find(part.name, *home) : find_in(part.name, *home)) {
+      if (symbol->kind == Symbol::Kind::Namespace) next = symbol->scope;
+      if (symbol->kind != Symbol::Kind::Type || symbol->declaration == nullptr) continue;
+      structure = symbol->declaration;
+      for (const ast::Declaration* special : symbol->others)
+        if (part.has_arguments && same_name({false, {part}}, {false, {special->qualified.last()}})) structure = special;
+    }
+    if (next != nullptr) home = next;
+    if (next == nullptr && structure == nullptr)
+      throw Rejected{part.at, base::format("there is no struct or namespace \"{}\" here", part.name)};
+  }
+  return structure;
+}
+
 void Lookup::declare_function(const ast::Declaration& declaration, Scope& scope, Class* owner) {
   if (!declaration.other_stage.empty())
     throw Rejected{declaration.at,
                    base::format("{} functions are not supported: only kernels are", declaration.other_stage)};
+  if (declaration.is_guide) {
+    declared_.guides[{&scope, declaration.name}].push_back(&declaration);
+    return;
+  }
   if (declaration.name.starts_with('~')) {
     if (!declare_is_empty(declaration.body))
       throw Rejected{declaration.at, "a destructor that does something is not supported"};
@@ -45,31 +75,8 @@ void Lookup::declare_function(const ast::Declaration& declaration, Scope& scope,
 
   Scope* home = &scope;
   if (declaration.qualified.parts.size() > 1) {
-    // a::S<T>::f: through namespaces to the struct, and on through the structs in it.
-    Scope* at = declaration.qualified.from_global ? global_ : &scope;
-    const ast::Declaration* structure = nullptr;
-    for (size_t i = 0; i + 1 < declaration.qualified.parts.size(); ++i) {
-      const ast::NamePart& part = declaration.qualified.parts[i];
-      if (structure != nullptr) {
-        structure = declare_nested(*structure, part.name);
-        if (structure == nullptr)
-          throw Rejected{part.at, base::format("there is no struct \"{}\" in there", part.name)};
-        continue;
-      }
-      Scope* next = nullptr;
-      for (const Symbol* symbol : i == 0 ? find(part.name, *at) : find_in(part.name, *at)) {
-        if (symbol->kind == Symbol::Kind::Namespace) next = symbol->scope;
-        if (symbol->kind != Symbol::Kind::Type || symbol->declaration == nullptr) continue;
-        structure = symbol->declaration;
-        for (const ast::Declaration* special : symbol->others)
-          if (part.has_arguments && same_name({false, {part}}, {false, {special->qualified.last()}}))
-            structure = special;
-      }
-      if (next != nullptr) at = next;
-      if (next == nullptr && structure == nullptr)
-        throw Rejected{part.at, base::format("there is no struct or namespace \"{}\" here", part.name)};
-    }
-    if (structure != nullptr) {
+    Scope* at = nullptr;
+    if (const ast::Declaration* structure = struct_around(declaration, scope, at)) {
       declared_.outside[structure].push_back({&declaration, &scope});
       return;
     }
@@ -91,6 +98,12 @@ void Lookup::declare_function(const ast::Declaration& declaration, Scope& scope,
       if (!same_function(*symbol->declaration, declaration)) continue;
       if (declaration.body == nullptr) {
         symbol->others.push_back(&declaration);
+        return;
+      }
+      if (symbol->declaration->body != nullptr && context_.is_library(symbol->declaration->at) &&
+          !context_.is_library(declaration.at)) {
+        symbol->declaration = &declaration;  // the source has its own
+        symbol->others.clear();
         return;
       }
       if (symbol->declaration->body != nullptr) {

@@ -104,6 +104,10 @@ Scope* Lookup::scope_of(const ast::Name& name, Scope& from, Location at) {
   for (size_t i = 0; i + 1 < name.parts.size(); ++i) {
     const ast::NamePart& part = name.parts[i];
     const Location where = part.at.line != 0 ? part.at : at;
+    if (part.decltype_of != nullptr) {
+      scope = &context_.structs->members_of(*part.decltype_of, from, where);
+      continue;
+    }
     const Symbols found = scope == nullptr ? find(part.name, from) : find_in(part.name, *scope);
     Scope* next = nullptr;
     for (const Symbol* symbol : found) {

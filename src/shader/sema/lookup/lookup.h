@@ -35,6 +35,8 @@ struct Declared {
   std::unordered_map<const ast::Declaration*, std::vector<PlacedDeclaration>> outside;
   // Explicit specialisations of functions, by scope and name.
   std::map<std::pair<const Scope*, std::string_view>, std::vector<PlacedDeclaration>> specialised;
+  // Deduction guides, by scope and name of the struct template.
+  std::map<std::pair<const Scope*, std::string_view>, std::vector<const ast::Declaration*>> guides;
   // The declaration before the definition of a struct template, which may have the defaults of its parameters.
   std::unordered_map<const ast::Declaration*, const ast::Declaration*> forward;
 };
@@ -70,10 +72,12 @@ class Lookup {
  private:
   void declare_namespace(const ast::Declaration& declaration, Scope& scope);
   void declare_type(const ast::Declaration& declaration, Scope& scope, Class* owner);
+  bool replaces_library(Symbol::Kind kind, const ast::Declaration& declaration, Scope& scope);
   void declare_enum(const ast::Declaration& declaration, Scope& scope, Class* owner);
   void declare_function(const ast::Declaration& declaration, Scope& scope, Class* owner);
   void declare_variable(const ast::Declaration& declaration, Scope& scope, Class* owner);
   void declare_using(const ast::Declaration& declaration, Scope& scope);
+  const ast::Declaration* struct_around(const ast::Declaration& declaration, Scope& scope, Scope*& home);
   Scope& home_of(const ast::Declaration& declaration, Scope& scope);  // a::b::f: the namespace of f
 
   Context& context_;

@@ -18,6 +18,7 @@ const ir::Expression* Lowering::from_braces(const Type* wanted, const ast::Expre
   if (type->is_array() && braces.operands.size() == 1 && braces.operands[0]->kind == ast::ExpressionKind::String) {
     return text_array(type, braces.operands[0]->text, at);
   }
+  if (!braces.fields.empty()) return designated(type, braces, scope);
   const std::vector<Value> items = arguments(braces.operands, scope);
   Class* made = types_.class_of(type);
   if (made != nullptr && (has_constructors(*made) || items.empty())) return construct_class(*made, items, at);
@@ -31,7 +32,14 @@ const ir::Expression* Lowering::from_braces(const Type* wanted, const ast::Expre
     }
     if (items.size() == 1 && !type->is_vector())
       return convert(items[0], QualifiedType{.type = type}, at, "the value in {...}");
-    return construct(type, items, at);
+    // The last components of a vector may be omitted: they are 0.
+    std::vector<Value> components = items;
+    if (type->is_vector() && items.size() > 1) {
+      uint32_t count = 0;
+      for (const Value& item : items) count += item.type != nullptr ? item.type->components() : 1;
+      for (; count < type->count; ++count) components.push_back(rvalue(build(at).zero(type->inner)));
+    }
+    return construct(type, components, at);
   }
   // {x} of the same struct is a copy.
   if (made != nullptr && items.size() == 1 && items[0].type != nullptr && items[0].type->is_struct()) {
@@ -75,6 +83,8 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
     return build(at).construct(type, std::move(parts));
   }
   Class& made = *types_.class_of(type);
+  if (!made.union_members.empty())
+    return next < items.size() ? union_of(type, made.union_members[0], items[next++], at) : build(at).zero(type);
   if (type->is_union) {
     if (type->fields.empty()) return build(at).zero(type);
     add([&] {
@@ -106,6 +116,57 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
       return value != nullptr ? value : build(at).zero(plain(field));
     });
   }
+  return build(at).construct(type, std::move(parts));
+}
+
+// A union that is stored in words, with a value in one of its members.
+const ir::Expression* Lowering::union_of(const Type* type, const Field& member, const Value& value, Location at) {
+  const ir::Expression* given = value.braces != nullptr
+                                    ? from_braces(member.type, *value.braces, *value.braces_scope)
+                                    : convert(value, {.type = plain(member.type)}, at, "the value in {...}");
+  ir::Variable& made = local("value", type, build(at).zero(type), at);
+  Value whole = rvalue(build(at).variable(made), type);
+  whole.is_place = true;
+  assign(union_member(whole, member.type, at), given, at);
+  return build(at).variable(made);
+}
+
+// {.x = 1, .z = 2}: the others get their defaults.
+const ir::Expression* Lowering::designated(const Type* type, const ast::Expression& braces, Scope& scope) {
+  const Location at = braces.at;
+  Class* made = types_.class_of(type);
+  if (made == nullptr || has_constructors(*made))
+    throw Rejected{at, in_quotes(type) + " is not a struct without constructors: its values cannot be set by name"};
+  const std::vector<Value> items = arguments(braces.operands, scope);
+  const bool in_words = !made->union_members.empty();
+  const std::vector<Field>& fields = in_words ? made->union_members : type->fields;
+  std::vector<const ir::Expression*> parts;
+  size_t next = 0;
+  for (uint32_t i = 0; i < fields.size(); ++i) {
+    const bool is_given = next < items.size() && braces.fields[next] == fields[i].name;
+    if (in_words || type->is_union) {
+      if (!is_given) continue;
+      if (items.size() > 1) throw Rejected{at, "only one member of the union " + in_quotes(type) + " can be set"};
+      if (in_words) return union_of(type, fields[i], items[0], at);
+      if (i != 0)
+        throw Rejected{at, "only the first member of the union " + in_quotes(type) + " can be set here: assign " +
+                               in_quotes(fields[i].name) + " later"};
+    }
+    const size_t since = mark();
+    const ir::Expression* part = nullptr;
+    if (is_given) {
+      part = aggregate_part(fields[i].type, items, next, at);
+    } else {
+      part = field_default(*made, i, at);
+      if (part == nullptr) part = build(at).zero(plain(fields[i].type));
+    }
+    settle_all(parts, since);
+    count_part(at);
+    parts.push_back(part);
+  }
+  if (next < items.size())
+    throw Rejected{at, in_quotes(type) + " has no member " + in_quotes(braces.fields[next]) +
+                           " after those that were set before it: name the members in their order"};
   return build(at).construct(type, std::move(parts));
 }
 

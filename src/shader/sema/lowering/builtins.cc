@@ -50,6 +50,10 @@ std::optional<Value> Lowering::builtin(std::string_view name, const TemplateArgu
     case Kind::Simd:
     case Kind::Lane:
       return builtin_simd(*row, values, at);
+    case Kind::Matrix:
+      return builtin_matrix(*row, explicit_arguments, values, at);
+    case Kind::MatrixUnit:
+      return rvalue(build(at).constant_uint(matrix_unit(explicit_arguments, at)));
     case Kind::Trait:
       return builtin_trait(*row, explicit_arguments, at);
   }

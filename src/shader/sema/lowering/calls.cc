@@ -1,5 +1,7 @@
 // Calls: the function, its object and its arguments, and the place of its effects.
 
+#include <algorithm>
+
 #include "shader/sema/guards.h"
 #include "shader/sema/lowering/lowering.h"
 
@@ -35,6 +37,7 @@ Value Lowering::call_value(const Value& callee, std::span<const Value> given, Sc
                                                 : "cannot call a value of type " + in_quotes(callee.type)};
   }
   Class* owner = types_.class_of(callee.type);
+  if (owner->function != nullptr) return call_function_object(*owner, given, scope, at);
   OverloadSet set;
   set.name = "operator()";
   set.candidates = lookup_.find_in("operator()", *owner->scope);
@@ -46,6 +49,8 @@ Value Lowering::call_value(const Value& callee, std::span<const Value> given, Sc
 
 Value Lowering::object_place(const Value& object, Location at) {
   if (object.is_place && object.viewed == nullptr) return object;
+  if (object.in_words && !object.is_const)
+    throw Rejected{at, "a member function cannot be called on a member of a union: copy it to a variable"};
   const Value loaded = load(object);
   ir::Variable& kept = local("object", loaded.type, loaded.ir, at);
   Value place = rvalue(build(at).variable(kept), loaded.type);
@@ -57,7 +62,6 @@ Value Lowering::call_named(const ast::Expression& callee, const ast::Expression&
   const ast::NamePart& part = callee.name.last();
   const Location at = part.at.line != 0 ? part.at : call.at;
   const auto rest = std::span(call.operands).subspan(1);
-  const bool is_qualified = callee.name.parts.size() > 1 || callee.name.from_global;
   if (part.name == "is_function_constant_defined") return function_constant_defined(call, scope);
   const std::vector<const Symbol*> found = lookup_.find(callee.name, scope, at);
   if (!found.empty() && found.front()->kind != Symbol::Kind::Function) {
@@ -78,32 +82,10 @@ Value Lowering::call_named(const ast::Expression& callee, const ast::Expression&
     const std::vector<Value> given = arguments(rest, scope);
     return call_value(object, given, scope, at);
   }
-  OverloadSet set;
-  set.name = part.name;
-  set.at = at;
-  set.is_qualified = is_qualified;
-  set.has_arguments = part.has_arguments;
-  if (is_qualified) {
-    // metal::sin, and metal::precise::sin, are the builtins
-    const Scope* in = lookup_.scope_of(callee.name, scope, at);
-    set.allows_builtin =
-        in == lookup_.metal() || (in != nullptr && in->kind == Scope::Kind::Namespace && in->parent == lookup_.metal());
-  } else {
-    set.allows_builtin = true;
-  }
-  bool has_member = false;
-  for (const Symbol* symbol : found) {
-    if (symbol->kind != Symbol::Kind::Function) continue;
-    // The library only declares the builtins.
-    if (symbol->declaration->body == nullptr && symbol->owner == nullptr && is_builtin(part.name)) continue;
-    set.candidates.push_back(symbol);
-    has_member = has_member || symbol->owner != nullptr;
-  }
-  if (has_member) {
-    if (body_.self) set.object = body_.self;
-    set.is_qualified = true;
-  }
-  if (part.has_arguments) set.arguments = templates_.evaluate_arguments(part.arguments, scope);
+  OverloadSet set = overload_set(callee.name, found, scope, at);
+  const bool has_member = std::any_of(set.candidates.begin(), set.candidates.end(),
+                                      [](const Symbol* symbol) { return symbol->owner != nullptr; });
+  if (has_member && body_.self) set.object = body_.self;
   const std::vector<Value> given = arguments(rest, scope);
   return call_overloads(set, given, scope, at);
 }

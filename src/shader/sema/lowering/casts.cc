@@ -5,7 +5,9 @@
 namespace kymo::shader {
 
 Value Lowering::cast(const ast::Expression& expression, Scope& scope) {
-  const QualifiedType type = types_.resolve(*expression.type, scope);
+  QualifiedType type = types_.resolve(*expression.type, scope);
+  if (type.class_template != nullptr)
+    type = deduce_class(*type.class_template, values_of(expression.operands, scope), expression.at);
   if (type.is_auto || type.type == nullptr) throw Rejected{expression.at, "cannot convert to auto"};
   if (expression.kind == ast::ExpressionKind::Braces) {
     return rvalue(from_braces(type.type, expression, scope), plain(type.type));

@@ -72,6 +72,13 @@ class CodeWriter {
   ir::Variable& local(std::string_view name, const Type* type, const ir::Expression* value, Location at);
   Value keep(const Value& value, std::string_view name);  // in a temporary
 
+  // ---- Members of unions that are stored in words (union_views.cc)
+  Value view_part(const Value& view, const Type* type, uint64_t offset);
+  Value view_or_word(const Value& view);  // what a name or an index denotes
+  Value view_element(const Value& view, const ir::Expression* position, Location at);  // of an array or a vector
+  const ir::Expression* read_view(const Value& view);
+  void write_view(const Value& view, const ir::Expression* value, Location at);
+
   // ---- Order (order.cc)
   size_t mark() const;                               // of the block being written
   void protect(Value& earlier, size_t since);        // stores it in a temporary if statements since then affect it
@@ -92,9 +99,15 @@ class CodeWriter {
   Body body_;
   // Written once, at the declaration: references, `this`, temporaries.
   std::unordered_set<const ir::Variable*> settled_;
+  // Pointers that are parameters of a kernel which callers do not pass: what they point to reads as 0.
+  std::unordered_set<const ir::Variable*> absent_;
   std::unordered_set<const ir::Function*> with_effects_;
 
  private:
+  bool is_absent(const Value& place) const;
+  const ir::Expression* view_offset(const Value& view, uint32_t byte);
+  const ir::Expression* view_word(const Value& view, uint32_t byte);
+  const ir::Expression* view_shift(const Value& view);
   bool is_stable(const ir::Expression& expression, const Changes* changes) const;
   template <typename Making>
   void before(size_t since, Making making);

@@ -17,6 +17,8 @@ std::string conversion_fault(const Value& from, const Type* to, std::string_view
     text += base::format(": vectors are converted only by {}(...)", TypeTable::name(to));
   else if (from.type != nullptr && from.type->is_pointer() && to->is_pointer() && from.type->space != to->space)
     text += ": pointers cannot change their address space";
+  else if (const Class* object = class_named(to); object != nullptr && object->function != nullptr)
+    text += ": a pointer to a function always points to the function that it was initialized with; use if or switch";
   else if (to->is(TypeKind::Reference) && !from.is_place)
     text += ": it is not a variable, but this reference may change it";
   return text;
@@ -39,6 +41,8 @@ const ir::Expression* Lowering::convert(const Value& from, const QualifiedType& 
     return convert_pointer(from, type, at);
   if (from.is_null) return build(at).constant_bool(false);
   if (from.type == type || (type->is_vector() && from.type->is_vector())) return read(from);
+  if (const Class* object = class_named(type); object != nullptr && object->function != nullptr)
+    return build(at).construct(type, {});
   if (type->is_number() && from.type->is_number()) {
     const ir::Expression* number = convert_number(read(from), type->scalar(), at);
     return type->is_vector() ? build(at).splat(number, type->count) : number;

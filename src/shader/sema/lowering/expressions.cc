@@ -84,6 +84,8 @@ Value Lowering::expression(const ast::Expression& expression, Scope& scope) {
       return rvalue(
           build(expression.at)
               .constant_uint(templates_.pack_size(expression.name.last().name, scope, expression.at), TypeKind::ULong));
+    case Kind::TypeTrait:
+      return rvalue(build(expression.at).constant_bool(type_trait(expression, scope)));
     case Kind::Fold:
       return fold(expression, scope);
   }
@@ -112,7 +114,7 @@ Value Lowering::name(const ast::Expression& expression, Scope& scope) {
   }
   const std::vector<const Symbol*> found = lookup_.find(expression.name, scope, at);
   if (found.empty()) {
-    if (is_builtin(part.name)) throw Rejected{at, "the function " + in_quotes(part.name) + " can only be called"};
+    if (is_builtin(part.name)) return function_object(expression.name, found, scope, at);
     throw Rejected{at, "there is no name " + in_quotes(part.name) + " here"};
   }
   const Symbol& symbol = *found.front();
@@ -141,14 +143,17 @@ Value Lowering::name(const ast::Expression& expression, Scope& scope) {
       if (part.has_arguments || symbol.declaration->is_template) {
         return variable_template(symbol, templates_.evaluate_arguments(part.arguments, scope), at);
       }
-      if (symbol.owner != nullptr && !symbol.declaration->is_static) return self_member(symbol, at);
+      if (symbol.owner != nullptr && !symbol.declaration->is_static) {
+        if (!body_.is_unevaluated || expression.name.parts.size() == 1) return self_member(symbol, at);
+        Value object = unevaluated(symbol.owner->type, at);  // decltype(S::x)
+        if (std::optional<Value> found = field_of(object, symbol.name, at)) return *found;
+      }
       return variable(symbol, at);
     case Symbol::Kind::LocalPack:
       throw Rejected{
           at, in_quotes(part.name) + " is a pack: write " + std::string(part.name) + "... where a list is allowed"};
     case Symbol::Kind::Function:
-      throw Rejected{
-          at, "the function " + in_quotes(part.name) + " can only be called: pointers to functions are not supported"};
+      return function_object(expression.name, found, scope, at);
     case Symbol::Kind::Type:
       throw Rejected{at, in_quotes(part.name) + " is a type: a value is needed here"};
     case Symbol::Kind::Namespace:

@@ -14,7 +14,8 @@ constexpr uint32_t kSimdWidth = 32;
 
 // Attributes that do not change where a parameter comes from.
 bool parameter_is_silent(std::string_view attribute) {
-  return attribute == "maybe_unused" || attribute == "buffer" || attribute == "threadgroup" || attribute == "id";
+  return attribute == "maybe_unused" || attribute == "buffer" || attribute == "threadgroup" || attribute == "id" ||
+         attribute == "texture" || attribute == "sampler";
 }
 
 }  // namespace
@@ -63,6 +64,19 @@ const ir::Expression* Lowering::position(std::string_view name, Location at) {
   return nullptr;
 }
 
+// Of a pack: one more element of it.
+void Lowering::make_parameter(const Parameter& parameter, const Value& value, Scope& locals) {
+  if (parameter.name.empty()) return;
+  if (!parameter.declaration->is_variadic) {
+    make_local(parameter.name, value, locals);
+    return;
+  }
+  Value& element = lookup_.make_value(value);
+  element.home = body_.instance;
+  for (Symbol* symbol : locals.symbols[parameter.name])
+    if (symbol->kind == Symbol::Kind::LocalPack) symbol->locals.push_back(&element);
+}
+
 void Lowering::bind_position(const ast::Attribute& attribute, const Parameter& parameter, Scope& locals) {
   const ir::Expression* where = position(attribute.name, attribute.at);
   const Type* type = parameter.type.type;
@@ -80,7 +94,7 @@ void Lowering::bind_position(const ast::Attribute& attribute, const Parameter& p
   Value value = rvalue(build(attribute.at).variable(variable), type);
   value.is_place = true;
   value.is_const = parameter.type.is_const;
-  if (!parameter.name.empty()) make_local(parameter.name, value, locals);
+  make_parameter(parameter, value, locals);
 }
 
 void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter& parameter, Scope& locals,
@@ -89,14 +103,27 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
   const Type* type = parameter.type.type;
   build_.at = written.at;
   const ast::Attribute* numbered = nullptr;
+  bool is_absent = false;  // [[function_constant(x)]], and x is false: callers do not pass it
   for (const ast::Attribute& attribute : written.attributes) {
     if (position(attribute.name, attribute.at) != nullptr) return bind_position(attribute, parameter, locals);
+    if (attribute.name == "function_constant" && attribute.arguments.size() == 1) {
+      is_absent = is_absent || !constant_bool(*attribute.arguments[0], *instance.scope, "the condition of a parameter");
+      continue;
+    }
     if (!parameter_is_silent(attribute.name))
       throw Rejected{attribute.at, base::format("the attribute [[{}]] of parameter \"{}\" is not supported",
                                                 attribute.name, parameter.name)};
-    if (attribute.name == "buffer" || attribute.name == "threadgroup") numbered = &attribute;
+    if (attribute.name != "maybe_unused" && attribute.name != "id") numbered = &attribute;
   }
+  if (ir::Binding texture; is_texture_or_sampler(type, texture)) {
+    if (is_absent) return bind_null_texture(parameter, locals);
+    return bind_texture(instance, parameter, numbered, texture, locals);
+  }
+  if (numbered != nullptr && (numbered->name == "texture" || numbered->name == "sampler"))
+    throw Rejected{numbered->at, base::format("[[{}]] is for a {}, and parameter \"{}\" is {}", numbered->name,
+                                              numbered->name, parameter.name, in_quotes(type))};
   const bool is_reference = type->is(TypeKind::Reference);
+  refuse_textures_in(type, written.at);
   if (!is_reference && !type->is_pointer())
     throw Rejected{written.at,
                    base::format("parameter \"{0}\" of the kernel is {1}, which cannot be passed: pass a value as "
@@ -107,6 +134,19 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
                    base::format("parameter \"{}\" of the kernel needs an address space: device, constant or "
                                 "threadgroup",
                                 parameter.name)};
+  if (is_absent) {
+    const Type* pointer = is_reference ? table_.pointer(type->inner, type->space, type->is_const) : type;
+    ir::Variable& none = local(parameter.name, pointer, build(written.at).null(pointer), written.at);
+    Value value = rvalue(build(written.at).variable(none), pointer);
+    value.is_place = true;
+    value.is_const = is_reference || parameter.type.is_const;
+    absent_.insert(&none);
+    if (is_reference) {
+      settled_.insert(&none);
+      value = place_at(value.ir, type->is_const);
+    }
+    return make_parameter(parameter, value, locals);
+  }
   if (instance.function->bindings.size() >= kMaxBuffers)
     throw Rejected{written.at, base::format("a kernel has at most {} buffers and values", kMaxBuffers)};
   ir::Binding binding;
@@ -147,9 +187,10 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
   Value value = rvalue(build(written.at).variable(variable), held);
   value.is_place = true;
   value.is_const = is_value || parameter.type.is_const;
+  value.is_constant = is_value;
   if (is_value || is_reference) settled_.insert(&variable);
   if (is_reference && !is_value) value = place_at(value.ir, type->is_const);
-  if (!parameter.name.empty()) make_local(parameter.name, value, locals);
+  make_parameter(parameter, value, locals);
 }
 
 }  // namespace kymo::shader

@@ -19,6 +19,22 @@ std::string kernel_host_name(const ast::Declaration& declaration) {
 
 }  // namespace
 
+bool Lowering::is_wanted(const std::string& name) {
+  if (options_.kernels.empty()) return true;
+  if (std::find(options_.kernels.begin(), options_.kernels.end(), name) != options_.kernels.end()) return true;
+  unwanted_.push_back(name);
+  return false;
+}
+
+void Lowering::check_wanted() const {
+  for (const std::string& name : options_.kernels) {
+    if (host_names_.contains(name) || diagnostics_.has_errors()) continue;
+    throw Rejected{{.file = context_.user_file},
+                   base::format("there is no kernel \"{}\"; kernels in the source: {}", name,
+                                unwanted_.empty() ? "none" : base::join(unwanted_, ", "))};
+  }
+}
+
 void Lowering::lower_kernels() {
   const auto attempt = [&](auto&& work) {
     if (diagnostics_.is_full()) return;
@@ -33,14 +49,16 @@ void Lowering::lower_kernels() {
     const Symbol& symbol = *lookup_.declared().functions[i];
     if (symbol.declaration->is_kernel && symbol.declaration->body != nullptr)
       attempt([&] {
-        lower_kernel(overloads_.instance(symbol, {}, {}, nullptr, symbol.declaration->at),
-                     kernel_host_name(*symbol.declaration));
+        std::string name = kernel_host_name(*symbol.declaration);
+        if (!is_wanted(name)) return;
+        lower_kernel(overloads_.instance(symbol, {}, {}, nullptr, symbol.declaration->at), std::move(name));
       });
   }
   for (size_t i = 0; i < lookup_.declared().instantiations.size(); ++i) {
     const PlacedDeclaration placed = lookup_.declared().instantiations[i];
     attempt([&] { lower_instantiation(*placed.declaration, *placed.scope); });
   }
+  attempt([&] { check_wanted(); });
 }
 
 void Lowering::lower_instantiation(const ast::Declaration& declaration, Scope& scope) {
@@ -52,10 +70,11 @@ void Lowering::lower_instantiation(const ast::Declaration& declaration, Scope& s
     if (!type.name.parts.empty()) types_.resolve(type, scope);
     return;
   }
+  std::string name = kernel_host_name(declaration.attribute("host_name") != nullptr ? declaration : inner);
+  if (!is_wanted(name)) return;
   TemplateArguments arguments;
   const Symbol* symbol = instantiated_kernel(inner, scope, arguments);
   if (!symbol->declaration->is_kernel) return;  // other functions are instantiated where they are called
-  std::string name = kernel_host_name(declaration.attribute("host_name") != nullptr ? declaration : inner);
   lower_kernel(overloads_.instance(*symbol, arguments, {}, nullptr, inner.at), std::move(name));
 }
 
@@ -157,6 +176,9 @@ void Lowering::lower_kernel(FunctionInstance& instance, std::string host_name) {
   body_.block = &function.body;
   Scope& locals = lookup_.make_scope(Scope::Kind::Function, own.scope);
   std::vector<bool> buffers;
+  for (const ast::Declaration* written : declaration.parameters)
+    if (written->is_variadic && !written->name.empty())
+      lookup_.make_symbol(Symbol::Kind::LocalPack, written->name, locals);
   for (const Parameter& parameter : own.parameters) bind_kernel_parameter(own, parameter, locals, buffers);
   lower_statements(own, locals, true);
   own.state = FunctionInstance::State::Lowered;

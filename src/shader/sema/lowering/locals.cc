@@ -30,6 +30,14 @@ void Lowering::declare_variable_local(const ast::Declaration& declaration, Scope
       !type.type->is(TypeKind::Reference)) {
     return declare_group_memory(declaration, type, scope);
   }
+  if (type.class_template != nullptr) {
+    if (declaration.initializer == nullptr) throw Types::needs_arguments(type, at);
+    const bool is_copy = declaration.initializer->kind != ast::ExpressionKind::Braces && !declaration.direct;
+    const auto values = is_copy ? std::span(&declaration.initializer, 1) : std::span(declaration.initializer->operands);
+    const QualifiedType deduced = deduce_class(*type.class_template, values_of(values, scope), at);
+    type.type = deduced.type;
+    type.is_auto = false;
+  }
   if (type.is_auto || type.type->is(TypeKind::Reference)) {
     const ast::Expression* initializer = declaration.initializer;
     if (initializer == nullptr && declaration.direct_arguments.size() == 1)
@@ -195,10 +203,6 @@ void Lowering::declare_group_memory(const ast::Declaration& declaration, const Q
     throw Rejected{declaration.at, "threadgroup memory is declared in kernels only: pass " +
                                        in_quotes(declaration.name) + " as a pointer"};
   }
-  if (declaration.initializer != nullptr || declaration.direct) {
-    throw Rejected{declaration.at, "threadgroup memory has no initial value: assign " + in_quotes(declaration.name) +
-                                       " before a barrier"};
-  }
   if (type.type->is_array() && type.type->count == 0)
     throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " needs a size"};
   ir::Variable& made = module_.make_variable(std::string(declaration.name), type.type, Space::Threadgroup);
@@ -208,6 +212,44 @@ void Lowering::declare_group_memory(const ast::Declaration& declaration, const Q
   place.space = Space::Threadgroup;
   place.is_const = type.is_const;
   make_local(declaration.name, place, scope);
+  if (declaration.initializer != nullptr) initialize_group_memory(declaration, place, scope);
+}
+
+// The first thread of the group writes the values; the others wait for it.
+void Lowering::initialize_group_memory(const ast::Declaration& declaration, const Value& place, Scope& scope) {
+  const Location at = declaration.at;
+  if (place.type->scalar()->is(TypeKind::Atomic)) throw Rejected{at, "an atomic has no initial value: store one"};
+  ir::Block statements;
+  {
+    const Into into(*this, statements);
+    const ir::Expression* value = initialize({.type = place.type}, declaration, scope);
+    if (value == nullptr) value = build(at).zero(plain(place.type));
+    store_parts(place, settle(value), at);
+  }
+  const ir::Expression* index = position("thread_index_in_threadgroup", at);
+  emit(build(at).if_(build(at).binary(ir::Operator::Equal, index, build(at).constant_uint(0)), std::move(statements)));
+  constexpr uint32_t kThreadgroupMemory = 2;
+  effect(ir::Intrinsic::GroupBarrier, {}, at, kThreadgroupMemory);
+  body_.has_effects = true;
+}
+
+// place = value, the elements of arrays one by one.
+void Lowering::store_parts(const Value& place, const ir::Expression* value, Location at) {
+  if (!place.type->is_array()) return assign(place, value, at);
+  const bool is_zero = value->kind == ir::ExpressionKind::Zero;
+  ir::Variable& i = local("i", table_.get(TypeKind::Int), build(at).constant_int(0), at);
+  ir::Builder& make = build(at);
+  ir::Block body, step;
+  {
+    const Into into(*this, body);
+    Value part = place;
+    part.ir = make.index(place.ir, make.variable(i));
+    part.type = place.type->inner;
+    store_parts(part, is_zero ? make.zero(plain(part.type)) : make.index(value, make.variable(i)), at);
+  }
+  step.push_back(make.assign(make.variable(i), make.binary(ir::Operator::Add, make.variable(i), make.constant_int(1))));
+  emit(make.loop(make.binary(ir::Operator::Less, make.variable(i), make.constant_int(place.type->count)),
+                 std::move(body), std::move(step)));
 }
 
 // auto [a, b] = …

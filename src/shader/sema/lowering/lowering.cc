@@ -1,5 +1,7 @@
 #include "shader/sema/lowering/lowering.h"
 
+#include <algorithm>
+
 namespace kymo::shader {
 
 Lowering::Lowering(Context& context, Lookup& lookup, Types& types, Templates& templates, Overloads& overloads)
@@ -26,12 +28,17 @@ void Lowering::lower() {
     context_.report(rejected);
   }
   lower_kernels();
+  if (!options_.kernels.empty()) return;
   // Functions that no kernel needs are lowered too, to find their errors.
   for (const Symbol* symbol : lookup_.declared().functions) {
     if (diagnostics_.is_full()) return;
     const ast::Declaration& function = *symbol->declaration;
     if (function.at.file != context_.user_file || function.is_kernel || function.body == nullptr) continue;
     try {
+      const std::vector<Parameter>& parameters = overloads_.signature(*symbol, {}).parameters;
+      if (std::any_of(parameters.begin(), parameters.end(),
+                      [](const Parameter& each) { return each.type.function != nullptr; }))
+        continue;  // its instances depend on the functions that it is called with
       need(overloads_.instance(*symbol, {}, {}, nullptr, function.at), function.at);
     } catch (const Rejected& rejected) {
       context_.report(rejected);

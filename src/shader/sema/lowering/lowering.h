@@ -7,6 +7,7 @@
 // The base class CodeWriter writes statements in the right order. Each section below is a file.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +45,10 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   const Type* type_of(const ast::Expression& expression, Scope& scope, bool* is_place = nullptr) override;
   std::vector<Value> values_of(std::span<const ast::Expression* const> list, Scope& scope) override;
 
+  // ---- function_objects.cc: see ExpressionUses
+  const ir::Expression* function_named(const ast::Expression& expression, Scope& scope) override;
+  const Type* pointed_function(const QualifiedType& pointer, const Type* given, Location at) override;
+
  private:
   // ---- functions.cc: bodies of functions
   // Lowers the body now, before the caller; recursion is refused.
@@ -59,6 +64,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   const Type* plain(const Type* type);  // of a packed vector: the vector
 
   // ---- kernels.cc: kernels, and explicit instantiations with host_name
+  bool is_wanted(const std::string& name);  // a kernel that is to be translated
+  void check_wanted() const;                // throws if there is no kernel of a wanted name
   void lower_kernels();
   void lower_instantiation(const ast::Declaration& declaration, Scope& scope);
   const Symbol* instantiated_kernel(const ast::Declaration& function, Scope& scope, TemplateArguments& arguments);
@@ -68,6 +75,13 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   // ---- kernel_parameters.cc: buffers, values and positions
   void bind_kernel_parameter(FunctionInstance& instance, const Parameter& parameter, Scope& locals,
                              std::vector<bool>& buffers);
+  void make_parameter(const Parameter& parameter, const Value& value, Scope& locals);
+  std::string_view library_name(const Type* type);
+  bool is_texture_or_sampler(const Type* type, ir::Binding& binding);
+  void bind_texture(FunctionInstance& instance, const Parameter& parameter, const ast::Attribute* numbered,
+                    ir::Binding binding, Scope& locals);
+  void bind_null_texture(const Parameter& parameter, Scope& locals);
+  void refuse_textures_in(const Type* type, Location at);
   void bind_position(const ast::Attribute& attribute, const Parameter& parameter, Scope& locals);
   const ir::Expression* position(std::string_view name, Location at);  // a uint or uint3; null: no such attribute
 
@@ -97,6 +111,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void declare_reference(const ast::Declaration& declaration, const QualifiedType& type, const Value& from,
                          Scope& scope);
   void declare_group_memory(const ast::Declaration& declaration, const QualifiedType& type, Scope& scope);
+  void initialize_group_memory(const ast::Declaration& declaration, const Value& place, Scope& scope);
+  void store_parts(const Value& place, const ir::Expression* value, Location at);
   void declare_value(const ast::Declaration& declaration, const QualifiedType& type, const ir::Expression* value,
                      Scope& scope);
   void declare_from(const ast::Declaration& declaration, QualifiedType type, const Value& value, Scope& scope);
@@ -132,6 +148,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
 
   // ---- members.cc: fields, components and elements of objects
   std::optional<Value> field_of(const Value& object, std::string_view name, Location at);  // also those of its bases
+  Value union_member(const Value& object, const Type* type, Location at);  // of a union that is stored in words
   Value base_of(const Value& object, const Class& base, Location at);
   Value self_member(const Symbol& symbol, Location at);             // a field without an object
   Value pointee(const Value& pointer, Location at);                 // *p
@@ -144,6 +161,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value postfix(const ast::Expression& expression, Scope& scope);
   Value binary(const ast::Expression& expression, Scope& scope);
   Value assignment(const ast::Expression& expression, Scope& scope);
+  bool copy_by_elements(const Value& place, const ir::Expression* value, Location at);
   Value binary_of(std::string_view op, Value left, Value right, Scope& scope, Location at);  // overloads, then builtin
   Value step(const Value& place, bool up, Location at);                                      // ++ and --
   std::optional<Value> overloaded(std::string_view op, std::span<Value> operands, Scope& scope, Location at);
@@ -183,6 +201,12 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value object_place(const Value& object, Location at);      // stored in a temporary if it is not a place
   static bool has_object(const FunctionInstance& instance);  // a member function that is not static, nor a constructor
 
+  // ---- function_objects.cc: names of functions as values, pointers to functions
+  OverloadSet overload_set(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope, Location at);
+  Value function_object(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope, Location at);
+  Class& make_function_class(std::string name, Scope& scope);
+  Value call_function_object(const Class& object, std::span<const Value> given, Scope& scope, Location at);
+
   // ---- lambdas.cc: a lambda is a struct of the captured values with an operator()
   Value lambda(const ast::Expression& expression, Scope& scope);
   void bind_captures(const FunctionInstance& instance, Scope& scope);
@@ -193,6 +217,11 @@ class Lowering final : public ExpressionUses, private CodeWriter {
                                std::span<const Value> given, Location at);
   Value builtin_trait(const BuiltinRow& row, const TemplateArguments& arguments, Location at);
   const Type* unified(std::span<const Value> given, bool as_float, std::string_view name, Location at);
+
+  // ---- type_traits.cc: __is_empty(T) and others
+  bool type_trait(const ast::Expression& expression, Scope& scope);
+  bool is_convertible(const QualifiedType& from, const QualifiedType& to);
+  bool is_constructible(const QualifiedType& type, std::span<const TemplateArgument> from, Location at);
 
   // ---- builtin_math.cc: builtin functions of numbers
   Value builtin_float(const BuiltinRow& row, std::span<const Value> given, Location at);
@@ -208,6 +237,9 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value builtin_barrier(const BuiltinRow& row, std::span<const Value> given, Location at);
   Value shuffled_parts(const BuiltinRow& row, const Value& value, const Value& lane, Location at);
   Value builtin_simd(const BuiltinRow& row, std::span<const Value> given, Location at);
+  uint32_t matrix_unit(const TemplateArguments& arguments, Location at);
+  Value builtin_matrix(const BuiltinRow& row, const TemplateArguments& arguments, std::span<const Value> given,
+                       Location at);
   Value effect(ir::Intrinsic which, std::vector<const ir::Expression*> operands, Location at, uint32_t index = 0);
 
   // ---- conversions.cc: implicit conversions
@@ -223,6 +255,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
 
   // ---- casts.cc: T(x), (T)x, static_cast, as_type
   Value cast(const ast::Expression& expression, Scope& scope);
+  // class_deduction.cc: the type of S(a, b) without the arguments of the template S
+  QualifiedType deduce_class(const Symbol& symbol, std::span<const Value> given, Location at);
   Value cast_to(const QualifiedType& type, const Value& value, std::string_view how, Location at);
   std::vector<Value> arguments_or_void(const ast::Expression& expression, const Type* type, Scope& scope);
   Value cast_bits(const Type* type, const Value& value, Location at);
@@ -242,6 +276,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   bool has_defaults(const Class& made);  // its fields have initializers, or need constructing
 
   // ---- braces.cc: T{…}
+  const ir::Expression* union_of(const Type* type, const Field& member, const Value& value, Location at);
+  const ir::Expression* designated(const Type* type, const ast::Expression& braces, Scope& scope);
   const ir::Expression* from_braces(const Type* type, const ast::Expression& braces, Scope& scope);  // T{a, b}
   const ir::Expression* aggregate(const Type* type, std::span<const Value> items, size_t& next, Location at);
   const ir::Expression* aggregate_part(const Type* type, std::span<const Value> items, size_t& next, Location at);
@@ -262,9 +298,14 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   uint32_t whole_depth_ = 0;       // of expressions, over all functions that are being lowered
   std::unordered_map<const ast::Declaration*, std::map<const Scope*, Value>> variables_;  // lowered ones
   std::set<std::pair<const ast::Declaration*, const Scope*>> open_variables_;             // variables being computed
-  std::unordered_map<std::string, Value> variable_instances_;      // of templates, by instance_key()
+  std::unordered_map<std::string, Value> variable_instances_;       // of templates, by instance_key()
+  std::unordered_map<std::string, const Class*> function_objects_;  // by candidates and signature
+  std::deque<OverloadSet> functions_;
+  std::deque<ast::Declaration> guides_;                // constructors as function templates
+  std::set<const ast::Declaration*> unset_constants_;  // function constants without a value that were reported
   std::map<std::string, const ir::Variable*, std::less<>> texts_;  // string literals
   std::map<std::string, Location, std::less<>> host_names_;        // of kernels
+  std::vector<std::string> unwanted_;                              // the names of those that are not translated
   uint64_t parts_ = 0;                                             // of initializers
   uint64_t steps_ = 10'000'000;                                    // the total budget for evaluating constants
 };

@@ -26,15 +26,30 @@ bool members_is_storable(const Type* type) { return type->is_number() && !type->
 
 std::optional<Value> Lowering::field_of(const Value& object, std::string_view name, Location at) {
   uint32_t index = 0;
+  const Class* const whole = types_.class_of(object.type);
+  if (whole != nullptr && !whole->union_members.empty()) {
+    for (const Field& member : whole->union_members) {
+      if (member.name == name) return view_or_word(union_member(object, member.type, at));
+      if (!is_unnamed_field(member.name)) continue;
+      if (std::optional<Value> found = field_of(union_member(object, member.type, at), name, at)) return found;
+    }
+    return std::nullopt;
+  }
   const Field* field = types_.find_field(object.type, name, index);
   if (field == nullptr) {
     const Class* owner = types_.class_of(object.type);
     if (owner == nullptr) return std::nullopt;
+    for (const Field& each : object.type->fields) {
+      if (!is_unnamed_field(each.name)) continue;
+      const std::optional<Value> part = field_of(object, each.name, at);
+      if (std::optional<Value> found = part ? field_of(*part, name, at) : std::nullopt) return found;
+    }
     for (const Class* base : owner->bases) {
       if (std::optional<Value> found = field_of(base_of(object, *base, at), name, at)) return found;
     }
     return std::nullopt;
   }
+  if (object.in_words) return view_or_word(view_part(object, field->type, field->offset));
   if (!object.type->is_union || index == 0) {
     const Value part = members_part(object, build(at).member(object.ir, index));
     const Class* owner = types_.class_of(object.type);
@@ -60,12 +75,20 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
   return view;
 }
 
+Value Lowering::union_member(const Value& object, const Type* type, Location at) {
+  Value view = object.in_words ? object : members_part(object, build(at).member(object.ir, 0u));
+  view.in_words = true;
+  return view_part(view, type, 0);
+}
+
 Value Lowering::base_of(const Value& object, const Class& base, Location at) {
   if (object.type == base.type) return object;
   const Class* owner = types_.class_of(object.type);
   if (owner != nullptr) {
     for (size_t i = 0; i < owner->bases.size(); ++i) {
       if (owner->bases[i] != &base && !types_.is_derived(*owner->bases[i], base)) continue;
+      if (object.in_words)
+        return base_of(view_part(object, owner->bases[i]->type, object.type->fields[i].offset), base, at);
       return base_of(members_part(object, build(at).member(object.ir, static_cast<uint32_t>(i))), base, at);
     }
   }
@@ -79,6 +102,8 @@ Value Lowering::self_member(const Symbol& symbol, Location at) {
   }
   Value object = *body_.self;
   Class* own = types_.class_of(object.type);
+  if (own != nullptr && symbol.owner->declaration != nullptr && is_unnamed_field(symbol.owner->declaration->name))
+    if (std::optional<Value> found = field_of(object, symbol.name, at)) return *found;
   if (own == nullptr || (own != symbol.owner && !types_.is_derived(*own, *symbol.owner))) {
     throw Rejected{at, "the member " + in_quotes(symbol.name) + " of " + in_quotes(symbol.owner->type) +
                            " needs an object of it: there is none here"};
@@ -120,6 +145,12 @@ Value Lowering::element(const Value& of, const Value& index, Location at) {
   }
   const Type* wide = table_.get(position.type->size > 4 ? TypeKind::Long : TypeKind::Int);
   if (position.type->size < 4) position = rvalue(convert_number(position.ir, wide, at));
+  if (of.in_words && (of.type->is_array() || of.type->is_vector())) {
+    if (position.ir->kind == ir::ExpressionKind::Constant && position.ir->bits >= of.type->count)
+      throw Rejected{at, "the index " + std::to_string(static_cast<int64_t>(position.ir->bits)) +
+                             " is out of range: " + in_quotes(of.type) + " has " + std::to_string(of.type->count)};
+    return view_or_word(view_element(of, position.ir, at));
+  }
   if (of.type->is_array() && of.viewed != nullptr) {
     Value made = of;
     made.type = of.type->inner;
@@ -167,6 +198,8 @@ Value Lowering::swizzle(const Value& of, std::string_view letters, Location at) 
     if (number >= of.type->count) return fail("it has only " + std::to_string(of.type->count));
   }
   if (letters.empty() || letters.size() > 4) return fail("one to four components can be named");
+  if (of.in_words && letters.size() == 1)
+    return view_or_word(view_element(of, build(at).constant_int(static_cast<int64_t>(set.find(letters[0]))), at));
   if (of.viewed != nullptr && letters.size() == 1) {
     Value component = of;
     component.type = of.type->inner;

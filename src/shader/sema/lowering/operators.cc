@@ -73,6 +73,8 @@ Value Lowering::unary(const ast::Expression& expression, Scope& scope) {
   Value operand = this->expression(*expression.operands[0], scope);
   if (is_void(operand)) throw Rejected{expression.at, "the operand of " + std::string(op) + " is void"};
   if (operand.braces != nullptr) throw Rejected{expression.at, "{...} cannot be the operand of " + std::string(op)};
+  const Class* const object = class_named(operand.type);
+  if (object != nullptr && object->function != nullptr && (op == "&" || op == "*" || op == "+")) return operand;
   Value operands[] = {operand};
   if (std::optional<Value> found = overloaded(op, operands, scope, expression.at)) return *found;
   if (op == "&") return rvalue(address(operand, expression.at));
@@ -187,8 +189,34 @@ Value Lowering::assignment(const ast::Expression& expression, Scope& scope) {
   const size_t before = mark();
   const ir::Expression* value = convert(right, wanted, expression.at, "the assigned value");
   if (mark() != before) left = freeze(left);
-  assign(left, value, expression.at);
+  if (!copy_by_elements(left, value, expression.at)) assign(left, value, expression.at);
   return left;
+}
+
+// *(threadgroup S*)p = *(const device S*)q, where p and q point to numbers of one type: wide loads, as kernels write
+// them. Vulkan cannot convert such pointers, so the numbers are copied one by one there.
+bool Lowering::copy_by_elements(const Value& place, const ir::Expression* value, Location at) {
+  constexpr uint64_t kMaxElements = 64;
+  if (options_.target != Target::Glsl || !place.type->is_struct() || place.is_const) return false;
+  const auto numbers = [](const ir::Expression& whole) -> const ir::Expression* {
+    if (whole.kind != ir::ExpressionKind::Dereference || whole.operands[0]->kind != ir::ExpressionKind::PointerCast)
+      return nullptr;
+    const ir::Expression* pointer = whole.operands[0]->operands[0];
+    return pointer->type->is_pointer() && pointer->type->inner->is_number() ? pointer : nullptr;
+  };
+  const ir::Expression* to = numbers(*place.ir);
+  const ir::Expression* from = numbers(*value);
+  if (to == nullptr || from == nullptr || to->type->inner != from->type->inner) return false;
+  const uint64_t each = to->type->inner->size;
+  if (place.type->size % each != 0 || place.type->size / each > kMaxElements) return false;
+  to = settle(to);
+  from = settle(from);
+  for (uint64_t i = 0; i < place.type->size / each; ++i) {
+    const ir::Expression* index = build(at).constant_int(static_cast<int64_t>(i));
+    assign(place_at(build(at).pointer_add(to, index), false), read(place_at(build(at).pointer_add(from, index), true)),
+           at);
+  }
+  return true;
 }
 
 }  // namespace kymo::shader

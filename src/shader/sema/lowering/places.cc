@@ -25,6 +25,9 @@ const ir::Expression* CodeWriter::read(const Value& value) {
   if (value.kept != nullptr) return value.kept;
   ir::Builder& make = build(value.ir->at);
   const ir::Expression* read = value.ir;
+  if (is_absent(value))
+    return make.zero(effects_is_packed(value.type) ? table_.vector(value.type->inner, value.type->count) : value.type);
+  if (value.in_words) return read_view(value);
   if (value.viewed != nullptr) {
     if (value.view_index != nullptr) return make.index(make.bitcast(value.viewed, read), value.view_index);
     return make.bitcast(value.viewed, read);
@@ -43,6 +46,16 @@ const ir::Expression* CodeWriter::read(const Value& value) {
   return read;
 }
 
+bool CodeWriter::is_absent(const Value& place) const {
+  if (absent_.empty() || !place.is_place) return false;
+  const ir::Expression* at = &ir::place_root(*place.ir);
+  if (at->kind != ir::ExpressionKind::Dereference) return false;
+  at = at->operands[0];
+  while (at->kind == ir::ExpressionKind::PointerAdd || at->kind == ir::ExpressionKind::PointerCast)
+    at = at->operands[0];
+  return at->kind == ir::ExpressionKind::Variable && absent_.contains(at->variable);
+}
+
 Value CodeWriter::load(const Value& value) {
   if (is_void(value)) return value;
   const ir::Expression* ir = read(value);
@@ -58,6 +71,7 @@ Value CodeWriter::decayed(const Value& value) {
     Value kept = keep(value, "array");
     return decayed(kept);
   }
+  if (value.in_words) throw Rejected{value.ir->at, "a member of a union has no address: copy it to a variable"};
   const Type* pointer = table_.pointer(value.type->inner, value.space, value.is_const || is_read_only(value.space));
   const ir::Expression* made = build(value.ir->at).decay(value.ir);
   return rvalue(build_.pointer_cast(pointer, made), pointer);
@@ -72,6 +86,7 @@ void CodeWriter::assign(const Value& place, const ir::Expression* value, Locatio
   const ir::Expression& root = ir::place_root(*place.ir);
   if (root.kind == ir::ExpressionKind::Dereference || root.variable->space == Space::Threadgroup)
     body_.has_effects = true;
+  if (place.in_words) return write_view(place, value, at);
   if (place.viewed != nullptr) {
     if (place.view_index == nullptr) return emit(make.assign(place.ir, make.bitcast(place.ir->type, value)));
     ir::Variable& whole = local("view", place.viewed, make.bitcast(place.viewed, place.ir), at);

@@ -15,7 +15,17 @@ constexpr std::string_view kFunctionConstant = "function_constant";
 }  // namespace
 
 Value Lowering::variable(const Symbol& symbol, Location at) {
-  return lower_variable(*symbol.declaration, symbol.owner != nullptr ? *symbol.owner->scope : *symbol.scope, at);
+  const ast::Declaration* declaration = symbol.declaration;
+  // A static member without a value may have one outside of the struct.
+  if (symbol.owner != nullptr && declaration->initializer == nullptr) {
+    const auto outside = lookup_.declared().outside.find(symbol.owner->declaration);
+    if (outside != lookup_.declared().outside.end())
+      for (const PlacedDeclaration& placed : outside->second)
+        if (placed.declaration->name == symbol.name && placed.declaration->kind == ast::DeclarationKind::Variable &&
+            placed.declaration->initializer != nullptr)
+          declaration = placed.declaration;
+  }
+  return lower_variable(*declaration, symbol.owner != nullptr ? *symbol.owner->scope : *symbol.scope, at);
 }
 
 Value Lowering::lower_variable(const ast::Declaration& declaration, Scope& scope, Location at) {
@@ -54,7 +64,9 @@ Value Lowering::constant_variable(const ast::Declaration& declaration, Scope& sc
     throw Rejected{declaration.at, "the variable " + in_quotes(declaration.name) +
                                        " is outside of functions: write constant before it"};
   }
-  if (declaration.initializer == nullptr && declaration.direct_arguments.empty() && !declaration.direct) {
+  const bool may_construct = type.type != nullptr && type.type->is_struct();
+  if (declaration.initializer == nullptr && declaration.direct_arguments.empty() && !declaration.direct &&
+      !may_construct) {
     throw Rejected{declaration.at, "the constant " + in_quotes(declaration.name) + " needs a value"};
   }
   const ir::Expression* value = nullptr;
@@ -119,9 +131,13 @@ std::optional<Value> Lowering::function_constant(const ast::Declaration& declara
   const std::optional<double> given = given_constant(declaration, scope);
   ir::Builder& make = build(at);
   if (!given) {
-    if (body_.is_unevaluated) return rvalue(make.zero(type));
-    throw Rejected{at, "the function constant " + in_quotes(declaration.name) + " has no value: give one by its name" +
-                           (attribute->arguments.empty() ? "" : " or its index") + " when the shader is translated"};
+    if (!body_.is_unevaluated && unset_constants_.insert(&declaration).second)
+      diagnostics_.warning(declaration.at, "the function constant " + in_quotes(declaration.name) +
+                                               " has no value, and is 0 here: give one by its name" +
+                                               (attribute->arguments.empty() ? "" : " or its index"));
+    Value unset = rvalue(make.zero(type));
+    unset.is_const = true;
+    return unset;
   }
   if (type->is_integer()) {
     const bool is_large = *given >= 0x1p63;

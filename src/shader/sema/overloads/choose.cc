@@ -56,11 +56,20 @@ bool overload_same_parameters(const Signature& a, const Signature& b) {
                     [](const Parameter& x, const Parameter& y) { return x.type.type == y.type.type; });
 }
 
+bool overload_is_inside(const Scope* inner, const Scope* outer) {
+  if (inner == nullptr || outer == nullptr || outer->kind != Scope::Kind::Namespace) return false;
+  for (const Scope* scope = inner->parent; scope != nullptr; scope = scope->parent)
+    if (scope == outer) return true;
+  return false;
+}
+
 }  // namespace
 
 Rank Overloads::object_rank(const Symbol& function, const std::optional<Value>& object) const {
   const ast::Declaration& declaration = *function.declaration;
-  if (function.owner == nullptr || declaration.is_static || function.name == kConstructorName) return Rank::Exact;
+  if (function.owner == nullptr || declaration.is_static) return Rank::Exact;
+  if (function.name == kConstructorName)  // a new object is in thread memory; a constructor for others is as good
+    return declaration.this_space.value_or(Space::Thread) == Space::Thread ? Rank::Exact : Rank::Splat;
   if (!object) return Rank::Impossible;
   const bool is_const = function.owner->is_closure
                             ? function.owner->lambda == nullptr || !function.owner->lambda->is_mutable
@@ -69,6 +78,10 @@ Rank Overloads::object_rank(const Symbol& function, const std::optional<Value>& 
   Rank rank = is_const && !object->is_const ? Rank::Qualification : Rank::Exact;
   const Space space = object->space;
   if (!declaration.this_space) return space == Space::Thread ? rank : std::max(rank, Rank::Splat);
+  if (object->is_constant) {
+    if (*declaration.this_space == Space::Constant) return rank;
+    return *declaration.this_space == Space::Thread ? std::max(rank, Rank::Promotion) : Rank::Impossible;
+  }
   if (*declaration.this_space == space) return rank;
   const bool is_constant = space == Space::Program || (space == Space::Thread && object->is_const);
   return *declaration.this_space == Space::Constant && is_constant ? std::max(rank, Rank::Promotion) : Rank::Impossible;
@@ -118,7 +131,9 @@ std::optional<Overloads::Candidate> Overloads::viable(const Symbol& symbol, cons
     if (rank_of == Rank::Impossible && why == nullptr) return std::nullopt;
     if (rank_of == Rank::Impossible)
       return no("argument {} cannot be converted from {} to {}", i + 1,
-                in_quotes(overload_spelled(arguments.subspan(i, 1))), in_quotes(parameters[i].type.type));
+                in_quotes(overload_spelled(arguments.subspan(i, 1))),
+                parameters[i].type.type == nullptr ? std::string("a pointer to a function")
+                                                   : in_quotes(parameters[i].type.type));
     made.ranks.push_back(rank_of);
   }
   return made;
@@ -163,8 +178,11 @@ std::optional<Chosen> Overloads::choose_best(OverloadSet& set, std::span<const V
       const bool y_open = !y.parameters.empty() && y.parameters.back()->is_variadic;
       if (x_open != y_open) return x_open ? Order::Worse : Order::Better;
     }
-    if (overload_same_parameters(*a.types, *b.types) && (x.body != nullptr) != (y.body != nullptr))
-      return x.body != nullptr ? Order::Better : Order::Worse;
+    if (!overload_same_parameters(*a.types, *b.types)) return Order::Neither;
+    if ((x.body != nullptr) != (y.body != nullptr)) return x.body != nullptr ? Order::Better : Order::Worse;
+    // metal::precise has the functions of metal too: its own are nearer.
+    if (overload_is_inside(a.symbol->scope, b.symbol->scope)) return Order::Better;
+    if (overload_is_inside(b.symbol->scope, a.symbol->scope)) return Order::Worse;
     return Order::Neither;
   };
   const Candidate* best = &fitting[0];

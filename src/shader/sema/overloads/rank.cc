@@ -29,6 +29,12 @@ bool rank_fits_space(Space from, bool from_const, Space to) {
 
 Rank Overloads::rank(const Value& from, const QualifiedType& to) {
   const Type* type = to.type;
+  if (to.function != nullptr) {
+    const Class* object = from.type == nullptr ? nullptr : types_.class_of(from.type);
+    const bool is_callable =
+        object != nullptr && (object->function != nullptr || !lookup_.find_in("operator()", *object->scope).empty());
+    return is_callable ? Rank::Exact : Rank::Impossible;
+  }
   if (type == nullptr) return Rank::Impossible;
   if (type->is(TypeKind::Reference)) return rank_reference(from, type);
   if (from.braces != nullptr) return rank_braces(from, type);
@@ -48,6 +54,7 @@ Rank Overloads::rank(const Value& from, const QualifiedType& to) {
   if (type->is_struct() && from.type->is_struct()) {
     const Class* derived = types_.class_of(from.type);
     const Class* base = types_.class_of(type);
+    if (derived->function != nullptr && derived->function == base->function) return Rank::Exact;
     if (types_.is_derived(*derived, *base)) return Rank::Conversion;
   }
   return rank_user(from, type);

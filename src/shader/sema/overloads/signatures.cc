@@ -39,9 +39,18 @@ const Signature& Overloads::signature(const Symbol& symbol, const TemplateArgume
   return made;
 }
 
+namespace {
+
+bool is_special_member(const ast::Declaration& declaration) {
+  const ast::Declaration* outer = declaration.enclosing_template;
+  return outer != nullptr && outer->is_template && outer->template_parameters.empty();
+}
+
+}  // namespace
+
 // The definition outside of its struct of a member that has only a declaration inside.
 const PlacedDeclaration* Overloads::definition_of(const Symbol& member) {
-  if (member.owner == nullptr || member.owner->is_closure || member.declaration->body != nullptr) return nullptr;
+  if (member.owner == nullptr || member.owner->is_closure) return nullptr;
   const auto outside = lookup_.declared().outside.find(member.owner->declaration);
   if (outside == lookup_.declared().outside.end()) return nullptr;
   const ast::Declaration& inside = *member.declaration;
@@ -51,6 +60,12 @@ const PlacedDeclaration* Overloads::definition_of(const Symbol& member) {
     if (other.name != inside.name || other.parameters.size() != inside.parameters.size() ||
         other.is_const != inside.is_const || other.this_space != inside.this_space)
       continue;
+    // template <> void S<int>::f() replaces what the template S has for this one instance.
+    if (is_special_member(other)) {
+      if (lookup_.scope_of(other.qualified, *placed.scope, other.at) == member.owner->scope) return &placed;
+      continue;
+    }
+    if (inside.body != nullptr) continue;
     bool is_same = true;
     for (size_t i = 0; i < inside.parameters.size(); ++i)
       is_same = is_same && same_type(*inside.parameters[i]->type, *other.parameters[i]->type);
@@ -87,6 +102,8 @@ void Overloads::read_parameters(Signature& made) {
     added.name = parameter.name;
     added.declaration = &defaulted;
     added.type = types_.resolve(*parameter.type, scope);
+    if (added.type.function != nullptr) return;
+    if (added.type.class_template != nullptr) throw Types::needs_arguments(added.type, parameter.at);
     if (added.type.is_auto) throw Rejected{parameter.at, "a parameter cannot be auto here"};
     if (added.type.type->is_array()) {
       added.type.type =
@@ -142,6 +159,8 @@ void Overloads::use_specialisation(Signature& made) {
         for (size_t i = 0; i < given.size() && is_it; ++i)
           is_it = i < made.arguments.size() && (given[i].kind == TemplateArgument::Kind::Value
                                                     ? made.arguments[i].kind == given[i].kind &&
+                                                          (!given[i].value->type->is_struct() ||
+                                                           given[i].value->type == made.arguments[i].value->type) &&
                                                           made.arguments[i].value->bits == given[i].value->bits
                                                     : given[i] == made.arguments[i]);
       }
@@ -149,6 +168,8 @@ void Overloads::use_specialisation(Signature& made) {
       is_it = false;
     }
     if (!is_it) continue;
+    read_result(made);  // of several templates it belongs to the one whose result has a type for these arguments
+    made.result.reset();
     made.declaration = &special;
     made.scope = placed.scope;
     made.parameters = std::move(attempt.parameters);
@@ -171,6 +192,7 @@ void Overloads::read_result(Signature& made) {
     for (size_t i = 0; i < made.parameters.size(); ++i) {
       const Parameter& parameter = made.parameters[i];
       const Type* type = parameter.type.type;
+      if (type == nullptr) continue;
       const bool is_reference = type->is(TypeKind::Reference);
       const Type* held = is_reference ? table_.pointer(type->inner, type->space, type->is_const) : type;
       ir::Variable& variable = context_.module.make_variable(std::string(parameter.name), held);
@@ -192,6 +214,7 @@ void Overloads::read_result(Signature& made) {
     }
   }
   const QualifiedType result = types_.resolve(*written, *scope);
+  if (result.class_template != nullptr) throw Types::needs_arguments(result, written->at);
   if (!result.is_auto) made.result = result;
 }
 
@@ -212,6 +235,12 @@ FunctionInstance& Overloads::instance(const Symbol& function, const TemplateArgu
   std::string key = instance_key(&function, arguments);
   std::vector<QualifiedType> adapted(types.parameters.size());
   for (size_t i = 0; i < types.parameters.size(); ++i) {
+    if (types.parameters[i].type.function != nullptr) {
+      adapted[i].type = context_.expressions->pointed_function(types.parameters[i].type,
+                                                               i < given.size() ? given[i].type : nullptr, at);
+      key += base::format("|{}:f{}", i, adapted[i].type->id);
+      continue;
+    }
     adapted[i] = i < given.size() ? types_.adapt(types.parameters[i].type, given[i]) : types.parameters[i].type;
     if (adapted[i].type != types.parameters[i].type.type)
       key += base::format("|{}:{}", i, static_cast<int>(adapted[i].type->space));

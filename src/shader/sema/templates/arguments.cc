@@ -54,6 +54,10 @@ TemplateArgument Templates::evaluate_argument(const ast::TemplateArgument& writt
       return argument;
     }
     argument.type = types_.resolve_shape(*written.type, scope);
+    if (argument.type.function != nullptr)
+      throw Rejected{written.type->at,
+                     "the type of a function cannot be a template argument: give the function itself"};
+    if (argument.type.class_template != nullptr) throw Types::needs_arguments(argument.type, written.type->at);
     if (argument.type.is_auto) throw Rejected{written.type->at, "auto cannot be a template argument"};
     return argument;
   }
@@ -78,6 +82,8 @@ TemplateArgument Templates::evaluate_argument(const ast::TemplateArgument& writt
       }
   }
   argument.kind = ArgumentKind::Value;
+  argument.value = context_.expressions->function_named(value, scope);
+  if (argument.value != nullptr) return argument;
   argument.value = context_.expressions->constant(value, scope, "a template argument");
   if (argument.value->kind != ir::ExpressionKind::Constant)
     throw Rejected{value.at,
@@ -141,7 +147,16 @@ void Templates::check_argument(const ast::TemplateParameter& parameter, Template
                                     argument_kind(argument))};
   if (argument.kind != ArgumentKind::Value || parameter.type == nullptr) return;
   const QualifiedType type = types_.resolve_shape(*parameter.type, bound);
+  if (type.function != nullptr) {
+    ir::Expression& pointer = context_.module.make_expression(
+        ir::ExpressionKind::Construct, context_.expressions->pointed_function(type, argument.value->type, at), at);
+    argument.value = &pointer;
+    return;
+  }
   if (type.is_auto || type.type == argument.value->type) return;
+  if (argument.value->type->is_struct())
+    throw Rejected{at, base::format("template parameter \"{}\" takes {}, not {}", parameter.name, in_quotes(type.type),
+                                    in_quotes(argument.value->type))};
   if (!type.type->is_scalar())
     throw Rejected{at, base::format("a template's value must be a number, not {}", in_quotes(type.type))};
   argument.value = context_.build(at).convert(type.type, argument.value);

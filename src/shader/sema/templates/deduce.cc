@@ -95,6 +95,7 @@ bool Templates::match_type(const ast::TypeName& pattern, const QualifiedType& ac
     case ast::TypeForm::Pointer: {
       const Type* type = actual.type;
       if (type->is(TypeKind::Reference)) type = type->inner;
+      if (pattern.inner->form == ast::TypeForm::Function) return type->is_struct();  // nothing is deduced from it
       if (!type->is_pointer()) return false;
       const QualifiedType pointee{.type = type->inner, .is_const = type->is_const, .space = type->space};
       return deduce_fits_space(*pattern.inner, pointee) && match_type(*pattern.inner, pointee, scope, deduction);
@@ -127,7 +128,7 @@ bool Templates::match_type(const ast::TypeName& pattern, const QualifiedType& ac
     case ast::TypeForm::Decltype:
       return true;  // nothing is deduced from it
     case ast::TypeForm::Function:
-      break;
+      return actual.type->is_struct();  // nothing is deduced from it
   }
   return false;
 }
@@ -240,7 +241,7 @@ bool Templates::match_arguments(const std::vector<ast::TemplateArgument>& patter
     if (i >= actual.size()) return true;  // a specialisation may omit arguments that have defaults
     if (!match_argument(patterns[i], actual[i], scope, deduction)) return false;
   }
-  return patterns.size() >= actual.size();
+  return true;  // the others have defaults, and the type that is made of the pattern shows whether they fit
 }
 
 bool Templates::match_pack(size_t count, const std::function<bool(Deduction&, size_t)>& each, Deduction& deduction) {
@@ -295,6 +296,15 @@ bool Templates::deduce(const ast::Declaration& function, Scope& scope, const Tem
   const auto is_open = [](const Value& value) {
     return value.braces != nullptr || value.is_null || value.type == nullptr;
   };
+  // A parameter `T values[N]` is a pointer: nothing is known of the size of its array.
+  const auto match_parameter = [&](const ast::TypeName& pattern, const QualifiedType& actual, Scope& in,
+                                   Deduction& into_deduction) {
+    if (pattern.form != ast::TypeForm::Array || !actual.type->is_pointer())
+      return match_type(pattern, actual, in, into_deduction);
+    const QualifiedType element{
+        .type = actual.type->inner, .is_const = actual.type->is_const, .space = actual.type->space};
+    return deduce_fits_space(*pattern.inner, element) && match_type(*pattern.inner, element, in, into_deduction);
+  };
   for (size_t i = 0; i < function.parameters.size(); ++i) {
     const ast::Declaration& parameter = *function.parameters[i];
     const ast::TypeName& pattern = *parameter.type;
@@ -309,7 +319,7 @@ bool Templates::deduce(const ast::Declaration& function, Scope& scope, const Tem
     }
     if (i >= arguments.size()) break;
     if (is_open(arguments[i]) || !open.in(pattern)) continue;
-    if (match_type(pattern, actual_for(pattern, arguments[i]), scope, deduction)) continue;
+    if (match_parameter(pattern, actual_for(pattern, arguments[i]), scope, deduction)) continue;
     if (deduction.conflict != SIZE_MAX)
       conflict_ =
           base::format("\"{}\" would be both {} and {}", deduction.parameters[deduction.conflict].name,

@@ -41,6 +41,8 @@ QualifiedType Templates::deduce_auto(const QualifiedType& declared, const Value&
   if (!declared.is_auto) return declared;
   if (from.type == nullptr || from.braces != nullptr || from.is_null || from.type->is(TypeKind::Void))
     throw Rejected{at, "auto needs a value that has a type: name the type instead"};
+  if (declared.function != nullptr)
+    return {.type = context_.expressions->pointed_function(declared, from.type, at), .is_const = declared.is_const};
   const ast::TypeName& pattern = *declared.declared;
   QualifiedType actual{.type = from.type};
   if (pattern.form == ast::TypeForm::Reference || pattern.form == ast::TypeForm::RvalueReference) {

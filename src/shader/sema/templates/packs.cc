@@ -39,6 +39,7 @@ class MentionedNames {
   }
   void name(const ast::Name& name) {
     for (size_t i = 0; i < name.parts.size(); ++i) {
+      if (name.parts[i].decltype_of != nullptr) expression(*name.parts[i].decltype_of);
       if (i == 0 && !name.from_global) add(name.parts[0].name);
       for (const ast::TemplateArgument& argument : name.parts[i].arguments) {
         if (argument.is_expansion) continue;

@@ -48,9 +48,17 @@ const Field* Types::find_field(const Type* type, std::string_view name, uint32_t
 Scope& Types::members_of(const Symbol& symbol, const ast::NamePart& part, std::string_view member, Scope& from,
                          Location at) {
   const QualifiedType type = type_named(symbol, part, from, at);
+  if (type.class_template != nullptr) throw needs_arguments(type, at);
   const Type* of = type.type != nullptr && type.type->is(TypeKind::Reference) ? type.type->inner : type.type;
   const Class* made = of == nullptr ? nullptr : class_of(of);
   if (made == nullptr) throw Rejected{at, base::format("{} is not a struct: it has no \"{}\"", in_quotes(of), member)};
+  return *made->scope;
+}
+
+Scope& Types::members_of(const ast::Expression& value, Scope& from, Location at) {
+  const Type* of = context_.expressions->type_of(value, from);
+  const Class* made = class_of(of);
+  if (made == nullptr) throw Rejected{at, base::format("{} is not a struct: it has no members", in_quotes(of))};
   return *made->scope;
 }
 
@@ -162,6 +170,11 @@ void Types::complete_members(Class& made) {
     if (member->kind != ast::DeclarationKind::Variable || member->is_static || !member->qualified.parts.empty())
       continue;
     const QualifiedType type = resolve(*member->type, *made.scope);
+    if (type.function != nullptr)
+      throw Rejected{member->at, base::format("\"{}\" is a pointer to a function, which a struct cannot contain: make "
+                                              "the function a template parameter of the struct",
+                                              member->name)};
+    if (type.class_template != nullptr) throw needs_arguments(type, member->at);
     if (type.is_auto || type.type->is(TypeKind::Void) || (type.type->is_array() && type.type->count == 0))
       throw Rejected{member->at, base::format("\"{}\" needs a type that says how large it is", member->name)};
     const Type* held = type.type;
@@ -169,17 +182,19 @@ void Types::complete_members(Class& made) {
     if (held->is_struct() && !held->complete)
       throw Rejected{member->at, base::format("\"{}\" cannot contain {}, which is not complete here", made.type->name,
                                               in_quotes(type.type))};
+    // The members of a struct without a name are found in the struct around it.
+    if (is_unnamed_field(member->name))
+      if (const Class* unnamed = class_of(type.type)) made.scope->bases.push_back(unnamed->scope);
     fields.push_back(
         {std::string(member->name), type.type->is(TypeKind::Reference)
                                         ? table_.pointer(type.type->inner, type.type->space, type.type->is_const)
                                         : type.type});
   }
-  if (made.type->is_union)
-    for (const Field& field : fields)
-      if (!field.type->is_number() || field.type->size != fields[0].type->size)
-        throw Rejected{declaration.at,
-                       base::format("a union may have numbers and vectors of one size only: \"{}\" is {}, \"{}\" is {}",
-                                    fields[0].name, in_quotes(fields[0].type), field.name, in_quotes(field.type))};
+  const bool is_plain_union = std::all_of(fields.begin(), fields.end(), [&](const Field& field) {
+    return field.type->is_number() && !field.type->scalar()->is(TypeKind::Bool) &&
+           field.type->size == fields[0].type->size;
+  });
+  if (made.type->is_union && !is_plain_union) store_in_words(made, fields, align);
   uint32_t parts = 0;
   for (const Field& field : fields) {
     const Type* held = field.type;
@@ -195,6 +210,30 @@ void Types::complete_members(Class& made) {
     throw Rejected{declaration.at, base::format("\"{}\" is larger than {} bytes", made.type->name, kLargestStruct)};
   made.is_completing = false;
   for (const ast::Declaration* each : asserts) check_assert(*each, *made.scope);
+}
+
+// A union is stored as its first member if all members are numbers of one size; else as an array of uint.
+void Types::store_in_words(Class& made, std::vector<Field>& fields, uint32_t& align) {
+  uint64_t size = 0;
+  for (const Field& field : fields) {
+    const Type* type = field.type;
+    while (type->is_array()) type = type->inner;
+    if (!type->is_number() && !type->is_struct())
+      throw Rejected{made.declaration->at,
+                     base::format("a union may have numbers, vectors, and arrays and structs of them, and \"{}\" is {}",
+                                  field.name, in_quotes(field.type))};
+    size = std::max(size, field.type->size);
+    align = std::max(align, field.type->align);
+  }
+  constexpr uint32_t kWord = 4;
+  size = (size + align - 1) / align * align;
+  if (size % kWord != 0)
+    throw Rejected{
+        made.declaration->at,
+        base::format("the union \"{}\" has {} bytes: its size must be a multiple of {}", made.type->name, size, kWord)};
+  made.union_members = std::move(fields);
+  made.type->is_union = false;
+  fields = {{"words", table_.array(table_.get(TypeKind::UInt), static_cast<uint32_t>(size / kWord))}};
 }
 
 // Completes what a variable of the type needs: structs in it now, structs that it points to as soon as possible.

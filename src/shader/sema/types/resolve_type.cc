@@ -33,6 +33,16 @@ bool type_is_bare(const ast::Name& name) {
 
 }  // namespace
 
+Rejected Types::needs_arguments(const QualifiedType& type, Location at) {
+  return {at, base::format("\"{0}\" is a template: write \"{0}<...>\"", type.class_template->name)};
+}
+
+const Type* Types::instance_of(const Symbol& symbol, TemplateArguments arguments, Location at) {
+  Class& made = instantiate_class(symbol, std::move(arguments), at);
+  complete(made, at);
+  return made.type;
+}
+
 QualifiedType Types::resolve(const ast::TypeName& type, Scope& scope) {
   QualifiedType resolved = resolve_shape(type, scope);
   if (resolved.type != nullptr) complete_value(resolved.type, type.at);
@@ -54,6 +64,11 @@ QualifiedType Types::resolve_shape(const ast::TypeName& type, Scope& scope) {
     case ast::TypeForm::Reference:
     case ast::TypeForm::RvalueReference: {
       const QualifiedType inner = resolve_shape(*type.inner, scope);
+      if (inner.function != nullptr) {
+        resolved = inner;
+        break;
+      }
+      if (inner.class_template != nullptr) throw needs_arguments(inner, type.at);
       if (inner.is_auto) {
         resolved.is_auto = true;
         resolved.declared = &type;
@@ -77,6 +92,9 @@ QualifiedType Types::resolve_shape(const ast::TypeName& type, Scope& scope) {
     }
     case ast::TypeForm::Array: {
       resolved = resolve_shape(*type.inner, scope);
+      if (resolved.function != nullptr)
+        throw Rejected{type.at, "arrays of pointers to functions are not supported: use if or switch"};
+      if (resolved.class_template != nullptr) throw needs_arguments(resolved, type.at);
       if (resolved.is_auto || resolved.type->is(TypeKind::Reference) || resolved.type->is(TypeKind::Void))
         throw Rejected{type.at, "the elements of an array must be values, not auto, void or references"};
       uint64_t count = 0;
@@ -90,7 +108,10 @@ QualifiedType Types::resolve_shape(const ast::TypeName& type, Scope& scope) {
       break;
     }
     case ast::TypeForm::Function:
-      throw Rejected{type.at, "pointers and references to functions are not supported: pass a functor or a lambda"};
+      resolved.is_auto = true;
+      resolved.declared = resolved.function = &type;
+      resolved.function_scope = &scope;
+      return resolved;
   }
   resolved.is_const = resolved.is_const || type.is_const;
   if (type.space) resolved.space = type.space;
@@ -167,6 +188,11 @@ QualifiedType Types::type_named(const Symbol& symbol, const ast::NamePart& part,
                     }) &&
         !parameters.empty())
       return instantiate_type(symbol, part, from, at);
+    if (declaration.kind == ast::DeclarationKind::Struct && !is_hook(symbol)) {
+      resolved.is_auto = true;
+      resolved.class_template = symbol.original != nullptr ? symbol.original : &symbol;
+      return resolved;
+    }
     throw Rejected{at, base::format("\"{0}\" is a template: write \"{0}<...>\"", symbol.name)};
   }
   if (part.has_arguments) throw Rejected{at, base::format("\"{}\" is not a template", symbol.name)};
@@ -189,6 +215,9 @@ QualifiedType Types::type_named(const Symbol& symbol, const ast::NamePart& part,
 
 const Type* Types::resolve_plain(const ast::TypeName& type, Scope& scope) {
   const QualifiedType resolved = resolve(type, scope);
+  if (resolved.function != nullptr)
+    throw Rejected{type.at, "a pointer to a function is not supported here: pass the function as a template argument"};
+  if (resolved.class_template != nullptr) throw needs_arguments(resolved, type.at);
   if (resolved.is_auto) throw Rejected{type.at, "auto cannot be used here: there is nothing to deduce it from"};
   return resolved.type;
 }

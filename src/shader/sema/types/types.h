@@ -32,6 +32,9 @@ class Types final : public StructScopes {
   const Type* resolve_plain(const ast::TypeName& type, Scope& scope);    // a complete type: no auto, const removed
   QualifiedType resolve_shape(const ast::TypeName& type, Scope& scope);  // structs may be incomplete after it
   std::optional<QualifiedType> try_type(const ast::Expression& name, Scope& scope);  // a Name expression that is a type
+  // The error for a struct template without arguments where they cannot be deduced.
+  static Rejected needs_arguments(const QualifiedType& type, Location at);
+  const Type* instance_of(const Symbol& symbol, TemplateArguments arguments, Location at);  // of a struct template
   // Whether it is one of the types that the standard library names but cannot define in Metal: vec<T, N>, atomic<T>.
   static bool is_hook(const Symbol& symbol);
 
@@ -48,6 +51,7 @@ class Types final : public StructScopes {
   bool is_derived(const Class& derived, const Class& base) const;
   Scope& members_of(const Symbol& type, const ast::NamePart& part, std::string_view member, Scope& from,
                     Location at) override;
+  Scope& members_of(const ast::Expression& value, Scope& from, Location at) override;
 
   // ---- Enums and static_assert (enums.cc)
   const ir::Expression* enumerator(const Symbol& symbol, Location at);  // its value, computed at its first use
@@ -68,6 +72,7 @@ class Types final : public StructScopes {
   Class& instantiate_class(const Symbol& symbol, TemplateArguments arguments, Location at);
   void complete(Class& made, Location at);  // computes its fields; once
   void complete_members(Class& made);
+  void store_in_words(Class& made, std::vector<Field>& fields, uint32_t& align);
   void complete_value(const Type* type, Location at);
   // Completes the pointee, as soon as nothing else is being completed.
   void complete_pointee(const Type* type, Location at);

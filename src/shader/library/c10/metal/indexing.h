@@ -97,38 +97,20 @@ T val_at_offs(P ptr, long offs, uint type) {
 
 // ---- One tensor
 
-template <typename T, typename F>
-kernel void unary_dense(device result_of<F, T>* output [[buffer(0)]], constant T* input [[buffer(1)]],
+template <typename T, typename F, typename... A>
+kernel void unary_dense(device result_of<F, T, A...>* output, constant T* input, constant A&... alpha,
                         uint index [[thread_position_in_grid]]) {
-  output[index] = F()(input[index]);
+  output[index] = F()(input[index], alpha...);
 }
 
-template <typename T, typename F>
-kernel void unary_strided(device result_of<F, T>* output [[buffer(0)]], constant T* input [[buffer(1)]],
-                          constant long* sizes [[buffer(2)]], constant long* input_strides [[buffer(3)]],
-                          constant long* output_strides [[buffer(4)]], constant uint& ndim [[buffer(5)]],
-                          uint index [[thread_position_in_grid]]) {
+template <typename T, typename F, typename... A>
+kernel void unary_strided(device result_of<F, T, A...>* output, constant T* input, constant long* sizes,
+                          constant long* input_strides, constant long* output_strides, constant uint& ndim,
+                          constant A&... alpha, uint index [[thread_position_in_grid]]) {
   uint pos[max_ndim];
   pos_from_thread_index(index, pos, sizes, ndim);
   const T value = input[offset_from_coord(pos, input_strides, ndim)];
-  output[offset_from_coord(pos, output_strides, ndim)] = F()(value);
-}
-
-template <typename T, typename A, typename F>
-kernel void unary_alpha_dense(device result_of<F, T, A>* output [[buffer(0)]], constant T* input [[buffer(1)]],
-                              constant A& alpha [[buffer(2)]], uint index [[thread_position_in_grid]]) {
-  output[index] = F()(input[index], alpha);
-}
-
-template <typename T, typename A, typename F>
-kernel void unary_alpha_strided(device result_of<F, T, A>* output [[buffer(0)]], constant T* input [[buffer(1)]],
-                                constant long* sizes [[buffer(2)]], constant long* input_strides [[buffer(3)]],
-                                constant long* output_strides [[buffer(4)]], constant uint& ndim [[buffer(5)]],
-                                constant A& alpha [[buffer(6)]], uint index [[thread_position_in_grid]]) {
-  uint pos[max_ndim];
-  pos_from_thread_index(index, pos, sizes, ndim);
-  const T value = input[offset_from_coord(pos, input_strides, ndim)];
-  output[offset_from_coord(pos, output_strides, ndim)] = F()(value, alpha);
+  output[offset_from_coord(pos, output_strides, ndim)] = F()(value, alpha...);
 }
 
 #define KYMO_C10_CHECK(NAME, OUTPUT, ...)                                                         \
@@ -139,12 +121,12 @@ kernel void unary_alpha_strided(device result_of<F, T, A>* output [[buffer(0)]],
   KYMO_C10_KERNEL(#NAME "_dense_" #OUTPUT "_" #INPUT, c10::metal::unary_dense<INPUT, NAME##_functor>)     \
   KYMO_C10_KERNEL(#NAME "_strided_" #OUTPUT "_" #INPUT, c10::metal::unary_strided<INPUT, NAME##_functor>) \
   static_assert(true, "")
-#define REGISTER_UNARY_ALPHA_OP(NAME, INPUT, ALPHA, OUTPUT)                      \
-  KYMO_C10_CHECK(NAME, OUTPUT, INPUT, ALPHA)                                     \
-  KYMO_C10_KERNEL(#NAME "_dense_" #OUTPUT "_" #INPUT "_" #ALPHA,                 \
-                  c10::metal::unary_alpha_dense<INPUT, ALPHA, NAME##_functor>)   \
-  KYMO_C10_KERNEL(#NAME "_strided_" #OUTPUT "_" #INPUT "_" #ALPHA,               \
-                  c10::metal::unary_alpha_strided<INPUT, ALPHA, NAME##_functor>) \
+#define REGISTER_UNARY_ALPHA_OP(NAME, INPUT, ALPHA, OUTPUT)                \
+  KYMO_C10_CHECK(NAME, OUTPUT, INPUT, ALPHA)                               \
+  KYMO_C10_KERNEL(#NAME "_dense_" #OUTPUT "_" #INPUT "_" #ALPHA,           \
+                  c10::metal::unary_dense<INPUT, NAME##_functor, ALPHA>)   \
+  KYMO_C10_KERNEL(#NAME "_strided_" #OUTPUT "_" #INPUT "_" #ALPHA,         \
+                  c10::metal::unary_strided<INPUT, NAME##_functor, ALPHA>) \
   static_assert(true, "")
 
 // A functor of a function of floats. Integers are converted first.
@@ -156,323 +138,151 @@ kernel void unary_alpha_strided(device result_of<F, T, A>* output [[buffer(0)]],
     }                                                                                                \
   }
 
-// ---- Two tensors
+// ---- Two tensors. A functor may take a number as well, of type A: `alpha` has one element or none.
 
-template <typename T, typename F, typename C = T>
-kernel void binary_strided(device void* output [[buffer(0)]], constant void* input [[buffer(1)]],
-                           constant void* other [[buffer(2)]], constant long* sizes [[buffer(3)]],
-                           constant long* output_strides [[buffer(4)]], constant long* input_strides [[buffer(5)]],
-                           constant long* other_strides [[buffer(6)]], constant uint3& ndim [[buffer(7)]],
-                           uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_strided(device void* output, constant void* input, constant void* other, constant A&... alpha,
+                           constant long* sizes, constant long* output_strides, constant long* input_strides,
+                           constant long* other_strides, constant uint3& ndim, uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
   uint pos[max_ndim];
   pos_from_thread_index(index, pos, sizes, ndim.x);
   const C a = C(val_at_offs<T>(input, offset_from_coord(pos, input_strides, ndim.x)));
   const C b = C(val_at_offs<T>(other, offset_from_coord(pos, other_strides, ndim.x)));
-  ref_at_offs<R>(output, offset_from_coord(pos, output_strides, ndim.x)) = static_cast<R>(F()(a, b));
+  ref_at_offs<R>(output, offset_from_coord(pos, output_strides, ndim.x)) = static_cast<R>(F()(a, b, alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_strided_cast(device void* output [[buffer(0)]], constant void* input [[buffer(1)]],
-                                constant void* other [[buffer(2)]], constant long* sizes [[buffer(3)]],
-                                constant long* output_strides [[buffer(4)]], constant long* input_strides [[buffer(5)]],
-                                constant long* other_strides [[buffer(6)]], constant uint4& ndim_types [[buffer(7)]],
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_strided_cast(device void* output, constant void* input, constant void* other, constant A&... alpha,
+                                constant long* sizes, constant long* output_strides, constant long* input_strides,
+                                constant long* other_strides, constant uint4& ndim_types,
                                 uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
+  using R = result_of<F, T, T, A...>;
   const uint ndim = ndim_types.x;
   uint pos[max_ndim];
   pos_from_thread_index(index, pos, sizes, ndim);
   const C a = val_at_offs<C>(input, offset_from_coord(pos, input_strides, ndim), ndim_types.y);
   const C b = val_at_offs<C>(other, offset_from_coord(pos, other_strides, ndim), ndim_types.z);
-  ref_at_offs<R>(output, offset_from_coord(pos, output_strides, ndim)) = static_cast<R>(F()(a, b));
+  ref_at_offs<R>(output, offset_from_coord(pos, output_strides, ndim)) = static_cast<R>(F()(a, b, alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense(device result_of<F, T, T>* output [[buffer(0)]], constant T* input [[buffer(1)]],
-                         constant T* other [[buffer(2)]], uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
-  output[index] = static_cast<R>(F()(C(input[index]), C(other[index])));
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense(device result_of<F, T, T, A...>* output, constant T* input, constant T* other,
+                         constant A&... alpha, uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
+  output[index] = static_cast<R>(F()(C(input[index]), C(other[index]), alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_cast(device result_of<F, T, T>* output [[buffer(0)]], constant void* input [[buffer(1)]],
-                              constant void* other [[buffer(2)]], constant uint4& sizes_types [[buffer(3)]],
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_cast(device result_of<F, T, T, A...>* output, constant void* input, constant void* other,
+                              constant A&... alpha, constant uint4& sizes_types,
                               uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
+  using R = result_of<F, T, T, A...>;
   const C a = val_at_offs<C>(input, long(index) * sizes_types.x, sizes_types.z);
   const C b = val_at_offs<C>(other, long(index) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b));
+  output[index] = static_cast<R>(F()(a, b, alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_broadcast(device result_of<F, T, T>* output [[buffer(0)]], constant T* input [[buffer(1)]],
-                                   constant T* broadcast [[buffer(2)]], constant long& count [[buffer(3)]],
-                                   uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
-  output[index] = static_cast<R>(F()(C(input[index]), C(broadcast[index % count])));
+// One of the two tensors has `count` elements, which repeat.
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_broadcast(device result_of<F, T, T, A...>* output, constant T* input, constant T* broadcast,
+                                   constant long& count, constant A&... alpha, uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
+  output[index] = static_cast<R>(F()(C(input[index]), C(broadcast[index % count]), alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_broadcast_rhs(device result_of<F, T, T>* output [[buffer(0)]],
-                                       constant T* broadcast [[buffer(1)]], constant T* input [[buffer(2)]],
-                                       constant long& count [[buffer(3)]], uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
-  output[index] = static_cast<R>(F()(C(broadcast[index % count]), C(input[index])));
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_broadcast_rhs(device result_of<F, T, T, A...>* output, constant T* broadcast,
+                                       constant T* input, constant long& count, constant A&... alpha,
+                                       uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
+  output[index] = static_cast<R>(F()(C(broadcast[index % count]), C(input[index]), alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_broadcast_cast(device result_of<F, T, T>* output [[buffer(0)]],
-                                        constant void* input [[buffer(1)]], constant void* broadcast [[buffer(2)]],
-                                        constant long& count [[buffer(3)]], constant uint4& sizes_types [[buffer(4)]],
-                                        uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_broadcast_cast(device result_of<F, T, T, A...>* output, constant void* input,
+                                        constant void* broadcast, constant long& count, constant A&... alpha,
+                                        constant uint4& sizes_types, uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
   const C a = val_at_offs<C>(input, long(index) * sizes_types.x, sizes_types.z);
   const C b = val_at_offs<C>(broadcast, long(index % count) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b));
+  output[index] = static_cast<R>(F()(a, b, alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_broadcast_rhs_cast(device result_of<F, T, T>* output [[buffer(0)]],
-                                            constant void* broadcast [[buffer(1)]], constant void* input [[buffer(2)]],
-                                            constant long& count [[buffer(3)]],
-                                            constant uint4& sizes_types [[buffer(4)]],
-                                            uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_broadcast_rhs_cast(device result_of<F, T, T, A...>* output, constant void* broadcast,
+                                            constant void* input, constant long& count, constant A&... alpha,
+                                            constant uint4& sizes_types, uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
   const C a = val_at_offs<C>(broadcast, long(index % count) * sizes_types.x, sizes_types.z);
   const C b = val_at_offs<C>(input, long(index) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b));
+  output[index] = static_cast<R>(F()(a, b, alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_scalar(device result_of<F, T, T>* output [[buffer(0)]], constant T* input [[buffer(1)]],
-                                device T* scalar [[buffer(2)]], uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
-  output[index] = static_cast<R>(F()(C(input[index]), C(scalar[0])));
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_scalar(device result_of<F, T, T, A...>* output, constant T* input, device T* scalar,
+                                constant A&... alpha, uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
+  output[index] = static_cast<R>(F()(C(input[index]), C(scalar[0]), alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_scalar_lhs(device result_of<F, T, T>* output [[buffer(0)]], device T* scalar [[buffer(1)]],
-                                    constant T* input [[buffer(2)]], uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
-  output[index] = static_cast<R>(F()(C(scalar[0]), C(input[index])));
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_scalar_lhs(device result_of<F, T, T, A...>* output, device T* scalar, constant T* input,
+                                    constant A&... alpha, uint index [[thread_position_in_grid]]) {
+  using R = result_of<F, T, T, A...>;
+  output[index] = static_cast<R>(F()(C(scalar[0]), C(input[index]), alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_scalar_cast(device result_of<F, T, T>* output [[buffer(0)]],
-                                     constant void* input [[buffer(1)]], device void* scalar [[buffer(2)]],
-                                     constant uint4& sizes_types [[buffer(3)]],
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_scalar_cast(device result_of<F, T, T, A...>* output, constant void* input, device void* scalar,
+                                     constant A&... alpha, constant uint4& sizes_types,
                                      uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
+  using R = result_of<F, T, T, A...>;
   const C a = val_at_offs<C>(input, long(index) * sizes_types.x, sizes_types.z);
-  const C b = val_at_offs<C>(scalar, long(0) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b));
+  const C b = val_at_offs<C>(scalar, 0l, sizes_types.w);
+  output[index] = static_cast<R>(F()(a, b, alpha...));
 }
 
-template <typename T, typename F, typename C = T>
-kernel void binary_dense_scalar_lhs_cast(device result_of<F, T, T>* output [[buffer(0)]],
-                                         device void* scalar [[buffer(1)]], constant void* input [[buffer(2)]],
-                                         constant uint4& sizes_types [[buffer(3)]],
+template <typename T, typename F, typename C, typename... A>
+kernel void binary_dense_scalar_lhs_cast(device result_of<F, T, T, A...>* output, device void* scalar,
+                                         constant void* input, constant A&... alpha, constant uint4& sizes_types,
                                          uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T>;
-  const C a = val_at_offs<C>(scalar, long(0) * sizes_types.x, sizes_types.z);
+  using R = result_of<F, T, T, A...>;
+  const C a = val_at_offs<C>(scalar, 0l, sizes_types.z);
   const C b = val_at_offs<C>(input, long(index) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b));
+  output[index] = static_cast<R>(F()(a, b, alpha...));
 }
 
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_strided(device void* output [[buffer(0)]], constant void* input [[buffer(1)]],
-                                 constant void* other [[buffer(2)]], constant A& alpha [[buffer(3)]],
-                                 constant long* sizes [[buffer(4)]], constant long* output_strides [[buffer(5)]],
-                                 constant long* input_strides [[buffer(6)]], constant long* other_strides [[buffer(7)]],
-                                 constant uint3& ndim [[buffer(8)]], uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  uint pos[max_ndim];
-  pos_from_thread_index(index, pos, sizes, ndim.x);
-  const C a = C(val_at_offs<T>(input, offset_from_coord(pos, input_strides, ndim.x)));
-  const C b = C(val_at_offs<T>(other, offset_from_coord(pos, other_strides, ndim.x)));
-  ref_at_offs<R>(output, offset_from_coord(pos, output_strides, ndim.x)) = static_cast<R>(F()(a, b, alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_strided_cast(device void* output [[buffer(0)]], constant void* input [[buffer(1)]],
-                                      constant void* other [[buffer(2)]], constant A& alpha [[buffer(3)]],
-                                      constant long* sizes [[buffer(4)]], constant long* output_strides [[buffer(5)]],
-                                      constant long* input_strides [[buffer(6)]],
-                                      constant long* other_strides [[buffer(7)]],
-                                      constant uint4& ndim_types [[buffer(8)]],
-                                      uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  const uint ndim = ndim_types.x;
-  uint pos[max_ndim];
-  pos_from_thread_index(index, pos, sizes, ndim);
-  const C a = val_at_offs<C>(input, offset_from_coord(pos, input_strides, ndim), ndim_types.y);
-  const C b = val_at_offs<C>(other, offset_from_coord(pos, other_strides, ndim), ndim_types.z);
-  ref_at_offs<R>(output, offset_from_coord(pos, output_strides, ndim)) = static_cast<R>(F()(a, b, alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense(device result_of<F, T, T, A>* output [[buffer(0)]], constant T* input [[buffer(1)]],
-                               constant T* other [[buffer(2)]], constant A& alpha [[buffer(3)]],
-                               uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  output[index] = static_cast<R>(F()(C(input[index]), C(other[index]), alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_cast(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                    constant void* input [[buffer(1)]], constant void* other [[buffer(2)]],
-                                    constant A& alpha [[buffer(3)]], constant uint4& sizes_types [[buffer(4)]],
-                                    uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  const C a = val_at_offs<C>(input, long(index) * sizes_types.x, sizes_types.z);
-  const C b = val_at_offs<C>(other, long(index) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b, alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_broadcast(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                         constant T* input [[buffer(1)]], constant T* broadcast [[buffer(2)]],
-                                         constant long& count [[buffer(3)]], constant A& alpha [[buffer(4)]],
-                                         uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  output[index] = static_cast<R>(F()(C(input[index]), C(broadcast[index % count]), alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_broadcast_rhs(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                             constant T* broadcast [[buffer(1)]], constant T* input [[buffer(2)]],
-                                             constant long& count [[buffer(3)]], constant A& alpha [[buffer(4)]],
-                                             uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  output[index] = static_cast<R>(F()(C(broadcast[index % count]), C(input[index]), alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_broadcast_cast(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                              constant void* input [[buffer(1)]],
-                                              constant void* broadcast [[buffer(2)]],
-                                              constant long& count [[buffer(3)]], constant A& alpha [[buffer(4)]],
-                                              constant uint4& sizes_types [[buffer(5)]],
-                                              uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  const C a = val_at_offs<C>(input, long(index) * sizes_types.x, sizes_types.z);
-  const C b = val_at_offs<C>(broadcast, long(index % count) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b, alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_broadcast_rhs_cast(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                                  constant void* broadcast [[buffer(1)]],
-                                                  constant void* input [[buffer(2)]],
-                                                  constant long& count [[buffer(3)]], constant A& alpha [[buffer(4)]],
-                                                  constant uint4& sizes_types [[buffer(5)]],
-                                                  uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  const C a = val_at_offs<C>(broadcast, long(index % count) * sizes_types.x, sizes_types.z);
-  const C b = val_at_offs<C>(input, long(index) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b, alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_scalar(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                      constant T* input [[buffer(1)]], device T* scalar [[buffer(2)]],
-                                      constant A& alpha [[buffer(3)]], uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  output[index] = static_cast<R>(F()(C(input[index]), C(scalar[0]), alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_scalar_lhs(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                          device T* scalar [[buffer(1)]], constant T* input [[buffer(2)]],
-                                          constant A& alpha [[buffer(3)]], uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  output[index] = static_cast<R>(F()(C(scalar[0]), C(input[index]), alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_scalar_cast(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                           constant void* input [[buffer(1)]], device void* scalar [[buffer(2)]],
-                                           constant A& alpha [[buffer(3)]], constant uint4& sizes_types [[buffer(4)]],
-                                           uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  const C a = val_at_offs<C>(input, long(index) * sizes_types.x, sizes_types.z);
-  const C b = val_at_offs<C>(scalar, long(0) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b, alpha));
-}
-
-template <typename T, typename A, typename F, typename C = T>
-kernel void binary_alpha_dense_scalar_lhs_cast(device result_of<F, T, T, A>* output [[buffer(0)]],
-                                               device void* scalar [[buffer(1)]], constant void* input [[buffer(2)]],
-                                               constant A& alpha [[buffer(3)]],
-                                               constant uint4& sizes_types [[buffer(4)]],
-                                               uint index [[thread_position_in_grid]]) {
-  using R = result_of<F, T, T, A>;
-  const C a = val_at_offs<C>(scalar, long(0) * sizes_types.x, sizes_types.z);
-  const C b = val_at_offs<C>(input, long(index) * sizes_types.y, sizes_types.w);
-  output[index] = static_cast<R>(F()(a, b, alpha));
-}
-
-#define KYMO_C10_BINARY_OP(NAME, INPUT, OUTPUT, ...)                                                                  \
-  KYMO_C10_CHECK(NAME, OUTPUT, INPUT, INPUT)                                                                          \
-  KYMO_C10_KERNEL(#NAME "_strided_" #OUTPUT "_" #INPUT,                                                               \
-                  c10::metal::binary_strided<INPUT, NAME##_functor, __VA_ARGS__>)                                     \
-  KYMO_C10_KERNEL(#NAME "_strided_cast_" #INPUT, c10::metal::binary_strided_cast<INPUT, NAME##_functor, __VA_ARGS__>) \
-  KYMO_C10_KERNEL(#NAME "_dense_" #OUTPUT "_" #INPUT, c10::metal::binary_dense<INPUT, NAME##_functor, __VA_ARGS__>)   \
-  KYMO_C10_KERNEL(#NAME "_dense_cast_" #INPUT, c10::metal::binary_dense_cast<INPUT, NAME##_functor, __VA_ARGS__>)     \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_" #OUTPUT "_" #INPUT,                                                       \
-                  c10::metal::binary_dense_broadcast<INPUT, NAME##_functor, __VA_ARGS__>)                             \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_rhs_" #OUTPUT "_" #INPUT,                                                   \
-                  c10::metal::binary_dense_broadcast_rhs<INPUT, NAME##_functor, __VA_ARGS__>)                         \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_cast_" #INPUT,                                                              \
-                  c10::metal::binary_dense_broadcast_cast<INPUT, NAME##_functor, __VA_ARGS__>)                        \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_rhs_cast_" #INPUT,                                                          \
-                  c10::metal::binary_dense_broadcast_rhs_cast<INPUT, NAME##_functor, __VA_ARGS__>)                    \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_" #OUTPUT "_" #INPUT,                                                          \
-                  c10::metal::binary_dense_scalar<INPUT, NAME##_functor, __VA_ARGS__>)                                \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_lhs_" #OUTPUT "_" #INPUT,                                                      \
-                  c10::metal::binary_dense_scalar_lhs<INPUT, NAME##_functor, __VA_ARGS__>)                            \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_cast_" #INPUT,                                                                 \
-                  c10::metal::binary_dense_scalar_cast<INPUT, NAME##_functor, __VA_ARGS__>)                           \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_lhs_cast_" #INPUT,                                                             \
-                  c10::metal::binary_dense_scalar_lhs_cast<INPUT, NAME##_functor, __VA_ARGS__>)                       \
+// FULL and SHORT end the names of the kernels; the rest are their template arguments.
+#define KYMO_C10_BINARY_KERNELS(NAME, FULL, SHORT, ...)                                                               \
+  KYMO_C10_KERNEL(#NAME "_strided_" FULL, c10::metal::binary_strided<__VA_ARGS__>)                                    \
+  KYMO_C10_KERNEL(#NAME "_strided_cast_" SHORT, c10::metal::binary_strided_cast<__VA_ARGS__>)                         \
+  KYMO_C10_KERNEL(#NAME "_dense_" FULL, c10::metal::binary_dense<__VA_ARGS__>)                                        \
+  KYMO_C10_KERNEL(#NAME "_dense_cast_" SHORT, c10::metal::binary_dense_cast<__VA_ARGS__>)                             \
+  KYMO_C10_KERNEL(#NAME "_dense_broadcast_" FULL, c10::metal::binary_dense_broadcast<__VA_ARGS__>)                    \
+  KYMO_C10_KERNEL(#NAME "_dense_broadcast_rhs_" FULL, c10::metal::binary_dense_broadcast_rhs<__VA_ARGS__>)            \
+  KYMO_C10_KERNEL(#NAME "_dense_broadcast_cast_" SHORT, c10::metal::binary_dense_broadcast_cast<__VA_ARGS__>)         \
+  KYMO_C10_KERNEL(#NAME "_dense_broadcast_rhs_cast_" SHORT, c10::metal::binary_dense_broadcast_rhs_cast<__VA_ARGS__>) \
+  KYMO_C10_KERNEL(#NAME "_dense_scalar_" FULL, c10::metal::binary_dense_scalar<__VA_ARGS__>)                          \
+  KYMO_C10_KERNEL(#NAME "_dense_scalar_lhs_" FULL, c10::metal::binary_dense_scalar_lhs<__VA_ARGS__>)                  \
+  KYMO_C10_KERNEL(#NAME "_dense_scalar_cast_" SHORT, c10::metal::binary_dense_scalar_cast<__VA_ARGS__>)               \
+  KYMO_C10_KERNEL(#NAME "_dense_scalar_lhs_cast_" SHORT, c10::metal::binary_dense_scalar_lhs_cast<__VA_ARGS__>)       \
   static_assert(true, "")
+#define KYMO_C10_BINARY_OP(NAME, INPUT, OUTPUT, ...) \
+  KYMO_C10_CHECK(NAME, OUTPUT, INPUT, INPUT)         \
+  KYMO_C10_BINARY_KERNELS(NAME, #OUTPUT "_" #INPUT, #INPUT, INPUT, NAME##_functor, __VA_ARGS__)
 
 #define REGISTER_BINARY_OP(NAME, INPUT, OUTPUT) KYMO_C10_BINARY_OP(NAME, INPUT, OUTPUT, INPUT)
 // The functor gets float instead of half, and int instead of short.
 #define REGISTER_OPMATH_BINARY_OP(NAME, INPUT, OUTPUT) \
   KYMO_C10_BINARY_OP(NAME, INPUT, OUTPUT, ::c10::metal::opmath_t<INPUT>)
+#define REGISTER_BINARY_ALPHA_OP(NAME, INPUT, ALPHA, OUTPUT) \
+  KYMO_C10_CHECK(NAME, OUTPUT, INPUT, INPUT, ALPHA)          \
+  KYMO_C10_BINARY_KERNELS(NAME, #OUTPUT "_" #INPUT "_" #ALPHA, #INPUT "_" #ALPHA, INPUT, NAME##_functor, INPUT, ALPHA)
 
-#define REGISTER_BINARY_ALPHA_OP(NAME, INPUT, ALPHA, OUTPUT)                                       \
-  KYMO_C10_CHECK(NAME, OUTPUT, INPUT, INPUT, ALPHA)                                                \
-  KYMO_C10_KERNEL(#NAME "_strided_" #OUTPUT "_" #INPUT "_" #ALPHA,                                 \
-                  c10::metal::binary_alpha_strided<INPUT, ALPHA, NAME##_functor>)                  \
-  KYMO_C10_KERNEL(#NAME "_strided_cast_" #INPUT "_" #ALPHA,                                        \
-                  c10::metal::binary_alpha_strided_cast<INPUT, ALPHA, NAME##_functor>)             \
-  KYMO_C10_KERNEL(#NAME "_dense_" #OUTPUT "_" #INPUT "_" #ALPHA,                                   \
-                  c10::metal::binary_alpha_dense<INPUT, ALPHA, NAME##_functor>)                    \
-  KYMO_C10_KERNEL(#NAME "_dense_cast_" #INPUT "_" #ALPHA,                                          \
-                  c10::metal::binary_alpha_dense_cast<INPUT, ALPHA, NAME##_functor>)               \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_" #OUTPUT "_" #INPUT "_" #ALPHA,                         \
-                  c10::metal::binary_alpha_dense_broadcast<INPUT, ALPHA, NAME##_functor>)          \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_rhs_" #OUTPUT "_" #INPUT "_" #ALPHA,                     \
-                  c10::metal::binary_alpha_dense_broadcast_rhs<INPUT, ALPHA, NAME##_functor>)      \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_cast_" #INPUT "_" #ALPHA,                                \
-                  c10::metal::binary_alpha_dense_broadcast_cast<INPUT, ALPHA, NAME##_functor>)     \
-  KYMO_C10_KERNEL(#NAME "_dense_broadcast_rhs_cast_" #INPUT "_" #ALPHA,                            \
-                  c10::metal::binary_alpha_dense_broadcast_rhs_cast<INPUT, ALPHA, NAME##_functor>) \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_" #OUTPUT "_" #INPUT "_" #ALPHA,                            \
-                  c10::metal::binary_alpha_dense_scalar<INPUT, ALPHA, NAME##_functor>)             \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_lhs_" #OUTPUT "_" #INPUT "_" #ALPHA,                        \
-                  c10::metal::binary_alpha_dense_scalar_lhs<INPUT, ALPHA, NAME##_functor>)         \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_cast_" #INPUT "_" #ALPHA,                                   \
-                  c10::metal::binary_alpha_dense_scalar_cast<INPUT, ALPHA, NAME##_functor>)        \
-  KYMO_C10_KERNEL(#NAME "_dense_scalar_lhs_cast_" #INPUT "_" #ALPHA,                               \
-                  c10::metal::binary_alpha_dense_scalar_lhs_cast<INPUT, ALPHA, NAME##_functor>)    \
-  static_assert(true, "")
-
-#define REGISTER_BINARY_INDEXING_OP(NAME, INPUT)                                               \
-  KYMO_C10_KERNEL(#NAME "_strided_" #INPUT, c10::metal::binary_strided<INPUT, NAME##_functor>) \
-  KYMO_C10_KERNEL(#NAME "_dense_" #INPUT, c10::metal::binary_dense<INPUT, NAME##_functor>)     \
+#define REGISTER_BINARY_INDEXING_OP(NAME, INPUT)                                                      \
+  KYMO_C10_KERNEL(#NAME "_strided_" #INPUT, c10::metal::binary_strided<INPUT, NAME##_functor, INPUT>) \
+  KYMO_C10_KERNEL(#NAME "_dense_" #INPUT, c10::metal::binary_dense<INPUT, NAME##_functor, INPUT>)     \
   static_assert(true, "")
 
 // ---- Three tensors

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """How fast `kymo push` and `kymo fleet` are with real ClickHouse servers on this machine.
 
-  KYMO_BINARY_DIR=build/release python3 bench/fleet.py [push|events|questions]...
+  KYMO_BINARY_DIR=build/release python3 bench/fleet.py [push|events|questions|folder]...
 
 push       1,000 traces of 10 iterations with 100 names each
 events     one trace with 3 million ranges; the floor is reading it with `kymo stats`
-questions  10,000 traces with 10 million rows of operations, made by SQL; one server, and two of a cluster
+questions  10,000 traces with 10 million rows of operations, made by SQL; one server, two of a cluster, and the same two
+           with Distributed tables
+folder     the traces of push into a folder of Parquet files, without a server; the questions, with ten times the rows
 """
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -43,7 +46,7 @@ def processor_seconds(servers):
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def push(folder):
+def make_traces(folder):
     def make(i):
         source = write_trace(folder / f"{i}.json", rank=i, names=97, at_us=int(time.time() * 1e6) - i * 60_000_000)
         kymo("import", source, "-o", folder / f"{i}.kymo")
@@ -51,7 +54,11 @@ def push(folder):
         return folder / f"{i}.kymo"
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        files = list(pool.map(make, range(TRACES)))
+        return list(pool.map(make, range(TRACES)))
+
+
+def push(folder):
+    files = make_traces(folder)
     with clickhouse.Server(folder / "server") as server:
         wall, cpu, memory = timed(KYMO, "push", *files, server.url(), "-q", "--job", "train")
         rows = visible(server, "operations")
@@ -98,6 +105,20 @@ FILL = [
 ]
 
 
+def ask(place, url, servers):
+    for question in [["top"], ["diff"], ["stragglers"], ["history"], ["history", "--operation", "op7"]]:
+        times, own = [], []
+        before = processor_seconds(servers)
+        for _ in range(ROUNDS):
+            wall, cpu, _ = timed(KYMO, "fleet", *question, "--db", url, "--job", "train", "--since",
+                                 "4d" if question == ["diff"] else "30d")
+            times.append(wall)
+            own.append(cpu)
+        spent = (processor_seconds(servers) - before) / ROUNDS
+        print(f"{' '.join(question)}, {place}: median {statistics.median(times):.2f} s, longest {max(times):.2f} s; "
+              f"processor: {spent:.2f} s in the servers, {statistics.median(own):.2f} s in kymo", flush=True)
+
+
 def questions(folder):
     sample = write_trace(folder / "x.json")
     for count in [1, 2]:
@@ -111,24 +132,33 @@ def questions(folder):
                     traces = GENERATED // count
                     server.query(statement.format(shift=i * GENERATED, operations=1000 * traces,
                                                   iterations=10 * traces, traces=traces))
-            for question in [["top"], ["diff"], ["stragglers"], ["history"], ["history", "--operation", "op7"]]:
-                times = []
-                before = processor_seconds(servers)
-                for _ in range(ROUNDS):
-                    start = time.monotonic()
-                    kymo("fleet", *question, "--db", servers[0].url(cluster=count > 1), "--job", "train",
-                         "--since", "4d" if question == ["diff"] else "30d")
-                    times.append(time.monotonic() - start)
-                spent = (processor_seconds(servers) - before) / ROUNDS
-                print(f"{' '.join(question)}, {count} server(s): median {statistics.median(times):.2f} s, "
-                      f"longest {max(times):.2f} s, {spent:.2f} s of processor in the servers", flush=True)
+            places = {"1 server": servers[0].url()}
+            if count > 1:
+                servers[0].create_distributed()
+                places = {"2 servers": servers[0].url(cluster=True),
+                          "2 servers, Distributed": servers[0].url("everywhere")}
+            for place, url in places.items():
+                ask(place, url, servers)
         finally:
             for server in servers:
                 server.kill()
 
 
+def parquet(folder):
+    files, store = make_traces(folder), folder / "store"
+    wall, cpu, memory = timed(KYMO, "push", *files, f"parquet:{store}", "-q", "--job", "train")
+    size = sum(file.stat().st_size for file in store.glob("*/*.parquet"))
+    print(f"push into a folder: {TRACES} traces in {wall:.1f} s, {cpu:.1f} s of processor, {memory:.0f} MB; {size / TRACES:,.0f} "
+          f"bytes a trace, {len(list(store.glob('*/*.parquet')))} files")
+    for table in ["operations", "iterations"]:  # ten times as many rows
+        for file in list((store / table).glob("2*.parquet")):
+            for copy in range(9):
+                shutil.copy(file, file.with_name(f"{file.stem}{copy}.parquet"))
+    ask("folder", f"parquet:{store}", [])
+
+
 if __name__ == "__main__":
     clickhouse.skip_without_server()
-    for name in sys.argv[1:] or ["push", "events", "questions"]:
+    for name in sys.argv[1:] or ["push", "events", "questions", "folder"]:
         with tempfile.TemporaryDirectory(prefix="kymo-bench-") as temporary:
-            {"push": push, "events": events, "questions": questions}[name](pathlib.Path(temporary))
+            {"push": push, "events": events, "questions": questions, "folder": parquet}[name](pathlib.Path(temporary))

@@ -94,7 +94,7 @@ class Server:
     def query_bytes(self, statement, expect=200):
         connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=600)
         try:
-            connection.request("POST", "/", statement.encode() if isinstance(statement, str) else statement)
+            connection.request("POST", "/?allow_experimental_low_cardinality_type=1", statement.encode() if isinstance(statement, str) else statement)
             response = connection.getresponse()
             body = response.read()
         finally:
@@ -104,6 +104,12 @@ class Server:
 
     def rows(self, statement):
         return [line.split("\t") for line in self.query(statement).splitlines()]
+
+    def create_distributed(self, database="everywhere", of="kymo"):
+        """A database whose tables are those of all servers of the cluster."""
+        self.query(f"CREATE DATABASE {database}")
+        for [table] in self.rows(f"SELECT name FROM system.tables WHERE database = '{of}'"):
+            self.query(f"CREATE TABLE {database}.{table} AS {of}.{table} ENGINE = Distributed(fleet, {of}, {table})")
 
     def url(self, database="kymo", cluster=False):
         return f"clickhouse://127.0.0.1:{self.http}/{database}" + ("?cluster=fleet" if cluster else "")

@@ -39,6 +39,8 @@ class FleetTest(unittest.TestCase):
                     # The ranks are on different servers.
                     kymo("push", file, cls.servers[rank].url(), "--job", "train", "--rank", rank, "-q")
         cls.one, cls.all = cls.servers[0].url(), cls.servers[0].url(cluster=True)
+        cls.servers[1].create_distributed()
+        cls.distributed = cls.servers[1].url("everywhere")
 
     @classmethod
     def tearDownClass(cls):
@@ -50,7 +52,7 @@ class FleetTest(unittest.TestCase):
         return json.loads(kymo("fleet", *arguments, "--json", expect=expect)[0])
 
     def test_top_adds_up_over_both_servers(self):
-        for url, traces in [(self.one, 24), (self.all, 48)]:
+        for url, traces in [(self.one, 24), (self.all, 48), (self.distributed, 48)]:
             rows = {row["name"]: row for row in self.ask("top", "--db", url, "--job", "train", "--since", "30d")["rows"]}
             self.assertEqual(rows["gemm"]["traces"], traces)
             self.assertEqual(rows["gemm"]["calls"], 3 * traces)
@@ -90,6 +92,36 @@ class FleetTest(unittest.TestCase):
             self.assertRegex(found[0][0], "1-0-[01].json")
         kymo("fleet", "history", *arguments, "--fail-above", "5%", expect=1)
         kymo("fleet", "history", *arguments, "--operation", "ncclDevKernel_AllReduce_Sum", "--fail-above", "5%")
+
+    def test_distributed_tables_give_the_answers_of_the_cluster(self):
+        for question, since in [("top", "30d"), ("diff", "7d"), ("stragglers", "30d"), ("history", "30d")]:
+            answers = [self.ask(question, "--db", url, "--job", "train", "--since", since)["rows"]
+                       for url in [self.all, self.distributed]]
+            for row in answers[0] + answers[1]:
+                row.pop("slowest_trace", None)  # several are equally slow
+                row.pop("trace", None)
+                row.pop("slowest_rank", None)
+                row.pop("worst_trace", None)
+                row.pop("worst_iteration", None)
+            self.assertEqual(answers[0], answers[1], question)
+            self.assertTrue(answers[0], question)
+        # A push goes to one server, and asks all whether they have the trace.
+        _, text = kymo("push", self.folder / "0-0-0.json", self.folder / "0-0-1.json", self.all, "--job", "train")
+        self.assertIn("2 already there", text)
+        # A view of all servers is not a place to push to.
+        _, text = kymo("push", self.folder / "0-0-0.json", self.distributed, "--job", "other", expect=1)
+        self.assertIn("Distributed", text)
+
+    def test_no_traces_no_job_and_no_operation_have_a_reason(self):
+        place = self.store if hasattr(self, "store") else self.all
+        for question in ["top", "diff", "stragglers", "history"]:
+            _, text = kymo("fleet", question, "--db", place, "--job", "tr%in", expect=3)
+            self.assertIn("no traces of job 'tr%in'", text)
+            self.assertIn("'train'", text)
+            _, text = kymo("fleet", question, "--db", place, "--job", "train", "--since", "1m", expect=3)
+            self.assertIn("use a longer --since", text)
+        _, text = kymo("fleet", "history", "--db", place, "--job", "train", "--since", "30d", "--operation", "gem", expect=3)
+        self.assertIn("no operation 'gem'", text)
 
     def test_the_printed_sql_is_what_is_asked(self):
         for question in ["top", "diff", "stragglers", "history"]:

@@ -43,52 +43,65 @@ def free_port():
 
 
 class Hosts:
-    """Ssh servers on ports of loopback, and a configuration for ssh that gives them names."""
+    """Ssh servers on ports of loopback, and a configuration for ssh that gives them names. With a bridge, each host has a
+    network of its own instead: an interface that is connected to this bridge, and an address in 10.88.0.0/16."""
 
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, bridge=None, program="serves"):
         self.build, self.folder, self.servers = build, folder, []
+        self.bridge, self.program = bridge, program
         self.config = folder / "ssh_config"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
         self.config.write_text("")
 
-    def add_name(self, name, port):
+    def add_name(self, name, port, address="127.0.0.1"):
         with self.config.open("a") as config:
             config.write(
-                f"Host {name}\n  HostName 127.0.0.1\n  Port {port}\n  User root\n  IdentityFile {self.folder}/key\n"
+                f"Host {name}\n  HostName {address}\n  Port {port}\n  User root\n  IdentityFile {self.folder}/key\n"
                 f"  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile {self.folder}/known\n"
                 "  LogLevel ERROR\n"
             )
 
     def add(self, name, offset=0, path="", programs=PROGRAMS):
-        port = free_port()
+        number = len(self.servers) + 2
+        address = f"10.88.{number // 250}.{number % 250 + 1}" if self.bridge else "127.0.0.1"
+        port = 22 if self.bridge else free_port()
         home = self.folder / name
         home.mkdir()
         (home / "boot_id").write_text(f"{len(self.servers):08x}-0000-4000-8000-000000000000\n")
         bin_folder = path or self.build / "bin"
         fake = f"LD_PRELOAD={faketime()} FAKETIME={offset:+d} FAKETIME_DONT_FAKE_MONOTONIC=1" if offset else ""
         (home / "sshd_config").write_text(
-            f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.folder}/key\nPidFile none\nStrictModes no\nUsePAM no\n"
+            f"Port {port}\nListenAddress {address}\nHostKey {self.folder}/key\nPidFile none\nStrictModes no\nUsePAM no\n"
             f"AuthorizedKeysFile {self.folder}/key.pub\nPermitRootLogin yes\nMaxStartups 100\n"
             f"SetEnv PATH={bin_folder}:/usr/bin:/bin XDG_RUNTIME_DIR=/run/user HOME={home} {fake}\n"
         )
         (home / "start").write_text(
             "set -e\n"
+            + (f"touch {home}/waits; until ip addr add {address}/16 dev eth0 2> /dev/null; do sleep 0.05; done\n"
+               "ip link set eth0 up; ip link set lo up\n" if self.bridge else "") +
             f"hostname {name}\n"
             "mount -t tmpfs tmpfs /run; mkdir -p /run/sshd /run/user; mount -t tmpfs tmpfs /dev/shm\n"
             f"mount --bind {home}/boot_id /proc/sys/kernel/random/boot_id\n"
             f"cd {home}\n"
             f"export HOME={home} XDG_RUNTIME_DIR=/run/user {fake}\n"
             f"{self.build}/bin/kymod > kymod.log 2>&1 &\n"
-            f"for i in $(seq {programs}); do KYMO_DAEMON=1 {self.build}/bin/serves > serves.log 2>&1 & done\n"
+            f"for i in $(seq {programs}); do KYMO_DAEMON=1 {self.build}/bin/{self.program} > serves.log 2>&1 & done\n"
             "unset LD_PRELOAD FAKETIME\n"
             f"exec /usr/sbin/sshd -D -e -f {home}/sshd_config\n"
         )
         log = (home / "sshd.log").open("w")
+        separate = ["-m", "-u", "-n"] if self.bridge else ["-m", "-u"]
         self.servers.append(
-            subprocess.Popen(["unshare", "-m", "-u", "sh", home / "start"], stdout=log, stderr=log, start_new_session=True)
+            subprocess.Popen(["unshare", *separate, "sh", home / "start"], stdout=log, stderr=log, start_new_session=True)
         )
-        self.add_name(name, port)
-        wait_until(lambda: answers(port), f"sshd of {name}: {(home / 'sshd.log').read_text()}")
+        if self.bridge:
+            wait_until((home / "waits").exists, f"{name} has a network: {(home / 'sshd.log').read_text()}")
+            link = f"kymo{number}"
+            for words in (["link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", self.servers[-1].pid],
+                          ["link", "set", link, "master", self.bridge, "up"]):
+                subprocess.run(["ip", *map(str, words)], check=True)
+        self.add_name(name, port, address)
+        wait_until(lambda: answers(port, address), f"sshd of {name}: {(home / 'sshd.log').read_text()}")
         return home
 
     def close(self):
@@ -100,12 +113,14 @@ class Hosts:
     def kymo(self, *words):
         # One connection per command: the sockets of ssh's masters would keep the hosts of an earlier test.
         ssh = f"ssh -F {self.config} -o ControlMaster=no -o ControlPath=none"
-        words = [self.build / "bin" / "kymo", words[0], "--ssh", ssh, *words[1:]]
+        # On a busy machine the hosts, which are all here, need more than the usual 5 s for an answer.
+        patience = [] if "--host-timeout" in words else ["--host-timeout", "60s"]
+        words = [self.build / "bin" / "kymo", words[0], "--ssh", ssh, *patience, *words[1:]]
         return subprocess.run(words, capture_output=True, text=True, timeout=120)
 
 
-def answers(port):
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+def answers(port, address="127.0.0.1"):
+    with contextlib.suppress(OSError), socket.create_connection((address, port), 1):
         return True
     return False
 

@@ -1,4 +1,4 @@
-// `kymo fleet`: questions about many traces, answered by a ClickHouse server.
+// `kymo fleet`: questions about many traces, answered by a ClickHouse server or by DuckDB.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -16,8 +16,8 @@
 #include "cli/units.h"
 #include "fleet/answers.h"
 #include "fleet/statements.h"
+#include "fleet/target.h"
 #include "options/command_line.h"
-#include "push/http.h"
 
 namespace kymo::cli {
 namespace {
@@ -27,7 +27,7 @@ using Align = base::TextTable::Align;
 enum class Question : uint8_t { Top, Diff, Stragglers, History };
 enum FleetExit : int { kFine = 0, kSlower = 1, kError = 2, kTooFew = 3 };
 
-constexpr int64_t kDay = 86'400;
+constexpr int64_t kMinute = 60, kDay = 86'400;
 constexpr uint64_t kMostRows = 100'000;
 
 struct Options {
@@ -191,11 +191,38 @@ int show_diff(const analyze::Diff& diff, const Options& options) {
   return exit_code;
 }
 
+// Says why a selection has no traces: false if it has some.
+bool say_nothing_found(const fleet::Selection& selection) {
+  const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection));
+  if (jobs.columns.size() != 2) throw Error("the server's answer is not a list of jobs");
+  const std::string place = selection.target.text();
+  std::vector<std::string> names;
+  int64_t last = 0;
+  bool is_known = selection.job.empty();
+  for (const auto& row : jobs.rows) {
+    const int64_t minute = push::parse_i64(row[1], "last");
+    names.push_back("'" + base::printable(row[0]) + "'");
+    is_known |= row[0] == selection.job;
+    if (selection.job.empty() || row[0] == selection.job) last = std::max(last, minute * kMinute);
+  }
+  if (names.empty())
+    say(base::format("{} has no traces; 'kymo push' writes them", place));
+  else if (!is_known)
+    say(base::format("no traces of job '{}' in {}; the latest jobs are {}", base::printable(selection.job), place,
+                     base::join(names, ", ")));
+  else if (last < selection.from)
+    say(base::format("no traces in this time in {}; the last one began at {}: use a longer --since", place,
+                     date_text(last * 1'000'000'000)));
+  else
+    return false;
+  return true;
+}
+
 int answer(const Options& options) {
-  const push::Address address = push::parse_address(options.database);
+  const fleet::Target target = fleet::parse_target(options.database);
   const int64_t now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  fleet::Selection selection{address, options.job, std::max<int64_t>(now - options.since, 0), now + 1, options.limit};
+  fleet::Selection selection{target, options.job, std::max<int64_t>(now - options.since, 0), now + 1, options.limit};
   std::string statement;
   switch (options.question) {
     case Question::Top:
@@ -218,30 +245,36 @@ int answer(const Options& options) {
     print(statement + "\n");
     return kFine;
   }
-  push::Client client(address);
-  const push::Rows rows = client.query(statement);
-  const auto say_nothing_found = [&] {
-    say(base::format("no traces of {} in this time in {}; SELECT job, max(started) FROM traces GROUP BY job lists them",
-                     options.job.empty() ? "any job" : "job '" + base::printable(options.job) + "'", address.text()));
-  };
+  const push::Rows rows = fleet::ask(target, statement);
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);
-      if (found.empty()) say_nothing_found();
+      if (found.empty()) say_nothing_found(selection);
       return show_top(found, options);
     }
     case Question::Stragglers: {
       const auto found = fleet::read_stragglers(rows);
-      if (found.empty())
+      if (found.empty() && !say_nothing_found(selection))
         say("no collective that several ranks have in a numbered iteration: push the traces of all ranks, with --rank "
             "if the program does not say it");
       return show_stragglers(found, options);
     }
-    case Question::Diff:
-      return show_diff(fleet::read_diff(rows), options);
+    case Question::Diff: {
+      const auto diff = fleet::read_diff(rows);
+      if (diff.replicates_a + diff.replicates_b > 0) return show_diff(diff, options);
+      say_nothing_found(selection);
+      return kTooFew;
+    }
     case Question::History: {
       const auto history = fleet::read_history(rows);
-      if (history.points.empty()) say_nothing_found();
+      if (history.points.empty()) say_nothing_found(selection);
+      const bool has_time =
+          std::any_of(history.points.begin(), history.points.end(), [](const auto& point) { return point.ns > 0; });
+      if (!history.points.empty() && !options.operation.empty() && !has_time) {
+        say(base::format("no operation '{}' in these traces; 'kymo fleet top' lists operations",
+                         base::printable(options.operation)));
+        return kTooFew;
+      }
       return show_history(history, options);
     }
   }
@@ -254,8 +287,9 @@ int fleet_command(const Arguments& arguments) {
   Options options;
   bool has_question = false;
   options::CommandLine line(
-      "fleet", "kymo fleet top|diff|stragglers|history --db clickhouse://HOST/DATABASE [options]",
-      "Answers questions about many traces that 'kymo push' wrote into a ClickHouse server.\n"
+      "fleet", "kymo fleet top|diff|stragglers|history --db clickhouse://HOST/DATABASE|parquet:FOLDER [options]",
+      "Answers questions about many traces that 'kymo push' wrote into a ClickHouse server or a folder of Parquet "
+      "files.\n"
       "  top         the operations that take the most time, over all ranks\n"
       "  diff        this period against the one before it, with the statistics of 'kymo diff'\n"
       "  stragglers  the ranks that others wait for in collectives\n"
@@ -263,6 +297,7 @@ int fleet_command(const Arguments& arguments) {
       "Each is one SQL statement, which --sql prints. The exit code is 0, 1 if something is slower than --fail-above\n"
       "allows, 2 for an error, and 3 if there is too little data.",
       "kymo fleet top --db clickhouse://db/kymo --job train\n"
+      "kymo fleet top --db parquet:/data/kymo --job train\n"
       "kymo fleet diff --db clickhouse://db/kymo --job train --since 7d --fail-above 5%\n"
       "kymo fleet history --db clickhouse://db/kymo --operation gemm --since 30d --sql");
   line.text("QUESTION", "QUESTION",
@@ -281,7 +316,8 @@ int fleet_command(const Arguments& arguments) {
                                                  base::printable(text)));
             },
             "top, diff, stragglers or history", {"top", "diff", "stragglers", "history"});
-  line.required_value("--db", "URL", options.database, "the database: clickhouse://host:8123/database[?cluster=NAME]");
+  line.required_value("--db", "URL", options.database,
+                      "clickhouse://host:8123/database[?cluster=NAME], or parquet:FOLDER");
   line.value("--job", "NAME", options.job, "only this job (default: all)");
   line.text(
       "--since", "TIME", [&](const std::string& text) { options.since = parse_period(text); },

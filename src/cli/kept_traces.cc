@@ -59,18 +59,28 @@ void KeptTraces::set(const std::string& path, State state) {
   if (file != files_.end() && version_of(path) == file->second.version) file->second.state = state;
 }
 
-std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds) {
+std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again) {
   std::vector<std::pair<int64_t, std::string>> pushed;
   for (const auto& [path, file] : files_)
     if (file.state == State::Pushed) pushed.emplace_back(file.version.time_ns, path);
   std::sort(pushed.begin(), pushed.end());
-  std::vector<std::string> removed;
+  std::vector<std::string> chosen;
+  uint64_t left = bytes_;
   for (const auto& [time_ns, path] : pushed) {
     const bool is_old = limits.seconds && now_seconds - time_ns / kSecond > *limits.seconds;
-    const bool is_too_much = limits.bytes && bytes_ > *limits.bytes;
+    const bool is_too_much = limits.bytes && left > *limits.bytes;
     if (!is_old && !is_too_much) continue;
+    File& file = files_.at(path);
+    file.state = State::New;
+    left -= file.version.size;
+    chosen.push_back(path);
+  }
+  if (!chosen.empty()) push_again(chosen);
+  std::vector<std::string> removed;
+  for (const std::string& path : chosen) {
     const auto file = files_.find(path);
-    if (version_of(path) != file->second.version || ::unlink(path.c_str()) != 0) continue;
+    if (file->second.state != State::Pushed || version_of(path) != file->second.version) continue;
+    if (::unlink(path.c_str()) != 0) continue;
     bytes_ -= file->second.version.size;
     files_.erase(file);
     removed.push_back(path);

@@ -1,10 +1,11 @@
 // The traces of a folder for `kymo watch`: which are new, and which may be deleted.
 //
 // A trace may be deleted only if the server has exactly this content: the file is the same one, with the same size and
-// time, as when it was pushed.
+// time, as when it was pushed, and the server still has it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,12 +27,14 @@ class KeptTraces {
   void set_refused(const std::string& file) { set(file, State::Refused); }
 
   // Deletes pushed files, the oldest first: those that are older than `seconds`, and while all files together are
-  // larger than `bytes`. Returns what was deleted.
+  // larger than `bytes`. Before that `push_again` gets them as new files: somebody may have deleted them on the server.
+  // Those for which it calls set_pushed() are deleted. Returns them. Throws what `push_again` throws.
   struct Limits {
     std::optional<uint64_t> bytes;
     std::optional<int64_t> seconds;
   };
-  std::vector<std::string> remove(const Limits& limits, int64_t now_seconds);
+  using PushAgain = std::function<void(const std::vector<std::string>& files)>;
+  std::vector<std::string> remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again);
 
   uint64_t files() const { return files_.size(); }
   uint64_t bytes() const { return bytes_; }

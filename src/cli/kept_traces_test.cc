@@ -26,6 +26,13 @@ class KeptTracesTest : public ::testing::Test {
     return path;
   }
 
+  // The server still has everything.
+  std::vector<std::string> remove(const KeptTraces::Limits& limits, int64_t now_seconds) {
+    return traces_.remove(limits, now_seconds, [this](const std::vector<std::string>& files) {
+      for (const std::string& file : files) traces_.set_pushed(file);
+    });
+  }
+
   trace::testing::TemporaryFolder folder_;
   KeptTraces traces_;
 };
@@ -38,9 +45,9 @@ TEST_F(KeptTracesTest, OnlyPushedTracesAreDeletedOldestFirst) {
   EXPECT_EQ(traces_.bytes(), 300u);
   traces_.set_pushed(a);
   traces_.set_pushed(b);
-  EXPECT_EQ(traces_.remove({.bytes = 150, .seconds = {}}, 3'000), (std::vector<std::string>{a, b}));
+  EXPECT_EQ(remove({.bytes = 150, .seconds = {}}, 3'000), (std::vector<std::string>{a, b}));
   EXPECT_EQ(::access(c.c_str(), F_OK), 0);
-  EXPECT_EQ(traces_.remove({.bytes = 1, .seconds = 1}, 3'000), std::vector<std::string>());
+  EXPECT_EQ(remove({.bytes = 1, .seconds = 1}, 3'000), std::vector<std::string>());
 }
 
 TEST_F(KeptTracesTest, AgeDeletesOnlyOldOnes) {
@@ -48,7 +55,30 @@ TEST_F(KeptTracesTest, AgeDeletesOnlyOldOnes) {
   traces_.look();
   traces_.set_pushed(a);
   traces_.set_pushed(b);
-  EXPECT_EQ(traces_.remove({.bytes = {}, .seconds = 500}, 2'100), std::vector<std::string>{a});
+  EXPECT_EQ(remove({.bytes = {}, .seconds = 500}, 2'100), std::vector<std::string>{a});
+}
+
+TEST_F(KeptTracesTest, WhatTheServerLostIsNotDeleted) {
+  const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
+  traces_.look();
+  traces_.set_pushed(a);
+  traces_.set_pushed(b);
+  const auto only_b = [&](const std::vector<std::string>& files) {
+    EXPECT_EQ(files, (std::vector<std::string>{a, b}));
+    traces_.set_pushed(b);
+  };
+  EXPECT_EQ(traces_.remove({.bytes = 0, .seconds = {}}, 3'000, only_b), std::vector<std::string>{b});
+  EXPECT_EQ(::access(a.c_str(), F_OK), 0);
+  EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
+}
+
+TEST_F(KeptTracesTest, NothingIsDeletedWhenTheServerDoesNotAnswer) {
+  const std::string a = add("a.kymo", 10, 1'000);
+  traces_.look();
+  traces_.set_pushed(a);
+  const auto silent = [](const std::vector<std::string>&) { throw Error("no answer"); };
+  EXPECT_THROW(traces_.remove({.bytes = 0, .seconds = {}}, 3'000, silent), Error);
+  EXPECT_EQ(::access(a.c_str(), F_OK), 0);
 }
 
 TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
@@ -56,7 +86,7 @@ TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
   traces_.look();
   traces_.set_pushed(a);
   add("a.kymo", 20, 1'000);
-  EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = {}}, 9'000).empty());
+  EXPECT_TRUE(remove({.bytes = 0, .seconds = {}}, 9'000).empty());
   traces_.look();
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
   add("a.kymo", 30, 1'000);
@@ -70,7 +100,7 @@ TEST_F(KeptTracesTest, ARefusedFileIsNotTriedAgainAndNotDeleted) {
   traces_.set_refused(a);
   traces_.look();
   EXPECT_TRUE(traces_.to_push().empty());
-  EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = 0}, 9'000).empty());
+  EXPECT_TRUE(remove({.bytes = 0, .seconds = 0}, 9'000).empty());
 }
 
 TEST_F(KeptTracesTest, LinksAreNotFollowedAndAMissingFolderIsAnError) {

@@ -1,4 +1,4 @@
-// `kymo push`: the figures of traces in the tables of a ClickHouse server.
+// `kymo push`: the figures of traces in the tables of a ClickHouse server, or in Parquet files.
 #include "base/printable.h"
 #include "base/quantity.h"
 #include "base/text.h"
@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
+#include "fleet/target.h"
 #include "options/command_line.h"
 #include "push/pusher.h"
 
@@ -49,16 +50,16 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
 int push_command(const Arguments& arguments) {
   Options options;
   options::CommandLine line(
-      "push", "kymo push FILE... clickhouse://HOST[:PORT]/DATABASE [options]",
-      "Writes the figures of traces into the tables of a ClickHouse server: traces, iterations, operations, "
-      "device_time\n"
-      "and memory; with --events also every event. Creates the database and the tables if they do not exist.\n"
+      "push", "kymo push FILE... clickhouse://HOST[:PORT]/DATABASE|parquet:FOLDER [options]",
+      "Writes the figures of traces into the tables of a ClickHouse server, or into a folder of Parquet files: "
+      "traces,\n"
+      "iterations, operations, device_time and memory; with --events also every event. Creates what does not exist.\n"
       "A trace that is already there is skipped, so a push that was interrupted can simply be repeated. Nothing of a\n"
       "trace counts before all of it is there. docs/fleet-database.md describes the tables.\n"
       "A password in KYMO_CLICKHOUSE_PASSWORD does not appear in the list of processes.",
       "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "
-      "train");
-  line.arguments("FILE", options.arguments, "the traces, and at the end the database");
+      "train\nkymo push run.kymo parquet:/data/kymo");
+  line.arguments("FILE", options.arguments, "the traces, and at the end the database or folder");
   line.flag("--events", options.push.events, "also write every event, about 6 bytes each on disk");
   line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
   line.text(
@@ -83,21 +84,22 @@ int push_command(const Arguments& arguments) {
 
   const std::string target = options.arguments.back();
   options.arguments.pop_back();
-  push::Address address;
+  std::unique_ptr<push::Store> store;
   try {
-    address = push::parse_address(target);
+    store = fleet::open_store(fleet::parse_target(target));
   } catch (const InvalidArgument& error) {
     throw options::UsageError("push", error.what());
   }
   if (options.arguments.empty() && !options.remove_orphans)
-    throw options::UsageError("push", "no trace given. Usage: kymo push FILE... clickhouse://HOST/DATABASE [options]");
+    throw options::UsageError(
+        "push", "no trace given. Usage: kymo push FILE... clickhouse://HOST/DATABASE|parquet:FOLDER [options]");
   if (options.push.rank >= 0 && options.arguments.size() > 1)
     throw options::UsageError("push", "--rank is for one trace");
 
   Totals totals;
   StatusLine status(!options.quiet);
   push::Pusher pusher(
-      address, options.push, open_trace_to_follow,
+      std::move(store), options.push, open_trace_to_follow,
       [&](const push::FileOutcome& file) {
         status.clear();
         report_file(file, totals);

@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
+#include "fleet/target.h"
 #include "metrics/endpoint.h"
 #include "metrics/text.h"
 #include "options/command_line.h"
@@ -66,7 +67,7 @@ class Watcher {
     chosen.retries = kRetriesOfRound;
     chosen.wait = [this](std::chrono::milliseconds time) { return !ends_within(time); };
     pusher_ = std::make_unique<push::Pusher>(
-        push::parse_address(options.target), chosen, open_trace_to_follow,
+        fleet::open_store(fleet::parse_target(options.target)), chosen, open_trace_to_follow,
         [this](const push::FileOutcome& file) { take(file); }, [](const std::string& text) { say_warning(text); });
     traces_.look();  // a folder that does not exist is an error now
     if (options.metrics)
@@ -94,6 +95,7 @@ class Watcher {
     try {
       traces_.look();
       if (const auto files = traces_.to_push(); !files.empty()) pusher_->push(files);
+      remove_traces();
       numbers_.last_success = static_cast<uint64_t>(seconds_now());
     } catch (const Error& error) {
       if (!ends_) {
@@ -103,10 +105,6 @@ class Watcher {
       succeeded = false;
     }
     numbers_.retries = pusher_->counts().retries;
-    for (const std::string& path : traces_.remove(options_.limits, seconds_now())) {
-      ++numbers_.deleted;
-      if (!options_.quiet) say(base::format("deleted {}, which was pushed", base::printable(path)));
-    }
     numbers_.files = traces_.files();
     numbers_.bytes = traces_.bytes();
     numbers_.waiting = traces_.waiting();
@@ -118,6 +116,19 @@ class Watcher {
                        base::printable(options_.folder), bytes_text(traces_.bytes())));
     said_too_much_ = is_too_much;
     return succeeded;
+  }
+
+  void remove_traces() {
+    // The server is asked once more about each. This does not count as a trace that it had already.
+    const auto push_again = [this](const std::vector<std::string>& files) {
+      const uint64_t already = numbers_.already;
+      pusher_->push(files);
+      numbers_.already = already;
+    };
+    for (const std::string& path : traces_.remove(options_.limits, seconds_now(), push_again)) {
+      ++numbers_.deleted;
+      if (!options_.quiet) say(base::format("deleted {}, which was pushed", base::printable(path)));
+    }
   }
 
   void take(const push::FileOutcome& file) {
@@ -155,14 +166,14 @@ class Watcher {
 int watch_command(const Arguments& arguments) {
   Options options;
   options::CommandLine line(
-      "watch", "kymo watch FOLDER --push clickhouse://HOST[:PORT]/DATABASE [options]",
+      "watch", "kymo watch FOLDER --push clickhouse://HOST[:PORT]/DATABASE|parquet:FOLDER [options]",
       "Pushes the traces of a folder (*.kymo, also in folders inside) as they arrive, as 'kymo push' does, until it "
       "is\n"
       "interrupted. With --keep and --keep-for it deletes the oldest traces, but only those that the server has.\n"
       "It needs no state of its own: after a restart the server says what it has.",
       "kymo watch /var/lib/kymo/traces --push clickhouse://localhost/kymo --keep 500GB --metrics 127.0.0.1:9464");
   line.argument("FOLDER", options.folder, "where the traces arrive");
-  line.required_value("--push", "URL", options.target, "the database: clickhouse://host:8123/database");
+  line.required_value("--push", "URL", options.target, "clickhouse://host:8123/database, or parquet:FOLDER");
   line.text(
       "--keep", "SIZE",
       [&](const std::string& text) { options.limits.bytes = base::parse_bytes(text, "10GB or 500GB"); },
@@ -187,7 +198,7 @@ int watch_command(const Arguments& arguments) {
   line.flag("-q,--quiet", options.quiet, "print only problems");
   if (!line.read(arguments)) return kDone;
   try {
-    (void)push::parse_address(options.target);
+    (void)fleet::parse_target(options.target);
   } catch (const InvalidArgument& error) {
     throw options::UsageError("watch", error.what());
   }

@@ -1,6 +1,6 @@
 #include "fleet/answers.h"
 
-#include <map>
+#include <algorithm>
 
 #include "base/text.h"
 #include "kymo/error.h"
@@ -51,38 +51,64 @@ std::vector<StragglerRow> read_stragglers(const push::Rows& rows) {
 
 analyze::Diff read_diff(const push::Rows& rows) {
   expect(rows, 6);
-  struct Sample {
-    double iterations = 0, wall = 0;
-    std::vector<analyze::KeySums> keys;
+  struct Row {
+    size_t side;
+    std::string_view name;
+    uint64_t device;
+    std::vector<double> samples, sums, counts;
   };
-  std::map<int64_t, Sample> sides[2];
+  std::vector<Row> all;
+  std::vector<double> samples[2];  // of the iterations, in order
   for (const auto& row : rows.rows) {
-    auto& side = sides[parse_u64(row[0], "side") != 0 ? 1 : 0];
-    const uint64_t device = parse_u64(row[2], "device");
-    const auto samples = parse_reals(row[3], "samples"), sums = parse_reals(row[4], "sums"),
-               counts = parse_reals(row[5], "counts");
-    if (samples.size() != sums.size() || samples.size() != counts.size())
+    Row& one = all.emplace_back(Row{parse_u64(row[0], "side") != 0 ? 1u : 0u, row[1], parse_u64(row[2], "device"),
+                                    parse_reals(row[3], "samples"), parse_reals(row[4], "sums"),
+                                    parse_reals(row[5], "counts")});
+    if (one.samples.size() != one.sums.size() || one.samples.size() != one.counts.size())
       throw Error("the server's answer has lists of different lengths");
-    for (size_t i = 0; i < samples.size(); ++i) {
-      Sample& sample = side[static_cast<int64_t>(samples[i])];
-      if (device == kIterationRows) {
-        sample.iterations += counts[i];
-        sample.wall += sums[i];
-      } else {
-        sample.keys.push_back({row[1], device != 0, {sums[i]}, static_cast<uint64_t>(counts[i])});
+    if (one.device == kIterationRows)
+      samples[one.side].insert(samples[one.side].end(), one.samples.begin(), one.samples.end());
+  }
+  std::vector<analyze::IterationSums> runs[2];
+  std::vector<double> iterations[2];
+  for (size_t side = 0; side < 2; ++side) {
+    std::sort(samples[side].begin(), samples[side].end());
+    samples[side].erase(std::unique(samples[side].begin(), samples[side].end()), samples[side].end());
+    runs[side].resize(std::min(samples[side].size(), analyze::kMostValues));
+    iterations[side].resize(runs[side].size());
+    for (analyze::IterationSums& run : runs[side]) run.wall_ns = {0};
+  }
+  // The run that a sample belongs to: neighbours are one if there are more than the statistics use. -1: none, because
+  // it has no iterations.
+  const auto run_of = [&](size_t side, double sample) -> std::ptrdiff_t {
+    const auto& known = samples[side];
+    const auto found = std::lower_bound(known.begin(), known.end(), sample);
+    if (found == known.end() || *found != sample) return -1;
+    return (found - known.begin()) * static_cast<std::ptrdiff_t>(runs[side].size()) /
+           static_cast<std::ptrdiff_t>(known.size());
+  };
+  for (const Row& row : all) {
+    std::vector<double> ns(runs[row.side].size()), counts(runs[row.side].size());
+    for (size_t i = 0; i < row.samples.size(); ++i) {
+      const std::ptrdiff_t run = run_of(row.side, row.samples[i]);
+      if (run < 0) continue;
+      ns[static_cast<size_t>(run)] += row.sums[i];
+      counts[static_cast<size_t>(run)] += row.counts[i];
+    }
+    for (size_t run = 0; run < ns.size(); ++run) {
+      if (row.device == kIterationRows) {
+        runs[row.side][run].wall_ns[0] += ns[run];
+        iterations[row.side][run] += counts[run];
+      } else if (counts[run] > 0) {
+        runs[row.side][run].keys.push_back(
+            {std::string(row.name), row.device != 0, {ns[run]}, static_cast<uint64_t>(counts[run])});
       }
     }
   }
-  std::vector<analyze::IterationSums> runs[2];
-  for (size_t i = 0; i < 2; ++i) {
-    for (auto& [minute, sample] : sides[i]) {
-      if (sample.iterations == 0) continue;
-      analyze::IterationSums& run = runs[i].emplace_back();
-      run.wall_ns = {sample.wall / sample.iterations};
-      for (analyze::KeySums& key : sample.keys) {
-        key.ns[0] /= sample.iterations;
-        run.keys.push_back(std::move(key));
-      }
+  for (size_t side = 0; side < 2; ++side) {
+    for (size_t run = 0; run < runs[side].size(); ++run) {
+      const double count = std::max(iterations[side][run], 1.0);
+      runs[side][run].wall_ns[0] /= count;
+      for (analyze::KeySums& key : runs[side][run].keys) key.ns[0] /= count;
     }
   }
   return analyze::compare(runs[0], runs[1]);
@@ -90,13 +116,35 @@ analyze::Diff read_diff(const push::Rows& rows) {
 
 History read_history(const push::Rows& rows) {
   expect(rows, 4);
-  History history;
-  std::vector<double> values;
+  struct Minute {
+    int64_t number;
+    double ns, iterations;
+    uint64_t shown_by;
+  };
+  std::vector<Minute> minutes;
   for (const auto& row : rows.rows) {
     const double iterations = parse_real(row[2], "iterations");
-    if (iterations <= 0) continue;
-    history.points.push_back({parse_i64(row[0], "sample") * kMinute, parse_real(row[1], "sum_ns") / iterations,
-                              parse_u64(row[3], "shown_by")});
+    if (iterations > 0)
+      minutes.push_back(
+          {parse_i64(row[0], "sample"), parse_real(row[1], "sum_ns"), iterations, parse_u64(row[3], "shown_by")});
+  }
+  // The search is quadratic, so neighbours become one point.
+  const size_t count = std::min(minutes.size(), kMostHistory);
+  History history;
+  std::vector<double> values;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = i * minutes.size() / count, end = (i + 1) * minutes.size() / count;
+    Minute sum = minutes[begin];
+    double slowest = sum.ns / sum.iterations;
+    for (size_t at = begin + 1; at < end; ++at) {
+      const Minute& one = minutes[at];
+      sum.ns += one.ns;
+      sum.iterations += one.iterations;
+      if (one.ns / one.iterations <= slowest) continue;
+      slowest = one.ns / one.iterations;
+      sum.shown_by = one.shown_by;
+    }
+    history.points.push_back({sum.number * kMinute, sum.ns / sum.iterations, sum.shown_by});
     values.push_back(history.points.back().ns);
   }
   history.changes = find_change_points(values);

@@ -41,6 +41,7 @@ struct History {
   std::vector<HistoryPoint> points;
   std::vector<ChangePoint> changes;
 };
+// At most kMostHistory points.
 History read_history(const push::Rows& rows);
 
 // A trace as the commands print it, and as SQL can find it: WHERE trace = 0x….

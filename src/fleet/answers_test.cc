@@ -32,6 +32,29 @@ TEST(FleetAnswersTest, ASlowerOperationIsFoundWithTheStatisticsOfDiff) {
   EXPECT_NEAR(diff.rows[0].change.shift, 50, 1);
 }
 
+TEST(FleetAnswersTest, ManySamplesAreComparedAsRunsOfNeighbours) {
+  std::string minutes = "[", sums = "[", counts = "[", wall = "[";
+  for (int i = 0; i < 1'000; ++i) {
+    const char* const comma = i == 0 ? "" : ",";
+    minutes += comma + std::to_string(999 - i);  // in any order
+    sums += comma + std::to_string(100);
+    wall += comma + std::to_string(1'000);
+    counts += std::string(comma) + "2";
+  }
+  push::Rows rows{{"side", "operation", "device", "samples", "sums", "counts"}, {}};
+  for (const std::string side : {"0", "1"}) {
+    rows.rows.push_back({side, "gemm", "0", minutes + "]", sums + "]", counts + "]"});
+    rows.rows.push_back({side, "", "2", minutes + "]", wall + "]", counts + "]"});
+    rows.rows.push_back({side, "without iterations", "0", "[5000]", "[1]", "[1]"});
+  }
+  const analyze::Diff diff = read_diff(rows);
+  EXPECT_EQ(diff.replicates_a, analyze::kMostValues);
+  EXPECT_DOUBLE_EQ(diff.iteration.median_a, 500);
+  EXPECT_DOUBLE_EQ(diff.iteration.median_b, 500);
+  ASSERT_EQ(diff.rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(diff.rows[0].median_b, 50);
+}
+
 TEST(FleetAnswersTest, HistoryHasItsChangeAndItsTrace) {
   push::Rows rows{{"sample", "sum_ns", "iterations", "shown_by"}, {}};
   for (int i = 0; i < 24; ++i)
@@ -42,6 +65,18 @@ TEST(FleetAnswersTest, HistoryHasItsChangeAndItsTrace) {
   EXPECT_EQ(history.changes[0].at, 12u);
   EXPECT_EQ(history.points[12].shown_by, 12u);
   EXPECT_EQ(history.points[0].seconds, 6'000);
+}
+
+TEST(FleetAnswersTest, AChangeInALongHistoryIsFound) {
+  push::Rows rows{{"sample", "sum_ns", "iterations", "shown_by"}, {}};
+  for (size_t i = 0; i < 3 * kMostHistory; ++i)
+    rows.rows.push_back(
+        {std::to_string(i), std::to_string((i < 1'000 ? 1'000 : 1'300) + i % 3), "10", std::to_string(i)});
+  const History history = read_history(rows);
+  ASSERT_EQ(history.points.size(), kMostHistory);
+  ASSERT_EQ(history.changes.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(history.points[history.changes[0].at].seconds), 60'000, 180);
+  EXPECT_NEAR(static_cast<double>(history.points[history.changes[0].at].shown_by), 1'002, 3);
 }
 
 TEST(FleetAnswersTest, WrongRowsAreErrors) {

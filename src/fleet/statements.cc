@@ -1,6 +1,11 @@
 #include "fleet/statements.h"
 
+#include <ctime>
+
+#include "analyze/diff/statistics.h"
 #include "base/text.h"
+#include "fleet/parquet_store.h"
+#include "fleet/text_name.h"
 #include "push/tables.h"
 
 namespace kymo::fleet {
@@ -9,56 +14,119 @@ namespace {
 using push::quoted_name;
 using push::quoted_text;
 
-constexpr std::string_view kSample = "intDiv(toUnixTimestamp(started), 60)";
+constexpr int64_t kMinute = 60;  // seconds
+constexpr int kMostJobs = 20;
 
-std::string table(const Selection& selection, const push::TableSpec& table) {
-  const push::Address& database = selection.database;
-  if (database.cluster.empty()) return base::format("{}.{}", quoted_name(database.database), quoted_name(table.name));
-  return base::format("cluster({}, {}, {})", quoted_text(database.cluster), quoted_name(database.database),
-                      quoted_name(table.name));
+// What ClickHouse and DuckDB write differently. Functions and types that both have are written as both accept them.
+class Dialect {
+ public:
+  explicit Dialect(const Target& target) : target_(target), is_server_(target.server.has_value()) {}
+
+  std::string table(const push::TableSpec& table) const {
+    if (!is_server_) return parquet_table(target_.folder, table);
+    const push::Address& address = *target_.server;
+    if (address.cluster.empty()) return base::format("{}.{}", quoted_name(address.database), quoted_name(table.name));
+    return base::format("cluster({}, {}, {})", quoted_text(address.cluster), quoted_name(address.database),
+                        quoted_name(table.name));
+  }
+  std::string text(const std::string& value) const {
+    return is_server_ ? quoted_text(value) : query::sql_literal(text_of_name(value));
+  }
+  std::string time(int64_t seconds) const {
+    if (is_server_) return base::format("toDateTime({})", seconds);
+    const time_t given = seconds;
+    std::tm parts{};
+    ::gmtime_r(&given, &parts);
+    return base::format("TIMESTAMP '{:04}-{:02}-{:02} {:02}:{:02}:{:02}'", parts.tm_year + 1900, parts.tm_mon + 1,
+                        parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+  }
+  // The minute in which a trace began, since 1970.
+  std::string minute() const {
+    return is_server_ ? "intDiv(toUnixTimestamp(started), 60)" : "epoch_us(started) // 60000000";
+  }
+  std::string divided(const std::string& a, const std::string& b) const {
+    return is_server_ ? base::format("intDiv({}, {})", a, b) : base::format("{} // {}", a, b);
+  }
+  // GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
+  std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
+  std::string list(std::string_view of) const { return base::format("{}({})", is_server_ ? "groupArray" : "list", of); }
+
+ private:
+  const Target& target_;
+  const bool is_server_;
+};
+
+std::string times_of(const Selection& selection, const Dialect& dialect) {
+  return base::format("started >= {} AND started < {}", dialect.time(selection.from), dialect.time(selection.to));
 }
 
 // The rows of the selection. The first conditions are those of the sorting key; the last one drops attempts that were
-// not completed. GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
-std::string chosen(const Selection& selection) {
-  const std::string times =
-      base::format("started >= toDateTime({}) AND started < toDateTime({})", selection.from, selection.to);
-  const std::string job = selection.job.empty() ? "" : quoted_text(selection.job);
-  return base::format(
-      "{}{}\n  AND (trace, attempt) GLOBAL IN (SELECT trace, max(attempt) FROM {} WHERE {} GROUP BY trace{})",
-      job.empty() ? "" : "job = " + job + " AND ", times, table(selection, push::kTraces), times,
-      job.empty() ? "" : " HAVING argMax(job, attempt) = " + job);
+// not completed.
+std::string chosen(const Selection& selection, const Dialect& dialect) {
+  const std::string times = times_of(selection, dialect);
+  const std::string job = selection.job.empty() ? "" : dialect.text(selection.job);
+  return base::format("{}{}\n  AND (trace, attempt) {} (SELECT trace, max(attempt) FROM {} WHERE {} GROUP BY trace{})",
+                      job.empty() ? "" : "job = " + job + " AND ", times, dialect.in(), dialect.table(push::kTraces),
+                      times, job.empty() ? "" : " HAVING argMax(job, attempt) = " + job);
+}
+
+// How many minutes are one sample of a comparison: as many as leave the statistics of both sides all the values that
+// they use. More values would only be averaged later.
+std::string minutes_of_sample(const Selection& selection, const Dialect& dialect, int64_t middle) {
+  // ELSE 0: old servers count a list of only NULL as NULL.
+  const auto minutes = [&](std::string_view compare) {
+    return base::format("count(DISTINCT CASE WHEN {0} {1} {2} THEN {0} ELSE 0 END)", dialect.minute(), compare, middle);
+  };
+  return base::format("greatest(1, (SELECT {}\n      FROM {} WHERE {}{}))",
+                      dialect.divided(base::format("least({},\n        {})", minutes("<"), minutes(">=")),
+                                      std::to_string(analyze::kMostValues)),
+                      dialect.table(push::kTraces),
+                      selection.job.empty() ? "" : base::format("job = {} AND ", dialect.text(selection.job)),
+                      times_of(selection, dialect));
 }
 
 }  // namespace
 
 std::string top_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
   return base::format(
       "SELECT CAST(name AS String) AS operation, on_device, sum(count) AS calls, sum(self_ns) AS self_sum,\n"
       "  sum(total_ns) AS total_sum, max(max_ns) AS longest, count(DISTINCT trace) AS traces,\n"
       "  count(DISTINCT rank) AS ranks, argMax(trace, max_ns) AS slowest_trace, argMax(rank, max_ns) AS slowest_rank\n"
       "FROM {}\nWHERE {}\nGROUP BY operation, on_device\nORDER BY self_sum DESC, operation\nLIMIT {}",
-      table(selection, push::kOperations), chosen(selection), selection.limit);
+      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit);
 }
 
 std::string diff_statement(const Selection& selection, int64_t middle) {
-  const std::string where = chosen(selection);
+  const Dialect dialect(selection.target);
+  const std::string where = chosen(selection, dialect);
+  const int64_t minute = middle / kMinute;
+  // The minutes are divided by the outer statement: old servers of a cluster do not know the value of a subquery of
+  // another server in GROUP BY.
   return base::format(
-      "SELECT side, operation, device, groupArray(sample) AS samples, groupArray(ns) AS sums, groupArray(n) AS counts\n"
+      "SELECT side, operation, device, {0} AS samples, {1} AS sums, {2} AS counts\n"
       "FROM (\n"
-      "  SELECT started >= toDateTime({0}) AS side, {1} AS sample, CAST(name AS String) AS operation,\n"
-      "    toUInt8(on_device) AS device, sum(self_ns) AS ns, count() AS n\n"
-      "  FROM {2}\n  WHERE {3}\n  GROUP BY side, sample, operation, device\n"
-      "  UNION ALL\n"
-      "  SELECT started >= toDateTime({0}) AS side, {1} AS sample, '' AS operation, toUInt8(2) AS device,\n"
-      "    sum(wall_ns) AS ns, count() AS n\n"
-      "  FROM {4}\n  WHERE {3}\n  GROUP BY side, sample, operation, device)\n"
+      "  SELECT CAST(its_minute >= {3} AS UInt8) AS side,\n"
+      "    {4} AS sample,\n"
+      "    operation, device, sum(its_ns) AS ns, sum(its_count) AS n\n"
+      "  FROM (\n"
+      "    SELECT {5} AS its_minute, CAST(name AS String) AS operation, CAST(on_device AS UInt8) AS device,\n"
+      "      sum(self_ns) AS its_ns, count() AS its_count\n"
+      "    FROM {6}\n  WHERE {7}\n    GROUP BY its_minute, operation, device\n"
+      "    UNION ALL\n"
+      "    SELECT {5} AS its_minute, '' AS operation, CAST(2 AS UInt8) AS device,\n"
+      "      sum(wall_ns) AS its_ns, count() AS its_count\n"
+      "    FROM {8}\n  WHERE {7}\n    GROUP BY its_minute, operation, device)\n"
+      "  GROUP BY side, sample, operation, device)\n"
       "GROUP BY side, operation, device\nORDER BY side, operation, device",
-      middle, kSample, table(selection, push::kOperations), where, table(selection, push::kIterations));
+      dialect.list("sample"), dialect.list("ns"), dialect.list("n"), minute,
+      dialect.divided("its_minute", minutes_of_sample(selection, dialect, minute)), dialect.minute(),
+      dialect.table(push::kOperations), where, dialect.table(push::kIterations));
 }
 
 std::string stragglers_statement(const Selection& selection) {
-  const std::string where = chosen(selection);
+  const Dialect dialect(selection.target);
+  const std::string where = chosen(selection, dialect);
   return base::format(
       "SELECT last_rank, count() AS times_last, sum(waited) AS others_waited, argMax(operation, waited) AS "
       "worst_name,\n"
@@ -76,26 +144,36 @@ std::string stragglers_statement(const Selection& selection) {
       "    GROUP BY its_job, step, operation, its_rank)\n"
       "  GROUP BY its_job, step, operation\n  HAVING count() > 1)\n"
       "GROUP BY last_rank\nORDER BY others_waited DESC, last_rank\nLIMIT {3}",
-      table(selection, push::kIterations), where, table(selection, push::kOperations), selection.limit);
+      dialect.table(push::kIterations), where, dialect.table(push::kOperations), selection.limit);
 }
 
 std::string history_statement(const Selection& selection, const std::string& operation) {
-  const std::string where = chosen(selection);
+  const Dialect dialect(selection.target);
+  const std::string where = chosen(selection, dialect);
   if (operation.empty())
     return base::format(
         "SELECT {} AS sample, sum(wall_ns) AS sum_ns, count() AS iterations, argMax(trace, wall_ns) AS shown_by\n"
         "FROM {}\nWHERE {}\nGROUP BY sample\nORDER BY sample",
-        kSample, table(selection, push::kIterations), where);
+        dialect.minute(), dialect.table(push::kIterations), where);
   return base::format(
       "SELECT sample, sum(ns) AS sum_ns, sum(n) AS iterations, max(its_trace) AS shown_by\n"
       "FROM (\n"
-      "  SELECT {0} AS sample, sum(self_ns) AS ns, toUInt64(0) AS n, argMax(trace, self_ns) AS its_trace\n"
+      "  SELECT {0} AS sample, sum(self_ns) AS ns, CAST(0 AS UInt64) AS n, argMax(trace, self_ns) AS its_trace\n"
       "  FROM {1}\n  WHERE {2}\n  AND name = {3}\n  GROUP BY sample\n"
       "  UNION ALL\n"
-      "  SELECT {0} AS sample, toUInt64(0) AS ns, count() AS n, toUInt64(0) AS its_trace\n"
+      "  SELECT {0} AS sample, CAST(0 AS UInt64) AS ns, count() AS n, CAST(0 AS UInt64) AS its_trace\n"
       "  FROM {4}\n  WHERE {2}\n  GROUP BY sample)\n"
       "GROUP BY sample\nHAVING iterations > 0\nORDER BY sample",
-      kSample, table(selection, push::kOperations), where, quoted_text(operation), table(selection, push::kIterations));
+      dialect.minute(), dialect.table(push::kOperations), where, dialect.text(operation),
+      dialect.table(push::kIterations));
+}
+
+std::string jobs_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT CAST(job AS String) AS its_job, max({}) AS last\nFROM {}\nGROUP BY its_job\nORDER BY last DESC, its_job\n"
+      "LIMIT {}",
+      dialect.minute(), dialect.table(push::kTraces), kMostJobs);
 }
 
 }  // namespace kymo::fleet

@@ -1,4 +1,5 @@
-// The SQL of `kymo fleet`: one statement for each question, for ClickHouse 18.16 and later.
+// The SQL of `kymo fleet`: one statement for each question, for ClickHouse 18.16 and later, or for DuckDB and a folder
+// of Parquet files.
 //
 // A statement reads only complete attempts (push/tables.h). All texts of the user are quoted.
 #pragma once
@@ -6,12 +7,12 @@
 #include <cstdint>
 #include <string>
 
-#include "push/address.h"
+#include "fleet/target.h"
 
 namespace kymo::fleet {
 
 struct Selection {
-  push::Address database;
+  Target target;
   std::string job;           // empty: all jobs
   int64_t from = 0, to = 0;  // seconds since 1970; `to` is not included
   uint64_t limit = 20;       // rows
@@ -20,8 +21,10 @@ struct Selection {
 // Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks, slowest_trace, slowest_rank.
 std::string top_statement(const Selection& selection);
 
-// Columns: side (1: from `middle` on), name, on_device (2: the iterations), samples, sums, counts. The three lists have
-// an entry for each minute in which a trace began: all ranks of a job that are recorded together are one sample.
+// Columns: side (1: from the minute of `middle` on), name, on_device (2: the iterations), samples, sums, counts. The
+// three lists have an entry for each minute in which a trace began: all ranks of a job that are recorded together are
+// one sample. If both sides have many more minutes than the statistics use, an entry is for several minutes. If both
+// sides have many more minutes than the statistics use, a sample is several minutes.
 std::string diff_statement(const Selection& selection, int64_t middle);
 
 // Columns: last_rank, times_last, others_waited, worst_name, worst_iteration, worst_trace, wall_sum. A collective ends
@@ -32,5 +35,9 @@ std::string stragglers_statement(const Selection& selection);
 // Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). An empty operation means the
 // iterations.
 std::string history_statement(const Selection& selection, const std::string& operation);
+
+// Columns: its_job, last (minutes since 1970). The jobs of all times, the latest first: for a selection that has no
+// traces.
+std::string jobs_statement(const Selection& selection);
 
 }  // namespace kymo::fleet

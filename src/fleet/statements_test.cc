@@ -6,7 +6,7 @@ namespace kymo::fleet {
 namespace {
 
 Selection selection(const std::string& address, const std::string& job) {
-  return {push::parse_address(address), job, 1'000, 2'000, 5};
+  return {parse_target(address), job, 1'000, 2'000, 5};
 }
 
 std::vector<std::string> all(const Selection& chosen, const std::string& operation) {
@@ -28,6 +28,19 @@ TEST(StatementsTest, ACaseOfInjectionStaysAText) {
   for (const std::string& statement : all(selection("clickhouse://h/d", evil), evil)) {
     EXPECT_NE(statement.find("'x\\'; DROP TABLE traces; --\\\\'"), std::string::npos) << statement;
     EXPECT_EQ(statement.find("'x';"), std::string::npos) << statement;
+  }
+}
+
+TEST(StatementsTest, AFolderIsReadByDuckDb) {
+  const std::string evil = "x'; DROP TABLE traces; --\\\xff";
+  for (const std::string& statement : all(selection("parquet:/it's", evil), evil)) {
+    EXPECT_NE(statement.find("IN (SELECT trace, max(attempt) FROM read_parquet('/it''s/traces/*.parquet')"),
+              std::string::npos)
+        << statement;
+    EXPECT_NE(statement.find("'x''; DROP TABLE traces; --\\\\xFF'"), std::string::npos) << statement;
+    EXPECT_NE(statement.find("TIMESTAMP '1970-01-01 00:16:40'"), std::string::npos) << statement;
+    for (const char* const foreign : {"GLOBAL", "intDiv", "groupArray", "toDateTime", "`"})
+      EXPECT_EQ(statement.find(foreign), std::string::npos) << statement;
   }
 }
 

@@ -8,28 +8,11 @@
 namespace kymo::push {
 namespace {
 
-constexpr std::string_view kAttempt = "attempt";
-
 // The header of a column with names: the version of the layout, then its flags. The names of a block are in the block
 // (additional keys), and there is no dictionary for several blocks.
 constexpr uint64_t kDictionaryVersion = 1;
 constexpr uint64_t kHasAdditionalKeys = 1 << 9, kUpdatesDictionary = 1 << 10;
 enum IndexWidth : uint64_t { kBytes = 0, kWords = 1, kDoubleWords = 2 };
-
-size_t width_of(ColumnType type) {
-  switch (type) {
-    case ColumnType::U8:
-      return 1;
-    case ColumnType::U16:
-      return 2;
-    case ColumnType::U32:
-    case ColumnType::I32:
-    case ColumnType::Date:
-      return 4;
-    default:
-      return 8;
-  }
-}
 
 void add_varint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
@@ -57,6 +40,21 @@ void add_names(std::string& out, const std::string& names, size_t count, const s
 }
 
 }  // namespace
+
+size_t width_of(ColumnType type) {
+  switch (type) {
+    case ColumnType::U8:
+      return 1;
+    case ColumnType::U16:
+      return 2;
+    case ColumnType::U32:
+    case ColumnType::I32:
+    case ColumnType::Date:
+      return 4;
+    default:
+      return 8;
+  }
+}
 
 std::string_view clickhouse_type(ColumnType type) {
   switch (type) {
@@ -87,7 +85,7 @@ std::string_view clickhouse_type(ColumnType type) {
 Block::Block(const TableSpec& table) : table_(table), columns_(table.columns.size()) {}
 
 Block::Column& Block::next(bool is_text) {
-  if (at_ < columns_.size() && table_.columns[at_].name == kAttempt) ++at_;
+  if (at_ < columns_.size() && table_.columns[at_].name == kAttemptColumn) ++at_;
   if (at_ >= columns_.size()) throw Error(base::format("table {}: more values than columns", table_.name));
   const ColumnType type = table_.columns[at_].type;
   const bool takes_text = type == ColumnType::Text || type == ColumnType::Name;
@@ -136,7 +134,7 @@ void Block::by_key(uint32_t key) {
 }
 
 void Block::end_row() {
-  if (at_ < columns_.size() && table_.columns[at_].name == kAttempt) ++at_;
+  if (at_ < columns_.size() && table_.columns[at_].name == kAttemptColumn) ++at_;
   if (at_ != columns_.size())
     throw Error(base::format("table {}: no value for column {}", table_.name, table_.columns[at_].name));
   at_ = 0;
@@ -153,6 +151,23 @@ void Block::clear() {
   at_ = rows_ = bytes_ = 0;
 }
 
+std::vector<std::string_view> Block::texts(size_t index) const {
+  std::vector<std::string_view> all;
+  std::string_view rest = columns_[index].data;
+  while (!rest.empty()) {
+    size_t length = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(rest.front());
+      rest.remove_prefix(1);
+      length |= size_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) break;
+    }
+    all.push_back(rest.substr(0, length));
+    rest.remove_prefix(length);
+  }
+  return all;
+}
+
 std::string Block::encode(uint64_t attempt) const {
   std::string out;
   out.reserve(bytes_ + bytes_ / 4 + 1'024);
@@ -162,7 +177,7 @@ std::string Block::encode(uint64_t attempt) const {
     const ColumnSpec& spec = table_.columns[i];
     add_text(out, spec.name);
     add_text(out, clickhouse_type(spec.type));
-    if (spec.name == kAttempt)
+    if (spec.name == kAttemptColumn)
       for (size_t row = 0; row < rows_; ++row) add_fixed(out, attempt, sizeof attempt);
     else if (spec.type == ColumnType::Name)
       add_names(out, columns_[i].data, columns_[i].names.size(), columns_[i].keys);

@@ -29,6 +29,11 @@ struct ColumnSpec {
 // As ClickHouse writes it: "UInt64", "LowCardinality(String)".
 std::string_view clickhouse_type(ColumnType type);
 
+// Bytes of a value in fixed(); of integers and reals.
+size_t width_of(ColumnType type);
+
+inline constexpr std::string_view kAttemptColumn = "attempt";
+
 struct TableSpec {
   std::string_view name;
   std::string_view order;  // the sorting key
@@ -58,6 +63,12 @@ class Block {
   void clear();
 
   std::string encode(uint64_t attempt) const;
+
+  // For other formats. The values of an integer or real column, width_of() bytes each.
+  std::string_view fixed(size_t column) const { return columns_[column].data; }
+  // The texts of a Text column, one for each row; those of a Name column, by key. Valid until the next change.
+  std::vector<std::string_view> texts(size_t column) const;
+  const std::vector<uint32_t>& keys(size_t column) const { return columns_[column].keys; }
 
  private:
   struct Column {

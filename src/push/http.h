@@ -7,18 +7,11 @@
 #include <memory>
 #include <string>
 
-#include "kymo/error.h"
 #include "push/address.h"
 #include "push/answer.h"
+#include "push/store.h"
 
 namespace kymo::push {
-
-// The server could not do it now: not reachable, restarted, too many parts, no memory, disk full. It may succeed later.
-// Whether an insert was done is not known.
-class TryAgain : public Error {
- public:
-  using Error::Error;
-};
 
 class Client {
  public:

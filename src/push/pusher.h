@@ -1,8 +1,8 @@
-// Pushes traces into the tables of a ClickHouse server, each of them once.
+// Pushes traces into a store, each of them once.
 //
-// The rows of several traces are inserted together, then their marks in `traces`. If the server does not answer, or
+// The rows of several traces are inserted together, then their marks in `traces`. If the store does not answer, or
 // refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
-// count. A trace whose content the server already has is skipped, so a push that was interrupted continues where it
+// count. A trace whose content the store already has is skipped, so a push that was interrupted continues where it
 // stopped.
 //
 // One thread uses a pusher. Memory: the rows of one batch, or two blocks of events.
@@ -10,10 +10,11 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "push/http.h"
+#include "push/store.h"
 #include "push/trace_rows.h"
 #include "trace/reader.h"
 
@@ -42,19 +43,18 @@ class Pusher {
  public:
   // Throws what Reader throws.
   using Open = std::function<trace::Reader(const std::string& path)>;
-  // Called once for each file, when the server has it or it cannot be pushed.
+  // Called once for each file, when the store has it or it cannot be pushed.
   using Report = std::function<void(const FileOutcome&)>;
   // Called before each retry.
   using Warn = std::function<void(const std::string& text)>;
 
-  Pusher(Address address, PushOptions options, Open open, Report report, Warn warn);
+  Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn);
   ~Pusher();
 
-  // Creates the tables, or checks that they are these: throws kymo::Error if a table has other columns, or is of a
-  // newer version of Kymo. Called by push().
+  // Store::prepare(), once. Called by push() when it has read the first traces.
   void prepare();
 
-  // Throws kymo::Error if the server refuses for good, or after the last retry. What was reported as pushed stays.
+  // Throws kymo::Error if the store refuses for good, or after the last retry. What was reported as pushed stays.
   void push(const std::vector<std::string>& files);
 
   // Deletes the rows of attempts that were not completed, or that a later one replaced, if they are older than a day.
@@ -69,8 +69,5 @@ class Pusher {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// Time-ordered and random: the newest attempt of a trace is the largest.
-uint64_t new_attempt();
 
 }  // namespace kymo::push

@@ -44,10 +44,21 @@ std::string program_of(const analyze::Summary& summary) {
   return {};
 }
 
+// PyTorch's profiler writes it beside the events: {"rank": 3, "world_size": 8}.
+std::string rank_in_info(std::string_view info) {
+  constexpr std::string_view kKey = "\"rank\"", kDigits = "0123456789";
+  const size_t key = info.find(kKey);
+  if (key == info.npos) return {};
+  info.remove_prefix(key + kKey.size());
+  info.remove_prefix(std::min(info.find_first_not_of(" :"), info.size()));
+  return std::string(info.substr(0, info.find_first_not_of(kDigits)));
+}
+
 int32_t rank_of(const trace::Reader& reader, const TraceLabels& labels) {
   if (labels.rank >= 0) return static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
-  const std::string text =
+  std::string text =
       from_environment(reader, {"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
+  if (text.empty()) text = rank_in_info(from_environment(reader, {"distributedInfo"}));
   int32_t rank = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
   return error == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;

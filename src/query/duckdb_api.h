@@ -27,6 +27,7 @@ using BindInfo = struct BindInfoTag*;
 using InitInfo = struct InitInfoTag*;
 using FunctionInfo = struct FunctionInfoTag*;
 using ReplacementInfo = struct ReplacementInfoTag*;
+using Appender = struct AppenderTag*;
 
 enum class State : int { Success = 0, Error = 1 };
 
@@ -42,6 +43,7 @@ enum class Type : int {
   UBigInt = 9,
   Float = 10,
   Double = 11,
+  Timestamp = 12,  // microseconds since 1970
   HugeInt = 16,
   Varchar = 17,
   Decimal = 19,
@@ -134,6 +136,14 @@ struct Api {
   uint8_t (*decimal_scale)(LogicalType);
   Type (*decimal_internal_type)(LogicalType);
 
+  State (*appender_create)(Connection, const char* schema, const char* table, Appender*);
+  State (*append_data_chunk)(Appender, DataChunk);
+  const char* (*appender_error)(Appender);
+  State (*appender_close)(Appender);
+  State (*appender_destroy)(Appender*);
+
+  DataChunk (*create_data_chunk)(LogicalType* types, Index columns);
+  void (*data_chunk_reset)(DataChunk);
   void (*destroy_data_chunk)(DataChunk*);
   Index (*data_chunk_get_size)(DataChunk);
   void (*data_chunk_set_size)(DataChunk, Index);

@@ -95,6 +95,13 @@ void find_functions(void* library, const std::string& path, duckdb::Api& api) {
   find(library, path, "duckdb_enum_dictionary_value", api.enum_dictionary_value);
   find(library, path, "duckdb_decimal_scale", api.decimal_scale);
   find(library, path, "duckdb_decimal_internal_type", api.decimal_internal_type);
+  find(library, path, "duckdb_appender_create", api.appender_create);
+  find(library, path, "duckdb_append_data_chunk", api.append_data_chunk);
+  find(library, path, "duckdb_appender_error", api.appender_error);
+  find(library, path, "duckdb_appender_close", api.appender_close);
+  find(library, path, "duckdb_appender_destroy", api.appender_destroy);
+  find(library, path, "duckdb_create_data_chunk", api.create_data_chunk);
+  find(library, path, "duckdb_data_chunk_reset", api.data_chunk_reset);
   find(library, path, "duckdb_destroy_data_chunk", api.destroy_data_chunk);
   find(library, path, "duckdb_data_chunk_get_size", api.data_chunk_get_size);
   find(library, path, "duckdb_data_chunk_set_size", api.data_chunk_set_size);

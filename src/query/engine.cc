@@ -48,6 +48,8 @@ Engine::Engine(TraceSource& source, uint64_t memory_limit, FileAccess access) : 
   register_tables(source);
 }
 
+Engine::Engine(uint64_t memory_limit, FileAccess access) : api_(duckdb_api()) { open(memory_limit, access); }
+
 Engine::~Engine() {
   if (connection_ != nullptr) api_.disconnect(&connection_);
   if (database_ != nullptr) api_.close(&database_);

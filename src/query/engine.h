@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "query/duckdb_library.h"
+#include "query/result.h"
 #include "query/table.h"
 
 namespace kymo::query {
@@ -23,6 +24,8 @@ class Engine {
  public:
   // Registers a table function for each table. `source` must outlive it.
   Engine(TraceSource& source, uint64_t memory_limit, FileAccess access);
+  // Without tables of traces.
+  Engine(uint64_t memory_limit, FileAccess access);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -42,7 +45,12 @@ class Engine {
   duckdb::Connection connection_ = nullptr;
 };
 
+// Runs one statement. Values that are not numbers or text become text: lists become JSON. Throws QueryError.
+Result run_statement(const Engine& engine, const std::string& sql);
+
 // 'text', with quotes inside doubled.
 std::string sql_literal(const std::string& text);
+// "text", with quotes inside doubled: the name of a table or column.
+std::string sql_identifier(const std::string& text);
 
 }  // namespace kymo::query

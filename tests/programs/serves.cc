@@ -3,6 +3,7 @@
 //
 //   serves             begins each request with kymo::step()
 //   serves ranges      names its ranges "step" instead
+//   serves slowly      50 requests a second, as the host thread of a program that waits for its device
 //   serves nobody      waits for a first request that never comes
 //   serves allocates   allocates memory in each request; every tenth block is never freed
 //   serves forks       has two children that serve as well
@@ -47,8 +48,10 @@ class Listener : public kymo::ondemand::Client {
   bool refuses_;
 };
 
-void rest() {
-  const timespec time{0, 200'000};
+constexpr long kRest = 200'000, kLongRest = 20'000'000;  // nanoseconds
+
+void rest(long ns = kRest) {
+  const timespec time{0, ns};
   nanosleep(&time, nullptr);
 }
 
@@ -72,7 +75,7 @@ void serve(const std::string& how) {
     } else {
       kymo::step();
       KYMO_RANGE("request", kymo::arg("number", i), kymo::arg("asked for", asked_for.load()));
-      how == "allocates" ? take_memory(i) : rest();
+      how == "allocates" ? take_memory(i) : rest(how == "slowly" ? kLongRest : kRest);
     }
   }
 }

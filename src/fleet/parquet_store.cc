@@ -1,0 +1,241 @@
+#include "fleet/parquet_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "base/atomic_file.h"
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "fleet/parquet_block.h"
+#include "fleet/text_name.h"
+#include "push/attempt.h"
+#include "query/session.h"
+
+namespace kymo::fleet {
+namespace {
+
+namespace fs = std::filesystem;
+using push::TableSpec;
+
+constexpr std::string_view kEnding = ".parquet";
+constexpr std::string_view kEmptyFile = "empty.parquet";  // gives a table without rows its columns
+
+std::string folder_of(const std::string& folder, const TableSpec& table) {
+  return base::format("{}/{}", folder, table.name);
+}
+
+bool has_files(const std::string& folder) {
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (entry->path().extension() == kEnding) return true;
+  return false;
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Error(base::format("cannot make the folder {}: {}", base::printable(path), error.message()));
+}
+
+// "202611", of the first row.
+std::string month_of(const push::Block& block) {
+  size_t column = 0;
+  while (column < block.table().columns.size() && block.table().columns[column].type != push::ColumnType::Date)
+    ++column;
+  uint32_t seconds = 0;
+  if (column < block.table().columns.size() && block.rows() > 0)
+    seconds = base::load<uint32_t>(reinterpret_cast<const std::byte*>(block.fixed(column).data()));
+  const time_t time = seconds;
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  return base::format("{:04}{:02}", parts.tm_year + 1900, parts.tm_mon + 1);
+}
+
+// As readable as the folder that it is in, and on disk: the trace may be deleted after this.
+void finish_file(base::AtomicFile& file, const std::string& folder) {
+  const std::string& path = file.temporary_path();
+  const base::FileDescriptor written(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat found {};
+  if (!written || ::stat(folder.c_str(), &found) != 0 || ::fchmod(written.get(), found.st_mode & 0666) != 0 ||
+      ::fsync(written.get()) != 0)
+    throw base::file_error("write", file.path(), errno);
+  file.commit();
+  const base::FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened || ::fsync(opened.get()) != 0) throw base::file_error("write", folder, errno);
+}
+
+// DuckDB's errors have several lines; the others repeat the statement.
+std::string first_line(std::string_view text) { return base::printable(std::string(text.substr(0, text.find('\n')))); }
+
+push::Rows rows_of(const query::Engine& engine, const std::string& statement) {
+  query::Result result = query::run_statement(engine, statement);
+  push::Rows rows;
+  for (const auto& column : result.columns()) rows.columns.push_back(column.name);
+  while (result.next()) {
+    auto& row = rows.rows.emplace_back();
+    for (size_t i = 0; i < rows.columns.size(); ++i)
+      row.push_back(result.is_null(i) ? std::string() : name_of_text(result.text(i)));
+  }
+  return rows;
+}
+
+class ParquetEvents : public push::EventSink {
+ public:
+  ParquetEvents(ParquetStore& store, uint64_t attempt) : store_(store), attempt_(attempt) {}
+  void add(const push::Block& block) override { store_.insert(block, attempt_); }
+  void finish() override {}
+
+ private:
+  ParquetStore& store_;
+  uint64_t attempt_;
+};
+
+// The attempt in the name of a file, also of one that was never completed; nothing if it is not such a name.
+std::optional<uint64_t> attempt_in(const std::string& name) {
+  const size_t begin = name.find('-'), end = begin == name.npos ? begin : name.find('-', begin + 1);
+  if (end == name.npos || name.find(kEnding, end) == name.npos) return std::nullopt;
+  uint64_t attempt = 0;
+  const auto [stop, error] = std::from_chars(name.data() + begin + 1, name.data() + end, attempt, 16);
+  if (error != std::errc() || stop != name.data() + end) return std::nullopt;
+  return attempt;
+}
+
+}  // namespace
+
+std::string parquet_table(const std::string& folder, const TableSpec& table) {
+  return base::format("read_parquet({})",
+                      query::sql_literal(base::format("{}/*{}", folder_of(folder, table), kEnding)));
+}
+
+ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
+
+std::string ParquetStore::text() const { return base::printable(folder_); }
+
+void ParquetStore::prepare() {
+  std::error_code error;
+  const std::string mark = folder_of(folder_, push::kSchema);
+  if (!fs::exists(mark, error) && fs::exists(folder_, error) && !fs::is_empty(folder_, error))
+    throw Error(base::format("{} has other files: use a new folder for the Parquet files", text()));
+  if (error) throw Error(base::format("cannot read {}: {}", text(), error.message()));
+  make_folder(mark);  // first: another kymo that looks now must find it
+  for (const TableSpec* table : push::all_tables()) {
+    const std::string folder = folder_of(folder_, *table);
+    make_folder(folder);
+    if (!has_files(folder)) write(push::Block(*table), 0, std::string(kEmptyFile));
+  }
+  check_columns();
+  check_version();
+}
+
+void ParquetStore::check_columns() {
+  for (const TableSpec* table : push::all_tables()) {
+    push::Rows rows;
+    try {
+      rows = rows_of(engine_, base::format("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {})",
+                                           parquet_table(folder_, *table)));
+    } catch (const query::QueryError& problem) {
+      throw Error(base::format("the files in {} are not readable: {}", base::printable(folder_of(folder_, *table)),
+                               first_line(problem.what())));
+    }
+    for (const push::ColumnSpec& column : table->columns) {
+      std::string found;
+      for (const auto& row : rows.rows)
+        if (row[0] == column.name) found = row[1];
+      const std::string_view wanted = duckdb_type(column.type);
+      if (found == wanted) continue;
+      throw Error(base::format("{}: the files of {} are not Kymo's: {}; use another folder", text(), table->name,
+                               found.empty() ? base::format("they have no column {}", column.name)
+                                             : base::format("their column {} is {} instead of {}", column.name,
+                                                            base::printable(found), wanted)));
+    }
+  }
+}
+
+void ParquetStore::check_version() {
+  const push::Rows rows =
+      rows_of(engine_, base::format("SELECT coalesce(max(version), 0) FROM {}", parquet_table(folder_, push::kSchema)));
+  const uint64_t version = push::parse_u64(rows.rows.at(0).at(0), "version");
+  if (version > push::kSchemaVersion)
+    throw Error(base::format("{}: the files have version {}, and this kymo knows version {}: update kymo", text(),
+                             version, push::kSchemaVersion));
+  if (version == push::kSchemaVersion) return;
+  push::Block block(push::kSchema);
+  block.number(push::kSchemaVersion);
+  block.end_row();
+  insert(block, push::new_attempt());
+}
+
+std::map<uint64_t, bool> ParquetStore::known(const std::vector<uint64_t>& traces) {
+  const push::Rows rows = rows_of(
+      engine_, base::format("SELECT trace, argMax(has_events, attempt) FROM {} WHERE trace IN ({}) GROUP BY trace",
+                            parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
+  std::map<uint64_t, bool> found;
+  for (const auto& row : rows.rows) found[push::parse_u64(row[0], "trace")] = push::parse_u64(row[1], "events") != 0;
+  return found;
+}
+
+void ParquetStore::insert(const push::Block& block, uint64_t attempt) {
+  write(block, attempt, base::format("{}-{:016x}-{}{}", month_of(block), attempt, next_++, kEnding));
+}
+
+void ParquetStore::write(const push::Block& block, uint64_t attempt, const std::string& name) {
+  const std::string folder = folder_of(folder_, block.table());
+  base::AtomicFile file(base::format("{}/{}", folder, name));
+  try {
+    write_parquet(engine_, block, attempt, file.temporary_path());
+  } catch (const query::QueryError& problem) {
+    throw Error(base::format("cannot write {}: {}", base::printable(file.path()), first_line(problem.what())));
+  }
+  finish_file(file, folder);
+}
+
+std::unique_ptr<push::EventSink> ParquetStore::events(uint64_t attempt) {
+  return std::make_unique<ParquetEvents>(*this, attempt);
+}
+
+// All rows of a file have the same attempt, which is in its name. The marks are deleted last.
+void ParquetStore::remove_orphans(uint64_t before) {
+  std::set<uint64_t> live;
+  for (const auto& row : rows_of(engine_, base::format("SELECT DISTINCT attempt FROM (SELECT max(attempt) AS attempt "
+                                                       "FROM {} GROUP BY trace)",
+                                                       parquet_table(folder_, push::kTraces)))
+                             .rows)
+    live.insert(push::parse_u64(row[0], "attempt"));
+  for (const TableSpec* table : push::all_tables()) {
+    if (table == &push::kSchema) continue;
+    for (const auto& entry : fs::directory_iterator(folder_of(folder_, *table))) {
+      const std::string name = entry.path().filename().string();
+      const auto attempt = attempt_in(name);
+      const bool is_complete = name.ends_with(kEnding);
+      if (!attempt || *attempt >= before || (is_complete && live.contains(*attempt))) continue;
+      std::error_code error;
+      fs::remove(entry.path(), error);
+      if (error)
+        throw Error(base::format("cannot delete {}: {}", base::printable(entry.path().string()), error.message()));
+    }
+  }
+}
+
+push::Rows ask_parquet(const std::string& folder, const std::string& statement) {
+  if (!has_files(folder_of(folder, push::kTraces)) || !has_files(folder_of(folder, push::kOperations)))
+    throw Error(base::format("{} has no traces; 'kymo push FILE... parquet:{}' writes them", base::printable(folder),
+                             base::printable(folder)));
+  try {
+    return rows_of(query::Engine(0, query::FileAccess::On), statement);
+  } catch (const query::QueryError& problem) {
+    throw Error(base::format("cannot read the files in {}: {}", base::printable(folder), first_line(problem.what())));
+  }
+}
+
+}  // namespace kymo::fleet

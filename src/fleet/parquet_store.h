@@ -1,0 +1,47 @@
+// The tables of many traces as a folder of Parquet files, which DuckDB reads and writes. No server is needed.
+//
+//   FOLDER/operations/202611-063f7d0c1c5a9b23-0.parquet    a table is a folder: month, attempt, number
+//   FOLDER/traces/202611-063f7d0c1c5a9b23-0.parquet        written last
+//
+// A file appears when it is complete, and is never changed. So several hosts can push into one folder of a network file
+// system, and the rule of tables.h decides which rows count. Texts are as in text_name.h.
+#pragma once
+
+#include <string>
+
+#include "push/answer.h"
+#include "push/store.h"
+#include "push/tables.h"
+#include "query/engine.h"
+
+namespace kymo::fleet {
+
+class ParquetStore : public push::Store {
+ public:
+  // Throws kymo::NotAvailable without DuckDB.
+  explicit ParquetStore(std::string folder);
+
+  std::string text() const override;
+  void prepare() override;
+  std::map<uint64_t, bool> known(const std::vector<uint64_t>& traces) override;
+  void insert(const push::Block& block, uint64_t attempt) override;
+  std::unique_ptr<push::EventSink> events(uint64_t attempt) override;
+  void remove_orphans(uint64_t before) override;
+
+ private:
+  void check_columns();
+  void check_version();
+  void write(const push::Block& block, uint64_t attempt, const std::string& file);
+
+  std::string folder_;
+  query::Engine engine_;
+  uint64_t next_ = 0;  // the number of the next file of events
+};
+
+// The rows of a statement about the files of a folder, with the bytes of names. Throws kymo::Error.
+push::Rows ask_parquet(const std::string& folder, const std::string& statement);
+
+// The files of a table, for SQL: read_parquet('FOLDER/operations/*.parquet').
+std::string parquet_table(const std::string& folder, const push::TableSpec& table);
+
+}  // namespace kymo::fleet

@@ -1,0 +1,30 @@
+// The tables of a ClickHouse server as a Store.
+#pragma once
+
+#include "push/http.h"
+#include "push/store.h"
+#include "push/tables.h"
+
+namespace kymo::push {
+
+class ClickHouseStore : public Store {
+ public:
+  explicit ClickHouseStore(Address address) : client_(std::move(address)) {}
+
+  std::string text() const override { return client_.address().text(); }
+  void prepare() override;
+  std::map<uint64_t, bool> known(const std::vector<uint64_t>& traces) override;
+  void insert(const Block& block, uint64_t attempt) override;
+  std::unique_ptr<EventSink> events(uint64_t attempt) override;
+  void remove_orphans(uint64_t before) override;
+
+ private:
+  std::string name_of(const TableSpec& table) const;
+  void check_engines();
+  void check_columns();
+  void check_version();
+
+  Client client_;
+};
+
+}  // namespace kymo::push

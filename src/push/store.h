@@ -1,0 +1,57 @@
+// Where rows are pushed to: the tables of a ClickHouse server (clickhouse_store.h), or a folder of Parquet files
+// (fleet/parquet_store.h).
+//
+// Every row has its trace and the attempt that wrote it, and the row in `traces` is written last (tables.h). So an
+// insert need not be atomic, and one whose outcome is not known is repeated with another attempt. One thread uses a
+// store.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kymo/error.h"
+#include "push/block.h"
+
+namespace kymo::push {
+
+// The store could not do it now: not reachable, restarted, too many parts, no memory, disk full. It may succeed later.
+// Whether an insert was done is not known.
+class TryAgain : public Error {
+ public:
+  using Error::Error;
+};
+
+// Takes the events of one trace. What was added without finish() is dropped, or does not count.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void add(const Block& block) = 0;
+  virtual void finish() = 0;
+};
+
+// All functions throw TryAgain, or kymo::Error for what does not change by itself.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // For messages.
+  virtual std::string text() const = 0;
+
+  // Creates the tables, or checks that they are these: throws kymo::Error if a table has other columns, or is of a
+  // newer version of Kymo.
+  virtual void prepare() = 0;
+
+  // Those of these traces that are complete, and whether their events are there.
+  virtual std::map<uint64_t, bool> known(const std::vector<uint64_t>& traces) = 0;
+
+  virtual void insert(const Block& block, uint64_t attempt) = 0;
+  virtual std::unique_ptr<EventSink> events(uint64_t attempt) = 0;
+
+  // Deletes the rows of attempts before this one that were not completed, or that a later one replaced.
+  virtual void remove_orphans(uint64_t before) = 0;
+};
+
+}  // namespace kymo::push

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""`kymo push`, `kymo fleet` and `kymo watch` with a folder of Parquet files, which DuckDB writes and reads."""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import clickhouse  # noqa: E402
+from clickhouse import kymo, write_trace  # noqa: E402
+
+DAY_US = 86_400_000_000
+STEPS, NAMES = 3, 3
+OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a kernel and a collective
+ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
+
+
+class FolderTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-folder-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        now = int(time.time() * 1e6)
+        # Twelve recordings in each of two weeks. In the second week everything on the device is slower.
+        cls.files = [[], []]
+        for week in range(2):
+            for sample in range(12):
+                for rank in range(2):
+                    cls.files[rank].append(write_trace(
+                        cls.folder / f"{week}-{sample}-{rank}.json", names=NAMES, steps=STEPS,
+                        at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
+                        scale=(1.5 if week else 1.0) * (1 + sample / 1000), rank=rank,
+                        first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1))
+        cls.store = f"parquet:{cls.folder}/it's"
+        kymo("push", *cls.files[0], *cls.files[1], cls.store, "--job", "train")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        self.path = self.folder / self.id().rsplit(".", 1)[-1]
+        self.url = f"parquet:{self.path}"
+
+    def ask(self, question, *more, url=None, expect=0):
+        since = [] if "--since" in more else ["--since", "30d"]
+        return json.loads(kymo("fleet", question, "--db", url or self.store, "--job", "train", "--json", *since, *more,
+                               expect=expect)[0])
+
+    def gemm(self, url):
+        return {row["name"]: row for row in self.ask("top", url=url)["rows"]}["gemm"]
+
+    def test_top_adds_up(self):
+        self.assertEqual(self.gemm(self.store)["traces"], 48)
+        self.assertEqual(self.gemm(self.store)["calls"], 48 * STEPS)
+        self.assertEqual(self.gemm(self.store)["ranks"], 2)
+
+    def test_diff_finds_the_slower_week(self):
+        answer = self.ask("diff", "--since", "7d", "--fail-above", "5%", expect=1)
+        rows = {row["path"]: row for row in answer["rows"]}
+        self.assertEqual(rows["gemm"]["change"], "slower")
+        self.assertAlmostEqual(rows["gemm"]["median_b_ns"] / rows["gemm"]["median_a_ns"], 1.5, delta=0.02)
+        self.assertEqual(rows["ncclDevKernel_AllReduce_Sum"]["change"], "same")
+        self.assertEqual(answer["a"], 12)
+
+    def test_the_straggler_is_the_rank_with_the_shortest_collectives(self):
+        [row] = self.ask("stragglers")["rows"]
+        self.assertEqual((row["rank"], row["times_last"]), (1, 24 * STEPS))
+        self.assertEqual(row["others_waited_ns"], 24 * STEPS * 500_000)
+        kymo("fleet", "stragglers", "--db", self.store, "--since", "30d", "--fail-above", "1%", expect=1)
+
+    def test_history_has_the_change_and_a_trace_that_shows_it(self):
+        for more in [["--operation", "gemm"], []]:
+            [row] = self.ask("history", *more)["rows"]
+            self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.5, delta=0.02)
+            self.assertRegex(row["trace"], "^0x[0-9a-f]{16}$")
+
+    def test_no_traces_no_job_and_no_operation_have_a_reason(self):
+        place = self.store if hasattr(self, "store") else self.all
+        for question in ["top", "diff", "stragglers", "history"]:
+            _, text = kymo("fleet", question, "--db", place, "--job", "tr%in", expect=3)
+            self.assertIn("no traces of job 'tr%in'", text)
+            self.assertIn("'train'", text)
+            _, text = kymo("fleet", question, "--db", place, "--job", "train", "--since", "1m", expect=3)
+            self.assertIn("use a longer --since", text)
+        _, text = kymo("fleet", "history", "--db", place, "--job", "train", "--since", "30d", "--operation", "gem", expect=3)
+        self.assertIn("no operation 'gem'", text)
+
+    def test_the_printed_sql_names_the_files(self):
+        for question in ["top", "diff", "stragglers", "history"]:
+            sql, _ = kymo("fleet", question, "--db", self.store, "--sql")
+            self.assertIn("it''s/traces/*.parquet')", sql)
+
+    def test_a_second_push_adds_nothing_and_events_replace_summaries(self):
+        files = self.files[0][:4]
+        kymo("push", *files, self.url, "--job", "train")
+        _, text = kymo("push", *files, files[0], self.url, "--job", "train")
+        self.assertIn("5 already there", text)
+        kymo("push", *files, self.url, "--events", "--job", "train")
+        _, text = kymo("push", *files, self.url, "--events", "--job", "train")
+        self.assertIn("4 already there", text)
+        self.assertEqual(self.gemm(self.url)["calls"], 4 * STEPS)
+        # What was replaced stays for a day.
+        before = len(list(self.path.glob("operations/*.parquet")))
+        kymo("push", self.url, "--remove-orphans")
+        self.assertEqual(len(list(self.path.glob("operations/*.parquet"))), before)
+
+    def test_orphans_of_yesterday_are_removed_and_nothing_else(self):
+        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        [live] = self.path.glob("operations/2*.parquet")
+        old = f"{int(time.time() * 1000 - 2 * 86_400_000) << 22:016x}"
+        for name in [f"202001-{old}-0.parquet", f"202001-{old}-1.parquet.Ab12Cd"]:
+            (self.path / "operations" / name).write_bytes(live.read_bytes())
+        kymo("push", self.url, "--remove-orphans")
+        self.assertEqual(sorted(self.path.glob("operations/2*")), [live])
+        self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
+
+    def test_a_killed_pusher_loses_and_doubles_nothing(self):
+        files = self.files[0][:6]
+        for round_number in range(ROUNDS):
+            url = f"{self.url}{round_number}"
+            command = [clickhouse.KYMO, "push", *files, url, "--events", "-q", "--job", "train"]
+            for _ in range(3):
+                pusher = subprocess.Popen(command)
+                time.sleep(random.uniform(0, 0.5))
+                pusher.kill()
+                pusher.wait()
+            self.assertEqual(subprocess.run(command, timeout=200).returncode, 0)
+            self.assertEqual(self.gemm(url)["calls"], 6 * STEPS)
+            self.assertEqual(self.gemm(url)["traces"], 6)
+
+    def test_several_pushers_at_the_same_time(self):
+        pushers = [subprocess.Popen([clickhouse.KYMO, "push", *self.files[i % 2], self.url, "-q", "--job", "train"])
+                   for i in range(4)]
+        self.assertEqual([pusher.wait(timeout=250) for pusher in pushers], [0] * 4)
+        self.assertEqual(self.gemm(self.url)["calls"], 48 * STEPS)
+
+    def test_names_with_any_byte_survive(self):
+        file = self.folder / "bytes.kymo"
+        kymo("record", "-o", file, "--", clickhouse.BIN / "any_bytes", expect=None)
+        kymo("push", file, self.url, "--events", "--job", "train")
+        text, _ = kymo("fleet", "top", "--db", self.url, "--limit", 1000)
+        names = {line.split("  ")[-1] for line in text.splitlines()[1:]} - {"all of them"}
+        self.assertEqual(len(names), 256)
+        for name in ["\\xffx\\x00", "Ax\\xbe"]:
+            self.assertIn(name, names)
+        for byte in range(1, 255, 11):  # as an argument, which cannot have a NUL
+            name = bytes([byte, ord("x"), 255 - byte])
+            done = subprocess.run([clickhouse.KYMO, "fleet", "history", "--db", self.url, b"--operation=" + name],
+                                  capture_output=True, text=True)
+            self.assertRegex(done.stdout, "^1 sample, median [1-9]", (byte, done.stderr))
+
+    def test_an_injection_through_a_name_is_only_a_name(self):
+        evil = "x'); DROP TABLE operations; --\\\"`"
+        file = write_trace(self.folder / "evil.json", name=lambda i: f"{evil}{i}")
+        kymo("push", file, self.url, "--job", evil, "--events")
+        out, _ = kymo("fleet", "top", "--db", self.url, "--job", evil, "--since", "5000d")
+        self.assertIn("DROP TABLE", out)
+        out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1")
+        self.assertIn("1 sample", out)
+
+    def test_wrong_folders(self):
+        for url, word in [("parquet:", "no folder"), ("parquet:a*", "pattern"), ("parquet://host/x", "host"),
+                          ("there", "parquet:FOLDER")]:
+            for command in [["push", self.files[0][0], url], ["fleet", "top", "--db", url]]:
+                _, text = kymo(*command, expect=2)
+                self.assertIn(word, text)
+        _, text = kymo("fleet", "top", "--db", "parquet:/no/such/folder", expect=2)
+        self.assertIn("has no traces", text)
+        self.path.mkdir()
+        (self.path / "notes.txt").write_text("mine")
+        _, text = kymo("push", self.files[0][0], self.url, expect=1)
+        self.assertIn("has other files", text)
+        self.assertEqual([file.name for file in self.path.iterdir()], ["notes.txt"])
+        _, text = kymo("push", self.files[0][0], "parquet:/proc/x", expect=1)
+        self.assertIn("cannot make the folder", text)
+        _, text = kymo("push", self.files[0][0], f"parquet:{self.files[0][0]}", expect=1)
+        self.assertIn("kymo:", text)
+
+    def test_files_of_somebody_else_and_damaged_files_are_refused(self):
+        kymo("push", self.files[0][0], self.url, "--job", "train")
+        [memory] = self.path.glob("memory/*.parquet")
+        (self.path / "operations" / "000000.parquet").write_bytes(memory.read_bytes())
+        _, text = kymo("push", self.files[0][1], self.url, expect=1)
+        self.assertIn("the files of operations are not Kymo's", text)
+        (self.path / "operations" / "000000.parquet").write_bytes(b"PAR1 nonsense PAR1")
+        for command in [["push", self.files[0][1], self.url], ["fleet", "top", "--db", self.url, "--since", "30d"]]:
+            _, text = kymo(*command, expect=1 if command[0] == "push" else 2)
+            self.assertIn("000000.parquet", text)
+
+    def test_a_full_disk_leaves_what_was_there(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode != 0:
+            self.skipTest("no permission to mount a small file system")
+        try:
+            url = f"parquet:{disk}/store"
+            kymo("push", self.files[0][0], url, "--job", "train")
+            with open(disk / "ballast", "wb", buffering=0) as ballast:
+                try:
+                    while ballast.write(b"\0" * 4096):
+                        pass
+                except OSError:
+                    pass
+            _, text = kymo("push", *self.files[0][:4], url, "--job", "train", expect=1)
+            self.assertIn("run the same command again", text)
+            self.assertEqual(self.gemm(url)["traces"], 1)
+            (disk / "ballast").unlink()
+            kymo("push", *self.files[0][:4], url, "--job", "train")
+            self.assertEqual(self.gemm(url)["calls"], 4 * STEPS)
+        finally:
+            subprocess.run(["umount", "-l", disk], check=False)
+
+    def test_watch_pushes_into_a_folder(self):
+        watched = self.folder / "watched"
+        watched.mkdir()
+        kymo("import", self.files[0][0], "-o", watched / "a.kymo")
+        kymo("watch", watched, "--push", self.url, "--keep", "1", "--once", "--job", "train")
+        self.assertFalse((watched / "a.kymo").exists())
+        self.assertEqual(self.gemm(self.url)["traces"], 1)
+
+
+if __name__ == "__main__":
+    library = subprocess.run([clickhouse.KYMO, "push", "x", "parquet:/x"], capture_output=True, text=True).stderr
+    if "DuckDB" in library:
+        print(f"SKIPPED: {library.strip()}")
+        sys.exit(clickhouse.SKIP)
+    unittest.main(verbosity=2)

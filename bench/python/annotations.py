@@ -18,8 +18,9 @@ import kymo_empty
 from kymo import nvtx
 
 BATCH = 2000
-ROUNDS, PATIENCE_S = 400, 6
-QUIET = 1.12  # times the best round of the empty functions so far
+ROUNDS, PATIENCE_S = 1000, 8
+FEWEST_ROUNDS = 10  # with fewer quiet ones there is no result
+QUIET = 1.12  # times the quickest twentieth of all rounds
 FEW, MANY = 20_000, 120_000  # iterations under callgrind
 
 
@@ -89,23 +90,27 @@ def nanoseconds(function, count=BATCH):
 
 
 def measure(baseline, candidate):
-    """Medians (baseline ns, candidate ns, ratio), and how many rounds were kept and discarded."""
-    best, kept, discarded = float("inf"), [], 0
+    """Medians (baseline ns, candidate ns, ratio), and how many rounds were kept and discarded.
+
+    A round is quiet if the empty loop and both runs of the baseline took about as long as in the best rounds. The
+    candidate itself decides nothing.
+    """
+    rounds, kept = [], []
     end = time.monotonic() + PATIENCE_S
-    rounds = []
     while len(rounds) < ROUNDS and time.monotonic() < end:
-        plain, first, other, second = (nanoseconds(f) for f in (loop, baseline, candidate, baseline))
-        best = min(best, first - plain, second - plain)
-        rounds.append((plain, first, other, second))
+        rounds.append([nanoseconds(function) for function in (loop, baseline, candidate, baseline, loop)])
         time.sleep(0.0005)
-    for plain, first, other, second in rounds:
-        if max(first, second) - plain > QUIET * best:
-            discarded += 1
+    quick_loop = statistics.quantiles([min(one[0], one[4]) for one in rounds], n=20)[0]
+    quick_base = statistics.quantiles([min(one[1], one[3]) for one in rounds], n=20)[0]
+    for before, first, other, second, after in rounds:
+        if max(before, after) > QUIET * quick_loop or max(first, second) > QUIET * quick_base:
             continue
+        plain = (before + after) / 2
         base = (first + second) / 2 - plain
         kept.append((base, other - plain, (other - plain) / base))
-    if not kept:
-        return None, 0, discarded
+    discarded = len(rounds) - len(kept)
+    if len(kept) < FEWEST_ROUNDS:
+        return None, 0, len(rounds)
     return tuple(statistics.median(values) for values in zip(*kept)), len(kept), discarded
 
 

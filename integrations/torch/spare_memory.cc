@@ -49,8 +49,8 @@ void* take_spare(size_t size) {
   return spare;
 }
 
-void keep_spare(void* memory, size_t size) noexcept {
-  if (spares.count >= spares.most) return ::operator delete(memory, size);
+void keep_spare(void* memory, size_t) noexcept {
+  if (spares.count >= spares.most) return ::operator delete(memory);  // clang has no sized one by default
   spares.first = new (memory) Spare{spares.first};
   ++spares.count;
 }

@@ -1,6 +1,7 @@
 #include "annotate/cuda_range.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
 #include <memory>
@@ -22,14 +23,37 @@ struct CudaRange {
 };
 using SharedRange = std::shared_ptr<CudaRange>;
 
-// cuLaunchHostFunc of the driver that this process has loaded; null: none.
+// How many libraries this process has loaded so far.
+unsigned long long loaded_libraries() noexcept {
+  unsigned long long count = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
+        return 1;
+      },
+      &count);
+  return count;
+}
+
 using LaunchHostFunction = int (*)(void* stream, void (*function)(void*), void* data);
-LaunchHostFunction launch_host_function() noexcept {
+LaunchHostFunction find_launch_host_function() noexcept {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return nullptr;
   void* found = dlsym(driver, "cuLaunchHostFunc");
   dlclose(driver);  // it stays loaded: the process had it before
   return reinterpret_cast<LaunchHostFunction>(found);
+}
+
+// cuLaunchHostFunc of the driver that this process has loaded; null: none. A look for a library that is not there reads
+// folders, so it is made again only after a library was loaded. Needs the GIL.
+LaunchHostFunction launch_host_function() noexcept {
+  static LaunchHostFunction known = nullptr;
+  static unsigned long long looked_at = 0;
+  if (known != nullptr) return known;
+  const unsigned long long loaded = loaded_libraries();
+  if (loaded != looked_at) known = find_launch_host_function();
+  looked_at = loaded;
+  return known;
 }
 
 // On a thread of the driver, which must not call CUDA nor Python.

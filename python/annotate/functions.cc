@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <iterator>
 #include <string>
+#include <utility>
 
+#include "annotate/callback.h"
 #include "annotate/code_sites.h"
 #include "annotate/tasks.h"
 #include "kymo/annotate.h"
@@ -26,9 +29,11 @@ struct ThreadState {
   uint32_t open = 0;        // ranges of functions that this thread has opened since the tracing began
   uint32_t coroutines = 0;  // open ones of coroutines
   uint32_t tracing = 0;     // the tracing that the counts belong to
+  uint64_t step = 0;        // the range of the task's step that runs; 0: none
   uint32_t name_tries = 0;  // looks for the name of the thread, which it gets shortly after its start
 };
-thread_local ThreadState thread_state;
+// Initial-exec: one instruction to access, for a few bytes that every process has room for.
+thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 uint32_t tracing_number = 0;
 
 constexpr uint32_t kMostNameTries = 16;
@@ -50,7 +55,7 @@ __attribute__((noinline)) void name_thread(ThreadState& state) noexcept {
 
 ThreadState& this_thread() noexcept {
   ThreadState& state = thread_state;
-  if (__builtin_expect(state.tracing != tracing_number, 0)) state = {0, 0, tracing_number, 0};
+  if (__builtin_expect(state.tracing != tracing_number, 0)) state = {0, 0, tracing_number, 0, 0};
   return state;
 }
 
@@ -59,7 +64,7 @@ inline void begin(PyObject* code) noexcept {
   if (site == nullptr || site->is_ignored) return;
   ThreadState& state = this_thread();
   if (__builtin_expect(state.name_tries < kMostNameTries, 0)) name_thread(state);
-  if (__builtin_expect(site->is_coroutine, 0) && state.coroutines++ == 0) see_current_task();
+  if (__builtin_expect(site->is_coroutine, 0) && state.coroutines++ == 0) state.step = begin_step();
   ++state.open;
   record::begin_site_on_stack(site->site, kStack);
 }
@@ -70,8 +75,9 @@ inline void end(PyObject* code) noexcept {
   ThreadState& state = this_thread();
   if (state.open == 0) return;  // it began before the tracing
   --state.open;
-  if (__builtin_expect(site->is_coroutine, 0) && state.coroutines != 0) --state.coroutines;
   record::end_site_on_stack(kStack);
+  if (__builtin_expect(site->is_coroutine, 0) && state.coroutines != 0 && --state.coroutines == 0)
+    end_step(std::exchange(state.step, 0));
 }
 
 // Functions and methods that are written in C. sys.monitoring reports calls of all other objects too.
@@ -108,23 +114,26 @@ PyObject* none() noexcept {
 
 // ---- sys.monitoring ------------------------------------------------------------------------------------------------
 
-PyObject* on_start(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept {
-  if (sites != nullptr && count > 0) begin(values[0]);
+PyObject* on_start(PyObject*, PyObject* const* values, size_t count, PyObject*) noexcept {
+  if (sites != nullptr && argument_count(count) > 0) begin(values[0]);
   return none();
 }
-PyObject* on_end(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept {
-  if (sites != nullptr && count > 0) end(values[0]);
+PyObject* on_end(PyObject*, PyObject* const* values, size_t count, PyObject*) noexcept {
+  if (sites != nullptr && argument_count(count) > 0) end(values[0]);
   return none();
 }
 // code, offset, callable, argument
-PyObject* on_call(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept {
-  if (sites != nullptr && count > 2) begin_builtin(values[0], values[2]);
+PyObject* on_call(PyObject*, PyObject* const* values, size_t count, PyObject*) noexcept {
+  if (sites != nullptr && argument_count(count) > 2) begin_builtin(values[0], values[2]);
   return none();
 }
-PyObject* on_c_return(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept {
-  if (sites != nullptr && count > 2) end_builtin(values[0], values[2]);
+PyObject* on_c_return(PyObject*, PyObject* const* values, size_t count, PyObject*) noexcept {
+  if (sites != nullptr && argument_count(count) > 2) end_builtin(values[0], values[2]);
   return none();
 }
+
+constexpr NamedCallback kCallbacks[] = {
+    {"on_start", on_start}, {"on_end", on_end}, {"on_call", on_call}, {"on_c_return", on_c_return}};
 
 // ---- PyEval_SetProfile ---------------------------------------------------------------------------------------------
 
@@ -204,6 +213,7 @@ PyObject* open_tracer(PyObject*, PyObject* args) noexcept {
 PyObject* close_tracer(PyObject*, PyObject*) noexcept {
   if (sites == nullptr) return none();
   for (ThreadState& state = this_thread(); state.open != 0; --state.open) record::end_site_on_stack(kStack);
+  end_step(std::exchange(this_thread().step, 0));
   CodeSites* ended = std::exchange(sites, nullptr);
   Py_CLEAR(active_threads);
   forget_tasks();
@@ -212,25 +222,19 @@ PyObject* close_tracer(PyObject*, PyObject*) noexcept {
   return none();
 }
 
-template <class F>
-PyCFunction as_function(F* function) noexcept {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef functions[] = {
     {"open_tracer", open_tracer, METH_VARARGS, nullptr},
     {"close_tracer", close_tracer, METH_NOARGS, nullptr},
     {"profile_thread", profile_thread, METH_O, nullptr},
     {"profile_other_threads", profile_other_threads, METH_O, nullptr},
-    {"on_start", as_function(on_start), METH_FASTCALL, nullptr},
-    {"on_end", as_function(on_end), METH_FASTCALL, nullptr},
-    {"on_call", as_function(on_call), METH_FASTCALL, nullptr},
-    {"on_c_return", as_function(on_c_return), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
-int add_functions(PyObject* module) noexcept { return PyModule_AddFunctions(module, functions); }
+int add_functions(PyObject* module) noexcept {
+  if (PyModule_AddFunctions(module, functions) < 0) return -1;
+  return add_callbacks(module, kCallbacks, std::size(kCallbacks));
+}
 
 }  // namespace kymo::python

@@ -1,6 +1,6 @@
 // Every Python function as a range: the hooks of the interpreter.
 //
-// From Python 3.12 on, Python code registers the functions of `monitoring_callbacks` with sys.monitoring. Before, the
+// From Python 3.12 on, Python code registers the module's objects on_start, on_end, … with sys.monitoring. Before, the
 // interpreter calls one C function for each call and return (PyEval_SetProfile). That function is not in the limited
 // API, so it is looked up at run time.
 //

@@ -35,10 +35,7 @@ int clear(PyObject* module) noexcept {
   return 0;
 }
 
-void release(void* module) noexcept {
-  free_scoped_ranges(state_of(static_cast<PyObject*>(module)));
-  clear(static_cast<PyObject*>(module));
-}
+void release(void* module) noexcept { clear(static_cast<PyObject*>(module)); }
 
 // Everything is in the state of the module, so each interpreter of the process has its own.
 PyModuleDef_Slot slots[] = {

@@ -3,6 +3,7 @@
 #include "annotate/arguments.h"
 #include "kymo/annotate.h"
 #include "kymo/session.h"
+#include "record/stacks.h"
 #include "support/arguments.h"
 #include "support/errors.h"
 
@@ -28,7 +29,9 @@ PyObject* only_argument(const char* function, const char* name, PyObject* const*
 inline bool label_of(PyObject* message, kymo_label& label) noexcept {
   Py_ssize_t size = 0;
   label.name = PyUnicode_AsUTF8AndSize(message, &size);
+  label.category = nullptr;
   label.name_length = static_cast<uint32_t>(size);
+  label.category_length = label.colour = 0;
   return __builtin_expect(label.name != nullptr, 1);
 }
 
@@ -55,7 +58,10 @@ PyObject* range_push(PyObject*, PyObject* const* values, Py_ssize_t count, PyObj
     message = only_argument("range_push", "msg", values, count, names);
     if (message == nullptr) return nullptr;
   }
-  kymo_label label{};
+  // While nobody listens, not even the text is asked for: Python may have to encode it first.
+  if (__builtin_expect(kymo::detail::receiver_bits() == 0 && PyUnicode_CheckExact(message), 1))
+    return depth_object(record::push_unheard());
+  kymo_label label;
   if (__builtin_expect(!label_of(message, label), 0)) return push_unusual(message);
   return depth_object(kymo_range_push_label(&label, nullptr, 0));
 }

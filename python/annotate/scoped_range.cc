@@ -10,9 +10,8 @@ namespace kymo::python {
 constexpr Py_ssize_t kInlineArguments = 4;
 
 struct ScopedRange {
-  PyObject_HEAD ModuleState* module;
-  PyObject* message;  // a str; `label` points into it, or into `escaped`
-  PyObject* escaped;  // bytes, for a message that UTF-8 cannot express; else null
+  PyObject_HEAD PyObject* message;  // a str; `label` points into it, or into `escaped`
+  PyObject* escaped;                // bytes, for a message that UTF-8 cannot express; else null
   kymo_label label;
   PyObject* arguments[kInlineArguments];
   Py_ssize_t count;   // of all arguments, the named ones last
@@ -23,7 +22,12 @@ struct ScopedRange {
 
 namespace {
 
+// Ranges that were used and are free: most programs need only as many as their ranges nest. They belong to the process
+// and stay until its end, because a range may be dropped after its module and its type. The GIL protects the list: all
+// interpreters that can load the module share one.
 constexpr uint32_t kMostFreeRanges = 64;
+ScopedRange* free_ranges = nullptr;
+uint32_t free_range_count = 0;
 
 PyObject* argument_of(ScopedRange& range, Py_ssize_t i) noexcept {
   return range.more != nullptr ? PyTuple_GetItem(range.more, i) : range.arguments[i];
@@ -56,28 +60,26 @@ void deallocate(PyObject* self) noexcept {
   }
   Py_CLEAR(range->message);
   Py_CLEAR(range->escaped);
-  ModuleState* module = range->module;
-  if (module != nullptr && module->free_range_count < kMostFreeRanges) {
-    range->next = module->free_ranges;
-    module->free_ranges = range;
-    ++module->free_range_count;
+  if (free_range_count < kMostFreeRanges) {
+    range->next = free_ranges;
+    free_ranges = range;
+    ++free_range_count;
   } else {
     PyObject_GC_Del(range);
   }
   Py_DECREF(type);
 }
 
-ScopedRange* take_free(ModuleState& state) noexcept {
-  ScopedRange* range = state.free_ranges;
+ScopedRange* take_free(PyTypeObject* type) noexcept {
+  ScopedRange* range = free_ranges;
   if (__builtin_expect(range != nullptr, 1)) {
-    state.free_ranges = range->next;
-    --state.free_range_count;
-    PyObject_Init(reinterpret_cast<PyObject*>(range), state.range_type);
+    free_ranges = range->next;
+    --free_range_count;
+    PyObject_Init(reinterpret_cast<PyObject*>(range), type);
     return range;
   }
-  range = PyObject_GC_New(ScopedRange, state.range_type);
+  range = PyObject_GC_New(ScopedRange, type);
   if (range == nullptr) return nullptr;
-  range->module = &state;
   range->message = range->escaped = range->names = range->more = nullptr;
   for (PyObject*& argument : range->arguments) argument = nullptr;
   range->count = 0;
@@ -144,7 +146,7 @@ PyObject* make_range(PyObject* module, PyObject* const* values, Py_ssize_t count
     PyErr_SetString(PyExc_TypeError, "range() needs a message: range(\"step {}\", i)");
     return nullptr;
   }
-  ScopedRange* range = take_free(state_of(module));
+  ScopedRange* range = take_free(state_of(module).range_type);
   if (range == nullptr) return nullptr;
   Owned made(reinterpret_cast<PyObject*>(range));
   Py_INCREF(message);
@@ -293,15 +295,6 @@ int add_scoped_range(PyObject* module) noexcept {
   if (state.range_type == nullptr) return -1;
   if (PyModule_AddObjectRef(module, "Range", reinterpret_cast<PyObject*>(state.range_type)) < 0) return -1;
   return PyModule_AddFunctions(module, functions);
-}
-
-void free_scoped_ranges(ModuleState& state) noexcept {
-  while (state.free_ranges != nullptr) {
-    ScopedRange* range = state.free_ranges;
-    state.free_ranges = range->next;
-    PyObject_GC_Del(range);
-  }
-  state.free_range_count = 0;
 }
 
 }  // namespace kymo::python

@@ -12,7 +12,5 @@ namespace kymo::python {
 
 // Adds the type and the function `range` to the module.
 int add_scoped_range(PyObject* module) noexcept;
-// For the end of the module.
-void free_scoped_ranges(ModuleState& state) noexcept;
 
 }  // namespace kymo::python

@@ -68,6 +68,10 @@ PyObject* close(PyObject* self, PyObject*) noexcept {
 }
 
 PyObject* enter(PyObject* self, PyObject*) noexcept {
+  if (reinterpret_cast<SessionObject*>(self)->session == nullptr) {
+    set_error("Error", "this session is closed: make another one with kymo.Session(path)");
+    return nullptr;
+  }
   Py_INCREF(self);
   return self;
 }

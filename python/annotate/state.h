@@ -5,15 +5,10 @@
 
 namespace kymo::python {
 
-struct ScopedRange;
-
 struct ModuleState {
   PyTypeObject* range_type;    // scoped_range.cc
   PyTypeObject* event_type;    // event.cc
   PyTypeObject* session_type;  // session.cc
-  // Ranges that were used and are free: most programs need only as many as their ranges nest.
-  ScopedRange* free_ranges;
-  uint32_t free_range_count;
 };
 
 inline ModuleState& state_of(PyObject* module) noexcept {

@@ -1,7 +1,8 @@
 #include "annotate/tasks.h"
 
+#include <charconv>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "kymo/annotate.h"
 #include "support/arguments.h"
@@ -9,10 +10,38 @@
 namespace kymo::python {
 namespace {
 
-constexpr std::string_view kCategory = "asyncio";
+constexpr std::string_view kCategory = "asyncio", kStepCategory = "asyncio step";
 
-std::unordered_set<PyObject*>& known_tasks() {
-  static auto* tasks = new std::unordered_set<PyObject*>;  // may be used until the end of the process
+// The name of a task as a label. Names that nobody gave, Task-1, Task-2, …, are one label with a number: a program may
+// make millions of them.
+class TaskName {
+ public:
+  TaskName() = default;
+  explicit TaskName(std::string_view text) : text_(text) {
+    constexpr std::string_view kGiven = "Task-";
+    const char* const end = text.data() + text.size();
+    if (!text.starts_with(kGiven)) return;
+    const auto read = std::from_chars(text.data() + kGiven.size(), end, number_);
+    if (read.ec == std::errc() && read.ptr == end) text_ = "Task-{}";
+    has_number_ = read.ec == std::errc() && read.ptr == end;
+  }
+
+  uint64_t start_range(std::string_view category) const noexcept {
+    const kymo::Label label(text_, category);
+    kymo_arg argument{};
+    argument.type = KYMO_UINT;
+    argument.value.as_uint = number_;
+    return kymo_range_start_label(&label, has_number_ ? &argument : nullptr, has_number_ ? 1 : 0);
+  }
+
+ private:
+  std::string text_;
+  uint64_t number_ = 0;
+  bool has_number_ = false;
+};
+
+std::unordered_map<PyObject*, TaskName>& known_tasks() {
+  static auto* tasks = new std::unordered_map<PyObject*, TaskName>;  // may be used until the end of the process
   return *tasks;
 }
 
@@ -39,23 +68,32 @@ Owned current_task() noexcept {
 
 }  // namespace
 
-void see_current_task() noexcept {
-  if (!kymo::detail::recording()) return;
+uint64_t begin_step() noexcept {
+  if (!kymo::detail::recording()) return 0;
   const Owned task = current_task();
-  if (!task) return;
+  if (!task) return 0;
   try {
-    if (!known_tasks().insert(task.get()).second) return;
+    const auto known = known_tasks().find(task.get());
+    if (known != known_tasks().end()) return known->second.start_range(kStepCategory);
+    const Owned given(PyObject_CallMethod(task.get(), "get_name", nullptr));
+    const Text text(given ? given.get() : Py_None, "task");
+    const TaskName& name =
+        known_tasks().emplace(task.get(), TaskName(text.is_valid() ? text.view() : "task")).first->second;
+    PyErr_Clear();
+    const Owned number(PyLong_FromUnsignedLongLong(name.start_range(kCategory)));
+    const uint64_t step = name.start_range(kStepCategory);
+    static PyMethodDef done = {"task_is_done", task_is_done, METH_O, nullptr};
+    const Owned callback(number ? PyCFunction_New(&done, number.get()) : nullptr);
+    const Owned added(callback ? PyObject_CallMethod(task.get(), "add_done_callback", "O", callback.get()) : nullptr);
+    PyErr_Clear();
+    return step;
   } catch (...) {
-    return;
+    return 0;
   }
-  const Owned name(PyObject_CallMethod(task.get(), "get_name", nullptr));
-  const Text text(name ? name.get() : Py_None, "task");
-  const kymo::Label label(text.is_valid() ? text.view() : std::string_view("task"), kCategory);
-  const Owned number(PyLong_FromUnsignedLongLong(kymo_range_start_label(&label, nullptr, 0)));
-  static PyMethodDef done = {"task_is_done", task_is_done, METH_O, nullptr};
-  const Owned callback(number ? PyCFunction_New(&done, number.get()) : nullptr);
-  const Owned added(callback ? PyObject_CallMethod(task.get(), "add_done_callback", "O", callback.get()) : nullptr);
-  PyErr_Clear();
+}
+
+void end_step(uint64_t number) noexcept {
+  if (number != 0) kymo_range_end(number);
 }
 
 void forget_tasks() noexcept { known_tasks().clear(); }

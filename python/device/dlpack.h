@@ -5,7 +5,9 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <memory>
 
+#include "device/dlpack_abi.h"
 #include "device/types.h"
 
 namespace kymo::python {
@@ -21,8 +23,21 @@ PyObject* to_dlpack(const device::Tensor& tensor, PyObject* stream, PyObject* ma
                     PyObject* copy);
 
 // A tensor from an object with __dlpack__ and __dlpack_device__, or from a capsule. `device`: None, or where the tensor
-// should be. `copy`: None (only if needed), True or False (BufferError if needed). Work of `stream` runs after the work
-// that the other library has queued.
-device::Tensor from_dlpack(PyObject* object, PyObject* device, PyObject* copy, const device::Stream* stream = nullptr);
+// should be. `copy`: None (only if needed), True or False (BufferError if needed). Work of the device's current stream
+// runs after the work that the other library has queued.
+device::Tensor from_dlpack(PyObject* object, PyObject* device, PyObject* copy);
+
+// A tensor of another library as the argument of one launch on `stream`. It does not wait for anything when it ends, so
+// the caller must order the streams and then drop the owner.
+struct BorrowedTensor {
+  device::Tensor tensor;
+  std::shared_ptr<void> owner;
+};
+// By __dlpack__(), which makes `stream` wait for the other library. The tensor must be on CUDA.
+BorrowedTensor borrow_dlpack(PyObject* object, const device::Stream& stream);
+// The same from a description, whose streams the caller orders before the launch too.
+device::Tensor borrow_view(const dlpack::View& view, const device::Device& device);
+
+bool is_cuda(const dlpack::Device& where) noexcept;
 
 }  // namespace kymo::python

@@ -90,10 +90,6 @@ dlpack::Device device_of(PyObject* object) {
   return {static_cast<int32_t>(type_number), static_cast<int32_t>(id_number)};
 }
 
-bool is_cuda(const dlpack::Device& where) {
-  return where.type == static_cast<int32_t>(DlpackDevice::Cuda) ||
-         where.type == static_cast<int32_t>(DlpackDevice::CudaManaged);
-}
 bool is_host(const dlpack::Device& where) {
   return where.type == static_cast<int32_t>(DlpackDevice::Cpu) ||
          where.type == static_cast<int32_t>(DlpackDevice::CudaHost);
@@ -110,45 +106,64 @@ device::DType checked_dtype(const dlpack::DataType& type) {
   throw PythonErrorSet{};
 }
 
-}  // namespace
+// The contents of the tensor or capsule. `stream` waits for the other library; null: the current one of the device.
+Taken taken_from(PyObject* object, const device::Stream* stream) {
+  if (PyCapsule_CheckExact(object)) return take(object);
+  const dlpack::Device place = device_of(object);
+  if (!is_cuda(place)) return take(capsule_of(object, nullptr).get());
+  const auto current = without_gil([&] {
+    return stream != nullptr ? *stream : device::current_stream(device::Device("cuda:" + std::to_string(place.id)));
+  });
+  return take(capsule_of(object, &current).get());
+}
 
-Tensor from_dlpack(PyObject* object, PyObject* wanted_device, PyObject* copy, const device::Stream* stream) {
-  Owned capsule;
-  if (PyCapsule_CheckExact(object)) {
-    capsule = Owned::share(object);
-  } else {
-    const dlpack::Device place = device_of(object);
-    if (is_cuda(place)) {
-      const auto current = without_gil([&] {
-        return stream != nullptr ? *stream : device::current_stream(device::Device("cuda:" + std::to_string(place.id)));
-      });
-      capsule = capsule_of(object, &current);
-    } else {
-      capsule = capsule_of(object, nullptr);
-    }
-  }
-  Taken taken = take(capsule.get());
-  const dlpack::View& view = taken.view;
+ForeignArray array_of(const dlpack::View& view) {
   if (view.ndim < 0 || view.ndim > device::kMaxDimensions)
     throw InvalidArgument("a DLPack tensor of " + std::to_string(view.ndim) +
                           " dimensions is not supported: the max is " + std::to_string(device::kMaxDimensions));
-  const device::DType dtype = checked_dtype(view.dtype);
-  const Shape shape(std::span<const int64_t>(view.shape, static_cast<size_t>(view.ndim)));
   ForeignArray array;
   array.data = static_cast<char*>(view.data) + view.byte_offset;
-  array.dtype = dtype;
-  array.shape = shape;
+  array.dtype = checked_dtype(view.dtype);
+  array.shape = Shape(std::span<const int64_t>(view.shape, static_cast<size_t>(view.ndim)));
+  array.set_strides(view.strides);
+  return array;
+}
+
+}  // namespace
+
+bool is_cuda(const dlpack::Device& where) noexcept {
+  return where.type == static_cast<int32_t>(DlpackDevice::Cuda) ||
+         where.type == static_cast<int32_t>(DlpackDevice::CudaManaged);
+}
+
+Tensor borrow_view(const dlpack::View& view, const device::Device& device) {
+  const ForeignArray array = array_of(view);
+  return device::borrow_device_memory(reinterpret_cast<uint64_t>(array.data), array.dtype, array.shape,
+                                      array.used_strides(), device);
+}
+
+BorrowedTensor borrow_dlpack(PyObject* object, const device::Stream& stream) {
+  Taken taken = taken_from(object, &stream);
+  if (!is_cuda(taken.view.device)) buffer_error("this tensor was on CUDA, and its DLPack capsule is not");
+  return {borrow_view(taken.view, device::Device("cuda:" + std::to_string(taken.view.device.id))),
+          std::move(taken.owner)};
+}
+
+Tensor from_dlpack(PyObject* object, PyObject* wanted_device, PyObject* copy) {
+  Taken taken = taken_from(object, nullptr);
+  const dlpack::View& view = taken.view;
+  ForeignArray array = array_of(view);
   array.read_only = taken.read_only;
   array.owner = std::move(taken.owner);
-  array.set_strides(view.strides);
 
   if (is_host(view.device)) return from_host_array(std::move(array), device_argument(wanted_device), copy);
   if (!is_cuda(view.device))
     buffer_error("tensors of DLPack device type " + std::to_string(view.device.type) +
                  " are not supported: copy the data to the CPU or to CUDA");
   const Tensor tensor = without_gil([&] {
-    return device::from_device_memory(reinterpret_cast<uint64_t>(array.data), dtype, shape, array.used_strides(),
-                                      device::Device("cuda:" + std::to_string(view.device.id)), array.owner);
+    return device::from_device_memory(reinterpret_cast<uint64_t>(array.data), array.dtype, array.shape,
+                                      array.used_strides(), device::Device("cuda:" + std::to_string(view.device.id)),
+                                      array.owner);
   });
   const bool moves = wanted_device != Py_None && device_argument(wanted_device) != tensor.device();
   if (moves && copy == Py_False)

@@ -213,12 +213,27 @@ PyObject* set_stream(PyObject*, PyObject* stream) {
     return none();
   });
 }
-PyObject* compile_shader(PyObject*, PyObject* source) {
+PyObject* compile_shader(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
+    PyObject* source = nullptr;
+    device::CompileOptions options;
+    int tensor_cores = 0;
+    if (PyArg_ParseTuple(args, "Op", &source, &tensor_cores) == 0) return nullptr;
     const Text text(source, "compile_shader: source");
     if (!text.is_valid()) return nullptr;
-    return new_object<LibraryObject>(types.library, without_gil([&] { return device::compile_shader(text.view()); }));
+    options.tensor_cores = tensor_cores != 0;
+    return new_object<LibraryObject>(types.library,
+                                     without_gil([&] { return device::compile_shader(text.view(), options); }));
   });
+}
+PyObject* load_metallib(PyObject*, PyObject* path) {
+  return guarded([&]() -> PyObject* {
+    const std::string name = path_argument(path);
+    return new_object<LibraryObject>(types.library, without_gil([&] { return device::load_metallib(name); }));
+  });
+}
+PyObject* library_warnings(PyObject*, PyObject* library) {
+  return guarded([&] { return to_python(reinterpret_cast<LibraryObject*>(library)->value.warnings()); });
 }
 
 // ---- Profiler ------------------------------------------------------------------------------------------------------
@@ -288,7 +303,9 @@ PyMethodDef functions[] = {
     {"current_stream", current_stream, METH_O, nullptr},
     {"default_stream", default_stream, METH_O, nullptr},
     {"set_stream", set_stream, METH_O, nullptr},
-    {"compile_shader", compile_shader, METH_O, nullptr},
+    {"compile_shader", compile_shader, METH_VARARGS, nullptr},
+    {"library_warnings", library_warnings, METH_O, nullptr},
+    {"load_metallib", load_metallib, METH_O, nullptr},
     {"profiler_start", profiler_start, METH_VARARGS, nullptr},
     {"profiler_stop", profiler_stop, METH_NOARGS, nullptr},
     {"profiler_is_running", profiler_is_running, METH_NOARGS, nullptr},

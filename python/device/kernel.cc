@@ -94,16 +94,6 @@ device::Kernel with_sizes(device::Kernel kernel, const Sizes& threads, const Siz
   return kernel;
 }
 
-// Work that another library queues after this call runs after the launch: on its current stream, if it can be asked.
-void order_foreign(PyObject* foreign, const device::Stream& stream) {
-  const Owned module = checked(PyImport_ImportModule("kymo.mps._foreign"));
-  const Owned handle = checked(PyObject_CallMethod(module.get(), "current_stream", "O", foreign));
-  if (handle.get() == Py_None) return without_gil([&] { stream.synchronize(); });
-  const auto number = uint_argument(handle.get(), "the handle of a stream");
-  if (!number) throw PythonErrorSet{};
-  without_gil([&] { stream.precede(*number); });
-}
-
 PyObject* kernel_call(PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     PyObject *threads = nullptr, *group = nullptr, *casts = nullptr, *error_index = nullptr;
@@ -121,7 +111,7 @@ PyObject* kernel_call(PyObject* self, PyObject* args, PyObject* keywords) {
     const device::Stream stream = device::current_stream(kernel.device());
     const KernelArguments arguments(kernel, args, casts, stream);
     without_gil([&] { kernel.launch(arguments.list()); });
-    if (arguments.foreign() != nullptr) order_foreign(arguments.foreign(), stream);
+    arguments.order_others();
     Py_RETURN_NONE;
   });
 }

@@ -1,8 +1,10 @@
 #include "device/kernel_arguments.h"
 
+#include <algorithm>
 #include <string>
 
 #include "device/dlpack.h"
+#include "device/exchange.h"
 #include "support/arguments.h"
 
 namespace kymo::python {
@@ -26,8 +28,7 @@ bool is_on_cuda(PyObject* object) {
   const Owned place = checked(PyObject_Call(method.get(), none.get(), nullptr));
   const Owned type = checked(PySequence_GetItem(place.get(), 0));
   const Owned number = checked(PyNumber_Index(type.get()));
-  const long value = PyLong_AsLong(number.get());
-  return value == static_cast<long>(DlpackDevice::Cuda) || value == static_cast<long>(DlpackDevice::CudaManaged);
+  return is_cuda({static_cast<int32_t>(PyLong_AsLong(number.get())), 0});
 }
 
 }  // namespace
@@ -84,12 +85,54 @@ void KernelArguments::add(Py_ssize_t index, PyObject* object, Cast cast) {
   refuse(index, "is of type " + type_name(object) + ": it must be a tensor, a number, or a list of them");
 }
 
+// A tensor on CUDA of a library with DLPack's functions in C. False: it is something else.
+bool KernelArguments::add_exchanged(PyObject* object) {
+  const dlpack::Exchange* exchange = exchange_of(object);
+  if (exchange == nullptr) return false;
+  const dlpack::View view = view_of(*exchange, object);
+  if (!is_cuda(view.device)) return false;
+  const std::string name = "cuda:" + std::to_string(view.device.id);
+  const bool is_here = stream_.device().name() == name;
+  tensors_.push_back(borrow_view(view, is_here ? stream_.device() : device::Device(name)));
+  list_.emplace_back(tensors_.back());
+  if (!is_here) return true;  // the launch refuses it
+  const uint64_t stream = current_stream_of(*exchange, view.device);
+  if (std::ranges::find(streams_, stream) != streams_.end()) return true;
+  without_gil([&] { stream_.follow(stream); });
+  streams_.push_back(stream);
+  return true;
+}
+
+void KernelArguments::order_others() const {
+  if (streams_.empty() && foreign_ == nullptr) return;
+  try {
+    if (!streams_.empty())
+      without_gil([&] {
+        for (const uint64_t stream : streams_) stream_.precede(stream);
+      });
+    if (foreign_ == nullptr) return;
+    const Owned module = checked(PyImport_ImportModule("kymo.mps._foreign"));
+    const Owned handle = checked(PyObject_CallMethod(module.get(), "current_stream", "O", foreign_));
+    if (handle.get() == Py_None) return without_gil([&] { stream_.synchronize(); });
+    const auto number = uint_argument(handle.get(), "the handle of a stream");
+    if (!number) throw PythonErrorSet{};
+    without_gil([&] { stream_.precede(*number); });
+  } catch (...) {
+    // Nothing orders the other library's next use of its memory, so the launch must have ended.
+    without_gil([&] { stream_.synchronize(); });
+    throw;
+  }
+}
+
 // A tensor of another library, or an array.
 bool KernelArguments::add_array(Py_ssize_t index, PyObject* object, Cast cast) {
+  if (add_exchanged(object)) return true;
   const Owned dimensions = attribute(object, "ndim");
   if (!dimensions) return false;
   if (is_on_cuda(object)) {
-    tensors_.push_back(from_dlpack(object, Py_None, Py_False, &stream_));
+    BorrowedTensor borrowed = borrow_dlpack(object, stream_);
+    owners_.push_back(std::move(borrowed.owner));
+    tensors_.push_back(std::move(borrowed.tensor));
     list_.emplace_back(tensors_.back());
     foreign_ = object;
     return true;

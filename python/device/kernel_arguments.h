@@ -16,7 +16,7 @@ namespace kymo::python {
 // Converts objects as torch.mps does:
 //
 //   Tensor                               its memory
-//   a tensor of another library on CUDA  its memory, by DLPack
+//   a tensor of another library on CUDA  its memory, by DLPack's functions in C or by __dlpack__()
 //   float, int, bool, an array of 0 dimensions on the CPU   a number
 //   a list or tuple of numbers or of tensors                a list; empty: RuntimeError
 //   bytes                                                   a structure, unchanged
@@ -29,8 +29,8 @@ class KernelArguments {
   KernelArguments(const device::Kernel& kernel, PyObject* args, PyObject* casts, const device::Stream& stream);
 
   std::span<const device::KernelArgument> list() const { return list_; }
-  // Tensors of other libraries are among them: their streams must wait for the launch.
-  PyObject* foreign() const { return foreign_; }
+  // After the launch: work that other libraries queue from now on on the tensors among the arguments runs after it.
+  void order_others() const;
 
  private:
   enum class Cast : uint8_t { None, Fp16, Bf16, Int32, Int16, Int8, UInt8 };
@@ -39,6 +39,7 @@ class KernelArguments {
   void add_list(Py_ssize_t index, PyObject* list, Cast cast);
   void add_number(PyObject* number, Cast cast);
   bool add_array(Py_ssize_t index, PyObject* object, Cast cast);
+  bool add_exchanged(PyObject* object);
   void add_bytes(PyObject* object);
   static Cast parse_cast(PyObject* text);
   static int64_t whole(int64_t value, Cast cast);
@@ -55,6 +56,9 @@ class KernelArguments {
   std::deque<std::vector<double>> floats_;
   std::deque<std::vector<std::byte>> bytes_;
   std::vector<Owned> held_;
+  std::vector<std::shared_ptr<void>> owners_;  // of tensors of other libraries
+  // Streams of other libraries that must wait for the launch, and a tensor whose library must be asked for its stream.
+  std::vector<uint64_t> streams_;
   PyObject* foreign_ = nullptr;
 };
 

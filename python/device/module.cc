@@ -27,6 +27,7 @@ int add_contents(PyObject* module) noexcept {
       add_type(module, event_spec, types.event) < 0 || add_type(module, library_spec, types.library) < 0 ||
       add_type(module, kernel_spec, types.kernel) < 0)
     return -1;
+  if (PyModule_AddFunctions(module, device_range_functions()) < 0) return -1;
   return PyModule_AddFunctions(module, device_functions());
 }
 

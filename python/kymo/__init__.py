@@ -9,7 +9,8 @@ The parts load when they are used first, so that `import kymo` is quick.
 import importlib as _importlib
 import os as _os
 
-from kymo.errors import CompileError, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory, UnknownKernel
+from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory,
+                         UnknownKernel)
 
 # Modules of the package that people use. They load on first use.
 _MODULES = (
@@ -41,7 +42,7 @@ _NAMES = {
     "zeros": "mps",
 }
 
-__all__ = ["CompileError", "DeviceError", "Error", "InvalidArgument", "NotAvailable", "OutOfMemory",
+__all__ = ["CompileError", "CompileWarning", "DeviceError", "Error", "InvalidArgument", "NotAvailable", "OutOfMemory",
            "UnknownKernel", *_MODULES, *_NAMES]
 
 

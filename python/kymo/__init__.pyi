@@ -9,6 +9,7 @@ from kymo._annotate import dump as dump
 from kymo._annotate import is_recording as is_recording
 from kymo._annotate import set_thread_name as set_thread_name
 from kymo.errors import CompileError as CompileError
+from kymo.errors import CompileWarning as CompileWarning
 from kymo.errors import DeviceError as DeviceError
 from kymo.errors import Error as Error
 from kymo.errors import InvalidArgument as InvalidArgument

@@ -39,6 +39,10 @@ class CompileError(Error, SyntaxError):
         return self.msg
 
 
+class CompileWarning(UserWarning):
+    """Shader source that compiles, but may not do what its author expects. The message is that of the translator."""
+
+
 class OutOfMemory(Error, MemoryError):
     """An allocation that exceeds the limit or the memory of the device. Sizes are in bytes; limit 0: only the device's."""
 

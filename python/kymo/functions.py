@@ -45,8 +45,8 @@ def trace_functions(*, c_functions=False):
     """Records every Python function of this process as a range, on all threads, until stop() is called.
 
     The names are as in "Loader.read (data.py:12)", and the category is "python". With `c_functions`, functions that are
-    written in C are recorded too, in the category "python C". A coroutine has a range for each of its steps, and each
-    task of asyncio a range from its first step to its end.
+    written in C are recorded too, in the category "python C". A coroutine has a range for each of its steps. Each task of
+    asyncio is a track with its name: a range from its first step to its end, and one for each step.
 
     Nothing is recorded while no recording runs. For scripts that cannot be changed: `kymo record --python`.
 

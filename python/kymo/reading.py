@@ -34,6 +34,7 @@ def open(path):
     Systems, memory snapshots of PyTorch). Events that dead processes left in memory are recovered. Raises OSError if the
     file cannot be opened, kymo.Error if it is not a trace.
     """
+    path = os.fspath(path)  # not a number: that would be the descriptor of an open file
     with builtins.open(path, "rb") as file:
         magic = file.read(len(_MAGIC))
     if magic == _MAGIC:

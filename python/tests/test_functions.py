@@ -128,10 +128,70 @@ class TraceFunctionsTest(unittest.TestCase):
 
         with recorded() as trace, kymo.trace_functions():
             asyncio.run(main())
-        tasks = trace().async_names()
+        tasks = [(event["name"], event["cat"]) for event in trace().events if event["ph"] == "b"]
         for i in range(3):
-            self.assertIn(f"child {i}", tasks)
+            self.assertEqual(tasks.count((f"child {i}", "asyncio")), 1)
+            self.assertEqual(tasks.count((f"child {i}", "asyncio step")), 2)
         self.assertEqual(len(named(trace(), "TraceFunctionsTest.test_tasks_of_asyncio.<locals>.child")), 6)
+
+    def test_steps_of_a_task_are_inside_it_and_do_not_overlap(self):
+        async def worker(count):
+            for _ in range(count):
+                await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(worker(3), worker(3))  # Task-N: names that nobody gave
+
+        with recorded() as trace, kymo.trace_functions():
+            asyncio.run(main())
+        open_ranges, tasks, steps = {}, {}, {}
+        for event in trace().events:
+            if event["ph"] == "b":
+                open_ranges[event["id2"]["local"]] = event
+            elif event["ph"] == "e":
+                begin = open_ranges.pop(event["id2"]["local"])
+                spans = tasks if begin["cat"] == "asyncio" else steps
+                spans.setdefault(begin["name"], []).append((float(begin["ts"]), float(event["ts"])))
+        self.assertGreaterEqual(len(tasks), 3)  # main, two workers, and those of asyncio.run
+        self.assertEqual(sorted(tasks), sorted(steps))
+        for name, ((start, end),) in tasks.items():
+            self.assertRegex(name, r"^Task-\d+$")
+            self.assertTrue(all(start <= begin <= done <= end for begin, done in steps[name]), name)
+        every = sorted(span for spans in steps.values() for span in spans)
+        self.assertTrue(all(first[1] <= second[0] for first, second in zip(every, every[1:])))  # one thread
+        self.assertEqual(sorted(map(len, steps.values()))[-3:], [2, 4, 4])
+
+    def test_tasks_that_fail_or_are_cancelled_end(self):
+        async def fails():
+            await asyncio.sleep(0)
+            raise ValueError("x")
+
+        async def waits():
+            await asyncio.sleep(60)
+
+        async def main():
+            failing, waiting = (asyncio.create_task(work(), name=work.__name__) for work in (fails, waits))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(failing, waiting, return_exceptions=True)
+
+        with recorded() as trace, kymo.trace_functions():
+            asyncio.run(main())
+        begun, ended = ([event["name"] for event in trace().events if event["ph"] == phase] for phase in "be")
+        self.assertEqual(sorted(begun), sorted(ended))
+        self.assertIn("fails", begun)
+        self.assertIn("waits", begun)
+
+    def test_a_tracing_that_stops_inside_a_step(self):
+        async def main():
+            tracing.stop()
+            await asyncio.sleep(0)
+
+        with recorded() as trace:
+            tracing = kymo.trace_functions()
+            asyncio.run(main())
+        self.assertEqual(sorted(event["cat"] for event in trace().events if event["ph"] == "b"),
+                         ["asyncio", "asyncio step"])
 
     def test_functions_that_are_made_and_dropped(self):
         with recorded() as trace, kymo.trace_functions():

@@ -7,6 +7,8 @@ import unittest
 
 import numpy
 
+import kymo
+import kymo.command
 from kymo import mps
 from on_every_device import DeviceCase, on_every_device
 
@@ -61,6 +63,45 @@ kernel void whole(device int* x, constant char& a, constant int& b, {INDEX}) {{ 
         for casts in ("fp8", {1: "float"}, {1: 3}, ["fp16"], 5):
             with self.assertRaises(RuntimeError):
                 lib.mixed(x, 3.0, 0.5, arg_casts=casts)
+
+    def test_textures(self):
+        lib = compiled("""
+kernel void invert(texture2d<float, access::write> out [[texture(1)]], texture2d<float, access::read> image [[texture(0)]],
+                   uint2 at [[thread_position_in_grid]]) { out.write(float4(1 - image.read(at).rgb, 1), at); }
+kernel void middle(device float* out, texture2d<float> image, sampler s) { out[0] = image.sample(s, float2(1, 1)).x; }""")
+        image = numpy.arange(5 * 7 * 4, dtype="uint8").reshape(5, 7, 4)
+        out = mps.zeros(5, 7, 4, dtype="uint8")
+        lib.invert(mps.tensor(image), out)
+        wanted = 255 - image
+        wanted[:, :, 3] = 255
+        self.assert_equal(out, wanted)
+        number = mps.zeros(1)
+        lib.middle(number, mps.tensor([[1.0, 2.0], [3.0, 6.0]]), mps.sampler("linear", coord="pixel"), threads=1)
+        self.assert_equal(number, [3.0])
+        with self.assertRaisesRegex(ValueError, r"texture2d takes a tensor of shape \[height, width\]"):
+            lib.middle(number, mps.zeros(3), mps.sampler(), threads=1)
+        with self.assertRaisesRegex(ValueError, "address must be one of clamp_to_edge, repeat"):
+            mps.sampler(address="clamp")
+
+    def test_warnings(self):
+        with self.assertWarnsRegex(kymo.CompileWarning, "attribute .*no_such_attribute.* is ignored"):
+            compiled("[[no_such_attribute]] kernel void f(device float* x) { x[0] = 1; }")
+
+    def test_load_metallib(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, library = os.path.join(folder, "a.metal"), os.path.join(folder, "a.kymolib")
+            with open(source, "w") as file:
+                file.write(f"kernel void twice(device float* x, {INDEX}) {{ x[i] *= 2; }}")
+            kymo.command.run("shader", source, "-o", library)
+            x = mps.tensor([1.0, 2.0])
+            mps.load_metallib(library).twice(x)
+            self.assert_equal(x, [2, 4])
+            with self.assertRaisesRegex(RuntimeError, "not a library of kernels"):
+                mps.load_metallib(source)
+            with self.assertRaisesRegex(RuntimeError, "cannot read"):
+                mps.load_metallib(library + ".missing")
+            with self.assertRaises(TypeError):
+                mps.load_metallib(3)
 
     def test_05_errors(self):
         with self.assertRaises(SyntaxError) as caught:

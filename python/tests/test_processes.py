@@ -163,6 +163,8 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(session.path, self.path)
         self.assertFalse(kymo.is_recording())
         session.close()
+        with self.assertRaisesRegex(kymo.Error, "this session is closed"):
+            session.__enter__()
 
     def test_a_second_session_is_an_error(self):
         with kymo.Session(self.path):

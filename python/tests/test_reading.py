@@ -13,6 +13,7 @@ import unittest
 import kymo
 import numpy
 from kymo import command
+from traces import SANITIZED
 
 RECORD = """
 from kymo import nvtx
@@ -129,6 +130,11 @@ class ReadingTest(unittest.TestCase):
         self.assertEqual(trace.durations("name 4321").tolist(), [1000])
         self.assertEqual(sorted(trace.ranges.name.tolist()), sorted(f"name {i}" for i in range(5000)))
 
+    def test_a_path_is_not_a_number(self):
+        for wrong in (0, 3, None, 2.5):  # 0 would be the standard input
+            with self.assertRaises(TypeError):
+                kymo.open(wrong)
+
     def test_files_that_are_not_traces(self):
         with self.assertRaises(FileNotFoundError):
             kymo.open(os.path.join(self.folder.name, "nothing.kymo"))
@@ -187,6 +193,23 @@ class ReadingTest(unittest.TestCase):
                 self.assertEqual(len(calls[0]()), 100)
                 self.assertGreater(len(calls[1]()), 0)
 
+    def test_a_frame_of_pandas(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed: scripts/install-deps test")
+        trace = kymo.open(self.path)
+        frame = trace.to_pandas()
+        self.assertEqual(list(frame.columns), ["start_ns", "duration_ns", "name", "depth", "track"])
+        self.assertIsInstance(frame.name.dtype, pandas.CategoricalDtype)
+        self.assertEqual(frame[frame.name == "load"].duration_ns.tolist(), trace.durations("load").tolist())
+        totals = frame.groupby("name", observed=True).duration_ns.sum().to_dict()
+        self.assertEqual(totals, {name: trace.durations(name).sum() for name in totals})
+        self.assertEqual(trace.stats().to_pandas()["count"].sum(), len(frame))
+        trace.close()
+        self.assertEqual(len(frame), 100)
+        self.assertGreaterEqual(frame.duration_ns.min(), 0)
+
     def test_threads_read_one_trace(self):
         trace = kymo.open(self.path)
         wanted = trace.durations("load").tolist()
@@ -198,6 +221,7 @@ class ReadingTest(unittest.TestCase):
             thread.join()
         self.assertEqual(results, [wanted] * 8)
 
+    @unittest.skipIf(SANITIZED, "AddressSanitizer keeps freed memory")
     def test_memory_stays_flat(self):
         def work(count):
             for _ in range(count):

@@ -11,7 +11,9 @@ import textwrap
 import kymo
 from kymo import command
 
-KYMO = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin" / "kymo"
+KYMO = os.environ.get("KYMO_COMMAND") or pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin" / "kymo"
+# AddressSanitizer keeps freed memory for a while, so memory is not flat.
+SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
 
 
 class Trace:

@@ -25,10 +25,12 @@ Memory is shared with NumPy, and through DLPack with PyTorch and others, where t
 """
 import contextlib as _contextlib
 import importlib as _importlib
+import warnings as _warnings
 
 from kymo import _device
 from kymo._device import Event, Kernel, ShaderLibrary, Stream, Tensor
-from kymo.errors import CompileError, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory, UnknownKernel
+from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory,
+                         UnknownKernel)
 from kymo.mps._rng import get_rng_state, manual_seed, seed, set_rng_state
 from kymo.mps._tensors import (arange, bernoulli, bfloat16, bool, empty, float16, float32, float64, from_dlpack,
                                from_numpy, full, int8, int16, int32, int64, ones, rand, randint, randn, tensor, uint8,
@@ -41,8 +43,9 @@ __all__ = [
     "arange", "bernoulli", "bfloat16", "bool", "compile_shader", "current_allocated_memory", "current_device",
     "current_stream", "default_stream", "device_count", "device_description", "device_names",
     "driver_allocated_memory", "empty", "empty_cache", "float16", "float32", "float64", "from_dlpack", "from_numpy",
-    "full", "get_rng_state", "int16", "int32", "int64", "int8", "is_available", "manual_seed", "memory_statistics",
-    "ones", "profiler", "rand", "randint", "randn", "recommended_max_memory", "reset_peak_memory", "seed",
+    "full", "get_rng_state", "int16", "int32", "int64", "int8", "is_available", "load_metallib", "manual_seed",
+    "memory_statistics", "ones", "profiler", "rand", "randint", "randn", "recommended_max_memory", "reset_peak_memory",
+    "sampler", "seed",
     "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_stream", "stream", "synchronize", "tensor",
     "uint16", "uint32", "uint64", "uint8", "zeros",
 ]
@@ -140,12 +143,14 @@ def reset_peak_memory():
     _device.reset_peak_memory()
 
 
-def compile_shader(source):
+def compile_shader(source, *, tensor_cores=False):
     """Compiles kernels in Metal's language for the current device. Returns a library whose kernels are its attributes.
 
     A kernel is called as kernel(*args, threads=None, group_size=None, arg_casts=None): with tensors, numbers, lists of
     them, and bytes of structures. `threads` is the number of threads in one to three dimensions, otherwise one for each
-    element of the first tensor. Raises CompileError, which is a SyntaxError.
+    element of the first tensor, or for each pixel, if it is for a texture. Raises CompileError, which is a SyntaxError.
+    What the translator warns about is a CompileWarning. `tensor_cores` lets CUDA multiply simdgroup matrices of half
+    and bfloat by its tensor cores.
 
     >>> from kymo import mps
     >>> lib = mps.compile_shader("kernel void twice(device int* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }")
@@ -158,7 +163,47 @@ def compile_shader(source):
     """
     if not isinstance(source, str):
         raise TypeError(f"compile_shader: source must be str, not {type(source).__name__}")
-    return _device.compile_shader(source)
+    library = _device.compile_shader(source, tensor_cores)
+    if text := _device.library_warnings(library):
+        _warnings.warn(text.rstrip("\n"), CompileWarning, stacklevel=2)
+    return library
+
+
+def load_metallib(path):
+    """Loads a library of translated kernels, which `kymo shader SOURCE -o NAME.kymolib` wrote, for the current device.
+
+    Nothing is translated. Raises Error if the file cannot be read, is damaged, or was written for another backend only.
+    """
+    return _device.load_metallib(path)
+
+
+def sampler(filter="nearest", address="clamp_to_edge", coord="normalized", border_color="transparent_black"):
+    """An argument for a parameter `sampler` of a kernel. The words are those of Metal.
+
+    >>> from kymo import mps
+    >>> lib = mps.compile_shader('''
+    ... #include <metal_stdlib>
+    ... using namespace metal;
+    ... kernel void enlarge(texture2d<float, access::write> out, texture2d<float> image, sampler s,
+    ...                     uint2 at [[thread_position_in_grid]]) {
+    ...   out.write(image.sample(s, (float2(at) + 0.5f) / float2(out.get_width(), out.get_height())), at);
+    ... }''')
+    >>> out = mps.zeros(1, 4)
+    >>> lib.enlarge(out, mps.tensor([[1.0, 2.0]]), mps.sampler("linear"))
+    >>> out.tolist()
+    [[1.0, 1.25, 1.75, 2.0]]
+    """
+    bits = 0
+    for name, value, words, shifts in (("coord", coord, ("normalized", "pixel"), (0,)),
+                                       ("filter", filter, ("nearest", "linear"), (1,)),
+                                       ("address", address, ("clamp_to_edge", "repeat", "mirrored_repeat",
+                                                             "clamp_to_zero", "clamp_to_border"), (2, 5, 8)),
+                                       ("border_color", border_color, ("transparent_black", "opaque_black",
+                                                                       "opaque_white"), (11,))):
+        if value not in words:
+            raise InvalidArgument(f"sampler: {name} must be one of {', '.join(words)}, not {value!r}")
+        bits |= sum(words.index(value) << shift for shift in shifts)
+    return bits
 
 
 def current_stream(device=None):

@@ -26,7 +26,7 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 	$(KYMO) stats build/demo/demo.kymo
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.json
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
-	@echo "To view the trace: open https://ui.perfetto.dev and drop build/demo/demo.pftrace there, or load build/demo/demo.json in chrome://tracing."
+	@echo "To view the trace: $(KYMO) view build/demo/demo.kymo. Or drop build/demo/demo.pftrace on https://ui.perfetto.dev."
 
 package:  ## makes a Debian package: build/kymo_VERSION_ARCHITECTURE.deb
 	@$(DEPS) build package

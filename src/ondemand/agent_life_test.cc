@@ -142,7 +142,10 @@ TEST_F(AgentLifeTest, TraceOfAProgramThatEndsIsCompletedAndReported) {
 
 TEST_F(AgentLifeTest, KilledProgramLeavesItsPartialTrace) {
   Program program(socket, [this](const std::atomic<bool>& over) {
-    while (!is_recording()) usleep(200);
+    while (!std::filesystem::exists(file("begun"))) {
+      const Range range{"early"};  // perhaps before the window
+      usleep(200);
+    }
     for (int i = 0; i < 10; ++i) Range range{"work"};
     std::ofstream(file("ready")) << "now";
     work_in_ranges(over);
@@ -152,12 +155,13 @@ TEST_F(AgentLifeTest, KilledProgramLeavesItsPartialTrace) {
   ASSERT_TRUE(agent);
   agent->send(start_for(60'000));
   ASSERT_TRUE(agent->reaches(RequestState::Recording));
-  while (!std::filesystem::exists(file("ready"))) usleep(1000);
   const auto window = [&part] {
     const trace::Reader reader(part);
     return reader.writers().empty() ? std::nullopt : reader.writers().begin()->second.window;
   };
   while (!window()) usleep(1000);
+  std::ofstream(file("begun")) << "now";
+  while (!std::filesystem::exists(file("ready"))) usleep(1000);
   EXPECT_EQ(program.end(SIGKILL), -1);
   while (agent->next()) {
   }

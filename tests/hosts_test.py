@@ -233,6 +233,10 @@ def check_bad_input(hosts, folder):
         (["--hosts", "n[9-1]"], "after"),
         (["--hosts", "n[1-999999]"], "more than"),
         (["--hosts-from", "/no/such/file"], "cannot read"),
+        (["--hosts-from", str(folder)], "is a folder"),
+        (["--hosts", "n[1-99999999999]"], "larger than"),
+        (["--hosts", "a@b@c"], "'a@b@c' is not a name"),
+        (["--host-timeout", "1s"], "--hosts"),
         (["--slurm", "x"], "not the number"),
         (["--hosts", "node0", "--host-timeout", "soon"], "soon"),
     ):

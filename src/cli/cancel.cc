@@ -114,7 +114,7 @@ std::vector<wire::TriggerReply> end_at_all(const CancelOptions& options) {
 int cancel(const Arguments& arguments) {
   const auto options = read_cancel_options(arguments);
   if (!options) return kDone;
-  if (options->hosts.is_given) return run_on_hosts("cancel", arguments, options->hosts, options->json);
+  if (is_for_hosts("cancel", options->hosts)) return run_on_hosts("cancel", arguments, options->hosts, options->json);
   const auto replies = end_at_all(*options);
   size_t processes = 0;
   for (const auto& reply : replies) processes += reply.targets.size();

@@ -213,7 +213,7 @@ int doctor(const Arguments& arguments) {
   add_socket(line, socket);
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
-  if (hosts.is_given) return run_on_hosts("doctor", arguments, hosts, json);
+  if (is_for_hosts("doctor", hosts)) return run_on_hosts("doctor", arguments, hosts, json);
 
   const Findings findings = examine_all(socket, pid);
   print(json ? findings_as_json(findings) : findings_as_text(findings));

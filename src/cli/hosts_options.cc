@@ -1,6 +1,7 @@
 #include "cli/hosts_options.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -25,6 +26,10 @@ void add_all(HostsOptions& options, std::vector<std::string> hosts) {
 }
 
 std::vector<std::string> hosts_in_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw InvalidArgument(
+        base::format("'{}' is a folder: give a file with one list of hosts per line", base::printable(path)));
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file && !file.eof()) throw InvalidArgument(base::format("cannot read '{}'", base::printable(path)));
@@ -53,18 +58,34 @@ void add_hosts(options::CommandLine& line, HostsOptions& options) {
       std::string(kSlurm), "JOB", [&](const std::string& text) { add_all(options, hosts::hosts_of_slurm_job(text)); },
       "on the hosts of this Slurm job");
   line.text(
-      std::string(kSsh), "COMMAND", [&](const std::string& text) { options.ssh.command = words_of(text); },
+      std::string(kSsh), "COMMAND",
+      [&](const std::string& text) {
+        options.needs_hosts = kSsh;
+        options.ssh.command = words_of(text);
+      },
       "the ssh to use: 'ssh -F config'");
   line.text(
-      std::string(kRemoteKymo), "PATH", [&](const std::string& text) { options.ssh.remote_kymo = text; },
+      std::string(kRemoteKymo), "PATH",
+      [&](const std::string& text) {
+        options.needs_hosts = kRemoteKymo;
+        options.ssh.remote_kymo = text;
+      },
       "where kymo is on the hosts; default: in their PATH");
   line.text(
       std::string(kTimeout), "TIME",
       [&](const std::string& text) {
+        options.needs_hosts = kTimeout;
         options.ssh.timeout = std::chrono::milliseconds(base::parse_duration_ns(text) / 1'000'000);
         if (options.ssh.timeout.count() == 0) throw InvalidArgument("it is less than 1ms");
       },
       "how long to wait for a host; default: 5s");
+}
+
+bool is_for_hosts(const char* command, const HostsOptions& options) {
+  if (!options.is_given && !options.needs_hosts.empty())
+    throw options::UsageError(command, base::format("{} is for other hosts: give them with {}, {} or {}",
+                                                    options.needs_hosts, kHosts, kHostsFrom, kSlurm));
+  return options.is_given;
 }
 
 Arguments without_hosts(const Arguments& arguments) {

@@ -122,7 +122,7 @@ int ps(const Arguments& arguments) {
   add_socket(line, socket);
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
-  if (hosts.is_given) return run_on_hosts("ps", arguments, hosts, json);
+  if (is_for_hosts("ps", hosts)) return run_on_hosts("ps", arguments, hosts, json);
 
   const Entries entries = entries_of_all(socket, which.selection);
   if (json) {

@@ -110,7 +110,7 @@ int status_command(const Arguments& arguments) {
   add_socket(line, socket);
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
-  if (hosts.is_given) return run_on_hosts("status", arguments, hosts, json);
+  if (is_for_hosts("status", hosts)) return run_on_hosts("status", arguments, hosts, json);
 
   const KnownRequests requests = requests_of_all(socket, trigger);
   if (json) {

@@ -69,7 +69,7 @@ int nothing_matched(const TriggerOptions& options, const std::string& why) {
 int trigger(const Arguments& arguments) {
   const auto options = read_trigger_options(arguments, base::realtime_ns());
   if (!options) return kDone;
-  if (options->hosts.is_given) return trigger_on_hosts(*options, arguments);
+  if (is_for_hosts("trigger", options->hosts)) return trigger_on_hosts(*options, arguments);
   std::vector<DaemonLink> daemons = connect_daemons(options->socket);
   SignalInbox inbox({SIGINT, SIGTERM, SIGHUP});  // from here on there is something to stop
   TriggerRun run(*options, std::move(daemons));

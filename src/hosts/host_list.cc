@@ -44,8 +44,10 @@ std::vector<std::string_view> split_hosts(std::string_view list) {
 uint64_t number(std::string_view text, std::string_view list) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > UINT32_MAX)
+  const bool is_too_large = error == std::errc::result_out_of_range || value > UINT32_MAX;
+  if (text.empty() || end != text.data() + text.size() || (error != std::errc{} && !is_too_large))
     throw bad(list, base::format("'{}' is not a number", base::printable(text)));
+  if (is_too_large) throw bad(list, base::format("{} is larger than {}", text, UINT32_MAX));
   return value;
 }
 
@@ -96,7 +98,10 @@ void add_once(std::vector<std::string>& hosts, std::set<std::string>& known, std
     if (item.empty()) throw bad(list, "a name is empty");
     for (std::string& host : expand_one(item, list)) {
       if (host.starts_with('-')) throw bad(list, base::format("'{}' begins with a dash", base::printable(host)));
-      if (!std::ranges::all_of(host, is_name_character))
+      // One user at most, and a name on both sides.
+      const size_t at = host.find('@');
+      const bool is_user_wrong = at != host.npos && (at == 0 || at + 1 == host.size() || host.rfind('@') != at);
+      if (is_user_wrong || !std::ranges::all_of(host, is_name_character))
         throw bad(list, base::format("'{}' is not a name of a host", base::printable(host)));
       if (known.insert(host).second) hosts.push_back(std::move(host));
       if (hosts.size() > kMaxHosts) throw bad(list, base::format("more than {} hosts", kMaxHosts));
@@ -131,7 +136,8 @@ std::vector<std::string> hosts_of_slurm_job(const std::string& job) {
       !job.empty() && std::ranges::all_of(job, [](char c) { return (c >= '0' && c <= '9') || c == '_' || c == '+'; });
   if (!is_id) throw InvalidArgument(base::format("'{}' is not the number of a Slurm job", base::printable(job)));
   const Outcome outcome = run_to_end({"squeue", "--noheader", "--jobs", job, "--states", "RUNNING", "--format", "%N"});
-  if (outcome.exit_code == 127) throw Error("Slurm's squeue was not found here; give the hosts with --hosts");
+  if (outcome.exit_code == 127)
+    throw Error("Slurm is not installed here (squeue was not found): give the hosts with --hosts");
   if (outcome.exit_code != 0)
     throw Error(base::format("Slurm does not know job {}: {}", job, base::printable(last_line(outcome.errors))));
   std::string list;

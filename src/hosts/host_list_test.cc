@@ -43,6 +43,11 @@ TEST(HostListTest, WhatIsNoListIsRefusedWithTheReason) {
   EXPECT_THAT(reason("n[]"), HasSubstr("not a number"));
   EXPECT_THAT(reason("n[3-1]"), HasSubstr("after"));
   EXPECT_THAT(reason("n[0-99999999]"), HasSubstr("more than"));
+  EXPECT_THAT(reason("n[1-99999999999]"), HasSubstr("99999999999 is larger than 4294967295"));
+  EXPECT_THAT(reason("n[1-99999999999999999999999]"), HasSubstr("is larger than"));
+  EXPECT_THAT(reason("a@b@c"), HasSubstr("'a@b@c' is not a name"));
+  EXPECT_THAT(reason("@b"), HasSubstr("not a name"));
+  EXPECT_THAT(reason("a@"), HasSubstr("not a name"));
   EXPECT_THAT(reason("n[1-1000][1-1000]"), HasSubstr("more than"));
   EXPECT_THAT(reason("-oProxyCommand=evil"), HasSubstr("dash"));
   EXPECT_THAT(reason("a b"), HasSubstr("not a name"));

@@ -146,9 +146,23 @@ def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000
         events.append({**kernel, "name": "gemm", "ts": begin + 500, "dur": 1_000 * scale})
         wait = 200 if slow_collective else 700
         events.append({**kernel, "name": "ncclDevKernel_AllReduce_Sum", "ts": begin + 8_000 - wait, "dur": wait})
-    pathlib.Path(path).write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": rank},
-                                              "traceEvents": events}))
+    about = {} if rank is None else {"distributedInfo": {"rank": rank}}
+    pathlib.Path(path).write_text(json.dumps({"schemaVersion": 1, **about, "traceEvents": events}))
     return str(path)
+
+
+def write_runs(folder, steps):
+    """A job that ran three times with the same steps. Rank 0 is the slow one of the older two runs, rank 1 that of the
+    newest. Rank 2 is only in the oldest. One trace has no rank."""
+    now = int(time.time() * 1e6)
+    files = []
+    for run, age_hours in enumerate([30, 20, 2]):
+        for rank in [0, 1, 2] if run == 0 else [0, 1]:
+            files.append(write_trace(folder / f"run{run}-{rank}.json", rank=rank, steps=steps, names=2,
+                                     at_us=now - age_hours * 3_600_000_000 + rank * 30_000_000, scale=1 + run / 1000,
+                                     slow_collective=rank == (1 if run == 2 else 0)))
+    files.append(write_trace(folder / "run-none.json", rank=None, steps=steps, names=2, at_us=now - 7_200_000_000))
+    return files
 
 
 def kymo(*arguments, expect=0, env=None):

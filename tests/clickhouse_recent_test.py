@@ -38,7 +38,7 @@ class RecentTest(unittest.TestCase):
                 for rank in range(2):
                     file = write_trace(cls.folder / f"{week}-{sample}-{rank}.json", names=3, steps=3,
                                        at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
-                                       scale=(1.5 if week else 1.0) * (1 + sample / 1000),
+                                       scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000),
                                        first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1)
                     cls.files.append(file)
                     kymo("push", file, cls.server.url(), "--job", "train", "--rank", rank, "--events", "-q")

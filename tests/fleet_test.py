@@ -34,7 +34,7 @@ class FleetTest(unittest.TestCase):
                 begin = now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4
                 for rank in range(2):
                     file = write_trace(cls.folder / f"{week}-{sample}-{rank}.json", at_us=begin, names=3, steps=3,
-                                       scale=(1.5 if week else 1.0) * (1 + sample / 1000),
+                                       scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000),
                                        first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1)
                     # The ranks are on different servers.
                     kymo("push", file, cls.servers[rank].url(), "--job", "train", "--rank", rank, "-q")
@@ -80,6 +80,17 @@ class FleetTest(unittest.TestCase):
         # One server has one rank only.
         _, text = kymo("fleet", "stragglers", "--db", self.one, "--job", "train", "--since", "30d", expect=3)
         self.assertIn("no collective that several ranks have", text)
+
+    def test_only_the_newest_run_of_a_step_has_stragglers(self):
+        url = self.servers[0].url("runs")
+        folder = self.folder / "runs"
+        folder.mkdir()
+        kymo("push", *clickhouse.write_runs(folder, steps=4), url, "--job", "train", "-q")
+        answer, _ = kymo("fleet", "stragglers", "--db", url, "--job", "train", "--json")
+        [row] = json.loads(answer)["rows"]
+        self.assertEqual((row["rank"], row["times_last"], row["others_waited_ns"]), (1, 4, 4 * 500_000))
+        # Of the time of ranks 0 and 1 in this run, and of nothing else.
+        self.assertAlmostEqual(row["share"], 0.5 / (2 * 9 * 1.002), delta=1e-6)
 
     def test_history_has_the_change_and_a_trace_that_shows_it(self):
         arguments = ["--db", self.all, "--job", "train", "--since", "30d"]

@@ -152,8 +152,20 @@ std::vector<const DiffRow*> chosen(const Diff& diff, bool all) {
   return rows;
 }
 
+const char* name_of(analyze::Replicate replicate) {
+  switch (replicate) {
+    case analyze::Replicate::Iteration:
+      return "iteration";
+    case analyze::Replicate::Run:
+      return "run";
+    case analyze::Replicate::Minute:
+      break;
+  }
+  return "sample";
+}
+
 std::string head_text(const Diff& diff) {
-  const char* const unit = diff.by_run ? "run" : "iteration";
+  const char* const unit = name_of(diff.replicate);
   return base::format("A: {}, B: {}. Times are per iteration; self time for host paths.\n",
                       count_of(diff.replicates_a, unit), count_of(diff.replicates_b, unit));
 }
@@ -211,7 +223,7 @@ void write_row(base::JsonWriter& json, const DiffRow& row) {
 std::string diff_json(const Diff& diff, std::optional<int> exit_code) {
   base::JsonWriter json;
   json.begin_object();
-  json.field("replicates", diff.by_run ? "runs" : "iterations");
+  json.field("replicates", base::format("{}s", name_of(diff.replicate)));
   json.field("a", diff.replicates_a);
   json.field("b", diff.replicates_b);
   json.field("enough", diff.enough);

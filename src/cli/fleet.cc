@@ -29,10 +29,13 @@ enum FleetExit : int { kFine = 0, kSlower = 1, kError = 2, kTooFew = 3 };
 
 constexpr int64_t kMinute = 60, kDay = 86'400;
 constexpr uint64_t kMostRows = 100'000;
+constexpr const char* kNoIterations =
+    "these traces have no iterations: a program marks them with ranges that it repeats, or with kymo::step()";
 
 struct Options {
   Question question = Question::Top;
-  std::string database, job, operation;
+  std::string database, operation;
+  std::optional<std::string> job;
   int64_t since = 7 * kDay;
   uint64_t limit = 20;
   std::optional<double> fail_above;
@@ -135,14 +138,12 @@ int show_stragglers(const std::vector<fleet::StragglerRow>& rows, const Options&
 }
 
 int show_history(const fleet::History& history, const Options& options) {
-  const bool is_enough = history.points.size() >= 2 * fleet::kFewestAround;
+  const bool is_enough = history.points.size() >= fleet::kFewestValues;
   const bool is_slower =
       options.fail_above && std::any_of(history.changes.begin(), history.changes.end(), [&](const auto& one) {
         return one.change.shift > *options.fail_above * one.median_before;
       });
-  const int exit_code = is_slower                                                      ? kSlower
-                        : history.points.empty() || (options.fail_above && !is_enough) ? kTooFew
-                                                                                       : kFine;
+  const int exit_code = is_slower ? kSlower : is_enough ? kFine : kTooFew;
   if (options.json) {
     print(json_of(
         history.changes,
@@ -165,7 +166,7 @@ int show_history(const fleet::History& history, const Options& options) {
   print(base::format("{}, median {} per iteration\n", count_of(history.points.size(), "sample"),
                      time(analyze::median(values))));
   if (!is_enough)
-    print(base::format("too few samples: a change point needs at least {}\n", 2 * fleet::kFewestAround));
+    print(base::format("too few samples: a change point needs at least {}\n", fleet::kFewestValues));
   else if (history.changes.empty())
     print("no change point\n");
   base::TextTable table({{"since"},
@@ -186,7 +187,7 @@ int show_history(const fleet::History& history, const Options& options) {
 }
 
 int show_diff(const analyze::Diff& diff, const Options& options) {
-  const int exit_code = diff_exit_code(diff, options.fail_above);
+  const int exit_code = diff.enough ? diff_exit_code(diff, options.fail_above) : kTooFew;
   print(options.json ? diff_json(diff, exit_code) : diff_text(diff));
   return exit_code;
 }
@@ -198,17 +199,18 @@ bool say_nothing_found(const fleet::Selection& selection) {
   const std::string place = selection.target.text();
   std::vector<std::string> names;
   int64_t last = 0;
-  bool is_known = selection.job.empty();
+  bool is_known = !selection.job;
   for (const auto& row : jobs.rows) {
     const int64_t minute = push::parse_i64(row[1], "last");
     names.push_back("'" + base::printable(row[0]) + "'");
-    is_known |= row[0] == selection.job;
-    if (selection.job.empty() || row[0] == selection.job) last = std::max(last, minute * kMinute);
+    const bool is_chosen = !selection.job || row[0] == *selection.job;
+    is_known |= is_chosen;
+    if (is_chosen) last = std::max(last, minute * kMinute);
   }
   if (names.empty())
     say(base::format("{} has no traces; 'kymo push' writes them", place));
   else if (!is_known)
-    say(base::format("no traces of job '{}' in {}; the latest jobs are {}", base::printable(selection.job), place,
+    say(base::format("no traces of job '{}' in {}; the latest jobs are {}", base::printable(*selection.job), place,
                      base::join(names, ", ")));
   else if (last < selection.from)
     say(base::format("no traces in this time in {}; the last one began at {}: use a longer --since", place,
@@ -218,18 +220,32 @@ bool say_nothing_found(const fleet::Selection& selection) {
   return true;
 }
 
+// Says why there is nothing to compare.
+void say_empty_sides(const fleet::Selection& selection, const analyze::Diff& diff, int64_t middle) {
+  if (diff.replicates_a + diff.replicates_b == 0) {
+    say(kNoIterations);
+    return;
+  }
+  const bool is_a = diff.replicates_a == 0;
+  say(base::format("nothing to compare: no iterations from {} to {} ({}), and {} {} it; choose another --since",
+                   date_text((is_a ? selection.from : middle) * 1'000'000'000),
+                   date_text((is_a ? middle : selection.to) * 1'000'000'000), is_a ? "A" : "B",
+                   count_of(diff.replicates_a + diff.replicates_b, "sample"), is_a ? "after" : "before"));
+}
+
 int answer(const Options& options) {
   const fleet::Target target = fleet::parse_target(options.database);
   const int64_t now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   fleet::Selection selection{target, options.job, std::max<int64_t>(now - options.since, 0), now + 1, options.limit};
   std::string statement;
+  int64_t middle = 0;  // of diff: where B begins
   switch (options.question) {
     case Question::Top:
       statement = fleet::top_statement(selection);
       break;
     case Question::Diff: {
-      const int64_t middle = selection.from;
+      middle = selection.from;
       selection.from = std::max<int64_t>(middle - options.since, 0);
       statement = fleet::diff_statement(selection, middle);
       break;
@@ -261,20 +277,20 @@ int answer(const Options& options) {
     }
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);
-      if (diff.replicates_a + diff.replicates_b > 0) return show_diff(diff, options);
-      say_nothing_found(selection);
+      if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, options);
+      if (diff.replicates_a + diff.replicates_b > 0 || !say_nothing_found(selection))
+        say_empty_sides(selection, diff, middle);
+      if (options.json) print(diff_json(diff, kTooFew));
       return kTooFew;
     }
     case Question::History: {
       const auto history = fleet::read_history(rows);
-      if (history.points.empty()) say_nothing_found(selection);
-      const bool has_time =
-          std::any_of(history.points.begin(), history.points.end(), [](const auto& point) { return point.ns > 0; });
-      if (!history.points.empty() && !options.operation.empty() && !has_time) {
-        say(base::format("no operation '{}' in these traces; 'kymo fleet top' lists operations",
-                         base::printable(options.operation)));
-        return kTooFew;
-      }
+      if (history.points.empty() && !say_nothing_found(selection))
+        say(options.operation.empty() ? std::string(kNoIterations)
+                                      : base::format("no operation '{}' in an iteration of these traces; 'kymo fleet "
+                                                     "top' lists operations",
+                                                     base::printable(options.operation)));
+      if (history.points.empty() && !options.json) return kTooFew;
       return show_history(history, options);
     }
   }
@@ -318,7 +334,9 @@ int fleet_command(const Arguments& arguments) {
             "top, diff, stragglers or history", {"top", "diff", "stragglers", "history"});
   line.required_value("--db", "URL", options.database,
                       "clickhouse://host:8123/database[?cluster=NAME], or parquet:FOLDER");
-  line.value("--job", "NAME", options.job, "only this job (default: all)");
+  line.text(
+      "--job", "NAME", [&](const std::string& text) { options.job = text; },
+      "only this job (default: all); '' is the job of traces that name none");
   line.text(
       "--since", "TIME", [&](const std::string& text) { options.since = parse_period(text); },
       "only traces of this time until now: 12h, 7d, 4w (default: 7d)");

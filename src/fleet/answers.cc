@@ -111,7 +111,9 @@ analyze::Diff read_diff(const push::Rows& rows) {
       for (analyze::KeySums& key : runs[side][run].keys) key.ns[0] /= count;
     }
   }
-  return analyze::compare(runs[0], runs[1]);
+  analyze::Diff diff = analyze::compare(runs[0], runs[1]);
+  diff.replicate = analyze::Replicate::Minute;
+  return diff;
 }
 
 History read_history(const push::Rows& rows) {

@@ -29,7 +29,7 @@ struct StragglerRow {
 };
 std::vector<StragglerRow> read_stragglers(const push::Rows& rows);
 
-// With the statistics of `kymo diff`: a sample is a run.
+// With the statistics of `kymo diff`: a sample is a minute in which traces began.
 analyze::Diff read_diff(const push::Rows& rows);
 
 struct HistoryPoint {

@@ -24,7 +24,7 @@ TEST(FleetAnswersTest, ASlowerOperationIsFoundWithTheStatisticsOfDiff) {
     rows.rows.push_back({side, "gemm", "1", list(minutes), list(side == "0" ? before : after), list(counts)});
   }
   const analyze::Diff diff = read_diff(rows);
-  EXPECT_TRUE(diff.by_run);
+  EXPECT_EQ(diff.replicate, analyze::Replicate::Minute);
   EXPECT_EQ(diff.replicates_a, 12u);
   EXPECT_DOUBLE_EQ(diff.iteration.median_a, 2'000);
   ASSERT_EQ(diff.rows.size(), 1u);

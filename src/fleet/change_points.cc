@@ -1,31 +1,72 @@
 #include "fleet/change_points.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 
 namespace kymo::fleet {
 namespace {
 
 int sign(double a, double b) { return a < b ? -1 : a > b ? 1 : 0; }
 
+constexpr size_t kMostExact = 18;  // 2 MB and a few milliseconds
+
+// How often each value is larger than another one, minus how often it is smaller. Their sum over the first t values is
+// Pettitt's U(t), because those of two values among them cancel out.
+std::vector<double> balances(std::span<const double> values) {
+  std::vector<double> all;
+  for (const double value : values)
+    all.push_back(std::accumulate(values.begin(), values.end(), 0.0,
+                                  [&](double sum, double other) { return sum + sign(value, other); }));
+  return all;
+}
+
+bool may_be_place(size_t first_values, size_t n) {
+  return first_values >= kFewestAround && first_values + kFewestAround <= n;
+}
+
+// The share of the orders of these values in which |U(t)| is `largest` or more at some place. U(t) depends only on
+// which values are the first t, so the orders that stay below are counted over sets of values: below[set] is the share
+// of the orders of a set that do so at all places in it.
+double exact_probability(const std::vector<double>& balance, double largest) {
+  const size_t n = balance.size();
+  std::vector<double> u(size_t{1} << n), below(size_t{1} << n);
+  below[0] = 1;
+  for (size_t set = 1; set < u.size(); ++set) {
+    u[set] = u[set & (set - 1)] + balance[static_cast<size_t>(std::countr_zero(set))];
+    const auto size = static_cast<size_t>(std::popcount(set));
+    if (may_be_place(size, n) && std::abs(u[set]) >= largest) continue;
+    for (size_t rest = set; rest != 0; rest &= rest - 1) below[set] += below[set & ~(rest & (~rest + 1))];
+    below[set] /= static_cast<double>(size);
+  }
+  return std::max(0.0, 1 - below.back());
+}
+
+double approximate_probability(size_t values, double largest) {
+  const double n = static_cast<double>(values);
+  return std::min(1.0, 2 * std::exp(-6 * largest * largest / (n * n * n + n * n)));
+}
+
 // Adds the change points of values[from, to) to `found`.
 void search(std::span<const double> values, size_t from, size_t to, std::vector<size_t>& found,
             std::vector<double>& p) {
   const size_t n = to - from;
-  if (n < 2 * kFewestAround) return;
-  // U(t): how often values up to t are larger than those after it, minus how often they are smaller.
+  if (n < kFewestValues) return;
+  const std::vector<double> balance = balances(values.subspan(from, n));
   double u = 0, largest = 0;
   size_t at = 0;
-  for (size_t t = from; t + kFewestAround < to; ++t) {
-    for (size_t j = from; j < to; ++j) u += sign(values[t], values[j]);
-    if (t + 1 - from >= kFewestAround && std::abs(u) > largest) {
-      largest = std::abs(u);
-      at = t + 1;
-    }
+  for (size_t first_values = 1; first_values < n; ++first_values) {
+    u += balance[first_values - 1];
+    if (!may_be_place(first_values, n) || std::abs(u) <= largest) continue;
+    largest = std::abs(u);
+    at = from + first_values;
   }
-  const double size = static_cast<double>(n);
-  const double probability = std::min(1.0, 2 * std::exp(-6 * largest * largest / (size * size * size + size * size)));
-  if (at == 0 || probability > kCertain) return;
+  if (at == 0) return;
+  const double probability =
+      n <= kMostExact ? exact_probability(balance, largest) : approximate_probability(n, largest);
+  if (probability > kCertain) return;
   search(values, from, at, found, p);
   found.push_back(at);
   p.push_back(probability);

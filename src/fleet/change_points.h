@@ -2,6 +2,9 @@
 //
 // Pettitt's test finds the most likely place and how certain it is, by ranks, without assumptions about the
 // distribution. The two parts are searched again. The size of a change is that of analyze::compare().
+//
+// p is the share of all orders of the values that have a change as clear as this one. It is exact for few values.
+// Pettitt's approximation, which is for many, is too large there: below 16 values it would find nothing.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +22,9 @@ struct ChangePoint {
   double median_before = 0, median_after = 0;
 };
 
-inline constexpr double kCertain = 0.01;    // the max p of a change point
-inline constexpr size_t kFewestAround = 4;  // values on each side
+inline constexpr double kCertain = 0.01;     // the max p of a change point
+inline constexpr size_t kFewestAround = 4;   // values on each side
+inline constexpr size_t kFewestValues = 10;  // with fewer, no order of the values is as rare as kCertain
 
 // In order. Quadratic in the number of values, so only the last kMostHistory are searched.
 inline constexpr size_t kMostHistory = 5'000;

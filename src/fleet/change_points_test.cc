@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace kymo::fleet {
@@ -36,6 +37,36 @@ TEST(ChangePointsTest, TwoStepsAreFoundInOrder) {
 }
 
 TEST(ChangePointsTest, NoiseHasNone) { EXPECT_TRUE(find_change_points(series({{200, 100}}, 5)).empty()); }
+
+TEST(ChangePointsTest, AStepInTenValuesIsFound) {
+  // 2 of the 252 ways to divide ten values into halves are this clear.
+  const auto points = find_change_points(std::vector<double>{1, 2, 3, 4, 5, 16, 17, 18, 19, 20});
+  ASSERT_EQ(points.size(), 1u);
+  EXPECT_EQ(points[0].at, 5u);
+  EXPECT_NEAR(points[0].p, 2.0 / 252, 1e-12);
+}
+
+TEST(ChangePointsTest, NoOrderOfFewerValuesIsCertain) {
+  for (size_t before = kFewestAround; before + kFewestAround < kFewestValues; ++before) {
+    std::vector<double> values(kFewestValues - 1, 9.0);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) + (i < before ? 0 : 100);
+    EXPECT_TRUE(find_change_points(values).empty());
+  }
+}
+
+TEST(ChangePointsTest, ThePOfFewValuesIsTheShareOfTheirOrders) {
+  // An order is as likely as any other, so a share of at most kCertain of them has a change point.
+  std::mt19937 random(3);
+  std::vector<double> values = {1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7};  // equal ones too
+  constexpr int kOrders = 4'000;
+  int found = 0;
+  for (int i = 0; i < kOrders; ++i) {
+    std::shuffle(values.begin(), values.end(), random);
+    found += find_change_points(values).empty() ? 0 : 1;
+  }
+  EXPECT_GT(found, 0);
+  EXPECT_LT(found, kOrders * kCertain * 1.7);
+}
 
 TEST(ChangePointsTest, EqualValuesAndFewValuesHaveNone) {
   EXPECT_TRUE(find_change_points({}).empty());

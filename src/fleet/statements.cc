@@ -44,11 +44,15 @@ class Dialect {
   std::string minute() const {
     return is_server_ ? "intDiv(toUnixTimestamp(started), 60)" : "epoch_us(started) // 60000000";
   }
+  // The second, the same.
+  std::string_view second() const { return is_server_ ? "toUnixTimestamp(started)" : "epoch_us(started) // 1000000"; }
   std::string divided(const std::string& a, const std::string& b) const {
     return is_server_ ? base::format("intDiv({}, {})", a, b) : base::format("{} // {}", a, b);
   }
   // GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
   std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
+  // ALL: old servers want to be told that a row may match several.
+  std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
   std::string list(std::string_view of) const { return base::format("{}({})", is_server_ ? "groupArray" : "list", of); }
 
  private:
@@ -64,7 +68,7 @@ std::string times_of(const Selection& selection, const Dialect& dialect) {
 // not completed.
 std::string chosen(const Selection& selection, const Dialect& dialect) {
   const std::string times = times_of(selection, dialect);
-  const std::string job = selection.job.empty() ? "" : dialect.text(selection.job);
+  const std::string job = selection.job ? dialect.text(*selection.job) : "";
   return base::format("{}{}\n  AND (trace, attempt) {} (SELECT trace, max(attempt) FROM {} WHERE {} GROUP BY trace{})",
                       job.empty() ? "" : "job = " + job + " AND ", times, dialect.in(), dialect.table(push::kTraces),
                       times, job.empty() ? "" : " HAVING argMax(job, attempt) = " + job);
@@ -81,8 +85,36 @@ std::string minutes_of_sample(const Selection& selection, const Dialect& dialect
                       dialect.divided(base::format("least({},\n        {})", minutes("<"), minutes(">=")),
                                       std::to_string(analyze::kMostValues)),
                       dialect.table(push::kTraces),
-                      selection.job.empty() ? "" : base::format("job = {} AND ", dialect.text(selection.job)),
+                      selection.job ? base::format("job = {} AND ", dialect.text(*selection.job)) : "",
                       times_of(selection, dialect));
+}
+
+// For each job and step, and for what else is in `group`, the newest run of each rank: columns its_job, step, those of
+// `group`, its_rank, newest_ns and newest_trace. A job may have run several times with the same steps, and the
+// times of different runs must not be compared. So a rank counts only if its newest trace of the step began together
+// with the newest one of all ranks.
+std::string newest_run(const Selection& selection, const Dialect& dialect, const push::TableSpec& table,
+                       std::string_view ns, std::string_view columns, std::string_view group, std::string_view rows) {
+  constexpr int64_t kBeginTogether = 600;  // seconds
+  const std::string where = chosen(selection, dialect);
+  return base::format(
+      "SELECT its_job, step, {0}its_rank, newest_ns, newest_trace\n"
+      "FROM (\n"
+      "  SELECT its_job, step, {0}its_rank, argMax(ns, began) AS newest_ns, argMax(its_trace, began) AS newest_trace,\n"
+      "    max(began) AS newest_began\n"
+      "  FROM (\n"
+      "    SELECT CAST(job AS String) AS its_job, iteration AS step, {1}rank AS its_rank, trace AS its_trace,\n"
+      "      max({2}) AS began, sum({3}) AS ns\n"
+      "    FROM {4}\n    WHERE {5}\n      AND numbered = 1 AND rank >= 0{6}\n"
+      "    GROUP BY its_job, step, {0}its_rank, its_trace)\n"
+      "  GROUP BY its_job, step, {0}its_rank) AS ranks\n"
+      "{7} (\n"
+      "  SELECT CAST(job AS String) AS its_job, iteration AS step, max({2}) AS run_began\n"
+      "  FROM {8}\n  WHERE {5}\n    AND numbered = 1 AND rank >= 0\n"
+      "  GROUP BY its_job, step) AS runs\n"
+      "USING (its_job, step)\nWHERE newest_began + {9} >= run_began",
+      group, columns, dialect.second(), ns, dialect.table(table), where, rows, dialect.join(),
+      dialect.table(push::kIterations), kBeginTogether);
 }
 
 }  // namespace
@@ -126,25 +158,21 @@ std::string diff_statement(const Selection& selection, int64_t middle) {
 
 std::string stragglers_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
-  const std::string where = chosen(selection, dialect);
   return base::format(
       "SELECT last_rank, count() AS times_last, sum(waited) AS others_waited, argMax(operation, waited) AS "
       "worst_name,\n"
       "  argMax(step, waited) AS worst_iteration, argMax(last_trace, waited) AS worst_trace,\n"
-      "  (SELECT sum(wall_ns) FROM {0} WHERE {1}) AS wall_sum\n"
+      "  (SELECT sum(newest_ns) FROM ({0})) AS wall_sum\n"
       "FROM (\n"
-      "  SELECT its_job, step, operation, argMin(its_rank, ns) AS last_rank, argMin(its_trace, ns) AS last_trace,\n"
-      "    sum(ns) - min(ns) * count() AS waited\n"
-      "  FROM (\n"
-      "    SELECT CAST(job AS String) AS its_job, iteration AS step, CAST(name AS String) AS operation, rank AS "
-      "its_rank,\n"
-      "      max(trace) AS its_trace, sum(self_ns) AS ns\n"
-      "    FROM {2}\n    WHERE {1}\n"
-      "      AND kind = 'communication' AND on_device = 1 AND numbered = 1 AND rank >= 0\n"
-      "    GROUP BY its_job, step, operation, its_rank)\n"
+      "  SELECT its_job, step, operation, argMin(its_rank, newest_ns) AS last_rank,\n"
+      "    argMin(newest_trace, newest_ns) AS last_trace, sum(newest_ns) - min(newest_ns) * count() AS waited\n"
+      "  FROM ({1})\n"
       "  GROUP BY its_job, step, operation\n  HAVING count() > 1)\n"
-      "GROUP BY last_rank\nORDER BY others_waited DESC, last_rank\nLIMIT {3}",
-      dialect.table(push::kIterations), where, dialect.table(push::kOperations), selection.limit);
+      "GROUP BY last_rank\nORDER BY others_waited DESC, last_rank\nLIMIT {2}",
+      newest_run(selection, dialect, push::kIterations, "wall_ns", "", "", ""),
+      newest_run(selection, dialect, push::kOperations, "self_ns", "CAST(name AS String) AS operation, ", "operation, ",
+                 " AND kind = 'communication' AND on_device = 1"),
+      selection.limit);
 }
 
 std::string history_statement(const Selection& selection, const std::string& operation) {
@@ -155,6 +183,7 @@ std::string history_statement(const Selection& selection, const std::string& ope
         "SELECT {} AS sample, sum(wall_ns) AS sum_ns, count() AS iterations, argMax(trace, wall_ns) AS shown_by\n"
         "FROM {}\nWHERE {}\nGROUP BY sample\nORDER BY sample",
         dialect.minute(), dialect.table(push::kIterations), where);
+  // A trace without the operation says nothing about it, so its iterations do not count.
   return base::format(
       "SELECT sample, sum(ns) AS sum_ns, sum(n) AS iterations, max(its_trace) AS shown_by\n"
       "FROM (\n"
@@ -162,10 +191,11 @@ std::string history_statement(const Selection& selection, const std::string& ope
       "  FROM {1}\n  WHERE {2}\n  AND name = {3}\n  GROUP BY sample\n"
       "  UNION ALL\n"
       "  SELECT {0} AS sample, CAST(0 AS UInt64) AS ns, count() AS n, CAST(0 AS UInt64) AS its_trace\n"
-      "  FROM {4}\n  WHERE {2}\n  GROUP BY sample)\n"
+      "  FROM {4}\n  WHERE {2}\n"
+      "  AND trace {5} (SELECT trace FROM {1}\n    WHERE {2}\n    AND name = {3})\n  GROUP BY sample)\n"
       "GROUP BY sample\nHAVING iterations > 0\nORDER BY sample",
       dialect.minute(), dialect.table(push::kOperations), where, dialect.text(operation),
-      dialect.table(push::kIterations));
+      dialect.table(push::kIterations), dialect.in());
 }
 
 std::string jobs_statement(const Selection& selection) {

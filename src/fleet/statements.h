@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "fleet/target.h"
@@ -13,9 +14,9 @@ namespace kymo::fleet {
 
 struct Selection {
   Target target;
-  std::string job;           // empty: all jobs
-  int64_t from = 0, to = 0;  // seconds since 1970; `to` is not included
-  uint64_t limit = 20;       // rows
+  std::optional<std::string> job;  // without one: all jobs; a trace that names none has the job ""
+  int64_t from = 0, to = 0;        // seconds since 1970; `to` is not included
+  uint64_t limit = 20;             // rows
 };
 
 // Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks, slowest_trace, slowest_rank.
@@ -23,17 +24,16 @@ std::string top_statement(const Selection& selection);
 
 // Columns: side (1: from the minute of `middle` on), name, on_device (2: the iterations), samples, sums, counts. The
 // three lists have an entry for each minute in which a trace began: all ranks of a job that are recorded together are
-// one sample. If both sides have many more minutes than the statistics use, an entry is for several minutes. If both
-// sides have many more minutes than the statistics use, a sample is several minutes.
+// one sample. If both sides have many more minutes than the statistics use, a sample is several minutes.
 std::string diff_statement(const Selection& selection, int64_t middle);
 
 // Columns: last_rank, times_last, others_waited, worst_name, worst_iteration, worst_trace, wall_sum. A collective ends
 // on all ranks at the same time, so the rank that spends the least time in it came last, and the others waited for it.
-// That needs no common clock.
+// That needs no common clock. If a job ran several times with the same steps, only the newest run of a step counts.
 std::string stragglers_statement(const Selection& selection);
 
 // Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). An empty operation means the
-// iterations.
+// iterations. Only traces that have the operation count.
 std::string history_statement(const Selection& selection, const std::string& operation);
 
 // Columns: its_job, last (minutes since 1970). The jobs of all times, the latest first: for a selection that has no

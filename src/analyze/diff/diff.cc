@@ -50,8 +50,9 @@ Side side_of(const std::vector<IterationSums>& runs, bool by_run) {
 
 Diff compare(const std::vector<IterationSums>& first, const std::vector<IterationSums>& second) {
   Diff diff;
-  diff.by_run = first.size() > 1 || second.size() > 1;
-  const Side a = side_of(first, diff.by_run), b = side_of(second, diff.by_run);
+  const bool by_run = first.size() > 1 || second.size() > 1;
+  diff.replicate = by_run ? Replicate::Run : Replicate::Iteration;
+  const Side a = side_of(first, by_run), b = side_of(second, by_run);
   diff.replicates_a = a.replicates;
   diff.replicates_b = b.replicates;
   diff.iteration.key = "(iteration)";

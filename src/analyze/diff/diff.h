@@ -20,12 +20,15 @@ struct DiffRow {
   bool only_a = false, only_b = false;
 };
 
+// What is counted once: the values of one replicate depend on each other.
+enum class Replicate : uint8_t { Iteration, Run, Minute };
+
 struct Diff {
   size_t replicates_a = 0, replicates_b = 0;
-  bool by_run = false;        // a replicate is a run; otherwise an iteration
-  DiffRow iteration;          // the wall-clock time of an iteration
-  std::vector<DiffRow> rows;  // the largest change first
-  bool enough = false;        // there are enough replicates for a statement
+  Replicate replicate = Replicate::Iteration;  // Minute: all traces that began in it; never from compare()
+  DiffRow iteration;                           // the wall-clock time of an iteration
+  std::vector<DiffRow> rows;                   // the largest change first
+  bool enough = false;                         // there are enough replicates for a statement
 };
 
 // One trace each: replicates are its iterations. Several on a side: its runs, each with the mean of its iterations.

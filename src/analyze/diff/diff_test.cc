@@ -166,7 +166,7 @@ TEST(DiffTest, RunsAreReplicatesOfLists) {
   std::vector<IterationSums> a, b;
   for (unsigned i = 0; i < 5; ++i) a.push_back(sums(10, 1000, 500, i)), b.push_back(sums(10, 1500, 500, 10 + i));
   const Diff diff = compare(a, b);
-  EXPECT_TRUE(diff.by_run);
+  EXPECT_EQ(diff.replicate, Replicate::Run);
   EXPECT_EQ(diff.replicates_a, 5u);
   EXPECT_TRUE(diff.iteration.significant);
   EXPECT_EQ(diff.rows[0].key, "step {}/load");

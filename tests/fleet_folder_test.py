@@ -34,7 +34,7 @@ class FolderTest(unittest.TestCase):
                     cls.files[rank].append(write_trace(
                         cls.folder / f"{week}-{sample}-{rank}.json", names=NAMES, steps=STEPS,
                         at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
-                        scale=(1.5 if week else 1.0) * (1 + sample / 1000), rank=rank,
+                        scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000), rank=rank,
                         first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1))
         cls.store = f"parquet:{cls.folder}/it's"
         kymo("push", *cls.files[0], *cls.files[1], cls.store, "--job", "train")
@@ -74,11 +74,62 @@ class FolderTest(unittest.TestCase):
         self.assertEqual(row["others_waited_ns"], 24 * STEPS * 500_000)
         kymo("fleet", "stragglers", "--db", self.store, "--since", "30d", "--fail-above", "1%", expect=1)
 
+    def test_only_the_newest_run_of_a_step_has_stragglers(self):
+        url = self.url
+        folder = self.folder / "runs"
+        folder.mkdir()
+        kymo("push", *clickhouse.write_runs(folder, steps=4), url, "--job", "train", "-q")
+        answer, _ = kymo("fleet", "stragglers", "--db", url, "--job", "train", "--json")
+        [row] = json.loads(answer)["rows"]
+        self.assertEqual((row["rank"], row["times_last"], row["others_waited_ns"]), (1, 4, 4 * 500_000))
+        # Of the time of ranks 0 and 1 in this run, and of nothing else.
+        self.assertAlmostEqual(row["share"], 0.5 / (2 * 9 * 1.002), delta=1e-6)
+
     def test_history_has_the_change_and_a_trace_that_shows_it(self):
         for more in [["--operation", "gemm"], []]:
             [row] = self.ask("history", *more)["rows"]
             self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.5, delta=0.02)
             self.assertRegex(row["trace"], "^0x[0-9a-f]{16}$")
+
+    def test_history_of_few_samples_is_exact_and_too_few_are_an_exit_code(self):
+        for count, p in [(12, 2 / 924), (10, 2 / 252)]:
+            url = f"{self.url}{count}"
+            kymo("push", *self.files[0][12 - count // 2:12 + count // 2], url, "--job", "train")
+            [row] = self.ask("history", url=url)["rows"]
+            self.assertAlmostEqual(row["p"], p)
+            self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.5, delta=0.02)
+        kymo("push", *self.files[0][8:16], self.url, "--job", "train")
+        for more in [[], ["--fail-above", "5%"]]:
+            text, _ = kymo("fleet", "history", "--db", self.url, "--since", "30d", *more, expect=3)
+            self.assertIn("too few samples: a change point needs at least 10", text)
+
+    def test_traces_without_the_operation_are_not_in_its_history(self):
+        now = int(time.time() * 1e6)
+        files = [write_trace(self.folder / f"some{i}.json", at_us=now - (i + 1) * 120_000_000, names=3 if i % 2 else 6,
+                             steps=STEPS) for i in range(20)]
+        kymo("push", *files, self.url, "--job", "train")
+        text, _ = kymo("fleet", "history", "--db", self.url, "--operation", "aten::op5")
+        self.assertRegex(text, "^10 samples, median 15")
+        self.assertIn("no change point", text)
+
+    def test_diff_without_samples_on_a_side_says_so(self):
+        kymo("push", *self.files[0][12:], self.url, "--job", "train")
+        text, errors = kymo("fleet", "diff", "--db", self.url, "--since", "7d", expect=3)
+        self.assertEqual(text, "")
+        self.assertRegex(errors, r"nothing to compare: no iterations from .* to .* \(A\), and 12 samples after it")
+        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        for more in [[], ["--fail-above", "5%"]]:
+            text, _ = kymo("fleet", "diff", "--db", self.url, "--since", "7d", *more, expect=3)
+            self.assertIn("A: 2 samples, B: 12 samples", text)
+            self.assertIn("too few samples", text)
+
+    def test_traces_that_name_no_job_can_be_asked_for(self):
+        kymo("push", self.files[0][0], self.url)
+        kymo("push", self.files[0][1], self.url, "--job", "other")
+        text, _ = kymo("fleet", "top", "--db", self.url, "--job", "", "--since", "30d", "--json")
+        self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {1})
+        _, text = kymo("fleet", "top", "--db", self.url, "--job", "x", expect=3)
+        self.assertIn("''", text)
 
     def test_no_traces_no_job_and_no_operation_have_a_reason(self):
         place = self.store if hasattr(self, "store") else self.all
@@ -109,6 +160,70 @@ class FolderTest(unittest.TestCase):
         before = len(list(self.path.glob("operations/*.parquet")))
         kymo("push", self.url, "--remove-orphans")
         self.assertEqual(len(list(self.path.glob("operations/*.parquet"))), before)
+
+    def test_another_job_or_rank_replaces_the_one_before(self):
+        file = self.files[0][0]
+        kymo("push", file, self.url, "--job", "wrong", "--events")
+        _, text = kymo("push", file, self.url, "--job", "train", "--rank", 5)
+        self.assertIn("1 of them in place of the same one with another job or rank", text)
+        self.assertEqual(self.gemm(self.url)["slowest_rank"], 5)
+        self.assertEqual(self.gemm(self.url)["calls"], STEPS)
+        kymo("fleet", "top", "--db", self.url, "--job", "wrong", "--since", "30d", expect=3)
+        for more in [[], ["--job", "train"], ["--rank", 5], ["--events"]]:
+            _, text = kymo("push", file, self.url, *more)
+            self.assertIn("1 already there", text, more)
+
+    def test_a_removed_file_is_noticed_and_a_push_repairs_it(self):
+        files = self.files[0][:3]
+        kymo("push", *files, self.url, "--job", "train")
+        for table in ["operations", "iterations", "device_time"]:
+            [removed] = [file for file in self.path.glob(f"{table}/2*.parquet")][-1:]
+            removed.unlink()
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d", expect=None)
+            self.assertIn("incomplete: 0x", text)
+            self.assertIn(removed.name, text)
+            self.assertIn("0-0-0.json", text)
+            _, text = kymo("push", *files, self.url, "--job", "train")
+            self.assertIn("3 traces pushed", text)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d")
+            self.assertEqual(text, "")
+            self.assertEqual(self.gemm(self.url)["calls"], 3 * STEPS)
+            for table_name in ["operations", "iterations", "device_time", "traces"]:
+                newest = max(self.path.glob(f"{table_name}/2*.parquet"))
+                for file in self.path.glob(f"{table_name}/2*.parquet"):
+                    if file != newest:
+                        file.unlink()
+
+    def test_a_damaged_file_is_named_with_its_traces(self):
+        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        [file] = self.path.glob("operations/2*.parquet")
+        good = file.read_bytes()
+        # The description of the columns, and a file that is cut.
+        for bad in [good[:-200] + b"\xff" * 150 + good[-50:], good[:len(good) // 2], b""]:
+            file.write_bytes(bad)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d", expect=2)
+            self.assertIn(f"{file.name} is damaged", text)
+            self.assertIn("0-1-0.json", text)
+            self.assertEqual(len(text.splitlines()), 1)
+        file.unlink()
+        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
+
+    def test_traces_without_their_mark_are_named(self):
+        kymo("push", *self.files[0][:3], self.url, "--job", "train")
+        for file in self.path.glob("*/2*.parquet"):
+            attempt = file.name.split("-")[1]
+            if file.parent.name == "traces":
+                file.unlink()
+            else:  # of an hour ago: a push that began just now may still run
+                file.rename(file.with_name(file.name.replace(attempt, f"{int(attempt, 16) - (3_600_000 << 22):016x}")))
+        kymo("push", self.files[0][3], self.url, "--job", "train")
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d")
+        self.assertEqual(text.count("0x"), 3)
+        self.assertIn("not counted", text)
+        kymo("push", *self.files[0][:3], self.url, "--job", "train")
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d")
+        self.assertEqual(text, "")
 
     def test_orphans_of_yesterday_are_removed_and_nothing_else(self):
         kymo("push", *self.files[0][:2], self.url, "--job", "train")
@@ -161,7 +276,8 @@ class FolderTest(unittest.TestCase):
         kymo("push", file, self.url, "--job", evil, "--events")
         out, _ = kymo("fleet", "top", "--db", self.url, "--job", evil, "--since", "5000d")
         self.assertIn("DROP TABLE", out)
-        out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1")
+        out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1",
+                      expect=3)
         self.assertIn("1 sample", out)
 
     def test_wrong_folders(self):
@@ -179,8 +295,11 @@ class FolderTest(unittest.TestCase):
         self.assertEqual([file.name for file in self.path.iterdir()], ["notes.txt"])
         _, text = kymo("push", self.files[0][0], "parquet:/proc/x", expect=1)
         self.assertIn("cannot make the folder", text)
-        _, text = kymo("push", self.files[0][0], f"parquet:{self.files[0][0]}", expect=1)
-        self.assertIn("kymo:", text)
+        file = f"parquet:{self.files[0][0]}"
+        for command, code in [(["push", self.files[0][0], file], 1), (["fleet", "top", "--db", file], 2)]:
+            _, text = kymo(*command, expect=code)
+            self.assertIn("is a file, and not a folder", text)
+            self.assertNotIn("again", text)
 
     def test_files_of_somebody_else_and_damaged_files_are_refused(self):
         kymo("push", self.files[0][0], self.url, "--job", "train")
@@ -188,6 +307,7 @@ class FolderTest(unittest.TestCase):
         (self.path / "operations" / "000000.parquet").write_bytes(memory.read_bytes())
         _, text = kymo("push", self.files[0][1], self.url, expect=1)
         self.assertIn("the files of operations are not Kymo's", text)
+        self.assertNotIn("again", text)
         (self.path / "operations" / "000000.parquet").write_bytes(b"PAR1 nonsense PAR1")
         for command in [["push", self.files[0][1], self.url], ["fleet", "top", "--db", self.url, "--since", "30d"]]:
             _, text = kymo(*command, expect=1 if command[0] == "push" else 2)

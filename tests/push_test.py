@@ -4,6 +4,7 @@ import http.server
 import os
 import pathlib
 import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -103,7 +104,8 @@ class PushTest(unittest.TestCase):
         self.assertEqual(found.count(evil.encode()), NAMES)
         out, _ = kymo("fleet", "top", "--db", self.url, "--job", evil, "--since", "5000d")
         self.assertIn("gemm", out)
-        out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1")
+        out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1",
+                      expect=3)
         self.assertIn("1 sample", out)
         self.assertEqual(self.seen("operations"), OPERATIONS)
 
@@ -114,6 +116,38 @@ class PushTest(unittest.TestCase):
         self.assertIn("bad.kymo", text)
         self.assertIn("absent.kymo", text)
         self.assert_complete(2)
+
+    def test_what_is_not_a_regular_file_is_refused_at_once(self):
+        fifo, place = self.folder / "fifo", self.folder / "socket"
+        os.mkfifo(fifo)
+        with socket.socket(socket.AF_UNIX) as listens:
+            listens.bind(str(place))
+            for file in [fifo, place, "/dev/zero", self.folder]:
+                _, text = kymo("push", file, self.url, expect=1)
+                self.assertIn("not a regular file", text)
+                self.assertEqual(len(text.splitlines()), 2, text)
+
+    def test_another_job_or_rank_replaces_the_one_before(self):
+        kymo("push", self.traces[0], self.url, "--job", "wrong", "--events")
+        _, text = kymo("push", self.traces[0], self.url, "--job", "train", "--rank", 5)
+        self.assertIn("1 of them in place of the same one with another job or rank", text)
+        labels = self.server.rows(f"SELECT DISTINCT job, rank FROM {self.database}.operations WHERE "
+                                  + clickhouse.COMPLETE.format(self.database))
+        self.assertEqual(labels, [["train", "5"]])
+        self.assert_complete(1)
+        self.assertEqual(self.seen("events"), OPERATIONS)
+        _, text = kymo("push", self.traces[0], self.url, "--job", "train")
+        self.assertIn("1 already there", text)
+
+    def test_a_rank_that_is_not_a_number_is_said_once(self):
+        files = [self.folder / f"zz{i}.kymo" for i in range(2)]
+        for file in files:
+            kymo("record", "-o", file, "--", clickhouse.BIN / "any_bytes", expect=None, env={"KYMO_RANK": "zz"})
+        _, text = kymo("push", *files, self.url)
+        self.assertEqual(text.count("KYMO_RANK=zz"), 1)
+        for rank in ["-7", "x", "99999999999"]:
+            _, text = kymo("push", files[0], self.url, f"--rank={rank}", expect=2)
+            self.assertIn(f"'{rank}' is not a rank: write a whole number from 0 to 2147483647", text)
 
     def test_missing_files_are_reported_without_a_server(self):
         [port] = clickhouse.free_ports(1)
@@ -135,6 +169,7 @@ class PushTest(unittest.TestCase):
                           "ORDER BY trace")
         _, text = kymo("push", self.traces[0], self.url, expect=1)
         self.assertIn("the table operations is not Kymo's", text)
+        self.assertNotIn("again", text)
         self.server.query(f"DROP TABLE {self.database}.operations")
         kymo("push", self.traces[0], self.url)
         self.server.query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (99, 0)")

@@ -262,6 +262,7 @@ int answer(const Options& options) {
     return kFine;
   }
   const push::Rows rows = fleet::ask(target, statement);
+  for (const std::string& line : fleet::incomplete_traces(target)) say_warning(line);
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);

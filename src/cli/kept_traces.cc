@@ -22,11 +22,12 @@ std::optional<KeptTraces::Version> KeptTraces::version_of(const std::string& pat
                  status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
 }
 
-void KeptTraces::look() {
+void KeptTraces::look(Time now) {
   namespace fs = std::filesystem;
   std::error_code error;
   std::map<std::string, File> found;
   bytes_ = 0;
+  now_ = now;
   fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
   if (error) throw base::file_error("read", folder_, error.value());
   for (const fs::recursive_directory_iterator end; entry != end && !error; entry.increment(error)) {
@@ -36,21 +37,32 @@ void KeptTraces::look() {
     if (!version) continue;
     File& file = found[path];
     file.version = *version;
+    file.first_seen = now;
     bytes_ += version->size;
     if (const auto known = files_.find(path); known != files_.end() && known->second.version == *version)
-      file.state = known->second.state;
+      file = known->second;
   }
   files_ = std::move(found);
 }
 
-std::vector<std::string> KeptTraces::to_push() const {
+std::vector<std::string> KeptTraces::new_files(bool settled) const {
   std::vector<std::pair<int64_t, std::string>> found;
   for (const auto& [path, file] : files_)
-    if (file.state == State::New) found.emplace_back(file.version.time_ns, path);
+    if (file.state == State::New && (now_ - file.first_seen >= kSettled) == settled)
+      found.emplace_back(file.version.time_ns, path);
   std::sort(found.begin(), found.end());
   std::vector<std::string> paths;
   for (auto& [time, path] : found) paths.push_back(std::move(path));
   return paths;
+}
+
+// The time of the file counts too: watch may have started after it came.
+bool KeptTraces::may_still_arrive(const std::string& path) const {
+  const auto file = files_.find(path);
+  if (file == files_.end()) return false;
+  const Time changed{
+      std::chrono::duration_cast<Time::duration>(std::chrono::nanoseconds(file->second.version.time_ns))};
+  return now_ - std::min(file->second.first_seen, changed) < kSettledWithoutEnd;
 }
 
 // A file that has changed since look() is new: what was pushed may be the part before.

@@ -1,9 +1,14 @@
 // The traces of a folder for `kymo watch`: which are new, and which may be deleted.
 //
+// A file that is copied into the folder grows for a while, and the part that is there reads as a trace too. So a file
+// is pushed only when it was unchanged for some time. If its end is missing, that time is longer: a copy may pause, or
+// the recording may really have ended like this.
+//
 // A trace may be deleted only if the server has exactly this content: the file is the same one, with the same size and
 // time, as when it was pushed, and the server still has it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,11 +22,20 @@ class KeptTraces {
  public:
   explicit KeptTraces(std::string folder) : folder_(std::move(folder)) {}
 
-  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed.
-  void look();
+  static constexpr std::chrono::milliseconds kSettled{1'000};
+  static constexpr std::chrono::seconds kSettledWithoutEnd{60};
 
-  // The files that have neither been pushed nor refused as they are now, oldest first.
-  std::vector<std::string> to_push() const;
+  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed.
+  using Time = std::chrono::system_clock::time_point;
+  void look(Time now);
+
+  // The files that have neither been pushed nor refused as they are now, oldest first: those that two looks at least
+  // kSettled apart found unchanged.
+  std::vector<std::string> to_push() const { return new_files(true); }
+  // The others.
+  std::vector<std::string> unsettled() const { return new_files(false); }
+  // True if the rest of a file whose end is missing may still come.
+  bool may_still_arrive(const std::string& file) const;
   void set_pushed(const std::string& file) { set(file, State::Pushed); }
   // It cannot be read: it is not tried again before it changes, and never deleted.
   void set_refused(const std::string& file) { set(file, State::Refused); }
@@ -38,7 +52,8 @@ class KeptTraces {
 
   uint64_t files() const { return files_.size(); }
   uint64_t bytes() const { return bytes_; }
-  uint64_t waiting() const { return to_push().size(); }
+  // Files that are neither pushed nor refused.
+  uint64_t waiting() const { return to_push().size() + unsettled().size(); }
 
  private:
   enum class State : uint8_t { New, Pushed, Refused };
@@ -50,13 +65,16 @@ class KeptTraces {
   struct File {
     Version version;
     State state = State::New;
+    Time first_seen;  // in this version
   };
   static std::optional<Version> version_of(const std::string& path);
   void set(const std::string& file, State state);
+  std::vector<std::string> new_files(bool settled) const;
 
   std::string folder_;
   std::map<std::string, File> files_;
   uint64_t bytes_ = 0;
+  Time now_;  // of the last look
 };
 
 }  // namespace kymo::cli

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -26,6 +27,12 @@ class KeptTracesTest : public ::testing::Test {
     return path;
   }
 
+  // At a time at which every file that did not change since the last call is settled.
+  void look() {
+    now_ += KeptTraces::kSettled;
+    traces_.look(now_);
+  }
+
   // The server still has everything.
   std::vector<std::string> remove(const KeptTraces::Limits& limits, int64_t now_seconds) {
     return traces_.remove(limits, now_seconds, [this](const std::vector<std::string>& files) {
@@ -35,12 +42,42 @@ class KeptTracesTest : public ::testing::Test {
 
   trace::testing::TemporaryFolder folder_;
   KeptTraces traces_;
+  KeptTraces::Time now_{std::chrono::seconds(10'000)};
 };
+
+TEST_F(KeptTracesTest, AFileThatStillGrowsIsNotPushed) {
+  const std::string a = add("a.kymo", 10, 1'000);
+  look();
+  EXPECT_TRUE(traces_.to_push().empty());
+  EXPECT_EQ(traces_.unsettled(), std::vector<std::string>{a});
+  EXPECT_EQ(traces_.waiting(), 1u);
+  add("a.kymo", 20, 1'000);  // the next part of it
+  look();
+  EXPECT_TRUE(traces_.to_push().empty());
+  traces_.look(now_ + KeptTraces::kSettled / 2);  // too early
+  EXPECT_TRUE(traces_.to_push().empty());
+  look();
+  EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
+  EXPECT_TRUE(traces_.unsettled().empty());
+  traces_.set_pushed(a);
+  EXPECT_EQ(traces_.waiting(), 0u);
+}
+
+TEST_F(KeptTracesTest, AFileWithoutAnEndMayStillArriveUntilItIsOld) {
+  const std::string old = add("old.kymo", 10, 1'000), young = add("young.kymo", 10, 9'999);
+  look();
+  EXPECT_FALSE(traces_.may_still_arrive(old));
+  EXPECT_TRUE(traces_.may_still_arrive(young));
+  now_ += KeptTraces::kSettledWithoutEnd;
+  look();
+  EXPECT_FALSE(traces_.may_still_arrive(young));
+}
 
 TEST_F(KeptTracesTest, OnlyPushedTracesAreDeletedOldestFirst) {
   const std::string a = add("a.kymo", 100, 1'000), b = add("b.kymo", 100, 2'000), c = add("c.kymo", 100, 500);
   add("notes.txt", 1'000, 1);
-  traces_.look();
+  look();
+  look();
   EXPECT_EQ(traces_.to_push(), (std::vector<std::string>{c, a, b}));
   EXPECT_EQ(traces_.bytes(), 300u);
   traces_.set_pushed(a);
@@ -52,7 +89,7 @@ TEST_F(KeptTracesTest, OnlyPushedTracesAreDeletedOldestFirst) {
 
 TEST_F(KeptTracesTest, AgeDeletesOnlyOldOnes) {
   const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
-  traces_.look();
+  look();
   traces_.set_pushed(a);
   traces_.set_pushed(b);
   EXPECT_EQ(remove({.bytes = {}, .seconds = 500}, 2'100), std::vector<std::string>{a});
@@ -60,7 +97,8 @@ TEST_F(KeptTracesTest, AgeDeletesOnlyOldOnes) {
 
 TEST_F(KeptTracesTest, WhatTheServerLostIsNotDeleted) {
   const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
-  traces_.look();
+  look();
+  look();
   traces_.set_pushed(a);
   traces_.set_pushed(b);
   const auto only_b = [&](const std::vector<std::string>& files) {
@@ -74,7 +112,7 @@ TEST_F(KeptTracesTest, WhatTheServerLostIsNotDeleted) {
 
 TEST_F(KeptTracesTest, NothingIsDeletedWhenTheServerDoesNotAnswer) {
   const std::string a = add("a.kymo", 10, 1'000);
-  traces_.look();
+  look();
   traces_.set_pushed(a);
   const auto silent = [](const std::vector<std::string>&) { throw Error("no answer"); };
   EXPECT_THROW(traces_.remove({.bytes = 0, .seconds = {}}, 3'000, silent), Error);
@@ -83,11 +121,12 @@ TEST_F(KeptTracesTest, NothingIsDeletedWhenTheServerDoesNotAnswer) {
 
 TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
   const std::string a = add("a.kymo", 10, 1'000);
-  traces_.look();
+  look();
   traces_.set_pushed(a);
   add("a.kymo", 20, 1'000);
   EXPECT_TRUE(remove({.bytes = 0, .seconds = {}}, 9'000).empty());
-  traces_.look();
+  look();
+  look();
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
   add("a.kymo", 30, 1'000);
   traces_.set_pushed(a);  // the version that was looked at was pushed, not this one
@@ -96,18 +135,20 @@ TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
 
 TEST_F(KeptTracesTest, ARefusedFileIsNotTriedAgainAndNotDeleted) {
   const std::string a = add("a.kymo", 10, 1'000);
-  traces_.look();
+  look();
   traces_.set_refused(a);
-  traces_.look();
+  look();
+  look();
   EXPECT_TRUE(traces_.to_push().empty());
   EXPECT_TRUE(remove({.bytes = 0, .seconds = 0}, 9'000).empty());
 }
 
 TEST_F(KeptTracesTest, LinksAreNotFollowedAndAMissingFolderIsAnError) {
   std::filesystem::create_symlink("/etc/passwd", folder_ / "in/link.kymo");
-  traces_.look();
+  look();
+  look();
   EXPECT_TRUE(traces_.to_push().empty());
-  EXPECT_THROW(KeptTraces(folder_ / "absent").look(), Error);
+  EXPECT_THROW(KeptTraces(folder_ / "absent").look({}), Error);
 }
 
 }  // namespace

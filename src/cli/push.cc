@@ -1,6 +1,9 @@
 // `kymo push`: the figures of traces in the tables of a ClickHouse server, or in Parquet files.
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -25,6 +28,14 @@ struct Totals {
   uint64_t pushed = 0, already = 0, recording = 0, unreadable = 0;
 };
 
+int32_t parse_from_zero(const std::string& text, std::string_view what, int32_t max) {
+  int32_t value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= max) return value;
+  throw InvalidArgument(
+      base::format("'{}' is not {}: write a whole number from 0 to {}", base::printable(text), what, max));
+}
+
 void report_file(const push::FileOutcome& file, Totals& totals) {
   const std::string name = base::printable(file.file);
   switch (file.outcome) {
@@ -38,6 +49,7 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
       ++totals.recording;
       say_warning(name + " is still being recorded, and was not pushed; push it when the recording has ended");
       break;
+    case push::Outcome::StillArriving:  // only 'kymo watch' waits for the rest of a file
     case push::Outcome::Unreadable:
       ++totals.unreadable;
       say_error(base::format("{}: {}", name, file.reason));
@@ -54,8 +66,9 @@ int push_command(const Arguments& arguments) {
       "Writes the figures of traces into the tables of a ClickHouse server, or into a folder of Parquet files: "
       "traces,\n"
       "iterations, operations, device_time and memory; with --events also every event. Creates what does not exist.\n"
-      "A trace that is already there is skipped, so a push that was interrupted can simply be repeated. Nothing of a\n"
-      "trace counts before all of it is there. docs/fleet-database.md describes the tables.\n"
+      "A trace that is already there is skipped, so a push that was interrupted can simply be repeated. With another\n"
+      "--job or --rank than before it is replaced. Nothing of a trace counts before all of it is there.\n"
+      "docs/fleet-database.md describes the tables.\n"
       "A password in KYMO_CLICKHOUSE_PASSWORD does not appear in the list of processes.",
       "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "
       "train\nkymo push run.kymo parquet:/data/kymo");
@@ -63,19 +76,12 @@ int push_command(const Arguments& arguments) {
   line.flag("--events", options.push.events, "also write every event, about 6 bytes each on disk");
   line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
   line.text(
-      "--rank", "N",
-      [&](const std::string& text) {
-        options.push.rank = text == "0" ? 0 : static_cast<int64_t>(base::parse_count(text));
-        if (options.push.rank < 0 || options.push.rank > INT32_MAX)
-          throw InvalidArgument(base::format("'{}' is not a rank: the largest is {}", text, INT32_MAX));
-      },
+      "--rank", "N", [&](const std::string& text) { options.push.rank = parse_from_zero(text, "a rank", INT32_MAX); },
       "the rank of this trace (default: what the recorded program says)");
   line.text(
       "--retries", "N",
       [&](const std::string& text) {
-        const uint64_t given = text == "0" ? 0 : base::parse_count(text);
-        if (given > kMostRetries) throw InvalidArgument(base::format("at most {}", kMostRetries));
-        options.push.retries = static_cast<int>(given);
+        options.push.retries = parse_from_zero(text, "a number of retries", kMostRetries);
       },
       "how often to try again if the server does not answer (default: 8)");
   line.flag("--remove-orphans", options.remove_orphans, "delete rows that pushes left that did not end, after a day");
@@ -109,7 +115,7 @@ int push_command(const Arguments& arguments) {
         status.clear();
         say_warning(text);
       });
-  const auto rest = [&] { return options.arguments.size() - totals.pushed - totals.already; };
+  const auto rest = [&] { return options.arguments.size() - totals.pushed - totals.already - totals.unreadable; };
   try {
     pusher.push(options.arguments);
     if (options.remove_orphans) pusher.remove_orphans();
@@ -117,7 +123,9 @@ int push_command(const Arguments& arguments) {
     status.clear();
     say_error(error.what());
     if (totals.pushed > 0) say(base::format("{} pushed before that", count_of(totals.pushed, "trace")));
-    if (rest() > 0) say("run the same command again to push the rest");
+    // It would be refused again in the same way.
+    if (rest() > 0 && dynamic_cast<const push::Refused*>(&error) == nullptr)
+      say("when this is solved, run the same command again to push the rest");
     return kFailed;
   }
   status.clear();
@@ -126,6 +134,9 @@ int push_command(const Arguments& arguments) {
     std::string text = base::format("{} pushed ({}", count_of(totals.pushed, "trace"), count_of(counts.rows, "row"));
     if (options.push.events) text += base::format(", {}", count_of(counts.events, "event"));
     text += ")";
+    if (counts.relabelled > 0)
+      text +=
+          base::format(", {} of them in place of the same one with another job or rank", count_text(counts.relabelled));
     if (totals.already > 0) text += base::format(", {} already there", count_text(totals.already));
     say(text);
   }

@@ -65,11 +65,12 @@ class Watcher {
   Watcher(const Options& options, SignalInbox& inbox) : options_(options), traces_(options.folder), inbox_(inbox) {
     push::PushOptions chosen = options.push;
     chosen.retries = kRetriesOfRound;
+    chosen.may_still_arrive = [this](const std::string& file) { return traces_.may_still_arrive(file); };
     chosen.wait = [this](std::chrono::milliseconds time) { return !ends_within(time); };
     pusher_ = std::make_unique<push::Pusher>(
         fleet::open_store(fleet::parse_target(options.target)), chosen, open_trace_to_follow,
         [this](const push::FileOutcome& file) { take(file); }, [](const std::string& text) { say_warning(text); });
-    traces_.look();  // a folder that does not exist is an error now
+    look();  // a folder that does not exist is an error now
     if (options.metrics)
       endpoint_ = std::make_unique<metrics::Endpoint>(*options.metrics, [this] { return numbers_.text(); });
     if (endpoint_ && endpoint_->port() != 0 && !options.quiet)
@@ -77,11 +78,11 @@ class Watcher {
   }
 
   int run() {
-    do {
+    while (!ends_within(time_to_next_round())) {
       const bool succeeded = round();
-      if (options_.once) return succeeded && traces_.waiting() == 0 ? kDone : kFailed;
-    } while (!ends_ && !ends_within(options_.every));
-    return kDone;
+      if (options_.once) return finish_once(succeeded);
+    }
+    return options_.once ? kFailed : kDone;
   }
 
  private:
@@ -90,10 +91,25 @@ class Watcher {
     return ends_;
   }
 
+  void look() { traces_.look(std::chrono::system_clock::now()); }
+
+  // Files that are new, or that changed, are looked at again as soon as they can be settled.
+  std::chrono::milliseconds time_to_next_round() const {
+    if (!traces_.unsettled().empty()) return std::min(options_.every, KeptTraces::kSettled);
+    return rounds_ == 0 ? std::chrono::milliseconds(0) : options_.every;
+  }
+
+  int finish_once(bool succeeded) {
+    for (const std::string& file : traces_.unsettled())
+      say_warning(base::printable(file) + " still changes, and was not pushed");
+    return succeeded && traces_.waiting() == 0 && numbers_.refused == 0 ? kDone : kFailed;
+  }
+
   bool round() {
     bool succeeded = true;
+    ++rounds_;
     try {
-      traces_.look();
+      look();
       if (const auto files = traces_.to_push(); !files.empty()) pusher_->push(files);
       remove_traces();
       numbers_.last_success = static_cast<uint64_t>(seconds_now());
@@ -143,6 +159,14 @@ class Watcher {
         traces_.set_pushed(file.file);
         break;
       case push::Outcome::StillRecording:
+        if (options_.once) say_warning(base::printable(file.file) + " is still being recorded, and was not pushed");
+        break;
+      case push::Outcome::StillArriving:
+        if (options_.once)
+          say_warning(
+              base::format("{} has no end and changed less than {} s ago, so that it may still be copied: it was "
+                           "not pushed",
+                           base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
         break;
       case push::Outcome::Unreadable:
         ++numbers_.refused;
@@ -158,6 +182,7 @@ class Watcher {
   Numbers numbers_;
   std::unique_ptr<push::Pusher> pusher_;
   std::unique_ptr<metrics::Endpoint> endpoint_;
+  uint64_t rounds_ = 0;
   bool ends_ = false, said_too_much_ = false;
 };
 
@@ -169,7 +194,8 @@ int watch_command(const Arguments& arguments) {
       "watch", "kymo watch FOLDER --push clickhouse://HOST[:PORT]/DATABASE|parquet:FOLDER [options]",
       "Pushes the traces of a folder (*.kymo, also in folders inside) as they arrive, as 'kymo push' does, until it "
       "is\n"
-      "interrupted. With --keep and --keep-for it deletes the oldest traces, but only those that the server has.\n"
+      "interrupted. A file is pushed when it has not changed for a second; a trace without an end, for a minute.\n"
+      "With --keep and --keep-for it deletes the oldest traces, but only those that the server has.\n"
       "It needs no state of its own: after a restart the server says what it has.",
       "kymo watch /var/lib/kymo/traces --push clickhouse://localhost/kymo --keep 500GB --metrics 127.0.0.1:9464");
   line.argument("FOLDER", options.folder, "where the traces arrive");

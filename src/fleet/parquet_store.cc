@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <ctime>
 #include <filesystem>
-#include <optional>
 #include <set>
 
 #include "base/atomic_file.h"
@@ -17,6 +15,8 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "fleet/parquet_block.h"
+#include "fleet/parquet_check.h"
+#include "fleet/parquet_files.h"
 #include "fleet/text_name.h"
 #include "push/attempt.h"
 #include "query/session.h"
@@ -27,19 +27,20 @@ namespace {
 namespace fs = std::filesystem;
 using push::TableSpec;
 
-constexpr std::string_view kEnding = ".parquet";
 constexpr std::string_view kEmptyFile = "empty.parquet";  // gives a table without rows its columns
-
-std::string folder_of(const std::string& folder, const TableSpec& table) {
-  return base::format("{}/{}", folder, table.name);
-}
 
 bool has_files(const std::string& folder) {
   std::error_code error;
   for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
-    if (entry->path().extension() == kEnding) return true;
+    if (entry->path().extension() == kParquetEnding) return true;
   return false;
+}
+
+void refuse_file(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error))
+    throw Error(base::format("{} is a file, and not a folder: write parquet:FOLDER", base::printable(folder)));
 }
 
 void make_folder(const std::string& path) {
@@ -78,16 +79,12 @@ void finish_file(base::AtomicFile& file, const std::string& folder) {
 // DuckDB's errors have several lines; the others repeat the statement.
 std::string first_line(std::string_view text) { return base::printable(std::string(text.substr(0, text.find('\n')))); }
 
-push::Rows rows_of(const query::Engine& engine, const std::string& statement) {
-  query::Result result = query::run_statement(engine, statement);
-  push::Rows rows;
-  for (const auto& column : result.columns()) rows.columns.push_back(column.name);
-  while (result.next()) {
-    auto& row = rows.rows.emplace_back();
-    for (size_t i = 0; i < rows.columns.size(); ++i)
-      row.push_back(result.is_null(i) ? std::string() : name_of_text(result.text(i)));
-  }
-  return rows;
+// DuckDB does not say which traces that are, and not always which file.
+Error unreadable(const std::string& folder, const query::QueryError& problem) {
+  const std::string why = first_line(problem.what());
+  const std::string damaged = damaged_file(folder);
+  return Error(base::format("cannot read the files in {}: {}{}{}", base::printable(folder), why,
+                            damaged.empty() ? "" : "; ", damaged));
 }
 
 class ParquetEvents : public push::EventSink {
@@ -101,21 +98,23 @@ class ParquetEvents : public push::EventSink {
   uint64_t attempt_;
 };
 
-// The attempt in the name of a file, also of one that was never completed; nothing if it is not such a name.
-std::optional<uint64_t> attempt_in(const std::string& name) {
-  const size_t begin = name.find('-'), end = begin == name.npos ? begin : name.find('-', begin + 1);
-  if (end == name.npos || name.find(kEnding, end) == name.npos) return std::nullopt;
-  uint64_t attempt = 0;
-  const auto [stop, error] = std::from_chars(name.data() + begin + 1, name.data() + end, attempt, 16);
-  if (error != std::errc() || stop != name.data() + end) return std::nullopt;
-  return attempt;
-}
-
 }  // namespace
+
+push::Rows rows_of(const query::Engine& engine, const std::string& statement) {
+  query::Result result = query::run_statement(engine, statement);
+  push::Rows rows;
+  for (const auto& column : result.columns()) rows.columns.push_back(column.name);
+  while (result.next()) {
+    auto& row = rows.rows.emplace_back();
+    for (size_t i = 0; i < rows.columns.size(); ++i)
+      row.push_back(result.is_null(i) ? std::string() : name_of_text(result.text(i)));
+  }
+  return rows;
+}
 
 std::string parquet_table(const std::string& folder, const TableSpec& table) {
   return base::format("read_parquet({})",
-                      query::sql_literal(base::format("{}/*{}", folder_of(folder, table), kEnding)));
+                      query::sql_literal(base::format("{}/*{}", folder_of(folder, table), kParquetEnding)));
 }
 
 ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
@@ -123,6 +122,7 @@ ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), eng
 std::string ParquetStore::text() const { return base::printable(folder_); }
 
 void ParquetStore::prepare() {
+  refuse_file(folder_);
   std::error_code error;
   const std::string mark = folder_of(folder_, push::kSchema);
   if (!fs::exists(mark, error) && fs::exists(folder_, error) && !fs::is_empty(folder_, error))
@@ -176,17 +176,33 @@ void ParquetStore::check_version() {
   insert(block, push::new_attempt());
 }
 
-std::map<uint64_t, bool> ParquetStore::known(const std::vector<uint64_t>& traces) {
-  const push::Rows rows = rows_of(
-      engine_, base::format("SELECT trace, argMax(has_events, attempt) FROM {} WHERE trace IN ({}) GROUP BY trace",
-                            parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
-  std::map<uint64_t, bool> found;
-  for (const auto& row : rows.rows) found[push::parse_u64(row[0], "trace")] = push::parse_u64(row[1], "events") != 0;
+std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint64_t>& traces) {
+  push::Rows rows;
+  try {
+    rows =
+        rows_of(engine_, base::format("SELECT trace, argMax(has_events, attempt), argMax(job, attempt), "
+                                      "argMax(rank, attempt), max(attempt) FROM {} WHERE trace IN ({}) GROUP BY trace",
+                                      parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
+  } catch (const query::QueryError& problem) {
+    throw unreadable(folder_, problem);
+  }
+  const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
+  std::map<uint64_t, push::KnownTrace> found;
+  for (const auto& row : rows.rows) {
+    // One that lost a file is pushed again.
+    const uint64_t attempt = push::parse_u64(row[4], "attempt");
+    if (const auto its = attempts.find(attempt); its == attempts.end() || !its->second.missing(attempt).empty())
+      continue;
+    found[push::parse_u64(row[0], "trace")] = {push::parse_u64(row[1], "events") != 0, row[2],
+                                               push::parse_i64(row[3], "rank")};
+  }
   return found;
 }
 
 void ParquetStore::insert(const push::Block& block, uint64_t attempt) {
-  write(block, attempt, base::format("{}-{:016x}-{}{}", month_of(block), attempt, next_++, kEnding));
+  if (attempt != attempt_) next_ = 0;
+  attempt_ = attempt;
+  write(block, attempt, file_name(month_of(block), attempt, next_++));
 }
 
 void ParquetStore::write(const push::Block& block, uint64_t attempt, const std::string& name) {
@@ -217,7 +233,7 @@ void ParquetStore::remove_orphans(uint64_t before) {
     for (const auto& entry : fs::directory_iterator(folder_of(folder_, *table))) {
       const std::string name = entry.path().filename().string();
       const auto attempt = attempt_in(name);
-      const bool is_complete = name.ends_with(kEnding);
+      const bool is_complete = name.ends_with(kParquetEnding);
       if (!attempt || *attempt >= before || (is_complete && live.contains(*attempt))) continue;
       std::error_code error;
       fs::remove(entry.path(), error);
@@ -228,13 +244,14 @@ void ParquetStore::remove_orphans(uint64_t before) {
 }
 
 push::Rows ask_parquet(const std::string& folder, const std::string& statement) {
+  refuse_file(folder);
   if (!has_files(folder_of(folder, push::kTraces)) || !has_files(folder_of(folder, push::kOperations)))
     throw Error(base::format("{} has no traces; 'kymo push FILE... parquet:{}' writes them", base::printable(folder),
                              base::printable(folder)));
   try {
     return rows_of(query::Engine(0, query::FileAccess::On), statement);
   } catch (const query::QueryError& problem) {
-    throw Error(base::format("cannot read the files in {}: {}", base::printable(folder), first_line(problem.what())));
+    throw unreadable(folder, problem);
   }
 }
 

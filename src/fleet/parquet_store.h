@@ -1,7 +1,7 @@
 // The tables of many traces as a folder of Parquet files, which DuckDB reads and writes. No server is needed.
 //
-//   FOLDER/operations/202611-063f7d0c1c5a9b23-0.parquet    a table is a folder: month, attempt, number
-//   FOLDER/traces/202611-063f7d0c1c5a9b23-0.parquet        written last
+//   FOLDER/operations/202611-063f7d0c1c5a9b23-0.parquet    a table is a folder; parquet_files.h has the names
+//   FOLDER/traces/202611-063f7d0c1c5a9b23-1.parquet        written last
 //
 // A file appears when it is complete, and is never changed. So several hosts can push into one folder of a network file
 // system, and the rule of tables.h decides which rows count. Texts are as in text_name.h.
@@ -23,7 +23,7 @@ class ParquetStore : public push::Store {
 
   std::string text() const override;
   void prepare() override;
-  std::map<uint64_t, bool> known(const std::vector<uint64_t>& traces) override;
+  std::map<uint64_t, push::KnownTrace> known(const std::vector<uint64_t>& traces) override;
   void insert(const push::Block& block, uint64_t attempt) override;
   std::unique_ptr<push::EventSink> events(uint64_t attempt) override;
   void remove_orphans(uint64_t before) override;
@@ -35,11 +35,14 @@ class ParquetStore : public push::Store {
 
   std::string folder_;
   query::Engine engine_;
-  uint64_t next_ = 0;  // the number of the next file of events
+  uint64_t attempt_ = 0, next_ = 0;  // of the last file, and the number of the next one of this attempt
 };
 
 // The rows of a statement about the files of a folder, with the bytes of names. Throws kymo::Error.
 push::Rows ask_parquet(const std::string& folder, const std::string& statement);
+
+// The rows of any statement, with the bytes of names. Throws query::QueryError.
+push::Rows rows_of(const query::Engine& engine, const std::string& statement);
 
 // The files of a table, for SQL: read_parquet('FOLDER/operations/*.parquet').
 std::string parquet_table(const std::string& folder, const push::TableSpec& table);

@@ -82,18 +82,20 @@ void ClickHouseStore::check_version() {
   client_.insert(kSchema.name, block.encode(new_attempt()));
 }
 
-std::map<uint64_t, bool> ClickHouseStore::known(const std::vector<uint64_t>& traces) {
+std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t>& traces) {
   const Address& address = client_.address();
   const std::string table = address.cluster.empty()
                                 ? name_of(kTraces)
                                 : base::format("cluster({}, {}, {})", quoted_text(address.cluster),
                                                quoted_name(address.database), quoted_name(kTraces.name));
   const Rows rows = client_.query(
-      base::format("SELECT trace, argMax(has_events, attempt) AS events FROM {} WHERE trace IN ({}) GROUP BY trace",
+      base::format("SELECT trace, argMax(has_events, attempt) AS events, argMax(CAST(job AS String), attempt) AS "
+                   "its_job,\n  argMax(rank, attempt) AS its_rank FROM {} WHERE trace IN ({}) GROUP BY trace",
                    table, base::join(traces, ", ")));
-  if (rows.columns.size() != 2) throw Error(base::format("{}: the list of traces is not readable", text()));
-  std::map<uint64_t, bool> found;
-  for (const auto& row : rows.rows) found[parse_u64(row[0], "trace")] = parse_u64(row[1], "events") != 0;
+  if (rows.columns.size() != 4) throw Error(base::format("{}: the list of traces is not readable", text()));
+  std::map<uint64_t, KnownTrace> found;
+  for (const auto& row : rows.rows)
+    found[parse_u64(row[0], "trace")] = {parse_u64(row[1], "events") != 0, row[2], parse_i64(row[3], "rank")};
   return found;
 }
 

@@ -13,7 +13,7 @@ class ClickHouseStore : public Store {
 
   std::string text() const override { return client_.address().text(); }
   void prepare() override;
-  std::map<uint64_t, bool> known(const std::vector<uint64_t>& traces) override;
+  std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) override;
   void insert(const Block& block, uint64_t attempt) override;
   std::unique_ptr<EventSink> events(uint64_t attempt) override;
   void remove_orphans(uint64_t before) override;

@@ -1,5 +1,6 @@
 #include "push/pusher.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "push/attempt.h"
 #include "push/event_rows.h"
@@ -36,7 +38,7 @@ struct Pusher::Impl {
       try {
         return action();
       } catch (const TryAgain& problem) {
-        if (left <= 0) throw Error(base::format("{}; gave up after {} retries", problem.what(), options.retries));
+        if (left <= 0) throw TryAgain(base::format("{}; gave up after {} retries", problem.what(), options.retries));
         if (warn) warn(base::format("{}; next try in {} ms", problem.what(), wait.count()));
         ++counts.retries;
       }
@@ -49,17 +51,20 @@ struct Pusher::Impl {
   }
 
   void prepare();
-  std::map<uint64_t, bool> known(const std::vector<uint64_t>& traces);
+  std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces);
+  bool has_other_labels(const KnownTrace& trace) const;
   void push_batch(const std::vector<std::string>& files);
+  void warn_of_rank(const RowHead& head);
   void push_events(const std::string& file, uint64_t trace);
   void flush();
+  void drop_batch();
 
   std::unique_ptr<Store> store;
   PushOptions options;
   Open open;
   Report report;
   Warn warn;
-  bool prepared = false;
+  bool prepared = false, warned_of_rank = false;
   Counts counts;
   SummaryBlocks blocks;
   std::vector<std::string> in_blocks;  // the files
@@ -68,14 +73,31 @@ struct Pusher::Impl {
 
 void Pusher::Impl::prepare() {
   if (prepared) return;
-  with_retries([&] { store->prepare(); });
+  try {
+    with_retries([&] { store->prepare(); });
+  } catch (const TryAgain&) {
+    throw;
+  } catch (const Error& error) {
+    throw Refused(error.what());
+  }
   prepared = true;
 }
 
-std::map<uint64_t, bool> Pusher::Impl::known(const std::vector<uint64_t>& traces) {
-  std::map<uint64_t, bool> found;
+std::map<uint64_t, KnownTrace> Pusher::Impl::known(const std::vector<uint64_t>& traces) {
+  std::map<uint64_t, KnownTrace> found;
   with_retries([&] { found = store->known(traces); });
   return found;
+}
+
+bool Pusher::Impl::has_other_labels(const KnownTrace& trace) const {
+  return (!options.job.empty() && options.job != trace.job) || (options.rank >= 0 && options.rank != trace.rank);
+}
+
+void Pusher::Impl::warn_of_rank(const RowHead& head) {
+  if (head.not_a_rank.empty() || warned_of_rank || !warn) return;
+  warned_of_rank = true;
+  warn(base::format("{} of the recorded program is not a rank: write a whole number from 0, or use --rank",
+                    base::printable(head.not_a_rank)));
 }
 
 void Pusher::Impl::flush() {
@@ -91,6 +113,10 @@ void Pusher::Impl::flush() {
   counts.traces += in_blocks.size();
   counts.rows += blocks.rows();
   for (const std::string& file : in_blocks) report({file, Outcome::Pushed, {}});
+  drop_batch();
+}
+
+void Pusher::Impl::drop_batch() {
   in_blocks.clear();
   blocks.clear();
 }
@@ -100,6 +126,7 @@ void Pusher::Impl::push_events(const std::string& file, uint64_t trace) {
   flush();
   const trace::Reader reader = open(file);
   const RowHead head = add_summary(blocks, reader, trace, {options.job, options.rank, file}, true);
+  warn_of_rank(head);
   uint64_t attempt = 0, rows = 0;
   with_retries([&] {
     attempt = new_attempt();
@@ -128,6 +155,10 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
         report({file, Outcome::StillRecording, {}});
         continue;
       }
+      if (options.may_still_arrive && lacks_end(reader) && options.may_still_arrive(file)) {
+        report({file, Outcome::StillArriving, {}});
+        continue;
+      }
       numbers.push_back(trace_number(file));
       readable.push_back(file);
     } catch (const Error& error) {
@@ -136,15 +167,18 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
   }
   if (readable.empty()) return;
   prepare();
-  std::map<uint64_t, bool> there = known(numbers);
+  std::map<uint64_t, KnownTrace> there = known(numbers);
   for (size_t i = 0; i < readable.size(); ++i) {
     const auto found = there.find(numbers[i]);
-    if (found != there.end() && (found->second || !options.events)) {
+    const bool is_known = found != there.end();
+    const bool with_events = options.events || (is_known && found->second.has_events);
+    if (is_known && found->second.has_events == with_events && !has_other_labels(found->second)) {
       report({readable[i], Outcome::AlreadyThere, {}});
       continue;
     }
-    there[numbers[i]] = options.events;  // the same content may be in two files
-    if (options.events) {
+    counts.relabelled += is_known && has_other_labels(found->second) ? 1 : 0;
+    there[numbers[i]] = {with_events, options.job, options.rank};  // the same content may be in two files
+    if (with_events) {
       push_events(readable[i], numbers[i]);
       continue;
     }
@@ -153,7 +187,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       const uint32_t its_month = month_of(reader);
       if (its_month != month) flush();
       month = its_month;
-      add_summary(blocks, reader, numbers[i], {options.job, options.rank, readable[i]}, false);
+      warn_of_rank(add_summary(blocks, reader, numbers[i], {options.job, options.rank, readable[i]}, false));
     } catch (const Error& error) {
       if (dynamic_cast<const TryAgain*>(&error) != nullptr) throw;
       report({readable[i], Outcome::Unreadable, error.what()});
@@ -176,15 +210,24 @@ void Pusher::push(const std::vector<std::string>& given) {
   // A file that is not there is reported at once, and not after the retries of a server.
   std::vector<std::string> files;
   for (const std::string& file : given) {
-    if (::access(file.c_str(), R_OK) == 0)
-      files.push_back(file);
-    else
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0 || ::access(file.c_str(), R_OK) != 0)
       impl_->report({file, Outcome::Unreadable, base::file_error("read", file, errno).what()});
+    else if (!S_ISREG(status.st_mode))  // to open a FIFO would wait for somebody who writes to it
+      impl_->report({file, Outcome::Unreadable, "it is not a regular file; give the file of a trace"});
+    else
+      files.push_back(file);
   }
-  for (size_t at = 0; at < files.size(); at += impl_->options.traces_of_batch) {
-    const size_t count = std::min(impl_->options.traces_of_batch, files.size() - at);
-    const auto begin = files.begin() + static_cast<std::ptrdiff_t>(at);
-    impl_->push_batch({begin, begin + static_cast<std::ptrdiff_t>(count)});
+  try {
+    for (size_t at = 0; at < files.size(); at += impl_->options.traces_of_batch) {
+      const size_t count = std::min(impl_->options.traces_of_batch, files.size() - at);
+      const auto begin = files.begin() + static_cast<std::ptrdiff_t>(at);
+      impl_->push_batch({begin, begin + static_cast<std::ptrdiff_t>(count)});
+    }
+  } catch (const Error&) {
+    impl_->prepared = false;
+    impl_->drop_batch();
+    throw;
   }
 }
 

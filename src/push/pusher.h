@@ -3,7 +3,8 @@
 // The rows of several traces are inserted together, then their marks in `traces`. If the store does not answer, or
 // refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
 // count. A trace whose content the store already has is skipped, so a push that was interrupted continues where it
-// stopped.
+// stopped. If another job or rank is given for it, or events that the store does not have, a new attempt replaces its
+// rows.
 //
 // One thread uses a pusher. Memory: the rows of one batch, or two blocks of events.
 #pragma once
@@ -27,11 +28,14 @@ struct PushOptions {
   int retries = 8;
   std::chrono::milliseconds first_wait{200}, longest_wait{10'000};
   size_t traces_of_batch = 64;
+  // Asked for a trace whose end is missing: true if the rest of its file may still be copied. Such a trace is not
+  // pushed. Empty: never.
+  std::function<bool(const std::string& file)> may_still_arrive;
   // Waits before the next try; false: the user wants to end. Empty: sleeps.
   std::function<bool(std::chrono::milliseconds)> wait;
 };
 
-enum class Outcome : uint8_t { Pushed, AlreadyThere, StillRecording, Unreadable };
+enum class Outcome : uint8_t { Pushed, AlreadyThere, StillRecording, StillArriving, Unreadable };
 
 struct FileOutcome {
   std::string file;
@@ -45,16 +49,17 @@ class Pusher {
   using Open = std::function<trace::Reader(const std::string& path)>;
   // Called once for each file, when the store has it or it cannot be pushed.
   using Report = std::function<void(const FileOutcome&)>;
-  // Called before each retry.
+  // Called before each retry, and once if a program has a rank that is not a number.
   using Warn = std::function<void(const std::string& text)>;
 
   Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn);
   ~Pusher();
 
-  // Store::prepare(), once. Called by push() when it has read the first traces.
+  // Store::prepare(), once. Called by push() when it has read the first traces. Throws as push().
   void prepare();
 
-  // Throws kymo::Error if the store refuses for good, or after the last retry. What was reported as pushed stays.
+  // Throws Refused, TryAgain after the last retry, or another kymo::Error that the store has. What was reported as
+  // pushed stays. After an error the next call prepares the store again: its tables may be gone.
   void push(const std::vector<std::string>& files);
 
   // Deletes the rows of attempts that were not completed, or that a later one replaced, if they are older than a day.
@@ -62,6 +67,7 @@ class Pusher {
 
   struct Counts {
     uint64_t traces = 0, rows = 0, events = 0, retries = 0;
+    uint64_t relabelled = 0;  // of the traces: those that were there with another job or rank
   };
   const Counts& counts() const;
 

@@ -24,6 +24,20 @@ class TryAgain : public Error {
   using Error::Error;
 };
 
+// The store is not a place for these rows, and will not become one by itself: it has other tables, or is of a newer
+// version of Kymo.
+class Refused : public Error {
+ public:
+  using Error::Error;
+};
+
+// A trace that a store has.
+struct KnownTrace {
+  bool has_events = false;
+  std::string job;
+  int64_t rank = -1;
+};
+
 // Takes the events of one trace. What was added without finish() is dropped, or does not count.
 class EventSink {
  public:
@@ -40,12 +54,12 @@ class Store {
   // For messages.
   virtual std::string text() const = 0;
 
-  // Creates the tables, or checks that they are these: throws kymo::Error if a table has other columns, or is of a
-  // newer version of Kymo.
+  // Creates the tables, or checks that they are these: throws what is not TryAgain if a table has other columns, or is
+  // of a newer version of Kymo.
   virtual void prepare() = 0;
 
-  // Those of these traces that are complete, and whether their events are there.
-  virtual std::map<uint64_t, bool> known(const std::vector<uint64_t>& traces) = 0;
+  // Those of these traces that are complete.
+  virtual std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) = 0;
 
   virtual void insert(const Block& block, uint64_t attempt) = 0;
   virtual std::unique_ptr<EventSink> events(uint64_t attempt) = 0;

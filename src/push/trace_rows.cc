@@ -54,14 +54,22 @@ std::string rank_in_info(std::string_view info) {
   return std::string(info.substr(0, info.find_first_not_of(kDigits)));
 }
 
-int32_t rank_of(const trace::Reader& reader, const TraceLabels& labels) {
-  if (labels.rank >= 0) return static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
-  std::string text =
-      from_environment(reader, {"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"});
-  if (text.empty()) text = rank_in_info(from_environment(reader, {"distributedInfo"}));
+int32_t parse_rank(std::string_view text) {
   int32_t rank = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
   return error == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;
+}
+
+// The first variable that has a rank. One that does not have one is kept for a warning.
+void find_rank(RowHead& head, const trace::Reader& reader, const TraceLabels& labels) {
+  head.rank = labels.rank >= 0 ? static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX)) : -1;
+  for (const std::string_view name : {"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (head.rank >= 0) return;
+    const std::string text = from_environment(reader, {name});
+    head.rank = parse_rank(text);
+    if (head.rank < 0 && !text.empty() && head.not_a_rank.empty()) head.not_a_rank = base::format("{}={}", name, text);
+  }
+  if (head.rank < 0) head.rank = parse_rank(rank_in_info(from_environment(reader, {"distributedInfo"})));
 }
 
 template <typename Items, typename Text>
@@ -221,6 +229,12 @@ void SummaryBlocks::clear() {
   for (Block* block : {&iterations, &operations, &device_time, &memory, &traces}) block->clear();
 }
 
+bool lacks_end(const trace::Reader& reader) {
+  if (reader.trace_size() < reader.file_size() || reader.has_unended_session()) return true;
+  return std::any_of(reader.writers().begin(), reader.writers().end(),
+                     [](const auto& writer) { return writer.second.lacks_ending(); });
+}
+
 uint64_t trace_number(const std::string& path) {
   const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) throw base::file_error("read", path, errno);
@@ -245,7 +259,7 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   head.job =
       !labels.job.empty() ? labels.job : from_environment(reader, {"KYMO_JOB", "SLURM_JOB_NAME", "SLURM_JOB_ID"});
   if (head.job.empty()) head.job = program_of(summary);
-  head.rank = rank_of(reader, labels);
+  find_rank(head, reader, labels);
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary);
   add_memory(blocks.memory, head, reader);
   add_mark(blocks.traces, head, summary, labels, lengths, has_events);

@@ -20,7 +20,8 @@ struct RowHead {
   uint64_t trace = 0;
   uint32_t started = 0;  // seconds since 1970
   std::string job;
-  int32_t rank = -1;  // -1: unknown
+  int32_t rank = -1;       // -1: unknown
+  std::string not_a_rank;  // what the program has in place of a rank: KYMO_RANK=x
   void add_to(Block& block) const;
 };
 
@@ -32,6 +33,9 @@ struct SummaryBlocks {
   size_t rows() const;  // of all but the marks
   void clear();
 };
+
+// True if the file ends before the recording did: it was cut, or is not copied completely.
+bool lacks_end(const trace::Reader& reader);
 
 // A number for the content of a file: the same content has the same number.
 uint64_t trace_number(const std::string& path);

@@ -1,0 +1,101 @@
+#include "fleet/parquet_check.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "fleet/answers.h"
+#include "fleet/parquet_files.h"
+#include "fleet/parquet_store.h"
+#include "push/attempt.h"
+#include "query/engine.h"
+#include "query/session.h"
+
+namespace kymo::fleet {
+namespace {
+
+constexpr size_t kMostNamed = 5;
+constexpr std::chrono::minutes kLongestPush{10};
+
+// "0x… (run.kymo), 0x… (b.kymo)", from rows of trace and file.
+std::string names_of(const push::Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows.rows) {
+    if (names.size() == kMostNamed) {
+      names.push_back(base::format("and {} more", rows.rows.size() - kMostNamed));
+      break;
+    }
+    std::string name = trace_text(push::parse_u64(row[0], "trace"));
+    if (row.size() > 1) name += base::format(" ({})", base::printable(row[1]));
+    names.push_back(std::move(name));
+  }
+  return base::join(names, ", ");
+}
+
+// The traces in these files that have no mark, by name; empty if that cannot be read.
+std::string traces_only_in(const query::Engine& engine, const std::vector<std::string>& files,
+                           const std::string& folder) {
+  std::vector<std::string> literals;
+  for (const std::string& file : files) literals.push_back(query::sql_literal(file));
+  try {
+    return names_of(rows_of(engine, base::format("SELECT DISTINCT trace FROM read_parquet([{}], union_by_name = true)\n"
+                                                 "WHERE trace NOT IN (SELECT trace FROM {})\nORDER BY trace",
+                                                 base::join(literals, ", "), parquet_table(folder, push::kTraces))));
+  } catch (const query::QueryError&) {
+    return {};
+  }
+}
+
+// The traces whose newest attempt is this one, by name; empty if that cannot be read.
+std::string traces_of(const query::Engine& engine, const std::string& folder, uint64_t attempt) {
+  try {
+    return names_of(rows_of(
+        engine, base::format("SELECT trace, argMax(file, attempt) FROM {} GROUP BY trace HAVING max(attempt) = {}\n"
+                             "ORDER BY 2, trace",
+                             parquet_table(folder, push::kTraces), attempt)));
+  } catch (const query::QueryError&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> incomplete_traces(const std::string& folder) {
+  const query::Engine engine(0, query::FileAccess::On);
+  std::vector<std::string> lines, unmarked;
+  const uint64_t running = push::attempt_of(std::chrono::system_clock::now() - kLongestPush);
+  for (const auto& [number, attempt] : attempts_of(folder)) {
+    if (!attempt.mark && number < running)
+      for (const auto& [place, file] : attempt.files) unmarked.push_back(file);
+    const std::vector<std::string> missing = attempt.missing(number);
+    if (missing.empty()) continue;
+    const std::string traces = traces_of(engine, folder, number);
+    if (traces.empty()) continue;
+    lines.push_back(base::format("incomplete: {}; {} of {} is missing: push the trace again", traces,
+                                 base::join(missing, ", "), base::printable(folder)));
+  }
+  if (const std::string traces = unmarked.empty() ? "" : traces_only_in(engine, unmarked, folder); !traces.empty())
+    lines.push_back(
+        base::format("not counted: {}; their push did not end, or their file in {}/{} was removed: push them again",
+                     traces, base::printable(folder), push::kTraces.name));
+  return lines;
+}
+
+std::string damaged_file(const std::string& folder) {
+  const query::Engine engine(0, query::FileAccess::On);
+  for (const auto& [number, attempt] : attempts_of(folder)) {
+    for (const auto& [place, file] : attempt.files) {
+      try {
+        (void)rows_of(engine, base::format("SELECT max(hash(t)) FROM read_parquet({}) AS t", query::sql_literal(file)));
+      } catch (const query::QueryError&) {
+        const std::string traces = traces_of(engine, folder, number);
+        return base::format("{} is damaged: delete it, and push its traces again{}{}", base::printable(file),
+                            traces.empty() ? "" : ": ", traces);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace kymo::fleet

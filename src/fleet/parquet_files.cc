@@ -1,0 +1,84 @@
+#include "fleet/parquet_files.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace kymo::fleet {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Name {
+  std::string month;
+  uint64_t attempt = 0, number = 0;
+};
+
+template <typename Number>
+bool parse_all(std::string_view text, Number& value, int base) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Of a complete file.
+std::optional<Name> parse_name(std::string_view name) {
+  if (!name.ends_with(kParquetEnding)) return std::nullopt;
+  name.remove_suffix(kParquetEnding.size());
+  const size_t first = name.find('-'), second = first == name.npos ? first : name.find('-', first + 1);
+  if (second == name.npos) return std::nullopt;
+  Name parsed{std::string(name.substr(0, first))};
+  if (!parse_all(name.substr(first + 1, second - first - 1), parsed.attempt, 16) ||
+      !parse_all(name.substr(second + 1), parsed.number, 10))
+    return std::nullopt;
+  return parsed;
+}
+
+}  // namespace
+
+std::string folder_of(const std::string& folder, const push::TableSpec& table) {
+  return base::format("{}/{}", folder, table.name);
+}
+
+std::string file_name(std::string_view month, uint64_t attempt, uint64_t number) {
+  return base::format("{}-{:016x}-{}{}", month, attempt, number, kParquetEnding);
+}
+
+std::optional<uint64_t> attempt_in(const std::string& name) {
+  const size_t begin = name.find('-'), end = begin == name.npos ? begin : name.find('-', begin + 1);
+  if (end == name.npos || name.find(kParquetEnding, end) == name.npos) return std::nullopt;
+  uint64_t attempt = 0;
+  if (!parse_all(std::string_view(name).substr(begin + 1, end - begin - 1), attempt, 16)) return std::nullopt;
+  return attempt;
+}
+
+std::vector<std::string> Attempt::missing(uint64_t attempt) const {
+  std::vector<std::string> names;
+  for (uint64_t number = 0; mark && number < *mark; ++number)
+    if (!files.contains(number)) names.push_back(file_name(month, attempt, number));
+  return names;
+}
+
+std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
+  std::map<uint64_t, Attempt> found;
+  for (const push::TableSpec* table : push::all_tables()) {
+    if (table == &push::kSchema) continue;
+    const std::string place = folder_of(folder, *table);
+    std::error_code error;
+    fs::directory_iterator entry(place, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      const auto name = parse_name(entry->path().filename().string());
+      if (!name) continue;
+      Attempt& attempt = found[name->attempt];
+      attempt.month = name->month;
+      attempt.files[name->number] = entry->path().string();
+      // A mark that was written twice is complete with the first one.
+      if (table == &push::kTraces && (!attempt.mark || *attempt.mark > name->number)) attempt.mark = name->number;
+    }
+    if (error) throw base::file_error("read", place, error.value());
+  }
+  return found;
+}
+
+}  // namespace kymo::fleet

@@ -1,0 +1,42 @@
+// The files of a folder of Parquet files (parquet_store.h), by their names.
+//
+//   202611-063f7d0c1c5a9b23-2.parquet    month, attempt, number
+//
+// The files of an attempt have the numbers from 0, over all tables, and the mark in `traces` has the last one. So the
+// names tell whether a file of an attempt was removed, and no file is read for that.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "push/tables.h"
+
+namespace kymo::fleet {
+
+inline constexpr std::string_view kParquetEnding = ".parquet";
+
+// A table is a folder.
+std::string folder_of(const std::string& folder, const push::TableSpec& table);
+std::string file_name(std::string_view month, uint64_t attempt, uint64_t number);
+
+// The attempt in the name of a file, also of one that was never completed; nothing if it is not such a name.
+std::optional<uint64_t> attempt_in(const std::string& name);
+
+struct Attempt {
+  std::string month;
+  std::optional<uint64_t> mark;  // the number of its file in `traces`
+  std::map<uint64_t, std::string> files;
+
+  // Names without the table, which they do not tell. Empty for an attempt without a mark, whose number of files is not
+  // known.
+  std::vector<std::string> missing(uint64_t attempt) const;
+};
+
+// Of all tables. Throws kymo::Error if a folder cannot be read.
+std::map<uint64_t, Attempt> attempts_of(const std::string& folder);
+
+}  // namespace kymo::fleet

@@ -1,0 +1,69 @@
+#include "fleet/parquet_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "kymo/error.h"
+#include "trace/test_recorder.h"
+
+namespace kymo::fleet {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class ParquetFilesTest : public ::testing::Test {
+ protected:
+  ParquetFilesTest() {
+    for (const push::TableSpec* table : push::all_tables()) std::filesystem::create_directory(path(*table));
+  }
+  std::string path(const push::TableSpec& table) { return folder_of(folder_ / "", table); }
+  void add(const push::TableSpec& table, const std::string& name) { std::ofstream(path(table) + "/" + name) << "x"; }
+  std::vector<std::string> missing(uint64_t attempt) { return attempts_of(folder_ / "").at(attempt).missing(attempt); }
+
+  trace::testing::TemporaryFolder folder_;
+};
+
+TEST_F(ParquetFilesTest, AFileThatWasRemovedIsMissing) {
+  add(push::kIterations, file_name("202611", 0x10, 0));
+  add(push::kOperations, file_name("202611", 0x10, 1));
+  add(push::kDeviceTime, file_name("202611", 0x10, 2));
+  add(push::kTraces, file_name("202611", 0x10, 3));
+  EXPECT_THAT(missing(0x10), IsEmpty());
+  std::filesystem::remove(path(push::kIterations) + "/" + file_name("202611", 0x10, 0));
+  std::filesystem::remove(path(push::kDeviceTime) + "/" + file_name("202611", 0x10, 2));
+  EXPECT_THAT(missing(0x10), ElementsAre("202611-0000000000000010-0.parquet", "202611-0000000000000010-2.parquet"));
+}
+
+TEST_F(ParquetFilesTest, AnAttemptWithoutAMarkIsNotJudged) {
+  add(push::kOperations, file_name("202611", 0x20, 1));
+  EXPECT_FALSE(attempts_of(folder_ / "").at(0x20).mark);
+  EXPECT_THAT(missing(0x20), IsEmpty());
+}
+
+TEST_F(ParquetFilesTest, AMarkThatWasWrittenTwiceIsComplete) {
+  add(push::kIterations, file_name("202611", 0x30, 0));
+  add(push::kTraces, file_name("202611", 0x30, 1));
+  add(push::kTraces, file_name("202611", 0x30, 2));
+  EXPECT_THAT(missing(0x30), IsEmpty());
+}
+
+TEST_F(ParquetFilesTest, OtherNamesAreIgnored) {
+  for (const char* const name : {"empty.parquet", "202611-zz-0.parquet", "202611-10.parquet", "notes.txt",
+                                 "202611-0000000000000010-0.parquet.Ab12Cd", "202611-10-x.parquet"})
+    add(push::kOperations, name);
+  EXPECT_TRUE(attempts_of(folder_ / "").empty());
+  EXPECT_EQ(attempt_in("202611-0000000000000010-0.parquet.Ab12Cd"), 0x10u);
+  EXPECT_FALSE(attempt_in("empty.parquet"));
+}
+
+TEST_F(ParquetFilesTest, AFolderThatIsGoneIsAnError) {
+  std::filesystem::remove_all(path(push::kTraces));
+  EXPECT_THROW(attempts_of(folder_ / ""), Error);
+}
+
+}  // namespace
+}  // namespace kymo::fleet

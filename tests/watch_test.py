@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""`kymo watch`: a trace is pushed once, when it has arrived completely, and is never deleted before the database has it."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import clickhouse  # noqa: E402
+from clickhouse import kymo, visible, write_trace  # noqa: E402
+
+
+class WatchTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-watch-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.traces = []
+        for i in range(3):
+            file = write_trace(cls.folder / f"{i}.json", at_us=int(time.time() * 1e6) - i * 60_000_000, steps=3, names=3)
+            kymo("import", file, "-o", cls.folder / f"{i}.kymo")
+            cls.traces.append(cls.folder / f"{i}.kymo")
+        cls.recorded = cls.folder / "recorded.kymo"
+        kymo("record", "-o", cls.recorded, "--", clickhouse.BIN / "any_bytes", expect=None)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        own = self.folder / self.id().rsplit(".", 1)[-1]
+        self.arriving, self.store = own / "in", own / "store"
+        self.arriving.mkdir(parents=True)
+        self.url = f"parquet:{self.store}"
+
+    def add(self, trace, name):
+        shutil.copyfile(trace, self.arriving / ".copied")
+        (self.arriving / ".copied").rename(self.arriving / name)
+
+    def names(self, url=None):
+        """How many traces have each operation."""
+        text, _ = kymo("fleet", "top", "--db", url or self.url, "--limit", 1000, "--json", expect=None)
+        return {row["name"]: row["traces"] for row in json.loads(text)["rows"]} if text else {}
+
+    @contextlib.contextmanager
+    def watch(self, *options, url=None):
+        with open(self.arriving.parent / "said", "w+") as said:
+            watch = subprocess.Popen([clickhouse.KYMO, "watch", self.arriving, "--push", url or self.url, "--every",
+                                      "200ms", *map(str, options)], stderr=said)
+            try:
+                yield
+            finally:
+                watch.send_signal(signal.SIGTERM)
+                code = watch.wait(timeout=120)
+                said.seek(0)
+                self.said = said.read()
+            self.assertEqual(code, 0, self.said)
+
+    def wait_for(self, condition):
+        end = time.monotonic() + 120
+        while not condition():
+            self.assertLess(time.monotonic(), end, (self.arriving.parent / "said").read_text())
+            time.sleep(0.1)
+
+    def check_that_nothing_is_lost(self, url, remove):
+        """The database loses its rows. The trace is then too much for --keep."""
+        with self.watch("--keep", self.traces[0].stat().st_size + 1, url=url):
+            self.add(self.traces[0], "a.kymo")
+            self.wait_for(lambda: self.names(url).get("gemm") == 1)
+            remove()
+            self.add(self.traces[1], "b.kymo")
+            self.wait_for(lambda: not (self.arriving / "a.kymo").exists())
+            self.wait_for(lambda: self.names(url).get("gemm") == 2)
+        self.assertTrue((self.arriving / "b.kymo").exists())
+
+    def test_a_trace_that_a_folder_lost_is_pushed_again_before_it_is_deleted(self):
+        self.check_that_nothing_is_lost(self.url, lambda: shutil.rmtree(self.store))
+        # The folder is made again, and one line says what was wrong.
+        errors = [line for line in self.said.splitlines() if "pushed" not in line]
+        self.assertLessEqual(len(errors), 1, self.said)
+        self.assertNotIn("SELECT", self.said)
+
+    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
+    def test_a_trace_that_a_server_lost_is_pushed_again_before_it_is_deleted(self):
+        with clickhouse.Server(self.arriving.parent / "server") as server:
+            self.check_that_nothing_is_lost(server.url(), lambda: server.query("DROP DATABASE kymo"))
+            self.assertEqual(visible(server, "traces", what="count(DISTINCT trace)"), 2)
+
+    def test_a_file_that_is_half_copied_waits_for_the_rest(self):
+        content = self.recorded.read_bytes()
+        with self.watch():
+            with open(self.arriving / "slow.kymo", "wb", buffering=0) as slow:
+                slow.write(content[:len(content) // 2])
+                for count, trace in enumerate(self.traces[:2], 1):
+                    self.add(trace, f"{count}.kymo")
+                    # However long this takes, the copy goes on.
+                    self.wait_for(lambda: os.utime(slow.fileno()) or self.names().get("gemm") == count)
+                slow.write(content[len(content) // 2:])
+            self.wait_for(lambda: "all of them" in self.names())
+        self.assertEqual(self.names()["all of them"], 1)
+        self.assertEqual(self.said.count("slow.kymo"), 1, self.said)
+
+    def test_once_does_not_push_a_half_copied_file(self):
+        content = self.recorded.read_bytes()
+        slow = self.arriving / "slow.kymo"
+        slow.write_bytes(content[:len(content) // 2])
+        _, text = kymo("watch", self.arriving, "--push", self.url, "--once", expect=1)
+        self.assertIn("slow.kymo has no end", text)
+        slow.write_bytes(content)
+        kymo("watch", self.arriving, "--push", self.url, "--once")
+        self.assertEqual(self.names()["all of them"], 1)
+
+    def test_once_fails_if_a_file_cannot_be_read(self):
+        (self.arriving / "bad.kymo").write_bytes(b"nonsense")
+        self.add(self.traces[0], "a.kymo")
+        _, text = kymo("watch", self.arriving, "--push", self.url, "--once", expect=1)
+        self.assertIn("bad.kymo", text)
+        self.assertEqual(self.names()["gemm"], 1)
+
+
+if __name__ == "__main__":
+    library = subprocess.run([clickhouse.KYMO, "push", "x", "parquet:/x"], capture_output=True, text=True).stderr
+    if "DuckDB" in library:
+        print(f"SKIPPED: {library.strip()}")
+        sys.exit(clickhouse.SKIP)
+    unittest.main(verbosity=2)

@@ -33,7 +33,7 @@ bool clear_ordinary_exception() noexcept {
 bool EventArguments::add_number(PyObject* value, kymo_arg& into) noexcept {
   const Owned number(PyNumber_Index(value));
   if (!number) return false;
-  int overflow = 0;
+  int overflow = 0;  // also the sign
   const long long small = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
   if (overflow == 0) {
     into.type = KYMO_INT;
@@ -42,7 +42,10 @@ bool EventArguments::add_number(PyObject* value, kymo_arg& into) noexcept {
   }
   if (overflow < 0) return false;
   const unsigned long long large = PyLong_AsUnsignedLongLong(number.get());
-  if (PyErr_Occurred() != nullptr) return false;
+  if (PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) PyErr_Clear();  // a number of more than 64 bits is a text
+    return false;
+  }
   into.type = KYMO_UINT;
   into.value.as_uint = large;
   return true;
@@ -87,7 +90,7 @@ bool EventArguments::add(PyObject* value, PyObject* name, Places places) noexcep
   } else if (PyIndex_Check(value)) {
     stored = add_number(value, made);
   }
-  if (!stored && PyErr_Occurred() == nullptr && places == Places::Plain && !PyIndex_Check(value)) {
+  if (!stored && PyErr_Occurred() == nullptr && places == Places::Plain) {
     Owned text(PyObject_Str(value));
     stored = text && add_text(text.get(), made);
     if (stored && !held_[count_]) held_[count_] = std::move(text);

@@ -121,7 +121,9 @@ PyObject* set_thread_name(PyObject*, PyObject* name) noexcept {
   const Text text(name, "set_thread_name: name");
   if (!text.is_valid()) return nullptr;
   return guarded([&]() -> PyObject* {
-    kymo::set_thread_name(std::string(text.view()));
+    std::string readable;  // a zero would end it
+    for (const char c : text.view()) readable += c == '\0' ? std::string("\xEF\xBF\xBD") : std::string(1, c);
+    kymo::set_thread_name(readable);
     Py_RETURN_NONE;
   });
 }

@@ -27,14 +27,15 @@ def find():
     return found
 
 
-def run(*arguments):
-    """What `kymo ARGUMENTS` prints. Raises kymo.Error with its message if it fails.
+def run(*arguments, input=""):
+    """What `kymo ARGUMENTS` prints, with this standard input. Raises kymo.Error with its message if it fails.
 
     >>> run("--version").split()[0]
     'kymo'
     """
-    done = subprocess.run([find(), *map(os.fspath, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          env={name: value for name, value in os.environ.items() if name != "KYMO_TRACE"})
+    environment = {name: value for name, value in os.environ.items() if name != "KYMO_TRACE"}
+    done = subprocess.run([find(), *map(os.fspath, arguments)], input=input, capture_output=True, encoding="utf-8",
+                          errors="backslashreplace", env=environment)
     if done.returncode != 0:
         message = done.stderr.strip() or f"exit status {done.returncode}"
         raise Error(f"kymo {arguments[0]}: {message.removeprefix('kymo: ')}")

@@ -19,11 +19,11 @@ import os
 import tempfile
 
 from kymo import _reader, command
-from kymo.errors import Error
+from kymo.errors import Error, InvalidArgument
 from kymo.table import Report, Table
 
 _MAGIC = b"\x93KYMO\r\n\x1a"
-_TIMES, _NAMES, _DEPTHS, _TRACKS = 1, 2, 4, 8
+_TIMES, _NAMES, _DEPTHS, _TRACKS, _KINDS = 1, 2, 4, 8, 16
 _PAGE_BYTES = 16 << 20  # of a timeline in a notebook
 
 
@@ -38,29 +38,41 @@ def open(path):
     with builtins.open(path, "rb") as file:
         magic = file.read(len(_MAGIC))
     if magic == _MAGIC:
-        return Trace(_recovered(path), path)
+        return _recovered(path)
     with tempfile.TemporaryDirectory(prefix="kymo-") as folder:
         imported = os.path.join(folder, "imported.kymo")
-        command.run("import", path, "-o", imported)
+        command.run("import", _argument(path), "-o", imported)
         return Trace(_reader.Trace(imported), path)  # it stays open after the file is gone
 
 
 def _recovered(path):
     opened = _reader.Trace(path)
-    if opened.counts()["unended"]:
-        try:
-            command.run("recover", path)
-        except Error:
-            return opened  # what is in the file can be read
-        opened = _reader.Trace(path)
-    return opened
+    if not opened.unended:
+        return Trace(opened, path)
+    try:
+        command.run("recover", _argument(path))
+    except Error as error:
+        trace = Trace(opened, path)  # what is in the file can be read
+        trace._note([f"events that were not written yet may be missing: {error}"])
+        return trace
+    return Trace(_reader.Trace(path), path)
+
+
+def _argument(path):
+    """A path as an argument of the command, where a dash would begin an option."""
+    text = os.fsdecode(path)
+    return os.path.join(os.curdir, text) if text.startswith("-") else text
 
 
 class Ranges:
-    """The ranges of a trace, one array for each column. A column is decoded when it is used first.
+    """All ranges of a trace, one array for each column: the same ones as in stats() and query().
 
     start_ns and duration_ns are int64; start_ns counts from 1970. name_id, track and depth are small integers:
-    trace.names[name_id] is the name, trace.tracks[track] the thread or queue. `name` has the names themselves.
+    trace.names[name_id] is the name, trace.tracks[track] the thread, the queue or the task. `name` has the names
+    themselves. across_threads and finished are booleans: a range across threads has depth 0, and a range without an end
+    lasts until its process was last seen alive.
+
+    A column is decoded when it is used first, and stays after the trace is closed.
     """
 
     def __init__(self, trace):
@@ -73,7 +85,7 @@ class Ranges:
     def _column(self, name, columns):
         import numpy
         if name not in self._columns:
-            read = self._trace._reader.ranges(columns)
+            read = self._trace._open().ranges(columns)
             self._trace._note(read.pop("problems"))
             self._columns.update({key: numpy.asarray(value) for key, value in read.items()})
         return self._columns[name]
@@ -99,25 +111,56 @@ class Ranges:
         return self._column("track", _TRACKS)
 
     @property
+    def across_threads(self):
+        return self._column("across_threads", _KINDS)
+
+    @property
+    def finished(self):
+        return self._column("finished", _KINDS)
+
+    @property
     def name(self):
         """The names as an array of str objects: one pointer for each range."""
         import numpy
-        ids = self.name_id
-        return numpy.array([*self._trace.names, None], dtype=object)[ids]
+        if "names" not in self._columns:
+            ids = self.name_id  # first: it may find more names
+            self._columns["names"] = numpy.array(self._trace.names, dtype=object)[ids]
+        return self._columns["names"]
 
     def __repr__(self):
-        return f"<{len(self)} ranges: start_ns, duration_ns, name, name_id, depth, track>"
+        return (f"<{_count(len(self), 'range')}: start_ns, duration_ns, name, name_id, depth, track, across_threads, "
+                "finished>")
+
+
+def _count(number, thing, plural=None):
+    return f"{number:,} {thing if number == 1 else plural or thing + 's'}"
 
 
 class Trace:
-    """An open trace. close() it, or use it in a with statement; arrays stay valid afterwards."""
+    """An open trace. close() it, or use it in a with statement; arrays stay valid afterwards.
+
+    `problems` has a line for everything that is lost, missing or damaged. Damage inside of events is found when they are
+    read first.
+    """
 
     def __init__(self, reader, path):
         self._reader = reader
+        self._counts = None
         self.path = os.fspath(path)
-        self.counts = reader.counts()
-        self.problems = list(self.counts.pop("problems"))
+        self.problems = reader.problems()
         self.ranges = Ranges(self)
+
+    def _open(self):
+        if self._reader.closed:
+            raise ValueError(f"the trace {self.path!r} is closed: open it again with kymo.open({self.path!r})")
+        return self._reader
+
+    @property
+    def counts(self):
+        """The numbers of its ranges, points (instants, values of counters, …), lost events and processes, as a dict."""
+        if self._counts is None:
+            self._counts = self._open().counts()
+        return dict(self._counts)
 
     def _note(self, problems):
         self.problems += [problem for problem in problems if problem not in self.problems]
@@ -125,33 +168,33 @@ class Trace:
     @property
     def names(self):
         """The names of its ranges, instants and counters. Those with values in them are like "step {}"."""
-        return self._reader.names()
+        return self._open().names()
 
     @property
     def tracks(self):
-        """Its threads and device queues, as a table: kind, pid, tid, name, device."""
-        return Table(self._reader.tracks())
+        """Its threads, device queues and tasks of asyncio, as a table: kind, pid, tid, name, device."""
+        return Table(self._open().tracks())
 
     def durations(self, name):
         """The durations of all ranges with this name, in nanoseconds, as an array of int64.
 
-        All cores read, tens of millions of ranges in a second. An unknown name has no ranges.
+        A name with values is the one of its class, such as "step {}". Ranges that have no end are left out: their
+        durations are not known. All cores read, tens of millions of ranges in a second. An unknown name has no ranges.
         """
         import numpy
-        column, problems = self._reader.durations(name)
+        column, problems = self._open().durations(name)
         self._note(problems)
         return numpy.asarray(column)
 
     def stats(self):
         """A row for each name, longest total first: count, total_ns, self_ns, min_ns, median_ns, p99_ns, max_ns, …"""
-        rows, problems = self._reader.stats()
+        rows, problems = self._open().stats()
         self._note(problems)
         return Table(rows)
 
     def _open_path(self):
-        if self._reader.closed:
-            raise ValueError("this trace is closed: open it again with kymo.open()")
-        return self.path
+        self._open()
+        return _argument(self.path)
 
     def report(self):
         """Where the time went, as `kymo report` shows it: print() it, or use it as a dict."""
@@ -159,10 +202,15 @@ class Trace:
         return Report(json.loads(command.run("report", path, "--json")), path)
 
     def query(self, sql):
-        """The rows of an SQL statement over the tables of `kymo query`: ranges, events, counters, …"""
+        """The rows of an SQL statement over the tables of `kymo query`: ranges, events, counters, …
+
+        Of two columns with one name, the second is NAME_1. NULL and NaN are None.
+        """
         if not isinstance(sql, str):
             raise TypeError(f"query: sql must be str, not {type(sql).__name__}")
-        return Table(json.loads(command.run("query", self._open_path(), sql, "--json") or "[]"))
+        if not sql.strip():
+            raise InvalidArgument(f'query: sql is {sql!r}; give a statement: trace.query("SELECT count(*) FROM ranges")')
+        return Table(json.loads(command.run("query", self._open_path(), "--json", input=sql) or "[]"))
 
     def to_pandas(self):
         """Its ranges as a DataFrame of pandas. Names are categories."""
@@ -176,6 +224,7 @@ class Trace:
             "start_ns": ranges.start_ns, "duration_ns": ranges.duration_ns,
             "name": pandas.Categorical.from_codes(name_id, self.names),
             "depth": ranges.depth, "track": ranges.track,
+            "across_threads": ranges.across_threads, "finished": ranges.finished,
         }, copy=False)
 
     def to_arrow(self):
@@ -185,11 +234,12 @@ class Trace:
         except ImportError as error:
             raise ImportError("to_arrow() needs pyarrow, which is not installed") from error
         ranges = self.ranges
-        name_id = ranges.name_id
+        name_id = ranges.name_id  # first: it may find more names
         return pyarrow.table({
             "start_ns": pyarrow.array(ranges.start_ns), "duration_ns": pyarrow.array(ranges.duration_ns),
             "name": pyarrow.DictionaryArray.from_arrays(pyarrow.array(name_id), pyarrow.array(self.names)),
             "depth": pyarrow.array(ranges.depth), "track": pyarrow.array(ranges.track),
+            "across_threads": pyarrow.array(ranges.across_threads), "finished": pyarrow.array(ranges.finished),
         })
 
     def _repr_html_(self):
@@ -222,5 +272,8 @@ class Trace:
         self.close()
 
     def __repr__(self):
-        state = "closed, " if self.closed else ""
-        return f"<kymo.Trace {self.path!r}: {state}{self.counts['ranges']} ranges, {self.counts['processes']} processes>"
+        if self.closed:
+            return f"<kymo.Trace {self.path!r}: closed>"
+        counts = self.counts
+        return (f"<kymo.Trace {self.path!r}: {_count(counts['ranges'], 'range')}, "
+                f"{_count(counts['processes'], 'process', 'processes')}>")

@@ -1,6 +1,8 @@
 #include "reader/catalogue.h"
 
-#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
 
 namespace kymo::python {
 namespace {
@@ -23,10 +25,18 @@ constexpr uint32_t kMaxClass = 1 << 24;
 }  // namespace
 
 int32_t NameTable::add(std::string_view name) {
+  std::string text = base::readable_text(name);
   const std::lock_guard lock(mutex_);
-  const auto [found, is_new] = numbers_.try_emplace(std::string(name), static_cast<int32_t>(names_.size()));
-  if (is_new) names_.emplace_back(name);
+  const auto [found, is_new] = numbers_.try_emplace(text, static_cast<int32_t>(names_.size()));
+  if (is_new) names_.push_back(std::move(text));
   return found->second;
+}
+
+int32_t NameTable::find(std::string_view name) const {
+  const std::string text = base::readable_text(name);
+  const std::lock_guard lock(mutex_);
+  const auto found = numbers_.find(text);
+  return found == numbers_.end() ? -1 : found->second;
 }
 
 std::vector<std::string> NameTable::all() const {
@@ -56,7 +66,7 @@ Catalogue::Catalogue(const trace::Reader& reader) {
 
 const Catalogue::Place* Catalogue::find(const trace::EventChunk& chunk) const {
   const auto found = places_.find({chunk.writer, chunk.track});
-  return found == places_.end() ? nullptr : &found->second;
+  return found == places_.end() || !found->second.clock->has_rate() ? nullptr : &found->second;
 }
 
 }  // namespace kymo::python

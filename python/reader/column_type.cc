@@ -9,7 +9,7 @@
 namespace kymo::python {
 namespace {
 
-using Values = std::variant<std::vector<int64_t>, std::vector<int32_t>, std::vector<uint16_t>>;
+using Values = std::variant<std::vector<int64_t>, std::vector<int32_t>, std::vector<uint16_t>, std::vector<uint8_t>>;
 
 struct Column {
   PyObject_HEAD Values values;
@@ -38,7 +38,7 @@ void destroy(PyObject* self) noexcept {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   auto* column = reinterpret_cast<Column*>(self);
   static constinit uint64_t nothing = 0;
-  static const char* const formats[] = {"l", "i", "H"};
+  static const char* const formats[] = {"l", "i", "H", "?"};
   void* data = std::visit([](auto& values) -> void* { return values.data(); }, column->values);
   view->buf = data == nullptr ? &nothing : data;
   view->itemsize = column->item;
@@ -70,6 +70,7 @@ PyType_Slot slots[] = {
 PyObject* make_column(PyTypeObject* type, std::vector<int64_t> values) { return make(type, std::move(values)); }
 PyObject* make_column(PyTypeObject* type, std::vector<int32_t> values) { return make(type, std::move(values)); }
 PyObject* make_column(PyTypeObject* type, std::vector<uint16_t> values) { return make(type, std::move(values)); }
+PyObject* make_column(PyTypeObject* type, std::vector<uint8_t> values) { return make(type, std::move(values)); }
 
 PyType_Spec column_spec = {"kymo._reader.Column", sizeof(Column), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};

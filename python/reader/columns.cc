@@ -18,7 +18,6 @@ using trace::EventBatch;
 using trace::EventChunk;
 
 constexpr unsigned kMaxThreads = 16;
-constexpr int32_t kNoName = -1;
 
 using UseChunk = std::function<void(size_t index, const EventChunk&, EventBatch&)>;
 
@@ -66,10 +65,9 @@ bool has_inline_names(const EventBatch& batch) {
 void number_names(const trace::Reader& reader, const trace::WriterInfo& writer, const Catalogue& catalogue,
                   const Catalogue::Place& place, const EventChunk& chunk, EventBatch& batch, unsigned parts,
                   int32_t* names) {
-  const std::vector<int32_t>& known = *place.class_names;
   const std::vector<uint32_t>& classes = batch.ranges.class_id;
   if (!has_inline_names(batch)) {
-    for (size_t i = 0; i < classes.size(); ++i) names[i] = classes[i] < known.size() ? known[classes[i]] : kNoName;
+    for (size_t i = 0; i < classes.size(); ++i) names[i] = catalogue.name_of(place, classes[i]);
     return;
   }
   reader.read(chunk, batch, parts | trace::kRangeValues);
@@ -79,10 +77,8 @@ void number_names(const trace::Reader& reader, const trace::WriterInfo& writer, 
     const auto event_class = writer.classes.find(class_id);
     const trace::EventClass* found = event_class == writer.classes.end() ? nullptr : &event_class->second;
     const auto& row = cursor.next(found);
-    if (class_id == trace::kInlineName)
-      names[i] = catalogue.names().add(trace::full_name(nullptr, row));
-    else
-      names[i] = class_id < known.size() ? known[class_id] : kNoName;
+    names[i] = class_id == trace::kInlineName ? catalogue.names().add(trace::full_name(nullptr, row))
+                                              : catalogue.name_of(place, class_id);
   }
 }
 
@@ -118,35 +114,59 @@ class Places {
   std::vector<size_t> starts_;
 };
 
-const Catalogue::Place& place_of(const Catalogue& catalogue, const EventChunk& chunk) {
-  const Catalogue::Place* place = catalogue.find(chunk);
-  if (place == nullptr) throw Error("a chunk of events belongs to a track that the trace does not describe");
-  return *place;
+// Untrusted times may be far apart.
+int64_t elapsed_ns(int64_t from, int64_t to) {
+  return from < to ? static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from)) : 0;
+}
+
+// The times of ranges in nanoseconds. `ticks` is reused from call to call.
+void to_times(const trace::ClockMap& clock, const trace::Ranges& ranges, std::vector<uint64_t>& ticks, int64_t* start,
+              int64_t* duration) {
+  const size_t count = ranges.end.size();
+  ticks.resize(count);
+  for (size_t i = 0; i < count; ++i) ticks[i] = ranges.end[i] - ranges.duration[i];
+  clock.to_realtime_ns(ticks, start);
+  clock.to_realtime_ns(ranges.end, duration);
+  for (size_t i = 0; i < count; ++i) duration[i] = elapsed_ns(start[i], duration[i]);
+}
+
+// Appends one member of the loose ranges to a column.
+template <class T, class Member>
+void append(std::vector<T>& column, const LooseRanges& loose, Member LooseRange::*member) {
+  for (const LooseRange& range : loose.ranges) column.push_back(static_cast<T>(range.*member));
 }
 
 }  // namespace
 
-RangeColumns read_ranges(const trace::Reader& reader, const Catalogue& catalogue, unsigned columns) {
+RangeColumns read_ranges(const trace::Reader& reader, const Catalogue& catalogue, const LooseRanges& loose,
+                         unsigned columns) {
   Places places(reader.event_chunks());
   RangeColumns result;
-  if ((columns & kTimes) != 0) {
-    result.start_ns.resize(places.total());
-    result.duration_ns.resize(places.total());
-  }
-  if ((columns & kNames) != 0) result.name.resize(places.total());
-  if ((columns & kDepths) != 0) result.depth.resize(places.total());
-  if ((columns & kTracks) != 0) result.track.resize(places.total());
+  const auto make = [&](auto& column, ColumnSet set) {
+    if ((columns & set) == 0) return;
+    column.reserve(places.total() + loose.ranges.size());
+    column.resize(places.total());
+  };
+  make(result.start_ns, kTimes);
+  make(result.duration_ns, kTimes);
+  make(result.name, kNames);
+  make(result.depth, kDepths);
+  make(result.track, kTracks);
+  make(result.across_threads, kKinds);
+  make(result.finished, kKinds);
   const unsigned parts = ((columns & kTimes) != 0 ? unsigned{trace::kRangeTimes} : 0) |
                          ((columns & kNames) != 0 ? unsigned{trace::kRangeClasses} : 0) |
                          ((columns & kDepths) != 0 ? unsigned{trace::kRangeDepths} : 0);
 
   result.problems = for_each_chunk(reader, [&](size_t index, const EventChunk& chunk, EventBatch& batch) {
-    const Catalogue::Place& place = place_of(catalogue, chunk);
+    const Catalogue::Place* const found = catalogue.find(chunk);
+    if (found == nullptr) return;
+    const Catalogue::Place& place = *found;
     const size_t at = places.of(index), count = chunk.range_count;
     const auto check_size = [&](size_t size) {
       if (size != count) throw Error("a chunk of events has another number of ranges than its header says");
     };
-    if (parts != 0) reader.read(chunk, batch, parts);
+    reader.read(chunk, batch, parts);  // also without parts: a damaged chunk is in no column
     if ((columns & kNames) != 0) {
       check_size(batch.ranges.class_id.size());
       number_names(reader, reader.writers().at(chunk.writer), catalogue, place, chunk, batch, parts,
@@ -154,59 +174,74 @@ RangeColumns read_ranges(const trace::Reader& reader, const Catalogue& catalogue
     }
     if ((columns & kTimes) != 0) {
       check_size(batch.ranges.end.size());
-      int64_t* const start = result.start_ns.data() + at;
-      int64_t* const duration = result.duration_ns.data() + at;
-      place.clock->to_realtime_ns(batch.ranges.end, start);
-      for (size_t i = 0; i < count; ++i) {
-        duration[i] = static_cast<int64_t>(place.clock->duration_ns(batch.ranges.duration[i]));
-        start[i] -= duration[i];
-      }
+      thread_local std::vector<uint64_t> ticks;
+      to_times(*place.clock, batch.ranges, ticks, result.start_ns.data() + at, result.duration_ns.data() + at);
     }
     if ((columns & kDepths) != 0) {
       check_size(batch.ranges.depth.size());
       std::ranges::copy(batch.ranges.depth, result.depth.begin() + static_cast<ptrdiff_t>(at));
     }
     if ((columns & kTracks) != 0) std::fill_n(result.track.begin() + static_cast<ptrdiff_t>(at), count, place.track);
+    if ((columns & kKinds) != 0) std::fill_n(result.finished.begin() + static_cast<ptrdiff_t>(at), count, uint8_t{1});
     places.mark_read(index);
   });
-  places.compact(result.start_ns);
-  places.compact(result.duration_ns);
-  places.compact(result.name);
-  places.compact(result.depth);
-  places.compact(result.track);
+  const auto finish = [&](auto& column, ColumnSet set, auto member) {
+    if ((columns & set) == 0) return;
+    places.compact(column);
+    append(column, loose, member);
+  };
+  finish(result.start_ns, kTimes, &LooseRange::start_ns);
+  finish(result.duration_ns, kTimes, &LooseRange::duration_ns);
+  finish(result.name, kNames, &LooseRange::name);
+  finish(result.depth, kDepths, &LooseRange::depth);
+  finish(result.track, kTracks, &LooseRange::track);
+  finish(result.across_threads, kKinds, &LooseRange::across_threads);
+  finish(result.finished, kKinds, &LooseRange::finished);
   return result;
 }
 
-NamedDurations read_durations(const trace::Reader& reader, const Catalogue& catalogue, const std::string& name) {
-  const int32_t wanted = catalogue.names().add(name);
-  constexpr unsigned kParts = trace::kRangeDurations | trace::kRangeClasses;
+NamedDurations read_durations(const trace::Reader& reader, const Catalogue& catalogue, const LooseRanges& loose,
+                              const std::string& name) {
+  const int32_t known = catalogue.names().find(name);
+  const bool wants_unknown = name == Catalogue::kUnknownClass;
+  constexpr unsigned kParts = trace::kRangeTimes | trace::kRangeClasses;
   std::vector<std::vector<int64_t>> found(reader.event_chunks().size());
   NamedDurations result;
   result.problems = for_each_chunk(reader, [&](size_t index, const EventChunk& chunk, EventBatch& batch) {
-    const Catalogue::Place& place = place_of(catalogue, chunk);
+    const Catalogue::Place* const place = catalogue.find(chunk);
+    if (place == nullptr) return;
     reader.read(chunk, batch, kParts);
-    const std::vector<uint32_t>& classes = batch.ranges.class_id;
-    const std::vector<uint64_t>& durations = batch.ranges.duration;
-    std::vector<int64_t>& into = found[index];
-    if (has_inline_names(batch)) {
-      std::vector<int32_t> names(classes.size());
-      number_names(reader, reader.writers().at(chunk.writer), catalogue, place, chunk, batch, kParts, names.data());
-      for (size_t i = 0; i < names.size(); ++i)
-        if (names[i] == wanted) into.push_back(static_cast<int64_t>(place.clock->duration_ns(durations[i])));
-      return;
-    }
-    // A class either has the name or not: a table of bytes is faster than the names themselves.
-    std::vector<uint8_t> has_name(place.class_names->size());
-    for (size_t i = 0; i < has_name.size(); ++i) has_name[i] = (*place.class_names)[i] == wanted;
+    trace::Ranges& ranges = batch.ranges;
+    // Keeps the ranges that have the name, at the front. A class either has the name or not: a table of bytes is faster
+    // than the names themselves.
     size_t count = 0;
-    thread_local std::vector<uint64_t> ticks;
-    ticks.resize(classes.size());
-    for (size_t i = 0; i < classes.size(); ++i) {
-      ticks[count] = durations[i];
-      count += classes[i] < has_name.size() ? has_name[classes[i]] : 0;
+    const auto keep = [&](size_t i, bool has_name) {
+      ranges.end[count] = ranges.end[i];
+      ranges.duration[count] = ranges.duration[i];
+      count += has_name ? 1 : 0;
+    };
+    if (has_inline_names(batch)) {
+      std::vector<int32_t> names(ranges.class_id.size());
+      number_names(reader, reader.writers().at(chunk.writer), catalogue, *place, chunk, batch, kParts, names.data());
+      const int32_t wanted = catalogue.names().find(name);  // it may be new
+      for (size_t i = 0; i < names.size(); ++i) keep(i, wanted >= 0 && names[i] == wanted);
+    } else {
+      std::vector<uint8_t> has_name(place->class_names->size());
+      for (size_t i = 0; i < has_name.size(); ++i) {
+        const int32_t number = (*place->class_names)[i];
+        has_name[i] = number >= 0 ? number == known : wants_unknown;
+      }
+      const std::vector<uint32_t>& classes = ranges.class_id;
+      for (size_t i = 0; i < classes.size(); ++i)
+        keep(i, classes[i] < has_name.size() ? has_name[classes[i]] != 0 : wants_unknown);
     }
-    into.reserve(count);
-    for (size_t i = 0; i < count; ++i) into.push_back(static_cast<int64_t>(place.clock->duration_ns(ticks[i])));
+    ranges.end.resize(count);
+    ranges.duration.resize(count);
+    thread_local std::vector<uint64_t> ticks;
+    thread_local std::vector<int64_t> start;
+    start.resize(count);
+    found[index].resize(count);
+    to_times(*place->clock, ranges, ticks, start.data(), found[index].data());
   });
   size_t total = 0;
   for (const auto& part : found) total += part.size();
@@ -215,6 +250,9 @@ NamedDurations read_durations(const trace::Reader& reader, const Catalogue& cata
     result.ns.insert(result.ns.end(), part.begin(), part.end());
     part = {};
   }
+  const int32_t wanted = catalogue.names().find(name);
+  for (const LooseRange& range : loose.ranges)
+    if (wanted >= 0 && range.name == wanted && range.finished) result.ns.push_back(range.duration_ns);
   return result;
 }
 

@@ -2,12 +2,19 @@
 #include <Python.h>
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <tuple>
 
+#include "analyze/loss_text.h"
 #include "analyze/stats.h"
+#include "analyze/summary.h"
+#include "base/utf8.h"
 #include "reader/catalogue.h"
 #include "reader/column_type.h"
 #include "reader/columns.h"
+#include "reader/loose_ranges.h"
 #include "support/arguments.h"
 #include "support/errors.h"
 
@@ -18,6 +25,16 @@ struct OpenTrace {
   explicit OpenTrace(const std::string& path) : reader(path), catalogue(reader) {}
   trace::Reader reader;
   Catalogue catalogue;
+
+  // Read when they are used first. Without the GIL: several threads may ask for them.
+  const LooseRanges& loose() {
+    std::call_once(loose_once_, [this] { loose_ = read_loose_ranges(reader, catalogue); });
+    return loose_;
+  }
+
+ private:
+  std::once_flag loose_once_;
+  LooseRanges loose_;
 };
 
 struct TraceObject {
@@ -41,8 +58,9 @@ std::shared_ptr<OpenTrace> open_trace(PyObject* self) {
   return open;
 }
 
-Owned text_of(std::string_view text) {
-  return checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+Owned text_of(std::string_view untrusted) {
+  const std::string text = base::readable_text(untrusted);
+  return checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "strict"));
 }
 
 template <class List, class Make>
@@ -98,24 +116,47 @@ PyObject* trace_names(PyObject* self, PyObject*) {
   });
 }
 
+Owned row_of(const TrackEntry& track) {
+  Owned row = checked(PyDict_New());
+  put(row.get(), "kind", text_of(track.kind));
+  put(row.get(), "pid", number(track.pid));
+  put(row.get(), "tid", number(track.tid));
+  put(row.get(), "name", text_of(track.name));
+  put(row.get(), "device", text_of(track.device));
+  return row;
+}
+
+// With the tracks of tasks, after the others.
 PyObject* trace_tracks(PyObject* self, PyObject*) {
   return guarded([&] {
-    return list_of(open_trace(self)->catalogue.tracks(),
-                   [](const TrackEntry& track) {
-                     Owned row = checked(PyDict_New());
-                     put(row.get(), "kind", text_of(track.kind));
-                     put(row.get(), "pid", number(track.pid));
-                     put(row.get(), "tid", number(track.tid));
-                     put(row.get(), "name", text_of(track.name));
-                     put(row.get(), "device", text_of(track.device));
-                     return row;
-                   })
-        .release();
+    const auto open = open_trace(self);
+    std::vector<TrackEntry> tracks = open->catalogue.tracks();
+    {
+      const WithoutGil free;
+      const std::vector<TrackEntry>& tasks = open->loose().tasks;
+      tracks.insert(tracks.end(), tasks.begin(), tasks.end());
+    }
+    return list_of(tracks, [](const TrackEntry& track) { return row_of(track); }).release();
   });
 }
 
 Owned problem_list(const std::vector<std::string>& problems) {
   return list_of(problems, [](const std::string& problem) { return text_of(problem); });
+}
+
+// What was damaged, lost or is missing, as far as it is known without reading the events.
+PyObject* trace_problems(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const auto open = open_trace(self);
+    std::vector<std::string> problems;
+    {
+      const WithoutGil free;
+      for (const trace::Problem& problem : open->reader.problems()) problems.push_back(problem.what);
+      for (std::string& line : analyze::loss_lines(analyze::summarise(open->reader)))
+        problems.push_back(std::move(line));
+    }
+    return problem_list(problems).release();
+  });
 }
 
 PyObject* trace_ranges(PyObject* self, PyObject* columns) {
@@ -126,7 +167,8 @@ PyObject* trace_ranges(PyObject* self, PyObject* columns) {
     RangeColumns read;
     {
       const WithoutGil free;
-      read = read_ranges(open->reader, open->catalogue, static_cast<unsigned>(*wanted));
+      read = read_ranges(open->reader, open->catalogue, open->loose(), static_cast<unsigned>(*wanted));
+      read.problems.insert(read.problems.end(), open->loose().problems.begin(), open->loose().problems.end());
     }
     PyTypeObject* type = state_of(Py_TYPE(self)).column;
     Owned result = checked(PyDict_New());
@@ -137,6 +179,10 @@ PyObject* trace_ranges(PyObject* self, PyObject* columns) {
     if ((*wanted & kNames) != 0) put(result.get(), "name", checked(make_column(type, std::move(read.name))));
     if ((*wanted & kDepths) != 0) put(result.get(), "depth", checked(make_column(type, std::move(read.depth))));
     if ((*wanted & kTracks) != 0) put(result.get(), "track", checked(make_column(type, std::move(read.track))));
+    if ((*wanted & kKinds) != 0) {
+      put(result.get(), "across_threads", checked(make_column(type, std::move(read.across_threads))));
+      put(result.get(), "finished", checked(make_column(type, std::move(read.finished))));
+    }
     put(result.get(), "problems", problem_list(read.problems));
     return result.release();
   });
@@ -151,7 +197,8 @@ PyObject* trace_durations(PyObject* self, PyObject* name) {
     NamedDurations read;
     {
       const WithoutGil free;
-      read = read_durations(open->reader, open->catalogue, wanted);
+      read = read_durations(open->reader, open->catalogue, open->loose(), wanted);
+      read.problems.insert(read.problems.end(), open->loose().problems.begin(), open->loose().problems.end());
     }
     const Owned column = checked(make_column(state_of(Py_TYPE(self)).column, std::move(read.ns)));
     return PyTuple_Pack(2, column.get(), problem_list(read.problems).get());
@@ -182,19 +229,31 @@ PyObject* trace_stats(PyObject* self, PyObject*) {
       const WithoutGil free;
       statistics = analyze::compute_statistics(open->reader);
     }
-    const Owned rows = list_of(statistics.ranges, row_of);
+    const Owned rows = list_of(statistics.ranges, [](const analyze::RangeRow& range) { return row_of(range); });
     const Owned problems =
         list_of(statistics.problems, [](const trace::Problem& problem) { return text_of(problem.what); });
     return PyTuple_Pack(2, rows.get(), problems.get());
   });
 }
 
+// A process that records itself and is also sampled has two writers.
+size_t count_processes(const trace::Reader& reader) {
+  std::set<std::tuple<std::string, std::string, uint64_t>> processes;
+  for (const auto& [id, writer] : reader.writers())
+    processes.emplace(writer.origin.host, writer.origin.boot_id, writer.origin.pid);
+  return processes.size();
+}
+
 PyObject* trace_counts(PyObject* self, PyObject*) {
   return guarded([&] {
     uint64_t ranges = 0, points = 0, losses = 0;
     const auto open = open_trace(self);
+    {
+      const WithoutGil free;
+      ranges = open->loose().ranges.size();
+    }
     for (const trace::EventChunk& chunk : open->reader.event_chunks()) {
-      ranges += chunk.range_count;
+      ranges += open->catalogue.find(chunk) != nullptr ? chunk.range_count : 0;
       points += chunk.point_count;
     }
     for (const auto& [id, writer] : open->reader.writers())
@@ -203,12 +262,14 @@ PyObject* trace_counts(PyObject* self, PyObject*) {
     put(row.get(), "ranges", number(ranges));
     put(row.get(), "points", number(points));
     put(row.get(), "lost", number(losses));
-    put(row.get(), "processes", number(open->reader.writers().size()));
-    put(row.get(), "unended", checked(PyBool_FromLong(open->reader.has_unended_session())));
-    put(row.get(), "problems",
-        list_of(open->reader.problems(), [](const trace::Problem& problem) { return text_of(problem.what); }));
+    put(row.get(), "processes", number(count_processes(open->reader)));
     return row.release();
   });
+}
+
+// True if its collector has not written the end: events may be in the memory of dead processes.
+PyObject* trace_unended(PyObject* self, void*) {
+  return guarded([&] { return PyBool_FromLong(open_trace(self)->reader.has_unended_session()); });
 }
 
 PyObject* trace_closed(PyObject* self, void*) {
@@ -216,13 +277,19 @@ PyObject* trace_closed(PyObject* self, void*) {
 }
 
 PyMethodDef methods[] = {
-    {"close", trace_close, METH_NOARGS, nullptr},   {"names", trace_names, METH_NOARGS, nullptr},
-    {"tracks", trace_tracks, METH_NOARGS, nullptr}, {"ranges", trace_ranges, METH_O, nullptr},
-    {"stats", trace_stats, METH_NOARGS, nullptr},   {"durations", trace_durations, METH_O, nullptr},
-    {"counts", trace_counts, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr},
+    {"close", trace_close, METH_NOARGS, nullptr},
+    {"names", trace_names, METH_NOARGS, nullptr},
+    {"tracks", trace_tracks, METH_NOARGS, nullptr},
+    {"ranges", trace_ranges, METH_O, nullptr},
+    {"stats", trace_stats, METH_NOARGS, nullptr},
+    {"durations", trace_durations, METH_O, nullptr},
+    {"counts", trace_counts, METH_NOARGS, nullptr},
+    {"problems", trace_problems, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef attributes[] = {
     {"closed", trace_closed, nullptr, nullptr, nullptr},
+    {"unended", trace_unended, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot trace_slots[] = {

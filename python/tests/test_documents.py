@@ -15,11 +15,17 @@ BEFORE = {
     "docs/python-reading.md": """
         import importlib.util
         import kymo.reading
-        with kymo.Session("run.kymo"), kymo.nvtx.range("step"):
+        with kymo.Session("run.kymo"), kymo.nvtx.range("step {}", 7):
             pass
         for module, name in ("pandas", "to_pandas"), ("pyarrow", "to_arrow"):
             if importlib.util.find_spec(module) is None:
                 setattr(kymo.reading.Trace, name, lambda self: None)
+    """,
+}
+# What must hold after it.
+AFTER = {
+    "docs/python-reading.md": """
+        assert len(trace.durations("step {}")) == 1
     """,
 }
 PAGES = ("README.md", "docs/python.md", "docs/python-mps.md", "docs/python-reading.md")
@@ -37,7 +43,8 @@ class DocumentTest(unittest.TestCase):
             for text in found:
                 with self.subTest(page), tempfile.TemporaryDirectory() as folder:
                     script = pathlib.Path(folder) / "example.py"
-                    script.write_text(textwrap.dedent(BEFORE.get(page, "")) + text, encoding="utf-8")
+                    script.write_text(textwrap.dedent(BEFORE.get(page, "")) + text + textwrap.dedent(AFTER.get(page, "")),
+                                      encoding="utf-8")
                     done = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True,
                                           timeout=300)
                     self.assertEqual(done.returncode, 0, done.stderr)
@@ -45,6 +52,8 @@ class DocumentTest(unittest.TestCase):
                         self.assertRegex(done.stdout, r"^\[[\d. ]+\] ms\n$")
                     if page == "docs/python-mps.md":
                         self.assertIn("3.14", done.stdout)
+                    if page == "docs/python-reading.md":
+                        self.assertIn("\n[]\n", done.stdout)
 
 
 if __name__ == "__main__":

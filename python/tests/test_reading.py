@@ -68,6 +68,7 @@ class ReadingTest(unittest.TestCase):
             self.assertEqual((row["count"], row["min_ns"], row["max_ns"]),
                              (len(durations), durations.min(), durations.max()))
         self.assertEqual(trace.durations("nothing").tolist(), [])
+        self.assertNotIn("nothing", trace.names)
         for wrong in (None, 3, b"step"):
             with self.assertRaises(TypeError):
                 trace.durations(wrong)
@@ -95,6 +96,18 @@ class ReadingTest(unittest.TestCase):
             trace.query("SELECT nothing FROM nowhere")
         with self.assertRaises(TypeError):
             trace.query(3)
+        for text in ("-- a comment\nSELECT 1 AS n", "/* a comment */ SELECT 1 AS n", "SELECT/**/1/**/AS/**/n",
+                     "SELECT 1 AS n -- a comment", "--json\nSELECT 1 AS n;"):
+            self.assertEqual(trace.query(text), [{"n": 1}], text)
+        self.assertEqual(trace.query("SELECT 1 AS n, 2 AS n, 3 AS n, 4 AS n_1"),
+                         [{"n": 1, "n_2": 2, "n_3": 3, "n_1": 4}])
+        self.assertEqual(trace.query("SELECT 'inf'::DOUBLE AS a, '-inf'::DOUBLE AS b, NULL AS c, 'NaN' AS d"),
+                         [{"a": float("inf"), "b": float("-inf"), "c": None, "d": "NaN"}])
+        for nothing in ("", "  \n"):
+            with self.assertRaisesRegex(kymo.InvalidArgument, r"query: sql is '.*'; give a statement"):
+                trace.query(nothing)
+        with self.assertRaisesRegex(kymo.Error, "Parser Error"):
+            trace.query("help")
 
     def test_a_notebook_shows_the_timeline(self):
         page = kymo.open(self.path)._repr_html_()
@@ -175,9 +188,59 @@ class ReadingTest(unittest.TestCase):
         trace.close()
         for call in (trace.stats, trace.report, lambda: trace.durations("x"), lambda: trace.ranges.start_ns,
                      lambda: trace.query("SELECT 1"), lambda: trace.names, lambda: trace.tracks):
-            with self.assertRaisesRegex(ValueError, "closed"):
+            with self.assertRaisesRegex(ValueError, r"the trace '.*run.kymo' is closed: open it again with kymo.open\('"):
                 call()
         self.assertIn("closed", repr(trace))
+        for call in (lambda: len(trace.ranges), lambda: trace.ranges.name, lambda: trace.counts):
+            with self.assertRaisesRegex(ValueError, "is closed: open it again"):
+                call()
+
+    def test_columns_stay_after_the_trace_is_closed(self):
+        with kymo.open(self.path) as trace:
+            names = trace.ranges.name
+        self.assertIs(trace.ranges.name, names)
+        with self.assertRaisesRegex(ValueError, "is closed"):
+            trace.ranges.start_ns
+
+    def test_every_loss_is_a_problem(self):
+        path = os.path.join(self.folder.name, "truncated.json")
+        event = '{"ph": "X", "name": "load", "ts": 0, "dur": 2.5, "pid": 1, "tid": 1}'
+        with open(path, "w") as file:
+            file.write(f'[{event}, {event[:30]}')
+        trace = kymo.open(path)
+        self.assertEqual(len(trace.problems), 1)
+        self.assertIn("the end of the file, which is truncated", trace.problems[0])
+        lost = os.path.join(self.folder.name, "lost.kymo")
+        with kymo.Session(lost):
+            kymo.nvtx.range_pop()
+            kymo.nvtx.range_end(12345)
+        problems = kymo.open(lost).problems
+        self.assertEqual(len(problems), 2, problems)
+        self.assertTrue([line for line in problems if "without a push" in line], problems)
+        self.assertEqual(kymo.open(self.path).problems, [])
+        with open(self.path, "rb") as file:
+            content = file.read()
+        with open(lost, "wb") as file:
+            file.write(content[:len(content) * 2 // 3])
+        self.assertTrue(kymo.open(lost).problems)
+
+    def test_a_process_with_two_writers_is_one_process(self):
+        path = os.path.join(self.folder.name, "sampled.kymo")
+        command.run("record", "-o", path, "--", sys.executable, "-c",
+                    "import kymo\nwith kymo.nvtx.range('x'): sum(range(10**6))")
+        trace = kymo.open(path)
+        self.assertEqual(trace.counts["processes"], 1)
+        self.assertIn("1 range, 1 process>", repr(trace))
+
+    def test_a_path_that_looks_like_an_option(self):
+        before = os.getcwd()
+        os.chdir(self.folder.name)
+        try:
+            with open("-o.json", "w") as file:
+                file.write('[{"ph": "X", "name": "load", "ts": 0, "dur": 2.5, "pid": 1, "tid": 1}]')
+            self.assertEqual(kymo.open("-o.json").durations("load").tolist(), [2500])
+        finally:
+            os.chdir(before)
 
     def test_without_pandas_and_arrow(self):
         trace = kymo.open(self.path)
@@ -200,7 +263,8 @@ class ReadingTest(unittest.TestCase):
             self.skipTest("pandas is not installed: scripts/install-deps test")
         trace = kymo.open(self.path)
         frame = trace.to_pandas()
-        self.assertEqual(list(frame.columns), ["start_ns", "duration_ns", "name", "depth", "track"])
+        self.assertEqual(list(frame.columns), ["start_ns", "duration_ns", "name", "depth", "track",
+                                               "across_threads", "finished"])
         self.assertIsInstance(frame.name.dtype, pandas.CategoricalDtype)
         self.assertEqual(frame[frame.name == "load"].duration_ns.tolist(), trace.durations("load").tolist())
         totals = frame.groupby("name", observed=True).duration_ns.sum().to_dict()

@@ -39,4 +39,17 @@ std::string_view valid_utf8(std::string_view untrusted, std::string& buffer) {
   return buffer;
 }
 
+std::string readable_text(std::string_view untrusted) {
+  std::string buffer, text;
+  const std::string_view valid = valid_utf8(untrusted, buffer);
+  text.reserve(valid.size());
+  for (const char c : valid) {
+    if (c == '\0')
+      text += kReplacementCharacter;
+    else
+      text.push_back(c);
+  }
+  return text;
+}
+
 }  // namespace kymo::base

@@ -16,4 +16,7 @@ size_t utf8_length(std::string_view text);
 // The text itself if it is valid, otherwise a copy in `buffer` with every invalid byte replaced.
 std::string_view valid_utf8(std::string_view untrusted, std::string& buffer);
 
+// The text with every invalid byte and every zero byte replaced: for readers whose texts end at a zero, such as SQL.
+std::string readable_text(std::string_view untrusted);
+
 }  // namespace kymo::base

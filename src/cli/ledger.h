@@ -5,9 +5,9 @@
 // makes it an error.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "analyze/loss_text.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "trace/reader.h"
@@ -32,15 +32,10 @@ class Ledger {
   uint64_t count(trace::LossCause cause) const;
 
  private:
-  std::string text(const analyze::LossSummary& loss) const;
-  std::string time_text(const analyze::LossSummary& loss) const;  // empty if it is not known
-  bool is_placed(const analyze::LossSummary& loss) const;         // whether its time is known
-
   std::vector<analyze::LossSummary> losses_;
   std::vector<trace::Problem> problems_;
   std::vector<analyze::MissingEnd> missing_;
-  int64_t begin_realtime_ns_;  // losses are placed relative to this
-  bool one_process_;
+  analyze::LossTexts texts_;
 };
 
 }  // namespace kymo::cli

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/json_text.h"
 #include "base/printable.h"
@@ -69,13 +72,33 @@ void print_csv(query::Result& result) {
   flush(out, true);
 }
 
-// JSON has no NaN and no infinity.
-bool is_json_number(std::string_view text) { return text.find_first_of("NI") == text.npos; }
+// A number as JSON writes it. It has no NaN, which is null, and no infinity, for which a number that is too large for a
+// double stands: readers make an infinity of it.
+std::string_view json_number(std::string_view text) {
+  if (text.find('N') != text.npos) return "null";
+  if (text.find('I') == text.npos) return text;
+  return text.starts_with('-') ? "-1e999" : "1e999";
+}
+
+// The names of the columns, each once: the second "n" is "n_1", as in DuckDB.
+std::vector<std::string> unique_names(const std::vector<query::Result::ColumnInfo>& columns) {
+  std::set<std::string> taken;
+  for (const auto& column : columns) taken.insert(column.name);
+  std::set<std::string> seen;
+  std::vector<std::string> names;
+  for (const auto& column : columns) {
+    std::string name = column.name;
+    if (!seen.insert(name).second)
+      for (size_t i = 1; !taken.insert(name).second; ++i) name = base::format("{}_{}", column.name, i);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 void print_json(query::Result& result) {
   const auto& columns = result.columns();
   std::vector<std::string> keys;
-  for (const auto& column : columns) keys.push_back(base::json_quoted(column.name) + ":");
+  for (const std::string& name : unique_names(columns)) keys.push_back(base::json_quoted(name) + ":");
   TextBuffer out, cell;
   base::JsonArray rows(out);
   while (result.next()) {
@@ -91,7 +114,7 @@ void print_json(query::Result& result) {
       if (columns[i].kind == CellKind::Text)
         append_json_string(to, cell.view());
       else
-        to.append(columns[i].kind == CellKind::Number && !is_json_number(cell.view()) ? "null" : cell.view());
+        to.append(columns[i].kind == CellKind::Number ? json_number(cell.view()) : cell.view());
     }
     row.close();
     if (!flush(out, false)) return;

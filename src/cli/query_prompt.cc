@@ -59,7 +59,7 @@ int read_statements(QueryInterrupt& interrupt, const std::function<int(const std
     interrupt.set_prompting(false);
     if (interrupt.take()) splitter = {};  // the terminal has dropped the line that was being typed
     if (!has_line) break;
-    if (splitter.is_empty()) {
+    if (interactive && splitter.is_empty()) {
       const std::string word = word_of(line);
       if (word == "exit" || word == "quit") return kDone;
       if (word == "help" || word == "schema") {

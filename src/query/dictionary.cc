@@ -6,22 +6,8 @@
 
 namespace kymo::query {
 
-std::string to_sql_text(std::string_view untrusted) {
-  std::string buffer;
-  const std::string_view valid = base::valid_utf8(untrusted, buffer);
-  std::string text;
-  text.reserve(valid.size());
-  for (const char c : valid) {
-    if (c == '\0')
-      text += base::kReplacementCharacter;
-    else
-      text.push_back(c);
-  }
-  return text;
-}
-
 void Dictionary::add(std::string_view untrusted) {
-  std::string text = to_sql_text(untrusted);
+  std::string text = base::readable_text(untrusted);
   if (numbers_.try_emplace(text, 0).second) texts_.push_back(std::move(text));
 }
 
@@ -31,7 +17,7 @@ void Dictionary::finish() {
 }
 
 uint32_t Dictionary::find(std::string_view untrusted) const {
-  const auto found = numbers_.find(to_sql_text(untrusted));
+  const auto found = numbers_.find(base::readable_text(untrusted));
   return found == numbers_.end() ? kNull : found->second;
 }
 

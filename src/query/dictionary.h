@@ -9,18 +9,15 @@
 
 namespace kymo::query {
 
-// A text of a trace as DuckDB accepts it: valid UTF-8 without NUL. Invalid bytes become U+FFFD.
-std::string to_sql_text(std::string_view untrusted);
-
 class Dictionary {
  public:
   static constexpr uint32_t kNull = UINT32_MAX;
 
-  // Adds a text; the numbers are valid only after finish(). Untrusted texts are cleaned.
+  // Adds a text; the numbers are valid only after finish(). It becomes base::readable_text(), which DuckDB accepts.
   void add(std::string_view untrusted);
   void finish();
 
-  // The number of a text, cleaned as in add(); kNull if it was not added.
+  // The number of a text, as in add(); kNull if it was not added.
   uint32_t find(std::string_view untrusted) const;
   const std::vector<std::string>& texts() const { return texts_; }
 

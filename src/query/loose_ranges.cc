@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "convert/chunk_order.h"
 #include "kymo/error.h"
 #include "query/range_table.h"
@@ -132,7 +133,7 @@ LooseRanges::Row& LooseRanges::add_row(const convert::Event& event, const TrackI
   row.name = name_number(event, traces_);
   const std::string& category = event.event_class->event_class.category;
   row.category = category.empty() ? Dictionary::kNull : traces_.categories.find(category);
-  row.full_name = to_sql_text(event.name);
+  row.full_name = base::readable_text(event.name);
   return row;
 }
 

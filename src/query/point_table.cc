@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyze/memory/point_fields.h"
+#include "base/utf8.h"
 #include "kymo/error.h"
 #include "query/chunk_queue.h"
 #include "query/event_texts.h"
@@ -200,7 +201,7 @@ class PointCursor : public Cursor {
       case Shows::Name:
         return output.set_enum(column, row, name_number(point, scan_.traces_));
       case Shows::FullName:
-        return output.set_text(column, row, to_sql_text(point.name));
+        return output.set_text(column, row, base::readable_text(point.name));
       case Shows::Args:
         return output.set_text(column, row, texts_.args(point));
       case Shows::Value:
@@ -211,7 +212,7 @@ class PointCursor : public Cursor {
         output.values<uint64_t>(column)[row] = fields(*point.event_class).bytes(point.values);
         return;
       case Shows::Memory:
-        return output.set_text(column, row, to_sql_text(fields(*point.event_class).device(point.values)));
+        return output.set_text(column, row, base::readable_text(fields(*point.event_class).device(point.values)));
       default:
         return;
     }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <span>
 
+#include "base/utf8.h"
 #include "kymo/error.h"
 #include "query/chunk_queue.h"
 #include "query/event_texts.h"
@@ -152,7 +153,7 @@ class RangeCursor : public Cursor {
     for (size_t i = 0; i < count; ++i) {
       convert::Range range;
       texts_.describe(position_ + i, *track_->place, range);
-      if (output.wants(kRangeFullName)) output.set_text(kRangeFullName, i, to_sql_text(range.name));
+      if (output.wants(kRangeFullName)) output.set_text(kRangeFullName, i, base::readable_text(range.name));
       if (output.wants(kRangeArgs)) output.set_text(kRangeArgs, i, texts_.args(range));
     }
   }

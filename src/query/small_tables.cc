@@ -8,6 +8,7 @@
 #include "analyze/summary.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "trace/loss_words.h"
 
 namespace kymo::query {
@@ -47,7 +48,7 @@ class SmallScan : public Scan {
       if (columns_[column].type == ColumnType::Name)
         output.set_enum(column, row, traces_.names.find(*text));
       else
-        output.set_text(column, row, to_sql_text(*text));
+        output.set_text(column, row, base::readable_text(*text));
     } else if (const auto* number = std::get_if<uint64_t>(&cell)) {
       output.values<uint64_t>(column)[row] = *number;
     } else if (const auto* signed_number = std::get_if<int64_t>(&cell)) {

@@ -1,0 +1,219 @@
+"""The arrays of kymo.open() have the same ranges as stats() and query(), with the same times."""
+import asyncio
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import kymo
+import numpy
+from kymo import nvtx
+
+
+def record_nested():
+    for step in range(5):
+        with nvtx.range("step {}", step), nvtx.range("load"):
+            nvtx.push_range("request", domain="reader")
+            nvtx.pop_range(domain="reader")
+
+
+def record_across_threads():
+    with nvtx.range("outer"):
+        numbers = [nvtx.range_start("request") for _ in range(3)]
+        thread = threading.Thread(target=lambda: [nvtx.range_end(number) for number in numbers])
+        thread.start()
+        thread.join()
+        nvtx.end_range(nvtx.start_range("load", domain="reader"))
+
+
+def record_tasks():
+    @nvtx.range("coroutine")
+    async def work(count):
+        for _ in range(count):
+            await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(asyncio.create_task(work(2), name="loader"), work(3))
+
+    with kymo.trace_functions():
+        asyncio.run(main())
+
+
+def record_unfinished():
+    nvtx.range_push("open")
+    nvtx.range_push("open inside")
+    nvtx.range_start("never ended")
+
+
+def record_device():
+    from kymo import mps
+    x = mps.zeros(64)
+    handle = nvtx._device_range_start("on the device")
+    x.fill_(2)
+    nvtx._device_range_end(handle)
+    mps.synchronize()
+
+
+def record_odd_names():
+    with nvtx.range("a\0b"), nvtx.range("umläut {}", "x\0y"), nvtx.range("big {}", 10**30):
+        nvtx.range_end(nvtx.range_start("c\0d"))
+
+
+PARTS = {"nested": record_nested, "across": record_across_threads, "tasks": record_tasks,
+         "unfinished": record_unfinished, "odd": record_odd_names, "device": record_device}
+
+
+def has_device():
+    from kymo import mps
+    return mps.is_available()
+
+
+def counts_by_name(rows, name="name", count="count"):
+    counts = collections.Counter()
+    for row in rows:
+        counts[row[name]] += row[count]
+    return counts
+
+
+class RangeColumnsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.traces = {part: os.path.join(cls.folder.name, f"{part}.kymo")
+                      for part in PARTS if part != "device" or has_device()}
+        for part, path in cls.traces.items():  # a process for each: what stays open belongs to one trace
+            subprocess.run([sys.executable, __file__, part], check=True, env={**os.environ, "KYMO_TRACE": path})
+        cls.traces["foreign"] = os.path.join(cls.folder.name, "foreign.json")
+        events = [{"ph": "X", "name": f"op {i}", "ts": i * 10.125, "dur": 2.0625, "pid": 1, "tid": 2} for i in range(30)]
+        events += [{"ph": phase, "cat": "c", "id": i, "name": "asynchronous", "ts": i + 5 * (phase == "e"), "pid": 1, "tid": 2}
+                   for i in range(4) for phase in "be"]
+        with open(cls.traces["foreign"], "w") as file:
+            json.dump(events, file)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def each(self):
+        for part, path in self.traces.items():
+            with self.subTest(part), kymo.open(path) as trace:
+                yield part, trace
+
+    def test_every_name_has_as_many_ranges_as_in_stats(self):
+        for part, trace in self.each():
+            ranges, stats = trace.ranges, trace.stats()
+            self.assertEqual(collections.Counter(ranges.name.tolist()), counts_by_name(stats))
+            self.assertEqual(len(ranges), sum(row["count"] for row in stats))
+            self.assertEqual(trace.counts["ranges"], len(ranges))
+            for name in set(ranges.name):
+                rows = [row for row in stats if row["name"] == name and not row["unfinished"]]
+                self.assertEqual(len(trace.durations(name)), sum(row["count"] for row in rows), name)
+                unfinished = [row for row in stats if row["name"] == name and row["unfinished"]]
+                self.assertEqual(int((~ranges.finished[ranges.name == name]).sum()),
+                                 sum(row["count"] for row in unfinished), name)
+
+    def test_all_columns_are_equally_long(self):
+        for part, trace in self.each():
+            ranges = trace.ranges
+            lengths = {len(column) for column in (ranges.start_ns, ranges.duration_ns, ranges.name, ranges.name_id,
+                                                  ranges.depth, ranges.track, ranges.across_threads, ranges.finished)}
+            self.assertEqual(lengths, {len(ranges)})
+            self.assertLess(ranges.track.max(), len(trace.tracks))
+            self.assertTrue((ranges.duration_ns >= 0).all())
+            self.assertEqual((ranges.across_threads.dtype, ranges.finished.dtype), (numpy.bool_, numpy.bool_))
+
+    def test_times_are_those_of_query(self):
+        for part, trace in self.each():
+            try:
+                rows = trace.query("SELECT name, start_ns, duration_ns, finished, depth IS NULL AS across FROM ranges")
+            except kymo.NotAvailable:
+                self.skipTest("DuckDB is not installed")
+            except kymo.Error as error:
+                if "DuckDB" in str(error):
+                    self.skipTest("DuckDB is not installed")
+                raise
+            ranges = trace.ranges
+            self.assertEqual(sorted(map(tuple, (row.values() for row in rows))),
+                             sorted(zip(ranges.name.tolist(), ranges.start_ns.tolist(), ranges.duration_ns.tolist(),
+                                        ranges.finished.tolist(), ranges.across_threads.tolist())))
+
+    def test_durations_are_those_of_the_columns(self):
+        for part, trace in self.each():
+            ranges = trace.ranges
+            for name in set(ranges.name):
+                wanted = ranges.duration_ns[(ranges.name == name) & ranges.finished]
+                self.assertEqual(trace.durations(name).tolist(), wanted.tolist(), name)
+
+    def test_a_frame_of_pandas_has_all_of_them(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("pandas is not installed: scripts/install-deps test")
+        for part, trace in self.each():
+            frame = trace.to_pandas()
+            self.assertEqual(frame["name"].value_counts().loc[lambda count: count > 0].to_dict(),
+                             dict(counts_by_name(trace.stats())))
+            self.assertEqual(frame.across_threads.tolist(), trace.ranges.across_threads.tolist())
+
+    def test_ranges_across_threads(self):
+        trace = kymo.open(self.traces["across"])
+        ranges = trace.ranges
+        across = ranges.name[ranges.across_threads]
+        self.assertEqual(sorted(across), ["load", "request", "request", "request"])
+        self.assertEqual(set(ranges.depth[ranges.across_threads]), {0})
+        self.assertTrue(ranges.finished.all())
+
+    def test_tasks_are_tracks(self):
+        trace = kymo.open(self.traces["tasks"])
+        tasks = {row["name"]: i for i, row in enumerate(trace.tracks) if row["kind"] == "task"}
+        self.assertIn("loader", tasks)
+        ranges = trace.ranges
+        self.assertEqual(set(ranges.name[ranges.track == tasks["loader"]]), {"loader"})
+        self.assertEqual(len(trace.durations("coroutine")), 2)
+
+    def test_open_ranges_are_not_finished(self):
+        trace = kymo.open(self.traces["unfinished"])
+        ranges = trace.ranges
+        self.assertEqual(dict(zip(ranges.name, zip(ranges.finished, ranges.across_threads, ranges.depth))),
+                         {"open": (False, False, 0), "open inside": (False, False, 1), "never ended": (False, True, 0)})
+        self.assertEqual(trace.durations("open").tolist(), [])
+
+    def test_names_are_the_same_everywhere(self):
+        trace = kymo.open(self.traces["odd"])
+        wanted = {"a\ufffdb", "umläut {}", "big {}", "c\ufffdd"}
+        self.assertEqual(set(trace.ranges.name), wanted)
+        self.assertEqual({row["name"] for row in trace.stats()}, wanted)
+        self.assertLessEqual(wanted, set(trace.names))
+        for name in ("a\0b", "a\ufffdb"):
+            self.assertEqual(len(trace.durations(name)), 1)
+
+    def test_a_damaged_chunk_is_in_no_column(self):
+        with open(self.traces["nested"], "rb") as file:
+            content = bytearray(file.read())
+        path = os.path.join(self.folder.name, "damaged.kymo")
+        for position in range(150, len(content), max(1, len(content) // 40)):
+            changed = bytearray(content)
+            changed[position] ^= 0xFF
+            with open(path, "wb") as file:
+                file.write(changed)
+            try:
+                trace = kymo.open(path)
+            except kymo.Error:
+                continue
+            with self.subTest(position):
+                ranges = trace.ranges
+                counts = counts_by_name(trace.stats())
+                self.assertEqual(collections.Counter(ranges.name.tolist()), counts)
+                self.assertEqual({name: len(trace.durations(name)) for name in counts}, counts)
+                self.assertEqual(len({len(ranges.start_ns), len(ranges.depth), len(ranges.track), len(ranges.finished)}), 1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1] in PARTS:
+        PARTS[sys.argv[1]]()
+    else:
+        unittest.main()

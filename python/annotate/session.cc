@@ -16,6 +16,10 @@ struct SessionObject {
   PyObject* path;
 };
 
+// The file of the open session of this process, for session_path(). The GIL protects it.
+std::string open_path;
+bool is_open = false;
+
 Policy policy_of(std::string_view name) {
   if (name == "block") return Policy::Block;
   if (name == "drop") return Policy::Drop;
@@ -23,21 +27,30 @@ Policy policy_of(std::string_view name) {
   throw InvalidArgument("policy is \"" + std::string(name) + "\"; use \"block\", \"drop\" or \"overwrite\"");
 }
 
+uint64_t size_argument(PyObject* object, const char* what) {
+  const auto size = int_argument(object, what);
+  if (!size) throw PythonErrorSet{};
+  if (*size < 0)
+    throw InvalidArgument(std::string(what) + " is " + std::to_string(*size) +
+                          "; it must be a number of bytes, 0 or more");
+  return static_cast<uint64_t>(*size);
+}
+
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcept {
   return guarded([&]() -> PyObject* {
     static const char* const names[] = {"path",           "policy",      "ring_bytes", "flight_bytes",
                                         "flight_seconds", "dump_signal", nullptr};
-    PyObject* path = nullptr;
+    PyObject *path = nullptr, *ring_bytes = nullptr, *flight_bytes = nullptr;
     const char* policy = "block";
     SessionOptions options;
-    unsigned long long ring_bytes = options.ring_bytes, flight_bytes = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$sKKdi:Session", const_cast<char**>(names), &path, &policy,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$sOOdi:Session", const_cast<char**>(names), &path, &policy,
                                      &ring_bytes, &flight_bytes, &options.flight_seconds, &options.dump_signal))
       throw PythonErrorSet{};
     options.policy = policy_of(policy);
-    options.ring_bytes = ring_bytes;
-    options.flight_bytes = flight_bytes;
+    if (ring_bytes != nullptr) options.ring_bytes = size_argument(ring_bytes, "ring_bytes");
+    if (flight_bytes != nullptr) options.flight_bytes = size_argument(flight_bytes, "flight_bytes");
     const std::string file = path_argument(path);
+    if (file.empty()) throw InvalidArgument("path is empty; give the file of the trace: kymo.Session(\"run.kymo\")");
     std::unique_ptr<Session> session;
     {
       const WithoutGil free;
@@ -48,6 +61,8 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcep
     auto* object = reinterpret_cast<SessionObject*>(self.get());
     object->session = session.release();
     object->path = Owned::share(path).release();
+    open_path = file;
+    is_open = true;
     return self.release();
   });
 }
@@ -56,6 +71,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcep
 void end(SessionObject& object) {
   const std::unique_ptr<Session> session(std::exchange(object.session, nullptr));
   if (!session) return;
+  is_open = false;
   const WithoutGil free;
   session->close();
 }
@@ -100,9 +116,15 @@ PyObject* is_closed(PyObject* self, void*) noexcept {
   return PyBool_FromLong(reinterpret_cast<SessionObject*>(self)->session == nullptr ? 1 : 0);
 }
 
+PyObject* session_path(PyObject*, PyObject*) noexcept {
+  if (!is_open) Py_RETURN_NONE;
+  return PyUnicode_DecodeFSDefaultAndSize(open_path.data(), static_cast<Py_ssize_t>(open_path.size()));
+}
+
 PyObject* dump(PyObject*, PyObject* path) noexcept {
   return guarded([&]() -> PyObject* {
     const std::string file = path_argument(path);
+    if (file.empty()) throw InvalidArgument("path is empty; give the file for the data: kymo.dump(\"last.kymo\")");
     {
       const WithoutGil free;
       kymo::dump(file);
@@ -145,6 +167,7 @@ PyType_Spec specification = {"kymo.Session", sizeof(SessionObject), 0, Py_TPFLAG
                              slots};
 
 PyMethodDef functions[] = {
+    {"session_path", session_path, METH_NOARGS, "The file of the open Session of this process; None if there is none."},
     {"dump", dump, METH_O,
      "dump($module, path, /)\n--\n\nWrites the data of the running flight recorder to a file. The recorder continues."},
     {nullptr, nullptr, 0, nullptr},

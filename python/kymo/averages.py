@@ -63,6 +63,16 @@ def time_text(us):
     return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
 
 
+def _weighted_median(averages):
+    """The median of the medians, each as often as its name has ranges."""
+    left = (sum(one.count for one in averages) + 1) // 2
+    for one in sorted(averages, key=lambda one: one.median_us):
+        left -= one.count
+        if left <= 0:
+            return one.median_us
+    return 0.0
+
+
 class EventAverages(list):
     """A list of EventAverage, largest total first. An index may be a name: averages["forward"]."""
 
@@ -82,10 +92,16 @@ class EventAverages(list):
         raise KeyError(index)
 
     def total_average(self):
-        """All of them as one."""
-        host = [one for one in self if not one.on_device]
-        total = sum(one.self_us for one in host)
-        return EventAverage("Total", sum(one.count for one in self), total, total, 0.0, 0.0, 0.0, False, "")
+        """All of them as one. Its time is that of the host, in which each microsecond counts once.
+
+        min_us and max_us are the shortest and the longest range, and median_us is the median of the medians, in which a
+        name counts as often as it has ranges: the ranges themselves are not here.
+        """
+        total = sum(one.self_us for one in self if not one.on_device)
+        known = [one for one in self if one.max_us]  # ranges without an end have no min and max
+        return EventAverage("Total", sum(one.count for one in self), total, total,
+                            min((one.min_us for one in known), default=0.0), _weighted_median(known),
+                            max((one.max_us for one in known), default=0.0), False, "")
 
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55,
               max_shapes_column_width=80, header=None, top_level_events_only=False):

@@ -129,9 +129,12 @@ class profile:
     `on_trace_ready` is called with the profiler whenever a recording is complete; there export_chrome_trace(),
     export(), key_averages() and events() work. `with_stack` records every Python function. `record_shapes`,
     `profile_memory`, `with_flops` and `with_modules` go to the clients of kymo.ondemand: frameworks that report their
-    operations. If kymo record or KYMO_TRACE records the process already, their trace has everything, and this class adds
-    only the steps.
+    operations. If something records the process already (kymo record, KYMO_TRACE, a kymo.Session, another profile, or
+    kymo trigger), that trace has everything, and this class adds only the steps: its results are errors that name the
+    recording.
     """
+
+    _recording = None  # the profiler whose recording runs; a process has one at a time
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False,
                  with_stack=False, with_flops=False, with_modules=False, experimental_config=None,
@@ -151,7 +154,8 @@ class profile:
         self.current_action = ProfilerAction.NONE
         self._metadata = {}
         self._folder = self._path = self._functions = None
-        self._is_running = self._is_recording = self._is_outside = False
+        self._is_running = self._is_recording = False
+        self._outside = None  # who records the process instead, in words
 
     # ---- A run ------------------------------------------------------------------------------------------------------
 
@@ -160,7 +164,7 @@ class profile:
         if self._is_running:
             raise Error("this profiler runs already")
         self._is_running = True
-        self._is_outside = _annotate.is_recording()
+        self._outside = _who_records()
         self.step_num = 0
         self.current_action = self._action()
         if self.current_action in _RECORDING:
@@ -207,7 +211,7 @@ class profile:
         return ProfilerAction[name]
 
     def _begin(self):
-        if not self._is_outside:
+        if not self._outside:
             self._remove_files()
             self._folder = tempfile.mkdtemp(prefix="kymo-profile-")
             self._path = os.path.join(self._folder, "profile.kymo")
@@ -218,6 +222,7 @@ class profile:
             except BaseException:
                 self._remove_files()
                 raise
+            profile._recording = self
         self._is_recording = True
         if self.with_stack:
             from kymo.functions import trace_functions
@@ -228,9 +233,10 @@ class profile:
         if functions is not None:
             functions.stop()
         self._is_recording = False
-        if not self._is_outside:
+        if not self._outside:
+            profile._recording = None
             ondemand.stop()
-        if is_ready and self.on_trace_ready is not None and not self._is_outside:
+        if is_ready and self.on_trace_ready is not None and not self._outside:
             self.on_trace_ready(self)
 
     # ---- Results ----------------------------------------------------------------------------------------------------
@@ -238,8 +244,8 @@ class profile:
     @property
     def trace_path(self):
         """The trace of the last recording, for the commands of kymo. It is deleted with the profiler."""
-        if self._is_outside:
-            raise Error("kymo record or KYMO_TRACE records this process: its trace has the results")
+        if self._outside:
+            raise Error(self._outside)
         if self._is_recording:
             raise Error("the recording still runs; call stop(), or wait for on_trace_ready")
         if self._path is None:
@@ -302,6 +308,20 @@ class profile:
         folder = getattr(self, "_folder", None)
         if folder is not None:
             rmtree(folder, ignore_errors=True)
+
+
+def _who_records():
+    """Who records this process, and where the results are; None: nobody."""
+    if not _annotate.is_recording():
+        return None
+    if profile._recording is not None:
+        return "another profile() records this process: its results have everything that ran inside of this one"
+    if os.environ.get("KYMO_SESSION") or os.environ.get("KYMO_TRACE"):
+        return "kymo record or KYMO_TRACE records this process: its trace has the results"
+    session = _annotate.session_path()
+    if session is not None:
+        return f"kymo.Session({session!r}) records this process: its trace has the results, kymo.open({session!r}) after close()"
+    return "kymo trigger or kymo.ondemand.start() records this process: its trace has the results"
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):

@@ -176,6 +176,14 @@ class SessionTest(unittest.TestCase):
             kymo.Session(self.path, policy="wait")
         with self.assertRaises(ValueError):
             kymo.Session(self.path, ring_bytes=5)
+        for name in ("ring_bytes", "flight_bytes"):
+            with self.assertRaisesRegex(kymo.InvalidArgument, f"{name} is -5; it must be a number of bytes, 0 or more"):
+                kymo.Session(self.path, **{name: -5})
+            with self.assertRaisesRegex(TypeError, f"{name} must be int, not str"):
+                kymo.Session(self.path, **{name: "5"})
+        for call in (kymo.Session, kymo.dump):
+            with self.assertRaisesRegex(kymo.InvalidArgument, "path is empty; give the file"):
+                call("")
         with self.assertRaises(TypeError):
             kymo.Session(3.5)
         with self.assertRaises(TypeError):

@@ -172,6 +172,48 @@ class ProfileTest(unittest.TestCase):
         self.assertIn("forward", Trace(path).names())
 
 
+    def reason(self, prof):
+        with self.assertRaises(kymo.Error) as caught:
+            prof.key_averages()
+        return str(caught.exception)
+
+    def test_the_reason_names_the_recording_that_runs(self):
+        path = os.path.join(self.folder, "session.kymo")
+        with kymo.Session(path), profile() as inside:
+            with record_function("forward"):
+                pass
+        self.assertIn(f"kymo.Session({path!r}) records this process", self.reason(inside))
+        self.assertEqual(len(kymo.open(path).durations("forward")), 1)
+
+        with profile() as outer:
+            with profile() as inner, record_function("forward"):
+                pass
+            self.assertIn("another profile() records this process", self.reason(inner))
+        self.assertEqual(outer.key_averages()["forward"].count, 1)
+
+        ondemand.start(os.path.join(self.folder, "asked.kymo"))
+        with profile() as asked:
+            pass
+        ondemand.stop()
+        self.assertIn("kymo trigger or kymo.ondemand.start() records this process", self.reason(asked))
+
+        with asked:  # nothing else records now
+            pass
+        self.assertTrue(os.path.exists(asked.trace_path))
+
+    def test_the_total_has_the_shortest_and_the_longest_range(self):
+        averages = self.loop(3).key_averages()
+        total = averages.total_average()
+        self.assertEqual(total.count, sum(one.count for one in averages))
+        self.assertEqual(total.min_us, min(one.min_us for one in averages))
+        self.assertEqual(total.max_us, max(one.max_us for one in averages))
+        self.assertLessEqual(total.min_us, total.median_us)
+        self.assertLessEqual(total.median_us, total.max_us)
+        self.assertGreater(total.max_us, 0)
+        nothing = type(averages)().total_average()
+        self.assertEqual((nothing.count, nothing.min_us, nothing.median_us, nothing.max_us), (0, 0.0, 0.0, 0.0))
+
+
 class OnDemandTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -25,21 +25,32 @@ class EventAttributes:
     >>> domain.mark(failure)
     """
 
-    __slots__ = ("_domain", "_message", "_color", "_category", "_payload", "_event")
+    __slots__ = ("_domain", "_message", "_color", "_category", "_payload", "_event", "_elsewhere")
 
     def __init__(self, domain, message=None, color=None, category=None, payload=None):
         self._domain, self._message, self._color = domain, message, color
-        self._category, self._payload, self._event = category, payload, None
+        self._category, self._payload, self._event, self._elsewhere = category, payload, None, {}
         self.event  # so that a mistake is an error here
 
     @property
     def event(self):
-        """The event of kymo._annotate."""
+        """The event of kymo._annotate, in the domain that made the attributes."""
         if self._event is None:
-            message = "" if self._message is None else self._message
-            self._event = _annotate.Event(message, self._domain.category, self._domain.stack, colours.argb(self._color),
-                                          self._category, self._payload)
+            self._event = self._made_for(self._domain)
         return self._event
+
+    def event_of(self, domain):
+        """The same event in another domain: NVTX takes attributes of any domain for any other."""
+        if domain.stack == self._domain.stack and domain.category == self._domain.category:
+            return self.event
+        if domain not in self._elsewhere:
+            self._elsewhere[domain] = self._made_for(domain)
+        return self._elsewhere[domain]
+
+    def _made_for(self, domain):
+        message = "" if self._message is None else self._message
+        return _annotate.Event(message, domain.category, domain.stack, colours.argb(self._color), self._category,
+                               self._payload)
 
     @property
     def domain_name(self):
@@ -52,7 +63,7 @@ class EventAttributes:
         def change(self, value):
             before = getattr(self, name)
             setattr(self, name, value)
-            self._event = None
+            self._event, self._elsewhere = None, {}
             try:
                 self.event
             except BaseException:
@@ -105,20 +116,29 @@ class Domain:
     def get_event_attributes(self, message=None, color=None, category=None, payload=None):
         return EventAttributes(self, message, color, category, payload)
 
+    def _event(self, function, attributes):
+        if not isinstance(attributes, EventAttributes):
+            raise TypeError(f"Domain.{function}: attributes must be EventAttributes, not {type(attributes).__name__}; "
+                            "domain.get_event_attributes(message) makes them")
+        return attributes.event_of(self)
+
     def push_range(self, attributes):
-        attributes.event.push()
+        """Opens a nested range of this domain on this thread, whichever domain made the attributes."""
+        self._event("push_range", attributes).push()
 
     def pop_range(self):
         _annotate.pop_stack(self.stack)
 
     def start_range(self, attributes):
-        return attributes.event.start()
+        """Opens a range of this domain that may end on another thread. Returns its number."""
+        return self._event("start_range", attributes).start()
 
     def end_range(self, range_id):
         _annotate.range_end(range_id)
 
     def mark(self, attributes):
-        attributes.event.mark()
+        """Records an instant of this domain."""
+        self._event("mark", attributes).mark()
 
 
 _domains = {}

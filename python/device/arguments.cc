@@ -20,7 +20,9 @@ device::Stream stream_argument(PyObject* object, const char* what) {
   if (object == Py_None) return without_gil([] { return device::current_stream(); });
   if (PyObject_TypeCheck(object, types.stream)) return reinterpret_cast<StreamObject*>(object)->value;
   // PyTorch: "stream must be a torch.mps.Stream", a RuntimeError.
-  throw Error(std::string(what) + " must be a Stream of kymo.mps or None, not " + type_name(object));
+  set_error("InvalidType",
+            (std::string(what) + " must be a Stream of kymo.mps or None, not " + type_name(object)).c_str());
+  throw PythonErrorSet{};
 }
 
 device::Device device_argument(PyObject* object) {

@@ -12,6 +12,13 @@ namespace {
 
 using device::KernelArgument;
 
+// Throws kymo.InvalidType: a RuntimeError, which PyTorch raises for these mistakes, and a TypeError.
+[[noreturn]] void throw_type_error(const std::string& text) {
+  PyErr_Clear();
+  set_error("InvalidType", text.c_str());
+  throw PythonErrorSet{};
+}
+
 // An attribute of an object, or nothing: other errors than its absence are errors.
 Owned attribute(PyObject* object, const char* name) {
   Owned value(PyObject_GetAttrString(object, name));
@@ -41,9 +48,11 @@ KernelArguments::KernelArguments(const device::Kernel& kernel, PyObject* args, P
   Cast for_all = Cast::None;
   if (casts != nullptr && casts != Py_None && !by_index) {
     if (!PyUnicode_Check(casts))
-      throw Error("arg_casts must be a str or a dict from the index of an argument to a str, not " + type_name(casts));
+      throw_type_error("arg_casts must be a str or a dict from the index of an argument to a str, not " +
+                       type_name(casts));
     for_all = parse_cast(casts);
   }
+  if (by_index) check_indices(casts, count);
   list_.reserve(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
     Cast cast = for_all;
@@ -61,16 +70,38 @@ KernelArguments::Cast KernelArguments::parse_cast(PyObject* text) {
   constexpr std::pair<const char*, Cast> kCasts[] = {{"fp16", Cast::Fp16},   {"bf16", Cast::Bf16},
                                                      {"int32", Cast::Int32}, {"int16", Cast::Int16},
                                                      {"int8", Cast::Int8},   {"uint8", Cast::UInt8}};
-  if (!PyUnicode_Check(text)) throw Error("a cast of arg_casts must be a str, not " + type_name(text));
+  if (!PyUnicode_Check(text)) throw_type_error("a cast of arg_casts must be a str, not " + type_name(text));
   const Text given(text, "arg_casts");
   for (const auto& [name, cast] : kCasts)
     if (given.view() == name) return cast;
-  throw Error("\"" + std::string(given.view()) +
-              "\" is not a cast of arg_casts: these are fp16, bf16, int32, int16, int8 and uint8");
+  throw InvalidArgument("\"" + std::string(given.view()) +
+                        "\" is not a cast of arg_casts: these are fp16, bf16, int32, int16, int8 and uint8");
 }
 
+// A cast for an argument that is not there would be ignored silently.
+void KernelArguments::check_indices(PyObject* casts, Py_ssize_t count) const {
+  const Owned keys = checked(PyDict_Keys(casts));
+  for (Py_ssize_t i = 0; i < PyList_Size(keys.get()); ++i) {
+    PyObject* const key = PyList_GetItem(keys.get(), i);
+    if (!PyIndex_Check(key))
+      throw_type_error("a key of arg_casts must be the index of an argument, an int, not " + type_name(key));
+    const auto index = int_argument(key, "a key of arg_casts");
+    if (!index) throw PythonErrorSet{};
+    if (*index < 0 || *index >= count)
+      throw InvalidArgument("arg_casts has a cast for argument " + std::to_string(*index) + ", and kernel \"" +
+                            kernel_.name() + "\" was given " + std::to_string(count) +
+                            " arguments: the first one has index 0");
+  }
+}
+
+std::string KernelArguments::about(Py_ssize_t index, const std::string& text) const {
+  return "argument " + std::to_string(index + 1) + " of kernel \"" + kernel_.name() + "\" " + text;
+}
 void KernelArguments::refuse(Py_ssize_t index, const std::string& text) const {
-  throw Error("argument " + std::to_string(index + 1) + " of kernel \"" + kernel_.name() + "\" " + text);
+  throw InvalidArgument(about(index, text));
+}
+void KernelArguments::refuse_type(Py_ssize_t index, const std::string& text) const {
+  throw_type_error(about(index, text));
 }
 
 void KernelArguments::add(Py_ssize_t index, PyObject* object, Cast cast) {
@@ -82,7 +113,8 @@ void KernelArguments::add(Py_ssize_t index, PyObject* object, Cast cast) {
   if (PyList_Check(object) || PyTuple_Check(object)) return add_list(index, object, cast);
   if (PyBytes_Check(object) || PyByteArray_Check(object)) return add_bytes(object);
   if (add_array(index, object, cast)) return;
-  refuse(index, "is of type " + type_name(object) + ": it must be a tensor, a number, or a list of them");
+  if (const Owned bits = attribute(object, "_sampler_bits")) return add_number(bits.get(), Cast::None);
+  refuse_type(index, "is of type " + type_name(object) + ": it must be a tensor, a number, or a list of them");
 }
 
 // A tensor on CUDA of a library with DLPack's functions in C. False: it is something else.
@@ -140,12 +172,12 @@ bool KernelArguments::add_array(Py_ssize_t index, PyObject* object, Cast cast) {
   const long count = PyLong_AsLong(dimensions.get());
   if (count == -1 && PyErr_Occurred() != nullptr) throw PythonErrorSet{};
   if (count != 0)
-    refuse(index, "is a " + type_name(object) +
-                      " on the CPU, and kernels take tensors of the device: pass kymo.mps.tensor(x), or "
-                      "kymo.mps.from_numpy(x), which shares its memory");
+    refuse_type(index, "is a " + type_name(object) +
+                           " on the CPU, and kernels take tensors of the device: pass kymo.mps.tensor(x), or "
+                           "kymo.mps.from_numpy(x), which shares its memory");
   Owned number = checked(PyObject_CallMethod(object, "item", nullptr));
   if (!PyFloat_Check(number.get()) && !PyLong_Check(number.get()))
-    refuse(index, "is a " + type_name(object) + " whose value is a " + type_name(number.get()) + ", not a number");
+    refuse_type(index, "is a " + type_name(object) + " whose value is a " + type_name(number.get()) + ", not a number");
   add_number(number.get(), cast);
   return true;
 }
@@ -191,12 +223,18 @@ void KernelArguments::add_number(PyObject* number, Cast cast) {
   const unsigned long long large = PyLong_AsUnsignedLongLong(number);
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    refuse(static_cast<Py_ssize_t>(list_.size()), "is an int that does not fit 64 bits");
+    refuse(static_cast<Py_ssize_t>(list_.size()),
+           "is an int that does not fit 64 bits: pass one from -2**63 to 2**64 - 1");
   }
   if (cast == Cast::None)
     list_.emplace_back(large);
   else
     list_.emplace_back(whole(static_cast<int64_t>(large), cast));
+}
+
+void KernelArguments::refuse_element(Py_ssize_t index, Py_ssize_t element, const char* wanted, PyObject* given) const {
+  refuse_type(index, "is a list of numbers, but its element " + std::to_string(element) + " is of type " +
+                         type_name(given) + ": it must be " + wanted);
 }
 
 // The first element decides, as in PyTorch: whole numbers, floats or tensors.
@@ -211,7 +249,8 @@ void KernelArguments::add_list(Py_ssize_t index, PyObject* list, Cast cast) {
     for (Py_ssize_t i = 0; i < count; ++i) {
       PyObject* item = PyTuple_GetItem(items, i);
       if (!is_tensor(item))
-        refuse(index, "is a list of tensors, but its element " + std::to_string(i) + " is of type " + type_name(item));
+        refuse_type(index,
+                    "is a list of tensors, but its element " + std::to_string(i) + " is of type " + type_name(item));
       tensors.push_back(tensor_of(item));
     }
     list_.emplace_back(tensors);
@@ -220,12 +259,17 @@ void KernelArguments::add_list(Py_ssize_t index, PyObject* list, Cast cast) {
   const bool to_float = cast == Cast::Fp16 || cast == Cast::Bf16;
   const bool to_whole = cast != Cast::None && !to_float;
   if (!PyFloat_Check(first) && !PyLong_Check(first))
-    refuse(index, "is a list whose first element is of type " + type_name(first) + ": it must be a number or a tensor");
+    refuse_type(index,
+                "is a list whose first element is of type " + type_name(first) + ": it must be a number or a tensor");
   if ((PyFloat_Check(first) && !to_whole) || to_float) {
     std::vector<double>& values = floats_.emplace_back();
     for (Py_ssize_t i = 0; i < count; ++i) {
-      const double value = PyFloat_AsDouble(PyTuple_GetItem(items, i));
-      if (value == -1 && PyErr_Occurred() != nullptr) throw PythonErrorSet{};
+      PyObject* item = PyTuple_GetItem(items, i);
+      const double value = PyFloat_AsDouble(item);
+      if (value == -1 && PyErr_Occurred() != nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError)) refuse_element(index, i, "a number", item);
+        throw PythonErrorSet{};
+      }
       values.push_back(rounded(value, cast));
     }
     list_.emplace_back(values);
@@ -238,6 +282,7 @@ void KernelArguments::add_list(Py_ssize_t index, PyObject* list, Cast cast) {
       values.push_back(whole(static_cast<int64_t>(PyFloat_AsDouble(item)), cast));
       continue;
     }
+    if (!PyIndex_Check(item)) refuse_element(index, i, "an int, as the first one is", item);
     const auto value = int_argument(item, "an element of a list of integers");
     if (!value) throw PythonErrorSet{};
     values.push_back(whole(*value, cast));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "device/types.h"
@@ -18,9 +19,12 @@ namespace kymo::python {
 //   Tensor                               its memory
 //   a tensor of another library on CUDA  its memory, by DLPack's functions in C or by __dlpack__()
 //   float, int, bool, an array of 0 dimensions on the CPU   a number
-//   a list or tuple of numbers or of tensors                a list; empty: RuntimeError
+//   a list or tuple of numbers or of tensors                a list; empty: kymo.InvalidArgument
 //   bytes                                                   a structure, unchanged
-//   other arrays on the CPU, and everything else            RuntimeError
+//   a Sampler of kymo.mps                                   its bits
+//   other arrays on the CPU, and everything else            kymo.InvalidType
+//
+// Both exceptions are RuntimeErrors, which PyTorch raises.
 //
 // It refers to the objects of the call, which must live as long as it does.
 class KernelArguments {
@@ -44,7 +48,11 @@ class KernelArguments {
   static Cast parse_cast(PyObject* text);
   static int64_t whole(int64_t value, Cast cast);
   static double rounded(double value, Cast cast);
+  void check_indices(PyObject* casts, Py_ssize_t count) const;
+  std::string about(Py_ssize_t index, const std::string& text) const;
   [[noreturn]] void refuse(Py_ssize_t index, const std::string& text) const;
+  [[noreturn]] void refuse_type(Py_ssize_t index, const std::string& text) const;
+  [[noreturn]] void refuse_element(Py_ssize_t index, Py_ssize_t element, const char* wanted, PyObject* given) const;
 
   const device::Kernel& kernel_;
   const device::Stream& stream_;

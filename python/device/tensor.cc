@@ -67,7 +67,13 @@ PyObject* reshape(PyObject* self, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyList_Size(sizes.get()); ++i) {
       const auto number = int_argument(PyList_GetItem(sizes.get(), i), "reshape: a size");
       if (!number) throw PythonErrorSet{};
-      if (*number == -1 && open == -1)
+      if (*number < -1)
+        throw InvalidArgument("reshape: size " + std::to_string(*number) +
+                              " is negative; a size is 0 or more, or -1 for what remains");
+      if (*number == -1 && open != -1)
+        throw InvalidArgument("reshape: sizes " + std::to_string(open) + " and " + std::to_string(i) +
+                              " are both -1; only one size may be -1");
+      if (*number == -1)
         open = i;
       else if (__builtin_mul_overflow(known, *number, &known))
         throw InvalidArgument("reshape: the shape is too large");

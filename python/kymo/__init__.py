@@ -9,8 +9,8 @@ The parts load when they are used first, so that `import kymo` is quick.
 import importlib as _importlib
 import os as _os
 
-from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory,
-                         UnknownKernel)
+from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, InvalidType, NotAvailable,
+                         OutOfMemory, UnknownKernel)
 
 # Modules of the package that people use. They load on first use.
 _MODULES = (
@@ -42,8 +42,8 @@ _NAMES = {
     "zeros": "mps",
 }
 
-__all__ = ["CompileError", "CompileWarning", "DeviceError", "Error", "InvalidArgument", "NotAvailable", "OutOfMemory",
-           "UnknownKernel", *_MODULES, *_NAMES]
+__all__ = ["CompileError", "CompileWarning", "DeviceError", "Error", "InvalidArgument", "InvalidType", "NotAvailable",
+           "OutOfMemory", "UnknownKernel", *_MODULES, *_NAMES]
 
 
 # A recording that the environment asks for begins with the import: libkymo.so looks at these variables when it loads.

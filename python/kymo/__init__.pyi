@@ -13,6 +13,7 @@ from kymo.errors import CompileWarning as CompileWarning
 from kymo.errors import DeviceError as DeviceError
 from kymo.errors import Error as Error
 from kymo.errors import InvalidArgument as InvalidArgument
+from kymo.errors import InvalidType as InvalidType
 from kymo.errors import NotAvailable as NotAvailable
 from kymo.errors import OutOfMemory as OutOfMemory
 from kymo.errors import UnknownKernel as UnknownKernel

@@ -16,6 +16,10 @@ class InvalidArgument(Error, ValueError):
     """A value that is out of range, or a wrong shape."""
 
 
+class InvalidType(Error, TypeError):
+    """A value of a wrong type in a place where PyTorch raises a RuntimeError, such as an argument of a kernel."""
+
+
 class NotAvailable(Error):
     """This machine does not have what is needed. The message says what is missing and how to get it."""
 

@@ -29,9 +29,10 @@ import warnings as _warnings
 
 from kymo import _device
 from kymo._device import Event, Kernel, ShaderLibrary, Stream, Tensor
-from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, NotAvailable, OutOfMemory,
-                         UnknownKernel)
+from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, InvalidType, NotAvailable,
+                         OutOfMemory, UnknownKernel)
 from kymo.mps._rng import get_rng_state, manual_seed, seed, set_rng_state
+from kymo.mps._samplers import Sampler, sampler
 from kymo.mps._tensors import (arange, bernoulli, bfloat16, bool, empty, float16, float32, float64, from_dlpack,
                                from_numpy, full, int8, int16, int32, int64, ones, rand, randint, randn, tensor, uint8,
                                uint16, uint32, uint64, zeros)
@@ -39,7 +40,7 @@ from kymo.mps._tensors import (arange, bernoulli, bfloat16, bool, empty, float16
 AcceleratorError = DeviceError  # its name in PyTorch
 
 __all__ = [
-    "AcceleratorError", "Event", "Kernel", "ShaderLibrary", "Stream", "Tensor",
+    "AcceleratorError", "Event", "Kernel", "Sampler", "ShaderLibrary", "Stream", "Tensor",
     "arange", "bernoulli", "bfloat16", "bool", "compile_shader", "current_allocated_memory", "current_device",
     "current_stream", "default_stream", "device_count", "device_description", "device_names",
     "driver_allocated_memory", "empty", "empty_cache", "float16", "float32", "float64", "from_dlpack", "from_numpy",
@@ -175,35 +176,6 @@ def load_metallib(path):
     Nothing is translated. Raises Error if the file cannot be read, is damaged, or was written for another backend only.
     """
     return _device.load_metallib(path)
-
-
-def sampler(filter="nearest", address="clamp_to_edge", coord="normalized", border_color="transparent_black"):
-    """An argument for a parameter `sampler` of a kernel. The words are those of Metal.
-
-    >>> from kymo import mps
-    >>> lib = mps.compile_shader('''
-    ... #include <metal_stdlib>
-    ... using namespace metal;
-    ... kernel void enlarge(texture2d<float, access::write> out, texture2d<float> image, sampler s,
-    ...                     uint2 at [[thread_position_in_grid]]) {
-    ...   out.write(image.sample(s, (float2(at) + 0.5f) / float2(out.get_width(), out.get_height())), at);
-    ... }''')
-    >>> out = mps.zeros(1, 4)
-    >>> lib.enlarge(out, mps.tensor([[1.0, 2.0]]), mps.sampler("linear"))
-    >>> out.tolist()
-    [[1.0, 1.25, 1.75, 2.0]]
-    """
-    bits = 0
-    for name, value, words, shifts in (("coord", coord, ("normalized", "pixel"), (0,)),
-                                       ("filter", filter, ("nearest", "linear"), (1,)),
-                                       ("address", address, ("clamp_to_edge", "repeat", "mirrored_repeat",
-                                                             "clamp_to_zero", "clamp_to_border"), (2, 5, 8)),
-                                       ("border_color", border_color, ("transparent_black", "opaque_black",
-                                                                       "opaque_white"), (11,))):
-        if value not in words:
-            raise InvalidArgument(f"sampler: {name} must be one of {', '.join(words)}, not {value!r}")
-        bits |= sum(words.index(value) << shift for shift in shifts)
-    return bits
 
 
 def current_stream(device=None):

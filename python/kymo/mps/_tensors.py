@@ -4,8 +4,10 @@ A dtype is its name: "float32". The names float32, int64, … are in kymo.mps to
 Python's float, int and bool, are taken as well.
 """
 import builtins
+import math
 
 from kymo import _device
+from kymo.errors import InvalidArgument
 
 bool = "bool"
 uint8, uint16, uint32, uint64 = "uint8", "uint16", "uint32", "uint64"
@@ -73,6 +75,15 @@ def arange(start, end=None, step=1, *, dtype=None, device=None):
     import numpy
     if end is None:
         start, end = 0, start
+    for name, number in (("start", start), ("end", end), ("step", step)):
+        if not isinstance(number, (builtins.int, builtins.float)) and not hasattr(number, "__float__"):
+            raise TypeError(f"arange: {name} must be a number, not {type(number).__name__}")
+        if not math.isfinite(number):
+            raise InvalidArgument(f"arange: {name} is {number}; it must be a finite number")
+    if step == 0:
+        raise InvalidArgument("arange: step is 0; it must be positive or negative")
+    if (end - start) * step < 0:
+        raise InvalidArgument(f"arange: a step of {step} does not lead from {start} to {end}; change its sign")
     whole = all(isinstance(number, builtins.int) for number in (start, end, step))
     name = dtype_name(dtype, "int64" if whole else "float32")
     return tensor(numpy.arange(start, end, step), dtype=name, device=device)
@@ -94,7 +105,7 @@ def tensor(data, *, dtype=None, device=None):
     import numpy
     default = None
     if not isinstance(data, (numpy.ndarray, numpy.generic)) and not hasattr(data, "__array_interface__"):
-        data = numpy.asarray(data)
+        data = _checked(numpy.asarray(data), dtype)
         if data.dtype == numpy.float64:
             default = "float32"
     array = numpy.asarray(data)
@@ -106,6 +117,25 @@ def tensor(data, *, dtype=None, device=None):
     if name != array.dtype.name and array.dtype.kind in "fiub":
         array = array.astype(_numpy_dtype(name))
     return _device.from_buffer(array, device, True)
+
+
+def _checked(array, dtype):
+    """The array of a list. Its integers must fit their type; an array that has a type is converted as NumPy does."""
+    import numpy
+    name = dtype_name(dtype, "int64")
+    is_large = array.dtype.kind == "O" and all(isinstance(value, builtins.int) for value in array.flat)
+    if is_large and "float" in name:
+        return array.astype("float64")
+    if not array.size or not (is_large or array.dtype.kind in "iu") or not name.lstrip("u").startswith("int"):
+        return array
+    if dtype is None and not is_large:
+        return array
+    limits = numpy.iinfo(_numpy_dtype(name))
+    for value in (array.min(), array.max()):
+        if not limits.min <= value <= limits.max:
+            raise InvalidArgument(f'tensor: {value} does not fit {name}, which takes {limits.min} to {limits.max}; '
+                                  'dtype="float64" takes larger numbers, rounded')
+    return array
 
 
 def _numpy_dtype(name):

@@ -50,12 +50,16 @@ def _recovered(path):
     if not opened.unended:
         return Trace(opened, path)
     try:
-        command.run("recover", _argument(path))
+        live = json.loads(command.run("recover", _argument(path), "--json"))["live_processes"]
     except Error as error:
         trace = Trace(opened, path)  # what is in the file can be read
-        trace._note([f"events that were not written yet may be missing: {error}"])
+        trace._note([f"what dead processes left in memory could not be added: {error}"])
         return trace
-    return Trace(_reader.Trace(path), path)
+    trace = Trace(_reader.Trace(path, live > 0), path)
+    if live:
+        trace._note([f"{_count(live, 'process still records', 'processes still record')} into this file: later events are "
+                     "not shown"])
+    return trace
 
 
 def _argument(path):

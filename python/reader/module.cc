@@ -22,7 +22,9 @@ namespace kymo::python {
 namespace {
 
 struct OpenTrace {
-  explicit OpenTrace(const std::string& path) : reader(path), catalogue(reader) {}
+  OpenTrace(const std::string& path, bool is_being_written) : reader(path), catalogue(reader) {
+    reader.set_being_written(is_being_written);
+  }
   trace::Reader reader;
   Catalogue catalogue;
 
@@ -81,13 +83,16 @@ Owned number(uint64_t value) { return checked(PyLong_FromUnsignedLongLong(value)
 PyObject* trace_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     PyObject* path = nullptr;
-    static const char* names[] = {"path", nullptr};
-    if (PyArg_ParseTupleAndKeywords(args, keywords, "O:Trace", const_cast<char**>(names), &path) == 0) return nullptr;
+    int is_being_written = 0;
+    static const char* names[] = {"path", "is_being_written", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, keywords, "O|p:Trace", const_cast<char**>(names), &path, &is_being_written) ==
+        0)
+      return nullptr;
     const std::string file = path_argument(path);
     std::shared_ptr<OpenTrace> opened;
     {
       const WithoutGil free;
-      opened = std::make_shared<OpenTrace>(file);
+      opened = std::make_shared<OpenTrace>(file, is_being_written != 0);
     }
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
     Owned object = checked(allocate(type, 0));
@@ -267,9 +272,14 @@ PyObject* trace_counts(PyObject* self, PyObject*) {
   });
 }
 
-// True if its collector has not written the end: events may be in the memory of dead processes.
+// True if its collector or a process has not written its end: events may be in the memory of dead processes.
 PyObject* trace_unended(PyObject* self, void*) {
-  return guarded([&] { return PyBool_FromLong(open_trace(self)->reader.has_unended_session()); });
+  return guarded([&] {
+    const auto open = open_trace(self);
+    bool unended = open->reader.has_unended_session();
+    for (const auto& [id, writer] : open->reader.writers()) unended = unended || writer.lacks_ending();
+    return PyBool_FromLong(unended);
+  });
 }
 
 PyObject* trace_closed(PyObject* self, void*) {

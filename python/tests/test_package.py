@@ -1,7 +1,31 @@
 """The package loads, and its errors are those of Python too."""
+import ast
+import pathlib
 import unittest
 
 import kymo
+
+
+def public_names(path):
+    """The functions and classes that a file defines, and the public members of its classes."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            found.add(node.name)
+            for member in node.body:
+                if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    found.add(f"{node.name}.{member.name}")
+                elif isinstance(member, ast.AnnAssign):
+                    found.add(f"{node.name}.{member.target.id}")
+        elif isinstance(node, ast.ImportFrom):
+            found.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.AnnAssign):
+            found.add(node.target.id)
+        elif isinstance(node, ast.Assign):
+            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return {name for name in found if not any(part.startswith("_") for part in name.split("."))}
 
 
 class PackageTest(unittest.TestCase):
@@ -24,6 +48,25 @@ class PackageTest(unittest.TestCase):
         error = kymo.CompileError("line 3: no", "a.metal", 3, 7, "x")
         self.assertEqual((str(error), error.filename, error.lineno, error.offset, error.text),
                          ("line 3: no", "a.metal", 3, 7, "x"))
+
+    def test_every_public_name_has_a_signature(self):
+        root = pathlib.Path(kymo.__file__).parent
+        for path in sorted(root.rglob("*.py")):
+            if path.stem.startswith("_") and path.stem not in ("__init__", "_host_array") or path.parent.name == "startup":
+                continue
+            with self.subTest(path.name):
+                stub = path.with_suffix(".pyi")
+                self.assertTrue(stub.exists(), stub)
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                defined = {name for name in public_names(path) if name.split(".")[0] in {
+                    node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}}
+                self.assertEqual(defined - public_names(stub), set())
+
+    def test_every_name_of_all_has_a_signature(self):
+        for module in (kymo, kymo.mps, kymo.nvtx, kymo.ondemand, kymo.profiler):
+            stub = pathlib.Path(module.__file__).with_suffix(".pyi")
+            with self.subTest(module.__name__):
+                self.assertEqual(set(module.__all__) - public_names(stub), set())
 
     def test_text_that_utf8_cannot_express_is_escaped(self):
         self.assertEqual(kymo.nvtx.range_push("a\ud800b"), 0)

@@ -224,6 +224,27 @@ class ReadingTest(unittest.TestCase):
             file.write(content[:len(content) * 2 // 3])
         self.assertTrue(kymo.open(lost).problems)
 
+    def test_events_of_dead_and_of_live_processes(self):
+        path = os.path.join(self.folder.name, "killed.kymo")
+        code = """
+import os, signal
+from kymo import nvtx
+for _ in range(5):
+    nvtx.range_push("load")
+    nvtx.range_pop()
+nvtx.range_push("open")
+os.kill(os.getpid(), signal.SIGKILL)"""
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "KYMO_TRACE": path})
+        trace = kymo.open(path)
+        self.assertEqual(len(trace.durations("load")), 5)
+        self.assertEqual(trace.ranges.name[~trace.ranges.finished].tolist(), ["open"])
+        self.assertEqual(trace.problems, [])
+        live = os.path.join(self.folder.name, "live.kymo")
+        with kymo.Session(live):
+            self.assertEqual(kymo.open(live).problems,
+                             ["1 process still records into this file: later events are not shown"])
+        self.assertEqual(kymo.open(live).problems, [])
+
     def test_a_process_with_two_writers_is_one_process(self):
         path = os.path.join(self.folder.name, "sampled.kymo")
         command.run("record", "-o", path, "--", sys.executable, "-c",

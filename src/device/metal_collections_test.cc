@@ -172,6 +172,38 @@ template [[host_name("product")]] [[kernel]] decltype(product<float, 16, 16, 16>
             }));
 }
 
+TEST_P(MetalCollectionsTest, ElementsAreSetByTheirIndex) {
+  const ShaderLibrary library = metal(R"(
+constant constexpr uint kWeights[] = {[3] = 7, 8, [1] = 5};
+struct Pair { int a; float b = 2; };
+template <short Q> void fill(thread float* into) {
+  float m[Q] = {[0 ... Q - 1] = -FLT_MAX / 2};
+  for (short i = 0; i < Q; ++i) into[i] = m[i];
+}
+kernel void k(device float* out, uint i [[thread_position_in_grid]]) {
+  float m[8];
+  fill<8>(m);
+  Pair pairs[4] = {[1] = {3, 4.5f}, [2 ... 3] = {int(i)}};
+  int grid[2][3] = {[1] = {1, 2, 3}};
+  float at[3] = {1, [0] = 2.5f, [2] = [](float x) { return x + 1; }(9)};
+  out[0] = m[0] == -FLT_MAX / 2 && m[7] == m[0];
+  out[1] = sizeof(kWeights) / 4;
+  for (int k = 0; k < 5; ++k) out[2 + k] = kWeights[k];
+  for (int k = 0; k < 4; ++k) out[7 + k] = pairs[k].a + pairs[k].b;
+  out[11] = grid[0][2] * 10 + grid[1][2];
+  out[12] = at[0] + 100 * at[1] + at[2];
+})");
+  const Tensor out = zeros({13});
+  library["k"].threads(1)(out);
+  EXPECT_EQ(out.to_host<float>(), (std::vector<float>{1, 5, 0, 5, 0, 7, 8, 2, 7.5f, 2, 2, 3, 12.5f}));
+  EXPECT_THAT(errors_of("kernel void k(device int* o) { int a[2] = {[2] = 1}; }"),
+              ::testing::HasSubstr("the index 2 is out of range"));
+  EXPECT_THAT(errors_of("kernel void k(device int* o) { int a[3] = {[2 ... 1] = 1}; }"),
+              ::testing::HasSubstr("2 ... 1 are no range"));
+  EXPECT_THAT(errors_of("struct S { int a; };\nkernel void k(device int* o) { S a = {[0] = 1}; }"),
+              ::testing::HasSubstr("only elements of an array"));
+}
+
 TEST_P(MetalCollectionsTest, BlocksAreSortedByMergingInGroupMemory) {
   const ShaderLibrary library = metal(R"metal(
 #define CONST static constant constexpr const

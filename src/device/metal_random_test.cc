@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "device/metal_random_bits.h"
 #include "device/metal_random_program.h"
 #include "device/metal_random_texts.h"
 #include "device/metal_test.h"
@@ -46,8 +47,11 @@ class RandomOracle {
     for (uint64_t seed = first; seed < first + count; ++seed) {
       const std::string name = base::format("program{}", seed);
       programs_.push_back({seed, name, RandomProgram(seed).text(name), nullptr});
-      all += base::format("namespace in_{} {{\n{}}}\n", name, programs_.back().text);
+      const std::string bits = base::format("bits{}", seed);
+      programs_.push_back({seed, bits, RandomBits(seed).text(bits), nullptr});
     }
+    for (const Program& program : programs_)
+      all += base::format("namespace in_{} {{\n{}}}\n", program.name, program.text);
     char folder[] = "/tmp/kymo-random-XXXXXX";
     if (mkdtemp(folder) == nullptr) {
       absent_ = "no folder could be made in /tmp";

@@ -237,6 +237,29 @@ kernel void matrices(device float4* out, device const float4* in, uint i [[threa
   EXPECT_EQ(got[13], in[12]);
 }
 
+TEST_P(MetalVectorTest, MatricesAreMadeOfNumbersAndOfOtherMatrices) {
+  const ShaderLibrary library = metal(R"(
+kernel void k(device float* out, device const float4x4* in) {
+  const half2x4 a = half2x4(1, 2, 3, 4, 5, 6, 7, 8);
+  const float2x4 b = (float2x4)a * 2.0f - float2x4(float4(1), float4(0.5));
+  const half4x4 c = half4x4(in[0]);
+  float3x3 d = -float3x3(2);
+  d /= 4.0f;
+  threadgroup float2x2 shared;
+  shared = float2x2(1, 2, 3, 4);
+  for (int i = 0; i < 8; ++i) out[i] = b[i / 4][i % 4];
+  out[8] = c[2][1];
+  out[9] = d[1][1];
+  out[10] = shared[1][0] + shared.columns[0].y;
+  out[11] = determinant(in[0]);
+  out[12] = (a == half2x4(b)) + 2 * (b != b + b);
+})");
+  std::vector<float> in = {2, 0, 1, 3, 0, 1, 4, 0, 5, 0.5f, 1, 1, 0, 2, 0, 1};
+  const Tensor out = zeros({13});
+  library["k"].threads(1)(out, from_host(in));
+  EXPECT_EQ(out.to_host<float>(), (std::vector<float>{1, 3, 5, 7, 9.5f, 11.5f, 13.5f, 15.5f, 0.5f, -0.5f, 5, -111, 2}));
+}
+
 TEST_P(MetalVectorTest, BitsAreReinterpretedAsAnotherType) {
   const ShaderLibrary library = metal(R"(
 kernel void bits(device uint* out, device const float* in, uint i [[thread_position_in_grid]]) {

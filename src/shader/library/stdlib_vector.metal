@@ -211,11 +211,22 @@ struct matrix {
     columns[2] = c;
     columns[3] = d;
   }
+  // Its numbers, column by column.
+  template <typename... Rest, enable_if_t<sizeof...(Rest) + 2 == C * R, bool> = true>
+  matrix(T a, T b, Rest... rest) {
+    const T all[C * R] = {a, b, T(rest)...};
+    for (int c = 0; c < C; ++c)
+      for (int r = 0; r < R; ++r) columns[c][r] = all[c * R + r];
+  }
+  template <typename U> explicit matrix(matrix<U, C, R> other) {
+    for (int c = 0; c < C; ++c) columns[c] = vec<T, R>(other.columns[c]);
+  }
   thread vec<T, R>& operator[](int c) thread { return columns[c]; }
   const thread vec<T, R>& operator[](int c) const thread { return columns[c]; }
   device vec<T, R>& operator[](int c) device { return columns[c]; }
   const device vec<T, R>& operator[](int c) const device { return columns[c]; }
   threadgroup vec<T, R>& operator[](int c) threadgroup { return columns[c]; }
+  const threadgroup vec<T, R>& operator[](int c) const threadgroup { return columns[c]; }
   const constant vec<T, R>& operator[](int c) const constant { return columns[c]; }
 };
 
@@ -232,6 +243,20 @@ template <typename T, int C, int R> matrix<T, C, R> operator*(matrix<T, C, R> a,
   return a;
 }
 template <typename T, int C, int R> matrix<T, C, R> operator*(T s, matrix<T, C, R> a) { return a * s; }
+template <typename T, int C, int R> matrix<T, C, R> operator/(matrix<T, C, R> a, T s) {
+  for (int c = 0; c < C; ++c) a.columns[c] /= s;
+  return a;
+}
+template <typename T, int C, int R> matrix<T, C, R> operator-(matrix<T, C, R> a) {
+  for (int c = 0; c < C; ++c) a.columns[c] = -a.columns[c];
+  return a;
+}
+template <typename T, int C, int R> bool operator==(matrix<T, C, R> a, matrix<T, C, R> b) {
+  bool same = true;
+  for (int c = 0; c < C; ++c) same = same && all(a.columns[c] == b.columns[c]);
+  return same;
+}
+template <typename T, int C, int R> bool operator!=(matrix<T, C, R> a, matrix<T, C, R> b) { return !(a == b); }
 template <typename T, int C, int R> vec<T, R> operator*(matrix<T, C, R> a, vec<T, C> v) {
   vec<T, R> sum = a.columns[0] * v[0];
   for (int c = 1; c < C; ++c) sum += a.columns[c] * v[c];
@@ -257,6 +282,15 @@ template <typename T> T determinant(matrix<T, 2, 2> m) {
   return m.columns[0].x * m.columns[1].y - m.columns[1].x * m.columns[0].y;
 }
 template <typename T> T determinant(matrix<T, 3, 3> m) { return dot(m.columns[0], cross(m.columns[1], m.columns[2])); }
+template <typename T> T determinant(matrix<T, 4, 4> m) {
+  T sum = T(0);
+  for (int c = 0; c < 4; ++c) {
+    matrix<T, 3, 3> rest;
+    for (int k = 0; k < 3; ++k) rest.columns[k] = m.columns[k < c ? k : k + 1].yzw;
+    sum += (c % 2 == 0 ? m.columns[c].x : -m.columns[c].x) * determinant(rest);
+  }
+  return sum;
+}
 
 using float2x2 = matrix<float, 2, 2>;
 using float2x3 = matrix<float, 2, 3>;
@@ -268,7 +302,13 @@ using float4x2 = matrix<float, 4, 2>;
 using float4x3 = matrix<float, 4, 3>;
 using float4x4 = matrix<float, 4, 4>;
 using half2x2 = matrix<half, 2, 2>;
+using half2x3 = matrix<half, 2, 3>;
+using half2x4 = matrix<half, 2, 4>;
+using half3x2 = matrix<half, 3, 2>;
 using half3x3 = matrix<half, 3, 3>;
+using half3x4 = matrix<half, 3, 4>;
+using half4x2 = matrix<half, 4, 2>;
+using half4x3 = matrix<half, 4, 3>;
 using half4x4 = matrix<half, 4, 4>;
 
 }  // namespace metal
@@ -283,5 +323,11 @@ using metal::float4x2;
 using metal::float4x3;
 using metal::float4x4;
 using metal::half2x2;
+using metal::half2x3;
+using metal::half2x4;
+using metal::half3x2;
 using metal::half3x3;
+using metal::half3x4;
+using metal::half4x2;
+using metal::half4x3;
 using metal::half4x4;

@@ -100,6 +100,7 @@ enum class ExpressionKind : uint8_t {
   Member,       // operands[0] . name   or -> (`flag`)
   Cast,  // `type`; `text` "" for (T)x and T(x), T(x, y, …), T(), else "static_cast", "reinterpret_cast", "as_type"…
   Braces,      // {…}, or T{…} if `type` is set
+  Indexed,     // [first] = value and [first ... last] = value, in Braces: operands: value, first, perhaps last
   Lambda,      // `lambda`
   SizeofType,  // `type`; alignof if `text` says so
   SizeofValue,
@@ -243,6 +244,7 @@ struct Declaration {
   const Statement* body = nullptr;
   const Expression* initializer = nullptr;  // = x; {…} as Braces; (…) as Cast of the type, with `direct`
   bool direct = false;
+  const Expression* bit_width = nullptr;            // of a bit-field; its name may be empty
   std::vector<const Expression*> direct_arguments;  // T x(a, b)
   struct MemberInitializer {
     Name name;

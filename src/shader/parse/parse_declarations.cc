@@ -120,6 +120,10 @@ bool ParserImpl::parse_declarators(const Specifiers& specifiers, const Context& 
       parse_structured(specifiers, context);
       continue;
     }
+    if (specifiers.type != nullptr && context.place == Place::Struct && is(Word::Colon)) {
+      parse_unnamed_bits(specifiers, context);
+      continue;
+    }
     Declarator declarator = parse_declarator(specifiers.type, Naming::Required);
     if (specifiers.is_typedef) {
       add_alias(specifiers, std::move(declarator), context);

@@ -5,6 +5,11 @@
 namespace kymo::shader::testing {
 namespace {
 
+TEST(ParseExpressionsTest, ElementsByTheirIndex) {
+  EXPECT_EQ(parsed("int a[8] = {[1] = 2, 3, [N - 2 ... N - 1] = {4}, [](int x) { return x; }(5)};"),
+            "a: int[8] = {[1] = 2, 3, [(N - 2), (N - 1)] = {4}, [](x: int) -> auto { return x; }(5)}");
+}
+
 TEST(ParseExpressionsTest, OperatorsBindAsInC) {
   EXPECT_EQ(parsed_expression("a + b * c - d"), "((a + (b * c)) - d)");
   EXPECT_EQ(parsed_expression("a << 1 + b"), "(a << (1 + b))");

@@ -188,12 +188,28 @@ void ParserImpl::parse_designated(ast::Expression& braces) {
   expect(Word::RightBrace, "after the values");
 }
 
+// [0] = …, where a lambda would have other words after its brackets.
+bool ParserImpl::at_indexed() const { return is(Word::LeftBracket) && word_at(behind_group(index_)) == Word::Equal; }
+
+// [3] = 1, [0 ... 7] = 1
+ast::Expression* ParserImpl::parse_indexed() {
+  ast::Expression& made = make_expression(ExpressionKind::Indexed, at());
+  advance();
+  ast::Expression* const first = parse_conditional();
+  ast::Expression* const last = take(Word::Ellipsis) ? parse_conditional() : nullptr;
+  expect(Word::RightBracket, "after the index");
+  expect(Word::Equal, "after the index");
+  made.operands = {parse_initializer_clause(), first};
+  if (last != nullptr) made.operands.push_back(last);
+  return finish(made);
+}
+
 void ParserImpl::parse_arguments(Expressions& into, Word end, std::string_view where, std::string_view of) {
   const Keep<bool> outside(in_template_arguments_, false);
   while (!is(end)) {
     if (end == Word::RightBrace && is(Word::Dot))
       fail("a list of values has names for all of its values, or for none: {.x = 1, .y = 2}");
-    ast::Expression* argument = parse_initializer_clause();
+    ast::Expression* argument = end == Word::RightBrace && at_indexed() ? parse_indexed() : parse_initializer_clause();
     argument->is_expansion |= take(Word::Ellipsis);
     into.push_back(argument);
     if (!take(Word::Comma)) break;

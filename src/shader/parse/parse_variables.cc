@@ -40,9 +40,7 @@ void ParserImpl::parse_variable(const Specifiers& specifiers, Declarator declara
 
 void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& context) {
   const Keep<bool> outside(in_template_arguments_, false);
-  if (is(Word::Colon) && context.place == Place::Struct) {
-    fail("bit-fields are not supported: use shifts and masks");
-  }
+  if (is(Word::Colon) && context.place == Place::Struct) parse_bit_width(variable);
   if (take(Word::Equal)) {
     variable.initializer = parse_initializer_clause();
   } else if (is(Word::LeftBrace)) {
@@ -60,6 +58,20 @@ void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& co
     variable.initializer = finish(value);
     variable.direct = true;
   }
+}
+
+void ParserImpl::parse_bit_width(ast::Declaration& field) {
+  if (field.is_static) fail("a static member cannot be a bit-field: leave out static, or the number of bits");
+  advance();
+  field.bit_width = parse_conditional();
+}
+
+// uint : 3;
+void ParserImpl::parse_unnamed_bits(const Specifiers& specifiers, const Context& context) {
+  ast::Declaration& made = add(ast::DeclarationKind::Variable, at(), context);
+  made.type = specifiers.type;
+  made.is_static = specifiers.is_static;
+  parse_bit_width(made);
 }
 
 void ParserImpl::add_alias(const Specifiers& specifiers, Declarator declarator, const Context& context) {

@@ -221,6 +221,8 @@ class ParserImpl {
   void add_alias(const Specifiers& specifiers, Declarator declarator, const Context& context);
   void parse_variable(const Specifiers& specifiers, Declarator declarator, const Context& context);
   void parse_initializer(ast::Declaration& variable, const Context& context);
+  void parse_bit_width(ast::Declaration& field);
+  void parse_unnamed_bits(const Specifiers& specifiers, const Context& context);
   void parse_structured(const Specifiers& specifiers, const Context& context);
   bool at_structured() const;
   bool at_parameters() const;  // T f(…): a function's, not a variable's arguments
@@ -306,6 +308,8 @@ class ParserImpl {
   ast::Expression* parse_type_trait();
   ast::Expression* parse_construction(const ast::TypeName* type);  // T(…), T{…}
   void parse_designated(ast::Expression& braces);
+  bool at_indexed() const;
+  ast::Expression* parse_indexed();
   ast::Expression* parse_braces(const ast::TypeName* type);
   void parse_arguments(Expressions& into, Word end, std::string_view where, std::string_view of = {});
   ast::Expression* parse_lambda();

@@ -101,6 +101,16 @@ struct Scope {
 
 // ---- Classes and functions -----------------------------------------------------------------------------------------
 
+// A base or a member of a struct, as it was written. Bit-fields share fields of the type, which are unsigned integers.
+struct Member {
+  std::string name;
+  const Type* type = nullptr;
+  uint32_t field = 0;    // its number in the type, unless it is a bit-field, or the struct is stored in words
+  bool is_bits = false;  // a bit-field:
+  uint32_t width = 0;    // in bits
+  uint64_t bit = 0;      // its first bit, counted from the start of the struct
+};
+
 // A struct, or one instance of a struct template.
 struct Class {
   const ast::Declaration* declaration = nullptr;  // the chosen one, primary or specialised
@@ -108,7 +118,10 @@ struct Class {
   TemplateArguments bound;  // those of the chosen declaration, if it is a specialisation; else as above
   Scope* scope = nullptr;   // its members; parent: its template bindings, then the scope of its declaration
   Type* type = nullptr;
-  std::vector<Class*> bases;       // their fields come first in type->fields
+  std::vector<Class*> bases;       // they come first in `members` and in type->fields
+  std::vector<Member> members;     // none of a lambda
+  bool has_bits = false;           // one of the members is a bit-field
+  bool in_words = false;           // a union whose type has one field, an array of uint (lowering/union_views.cc)
   const Symbol* symbol = nullptr;  // from which it was instantiated: all instances of a template share it
   uint32_t ancestors = 0;          // bases, and their bases, each as often as it occurs
   bool is_completing = false;
@@ -122,8 +135,6 @@ struct Class {
   };
   std::vector<Captured> captures;  // of a lambda, one for each field
   std::vector<std::string_view> captured_packs;
-  // Of a union that is stored in words (lowering/union_views.cc): its members. Its type has one field, the words.
-  std::vector<Field> union_members;
   // Of the name of a function as a value: the candidates; by a pointer, also the types of its parameters.
   const struct OverloadSet* function = nullptr;
   bool has_signature = false;
@@ -174,6 +185,8 @@ struct Value {
   const ir::Expression* view_index = nullptr;  // an element of the viewed type; in words: more bytes
   bool in_words = false;                       // a union that is an array of uint: union_views.cc
   uint32_t view_at = 0;                        // in words: its first byte
+  const Member* bits = nullptr;                // a bit-field: `viewed` is the struct, `ir` is its place or its words
+  const Type* promoted = nullptr;              // of the contents of a bit-field: its type in arithmetic, if it differs
   const FunctionInstance* home = nullptr;      // of a Local: its function
   const ir::Expression* kept = nullptr;        // of a place: its contents when it was evaluated
 };

@@ -101,6 +101,12 @@ void Printer::expression(const Expression& expression) {
       operands(expression, 0);
       text += '}';
       break;
+    case ExpressionKind::Indexed:
+      text += '[';
+      operands(expression, 1);
+      text += "] = ";
+      operand(0);
+      break;
     case ExpressionKind::Lambda:
       lambda(*expression.lambda);
       break;

@@ -78,8 +78,12 @@ Value Lowering::number_of(const Value& value, Location at) {
   return value;
 }
 
+Value Lowering::promoted(const Value& value, Location at) {
+  return value.promoted == nullptr ? value : rvalue(convert_number(read(value), value.promoted, at));
+}
+
 Value Lowering::negated(std::string_view op, const Value& operand, Location at) {
-  const Value value = load(number_of(operand, at));
+  const Value value = load(promoted(number_of(operand, at), at));
   const auto refuse = [&]() {
     return Rejected{at, "the operator " + std::string(op) + " does not take " + in_quotes(value.type)};
   };
@@ -102,8 +106,8 @@ Value Lowering::binary(std::string_view op, Value left, Value right, Location at
   right = decayed(number_of(right, at));
   if (is_void(left) || is_void(right)) throw Rejected{at, "an operand of " + std::string(op) + " is void"};
   if (left.type->is_pointer() || right.type->is_pointer()) return pointer_operation(op, left, right, at);
-  left = load(left);
-  right = load(right);
+  left = load(promoted(left, at));
+  right = load(promoted(right, at));
   if (!left.type->is_number() || !right.type->is_number()) {
     throw Rejected{at, "no operator" + std::string(op) + " takes " + arithmetic_operands(left, right)};
   }
@@ -144,13 +148,13 @@ Value Lowering::shift(std::string_view op, const Value& left, const Value& right
       (left.type->is_vector() && right.type->is_vector() && left.type->count != right.type->count)) {
     throw Rejected{at, "no operator" + std::string(op) + " takes " + arithmetic_operands(left, right)};
   }
-  const auto promoted = [&](const Type* type) {
+  const auto widened = [&](const Type* type) {
     return type->is_scalar() && type->size < 4 ? table_.get(TypeKind::Int) : type;
   };
-  const Type* type = promoted(left.type);
+  const Type* type = widened(left.type);
   if (right.type->is_vector() && !type->is_vector()) type = table_.with_scalar(right.type, type);
   const ir::Expression* value = as_number(left, type, at);
-  const ir::Expression* amount = as_number(right, promoted(right.type), at);
+  const ir::Expression* amount = as_number(right, widened(right.type), at);
   // Metal takes the amount modulo the width.
   const uint64_t most = type->scalar()->size * 8 - 1;
   if (amount->kind == ir::ExpressionKind::Constant) {

@@ -1,5 +1,7 @@
 // {…}: its meaning depends on the type of the object. Inner braces of aggregates may be omitted, as in C++.
 
+#include <algorithm>
+
 #include "shader/sema/guards.h"
 #include "shader/sema/lowering/lowering.h"
 
@@ -10,6 +12,11 @@ namespace {
 constexpr uint32_t kMaxListed = 65536;              // elements of an array in an initializer
 constexpr uint64_t kMaxInitializerParts = 500'000;  // of all initializers of a translation
 
+bool braces_has_index(const ast::Expression& braces) {
+  return std::any_of(braces.operands.begin(), braces.operands.end(),
+                     [](const ast::Expression* item) { return item->kind == ast::ExpressionKind::Indexed; });
+}
+
 }  // namespace
 
 const ir::Expression* Lowering::from_braces(const Type* wanted, const ast::Expression& braces, Scope& scope) {
@@ -19,6 +26,7 @@ const ir::Expression* Lowering::from_braces(const Type* wanted, const ast::Expre
     return text_array(type, braces.operands[0]->text, at);
   }
   if (!braces.fields.empty()) return designated(type, braces, scope);
+  if (type->is_array() && braces_has_index(braces)) return indexed(type, braces, scope);
   const std::vector<Value> items = arguments(braces.operands, scope);
   Class* made = types_.class_of(type);
   if (made != nullptr && (has_constructors(*made) || items.empty())) return construct_class(*made, items, at);
@@ -83,8 +91,8 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
     return build(at).construct(type, std::move(parts));
   }
   Class& made = *types_.class_of(type);
-  if (!made.union_members.empty())
-    return next < items.size() ? union_of(type, made.union_members[0], items[next++], at) : build(at).zero(type);
+  if (made.in_words)
+    return next < items.size() ? union_of(type, made.members[0], items[next++], at) : build(at).zero(type);
   if (type->is_union) {
     if (type->fields.empty()) return build(at).zero(type);
     add([&] {
@@ -93,18 +101,18 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
     });
     return build(at).construct(type, std::move(parts));
   }
-  for (uint32_t i = 0; i < type->fields.size(); ++i) {
-    const Type* field = type->fields[i].type;
+  for (uint32_t i = 0; i < made.members.size(); ++i) {
+    const Type* field = made.members[i].type;
     if (next < items.size()) {
       const ast::Declaration* declared =
-          i < made.bases.size() ? nullptr : field_declaration(made, type->fields[i].name);
+          i < made.bases.size() ? nullptr : field_declaration(made, made.members[i].name);
       const bool is_reference =
           declared != nullptr && declared->type != nullptr && declared->type->form == ast::TypeForm::Reference;
       if (is_reference) {
         const Type* reference = table_.reference(field->inner, field->space, field->is_const);
         add([&] {
           return convert(items[next++], QualifiedType{.type = reference}, at,
-                         "the member " + in_quotes(type->fields[i].name));
+                         "the member " + in_quotes(made.members[i].name));
         });
       } else {
         add([&] { return aggregate_part(field, items, next, at); });
@@ -116,19 +124,75 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
       return value != nullptr ? value : build(at).zero(plain(field));
     });
   }
-  return build(at).construct(type, std::move(parts));
+  return composed(made, std::move(parts), at);
+}
+
+// A struct of the values of its members.
+const ir::Expression* Lowering::composed(const Class& made, std::vector<const ir::Expression*> parts, Location at) {
+  if (!made.has_bits) return build(at).construct(made.type, std::move(parts));
+  ir::Variable& object = local("value", made.type, build(at).zero(made.type), at);
+  Value whole = rvalue(build(at).variable(object), made.type);
+  whole.is_place = true;
+  for (size_t i = 0; i < parts.size(); ++i) assign(member_place(whole, made.members[i], at), parts[i], at);
+  settled_.insert(&object);
+  return build(at).variable(object);
 }
 
 // A union that is stored in words, with a value in one of its members.
-const ir::Expression* Lowering::union_of(const Type* type, const Field& member, const Value& value, Location at) {
+const ir::Expression* Lowering::union_of(const Type* type, const Member& member, const Value& value, Location at) {
   const ir::Expression* given = value.braces != nullptr
                                     ? from_braces(member.type, *value.braces, *value.braces_scope)
                                     : convert(value, {.type = plain(member.type)}, at, "the value in {...}");
   ir::Variable& made = local("value", type, build(at).zero(type), at);
   Value whole = rvalue(build(at).variable(made), type);
   whole.is_place = true;
-  assign(union_member(whole, member.type, at), given, at);
+  assign(member_place(whole, member, at), given, at);
   return build(at).variable(made);
+}
+
+// {[2] = 1, 5, [6 ... 9] = 3}: a value without an index follows the one before it; the others get their defaults.
+const ir::Expression* Lowering::indexed(const Type* type, const ast::Expression& braces, Scope& scope) {
+  const Location at = braces.at;
+  if (type->count > kMaxListed) throw Rejected{at, in_quotes(type) + " is too large for an initializer"};
+  std::vector<const ir::Expression*> parts(type->count, nullptr);
+  uint64_t next = 0;
+  for (const ast::Expression* item : braces.operands) {
+    const auto [first, last] = indices(*item, next, scope);
+    if (last >= type->count)
+      throw Rejected{item->at, "the index " + std::to_string(static_cast<int64_t>(last)) +
+                                   " is out of range: " + in_quotes(type) + " has " + std::to_string(type->count)};
+    const size_t since = mark();
+    const bool has_index = item->kind == ast::ExpressionKind::Indexed;
+    const std::vector<Value> given = {expression(has_index ? *item->operands[0] : *item, scope)};
+    size_t used = 0;
+    const ir::Expression* part = settle(aggregate_part(type->inner, given, used, at));
+    std::vector<const ir::Expression*> earlier;
+    for (const ir::Expression* each : parts)
+      if (each != nullptr) earlier.push_back(each);
+    settle_all(earlier, since);
+    auto settled = earlier.begin();
+    for (const ir::Expression*& each : parts)
+      if (each != nullptr) each = *settled++;
+    for (uint64_t i = first; i <= last; ++i) {
+      count_part(at);
+      parts[i] = part;
+    }
+    next = last + 1;
+  }
+  const ir::Expression* rest = default_value(type->inner, at);
+  rest = rest == nullptr ? build(at).zero(plain(type->inner)) : settle(rest);
+  for (const ir::Expression*& part : parts)
+    if (part == nullptr) part = rest;
+  return build(at).construct(type, std::move(parts));
+}
+
+std::pair<uint64_t, uint64_t> Lowering::indices(const ast::Expression& item, uint64_t next, Scope& scope) {
+  if (item.kind != ast::ExpressionKind::Indexed) return {next, next};
+  const uint64_t first = constant_integer(*item.operands[1], scope, "the index");
+  const uint64_t last = item.operands.size() > 2 ? constant_integer(*item.operands[2], scope, "the index") : first;
+  if (last < first)
+    throw Rejected{item.at, "the indices " + std::to_string(first) + " ... " + std::to_string(last) + " are no range"};
+  return {first, last};
 }
 
 // {.x = 1, .z = 2}: the others get their defaults.
@@ -138,8 +202,8 @@ const ir::Expression* Lowering::designated(const Type* type, const ast::Expressi
   if (made == nullptr || has_constructors(*made))
     throw Rejected{at, in_quotes(type) + " is not a struct without constructors: its values cannot be set by name"};
   const std::vector<Value> items = arguments(braces.operands, scope);
-  const bool in_words = !made->union_members.empty();
-  const std::vector<Field>& fields = in_words ? made->union_members : type->fields;
+  const bool in_words = made->in_words;
+  const std::vector<Member>& fields = made->members;
   std::vector<const ir::Expression*> parts;
   size_t next = 0;
   for (uint32_t i = 0; i < fields.size(); ++i) {
@@ -167,7 +231,7 @@ const ir::Expression* Lowering::designated(const Type* type, const ast::Expressi
   if (next < items.size())
     throw Rejected{at, in_quotes(type) + " has no member " + in_quotes(braces.fields[next]) +
                            " after those that were set before it: name the members in their order"};
-  return build(at).construct(type, std::move(parts));
+  return composed(*made, std::move(parts), at);
 }
 
 // A short initializer may have many parts: with nested structs and defaults, their number grows exponentially.
@@ -215,6 +279,16 @@ const Type* Lowering::sized(const Type* type, const ast::Declaration& declaratio
     throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " needs a size, or values in {...}"};
   }
   uint64_t count = 0;
+  if (braces_has_index(*initializer)) {
+    uint64_t next = 0;
+    for (const ast::Expression* item : initializer->operands) {
+      next = indices(*item, next, scope).second + 1;
+      count = std::max(count, next);
+    }
+    if (count == 0 || count > kMaxListed)
+      throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " is too large for an initializer"};
+    return table_.array(type->inner, static_cast<uint32_t>(count));
+  }
   for (const ast::Expression* item : initializer->operands) {
     count += item->is_expansion ? templates_.expansions(item, nullptr, scope, item->at).size() : 1;
   }

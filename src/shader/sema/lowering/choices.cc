@@ -85,6 +85,11 @@ Value Lowering::choose_value(const ir::Expression* condition, Value if_true, Val
   }
   // The common type of both sides.
   QualifiedType common;
+  if (if_true.type != if_false.type)
+    for (int side = 0; side < 2; ++side) {
+      const Into into(*this, *blocks[side]);
+      *sides[side] = promoted(*sides[side], at);
+    }
   for (int side = 0; side < 2; ++side) {
     const Into into(*this, *blocks[side]);
     if (sides[side]->braces == nullptr) *sides[side] = decayed(*sides[side]);

@@ -13,7 +13,8 @@ bool deduction_is_constructor(const ast::Declaration& member) {
 }
 
 bool deduction_is_field(const ast::Declaration& member) {
-  return member.kind == ast::DeclarationKind::Variable && !member.is_static && member.qualified.parts.empty();
+  return member.kind == ast::DeclarationKind::Variable && !member.is_static && member.qualified.parts.empty() &&
+         !member.name.empty();
 }
 
 }  // namespace

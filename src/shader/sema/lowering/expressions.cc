@@ -66,6 +66,8 @@ Value Lowering::expression(const ast::Expression& expression, Scope& scope) {
       value.braces_scope = &scope;
       return value;
     }
+    case Kind::Indexed:
+      throw Rejected{expression.at, "only elements of an array can be set by their index"};
     case Kind::Lambda:
       return lambda(expression, scope);
     case Kind::SizeofType: {

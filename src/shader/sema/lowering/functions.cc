@@ -191,7 +191,10 @@ void Lowering::lower_statements(FunctionInstance& instance, Scope& scope, bool i
 void Lowering::lower_constructor(FunctionInstance& instance, Scope& scope) {
   const ast::Declaration& declaration = *instance.declaration;
   Class& owner = *instance.owner;
-  ir::Variable& object = local("self", owner.type, nullptr, declaration.at);
+  // What is written bit by bit needs a value before.
+  const bool has_parts = owner.has_bits || owner.in_words;
+  ir::Variable& object =
+      local("self", owner.type, has_parts ? build(declaration.at).zero(owner.type) : nullptr, declaration.at);
   Value self = rvalue(build(declaration.at).variable(object));
   self.is_place = true;
   body_.self = self;
@@ -204,8 +207,8 @@ void Lowering::lower_constructor(FunctionInstance& instance, Scope& scope) {
   };
   for (const auto& initializer : declaration.member_initializers) {
     const std::string_view name = initializer.name.last().name;
-    uint32_t index = 0;
-    bool is_known = name == owner.scope->name || types_.find_field(owner.type, name, index) != nullptr;
+    bool is_known = name == owner.scope->name;
+    for (const Member& member : owner.members) is_known = is_known || member.name == name;
     for (size_t i = 0; i < owner.bases.size(); ++i) {
       is_known = is_known || base_is_named(*owner.bases[i], initializer.name, *instance.scope);
     }
@@ -217,10 +220,7 @@ void Lowering::lower_constructor(FunctionInstance& instance, Scope& scope) {
     const ir::Expression* made = construct_class(owner, given, delegated->at);
     assign(self, made, delegated->at);
   } else {
-    for (uint32_t i = 0; i < owner.type->fields.size(); ++i) {
-      if (owner.type->is_union && i > 0) break;
-      initialize_field(owner, i, self, declaration, scope);
-    }
+    for (uint32_t i = 0; i < owner.members.size(); ++i) initialize_member(owner, i, self, declaration, scope);
   }
   body_.result = owner.type;
   if (declaration.body != nullptr) block(declaration.body->statements, scope, instance.function->body);
@@ -240,13 +240,11 @@ bool Lowering::base_is_named(const Class& base, const ast::Name& name, Scope& sc
   return type && type->type == base.type;
 }
 
-void Lowering::initialize_field(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
-                                Scope& scope) {
-  const Field& field = owner.type->fields[index];
+void Lowering::initialize_member(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
+                                 Scope& scope) {
+  const Member& field = owner.members[index];
   const bool is_base = index < owner.bases.size();
-  Value place = self;
-  place.ir = build(constructor.at).member(self.ir, index);
-  place.type = field.type;
+  const Value place = member_place(self, field, constructor.at);
   const ast::Declaration* declared = is_base ? nullptr : field_declaration(owner, field.name);
   const bool is_reference =
       declared != nullptr && declared->type != nullptr &&
@@ -269,6 +267,8 @@ void Lowering::initialize_field(Class& owner, uint32_t index, const Value& self,
     }
     return assign(place, made, initializer.at);
   }
+  const bool is_union = owner.in_words || owner.type->is_union;  // has one member at a time
+  if (is_union && (declared == nullptr || declared->initializer == nullptr)) return;
   if (const ir::Expression* made = field_default(owner, index, constructor.at)) assign(place, made, constructor.at);
 }
 

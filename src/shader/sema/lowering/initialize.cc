@@ -30,10 +30,11 @@ bool Lowering::has_defaults(const Class& made) {
   for (Class* base : made.bases) {
     if (has_defaults(*base)) return true;
   }
-  for (size_t i = made.bases.size(); i < made.type->fields.size(); ++i) {
-    const ast::Declaration* declared = field_declaration(made, made.type->fields[i].name);
+  if (made.in_words) return false;
+  for (size_t i = made.bases.size(); i < made.members.size(); ++i) {
+    const ast::Declaration* declared = field_declaration(made, made.members[i].name);
     if (declared != nullptr && declared->initializer != nullptr) return true;
-    const Type* type = made.type->fields[i].type;
+    const Type* type = made.members[i].type;
     while (type->is_array()) type = type->inner;
     const Class* inner = types_.class_of(type);
     if (inner != nullptr && has_defaults(*inner)) return true;
@@ -42,7 +43,7 @@ bool Lowering::has_defaults(const Class& made) {
 }
 
 const ir::Expression* Lowering::field_default(Class& owner, uint32_t index, Location at) {
-  const Field& field = owner.type->fields[index];
+  const Member& field = owner.members[index];
   const ast::Declaration* declared = index < owner.bases.size() ? nullptr : field_declaration(owner, field.name);
   if (declared == nullptr || declared->initializer == nullptr) return default_value(field.type, at);
   QualifiedType type;
@@ -62,8 +63,9 @@ const ir::Expression* Lowering::default_value(const Type* type, Location at) {
     return build(at).construct(type, std::vector<const ir::Expression*>(type->count, settle(each)));
   }
   Class* made = types_.class_of(type);
-  if (made == nullptr || !has_defaults(*made)) return nullptr;
-  return construct_class(*made, {}, at);
+  if (made != nullptr && has_defaults(*made)) return construct_class(*made, {}, at);
+  // What is written bit by bit needs a value before.
+  return made != nullptr && made->has_bits ? build(at).zero(type) : nullptr;
 }
 
 const ir::Expression* Lowering::initialize(const QualifiedType& type, const ast::Declaration& declaration,

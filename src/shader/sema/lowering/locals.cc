@@ -274,7 +274,7 @@ void Lowering::declare_bindings(const ast::Declaration& declaration, Scope& scop
     written = written->inner;
   }
   const Type* type = value.type;
-  const size_t count = type->is_struct()                       ? (types_.class_of(type), type->fields.size())
+  const size_t count = type->is_struct()                       ? types_.class_of(type)->members.size()
                        : type->is_array() || type->is_vector() ? type->count
                                                                : 0;
   if (count != declaration.bindings.size()) {
@@ -282,7 +282,7 @@ void Lowering::declare_bindings(const ast::Declaration& declaration, Scope& scop
                            " has " + std::to_string(count) + " parts"};
   }
   for (size_t i = 0; i < count; ++i) {
-    const Value part = type->is_struct() ? *field_of(value, type->fields[i].name, at)
+    const Value part = type->is_struct() ? *field_of(value, types_.class_of(type)->members[i].name, at)
                                          : element(value, rvalue(build(at).constant_int(static_cast<int64_t>(i))), at);
     make_local(declaration.bindings[i], part, scope);
   }

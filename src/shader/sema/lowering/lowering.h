@@ -58,8 +58,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void bind_parameters(FunctionInstance& instance, Scope& scope);
   Symbol& make_local(std::string_view name, const Value& value, Scope& scope);
   void lower_constructor(FunctionInstance& instance, Scope& scope);
-  void initialize_field(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
-                        Scope& scope);
+  void initialize_member(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
+                         Scope& scope);
   bool base_is_named(const Class& base, const ast::Name& name, Scope& scope);
   const Type* plain(const Type* type);  // of a packed vector: the vector
 
@@ -148,7 +148,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
 
   // ---- members.cc: fields, components and elements of objects
   std::optional<Value> field_of(const Value& object, std::string_view name, Location at);  // also those of its bases
-  Value union_member(const Value& object, const Type* type, Location at);  // of a union that is stored in words
+  Value member_place(const Value& object, const Member& member, Location at);  // also a pointer that is a reference
+  Value union_member(const Value& object, const Type* type, Location at);      // of a union that is stored in words
   Value base_of(const Value& object, const Class& base, Location at);
   Value self_member(const Symbol& symbol, Location at);             // a field without an object
   Value pointee(const Value& pointer, Location at);                 // *p
@@ -172,6 +173,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value shift(std::string_view op, const Value& left, const Value& right, Location at);
   Value pointer_operation(std::string_view op, const Value& left, const Value& right, Location at);
   Value negated(std::string_view op, const Value& operand, Location at);  // - ~ + of numbers
+  Value promoted(const Value& value, Location at);   // of a bit-field: as a value in the type of its arithmetic
   Value number_of(const Value& value, Location at);  // a struct by its conversion operator, else itself
   const ir::Expression* as_number(const Value& value, const Type* to, Location at);     // splats too
   const ir::Expression* truth(const Value& value, Location at, std::string_view what);  // as a bool
@@ -276,7 +278,10 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   bool has_defaults(const Class& made);  // its fields have initializers, or need constructing
 
   // ---- braces.cc: T{…}
-  const ir::Expression* union_of(const Type* type, const Field& member, const Value& value, Location at);
+  const ir::Expression* union_of(const Type* type, const Member& member, const Value& value, Location at);
+  const ir::Expression* composed(const Class& made, std::vector<const ir::Expression*> parts, Location at);
+  const ir::Expression* indexed(const Type* type, const ast::Expression& braces, Scope& scope);
+  std::pair<uint64_t, uint64_t> indices(const ast::Expression& item, uint64_t next, Scope& scope);  // first and last
   const ir::Expression* designated(const Type* type, const ast::Expression& braces, Scope& scope);
   const ir::Expression* from_braces(const Type* type, const ast::Expression& braces, Scope& scope);  // T{a, b}
   const ir::Expression* aggregate(const Type* type, std::span<const Value> items, size_t& next, Location at);

@@ -27,8 +27,9 @@ bool members_is_storable(const Type* type) { return type->is_number() && !type->
 std::optional<Value> Lowering::field_of(const Value& object, std::string_view name, Location at) {
   uint32_t index = 0;
   const Class* const whole = types_.class_of(object.type);
-  if (whole != nullptr && !whole->union_members.empty()) {
-    for (const Field& member : whole->union_members) {
+  if (whole != nullptr && whole->in_words) {
+    for (const Member& member : whole->members) {
+      if (member.name == name && member.is_bits) return bit_field(union_member(object, object.type, at), member);
       if (member.name == name) return view_or_word(union_member(object, member.type, at));
       if (!is_unnamed_field(member.name)) continue;
       if (std::optional<Value> found = field_of(union_member(object, member.type, at), name, at)) return found;
@@ -36,15 +37,17 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
     return std::nullopt;
   }
   const Field* field = types_.find_field(object.type, name, index);
+  if (whole != nullptr && whole->has_bits)
+    for (const Member& member : whole->members)
+      if (member.is_bits && member.name == name) return bit_field(object, member);
   if (field == nullptr) {
-    const Class* owner = types_.class_of(object.type);
-    if (owner == nullptr) return std::nullopt;
+    if (whole == nullptr) return std::nullopt;
     for (const Field& each : object.type->fields) {
       if (!is_unnamed_field(each.name)) continue;
       const std::optional<Value> part = field_of(object, each.name, at);
       if (std::optional<Value> found = part ? field_of(*part, name, at) : std::nullopt) return found;
     }
-    for (const Class* base : owner->bases) {
+    for (const Class* base : whole->bases) {
       if (std::optional<Value> found = field_of(base_of(object, *base, at), name, at)) return found;
     }
     return std::nullopt;
@@ -52,8 +55,7 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
   if (object.in_words) return view_or_word(view_part(object, field->type, field->offset));
   if (!object.type->is_union || index == 0) {
     const Value part = members_part(object, build(at).member(object.ir, index));
-    const Class* owner = types_.class_of(object.type);
-    const ast::Declaration* declared = owner->is_closure ? nullptr : field_declaration(*owner, name);
+    const ast::Declaration* declared = whole->is_closure ? nullptr : field_declaration(*whole, name);
     const bool is_reference = declared != nullptr && declared->type->form == ast::TypeForm::Reference;
     return is_reference ? place_at(part.ir, part.type->is_const) : part;
   }
@@ -73,6 +75,14 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
                            " must be numbers or vectors of the same size; use as_type instead"};
   }
   return view;
+}
+
+Value Lowering::member_place(const Value& object, const Member& member, Location at) {
+  const Class& owner = *types_.class_of(object.type);
+  if (member.is_bits || owner.in_words || (object.type->is_union && member.field != 0))
+    return *field_of(object, member.name, at);
+  if (object.in_words) return view_part(object, member.type, object.type->fields[member.field].offset);
+  return members_part(object, build(at).member(object.ir, member.field));
 }
 
 Value Lowering::union_member(const Value& object, const Type* type, Location at) {

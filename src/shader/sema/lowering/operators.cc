@@ -124,6 +124,7 @@ Value Lowering::postfix(const ast::Expression& expression, Scope& scope) {
   const Value place = reusable(operand);
   Value before = load(place);
   before.ir = settle(before.ir);
+  before.promoted = nullptr;
   assign(place, step(before, expression.op == "++", expression.at).ir, expression.at);
   return before;
 }

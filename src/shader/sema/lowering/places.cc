@@ -27,6 +27,7 @@ const ir::Expression* CodeWriter::read(const Value& value) {
   const ir::Expression* read = value.ir;
   if (is_absent(value))
     return make.zero(effects_is_packed(value.type) ? table_.vector(value.type->inner, value.type->count) : value.type);
+  if (value.bits != nullptr) return read_bits(value);
   if (value.in_words) return read_view(value);
   if (value.viewed != nullptr) {
     if (value.view_index != nullptr) return make.index(make.bitcast(value.viewed, read), value.view_index);
@@ -62,6 +63,7 @@ Value CodeWriter::load(const Value& value) {
   Value loaded = rvalue(ir, effects_is_packed(value.type) ? ir->type : value.type);
   loaded.is_literal_zero = value.is_literal_zero;
   loaded.is_null = value.is_null;
+  loaded.promoted = value.promoted;
   return loaded;
 }
 
@@ -86,6 +88,7 @@ void CodeWriter::assign(const Value& place, const ir::Expression* value, Locatio
   const ir::Expression& root = ir::place_root(*place.ir);
   if (root.kind == ir::ExpressionKind::Dereference || root.variable->space == Space::Threadgroup)
     body_.has_effects = true;
+  if (place.bits != nullptr) return write_bits(place, value, at);
   if (place.in_words) return write_view(place, value, at);
   if (place.viewed != nullptr) {
     if (place.view_index == nullptr) return emit(make.assign(place.ir, make.bitcast(place.ir->type, value)));
@@ -116,6 +119,7 @@ void CodeWriter::assign(const Value& place, const ir::Expression* value, Locatio
 
 const ir::Expression* CodeWriter::address(const Value& place, Location at) {
   if (!place.is_place) throw Rejected{at, "a value has no address: only variables, elements and members have"};
+  if (place.bits != nullptr) throw Rejected{at, "a bit-field has no address: copy it to a variable"};
   if (place.viewed != nullptr) throw Rejected{at, "a member of a union has no address: copy it to a variable"};
   const ir::Expression& ir = *place.ir;
   if (ir.kind == ir::ExpressionKind::Swizzle ||

@@ -128,8 +128,8 @@ Rank Overloads::rank_braces(const Value& from, const Type* to) {
   }
   // Arrays and structs in it take several values each.
   size_t places = 0;
-  for (const Field& field : to->fields) {
-    const Type* type = field.type;
+  for (const Member& member : made->members) {
+    const Type* type = member.type;
     size_t count = 1;
     for (; type->is_array(); type = type->inner) count *= type->count;
     places += type->is_struct() ? count * std::max<size_t>(1, type->fields.size()) * 16 : count;

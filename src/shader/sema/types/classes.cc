@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint32_t kMaxAncestors = 256;
 constexpr uint32_t kMaxParts = 16'384;
-constexpr uint64_t kLargestStruct = uint64_t{1} << 30;
 constexpr size_t kLongestName = 300;  // of a type: names of nested templates have no limit
 
 // a::b::, of the namespaces and structs around a declaration.
@@ -140,7 +139,6 @@ void Types::complete(Class& made, Location at) {
 
 void Types::complete_members(Class& made) {
   const ast::Declaration& declaration = *made.declaration;
-  std::vector<Field> fields;
   for (const ast::TypeName* written : declaration.bases) {
     const Type* type = resolve_plain(*written, *made.scope->parent);
     Class* base = class_of(type);
@@ -151,13 +149,13 @@ void Types::complete_members(Class& made) {
       throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMaxAncestors)};
     made.bases.push_back(base);
     made.scope->bases.push_back(base->scope);
-    fields.push_back({std::string(base->scope->name), type});
+    made.members.push_back({std::string(base->scope->name), type});
   }
   std::vector<const ast::Declaration*> asserts;
   for (const ast::Declaration* member : declaration.members)
     if (member->kind == ast::DeclarationKind::StaticAssert)
       asserts.push_back(member);
-    else
+    else if (member->bit_width == nullptr || !member->name.empty())
       lookup_.declare(*member, *made.scope, &made);
 
   uint32_t align = 1;
@@ -166,6 +164,7 @@ void Types::complete_members(Class& made) {
       align = static_cast<uint32_t>(
           context_.expressions->constant_integer(*attribute.arguments[0], *made.scope, "the argument of alignas") &
           0xfff);
+  align = std::max(1U, align);
   for (const ast::Declaration* member : declaration.members) {
     if (member->kind != ast::DeclarationKind::Variable || member->is_static || !member->qualified.parts.empty())
       continue;
@@ -185,16 +184,23 @@ void Types::complete_members(Class& made) {
     // The members of a struct without a name are found in the struct around it.
     if (is_unnamed_field(member->name))
       if (const Class* unnamed = class_of(type.type)) made.scope->bases.push_back(unnamed->scope);
-    fields.push_back(
-        {std::string(member->name), type.type->is(TypeKind::Reference)
-                                        ? table_.pointer(type.type->inner, type.type->space, type.type->is_const)
-                                        : type.type});
+    Member& added = made.members.emplace_back();
+    added.name = member->name;
+    added.type = type.type->is(TypeKind::Reference)
+                     ? table_.pointer(type.type->inner, type.type->space, type.type->is_const)
+                     : type.type;
+    if (member->bit_width != nullptr) set_width(made, added, *member);
   }
-  const bool is_plain_union = std::all_of(fields.begin(), fields.end(), [&](const Field& field) {
-    return field.type->is_number() && !field.type->scalar()->is(TypeKind::Bool) &&
-           field.type->size == fields[0].type->size;
-  });
-  if (made.type->is_union && !is_plain_union) store_in_words(made, fields, align);
+  std::vector<Field> fields;
+  if (made.type->is_union)
+    store_union(made, fields, align);
+  else if (made.has_bits)
+    store_bits(made, fields, align);
+  else
+    for (Member& member : made.members) {
+      member.field = static_cast<uint32_t>(fields.size());
+      fields.push_back({member.name, member.type});
+    }
   uint32_t parts = 0;
   for (const Field& field : fields) {
     const Type* held = field.type;
@@ -213,17 +219,30 @@ void Types::complete_members(Class& made) {
 }
 
 // A union is stored as its first member if all members are numbers of one size; else as an array of uint.
-void Types::store_in_words(Class& made, std::vector<Field>& fields, uint32_t& align) {
+void Types::store_union(Class& made, std::vector<Field>& fields, uint32_t& align) {
+  // Bit-fields without a name have no effect here.
+  std::erase_if(made.members, [](const Member& member) { return member.is_bits && member.name.empty(); });
+  const bool is_plain = std::all_of(made.members.begin(), made.members.end(), [&](const Member& member) {
+    return member.type->is_number() && !member.type->scalar()->is(TypeKind::Bool) && !member.is_bits &&
+           member.type->size == made.members[0].type->size;
+  });
+  if (is_plain) {
+    for (Member& member : made.members) {
+      member.field = static_cast<uint32_t>(fields.size());
+      fields.push_back({member.name, member.type});
+    }
+    return;
+  }
   uint64_t size = 0;
-  for (const Field& field : fields) {
-    const Type* type = field.type;
+  for (const Member& member : made.members) {
+    const Type* type = member.type;
     while (type->is_array()) type = type->inner;
     if (!type->is_number() && !type->is_struct())
       throw Rejected{made.declaration->at,
                      base::format("a union may have numbers, vectors, and arrays and structs of them, and \"{}\" is {}",
-                                  field.name, in_quotes(field.type))};
-    size = std::max(size, field.type->size);
-    align = std::max(align, field.type->align);
+                                  member.name, in_quotes(member.type))};
+    size = std::max(size, member.type->size);
+    align = std::max(align, member.type->align);
   }
   constexpr uint32_t kWord = 4;
   size = (size + align - 1) / align * align;
@@ -231,7 +250,7 @@ void Types::store_in_words(Class& made, std::vector<Field>& fields, uint32_t& al
     throw Rejected{
         made.declaration->at,
         base::format("the union \"{}\" has {} bytes: its size must be a multiple of {}", made.type->name, size, kWord)};
-  made.union_members = std::move(fields);
+  made.in_words = true;
   made.type->is_union = false;
   fields = {{"words", table_.array(table_.get(TypeKind::UInt), static_cast<uint32_t>(size / kWord))}};
 }

@@ -7,6 +7,7 @@
 // ExpressionUses.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -72,7 +73,11 @@ class Types final : public StructScopes {
   Class& instantiate_class(const Symbol& symbol, TemplateArguments arguments, Location at);
   void complete(Class& made, Location at);  // computes its fields; once
   void complete_members(Class& made);
-  void store_in_words(Class& made, std::vector<Field>& fields, uint32_t& align);
+  static constexpr uint64_t kLargestStruct = uint64_t{1} << 30;  // bytes
+  void store_union(Class& made, std::vector<Field>& fields, uint32_t& align);
+  // ---- Bit-fields (bit_fields.cc)
+  void set_width(Class& owner, Member& member, const ast::Declaration& declaration);
+  void store_bits(Class& made, std::vector<Field>& fields, uint32_t& align);
   void complete_value(const Type* type, Location at);
   // Completes the pointee, as soon as nothing else is being completed.
   void complete_pointee(const Type* type, Location at);

@@ -60,10 +60,6 @@ TEST(EventCodecTest, EachPartCanBeReadAlone) {
   EXPECT_TRUE(times.opening.empty());
   EXPECT_EQ(times.track, batch.track);
 
-  const EventBatch durations = decode(encoded, kRangeDurations);
-  EXPECT_EQ(durations.ranges.duration, batch.ranges.duration);
-  EXPECT_TRUE(durations.ranges.end.empty());
-
   const EventBatch depths = decode(encoded, kRangeDepths);
   EXPECT_EQ(depths.ranges.depth, batch.ranges.depth);
   EXPECT_EQ(depths.ranges.lane, batch.ranges.lane);

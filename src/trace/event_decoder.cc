@@ -74,7 +74,7 @@ void EventDecoder::decode_ranges(const ColumnsReader& columns, size_t open_befor
   const bool times = parts & kRangeTimes, depths = parts & kRangeDepths;
   decode_column(columns, Column::RangeDepth, range_count_, depths, into.depth);
   decode_column(columns, Column::RangeDepth, range_count_, times && !depths, depth_);
-  decode_column(columns, Column::RangeDuration, range_count_, times || (parts & kRangeDurations) != 0, into.duration);
+  decode_column(columns, Column::RangeDuration, range_count_, times, into.duration);
   decode_column(columns, Column::RangeGap, range_count_, times, into.end);
   if (times)
     to_ends(into.end, into.duration, depths ? into.depth : depth_, open_before, columns.base(Column::RangeGap));

@@ -67,7 +67,6 @@ enum Part : unsigned {
   kPoints = 32,
   kPointValues = 64,
   kOpenStacks = 128,
-  kRangeDurations = 256,  // without the ends of the ranges, which kRangeTimes also decodes: half the work
   kEverything = ~0u,
 };
 

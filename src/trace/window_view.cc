@@ -14,8 +14,7 @@ namespace {
 void keep_only(EventBatch& batch, unsigned parts) {
   Ranges& ranges = batch.ranges;
   Points& points = batch.points;
-  if (!(parts & kRangeTimes)) ranges.end.clear();
-  if (!(parts & (kRangeTimes | kRangeDurations))) ranges.duration.clear();
+  if (!(parts & kRangeTimes)) ranges.end.clear(), ranges.duration.clear();
   if (!(parts & kRangeClasses)) ranges.class_id.clear();
   if (!(parts & kRangeDepths)) ranges.depth.clear(), ranges.lane.clear();
   if (!(parts & kRangeValues)) ranges.values = {};

@@ -16,6 +16,10 @@ export function missingCommand(): string | false {
   return spawnSync(kymo, ['view', '--help']).status === 0 ? false : 'this kymo has no view command';
 }
 
+export function notBuilt(program: string): string | false {
+  return existsSync(join(binaries, program)) ? false : `${program} is not built`;
+}
+
 export interface Viewing {
   address: string;
   port: number;

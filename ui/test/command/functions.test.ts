@@ -1,0 +1,41 @@
+// The functions of CPU samples in a real browser, with `kymo record` and `kymo view`.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test, TestContext } from 'node:test';
+import { complete } from '../support/browser';
+import { binaries, kymo, notBuilt } from '../support/command';
+import { files, skip, viewing } from '../support/command_test';
+
+/** Records a program with samples. False: the test is skipped, because the kernel refuses to sample. */
+function recordSamples(context: TestContext, path: string, ...program: string[]): boolean {
+  const made = spawnSync(kymo, ['record', '-o', path, '--', ...program], { encoding: 'utf8' });
+  if (made.stderr.includes('no CPU samples')) {
+    context.skip(made.stderr.trim());
+    return false;
+  }
+  assert.equal(made.status, 0, made.stderr);
+  return true;
+}
+
+test('functions of samples are below their thread, the called one below its caller', { skip: skip || notBuilt('busy') }, async (context) => {
+  const path = files.path('busy.kymo');
+  if (!recordSamples(context, path, join(binaries, 'busy'), 'one', '400')) return;
+  await viewing([path], async (page) => {
+    await page.waitForFunction(() => window.kymo.lanes().some((lane) => lane.name.endsWith(': functions'))); // they come later
+    await complete(page);
+    const lanes = await page.evaluate(() => window.kymo.lanes());
+    const at = lanes.findIndex((lane) => lane.name.endsWith(': functions'));
+    assert.equal(lanes[at].name, `${lanes[at - 1].name}: functions`);
+    assert.equal(lanes[at].top, lanes[at - 1].top + lanes[at - 1].height);
+    await page.waitForFunction(() => window.kymo.shapes().some((s) => s.name === 'busy_inner'));
+    await complete(page);
+    const shapes = await page.evaluate((track) => window.kymo.shapes().filter((s) => s.track === track), lanes[at].track);
+    const longest = (name: string) => shapes.filter((s) => s.name === name).sort((a, b) => b.end - b.start - (a.end - a.start))[0];
+    const [outer, inner] = [longest('busy_outer'), longest('busy_inner')];
+    assert.ok(outer && inner, shapes.map((s) => s.name).join(' '));
+    assert.equal(inner.row, outer.row + 1);
+    assert.ok(shapes.some((s) => s.name === 'busy_outer' && s.start <= inner.start && s.end >= inner.end));
+  });
+});

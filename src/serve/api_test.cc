@@ -145,52 +145,6 @@ TEST_F(ApiTest, AnUnfinishedRangeHasDetails) {
   EXPECT_EQ(inside.root()["parents"].list("")[0]["name"].text(""), "step {}");
 }
 
-TEST_F(ApiTest, SearchFindsEveryEventWithTheName) {
-  testing::write_random_trace(folder_ / "a.kymo", 4, 1000);
-  open({folder_ / "a.kymo"});
-  const analyze::Statistics statistics = analyze::compute_statistics(trace::Reader(folder_ / "a.kymo"));
-  uint64_t alphas = 0;
-  for (const analyze::RangeRow& row : statistics.ranges)
-    if (row.name == "alpha" && !row.unfinished) alphas += row.count;
-  for (const char* query : {"q=ALPHA&limit=50", "q=a?ph*&limit=50"}) {
-    const json::Document found = get("search", query);
-    EXPECT_EQ(found.root()["total"].number(""), alphas);
-    EXPECT_TRUE(found.root()["complete"].boolean(""));
-    EXPECT_EQ(found.root()["names"].list("").size(), 1u);
-    const std::vector<json::Value> hits = found.root()["hits"].list("");
-    ASSERT_EQ(hits.size(), 50u);
-    for (size_t i = 1; i < hits.size(); ++i)
-      EXPECT_LE(hits[i - 1]["start_ns"].number(""), hits[i]["start_ns"].number(""));
-    uint64_t binned = 0;
-    for (const json::Value& track : found.root()["tracks"].list(""))
-      for (const json::Value& bin : track["bins"].list("")) binned += bin.list("")[1].number("");
-    EXPECT_EQ(binned, alphas);
-  }
-  EXPECT_EQ(get("search", "q=nothing+like+this").root()["total"].number(""), 0u);
-  const json::Document marks = get("search", "q=mark");
-  uint64_t instants = 0;
-  for (const analyze::InstantRow& row : statistics.instants) instants += row.count;
-  EXPECT_EQ(marks.root()["total"].number(""), instants);
-}
-
-TEST_F(ApiTest, SearchFindsTheTextOfASingleRange) {
-  {
-    TestRecorder recorder(folder_ / "a.kymo");
-    recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
-    recorder.add_thread(1, 1, "main");
-    for (int64_t i = 0; i < 100; ++i) {
-      recorder.begin(1, 100 + 10 * static_cast<uint64_t>(i), 1, {i});
-      recorder.end(1, 105 + 10 * static_cast<uint64_t>(i));
-    }
-    recorder.close();
-  }
-  open({folder_ / "a.kymo"});
-  const json::Document found = get("search", "q=step+42");
-  ASSERT_EQ(found.root()["total"].number(""), 1u);
-  EXPECT_EQ(found.root()["hits"].list("")[0]["name"].text(""), "step 42");
-  EXPECT_EQ(found.root()["hits"].list("")[0]["start_ns"].number(""), 420u);
-}
-
 TEST_F(ApiTest, ASelectionOfEverythingIsTheStatisticsOfTheTrace) {
   testing::write_random_trace(folder_ / "a.kymo", 4, 1000);
   open({folder_ / "a.kymo"});
@@ -291,47 +245,6 @@ TEST_F(ApiTest, AGrowingFileShowsMoreAfterEachRefresh) {
   for (const Tile& tile : make_tiles(*view_, {0, 0, 15, {0}}))
     for (const Item& item : tile.items) times.insert({item.start, item.end});
   EXPECT_EQ(times, (std::set<std::pair<int64_t, int64_t>>{{1000, 1500}, {0, 2000}, {4000, 5000}}));
-}
-
-TEST_F(ApiTest, ASearchReadsOnlyChunksThatMayHaveTheName) {
-  {
-    TestRecorder recorder(folder_ / "a.kymo");
-    recorder.add_class(1, "common");
-    recorder.add_class(2, "rare");
-    recorder.add_class(3, "never used");
-    recorder.add_class(4, "step {}", "", {{"", trace::FieldType::Int}});
-    recorder.add_thread(1, 1, "main");
-    for (uint64_t i = 0; i < 8; ++i) {
-      recorder.begin(1, 100 * i, i == 5 ? 2 : 1);
-      recorder.end(1, 100 * i + 10);
-      if (i == 6) {
-        recorder.begin(1, 100 * i + 20, 4, {int64_t{7}});
-        recorder.end(1, 100 * i + 30);
-        recorder.begin(1, 100 * i + 40, trace::kInlineName, {std::string("stored name")});
-        recorder.end(1, 100 * i + 50);
-      }
-      recorder.cut(1);
-    }
-    recorder.close();
-  }
-  open({folder_ / "a.kymo"});
-  std::atomic<int> read = 0;
-  view_->sources()[0]->reader().on_read([&](const trace::EventChunk&) { ++read; });
-  const auto search = [&](const std::string& text) {
-    read = 0;
-    return get("search", "q=" + text).root()["total"].number("");
-  };
-  EXPECT_EQ(search("absent"), 0u);
-  EXPECT_EQ(read, 1);  // the chunk with a name that is stored with its range
-  EXPECT_EQ(search("never+used"), 0u);
-  EXPECT_EQ(read, 1);
-  EXPECT_EQ(search("rare"), 1u);
-  EXPECT_EQ(read, 2);
-  EXPECT_EQ(search("step+7"), 1u);
-  EXPECT_EQ(read, 1);
-  EXPECT_EQ(search("stored"), 1u);
-  EXPECT_EQ(read, 1);
-  EXPECT_EQ(search("common"), 7u);
 }
 
 }  // namespace

@@ -123,7 +123,10 @@ void write_tracks(Json& json, View& view, const std::vector<uint32_t>& first) {
       for (const Item& item : track->items) rows = std::max({rows, item.lane + 1u, item.depth + 1u});
       json.field("rows", rows);
       json.field("ranges", track->items.size());
-      if (is_functions) json.field("thread", view.track_id(track->file, track->of_track));
+      if (is_functions) {
+        json.field("thread", view.track_id(track->file, track->of_track));
+        json.field("shared", track->shared);
+      }
       json.field("left_out", track->left_out);
     }
     json.end_object();

@@ -35,6 +35,7 @@ struct DerivedTrack {
   std::vector<uint32_t> end_tracks;  // of ranges across threads: where they end, a position in Source::tracks()
   uint32_t of_track = 0;             // Functions: the track of the samples, a position in Source::tracks()
   std::vector<uint32_t> points;      // Functions: of the items: the first sample in its chunk
+  uint32_t shared = 0;               // Functions: so many outermost ones are in nearly all samples
   uint64_t left_out = 0;             // items beyond kMaxAcross
 
   static constexpr size_t kMaxSteps = 300'000, kMaxAcross = 300'000, kMaxFunctions = 500'000;

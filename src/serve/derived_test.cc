@@ -275,6 +275,7 @@ TEST_F(DerivedTest, SamplesAreRangesOfTheirFunctions) {
   const json::Document trace = get("trace");
   EXPECT_EQ(trace.root()["tracks"].list("")[1]["kind"].text(""), "functions");
   EXPECT_EQ(trace.root()["tracks"].list("")[1]["rows"].number(""), 2u);
+  EXPECT_EQ(trace.root()["tracks"].list("")[1]["shared"].number(""), 1u);
 }
 
 TEST_F(DerivedTest, EachTaskOfAsyncioHasATrackOfItsOwnUpToALimit) {

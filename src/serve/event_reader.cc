@@ -15,6 +15,10 @@ void write_members(base::JsonWriter& json, const EventRef& event) {
   json.field("name", event.name);
   json.field("start_ns", event.start_ns);
   json.field("end_ns", event.end_ns);
+  if (event.row) {
+    json.field("depth", event.row->depth);
+    json.field("lane", event.row->lane);
+  }
   json.end_object();
 }
 

@@ -19,6 +19,10 @@ struct EventRef {
   uint32_t chunk = kNoChunk, index = kNoIndex;
   std::string name;
   int64_t start_ns = 0, end_ns = 0;
+  struct Row {
+    uint16_t depth = 0, lane = 0;
+  };
+  std::optional<Row> row = std::nullopt;  // of tracks that may be higher than the screen: the page scrolls to it
 };
 
 // In an array, or as the member of an object.

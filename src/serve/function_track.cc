@@ -104,6 +104,24 @@ class Ranges {
   std::vector<Item> open_;
 };
 
+// How many of the outermost functions are in nearly all samples: they say nothing about where the time goes.
+uint32_t shared_functions(const std::vector<Item>& items) {
+  constexpr double kNearlyAll = 0.95;
+  std::vector<std::unordered_map<uint32_t, int64_t>> totals;  // by depth and name
+  int64_t all = 0;
+  for (const Item& item : items) {
+    if (item.depth >= totals.size()) totals.resize(item.depth + 1u);
+    totals[item.depth][item.name] += item.total;
+    if (item.depth == 0) all += item.total;
+  }
+  uint32_t depth = 0;
+  const auto is_shared = [&](const auto& total) {
+    return static_cast<double>(total.second) >= kNearlyAll * static_cast<double>(all);
+  };
+  while (depth < totals.size() && std::ranges::any_of(totals[depth], is_shared)) ++depth;
+  return depth;
+}
+
 // The names of the functions of stacks, outermost first. Each stack is looked up once.
 class StackNames {
  public:
@@ -171,6 +189,7 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
     std::ranges::sort(track.items, [](const Item& a, const Item& b) {
       return a.start != b.start ? a.start < b.start : a.depth < b.depth;
     });
+    track.shared = shared_functions(track.items);
     for (uint32_t i = 0; i < track.items.size(); ++i) {
       track.points.push_back(track.items[i].index);
       track.items[i].index = i;

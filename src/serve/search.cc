@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
+#include <span>
 #include <thread>
 #include <tuple>
 #include <unordered_map>
@@ -42,7 +44,8 @@ class NamePattern {
 struct Hit {
   int64_t start = 0, end = 0;
   uint32_t file = 0, track = 0, chunk = 0, index = 0, name = 0;
-  std::string text;  // if it is not the name of the class
+  std::string text;                  // if it is not the name of the class
+  std::optional<EventRef::Row> row;  // if it is known
   bool operator<(const Hit& other) const {
     return std::tie(start, file, track, index) < std::tie(other.start, other.file, other.track, other.index);
   }
@@ -51,6 +54,10 @@ struct Hit {
 struct Histogram {
   uint64_t total = 0;
   std::vector<uint32_t> bins = std::vector<uint32_t>(kBins);
+  void add(int64_t start, int64_t bin_ns) {
+    ++total;
+    ++bins[static_cast<size_t>(std::min<int64_t>(start / bin_ns, kBins - 1))];
+  }
 };
 
 // What one thread has found.
@@ -73,18 +80,28 @@ class Search {
  private:
   enum class Match : uint8_t { No, Yes, ByText };
   Match match(const Source::ClassName& known) const;
+  struct Name {
+    bool matches = false;
+    uint32_t base = 0;
+  };
+  const Name& name(uint32_t id);
   std::vector<std::pair<uint32_t, uint32_t>> chunks_to_scan() const;
+  void scan_items(uint32_t file, uint32_t track, std::span<const Item> items, Found& into);
+  void scan_kept_items(Found& into);
   void scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found& into) const;
   template <typename StartOf, typename EndOf>
   void scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
                    StartOf&& start_of, EndOf&& end_of, Found& into) const;
+  bool is_kept(int64_t start, const Found& found) const;
+  void keep(Hit hit, Found& into) const;
   std::string json(Found& found, bool complete) const;
 
   View& view_;
   const NamePattern& pattern_;
   const size_t limit_;
   const IsGone& is_gone_;
-  std::vector<int64_t> bin_ns_;  // by file
+  std::vector<int64_t> bin_ns_;               // by file
+  std::unordered_map<uint32_t, Name> names_;  // of items that were looked at
 };
 
 Search::Match Search::match(const Source::ClassName& known) const {
@@ -92,6 +109,19 @@ Search::Match Search::match(const Source::ClassName& known) const {
   if (known.is_inline) return Match::ByText;
   if (pattern_.matches(view_.names().entry(known.name).text)) return Match::Yes;
   return known.has_places ? Match::ByText : Match::No;
+}
+
+// Most hits of a large trace are after all that are kept.
+bool Search::is_kept(int64_t start, const Found& found) const {
+  return limit_ > 0 && (found.hits.size() < limit_ || found.hits.front().start >= start);
+}
+
+void Search::keep(Hit hit, Found& into) const {
+  into.hits.push_back(std::move(hit));
+  std::push_heap(into.hits.begin(), into.hits.end());
+  if (into.hits.size() <= limit_) return;
+  std::pop_heap(into.hits.begin(), into.hits.end());
+  into.hits.pop_back();
 }
 
 // `start_of` says nothing about an event that is not a hit, whatever its name is.
@@ -138,23 +168,16 @@ void Search::scan_events(const Hit& place, const trace::Values& values, const st
     const std::optional<int64_t> start = start_of(i);
     if (!start) continue;
     if (histogram == nullptr) histogram = &into.tracks[place.track];
-    ++histogram->total;
-    ++histogram->bins[static_cast<size_t>(std::min<int64_t>(*start / bin_ns, kBins - 1))];
+    histogram->add(*start, bin_ns);
     ++known->count;
-    // Most hits of a large trace are after all that are kept.
-    if (limit_ == 0 || (into.hits.size() >= limit_ && into.hits.front().start < *start)) continue;
+    if (!is_kept(*start, into)) continue;
     Hit hit = place;
     hit.index += static_cast<uint32_t>(i);
     hit.start = *start;
     hit.end = std::max(*start, end_of(i));
     hit.name = known->name.name;
     hit.text = std::move(text);
-    into.hits.push_back(std::move(hit));
-    std::push_heap(into.hits.begin(), into.hits.end());
-    if (into.hits.size() > limit_) {
-      std::pop_heap(into.hits.begin(), into.hits.end());
-      into.hits.pop_back();
-    }
+    keep(std::move(hit), into);
   }
   for (const auto& [id, entry] : classes)
     if (entry.count > 0) into.names[entry.name.name] += entry.count;
@@ -187,6 +210,40 @@ void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found
       [&](size_t i) { return track.clock.ns(points.time[i]); }, into);
 }
 
+const Search::Name& Search::name(uint32_t id) {
+  const auto [known, is_new] = names_.try_emplace(id);
+  if (is_new) {
+    const NameTable::Entry entry = view_.names().entry(id);
+    known->second.base = entry.base;
+    known->second.matches =
+        pattern_.matches(entry.text) || (entry.base != id && pattern_.matches(view_.names().entry(entry.base).text));
+  }
+  return known->second;
+}
+
+void Search::scan_items(uint32_t file, uint32_t track, std::span<const Item> items, Found& into) {
+  Histogram* histogram = nullptr;
+  for (const Item& item : items) {
+    const Name& known = name(item.name);
+    if (!known.matches) continue;
+    if (histogram == nullptr) histogram = &into.tracks[track];
+    histogram->add(item.start, bin_ns_[file]);
+    ++into.names[known.base];
+    if (!is_kept(item.start, into)) continue;
+    Hit hit{item.start, item.end, file, track, item.chunk, item.index, item.name, {}, {}};
+    hit.row = {item.depth, item.lane};
+    keep(std::move(hit), into);
+  }
+}
+
+// What is not in a chunk as it is shown: ranges across threads, functions of samples, and ranges without an end.
+void Search::scan_kept_items(Found& into) {
+  for (const auto& track : view_.derived()) scan_items(track->file, track->id, track->items, into);
+  for (uint32_t file = 0; file < view_.sources().size(); ++file)
+    for (size_t i = 0; i < view_.sources()[file]->tracks().size(); ++i)
+      scan_items(file, view_.track_id(file, i), view_.unfinished(file, i), into);
+}
+
 // The names of a file are few, so most chunks need not be decoded: a name that no chunk has is found nowhere at once.
 std::vector<std::pair<uint32_t, uint32_t>> Search::chunks_to_scan() const {
   std::vector<std::pair<uint32_t, uint32_t>> chunks;
@@ -209,6 +266,7 @@ std::string Search::run() {
   std::atomic<bool> complete = true, abandoned = false;
   const size_t threads = std::clamp<size_t>(std::min<size_t>(chunks.size(), std::thread::hardware_concurrency()), 1, 8);
   std::vector<Found> found(threads);
+  scan_kept_items(found[0]);
   const auto work = [&](Found& into) {
     trace::EventBatch batch;
     for (size_t i = next++; i < chunks.size(); i = next++) {
@@ -271,7 +329,7 @@ std::string Search::json(Found& found, bool complete) const {
   json.begin_array("hits");
   for (const Hit& hit : found.hits)
     write_event(json, {hit.track, hit.chunk, hit.index,
-                       hit.text.empty() ? view_.names().entry(hit.name).text : hit.text, hit.start, hit.end});
+                       hit.text.empty() ? view_.names().entry(hit.name).text : hit.text, hit.start, hit.end, hit.row});
   json.end_array();
   json.begin_array("tracks");
   const std::map<uint32_t, Histogram> tracks(found.tracks.begin(), found.tracks.end());

@@ -7,7 +7,7 @@ import { Bookmark, readHash, writeHash } from './core/hash';
 import { EventRef, kUnknown, LinkedEvent } from './core/protocol';
 import { around, clampSpan, panBy, Span, zoomAt } from './core/viewport';
 import type { BackendName } from './render/backend';
-import { moveTrack } from './timeline/layout';
+import { kRowHeight, moveTrack, rowTop } from './timeline/layout';
 
 export { kTabs } from './app_state';
 export type { Pending, Selection, Tab } from './app_state';
@@ -43,7 +43,7 @@ export class App extends AppConnection {
       scroll: this.scroll,
       selection: this.selection,
       event: this.event,
-      collapsed: [...this.collapsed],
+      toggled: [...this.toggled],
       pinned: this.pinned,
       order: this.order,
       filter: this.filter,
@@ -56,7 +56,7 @@ export class App extends AppConnection {
 
   restore(view: Bookmark): void {
     if (view.time) this.span = clampSpan(view.time, this.duration);
-    this.collapsed = new Set(view.collapsed ?? []);
+    this.toggled = new Set(view.toggled ?? []);
     this.pinned = view.pinned ?? [];
     this.order = view.order ?? [];
     this.filter = view.filter ?? '';
@@ -90,8 +90,8 @@ export class App extends AppConnection {
     this.filter = filter;
     this.changeLayout();
   }
-  toggleCollapsed(key: string): void {
-    if (!this.collapsed.delete(key)) this.collapsed.add(key);
+  toggleFold(key: string): void {
+    if (!this.toggled.delete(key)) this.toggled.add(key);
     this.changeLayout();
   }
   togglePinned(id: number): void {
@@ -108,15 +108,23 @@ export class App extends AppConnection {
     this.scroll = Math.max(0, Math.min(most, scroll));
     this.redraw();
   }
-  /** Scrolls so that a track is visible, and unfolds its process. */
-  reveal(id: number): void {
+  /** Scrolls so that a track, or a row of it, is visible, and unfolds what hides it. */
+  reveal(id: number, row?: number): void {
     const track = this.track(id);
-    if (!track || this.pinned.includes(id)) return;
-    if (this.collapsed.delete(`p${track.process}`)) this.layout_ = undefined;
-    const lane = this.layout.lanes.find((l) => l.track?.id === id);
+    if (!track) return;
+    if (this.toggled.delete(`p${track.process}`)) this.layout_ = undefined;
+    const { layout } = this;
+    const lane = [...layout.pinned, ...layout.lanes].find((l) => l.track?.id === id);
     if (!lane) return;
-    const height = this.bodyHeight();
-    if (lane.y < this.scroll || lane.y + lane.height > this.scroll + height) this.setScroll(lane.y - Math.max(0, (height - lane.height) / 3));
+    if (lane.hiddenRows > 0 && row !== undefined && (row < lane.firstRow || row >= lane.firstRow + lane.rows)) {
+      this.toggleFold(`t${id}`);
+      return this.reveal(id, row);
+    }
+    if (lane.pinned) return;
+    const visible = this.bodyHeight();
+    const height = row === undefined ? lane.height : kRowHeight;
+    const top = lane.y + (row === undefined ? 0 : rowTop(lane, row));
+    if (top < this.scroll || top + height > this.scroll + visible) this.setScroll(top - Math.max(0, (visible - height) / 3));
   }
 
   // Time
@@ -145,7 +153,7 @@ export class App extends AppConnection {
     } else {
       this.show(around(start + shift, end + shift, this.duration));
     }
-    this.reveal(event.track);
+    this.revealEvent(event);
   }
 
   // Selection and details
@@ -195,9 +203,15 @@ export class App extends AppConnection {
     this.notify();
   }
 
+  private revealEvent(event: LinkedEvent): void {
+    this.reveal(event.track, event.depth === undefined ? undefined : this.rows.rowOf(event.track, event.lane ?? 0, event.depth));
+  }
+
   goTo(event: LinkedEvent | undefined): void {
     if (!event) return;
     this.showEvent(event);
+    // The panel, which opens now, must not hide the event.
+    if (this.tab === undefined) this.afterResize = () => this.revealEvent(event);
     void this.open({ track: event.track, chunk: event.chunk, index: event.index });
   }
 
@@ -221,6 +235,15 @@ export class App extends AppConnection {
       this.found = { loading: false, error: error instanceof Error ? error.message : String(error) };
       if (error instanceof ConnectionError) this.failed(error);
     }
+    this.notify();
+  }
+
+  /** For tracks that have come since: the hit that is shown stays. */
+  async findAgain(): Promise<void> {
+    if (this.search === '') return;
+    const shown = this.found.value?.hits[this.hit];
+    await this.find(this.search, false);
+    if (shown) this.hit = this.found.value?.hits.findIndex((h) => h.track === shown.track && h.chunk === shown.chunk && h.index === shown.index) ?? -1;
     this.notify();
   }
 

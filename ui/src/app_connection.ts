@@ -6,16 +6,19 @@ import { fileName, longest } from './core/protocol';
 
 export abstract class AppConnection extends AppState {
   private fetchingNames = false;
+  abstract findAgain(): Promise<void>;
 
   /** Reads the list of tracks, again if the trace has grown. */
   async load(): Promise<void> {
     const trace = await this.client.trace();
+    const known = this.trace?.tracks.length ?? trace.tracks.length;
     this.trace = trace;
     this.duration = Math.max(1, longest(trace));
     this.trackById_ = new Map(trace.tracks.map((t) => [t.id, t]));
     this.layout_ = undefined;
     document.title = `${trace.files.map((f) => fileName(f)).join(', ')} - kymo view`;
     await this.fetchNames(trace.names_version);
+    if (trace.tracks.length > known) void this.findAgain();
     if (!trace.scanned) setTimeout(() => this.attempt(() => this.load().then(() => this.notify())), 700);
   }
 

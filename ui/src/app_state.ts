@@ -34,7 +34,7 @@ export abstract class AppState {
   duration = 1;
   span: Span = { from: 0, to: 1 };
   scroll = 0;
-  collapsed = new Set<string>();
+  toggled = new Set<string>(); // processes and tracks that are not folded or unfolded as they are by default
   pinned: number[] = [];
   order: number[] = [];
   filter = '';
@@ -67,6 +67,7 @@ export abstract class AppState {
   private readonly listeners = new Set<() => void>();
   abstract saveHash(): void;
   redraw: () => void = () => {};
+  afterResize?: () => void; // what to do when the timeline has its new size
   bodyHeight: () => number = () => 400; // of the part of the timeline that scrolls
 
   subscribe(listener: () => void): () => void {

@@ -38,13 +38,9 @@ export function makeActions(app: App, stage: Stage): Action[] {
   };
   const tab = (name: Tab) => () => app.setTab(app.tab === name ? undefined : name);
   const collapseAll = () => {
-    const keys = app.layout.lanes.filter((l) => l.track).map((l) => `t${l.track!.id}`);
-    const all = keys.every((key) => app.collapsed.has(key));
-    for (const key of keys) {
-      if (all) app.collapsed.delete(key);
-      else app.collapsed.add(key);
-    }
-    app.changeLayout();
+    const lanes = app.layout.lanes.filter((l) => l.track);
+    const all = lanes.every((l) => l.collapsed);
+    for (const lane of lanes) if (lane.collapsed === all) app.toggleFold(`t${lane.track!.id}`);
   };
   const selectRange = () => {
     const { value } = app.details;
@@ -94,9 +90,9 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Select', keys: ['Escape'], text: 'close the help, clear selection and search', run: () => escape(app) },
     { group: 'Tracks', keys: ['j'], text: 'next track', run: () => focusBy(1) },
     { group: 'Tracks', keys: ['k'], text: 'previous track', run: () => focusBy(-1) },
-    { group: 'Tracks', keys: ['c'], text: 'collapse or expand the track', run: focused((id) => app.toggleCollapsed(`t${id}`)) },
+    { group: 'Tracks', keys: ['c'], text: 'collapse or expand the track', run: focused((id) => app.toggleFold(`t${id}`)) },
     { group: 'Tracks', keys: ['Shift+C'], text: 'collapse or expand all tracks', run: collapseAll },
-    { group: 'Tracks', keys: ['x'], text: 'collapse or expand the process', run: focused((id) => { const t = app.track(id); if (t) app.toggleCollapsed(`p${t.process}`); }) },
+    { group: 'Tracks', keys: ['x'], text: 'collapse or expand the process', run: focused((id) => { const t = app.track(id); if (t) app.toggleFold(`p${t.process}`); }) },
     { group: 'Tracks', keys: ['p'], text: 'pin the track at the top, or unpin it', run: focused((id) => app.togglePinned(id)) },
     { group: 'Tracks', keys: ['Alt+ArrowUp'], text: 'move the track up', run: focused((id) => app.move(id, -1)) },
     { group: 'Tracks', keys: ['Alt+ArrowDown'], text: 'move the track down', run: focused((id) => app.move(id, 1)) },

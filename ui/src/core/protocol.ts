@@ -31,6 +31,7 @@ export interface Track {
   name: string;
   tid?: number;
   thread?: number; // of functions: the track of their thread
+  shared?: number; // of functions: so many outermost ones are in nearly all samples
   device?: string;
   rows?: number;
   ranges?: number;
@@ -75,6 +76,8 @@ export interface LinkedEvent extends EventRef {
   name: string;
   start_ns: number;
   end_ns: number;
+  depth?: number; // where it is in its track, of tracks that may be higher than the screen
+  lane?: number;
 }
 
 export interface Frame {

@@ -66,8 +66,9 @@ function placeOf(end: LinkEnd, geometry: Geometry, placed: readonly PlacedLane[]
   const x = geometry.x(end.time_ns + app.shiftOf(track.file));
   const visible = placed.find((p) => p.lane.track?.id === end.track);
   if (visible) {
-    const row = Math.min(visible.lane.rows - 1, app.rows.rowOf(end.track, end.lane, end.depth));
-    return { x, y: Math.max(visible.clipTop, visible.top + rowTop(visible.lane, Math.max(0, row)) + kRowHeight / 2 - 1) };
+    const { firstRow, rows } = visible.lane;
+    const row = Math.min(firstRow + rows - 1, app.rows.rowOf(end.track, end.lane, end.depth));
+    return { x, y: Math.max(visible.clipTop, visible.top + rowTop(visible.lane, Math.max(firstRow, row)) + kRowHeight / 2 - 1) };
   }
   const lane = geometry.layout.lanes.find((l) => l.track?.id === end.track);
   return lane ? { x, y: geometry.bodyTop + lane.y - geometry.scroll + 10 } : undefined;
@@ -82,7 +83,7 @@ function place(event: LinkedEvent, side: 'source' | 'target', geometry: Geometry
   const at = scene.shapes().findIndex((s) => sameEvent(s.chunk, s.event, event) && s.lane?.track?.id === event.track);
   if (at >= 0) return { x, y: scene.list.y[at] + scene.list.height[at] / 2 };
   const visible = placed.find((p) => p.lane.track?.id === event.track);
-  if (visible) return { x, y: Math.max(visible.clipTop, visible.top + rowTop(visible.lane, 0) + kRowHeight / 2) };
+  if (visible) return { x, y: Math.max(visible.clipTop, visible.top + rowTop(visible.lane, visible.lane.firstRow) + kRowHeight / 2) };
   const lane = geometry.layout.lanes.find((l) => l.track?.id === event.track);
   return lane ? { x, y: geometry.bodyTop + lane.y - geometry.scroll + 10 } : undefined;
 }

@@ -85,7 +85,7 @@ export class Input {
     if (x < geometry.left) {
       const lane = geometry.laneAt(y, stage.placed)?.lane;
       if (lane?.track) this.drag = { kind: 'track', id: lane.track.id, y, moved: 0 };
-      else if (lane) app.toggleCollapsed(`p${lane.process.id}`);
+      else if (lane) app.toggleFold(`p${lane.process.id}`);
       return;
     }
     const touch = event.pointerType === 'touch';
@@ -228,7 +228,7 @@ export class Input {
     const { app } = this;
     app.focus = id;
     if (x > this.stage.geometry!.left - kPinWidth) app.togglePinned(id);
-    else app.toggleCollapsed(`t${id}`);
+    else app.toggleFold(`t${id}`);
   }
 
   private click(x: number, y: number): void {

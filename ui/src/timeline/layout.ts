@@ -8,6 +8,8 @@ export const kHeaderHeight = 24;
 const kPadding = 3;
 const kCounterHeight = 46;
 const kCollapsedHeight = 22;
+/** A lane of functions that is folded has this many rows: one row would say little. */
+export const kShortRows = 6;
 export const kInstantHeight = 9;
 
 export interface Lane {
@@ -16,13 +18,15 @@ export interface Lane {
   y: number; // from the top of its list
   height: number;
   rows: number; // that are drawn
+  firstRow: number; // the rows before it are not drawn
+  hiddenRows: number; // of functions: rows that are not drawn, before and after
   instants: boolean; // whether there is a row for instants above the others
   collapsed: boolean;
   pinned: boolean;
 }
 
 export interface LayoutOptions {
-  collapsed: ReadonlySet<string>; // "p3": process 3, "t7": track 7
+  toggled: ReadonlySet<string>; // "p3": process 3, "t7": track 7: folded, or unfolded if it is folded by default
   pinned: readonly number[];
   order: readonly number[];
   filter: string;
@@ -57,12 +61,14 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     groups.set(id, functionsBelowThreads(tracks));
   }
   const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
+  // Deep stacks would move the ranges of other threads out of sight.
+  const foldsFunctions = trace.tracks.some((t) => t.kind !== 'functions' && (t.ranges ?? 0) > 0);
   const byId = new Map(trace.tracks.map((t) => [t.id, t]));
   for (const id of options.pinned) {
     const track = byId.get(id);
     if (!track) continue;
     const process = processes.get(track.process) ?? unknownProcess(track.process);
-    const lane = laneOf(track, process, rows, layout.pinnedHeight, options.collapsed, true);
+    const lane = laneOf(track, process, rows, layout.pinnedHeight, options.toggled, foldsFunctions, true);
     layout.pinned.push(lane);
     layout.pinnedHeight += lane.height;
   }
@@ -71,15 +77,15 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     const { id } = process;
     const tracks = groups.get(id) ?? [];
     if (tracks.length === 0) continue;
-    const collapsed = options.collapsed.has(`p${id}`);
-    layout.lanes.push({ process, y: layout.height, height: kHeaderHeight, rows: 0, instants: false, collapsed, pinned: false });
+    const collapsed = options.toggled.has(`p${id}`);
+    layout.lanes.push({ process, y: layout.height, height: kHeaderHeight, rows: 0, firstRow: 0, hiddenRows: 0, instants: false, collapsed, pinned: false });
     layout.height += kHeaderHeight;
     if (collapsed) continue;
     if (tracks.some((t) => place.has(t.id))) {
       tracks.sort((a, b) => (place.get(a.id) ?? Infinity) - (place.get(b.id) ?? Infinity) || 0);
     }
     for (const track of tracks) {
-      const lane = laneOf(track, process, rows, layout.height, options.collapsed, false);
+      const lane = laneOf(track, process, rows, layout.height, options.toggled, foldsFunctions, false);
       layout.lanes.push(lane);
       layout.height += lane.height;
     }
@@ -113,15 +119,20 @@ function byProcess(a: Process, b: Process): number {
   return a.file - b.file || Number(a.device ?? false) - Number(b.device ?? false) || pid(a) - pid(b) || a.id - b.id;
 }
 
-function laneOf(track: Track, process: Process, table: Rows, y: number, folded: ReadonlySet<string>, pinned: boolean): Lane {
-  const collapsed = folded.has(`t${track.id}`);
+function laneOf(track: Track, process: Process, table: Rows, y: number, toggled: ReadonlySet<string>, foldsFunctions: boolean, pinned: boolean): Lane {
+  const all = table.count(track);
+  const isDeep = track.kind === 'functions' && all > kShortRows;
+  const collapsed = toggled.has(`t${track.id}`) !== (isDeep && foldsFunctions);
   const instants = !collapsed && (track.points ?? 0) > 0;
   const empty = instants && (track.ranges ?? 0) === 0;
-  const rows = collapsed ? 1 : empty ? 0 : table.count(track);
+  const rows = collapsed ? (isDeep ? kShortRows : 1) : empty ? 0 : all;
   let height = rows * kRowHeight + (instants ? kInstantHeight + (empty ? 6 : 0) : 0) + 2 * kPadding;
-  if (collapsed) height = kCollapsedHeight;
+  if (collapsed && rows === 1) height = kCollapsedHeight;
   else if (isPlot(track)) height = kCounterHeight;
-  return { process, track, y, height, rows, instants, collapsed, pinned };
+  // The outermost functions that all samples share say nothing: the last of them is the first row.
+  const firstRow = collapsed && track.kind === 'functions' ? Math.max(0, Math.min((track.shared ?? 0) - 1, all - rows)) : 0;
+  const hiddenRows = track.kind === 'functions' ? all - rows : 0;
+  return { process, track, y, height, rows, firstRow, hiddenRows, instants, collapsed, pinned };
 }
 
 export function isPlot(track: Track): boolean {
@@ -130,7 +141,7 @@ export function isPlot(track: Track): boolean {
 
 /** The y of a row inside its lane. */
 export function rowTop(lane: Lane, row: number): number {
-  return (lane.collapsed ? 2 : kPadding) + (lane.instants ? kInstantHeight : 0) + row * kRowHeight;
+  return (lane.height === kCollapsedHeight ? 2 : kPadding) + (lane.instants ? kInstantHeight : 0) + (row - lane.firstRow) * kRowHeight;
 }
 
 /** The first lane that ends below `y`. */

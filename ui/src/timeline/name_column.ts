@@ -60,17 +60,19 @@ function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geo
   context.fillText(fitter.fit(name || `track ${track.id}`, geometry.left - indent - kPinWidth - 2), indent, y);
   if (lane.height >= 40) {
     context.fillStyle = app.theme.muted;
-    context.fillText(fitter.fit(describe(lane), geometry.left - indent - kPinWidth - 2), indent, y + 14);
+    describe(lane).forEach((line, i) => context.fillText(fitter.fit(line, geometry.left - indent - kPinWidth - 2), indent, y + 14 * (i + 1)));
   }
   pin(context, geometry.left - 14, y - 4, lane.pinned, lane.pinned ? app.theme.accent : app.theme.line);
 }
 
-function describe(lane: Lane): string {
+/** What a lane is, in lines. */
+export function describe(lane: Lane): string[] {
   const track = lane.track!;
-  if (track.kind === 'memory') return 'memory in use';
-  if (isPlot(track)) return track.values !== undefined ? `${count(track.values)} values` : track.kind;
+  if (track.kind === 'memory') return ['memory in use'];
+  if (track.kind === 'functions') return lane.hiddenRows > 0 ? ['from CPU samples', `${lane.rows} of ${lane.rows + lane.hiddenRows} rows`] : ['from CPU samples'];
+  if (isPlot(track)) return [track.values !== undefined ? `${count(track.values)} values` : track.kind];
   const ranges = `${count(track.ranges ?? 0)} ranges`;
-  return track.device ? `${track.device}, ${ranges}` : ranges;
+  return [track.device ? `${track.device}, ${ranges}` : ranges];
 }
 
 function triangle(context: CanvasRenderingContext2D, x: number, y: number, collapsed: boolean, colour: string): void {

@@ -209,7 +209,7 @@ class Builder {
       const end = tile.end[i];
       if (start >= visibleTo || end < visibleFrom || (end === visibleFrom && start < end)) continue;
       const row = (bases[tile.lane[i]] ?? 0) + tile.depth[i];
-      if (row >= lane.rows) continue;
+      if (row < lane.firstRow || row >= lane.firstRow + lane.rows) continue;
       const top = placed.top + rowTop(lane, row);
       const y0 = Math.max(top, placed.clipTop);
       const y1 = Math.min(top + kRangeHeight, this.input.height);

@@ -105,6 +105,8 @@ export class Stage {
     this.backend.resize(this.width, this.height, this.ratio);
     resizeCanvas(this.top, this.width, this.height, this.ratio);
     if (this.app.trace) this.app.setScroll(this.app.scroll);
+    this.app.afterResize?.();
+    this.app.afterResize = undefined;
     this.frame(); // at once: a canvas that was resized is empty
   }
 

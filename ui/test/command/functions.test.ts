@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test, TestContext } from 'node:test';
-import { complete } from '../support/browser';
+import { complete, state } from '../support/browser';
 import { binaries, kymo, notBuilt } from '../support/command';
 import { files, skip, viewing } from '../support/command_test';
 
@@ -37,5 +37,11 @@ test('functions of samples are below their thread, the called one below its call
     assert.ok(outer && inner, shapes.map((s) => s.name).join(' '));
     assert.equal(inner.row, outer.row + 1);
     assert.ok(shapes.some((s) => s.name === 'busy_outer' && s.start <= inner.start && s.end >= inner.end));
+    await page.keyboard.press('/');
+    await page.keyboard.type('busy_inner');
+    await page.keyboard.press('Enter');
+    await page.locator('.searchbox .hits', { hasText: /^1 of [1-9]/ }).waitFor();
+    await page.locator('.panel .stack', { hasText: 'busy_outer' }).waitFor(); // its details
+    assert.equal((await state(page)).event?.track, lanes[at].track);
   });
 });

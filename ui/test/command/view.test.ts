@@ -183,6 +183,10 @@ test('a range across threads is one range from its begin to its end', { skip }, 
     const range = await shape(page, 'request');
     await page.mouse.click(range.middle.x, range.middle.y);
     await page.locator('.panel dl', { hasText: 'Ends on' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('request');
+    await page.keyboard.press('Enter');
+    await page.locator('.searchbox .hits', { hasText: '1 of 4' }).waitFor();
   });
 });
 

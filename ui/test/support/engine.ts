@@ -12,6 +12,8 @@ export interface FakeTrack {
   name: string;
   device?: string;
   unit?: string;
+  thread?: number; // of functions
+  shared?: number;
   start: number[];
   end: number[];
   names: number[];
@@ -87,7 +89,7 @@ export class Engine {
       files: this.files.map((name) => ({ name, duration_ns: this.duration, wall_clock_ns: '1700000000000000000', events: this.tracks.reduce((n, t) => n + t.start.length, 0), bytes: 1 << 20, clock_error_ns: this.clockError, problems: [] })),
       processes: this.processes,
       tracks: this.tracks.map((t) => ({
-        id: t.id, file: t.file, process: t.process, kind: t.kind, name: t.name, device: t.device ?? '', unit: t.unit,
+        id: t.id, file: t.file, process: t.process, kind: t.kind, name: t.name, device: t.device ?? '', unit: t.unit, thread: t.thread, shared: t.shared,
         rows: t.depth.reduce((m, d) => Math.max(m, d + 1), 0), ranges: t.start.length, points: t.instants.length, values: t.values.length, start_ns: 0, end_ns: this.duration,
       })),
       losses: this.losses,
@@ -178,7 +180,8 @@ export class Engine {
   }
 
   link(track: FakeTrack, i: number) {
-    return { track: track.id, chunk: 0, index: i, name: this.names[track.names[i]], start_ns: track.start[i], end_ns: track.end[i] };
+    const row = track.kind === 'functions' || track.kind === 'across' ? { depth: track.depth[i], lane: track.lane[i] } : {};
+    return { track: track.id, chunk: 0, index: i, name: this.names[track.names[i]], start_ns: track.start[i], end_ns: track.end[i], ...row };
   }
 
   event(id: number, index: number): unknown {

@@ -8,7 +8,7 @@ test('a bookmark has everything of the view', () => {
     scroll: 77,
     selection: { from: 5, to: 9, tracks: [3, 1] },
     event: { track: 3, chunk: 4294967295, index: 2147483650 },
-    collapsed: ['p1', 't7'],
+    toggled: ['p1', 't7'],
     pinned: [4, 2],
     order: [2, 1],
     filter: 'a&b=c #,%',
@@ -26,5 +26,5 @@ test('an empty view has an empty hash', () => {
 });
 
 test('parts that make no sense are ignored', () => {
-  assert.deepEqual(readHash('#t=5,1&s=a,b&e=1.2&c=x1,q&p=-1,1.5,99999999999&theme=pink&draw=svg&tab=<b>&y=NaN&q=%E0%A4%A&=&x'), { collapsed: [], pinned: [], search: '' });
+  assert.deepEqual(readHash('#t=5,1&s=a,b&e=1.2&c=x1,q&p=-1,1.5,99999999999&theme=pink&draw=svg&tab=<b>&y=NaN&q=%E0%A4%A&=&x'), { toggled: [], pinned: [], search: '' });
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { buildLayout, laneAt, LayoutOptions, lanesBetween, moveTrack } from '../../src/timeline/layout';
+import { buildLayout, kShortRows, laneAt, LayoutOptions, lanesBetween, moveTrack, rowTop } from '../../src/timeline/layout';
+import { describe } from '../../src/timeline/name_column';
 import { Rows } from '../../src/timeline/rows';
 import { manyTracks, training } from '../support/traces';
 
-const kPlain: LayoutOptions = { collapsed: new Set(), pinned: [], order: [], filter: '' };
+const kPlain: LayoutOptions = { toggled: new Set(), pinned: [], order: [], filter: '' };
 const trace = training(2).trace();
 const layout = (options: Partial<LayoutOptions> = {}) => buildLayout(trace, new Rows(), { ...kPlain, ...options });
 const names = (l: ReturnType<typeof layout>) => l.lanes.filter((lane) => lane.track).map((lane) => lane.track!.name);
@@ -43,10 +44,10 @@ test('a pinned track is at the top and nowhere else', () => {
 
 test('a collapsed track has one row, a collapsed process only its header', () => {
   const full = layout().lanes[1];
-  const folded = layout({ collapsed: new Set(['t1']) }).lanes[1];
+  const folded = layout({ toggled: new Set(['t1']) }).lanes[1];
   assert.equal(folded.rows, 1);
   assert.ok(folded.height < full.height);
-  assert.equal(layout({ collapsed: new Set(['p0']) }).lanes.length, 1);
+  assert.equal(layout({ toggled: new Set(['p0']) }).lanes.length, 1);
 });
 
 test('a track moves inside of its process and stops at the ends', () => {
@@ -77,4 +78,25 @@ test('the functions of a thread are below it, or with the threads if it is not s
   const shown = (options: Partial<LayoutOptions> = {}) => names(buildLayout(sampled, new Rows(), { ...kPlain, ...options }));
   assert.deepEqual(shown(), ['t2', 't4', 't1', 't3']);
   assert.deepEqual(shown({ pinned: [2] }), ['t1', 't3', 't4']);
+});
+
+test('deep functions are folded to few rows if the trace has ranges, from the last one that all samples share', () => {
+  const of = (ranges: number, rows: number, toggled: string[] = []) => {
+    const tracks = [
+      { id: 1, file: 0, process: 1, kind: 'thread' as const, name: 't1', ranges },
+      { id: 2, file: 0, process: 1, kind: 'functions' as const, name: 't1: functions', thread: 1, ranges: 100, rows, shared: 4 },
+    ];
+    const info = { names_version: 0, live: false, scanned: true, files: [], losses: [], processes: [{ id: 1, file: 0, pid: 2, name: 'p' }], tracks };
+    return buildLayout(info, new Rows(), { ...kPlain, toggled: new Set(toggled) }).lanes[2];
+  };
+  const folded = of(10, 40);
+  assert.deepEqual([folded.collapsed, folded.rows, folded.firstRow, folded.hiddenRows], [true, kShortRows, 3, 40 - kShortRows]);
+  assert.equal(rowTop(folded, 3), rowTop(of(10, 40, ['t2']), 0));
+  assert.deepEqual(describe(folded), ['from CPU samples', `${kShortRows} of 40 rows`]);
+  const whole = of(10, 40, ['t2']);
+  assert.deepEqual([whole.collapsed, whole.rows, whole.firstRow], [false, 40, 0]);
+  assert.deepEqual(describe(whole), ['from CPU samples']);
+  assert.deepEqual([of(0, 40).collapsed, of(0, 40).rows], [false, 40]); // nothing else to see
+  assert.deepEqual([of(10, 4).collapsed, of(10, 4).rows, of(10, 4, ['t2']).rows], [false, 4, 1]);
+  assert.equal(of(10, 7).firstRow, 1); // the last rows are drawn
 });

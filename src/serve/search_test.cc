@@ -1,0 +1,222 @@
+// api/search: events in chunks, and those that are computed from all chunks.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "analyze/stats.h"
+#include "base/text.h"
+#include "json/document.h"
+#include "serve/api.h"
+#include "serve/test_view.h"
+
+namespace kymo::serve {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::TestRecorder;
+using trace::FieldType;
+using trace::PointKind;
+
+class SearchTest : public ::testing::Test {
+ protected:
+  void open(const std::vector<std::string>& paths) {
+    std::vector<trace::Reader> readers;
+    for (const std::string& path : paths) readers.emplace_back(path);
+    view_ = std::make_unique<View>(std::move(readers));
+    view_->wait_until_built();
+  }
+  json::Document get(const std::string& path, const std::string& query) {
+    const Answer made = answer(*view_, {}, path, Query::parse(query));
+    EXPECT_EQ(made.status, 200) << made.body;
+    return json::Document(made.body);
+  }
+  // The only track with hits.
+  static uint64_t track_of(const json::Document& found) {
+    EXPECT_EQ(found.root()["tracks"].list("").size(), 1u);
+    return found.root()["tracks"].list("").at(0)["track"].number("");
+  }
+
+  const TemporaryFolder folder_;
+  std::unique_ptr<View> view_;
+};
+
+TEST_F(SearchTest, FindsEveryEventWithTheName) {
+  testing::write_random_trace(folder_ / "a.kymo", 4, 1000);
+  open({folder_ / "a.kymo"});
+  const analyze::Statistics statistics = analyze::compute_statistics(trace::Reader(folder_ / "a.kymo"));
+  uint64_t alphas = 0;
+  for (const analyze::RangeRow& row : statistics.ranges)
+    if (row.name == "alpha") alphas += row.count;
+  for (const char* query : {"q=ALPHA&limit=50", "q=a?ph*&limit=50"}) {
+    const json::Document found = get("search", query);
+    EXPECT_EQ(found.root()["total"].number(""), alphas);
+    EXPECT_TRUE(found.root()["complete"].boolean(""));
+    EXPECT_EQ(found.root()["names"].list("").size(), 1u);
+    const std::vector<json::Value> hits = found.root()["hits"].list("");
+    ASSERT_EQ(hits.size(), 50u);
+    for (size_t i = 1; i < hits.size(); ++i)
+      EXPECT_LE(hits[i - 1]["start_ns"].number(""), hits[i]["start_ns"].number(""));
+    uint64_t binned = 0;
+    for (const json::Value& track : found.root()["tracks"].list(""))
+      for (const json::Value& bin : track["bins"].list("")) binned += bin.list("")[1].number("");
+    EXPECT_EQ(binned, alphas);
+  }
+  EXPECT_EQ(get("search", "q=nothing+like+this").root()["total"].number(""), 0u);
+  const json::Document marks = get("search", "q=mark");
+  uint64_t instants = 0;
+  for (const analyze::InstantRow& row : statistics.instants) instants += row.count;
+  EXPECT_EQ(marks.root()["total"].number(""), instants);
+}
+
+TEST_F(SearchTest, FindsTheTextOfASingleRange) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
+    recorder.add_thread(1, 1, "main");
+    for (int64_t i = 0; i < 100; ++i) {
+      recorder.begin(1, 100 + 10 * static_cast<uint64_t>(i), 1, {i});
+      recorder.end(1, 105 + 10 * static_cast<uint64_t>(i));
+    }
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  const json::Document found = get("search", "q=step+42");
+  ASSERT_EQ(found.root()["total"].number(""), 1u);
+  EXPECT_EQ(found.root()["hits"].list("")[0]["name"].text(""), "step 42");
+  EXPECT_EQ(found.root()["hits"].list("")[0]["start_ns"].number(""), 420u);
+}
+
+TEST_F(SearchTest, ReadsOnlyChunksThatMayHaveTheName) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "common");
+    recorder.add_class(2, "rare");
+    recorder.add_class(3, "never used");
+    recorder.add_class(4, "step {}", "", {{"", trace::FieldType::Int}});
+    recorder.add_thread(1, 1, "main");
+    for (uint64_t i = 0; i < 8; ++i) {
+      recorder.begin(1, 100 * i, i == 5 ? 2 : 1);
+      recorder.end(1, 100 * i + 10);
+      if (i == 6) {
+        recorder.begin(1, 100 * i + 20, 4, {int64_t{7}});
+        recorder.end(1, 100 * i + 30);
+        recorder.begin(1, 100 * i + 40, trace::kInlineName, {std::string("stored name")});
+        recorder.end(1, 100 * i + 50);
+      }
+      recorder.cut(1);
+    }
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  get("trace", "");  // it reads which ranges have no end, as for every page
+  std::atomic<int> read = 0;
+  view_->sources()[0]->reader().on_read([&](const trace::EventChunk&) { ++read; });
+  const auto search = [&](const std::string& text) {
+    read = 0;
+    return get("search", "q=" + text).root()["total"].number("");
+  };
+  EXPECT_EQ(search("absent"), 0u);
+  EXPECT_EQ(read, 1);  // the chunk with a name that is stored with its range
+  EXPECT_EQ(search("never+used"), 0u);
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(search("rare"), 1u);
+  EXPECT_EQ(read, 2);
+  EXPECT_EQ(search("step+7"), 1u);
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(search("stored"), 1u);
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(search("common"), 7u);
+}
+
+TEST_F(SearchTest, FindsRangesAcrossThreadsAndTasks) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "request {}", "", {{"", FieldType::Int}});
+    recorder.add_class(2, "loader", "asyncio");
+    recorder.add_thread(1, 1, "main");
+    recorder.add_thread(2, 2, "other");
+    for (uint64_t i = 0; i < 20; ++i) {
+      recorder.point(1, 1000 + 100 * i, PointKind::AsyncBegin, 1, 10 + i, {static_cast<int64_t>(i)});
+      recorder.point(2, 1050 + 100 * i, PointKind::AsyncEnd, 1, 10 + i, {static_cast<int64_t>(i)});
+    }
+    recorder.point(1, 3000, PointKind::AsyncBegin, 2, 99);
+    recorder.point(2, 3500, PointKind::AsyncEnd, 2, 99);
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  const json::Document all = get("search", "q=request&limit=5");
+  EXPECT_EQ(all.root()["total"].number(""), 20u);
+  ASSERT_EQ(all.root()["names"].list("").size(), 1u);
+  EXPECT_EQ(all.root()["names"].list("")[0]["name"].text(""), "request {}");
+  EXPECT_EQ(all.root()["names"].list("")[0]["count"].number(""), 20u);
+  EXPECT_EQ(all.root()["hits"].list("").size(), 5u);
+  const json::Document one = get("search", "q=request+7");
+  ASSERT_EQ(one.root()["total"].number(""), 1u);
+  const json::Value hit = one.root()["hits"].list("")[0];
+  EXPECT_EQ(hit["name"].text(""), "request 7");
+  EXPECT_EQ(hit["start_ns"].number(""), 700u);
+  EXPECT_EQ(hit["end_ns"].number(""), 750u);
+  EXPECT_EQ(hit["lane"].number(""), 0u);
+  EXPECT_EQ(hit["track"].number(""), track_of(one));
+  // A hit is what its details are about.
+  const json::Document details = get("event", base::format("track={}&chunk={}&index={}", hit["track"].number(""),
+                                                           hit["chunk"].number(""), hit["index"].number("")));
+  EXPECT_EQ(details.root()["name"].text(""), "request 7");
+  const json::Document task = get("search", "q=load*");
+  EXPECT_EQ(task.root()["total"].number(""), 1u);
+  EXPECT_NE(track_of(task), track_of(one));  // each task has a track of its own
+}
+
+TEST_F(SearchTest, FindsFunctionsOfSamples) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "sample", "cpu", {{"node", FieldType::UInt}});
+    recorder.add_class(2, "stack node", "kymo.stack",
+                       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+    recorder.add_class(3, "module", "kymo.stack",
+                       {{"path", FieldType::String},
+                        {"base", FieldType::Pointer},
+                        {"size", FieldType::ByteCount},
+                        {"build_id", FieldType::String}});
+    recorder.add_thread(1, 1, "worker");
+    recorder.point(1, 0, PointKind::Instant, 3, 0,
+                   {std::string("/gone/lib.so"), int64_t{0x1000}, int64_t{0x1000}, std::string()});
+    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{16}, int64_t{1}, int64_t{0x1101}});
+    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{17}, int64_t{16}, int64_t{0x1201}});
+    for (const uint64_t time : {0, 1, 9}) recorder.point(1, 1'000'000 * time, PointKind::Sample, 1, 0, {int64_t{17}});
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  const json::Document inner = get("search", "q=0x201");
+  EXPECT_EQ(inner.root()["total"].number(""), 2u);  // of 0 to 2 ms, and of 9 to 10 ms
+  EXPECT_EQ(inner.root()["names"].list("")[0]["name"].text(""), "lib.so+0x201");
+  const json::Value hit = inner.root()["hits"].list("")[0];
+  EXPECT_EQ(hit["end_ns"].number(""), 2'000'000u);
+  EXPECT_EQ(hit["depth"].number(""), 1u);
+  EXPECT_EQ(view_->derived().at(0)->id, track_of(inner));
+  const json::Document details = get("event", base::format("track={}&chunk={}&index={}", hit["track"].number(""),
+                                                           hit["chunk"].number(""), hit["index"].number("")));
+  EXPECT_EQ(details.root()["stack"].list("")[0]["function"].text(""), "lib.so+0x201");
+  EXPECT_EQ(get("search", "q=lib.so*").root()["total"].number(""), 4u);
+}
+
+TEST_F(SearchTest, FindsRangesWithoutAnEnd) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "open");
+    recorder.add_class(2, "inside");
+    recorder.add_thread(1, 1, "main");
+    recorder.begin(1, 100, 1);
+    recorder.begin(1, 110, 2);
+    recorder.end(1, 120);
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  const json::Document found = get("search", "q=open");
+  ASSERT_EQ(found.root()["total"].number(""), 1u);
+  EXPECT_EQ(found.root()["hits"].list("")[0]["index"].number(""), kOpenIndex);
+}
+
+}  // namespace
+}  // namespace kymo::serve

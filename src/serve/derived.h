@@ -81,6 +81,12 @@ using FunctionNameOf = std::function<uint32_t(const std::string& function)>;
 std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const FilePlaces& places,
                                           const FunctionNameOf& name_of, const ShouldStop& should_stop);
 
+// Calls `sample` for each sample of the file with a stack, and then `stack` once for each of these stacks, innermost
+// function first.
+void each_sample_stack(const trace::Reader& reader,
+                       const std::function<void(uint32_t chunk, uint32_t point, memory::StackId)>& sample,
+                       const std::function<void(memory::StackId, const std::vector<symbols::Frame>&)>& stack);
+
 // The stack of a CPU sample, innermost function first. Reads all points of its writer. Empty: it is none.
 std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t chunk, uint32_t point);
 

@@ -34,15 +34,6 @@ class DerivedTest : public ::testing::Test {
   std::vector<Tile> tiles(uint32_t track, unsigned level, uint64_t from, uint64_t to) {
     return make_tiles(*view_, {level, from, to, {track}});
   }
-  static void add_queue(TestRecorder& recorder, uint32_t id) {
-    trace::Track queue;
-    queue.id = id;
-    queue.kind = trace::TrackKind::DeviceQueue;
-    queue.clock = TestRecorder::kClock;
-    queue.device_uuid = "device";
-    queue.name = "queue";
-    recorder.add_track(queue);
-  }
 
   const TemporaryFolder folder_;
   std::unique_ptr<View> view_;
@@ -222,21 +213,9 @@ TEST_F(DerivedTest, ARangeAcrossThreadsWithoutAnEndLastsUntilTheEndOfTheFile) {
 TEST_F(DerivedTest, SamplesAreRangesOfTheirFunctions) {
   {
     TestRecorder recorder(folder_ / "a.kymo");
-    recorder.add_class(1, "sample", "cpu", {{"node", FieldType::UInt}});
-    recorder.add_class(2, "stack node", "kymo.stack",
-                       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
-    recorder.add_class(3, "module", "kymo.stack",
-                       {{"path", FieldType::String},
-                        {"base", FieldType::Pointer},
-                        {"size", FieldType::ByteCount},
-                        {"build_id", FieldType::String}});
-    recorder.add_class(4, "off CPU", "cpu",
-                       {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}});
+    testing::add_sample_classes(recorder);
     recorder.add_thread(1, 1, "worker");
-    recorder.point(1, 0, PointKind::Instant, 3, 0,
-                   {std::string("/gone/lib.so"), int64_t{0x1000}, int64_t{0x1000}, std::string()});
-    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{16}, int64_t{1}, int64_t{0x1101}});
-    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{17}, int64_t{16}, int64_t{0x1201}});
+    testing::add_stack(recorder, 1, {0x1101, 0x1201});
     recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{18}, int64_t{16}, int64_t{0x1301}});
     recorder.cut(1);
     // One millisecond each, which is what a sample stands for. Then the thread waits.
@@ -318,7 +297,7 @@ TEST_F(DerivedTest, ArrowsOfWhatIsVisibleAndWhatACallWaitedFor) {
     recorder.add_class(4, "flow");
     recorder.add_thread(1, 1, "main");
     recorder.add_thread(2, 2, "other");
-    add_queue(recorder, 3);
+    testing::add_queue(recorder, 3);
     for (uint64_t i = 0; i < 3; ++i) {
       recorder.begin(1, 100 + 10 * i, 1, {}, 70 + i);
       if (i == 0) recorder.point(1, 102, PointKind::FlowBegin, 4, 9);
@@ -364,7 +343,7 @@ TEST_F(DerivedTest, ArrowsAreBounded) {
     recorder.add_class(1, "launch");
     recorder.add_class(2, "kernel");
     recorder.add_thread(1, 1, "main");
-    add_queue(recorder, 3);
+    testing::add_queue(recorder, 3);
     for (uint64_t i = 1; i <= 5000; ++i) {
       recorder.begin(1, 100 * i, 1, {}, i);
       recorder.end(1, 100 * i + 5);

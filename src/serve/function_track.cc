@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "analyze/memory/sample_stacks.h"
@@ -196,6 +197,19 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
     }
   }
   return tracks;
+}
+
+void each_sample_stack(const trace::Reader& reader,
+                       const std::function<void(uint32_t chunk, uint32_t point, StackId)>& sample,
+                       const std::function<void(StackId, const std::vector<symbols::Frame>&)>& stack) {
+  memory::Stacks stacks;
+  std::set<StackId> used;
+  visit_samples(reader, stacks, nullptr, {},
+                [&](uint32_t chunk, uint32_t point, uint64_t, const SampleStacks::Taken& taken) {
+                  sample(chunk, point, taken.stack);
+                  used.insert(taken.stack);
+                });
+  for (const StackId id : used) stack(id, stacks.frames(id));
 }
 
 std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t chunk, uint32_t point) {

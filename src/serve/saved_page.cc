@@ -3,7 +3,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <tuple>
 
@@ -12,6 +11,7 @@
 #include "kymo/error.h"
 #include "serve/embedded.h"
 #include "serve/page_files.h"
+#include "serve/saved_content.h"
 #include "serve/tiles.h"
 
 namespace kymo::serve {
@@ -133,25 +133,69 @@ Tile whole_track(View& view, uint32_t id) {
   return tile;
 }
 
-std::string all_tracks(View& view) {
-  const View::Lock lock = view.lock();
+std::vector<Tile> all_tracks(View& view) {
   std::vector<Tile> tiles;
   for (uint32_t id = 0; view.find_track(id); ++id) {
     tiles.push_back(whole_track(view, id));
     const Tile& tile = tiles.back();
     if (tile.items.empty() && tile.instants.empty() && tile.counters.empty()) tiles.pop_back();
   }
-  return encode_tiles(tiles, view.names().size());
+  return tiles;
 }
 
-// An analysis that fails is an error in the page too.
-std::string result_of(const std::function<std::string(uint32_t, const IsGone&)>& analysis) {
-  try {
-    if (analysis) return analysis(0, {});
-  } catch (const Error&) {
-    // a saved page says that it does not have it
+// By file. An analysis that fails is an error in the page too.
+std::string results_of(const std::function<std::string(uint32_t, const IsGone&)>& analysis, size_t files) {
+  std::string all = "[";
+  for (uint32_t file = 0; file < files; ++file) {
+    if (file > 0) all += ", ";
+    try {
+      all += analysis ? analysis(file, {}) : "null";
+    } catch (const Error&) {
+      all += "null";  // a saved page says that it does not have it
+    }
   }
-  return "null";
+  return all + "]";
+}
+
+void append_padded(std::string& data, const std::string& part) {
+  data += part;
+  data.resize((data.size() + 7) / 8 * 8);
+}
+
+// 0   u32   length of the JSON
+// 4   u32   length of the tiles
+// 8         JSON, then the tiles, then the columns (saved_content.h), each from a multiple of 8 bytes on
+std::string page_data(View& view, const Analyses& analyses) {
+  std::string tracks, stacks, blocks;
+  SavedColumns columns;
+  {
+    const View::Lock lock = view.lock();
+    const std::vector<Tile> tiles = all_tracks(view);
+    save_links(view, tiles, columns);
+    stacks = save_stacks(view, tiles, columns);
+    save_ends(view, tiles, columns);
+    blocks = save_blocks(view, columns);
+    tracks = encode_tiles(tiles, view.names().size());
+  }
+  const size_t files = view.sources().size();
+  const std::string answers = base::format(
+      R"({{"trace": {}, "names": {}, "reports": {}, "idle": {}, "frames": {}, "memory": {}, "columns": {}}})",
+      trace_json(view), all_names_json(view), results_of(analyses.report, files), results_of(analyses.idle, files),
+      stacks, blocks, columns.index());
+  const uint32_t lengths[] = {static_cast<uint32_t>(answers.size()), static_cast<uint32_t>(tracks.size())};
+  std::string data(reinterpret_cast<const char*>(lengths), sizeof lengths);
+  append_padded(data, answers);
+  append_padded(data, tracks);
+  append_padded(data, columns.bytes());
+  return data;
+}
+
+std::string page_script_of_data() {
+  std::string script = "(() => {\n'use strict';\n";
+  for (const std::string_view part : {embedded::saved_tiles_js, embedded::saved_links_js, embedded::saved_memory_js,
+                                      embedded::saved_answers_js, embedded::saved_page_js})
+    script += part;
+  return script + "})();\n";
 }
 
 }  // namespace
@@ -159,17 +203,6 @@ std::string result_of(const std::function<std::string(uint32_t, const IsGone&)>&
 std::string saved_page(View& view, const Analyses& analyses) {
   check_size(view);
   view.wait_until_built();  // all counters are known then
-  std::string tracks = all_tracks(view);
-  const std::string answers =
-      base::format(R"({{"trace": {}, "names": {}, "report": {}, "idle": {}}})", trace_json(view), all_names_json(view),
-                   result_of(analyses.report), result_of(analyses.idle));
-  const uint32_t length = static_cast<uint32_t>(answers.size());
-  std::string data(8, '\0');
-  std::memcpy(data.data(), &length, sizeof length);
-  data += answers;
-  data.resize((data.size() + 7) / 8 * 8);
-  data += tracks;
-
   std::string page = unpack(page_html());
   // The policy also forbids every connection: the page has all it needs.
   replace(page, "<meta charset=\"utf-8\">",
@@ -177,8 +210,8 @@ std::string saved_page(View& view, const Analyses& analyses) {
           "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">");
   replace(page, "<link rel=\"stylesheet\" href=\"page.css\">", "<style>\n" + unpack(page_style()) + "</style>");
   replace(page, "<script src=\"page.js\"></script>",
-          "<script type=\"application/octet-stream\" id=\"kymo-data\">" + base64(pack(data)) + "</script>\n<script>\n" +
-              inside_script(std::string(embedded::saved_page_js)) + "</script>\n<script>\n" +
+          "<script type=\"application/octet-stream\" id=\"kymo-data\">" + base64(pack(page_data(view, analyses))) +
+              "</script>\n<script>\n" + inside_script(page_script_of_data()) + "</script>\n<script>\n" +
               inside_script(unpack(page_script())) + "</script>");
   return page;
 }

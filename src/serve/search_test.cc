@@ -171,19 +171,9 @@ TEST_F(SearchTest, FindsRangesAcrossThreadsAndTasks) {
 TEST_F(SearchTest, FindsFunctionsOfSamples) {
   {
     TestRecorder recorder(folder_ / "a.kymo");
-    recorder.add_class(1, "sample", "cpu", {{"node", FieldType::UInt}});
-    recorder.add_class(2, "stack node", "kymo.stack",
-                       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
-    recorder.add_class(3, "module", "kymo.stack",
-                       {{"path", FieldType::String},
-                        {"base", FieldType::Pointer},
-                        {"size", FieldType::ByteCount},
-                        {"build_id", FieldType::String}});
+    testing::add_sample_classes(recorder);
     recorder.add_thread(1, 1, "worker");
-    recorder.point(1, 0, PointKind::Instant, 3, 0,
-                   {std::string("/gone/lib.so"), int64_t{0x1000}, int64_t{0x1000}, std::string()});
-    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{16}, int64_t{1}, int64_t{0x1101}});
-    recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{17}, int64_t{16}, int64_t{0x1201}});
+    testing::add_stack(recorder, 1, {0x1101, 0x1201});
     for (const uint64_t time : {0, 1, 9}) recorder.point(1, 1'000'000 * time, PointKind::Sample, 1, 0, {int64_t{17}});
     recorder.close();
   }

@@ -14,6 +14,42 @@ namespace kymo::serve::testing {
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
+inline void add_queue(TestRecorder& recorder, uint32_t id) {
+  trace::Track queue;
+  queue.id = id;
+  queue.kind = trace::TrackKind::DeviceQueue;
+  queue.clock = TestRecorder::kClock;
+  queue.device_uuid = "device";
+  queue.name = "queue";
+  recorder.add_track(queue);
+}
+
+// Classes 1 to 4 of a recording with CPU samples: "sample", "stack node", "module" and "off CPU".
+inline void add_sample_classes(TestRecorder& recorder) {
+  using trace::FieldType;
+  recorder.add_class(1, "sample", "cpu", {{"node", FieldType::UInt}});
+  recorder.add_class(2, "stack node", "kymo.stack",
+                     {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+  recorder.add_class(3, "module", "kymo.stack",
+                     {{"path", FieldType::String},
+                      {"base", FieldType::Pointer},
+                      {"size", FieldType::ByteCount},
+                      {"build_id", FieldType::String}});
+  recorder.add_class(4, "off CPU", "cpu",
+                     {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}});
+}
+
+// The nodes of one stack of addresses in /gone/lib.so, from 0x1000 to 0x2000, outermost first. The first node is 16.
+inline void add_stack(TestRecorder& recorder, uint32_t track, const std::vector<int64_t>& addresses) {
+  recorder.point(track, 0, trace::PointKind::Instant, 3, 0,
+                 {std::string("/gone/lib.so"), int64_t{0x1000}, int64_t{0x1000}, std::string()});
+  int64_t node = 16, parent = 1;
+  for (const int64_t address : addresses) {
+    recorder.point(track, 0, trace::PointKind::Instant, 2, 0, {node, parent, address});
+    parent = node++;
+  }
+}
+
 // Nested ranges of all lengths on three tracks, ranges on lanes of a queue, points and counters, in chunks of any size.
 inline void write_random_trace(const std::string& path, uint64_t seed, size_t steps) {
   std::mt19937_64 random(seed);
@@ -25,13 +61,7 @@ inline void write_random_trace(const std::string& path, uint64_t seed, size_t st
   recorder.add_class(5, "queue length", "", {{"value", trace::FieldType::Int}});
   recorder.add_class(6, "load", "", {{"value", trace::FieldType::Double}});
   for (uint32_t track = 1; track <= 3; ++track) recorder.add_thread(track, 100 + track, "thread");
-  trace::Track queue;
-  queue.id = 4;
-  queue.kind = trace::TrackKind::DeviceQueue;
-  queue.clock = TestRecorder::kClock;
-  queue.device_uuid = "device";
-  queue.name = "queue";
-  recorder.add_track(queue);
+  add_queue(recorder, 4);
   for (uint32_t track = 1; track <= 3; ++track) {
     uint64_t now = 1000 + random() % 100;
     size_t depth = 0;

@@ -141,6 +141,9 @@ export class App extends AppConnection {
     this.follow = false;
     this.show(panBy(this.span, ns, this.duration));
   }
+  private rowOf(event: LinkedEvent): number | undefined {
+    return event.depth === undefined ? undefined : this.rows.rowOf(event.track, event.lane ?? 0, event.depth);
+  }
   showEvent(event: LinkedEvent): void {
     const shift = this.shiftOf(this.track(event.track)?.file ?? 0);
     const { start_ns: start, end_ns: end } = event;
@@ -153,7 +156,7 @@ export class App extends AppConnection {
     } else {
       this.show(around(start + shift, end + shift, this.duration));
     }
-    this.revealEvent(event);
+    this.reveal(event.track, this.rowOf(event));
   }
 
   // Selection and details
@@ -182,7 +185,9 @@ export class App extends AppConnection {
     this.notify();
   }
 
-  async open(ref: EventRef | undefined): Promise<void> {
+  /** `row`: where the event is. If the panel opens now, the timeline scrolls so that the panel does not hide it. */
+  async open(ref: EventRef | undefined, row?: number): Promise<void> {
+    if (ref && row !== undefined && this.tab === undefined) this.afterResize = () => this.reveal(ref.track, row);
     this.event = ref;
     this.details = { loading: !!ref };
     if (ref) {
@@ -203,16 +208,10 @@ export class App extends AppConnection {
     this.notify();
   }
 
-  private revealEvent(event: LinkedEvent): void {
-    this.reveal(event.track, event.depth === undefined ? undefined : this.rows.rowOf(event.track, event.lane ?? 0, event.depth));
-  }
-
   goTo(event: LinkedEvent | undefined): void {
     if (!event) return;
     this.showEvent(event);
-    // The panel, which opens now, must not hide the event.
-    if (this.tab === undefined) this.afterResize = () => this.revealEvent(event);
-    void this.open({ track: event.track, chunk: event.chunk, index: event.index });
+    void this.open({ track: event.track, chunk: event.chunk, index: event.index }, this.rowOf(event));
   }
 
   // Search

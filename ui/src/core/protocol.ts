@@ -62,6 +62,7 @@ export interface TraceInfo {
   processes: Process[];
   tracks: Track[];
   losses: Loss[];
+  saved?: boolean; // the page is a file of its own, and answers itself
   left_out?: string[]; // files that could not be shown, and why
 }
 
@@ -177,10 +178,10 @@ export interface MemoryAnswer {
   bytes: number;
   blocks: number;
   sampled: boolean;
-  memories: Array<{ name: string; bytes: number; peak_bytes: number }>;
+  memories: Array<{ name: string; bytes: number; peak_bytes?: number }>;
   by_range: Holder[];
   by_stack: Holder[];
-  by_size: Holder[];
+  by_size?: Holder[];
 }
 
 export interface LiveEvent {

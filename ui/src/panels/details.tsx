@@ -6,6 +6,7 @@ import { count, duration, timeLabel } from '../core/units';
 import { Answer, Swatch } from './parts';
 
 const kMaxLinks = 50;
+const kSavedHint = 'This page was saved: it has no arguments of events, and not what a call waited for. kymo view shows them from the trace.';
 
 export function Details({ app }: { app: App }) {
   if (!app.event) {
@@ -72,6 +73,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
         <Links app={app} title="Flows to" events={(event.flows ?? []).filter((f) => f.direction === 'to').map((f) => f.event)} />
         <Links app={app} title="Inside of" events={[...(event.parents ?? [])].reverse()} />
       </section>
+      {app.trace!.saved && <section><p class="hint">{kSavedHint}</p></section>}
       {event.stack?.length ? (
         <section>
           <h3>Stack</h3>

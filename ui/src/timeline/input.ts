@@ -244,7 +244,7 @@ export class Input {
       const shift = app.shiftOf(shape.lane.track.file);
       return app.show({ from: shape.start + shift, to: shape.end + shift });
     }
-    if (shape.event !== kUnknown) void app.open({ track: shape.lane.track.id, chunk: shape.chunk, index: shape.event });
+    if (shape.event !== kUnknown) void app.open({ track: shape.lane.track.id, chunk: shape.chunk, index: shape.event }, shape.row < 0 ? undefined : shape.row);
   }
 
   private doubleClick(event: MouseEvent): void {

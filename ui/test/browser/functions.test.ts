@@ -53,6 +53,21 @@ pageTest('a function is found, and its lane unfolds and scrolls to it', sampled,
   assert.ok(found.y > 60 && found.y + found.height <= stage, `${found.y} of ${stage}`);
 });
 
+pageTest('a click opens the panel, which does not hide what was clicked', sampled, async (page) => {
+  await page.keyboard.press('Shift+C'); // all functions, so that the lanes are higher than the screen
+  await page.keyboard.press('Shift+C');
+  await complete(page);
+  const stageHeight = () => page.evaluate(() => document.querySelector('.stage')!.getBoundingClientRect().height);
+  const before = await stageHeight();
+  const lowest = await page.evaluate((height) => window.kymo.shapes().filter((s) => s.row >= 0 && s.y + s.height < height).sort((a, b) => b.y - a.y)[0], before);
+  await page.mouse.click(lowest.x + lowest.width / 2, (await stageTop(page)) + lowest.y + 5);
+  await page.locator('.panel h2', { hasText: lowest.name }).waitFor();
+  await page.waitForFunction((old) => document.querySelector('.stage')!.getBoundingClientRect().height < old, before);
+  await complete(page);
+  const now = await shape(page, lowest.name);
+  assert.ok(now.y + now.height <= (await stageHeight()), `${now.y}`);
+});
+
 pageTest('ranges across threads are found, marked in their lane and counted', () => {
   const engine = new Engine('serve.kymo');
   const process = engine.process('serve', 12);

@@ -1,23 +1,11 @@
 // The functions of CPU samples in a real browser, with `kymo record` and `kymo view`.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { test, TestContext } from 'node:test';
+import { test } from 'node:test';
 import { complete, state } from '../support/browser';
-import { binaries, kymo, notBuilt } from '../support/command';
+import { binaries, notBuilt, recordSamples } from '../support/command';
 import { files, skip, viewing } from '../support/command_test';
-
-/** Records a program with samples. False: the test is skipped, because the kernel refuses to sample. */
-function recordSamples(context: TestContext, path: string, ...program: string[]): boolean {
-  const made = spawnSync(kymo, ['record', '-o', path, '--', ...program], { encoding: 'utf8' });
-  if (made.stderr.includes('no CPU samples')) {
-    context.skip(made.stderr.trim());
-    return false;
-  }
-  assert.equal(made.status, 0, made.stderr);
-  return true;
-}
 
 test('functions of samples are below their thread, the called one below its caller', { skip: skip || notBuilt('busy') }, async (context) => {
   const path = files.path('busy.kymo');

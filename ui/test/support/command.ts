@@ -1,9 +1,11 @@
 // Starts `kymo view`, and makes trace files for it.
 
+import assert from 'node:assert/strict';
 import { spawn, spawnSync, ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 
 const kStartMs = 180_000;
 
@@ -59,6 +61,17 @@ export function json(...args: string[]): any {
   const { status, stdout, stderr } = spawnSync(kymo, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
   if (status !== 0) throw new Error(`kymo ${args.join(' ')}: ${stderr}`);
   return JSON.parse(stdout);
+}
+
+/** Records a program with samples. False: the test is skipped, because the kernel refuses to sample. */
+export function recordSamples(context: TestContext, path: string, ...program: string[]): boolean {
+  const made = spawnSync(kymo, ['record', '-o', path, '--', ...program], { encoding: 'utf8' });
+  if (made.stderr.includes('no CPU samples')) {
+    context.skip(made.stderr.trim());
+    return false;
+  }
+  assert.equal(made.status, 0, made.stderr);
+  return true;
 }
 
 /** A folder for the files of a test. */

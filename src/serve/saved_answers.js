@@ -1,0 +1,156 @@
+// Part of the script of a saved page: details of an event, search, and the totals of a selection.
+
+const trackInfo = (data, id) => data.info.get(id);
+const nameOf = (data, id) => (id === kUnknown ? '?' : data.answers.names.names[id]);
+const baseOf = (data, id) => nameOf(data, data.answers.names.bases[id]);
+const reference = (data, id, track, i) => ({
+  track: id, chunk: track.chunk[i], index: track.index[i], name: nameOf(data, track.name[i]),
+  start_ns: track.start[i], end_ns: track.end[i],
+});
+// As the server: of tracks that may be higher than the screen, with the row.
+const hitOf = (data, id, track, i) => {
+  const hit = reference(data, id, track, i);
+  const { kind } = trackInfo(data, id);
+  return kind === 'functions' || kind === 'across' ? { ...hit, depth: track.depth[i], lane: track.lane[i] } : hit;
+};
+
+const kPointKinds = { 5: 'flow', 6: 'flow', 7: 'flow', 8: 'allocation', 9: 'free', 10: 'sample' };
+
+function event(data, query) {
+  const [id, chunk, index] = ['track', 'chunk', 'index'].map((name) => Number(query.get(name)));
+  const track = data.tracks.get(id);
+  const info = trackInfo(data, id);
+  if (!track || !info) return { error: `there is no track ${id}` };
+  const about = (name, start, end) => ({
+    name: nameOf(data, name), base: baseOf(data, name), category: data.answers.names.categories[name], track: id,
+    file: info.file, start_ns: start, end_ns: end, duration_ns: end - start, arguments: [],
+  });
+  for (let i = 0; i < track.m; ++i) {
+    if (track.instantChunk[i] !== chunk || track.instantIndex[i] !== index) continue;
+    const kind = kPointKinds[track.kind[i]] || 'instant';
+    return { ...about(track.instantName[i], track.time[i], track.time[i]), kind, stack: stackOf(data, `samples.${id}`, i) };
+  }
+  for (let i = 0; i < track.n; ++i) {
+    if (track.chunk[i] !== chunk || track.index[i] !== index) continue;
+    const range = about(track.name[i], track.start[i], track.end[i]);
+    if (info.kind === 'functions')
+      return { ...range, category: 'function', kind: 'function', depth: track.depth[i], stack: stackOf(data, `functions.${id}`, i) };
+    if (info.kind === 'across') {
+      const thread = (end) => (trackInfo(data, data.columns[`across.${id}.${end}`][i]) || { name: '' }).name;
+      return { ...range, kind: 'range across threads', lane: track.lane[i], begins_on: thread('begins'), ends_on: thread('ends') };
+    }
+    return {
+      ...range, kind: 'range', depth: track.depth[i], lane: track.lane[i], unfinished: index >= 0x80000000,
+      parents: parentsOf(data, id, track, i), ...linksOf(data, id, i),
+    };
+  }
+  return { error: `track ${id} has no event ${chunk}/${index}` };
+}
+
+// The ranges around one, outermost first.
+function parentsOf(data, id, track, i) {
+  const parents = [];
+  for (let row = 0; row + 1 < track.rows.length; ++row) {
+    const begin = track.rows[row];
+    if (track.lane[begin] !== track.lane[i] || track.depth[begin] >= track.depth[i]) continue;
+    const k = first(begin, track.rows[row + 1], (at) => track.end[at] >= track.end[i]);
+    if (k < track.rows[row + 1] && track.start[k] <= track.start[i]) parents.push(reference(data, id, track, k));
+  }
+  return parents;
+}
+
+function search(data, query) {
+  const text = query.get('q').toLowerCase(), limit = Number(query.get('limit') || 1000);
+  const pattern = /[*?]/.test(text)
+    ? new RegExp('^' + text.replace(/[.+^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '.*').replace(/\?/g, '.') + '$', 's')
+    : undefined;
+  const matches = data.answers.names.names.map((name) => {
+    const lower = name.toLowerCase();
+    return pattern ? pattern.test(lower) : lower.includes(text);
+  });
+  const is = matches.map((found, name) => found || matches[data.answers.names.bases[name]]);
+  const counts = new Map(), hits = [], tracks = [];
+  for (const [id, track] of data.tracks) {
+    const info = trackInfo(data, id);
+    const bin = Math.floor(data.answers.trace.files[info.file].duration_ns / kBins) + 1, bins = new Map();
+    let total = 0;
+    const hit = (name, found) => {
+      ++total;
+      const base = data.answers.names.bases[name], at = Math.min(kBins - 1, Math.floor(found.start_ns / bin));
+      counts.set(base, (counts.get(base) || 0) + 1);
+      bins.set(at, (bins.get(at) || 0) + 1);
+      hits.push(found);
+    };
+    for (let i = 0; i < track.n; ++i) if (is[track.name[i]]) hit(track.name[i], hitOf(data, id, track, i));
+    for (let i = 0; i < track.m; ++i) {
+      const name = track.instantName[i];
+      if (track.kind[i] === 1 && is[name])
+        hit(name, { track: id, chunk: track.instantChunk[i], index: track.instantIndex[i], name: nameOf(data, name),
+                    start_ns: track.time[i], end_ns: track.time[i] });
+    }
+    if (total > 0) tracks.push({ track: id, total, bin_ns: bin, bins: [...bins].sort((a, b) => a[0] - b[0]) });
+  }
+  hits.sort((a, b) => a.start_ns - b.start_ns);
+  const names = [...counts].map(([id, count]) => ({ id, name: nameOf(data, id), count }));
+  names.sort((a, b) => b.count - a.count);
+  return { total: hits.length, complete: true, names, hits: hits.slice(0, limit), tracks };
+}
+
+function selection(data, query) {
+  const from = Number(query.get('from')), to = Number(query.get('to'));
+  const chosen = (query.get('tracks') || '').split(',').filter(Boolean).map(Number);
+  const totals = new Map(), root = { name: 'all', kind: 'all', count: 0, total: 0, self: 0, inside: new Map() };
+  const child = (of, kind, name) => {
+    const key = `${kind} ${name}`;
+    if (!of.inside.has(key)) of.inside.set(key, { name, kind, count: 0, total: 0, self: 0, inside: new Map() });
+    return of.inside.get(key);
+  };
+  for (const [id, track] of data.tracks) {
+    if (chosen.length > 0 && !chosen.includes(id)) continue;
+    const info = trackInfo(data, id);
+    if (chosen.length === 0 && (info.file !== 0 || info.kind === 'functions')) continue;
+    const process = data.answers.trace.processes.find((one) => one.id === info.process);
+    const top = () => child(child(root, 'process', process ? process.label : '?'), 'track', info.name);
+    const order = [];
+    for (let i = 0; i < track.n; ++i) if (track.start[i] < to && track.end[i] > from) order.push(i);
+    order.sort((a, b) => track.lane[a] - track.lane[b] || track.start[a] - track.start[b] || track.depth[a] - track.depth[b]);
+    let open = [];
+    for (const i of order) {
+      const length = Math.min(track.end[i], to) - Math.max(track.start[i], from);
+      open = open.filter((one) => one.lane === track.lane[i] && one.depth < track.depth[i] && one.end > track.start[i]);
+      const parent = open[open.length - 1], name = baseOf(data, track.name[i]);
+      const frame = child(parent ? parent.frame : top(), info.kind === 'queue' ? 'work' : 'range', name);
+      const key = `${info.kind === 'queue'} ${name}`;
+      if (!totals.has(key))
+        totals.set(key, { name, category: data.answers.names.categories[track.name[i]], on_device: info.kind === 'queue',
+                          across_threads: info.kind === 'across', unfinished: false, count: 0, total_ns: 0, self_ns: 0, all: [] });
+      const sum = totals.get(key);
+      ++sum.count;
+      ++frame.count;
+      sum.total_ns += length;
+      sum.self_ns += length;
+      frame.self += length;
+      sum.all.push(length);
+      if (parent) {
+        parent.sum.self_ns -= length;
+        parent.frame.self -= length;
+      }
+      open.push({ lane: track.lane[i], depth: track.depth[i], end: track.end[i], frame, sum });
+    }
+  }
+  const flame = [];
+  const add = (frame, depth) => {
+    const line = { name: frame.name, kind: frame.kind, depth, count: frame.count, total_ns: 0, self_ns: frame.self };
+    flame.push(line);
+    line.total_ns = [...frame.inside.values()].reduce((sum, one) => sum + add(one, depth + 1), frame.self);
+    return line.total_ns;
+  };
+  add(root, 0);
+  const ranges = [...totals.values()].map(({ all, ...row }) => {
+    all.sort((a, b) => a - b);
+    const rank = (share) => all[Math.max(0, Math.ceil(share * all.length) - 1)];
+    return { ...row, min_ns: all[0], median_ns: rank(0.5), p99_ns: rank(0.99), max_ns: all[all.length - 1] };
+  });
+  ranges.sort((a, b) => b.total_ns - a.total_ns);
+  return { from_ns: from, to_ns: to, file: 0, ranges, instants: [], counters: [], flame };
+}

@@ -96,6 +96,8 @@ function search(data, query) {
   return { total: hits.length, complete: true, names, hits: hits.slice(0, limit), tracks };
 }
 
+const kKindOfFrames = { queue: 'work', functions: 'function' };
+
 function selection(data, query) {
   const from = Number(query.get('from')), to = Number(query.get('to'));
   const chosen = (query.get('tracks') || '').split(',').filter(Boolean).map(Number);
@@ -119,7 +121,7 @@ function selection(data, query) {
       const length = Math.min(track.end[i], to) - Math.max(track.start[i], from);
       open = open.filter((one) => one.lane === track.lane[i] && one.depth < track.depth[i] && one.end > track.start[i]);
       const parent = open[open.length - 1], name = baseOf(data, track.name[i]);
-      const frame = child(parent ? parent.frame : top(), info.kind === 'queue' ? 'work' : 'range', name);
+      const frame = child(parent ? parent.frame : top(), kKindOfFrames[info.kind] || 'range', name);
       const key = `${info.kind === 'queue'} ${name}`;
       if (!totals.has(key))
         totals.set(key, { name, category: data.answers.names.categories[track.name[i]], on_device: info.kind === 'queue',

@@ -4,6 +4,7 @@
 // without a copy.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -143,18 +143,30 @@ std::vector<Tile> all_tracks(View& view) {
   return tiles;
 }
 
-// By file. An analysis that fails is an error in the page too.
+// An analysis that fails is null: the page says that it does not have it.
+std::string result_or_null(const std::function<std::string()>& analysis) {
+  try {
+    return analysis();
+  } catch (const Error&) {
+    return "null";
+  }
+}
+
+// By file.
 std::string results_of(const std::function<std::string(uint32_t, const IsGone&)>& analysis, size_t files) {
   std::string all = "[";
   for (uint32_t file = 0; file < files; ++file) {
     if (file > 0) all += ", ";
-    try {
-      all += analysis ? analysis(file, {}) : "null";
-    } catch (const Error&) {
-      all += "null";  // a saved page says that it does not have it
-    }
+    all += analysis ? result_or_null([&] { return analysis(file, {}); }) : "null";
   }
   return all + "]";
+}
+
+// Of two files, in both directions. Pairs of more files would be many.
+std::string comparisons_of(const Analyses& analyses, size_t files) {
+  if (!analyses.diff || files != 2) return "{}";
+  return base::format(R"({{"0,1": {}, "1,0": {}}})", result_or_null([&] { return analyses.diff(0, 1, {}); }),
+                      result_or_null([&] { return analyses.diff(1, 0, {}); }));
 }
 
 void append_padded(std::string& data, const std::string& part) {
@@ -179,9 +191,9 @@ std::string page_data(View& view, const Analyses& analyses) {
   }
   const size_t files = view.sources().size();
   const std::string answers = base::format(
-      R"({{"trace": {}, "names": {}, "reports": {}, "idle": {}, "frames": {}, "memory": {}, "columns": {}}})",
+      R"({{"trace": {}, "names": {}, "reports": {}, "idle": {}, "comparisons": {}, "frames": {}, "memory": {}, "columns": {}}})",
       trace_json(view), all_names_json(view), results_of(analyses.report, files), results_of(analyses.idle, files),
-      stacks, blocks, columns.index());
+      comparisons_of(analyses, files), stacks, blocks, columns.index());
   const uint32_t lengths[] = {static_cast<uint32_t>(answers.size()), static_cast<uint32_t>(tracks.size())};
   std::string data(reinterpret_cast<const char*>(lengths), sizeof lengths);
   append_padded(data, answers);

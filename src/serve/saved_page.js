@@ -40,6 +40,8 @@ window.fetch = async (address) => {
       return json(data.answers.reports[Number(query.get('file') || 0)] || missing);
     case 'api/idle':
       return json(data.answers.idle[Number(query.get('file') || 0)] || missing);
+    case 'api/diff':
+      return json(data.answers.comparisons[`${query.get('base')},${query.get('other')}`] || missing);
     case 'api/trace':
       return json(data.answers.trace);
     case 'api/names': {

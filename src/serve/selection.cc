@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "convert/copy.h"
 #include "serve/api.h"
+#include "serve/selection_items.h"
 #include "trace/writer.h"
 
 namespace kymo::serve {
@@ -131,6 +132,7 @@ struct Chosen {
   uint32_t file = 0;
   std::set<std::pair<trace::WriterId, uint32_t>> tracks;  // empty: all
   std::map<trace::WriterId, trace::Window> windows;
+  std::vector<std::shared_ptr<const DerivedTrack>> derived;  // of ranges; they are used if there are no `tracks`
 };
 
 Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>& ids) {
@@ -141,11 +143,16 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
     if (!ref) throw BadRequest(base::format("tracks: there is no track {}", ids[i]), 404);
     if (i == 0) chosen.file = ref->file;
     if (ref->file != chosen.file) throw BadRequest("tracks: all tracks of a selection must be of one file");
+    if (ref->kind == TrackRef::Kind::Derived) {
+      const auto derived = view.derived(ref->position);
+      if (derived->kind != DerivedTrack::Kind::Memory) chosen.derived.push_back(derived);
+    }
     if (ref->kind != TrackRef::Kind::Track) continue;
     const SourceTrack& track = view.sources()[ref->file]->tracks()[ref->position];
     chosen.tracks.insert({track.writer, track.track});
   }
-  if (!ids.empty() && chosen.tracks.empty()) throw BadRequest("tracks: a selection needs a thread or a queue");
+  if (!ids.empty() && chosen.tracks.empty() && chosen.derived.empty())
+    throw BadRequest("tracks: a selection needs a track with ranges");
   if (chosen.file < view.sources().size()) chosen.windows = view.sources()[chosen.file]->between(from, to);
   return chosen;
 }
@@ -159,6 +166,18 @@ std::string selection_json(View& view, const Analyses& analyses, const Query& qu
   if (from >= to) throw BadRequest(base::format("from: {} is not before {}", from, to));
   const std::vector<uint32_t> ids = query.numbers("tracks", UINT32_MAX, 100'000);
   const Chosen chosen = choose(view, from, to, ids);
+  Json json(Json::Layout::OneLine);
+  json.begin_object();
+  json.field("from_ns", from);
+  json.field("to_ns", to);
+  json.field("file", chosen.file);
+  if (chosen.tracks.empty() && !chosen.derived.empty()) {
+    const ItemTotals totals = total_items(chosen.derived, view.names(), from, to);
+    write_statistics(json, totals.statistics);
+    write_flame(json, totals.paths);
+    json.end_object();
+    return json.text();
+  }
   if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
   trace::Reader reader = analyses.reopen(chosen.file, is_gone);
   reader.narrow(chosen.windows);
@@ -169,11 +188,6 @@ std::string selection_json(View& view, const Analyses& analyses, const Query& qu
     writer.close();
     reader = trace::Reader(part.path());  // it keeps the file open
   }
-  Json json(Json::Layout::OneLine);
-  json.begin_object();
-  json.field("from_ns", from);
-  json.field("to_ns", to);
-  json.field("file", chosen.file);
   write_statistics(json, analyze::compute_statistics(reader));
   write_flame(json, views::collect_paths(reader));
   json.end_object();

@@ -102,7 +102,7 @@ function FlameGraph({ app, frames }: { app: App; frames: FlameFrame[] }) {
   const boxes = flameBoxes(frames, at);
   const whole = frames[at].total_ns;
   const rows = boxes.reduce((most, box) => Math.max(most, box.row), 0) + 1;
-  const colour = (box: FlameBox) => (box.frame.kind === 'range' || box.frame.kind === 'work' ? css(app.theme.colours[nameColour(box.frame.name)]) : 'var(--header)');
+  const colour = (box: FlameBox) => (['range', 'work', 'function'].includes(box.frame.kind) ? css(app.theme.colours[nameColour(box.frame.name)]) : 'var(--header)');
   return (
     <div class="flame" style={{ height: `${rows * 19}px` }}>
       {boxes.map((box) => (

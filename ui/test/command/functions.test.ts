@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { complete, state } from '../support/browser';
+import { complete, stageTop, state } from '../support/browser';
 import { binaries, notBuilt, recordSamples } from '../support/command';
 import { files, skip, viewing } from '../support/command_test';
 
@@ -25,6 +25,14 @@ test('functions of samples are below their thread, the called one below its call
     assert.ok(outer && inner, shapes.map((s) => s.name).join(' '));
     assert.equal(inner.row, outer.row + 1);
     assert.ok(shapes.some((s) => s.name === 'busy_outer' && s.start <= inner.start && s.end >= inner.end));
+    // Drag over them: the totals of the functions.
+    const y = (await stageTop(page)) + lanes[at].top + 40;
+    await page.mouse.move(400, y);
+    await page.mouse.down();
+    await page.mouse.move(700, y);
+    await page.mouse.move(1300, y);
+    await page.mouse.up();
+    await page.locator('.panel td', { hasText: 'busy_inner' }).waitFor();
     await page.keyboard.press('/');
     await page.keyboard.type('busy_inner');
     await page.keyboard.press('Enter');

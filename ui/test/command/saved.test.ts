@@ -10,9 +10,9 @@ import { binaries, ChromeTrace, kymo, notBuilt, recordSamples } from '../support
 import { files, opened, skip } from '../support/command_test';
 
 /** Saves a page and returns its address. */
-function save(trace: string): string {
-  const page = `${trace}.html`;
-  const made = spawnSync(kymo, ['view', trace, '-o', page], { encoding: 'utf8' });
+function save(...traces: string[]): string {
+  const page = `${traces[0]}.html`;
+  const made = spawnSync(kymo, ['view', ...traces, '-o', page], { encoding: 'utf8' });
   assert.equal(made.status, 0, made.stderr);
   return pathToFileURL(page).href;
 }
@@ -56,6 +56,25 @@ test('a saved page has arrows, flows, what is alive at the pointer, and says wha
     await page.locator('.panel td', { hasText: 'forward' }).waitFor();
     await page.keyboard.press('4');
     await page.locator('.panel', { hasText: /Findings|No findings/i }).waitFor();
+  });
+});
+
+test('a saved page of two traces compares them', { skip }, async () => {
+  const traces = ['before', 'after'].map((name, slow) => {
+    const path = files.path(`${name}.json`);
+    const trace = new ChromeTrace(path);
+    for (let i = 0; i < 40; ++i) {
+      const work = 40_000 + ((i * 7919) % 13) * 1000;
+      trace.range(1, 'backward', i * 200_000 + 1000, i * 200_000 + work * (1 + slow));
+      trace.range(1, `ProfilerStep#${i}`, i * 200_000, i * 200_000 + work * (1 + slow) + 2000);
+    }
+    trace.close();
+    return path;
+  });
+  await opened(save(...traces), async (page) => {
+    await page.keyboard.press('7');
+    await page.locator('.panel td', { hasText: 'backward' }).first().waitFor();
+    assert.match(await page.locator('.panel .summary').innerText(), /slower/);
   });
 });
 

@@ -23,16 +23,16 @@ function event(data, query) {
   if (!track || !info) return { error: `there is no track ${id}` };
   const about = (name, start, end) => ({
     name: nameOf(data, name), base: baseOf(data, name), category: data.answers.names.categories[name], track: id,
-    file: info.file, start_ns: start, end_ns: end, duration_ns: end - start, arguments: [],
+    file: info.file, start_ns: start, end_ns: end, duration_ns: end - start,
   });
   for (let i = 0; i < track.m; ++i) {
     if (track.instantChunk[i] !== chunk || track.instantIndex[i] !== index) continue;
     const kind = kPointKinds[track.kind[i]] || 'instant';
-    return { ...about(track.instantName[i], track.time[i], track.time[i]), kind, stack: stackOf(data, `samples.${id}`, i) };
+    return { ...about(track.instantName[i], track.time[i], track.time[i]), kind, arguments: argumentsOf(data, `instant_arguments.${id}`, i), stack: stackOf(data, `samples.${id}`, i) };
   }
   for (let i = 0; i < track.n; ++i) {
     if (track.chunk[i] !== chunk || track.index[i] !== index) continue;
-    const range = about(track.name[i], track.start[i], track.end[i]);
+    const range = { ...about(track.name[i], track.start[i], track.end[i]), arguments: argumentsOf(data, `arguments.${id}`, i) };
     if (info.kind === 'functions')
       return { ...range, category: 'function', kind: 'function', depth: track.depth[i], stack: stackOf(data, `functions.${id}`, i) };
     if (info.kind === 'across') {
@@ -45,6 +45,12 @@ function event(data, query) {
     };
   }
   return { error: `track ${id} has no event ${chunk}/${index}` };
+}
+
+function argumentsOf(data, column, i) {
+  const row = data.answers.arguments.rows[data.columns[column] ? data.columns[column][i] : 0], found = [];
+  for (let k = 0; k < row.length; k += 2) found.push({ name: row[k], value: row[k + 1] });
+  return found;
 }
 
 // The ranges around one, outermost first.

@@ -35,6 +35,12 @@ std::string save_stacks(View& view, const std::vector<Tile>& tiles, SavedColumns
 // "stacks": [["resize", "tensor.cc:12"], …]}.
 std::string save_blocks(View& view, SavedColumns& columns);
 
+// The arguments of events, at most 16 MiB of text.
+//   arguments.TRACK           of each item in the tile: a position in "rows"; a track without arguments has none
+//   instant_arguments.TRACK   of each instant
+// The JSON is {"rows": [[], ["name", "value", "name", "value"], …], "left_out": 0}: how many events did not fit.
+std::string save_arguments(View& view, const std::vector<Tile>& tiles, SavedColumns& columns);
+
 // Of each item in the tile of a track with ranges across threads: the threads where it begins and ends.
 //   across.TRACK.begins, across.TRACK.ends   ids of tracks
 void save_ends(View& view, const std::vector<Tile>& tiles, SavedColumns& columns);

@@ -178,7 +178,7 @@ void append_padded(std::string& data, const std::string& part) {
 // 4   u32   length of the tiles
 // 8         JSON, then the tiles, then the columns (saved_content.h), each from a multiple of 8 bytes on
 std::string page_data(View& view, const Analyses& analyses) {
-  std::string tracks, stacks, blocks;
+  std::string tracks, stacks, blocks, arguments;
   SavedColumns columns;
   {
     const View::Lock lock = view.lock();
@@ -187,13 +187,15 @@ std::string page_data(View& view, const Analyses& analyses) {
     stacks = save_stacks(view, tiles, columns);
     save_ends(view, tiles, columns);
     blocks = save_blocks(view, columns);
+    arguments = save_arguments(view, tiles, columns);
     tracks = encode_tiles(tiles, view.names().size());
   }
   const size_t files = view.sources().size();
   const std::string answers = base::format(
-      R"({{"trace": {}, "names": {}, "reports": {}, "idle": {}, "comparisons": {}, "frames": {}, "memory": {}, "columns": {}}})",
+      R"({{"trace": {}, "names": {}, "reports": {}, "idle": {}, "comparisons": {}, )"
+      R"("frames": {}, "memory": {}, "arguments": {}, "columns": {}}})",
       trace_json(view), all_names_json(view), results_of(analyses.report, files), results_of(analyses.idle, files),
-      comparisons_of(analyses, files), stacks, blocks, columns.index());
+      comparisons_of(analyses, files), stacks, blocks, arguments, columns.index());
   const uint32_t lengths[] = {static_cast<uint32_t>(answers.size()), static_cast<uint32_t>(tracks.size())};
   std::string data(reinterpret_cast<const char*>(lengths), sizeof lengths);
   append_padded(data, answers);

@@ -12,7 +12,7 @@ async function load() {
   const columns = {};
   for (const [name, [type, at, count]] of Object.entries(answers.columns))
     columns[name] = new (type === 'u32' ? Uint32Array : Float64Array)(buffer, columnsAt + at, count);
-  answers.trace.saved = true;
+  answers.trace.saved = { arguments_left_out: answers.arguments.left_out };
   const info = new Map(answers.trace.tracks.map((track) => [track.id, track]));
   return { answers, info, columns, tracks: readTracks(buffer.slice(tilesAt, columnsAt)) };
 }

@@ -336,5 +336,44 @@ TEST_F(SavedContentTest, FunctionsAndSamplesHaveTheirStacks) {
   EXPECT_EQ(event_text(found.root()["hits"].list("").at(0)), event_text(expected.root()["hits"].list("")[0]));
 }
 
+TEST_F(SavedContentTest, EventsHaveTheirArguments) {
+  {
+    TestRecorder recorder(folder_ / "run.kymo");
+    recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}, {"rows", trace::FieldType::Int}});
+    recorder.add_class(2, "plain");
+    recorder.add_class(3, "mark", "", {{"text", trace::FieldType::String}});
+    recorder.add_class(4, "request", "", {{"id", trace::FieldType::Int}});
+    recorder.add_thread(1, 1, "main");
+    for (int64_t i = 0; i < 5; ++i) {
+      const uint64_t time = 1000 + 100 * static_cast<uint64_t>(i);
+      recorder.begin(1, time, 2);
+      recorder.begin(1, time + 10, 1, {i, int64_t{32}});
+      recorder.point(1, time + 12, trace::PointKind::Instant, 3, 0, {std::string("\"<b>\" ") + std::to_string(i)});
+      recorder.point(1, time + 13, trace::PointKind::AsyncBegin, 4, 50 + static_cast<uint64_t>(i), {i});
+      recorder.end(1, time + 20);
+      recorder.point(1, time + 21, trace::PointKind::AsyncEnd, 4, 50 + static_cast<uint64_t>(i), {i});
+      recorder.end(1, time + 30);
+      if (i == 2) recorder.cut(1);
+    }
+    recorder.close();
+  }
+  open();
+  size_t compared = 0;
+  const auto compare = [&](uint32_t track, uint32_t chunk, uint32_t index) {
+    const auto [saved, server] = both("event", base::format("track={}&chunk={}&index={}", track, chunk, index));
+    const std::vector<json::Value> made = saved.root()["arguments"].list("");
+    const std::vector<json::Value> expected = server.root()["arguments"].list("");
+    ASSERT_EQ(made.size(), expected.size());
+    for (size_t i = 0; i < made.size(); ++i, ++compared)
+      for (const char* member : {"name", "value"}) EXPECT_EQ(made[i][member].text(""), expected[i][member].text(""));
+  };
+  const Tile tile = make_tiles(*view_, {0, 0, 0, {0}}).front();
+  for (const Item& item : tile.items) compare(0, item.chunk, item.index);
+  for (const InstantBin& instant : tile.instants) compare(0, instant.chunk, instant.index);
+  const DerivedTrack& across = *view_->derived().at(0);
+  for (const Item& item : across.items) compare(across.id, item.chunk, item.index);
+  EXPECT_GE(compared, 5u * 4);
+}
+
 }  // namespace
 }  // namespace kymo::serve

@@ -62,7 +62,7 @@ export interface TraceInfo {
   processes: Process[];
   tracks: Track[];
   losses: Loss[];
-  saved?: boolean; // the page is a file of its own, and answers itself
+  saved?: { arguments_left_out: number }; // the page is a file of its own, and answers itself
   left_out?: string[]; // files that could not be shown, and why
 }
 

@@ -6,7 +6,6 @@ import { count, duration, timeLabel } from '../core/units';
 import { Answer, Swatch } from './parts';
 
 const kMaxLinks = 50;
-const kSavedHint = 'This page was saved: it has no arguments of events, and not what a call waited for. kymo view shows them from the trace.';
 
 export function Details({ app }: { app: App }) {
   if (!app.event) {
@@ -73,7 +72,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
         <Links app={app} title="Flows to" events={(event.flows ?? []).filter((f) => f.direction === 'to').map((f) => f.event)} />
         <Links app={app} title="Inside of" events={[...(event.parents ?? [])].reverse()} />
       </section>
-      {app.trace!.saved && <section><p class="hint">{kSavedHint}</p></section>}
+      {app.trace!.saved && <section><p class="hint">{savedHint(app.trace!.saved.arguments_left_out)}</p></section>}
       {event.stack?.length ? (
         <section>
           <h3>Stack</h3>
@@ -82,6 +81,11 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
       ) : null}
     </div>
   );
+}
+
+function savedHint(leftOut: number): string {
+  const left = leftOut > 0 ? `, and not the arguments of ${count(leftOut)} events: they are too long` : '';
+  return `This page was saved. It does not have what a call waited for${left}. kymo view shows it from the trace.`;
 }
 
 function frameText(frame: Frame): string {

@@ -43,7 +43,10 @@ test('a saved page has arrows, flows, what is alive at the pointer, and says wha
     await page.locator('.panel .links button', { hasText: 'receive 1' }).click();
     await page.locator('.panel h2', { hasText: 'receive 1' }).waitFor();
     await page.locator('.panel', { hasText: 'Flows from' }).waitFor();
-    await page.locator('.panel .hint', { hasText: 'has no arguments' }).waitFor();
+    await page.locator('.panel .hint', { hasText: 'does not have what a call waited for' }).waitFor();
+    const forward = await shape(page, 'forward');
+    await page.mouse.click(forward.middle.x, forward.middle.y);
+    await page.locator('.panel dl', { hasText: 'batch' }).waitFor(); // its arguments
     await page.keyboard.press('0');
     await page.keyboard.press('6');
     const { from, to } = await state(page);

@@ -58,7 +58,7 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   }
   for (const [id, tracks] of groups) {
     tracks.sort((a, b) => trackRank(a, processes) - trackRank(b, processes)); // stable
-    groups.set(id, functionsBelowThreads(tracks));
+    groups.set(id, functionsBelowThreads(threadsTogether(tracks)));
   }
   const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
   // Deep stacks would move the ranges of other threads out of sight.
@@ -99,6 +99,22 @@ const kKinds = ['thread', 'functions', 'across', 'queue', 'memory', 'counter'];
 function trackRank(track: Track, processes: ReadonlyMap<number, Process>): number {
   if (track.kind === 'thread' && track.tid !== undefined && track.tid === processes.get(track.process)?.pid) return -1;
   return kKinds.indexOf(track.kind);
+}
+
+/** A thread that has annotations and samples has a track for each: they are below each other, the one with ranges first. */
+function threadsTogether(tracks: Track[]): Track[] {
+  const threads = new Map<number, Track[]>();
+  for (const track of tracks) {
+    if (track.kind !== 'thread' || !track.tid) continue;
+    const same = threads.get(track.tid);
+    if (same) same.push(track);
+    else threads.set(track.tid, [track]);
+  }
+  return tracks.flatMap((track) => {
+    const same = track.kind === 'thread' && track.tid ? threads.get(track.tid)! : [track];
+    if (same[0] !== track) return []; // it came with the first one
+    return [...same].sort((a, b) => Number((b.ranges ?? 0) > 0) - Number((a.ranges ?? 0) > 0)); // stable
+  });
 }
 
 /** The functions of a thread are below it. */

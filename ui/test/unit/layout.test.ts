@@ -80,6 +80,16 @@ test('the functions of a thread are below it, or with the threads if it is not s
   assert.deepEqual(shown({ pinned: [2] }), ['t1', 't3', 't4']);
 });
 
+test('the tracks of one thread are below each other: ranges, samples, functions', () => {
+  const track = (id: number, kind: 'thread' | 'functions', tid: number, ranges: number, thread?: number) => ({ id, file: 0, process: 1, kind, name: `t${id}`, tid, ranges, thread });
+  const info = {
+    names_version: 0, live: false, scanned: true, files: [], losses: [],
+    processes: [{ id: 1, file: 0, pid: 9, name: 'p' }],
+    tracks: [track(1, 'thread', 11, 0), track(2, 'thread', 12, 0), track(3, 'thread', 12, 5), track(4, 'thread', 11, 5), track(5, 'functions', 0, 9, 1), track(6, 'functions', 0, 9, 2)],
+  };
+  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t4', 't1', 't5', 't3', 't2', 't6']);
+});
+
 test('deep functions are folded to few rows if the trace has ranges, from the last one that all samples share', () => {
   const of = (ranges: number, rows: number, toggled: string[] = []) => {
     const tracks = [

@@ -271,6 +271,18 @@ class RecordCommandTest(unittest.TestCase):
                              env={**self.environment, "PYTHONPATH": self.folder})
         self.assertEqual((done.returncode, done.stdout), (0, "customized\n"), done.stderr)
 
+    def test_without_a_sitecustomize_of_the_user_there_is_none(self):
+        # As site.py imports it, in an interpreter that has none: pyenv, a virtual environment.
+        startup = os.path.join(os.path.dirname(kymo.__file__), "startup")
+        script = ("import os, sys; sys.path[:] = [%r]\n"
+                  "try: import sitecustomize\n"
+                  "except ImportError as error: print(error.name, sys.path, 'sitecustomize' in sys.modules)\n" % startup)
+        done = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, env=self.environment)
+        self.assertEqual((done.stdout, done.stderr), ("sitecustomize [] False\n", ""))
+        done = self.run_kymo("record", "--quiet", "--python", "--no-sample", "-o", self.path, "--", sys.executable, "-c",
+                             "pass")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_wrong_value(self):
         done = self.run_kymo("record", "--python=some", "--", "true")
         self.assertEqual(done.returncode, 2)

@@ -41,11 +41,8 @@ def _start():
 def _load_the_other_one():
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != _FOLDER]
     sys.modules.pop("sitecustomize", None)
-    try:
-        import sitecustomize  # noqa: F401
-    except ImportError as error:
-        if error.name != "sitecustomize":
-            raise
+    # If there is no other one, its ImportError ends this import too. Python expects this error: most have no sitecustomize.
+    import sitecustomize  # noqa: F401
 
 
 _start()

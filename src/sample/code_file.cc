@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "sample/eh_frame_index.h"
+#include "symbols/eh_frame_index.h"
 #include "unwind/unwind_table.h"
 
 namespace kymo::sample {
@@ -176,8 +176,8 @@ void CodeFile::make_table() {
     const uint64_t bytes = std::min<uint64_t>({section.sh_size, size_ - (section.sh_addr - first_), kLargestTable});
     if (!fill(section.sh_addr, bytes)) return;
     const uint64_t table_at = (first_ + size_ + kPage - 1) / kPage * kPage;
-    const std::vector<std::byte> table =
-        make_search_table(index_eh_frame({image_ + (section.sh_addr - first_), bytes}, section.sh_addr), table_at);
+    const std::vector<std::byte> table = symbols::make_search_table(
+        symbols::index_eh_frame({image_ + (section.sh_addr - first_), bytes}, section.sh_addr), table_at);
     const uint64_t wanted = table_at - first_ + table.size();
     void* const larger = mremap(image_, image_bytes_, wanted, MREMAP_MAYMOVE);
     if (larger == MAP_FAILED) return;

@@ -36,6 +36,7 @@ struct DebugInformation::Impl {
   std::unordered_map<const void*, AddressRanges> functions;  // by the address of the unit's own entry
 
   std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many symbols
+  std::unordered_map<Dwfl_Module*, FunctionStarts> starts;
 
   // Of the code in memory. Its file may have been replaced since it was loaded.
   std::unordered_map<Dwfl_Module*, std::vector<uint8_t>> loaded_ids;
@@ -158,19 +159,24 @@ std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
   if (impl_->dwfl == nullptr || return_address == 0) return {};
   Dwfl_Module* const module = impl_->module_at(return_address - 1);
   if (module == nullptr || !impl_->is_from_its_file(module)) return {};
-  std::vector<Frame> frames = impl_->debug_frames(module, return_address - 1);
+  const FunctionStarts& starts = impl_->starts.try_emplace(module, module).first->second;
+  const uint64_t code = starts.code_of(return_address);
+  std::vector<Frame> frames = impl_->debug_frames(module, code);
   if (frames.empty()) frames.emplace_back();
 
   Dwarf_Addr begin = 0;
   const char* main_file = nullptr;
   const char* const name = dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, &main_file, nullptr);
   const std::string path = main_file != nullptr ? main_file : name != nullptr ? name : "";
-  impl_->complete_name(module, return_address - 1, frames.back().function);
+  impl_->complete_name(module, code, frames.back().function);
+  // Distributions remove its symbol. This is its name in all C libraries that have it.
+  if (frames.back().function.empty() && code == return_address && starts.is_signal_trampoline(code))
+    frames.back().function = "__restore_rt";
   for (Frame& frame : frames) {
     frame.module = path;
     if (!frame.function.empty()) continue;
     // All addresses of a function have one name, if the tables say where it begins.
-    const uint64_t address = function_start(module, return_address - 1).value_or(return_address);
+    const uint64_t address = starts.at(code).value_or(return_address);
     frame.function = base::format("{}+{:#x}", std::string_view(path).substr(path.rfind('/') + 1), address - begin);
   }
   return frames;

@@ -139,19 +139,42 @@ CommonPart read_common(ByteReader reader) noexcept {
   return common;
 }
 
+// The last function that begins at or before an address.
+struct DescribedFunction {
+  CfaProgram program{ByteReader(nullptr, nullptr), ByteReader(nullptr, nullptr)};
+  uint64_t length = 0;  // 0: there is none, or it cannot be read
+  bool contains(uintptr_t address) const noexcept { return address - program.begin < length; }
+};
+
+DescribedFunction last_function(const LoadedCode& code, uintptr_t address) noexcept {
+  const uint8_t* description = search_table(code, address);
+  if (description == nullptr) return {};
+  const TableBounds bounds = bounds_at(code, reinterpret_cast<uintptr_t>(description));
+  ByteReader reader = record_at(description, bounds);
+  const uint8_t* back_from = reader.position();
+  const auto back = reader.fixed<uint32_t>();
+  if (!reader.good() || back == 0 || back > back_from - bounds.begin) return {};
+  const CommonPart common = read_common(record_at(back_from - back, bounds));
+  if (!common.good) return {};
+
+  DescribedFunction function{common.program};
+  function.program.begin = read_encoded(reader, common.program.address_encoding);
+  const uint64_t length = read_encoded(reader, common.program.address_encoding & kFormat);
+  if (common.has_extra) reader.skip(reader.unsigned_leb());
+  if (!reader.good()) return {};
+  function.program.function = reader;
+  function.length = length;
+  return function;
+}
+
 // The system's code that a signal handler returns to. The address may be in any code, so the sanitizers must not check
 // these reads.
 __attribute__((no_sanitize("address", "thread"))) bool is_signal_trampoline(const LoadedCode& code,
                                                                             uintptr_t address) noexcept {
-#if defined(__aarch64__)
-  static constexpr uint8_t kTrampoline[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};  // mov x8, 139; svc 0
-#else
-  static constexpr uint8_t kTrampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};  // mov $15, %rax; syscall
-#endif
-  if (segment_at(code, address, sizeof kTrampoline, PF_R | PF_X) == nullptr) return false;
+  if (segment_at(code, address, sizeof kSignalTrampoline, PF_R | PF_X) == nullptr) return false;
   const auto* instructions = reinterpret_cast<const volatile uint8_t*>(address);
-  for (size_t i = 0; i < sizeof kTrampoline; ++i)
-    if (instructions[i] != kTrampoline[i]) return false;
+  for (size_t i = 0; i < sizeof kSignalTrampoline; ++i)
+    if (instructions[i] != kSignalTrampoline[i]) return false;
   return true;
 }
 
@@ -165,23 +188,13 @@ Rule find_rule(uintptr_t address, uintptr_t trampoline) noexcept {
 Rule find_rule_in(const LoadedCode& code, uintptr_t address, uintptr_t trampoline) noexcept {
   if (segment_at(code, address, 1, PF_X) == nullptr) return {};
   if (is_signal_trampoline(code, trampoline)) return {Rule::Kind::Signal};
-  const uint8_t* description = search_table(code, address);
-  if (description == nullptr) return kByFramePointer;
-  const TableBounds bounds = bounds_at(code, reinterpret_cast<uintptr_t>(description));
-  ByteReader reader = record_at(description, bounds);
-  const uint8_t* back_from = reader.position();
-  const auto back = reader.fixed<uint32_t>();
-  if (!reader.good() || back == 0 || back > back_from - bounds.begin) return kByFramePointer;
-  CommonPart common = read_common(record_at(back_from - back, bounds));
-  if (!common.good) return kByFramePointer;
-
-  CfaProgram& program = common.program;
-  program.begin = read_encoded(reader, program.address_encoding);
-  const uint64_t length = read_encoded(reader, program.address_encoding & kFormat);
-  if (common.has_extra) reader.skip(reader.unsigned_leb());
-  if (!reader.good() || address - program.begin >= length) return kByFramePointer;
-  program.function = reader;
-  return run_cfa_program(program, address);
+  DescribedFunction function = last_function(code, address);
+  if (function.contains(address)) return run_cfa_program(function.program, address);
+  // Nothing calls from between two functions. Somebody has put the address of a function there, for the outermost
+  // function to return to: makecontext does.
+  function = last_function(code, trampoline);
+  return function.contains(trampoline) && function.program.begin == trampoline ? Rule{Rule::Kind::End}
+                                                                               : kByFramePointer;
 }
 
 }  // namespace kymo::unwind

@@ -1,4 +1,4 @@
-#include "sample/eh_frame_index.h"
+#include "symbols/eh_frame_index.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace kymo::sample {
+namespace kymo::symbols {
 namespace {
 
 std::vector<std::byte> bytes_of(std::initializer_list<int> numbers) {
@@ -55,4 +55,4 @@ TEST(EhFrameIndexTest, FunctionsFarAwayAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace kymo::sample
+}  // namespace kymo::symbols

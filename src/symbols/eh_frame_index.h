@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-namespace kymo::sample {
+namespace kymo::symbols {
 
 struct DescribedFunction {
   uint64_t begin = 0;        // the first address of the function
@@ -20,4 +20,4 @@ std::vector<DescribedFunction> index_eh_frame(base::Bytes eh_frame, uint64_t add
 // The same as .eh_frame_hdr, loaded at `address`. Functions that are more than 2 GiB away are left out.
 std::vector<std::byte> make_search_table(const std::vector<DescribedFunction>& functions, uint64_t address);
 
-}  // namespace kymo::sample
+}  // namespace kymo::symbols

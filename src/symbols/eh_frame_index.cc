@@ -1,11 +1,11 @@
-#include "sample/eh_frame_index.h"
+#include "symbols/eh_frame_index.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "kymo/error.h"
 
-namespace kymo::sample {
+namespace kymo::symbols {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::vector<std::byte> make_search_table(const std::vector<DescribedFunction>& f
   return {table.bytes().begin(), table.bytes().end()};
 }
 
-}  // namespace kymo::sample
+}  // namespace kymo::symbols

@@ -7,6 +7,7 @@ the test says so and is skipped, except for the part about the refusal.
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -97,6 +98,53 @@ class EachSampler:
         table, _ = self.functions()
         self.assertLess(table["incomplete_stacks"], table["samples"] / 2)
 
+    def test_signal_handler(self):
+        self.record(BIN / "busy", "signal", MILLISECONDS)
+        self.assert_path(r"main;busy_raise;[^ ]*;__restore_rt;busy_handler;busy_outer;busy_inner")
+
+    def test_coroutine_has_a_whole_stack(self):
+        self.record(BIN / "busy", "coroutine", MILLISECONDS)
+        table, rows = self.functions()
+        inside = rows["busy_coroutine"]["total_samples"]
+        self.assertGreater(inside, 0)
+        self.assertLess(table["incomplete_stacks"], max(inside / 2, 1), self.paths())
+        self.assertFalse([path for path in self.paths() if re.search(r"unwind tables.*busy_coroutine", path)])
+
+    def test_code_of_the_kernel_in_the_program_has_names(self):
+        self.record(BIN / "busy", "clock", MILLISECONDS)
+        inside = {name for name, row in self.functions()[1].items() if row["module"] == "[vdso]"}
+        if not inside:
+            self.skipTest("the time is asked for in the kernel here")
+        self.assertTrue(all(re.fullmatch(r"(__kernel_|__vdso_)?[a-z_]+", name) for name in inside), inside)
+
+    def test_library_in_the_place_of_another_one(self):
+        # The second is removed before another one takes its place: its names are read before that.
+        for name in "abc":
+            shutil.copy(BIN / "libbusy.so", self.folder / f"{name}.so")
+        script = self.folder / "reload.py"
+        script.write_text("import ctypes, _ctypes, os\n"
+                          "for name in 'abca':\n"
+                          "    library = ctypes.CDLL('./%s.so' % name)\n"
+                          "    print(ctypes.cast(library.busy_outer, ctypes.c_void_p).value)\n"
+                          f"    library.busy_outer({MILLISECONDS})\n"
+                          "    if name == 'b': os.unlink('b.so')\n"
+                          "    _ctypes.dlclose(library._handle)\n"
+                          "    del library\n")
+        code, out, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o", "run.kymo", "--",
+                                        sys.executable, script)
+        if "no CPU samples" in err:
+            self.skipTest(err.strip())
+        self.assertEqual(code, 0, err)
+        if len(set(out.split())) != 1:
+            self.skipTest("the libraries were loaded at different addresses")
+        table, _ = self.functions()
+        samples = {pathlib.Path(row["module"]).name: row["self_samples"] for row in table["functions"]
+                   if row["function"] == "busy_inner"}
+        self.assertEqual(samples.keys(), {"a.so", "b.so", "c.so"})
+        self.assertGreater(min(samples.values()), 0)
+        # The first one ran twice as long as the others. A busy machine changes little: it is CPU time.
+        self.assertGreater(samples["a.so"], max(samples["b.so"], samples["c.so"]))
+
     def test_killed_program_keeps_its_samples(self):
         code, _, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o",
                                       "run.kymo", "--", "sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS}; kill -9 $$")
@@ -130,6 +178,19 @@ class KernelTest(EachSampler, Recorded):
             self.skipTest("there is no static C library")
         self.record(BIN / "busy_static", "one", MILLISECONDS)
         self.assert_path(r"main;busy_outer;busy_inner")
+
+    def test_function_of_a_static_program_without_symbols_is_one_row(self):
+        if not (BIN / "busy_static").exists():
+            self.skipTest("there is no static C library")
+        program = self.folder / "stripped"
+        code, _, err = self.run_words(self.installed("strip"), "-o", program, BIN / "busy_static")
+        self.assertEqual(code, 0, err)
+        self.record(program, "one", MILLISECONDS)
+        _, symbols, _ = self.run_words(self.installed("nm"), BIN / "busy_static")
+        begin = int(re.search(r"^([0-9a-f]+) . busy_inner$", symbols, re.M)[1], 16)
+        _, segments, _ = self.run_words(self.installed("readelf"), "-lW", program)
+        first = min(int(address, 16) for address in re.findall(r"^  LOAD\s+0x[0-9a-f]+ 0x([0-9a-f]+)", segments, re.M))
+        self.assertIn(f"stripped+{begin - first:#x}", self.functions()[1])
 
     def test_frame_pointers(self):
         self.record(BIN / "busy_frame_pointers", "one", MILLISECONDS, options=("--stacks", "frame-pointers"))
@@ -236,6 +297,18 @@ class TimersTest(EachSampler, Recorded):
                                       BIN / "busy_static", "one", "1")
         self.assertEqual(code, 0, err)
         self.assertRegex(err, "no CPU samples of .*busy_static: it is linked statically, and Kymo's libraries do not work in such a program")
+
+    def test_short_threads_are_sampled_in_proportion(self):
+        self.record(BIN / "busy", "short", MILLISECONDS)
+        expected = 400 * 0.0003 / time.clock_getres(6)  # CLOCK_MONOTONIC_COARSE: the time between two samples
+        self.assertGreater(self.functions()[1]["short_worker"]["total_samples"], expected / 4)
+
+    def test_process_in_another_pid_namespace(self):
+        if self.run_words("unshare", "--pid", "--fork", "true")[0] != 0:
+            self.skipTest("no PID namespaces here")
+        err = self.record("unshare", "--pid", "--fork", BIN / "busy", "threads", MILLISECONDS)
+        self.assertNotIn("still running", err)
+        self.assert_path(r"worker-two;.*worker_two;busy_outer;busy_inner")
 
     def test_library_that_is_loaded_later(self):
         self.record(sys.executable, "-c", "import ctypes, time\nwork = ctypes.CDLL('%s').busy_outer\nwork(300)\n" % (

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -56,26 +57,8 @@ std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const MappedFile& mapped) {
   return files_.emplace(key, nullptr).first->second;
 }
 
-void AddressSpace::map(MappedFile mapped) {
-  if (mapped.begin >= mapped.end) return;
-  if (mapped.path.ends_with(kDeleted)) mapped.path.resize(mapped.path.size() - kDeleted.size());
-  auto at = mappings_.lower_bound(mapped.begin);
-  if (at != mappings_.begin() && std::prev(at)->second.mapped.end > mapped.begin) --at;
-  while (at != mappings_.end() && at->first < mapped.end) at = mappings_.erase(at);
-  if (program_.empty() && is_file(mapped.path)) program_ = mapped.path;
-  const uint64_t begin = mapped.begin;
-  mappings_[begin].mapped = std::move(mapped);
-  rules_.clear();
-}
-
-bool AddressSpace::is_known(const MappedFile& mapped) const {
-  const auto known = mappings_.find(mapped.begin);
-  return known != mappings_.end() && known->second.mapped.end == mapped.end &&
-         known->second.mapped.path == mapped.path && known->second.mapped.file_offset == mapped.file_offset;
-}
-
-bool AddressSpace::read_maps(pid_t pid) {
-  bool is_changed = false;
+std::vector<MappedFile> mapped_code(pid_t pid) {
+  std::vector<MappedFile> code;
   std::ifstream file(base::format("/proc/{}/maps", pid));
   for (std::string line; std::getline(file, line);) {
     std::istringstream fields(line);
@@ -88,24 +71,88 @@ bool AddressSpace::read_maps(pid_t pid) {
     std::getline(fields >> std::ws, mapped.path);
     if (mapped.path == kVdso) mapped.inode = 0;
     if (mapped.path.ends_with(kDeleted)) mapped.path.resize(mapped.path.size() - kDeleted.size());
-    if (is_known(mapped)) continue;
-    is_changed = true;
-    map(std::move(mapped));
+    code.push_back(std::move(mapped));
   }
-  return is_changed;
+  return code;
 }
 
-AddressSpace::Mapping* AddressSpace::mapping_at(uint64_t address) {
+auto AddressSpace::overlap(const MappedFile& mapped) const
+    -> std::pair<Mappings::const_iterator, Mappings::const_iterator> {
+  auto first = mappings_.lower_bound(mapped.begin);
+  if (first != mappings_.begin() && std::prev(first)->second.mapped.end > mapped.begin) --first;
+  return {first, mappings_.lower_bound(mapped.end)};
+}
+
+bool AddressSpace::is_other_code(const MappedFile& mapped) const {
+  const auto is_same_file = [&](const MappedFile& before) {
+    return before.path == mapped.path && before.begin - before.file_offset == mapped.begin - mapped.file_offset &&
+           (before.inode == 0 || mapped.inode == 0 || before.inode == mapped.inode) &&
+           (before.build_id.empty() || mapped.build_id.empty() || before.build_id == mapped.build_id);
+  };
+  const auto [first, last] = overlap(mapped);
+  return std::any_of(first, last, [&](const auto& one) {
+    // Memory has no file, so its distance to one means nothing.
+    const MappedFile& before = one.second.mapped;
+    if (is_file(before.path) || is_file(mapped.path)) return !is_same_file(before);
+    return (before.path == kVdso) != (mapped.path == kVdso);
+  });
+}
+
+void AddressSpace::map(MappedFile mapped) {
+  if (mapped.begin >= mapped.end) return;
+  if (mapped.path.ends_with(kDeleted)) mapped.path.resize(mapped.path.size() - kDeleted.size());
+  const auto [first, last] = overlap(mapped);
+  uint64_t generation = first == last ? 0 : first->second.generation;
+  if (is_other_code(mapped)) generation = ++generation_;
+  mappings_.erase(first, last);
+  if (program_.empty() && is_file(mapped.path)) program_ = mapped.path;
+  Mapping& made = mappings_[mapped.begin];
+  made.mapped = std::move(mapped);
+  made.generation = generation;
+  rules_.clear();
+}
+
+void AddressSpace::read_maps(pid_t pid) {
+  for (MappedFile& mapped : mapped_code(pid)) map(std::move(mapped));
+}
+
+bool AddressSpace::is_known(const MappedFile& mapped) const {
+  const auto known = mappings_.find(mapped.begin);
+  return known != mappings_.end() && !known->second.is_gone && known->second.mapped.end == mapped.end &&
+         known->second.mapped.path == mapped.path && known->second.mapped.file_offset == mapped.file_offset;
+}
+
+std::vector<MappedFile> AddressSpace::missing_in(const std::vector<MappedFile>& mapped) const {
+  std::vector<MappedFile> missing;
+  for (const auto& entry : mappings_) {
+    const Mapping& one = entry.second;
+    const auto has_its_place = [&](const MappedFile& left) {
+      return left.begin < one.mapped.end && one.mapped.begin < left.end;
+    };
+    if (!one.is_gone && std::ranges::none_of(mapped, has_its_place)) missing.push_back(one.mapped);
+  }
+  return missing;
+}
+
+void AddressSpace::unmap(const MappedFile& mapped) {
+  if (const auto known = mappings_.find(mapped.begin); known != mappings_.end()) known->second.is_gone = true;
+  rules_.clear();
+}
+
+uint64_t AddressSpace::meaning_of(uint64_t return_address) const {
+  if (generation_ == 0) return return_address;
+  const Mapping* const mapping = mapping_at(return_address - 1);
+  return mapping == nullptr ? return_address : return_address ^ mapping->generation << unwind::kAddressBits;
+}
+
+const AddressSpace::Mapping* AddressSpace::mapping_at(uint64_t address) const {
   auto after = mappings_.upper_bound(address);
   if (after == mappings_.begin()) return nullptr;
-  Mapping& found = std::prev(after)->second;
-  return address < found.mapped.end ? &found : nullptr;
+  const Mapping& found = std::prev(after)->second;
+  return address < found.mapped.end && !found.is_gone ? &found : nullptr;
 }
 
-bool AddressSpace::has_code_at(uint64_t address) const {
-  auto after = mappings_.upper_bound(address);
-  return after != mappings_.begin() && address < std::prev(after)->second.mapped.end;
-}
+bool AddressSpace::has_code_at(uint64_t address) const { return mapping_at(address) != nullptr; }
 
 void AddressSpace::resolve(pid_t pid, Mapping& mapping) {
   if (mapping.is_resolved) return;
@@ -128,8 +175,9 @@ std::string AddressSpace::path_if_lost(pid_t pid, uint64_t return_address) {
   Mapping* const mapping = mapping_at(return_address - 1);
   if (mapping == nullptr) return {};
   resolve(pid, *mapping);
-  if (mapping->file == nullptr || !is_file(mapping->mapped.path)) return {};
-  return mapping->file->is_at(mapping->mapped.path) ? "" : mapping->file->path_of_descriptor();
+  const std::string& path = mapping->mapped.path;
+  if (mapping->file == nullptr || (!is_file(path) && path != kVdso)) return {};
+  return mapping->file->is_at(path) ? "" : mapping->file->path_of_descriptor();
 }
 
 unwind::Rule AddressSpace::rule(pid_t pid, uint64_t return_address) {

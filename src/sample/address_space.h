@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sample/code_file.h"
@@ -22,6 +23,9 @@ struct MappedFile {
   uint64_t file_offset = 0, inode = 0;
   std::string path, build_id;
 };
+
+// What a process that already runs has mapped as code: /proc/PID/maps. Empty if it has ended.
+std::vector<MappedFile> mapped_code(pid_t pid);
 
 // The files that are open, shared by all processes.
 class CodeFiles {
@@ -46,16 +50,25 @@ class AddressSpace {
 
   // Replaces what was mapped there before.
   void map(MappedFile mapped);
-  // What a process that already runs has mapped: /proc/PID/maps. True if something was not known before.
-  bool read_maps(pid_t pid);
+  void read_maps(pid_t pid);  // all that a process that already runs has mapped
+  // True if the code of another file is or was mapped there: from then on, these addresses have another meaning.
+  bool is_other_code(const MappedFile& mapped) const;
+  bool is_known(const MappedFile& mapped) const;
+  // What is known, but not among these any more.
+  std::vector<MappedFile> missing_in(const std::vector<MappedFile>& mapped) const;
+  // It is only what was there before: no code is at its addresses now.
+  void unmap(const MappedFile& mapped);
+
+  // A number for the meaning of a return address: it is the address itself, until other code is mapped there.
+  uint64_t meaning_of(uint64_t return_address) const;
 
   // How to leave the frame of a return address. `pid` is any process with this memory that may still run.
   unwind::Rule rule(pid_t pid, uint64_t return_address);
   // The file with the code before this return address. Null: none that has a name.
   const LoadedFile* file_at(pid_t pid, uint64_t return_address);
   bool has_code_at(uint64_t address) const;
-  // A path to the file with this code, if the one with its name is another file or does not exist. Empty: it is there,
-  // or it could not be opened when it was loaded.
+  // A path to the file with this code, if the one with its name is another file or does not exist: so it is for the
+  // code of the kernel in a process. Empty: it is there, or it could not be opened when it was loaded.
   std::string path_if_lost(pid_t pid, uint64_t return_address);
   // The first code that was mapped, which is the program itself. Empty: nothing was.
   const std::string& program() const { return program_; }
@@ -63,6 +76,8 @@ class AddressSpace {
  private:
   struct Mapping {
     MappedFile mapped;
+    uint64_t generation = 0;  // how often other code had replaced code, anywhere, when it was mapped
+    bool is_gone = false;     // it was unmapped
     bool is_resolved = false;
     std::shared_ptr<CodeFile> file;
     uint64_t distance = 0;
@@ -72,13 +87,17 @@ class AddressSpace {
     uint64_t address = 0;
     unwind::Rule rule;
   };
-  Mapping* mapping_at(uint64_t address);
-  bool is_known(const MappedFile& mapped) const;
+  using Mappings = std::map<uint64_t, Mapping>;  // by their begin
+  // The mappings that share addresses with this one: from the first to before the second.
+  std::pair<Mappings::const_iterator, Mappings::const_iterator> overlap(const MappedFile& mapped) const;
+  const Mapping* mapping_at(uint64_t address) const;
+  Mapping* mapping_at(uint64_t address) { return const_cast<Mapping*>(std::as_const(*this).mapping_at(address)); }
   void resolve(pid_t pid, Mapping& mapping);
 
   CodeFiles* files_;
-  std::map<uint64_t, Mapping> mappings_;  // by their begin
-  std::vector<KnownRule> rules_;          // by hash; empty: none is known
+  Mappings mappings_;
+  uint64_t generation_ = 0;
+  std::vector<KnownRule> rules_;  // by hash; empty: none is known
   std::string program_;
 };
 

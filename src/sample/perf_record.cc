@@ -156,6 +156,9 @@ Record decode(base::Bytes bytes, const RecordLayout& layout) {
     case KYMO_RECORD_COMMAND:
       read_command(fields, record);
       break;
+    case KYMO_RECORD_UNLOAD:
+      record.kind = RecordKind::Unload;
+      break;
     case PERF_RECORD_SWITCH:
       record.kind = (misc & kMiscOut) != 0 ? RecordKind::SwitchOut : RecordKind::SwitchIn;
       record.is_preempted = (misc & kMiscOut) != 0 && (misc & kMiscPreempted) != 0;

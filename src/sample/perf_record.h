@@ -41,6 +41,7 @@ enum class RecordKind : uint8_t {
   Lost,        // the ring was full
   Damaged,     // records that could not be read
   Command,     // the words of the command line of a new program
+  Unload,      // files were unmapped: of a timer, because the kernel reports only what takes their place
   Throttle,    // the kernel stopped sampling for a while, because it took too much time
   Unthrottle,  // and goes on
   Other,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <span>
 #include <utility>
 
 #include "base/clock.h"
@@ -11,7 +10,6 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "sample/event_classes.h"
-#include "sample/lost_files.h"
 #include "sample/perf_events.h"
 #include "trace/random_id.h"
 
@@ -25,8 +23,6 @@ using unwind::Node;
 constexpr uint32_t kClock = 1;
 constexpr size_t kMaxPoints = 16'384;          // of a chunk
 constexpr uint64_t kPatienceNs = 500'000'000;  // how long a few events wait for more
-constexpr size_t kMaxModulePath = 4096;
-constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
 
 trace::ClockDomain clock_now() {
   trace::ClockDomain clock;
@@ -92,14 +88,6 @@ void SampledProcess::begin(uint32_t tid, uint64_t time) {
   one.on_ns += std::exchange(carried_on_ns_, 0);
 }
 
-void SampledProcess::map(const Record& record) {
-  if (!record.is_code) return;
-  std::string build_id;
-  for (const std::byte byte : record.build_id) build_id += base::format("{:02x}", static_cast<unsigned>(byte));
-  code_.map({record.begin, record.begin + record.length, record.file_offset, record.inode, std::string(record.text),
-             std::move(build_id)});
-}
-
 void SampledProcess::name(uint32_t tid, std::string_view name) {
   Thread& named = thread(tid);
   if (named.name == name) return;
@@ -139,6 +127,7 @@ void SampledProcess::introduce() {
     find_command_line();
     origin_.metadata = {{"sampling", shared_.rate}};
     if (!shared_.by.empty()) origin_.metadata.emplace_back("sampled by", shared_.by);
+    if (!shared_.also.empty()) origin_.metadata.emplace_back("also sampled", shared_.also);
     if (!std::exchange(is_counted_, true)) ++shared_.totals.processes;
     if (!shared_.first_writer) {
       shared_.first_writer = id_;
@@ -221,56 +210,11 @@ void SampledProcess::point(Thread& one, uint64_t time, PointKind kind, uint32_t 
   points.values.ints.insert(points.values.ints.end(), values);
 }
 
-void SampledProcess::state_symbol(Thread& one, uint64_t time, uint64_t address, std::string_view name) {
-  if (!stated_names_.insert(address).second) return;
-  point(one, time, PointKind::Instant, kSymbol, {address, name.size()});
-  one.batch.points.values.text += name;
-}
-
-void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
-  if (address >= kFirstKernelAddress) {
-    const KernelNames::Function function = shared_.kernel.at(address);
-    if (function.begin == address) state_symbol(one, time, address, function.name);
-    return;
-  }
-  addresses_.insert(address);
-  const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), address);
-  if (file == nullptr || !stated_files_.insert(file->base).second) return;
-  const std::string path = file->path.substr(0, kMaxModulePath);
-  point(one, time, PointKind::Instant, kModule, {path.size(), file->base, file->size, file->build_id.size()});
-  one.batch.points.values.text += path + file->build_id;
-}
-
-// Code may have been loaded since.
-bool SampledProcess::read_maps_again() {
-  constexpr uint64_t kEveryNs = 200'000'000;
-  const uint64_t now = base::monotonic_ns();
-  if (shared_.is_complete || now - maps_read_ns_ < kEveryNs) return false;
-  maps_read_ns_ = now;
-  return code_.read_maps(static_cast<pid_t>(pid_));
-}
-
 // A thread sets its name when it likes.
 void SampledProcess::read_name(uint32_t tid) {
   std::ifstream file(base::format("/proc/{}/task/{}/comm", pid_, tid));
   std::string text;
   if (std::getline(file, text)) name(tid, text);
-}
-
-Node SampledProcess::stack_of(const Record& record, Thread& one) {
-  Node node = unwind::kNoStack;
-  const auto pid = static_cast<pid_t>(pid_);
-  std::span<const uint64_t> addresses = shared_.stacks.find(record, code_, pid, node);
-  if (node == unwind::kCutNoRule && read_maps_again()) addresses = shared_.stacks.find(record, code_, pid, node);
-  for (size_t i = addresses.size(); i-- > 0;) {
-    bool is_new = false;
-    const Node parent = node;
-    node = one.tree.child(parent, addresses[i], is_new);
-    if (!is_new) continue;
-    state_file(one, addresses[i], record.time);
-    point(one, record.time, PointKind::Instant, kNode, {node, parent, addresses[i]});
-  }
-  return node;
 }
 
 void SampledProcess::sample(const Record& record) {
@@ -358,8 +302,7 @@ void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   one.latest = std::max(one.latest, time);
   state_on_cpu(one, one.latest);
   if (threads_.size() == 1) {
-    for (const auto& [address, name] : names_in_lost_files(code_, static_cast<pid_t>(pid_), addresses_))
-      state_symbol(one, one.latest, address, name);
+    state_lost_names(one, one.latest, addresses_);
   }
   hand_over(tid, one);
   ++shared_.totals.threads;

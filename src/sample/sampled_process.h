@@ -40,6 +40,7 @@ struct SharedState {
   std::string session;
   std::string rate;                             // "1 kHz"
   std::string by;                               // who samples
+  std::string also;                             // what else has samples
   bool is_complete = true;                      // RecordSource::is_complete
   std::optional<trace::WriterId> first_writer;  // of the first process in the trace
   trace::Origin first_origin;
@@ -65,6 +66,8 @@ class SampledProcess {
   void begin(uint32_t tid, uint64_t time);
 
   void map(const Record& record);
+  // Files were unmapped. Needed only where the kernel does not report what is mapped.
+  void unload(uint64_t time);
   void name(uint32_t tid, std::string_view name);
   std::string name_of(uint32_t tid) const;  // empty: not known
   void sample(const Record& record);        // of any cause
@@ -103,7 +106,12 @@ class SampledProcess {
   void find_command_line();
   void hand_over(uint32_t tid, Thread& thread);
   unwind::Node stack_of(const Record& record, Thread& thread);
-  bool read_maps_again();
+  void map_code(MappedFile mapped, uint64_t time);
+  bool map_new_code(const std::vector<MappedFile>& mapped, uint64_t time);
+  void end_code(uint64_t begin, uint64_t end, uint64_t time);
+  bool read_maps_again(uint64_t time);
+  void state_lost_names(Thread& thread, uint64_t time, const std::set<uint64_t>& addresses);
+  void state_module(Thread& thread, const LoadedFile& file, uint64_t time);
   void read_name(uint32_t tid);
   void on_cpu(Thread& thread, uint64_t ns, uint64_t time);
   void state_on_cpu(Thread& thread, uint64_t time);
@@ -126,8 +134,9 @@ class SampledProcess {
   uint64_t maps_read_ns_ = 0;
   std::map<uint32_t, Thread> threads_;
   uint32_t next_track_ = 1;
-  std::set<uint64_t> stated_files_, stated_names_;  // by address
-  std::set<uint64_t> addresses_;                    // of the program, in stacks
+  std::map<uint64_t, uint64_t> stated_files_;  // their first address, and the one after their last
+  std::set<uint64_t> stated_names_;            // by address
+  std::set<uint64_t> addresses_;               // of the program, in stacks
   SampleTotals own_;
 };
 

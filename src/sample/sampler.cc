@@ -39,6 +39,7 @@ Sampler::Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options) :
   first_words_ = std::move(options.command_line);
   shared_.rate = rate_text(options.hertz);
   shared_.by = std::move(options.by);
+  shared_.also = std::move(options.also);
   try {
     thread_ = base::quiet_thread("kymo-sampler", [this] { run(); });
   } catch (const std::system_error& error) {
@@ -152,6 +153,8 @@ void Sampler::handle(const Record& record) {
       return lose(trace::LossCause::DamagedRecord, record.lost, record);
     case RecordKind::Command:
       return process(record).set_command(record.text);
+    case RecordKind::Unload:
+      return process(record).unload(record.time);
     case RecordKind::Throttle:
       ++shared_.totals.throttled;
       return lose(trace::LossCause::SamplingPaused, 1, record);

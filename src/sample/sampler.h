@@ -22,6 +22,7 @@ struct SamplerOptions {
   std::string session;                    // of the recording
   std::vector<std::string> command_line;  // of the program that is started; empty for a running process
   std::string by = {};                    // who samples, for `kymo info`
+  std::string also = {};                  // what has samples besides the CPU: "waits, page faults"
 };
 
 // "1 kHz", "250 Hz"

@@ -7,15 +7,20 @@
  *   deep       200 calls deep, with large frames
  *   short      in 400 threads, one after the other, each for 0.3 ms
  *   sleep      sleeps for the time instead, in busy_sleep
- *   touch      uses a page of new memory for each millisecond, in busy_touch */
+ *   touch      uses a page of new memory for each millisecond, in busy_touch
+ *   clock      asks for the time, in busy_clock
+ *   coroutine  on a stack of its own, in busy_coroutine
+ *   signal     in the handler of a signal that interrupts busy_raise, in busy_handler */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define FUNCTION __attribute__((noinline, noclone, used))
@@ -92,14 +97,53 @@ FUNCTION void busy_touch(long pages) {
   for (long i = 0; i < pages; ++i) memory[(size_t)i * page] = 1;
 }
 
+FUNCTION void busy_clock(long milliseconds) {
+  struct timespec now;
+  for (const long end = cpu_milliseconds() + milliseconds; cpu_milliseconds() < end;)
+    for (int i = 0; i < 10000; ++i) clock_gettime(CLOCK_MONOTONIC, &now);
+}
+
+static long budget; /* a coroutine and a handler have no other argument */
+
+FUNCTION void busy_coroutine(void) {
+  busy_outer(budget);
+  __asm__ volatile("");
+}
+
+FUNCTION int run_coroutine(void) {
+  static ucontext_t caller, coroutine;
+  static char stack[1 << 16];
+  getcontext(&coroutine);
+  coroutine.uc_stack.ss_sp = stack;
+  coroutine.uc_stack.ss_size = sizeof stack;
+  coroutine.uc_link = &caller;
+  makecontext(&coroutine, busy_coroutine, 0);
+  return swapcontext(&caller, &coroutine);
+}
+
+FUNCTION void busy_handler(int number) {
+  (void)number;
+  busy_outer(budget);
+  __asm__ volatile("");
+}
+
+FUNCTION int busy_raise(void) {
+  signal(SIGUSR1, busy_handler);
+  return raise(SIGUSR1);
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const char* mode = argv[1];
   long milliseconds = atol(argv[2]);
+  budget = milliseconds;
   if (strcmp(mode, "one") == 0) busy_outer(milliseconds);
   if (strcmp(mode, "deep") == 0) return deep_work(200, milliseconds) == 12345;
   if (strcmp(mode, "sleep") == 0) busy_sleep(milliseconds);
   if (strcmp(mode, "touch") == 0) busy_touch(milliseconds);
+  if (strcmp(mode, "clock") == 0) busy_clock(milliseconds);
+  if (strcmp(mode, "coroutine") == 0) return run_coroutine();
+  if (strcmp(mode, "signal") == 0) return busy_raise();
   if (strcmp(mode, "threads") == 0) {
     pthread_t one, two;
     pthread_create(&one, NULL, worker_one, &milliseconds);

@@ -53,6 +53,10 @@ __attribute__((noinline)) static void* wait_for_signals(void* ready) {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, NULL);
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, NULL, &now);
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number)
+    expect(sigismember(&now, number) == 1, "a signal that was blocked is not");
   guest_work(60);
   __atomic_store_n((int*)ready, 1, __ATOMIC_RELEASE);
   int number = 0;

@@ -72,6 +72,35 @@ class FunctionsTest : public ::testing::Test {
   std::unique_ptr<TestRecorder> recorder_;
 };
 
+// One library after the other at the same addresses, and memory without a file after them. Names are stated at the end
+// of the time of their file.
+TEST_F(FunctionsTest, AddressHasTheMeaningOfItsTime) {
+  const auto load = [&](const std::string& path) {
+    recorder_->point(kMain, 0, PointKind::Instant, kModule, 0, {path, int64_t{0x1000}, int64_t{0x1000}, std::string()});
+  };
+  const auto name = [&](const std::string& function) {
+    recorder_->point(kMain, 0, PointKind::Instant, kSymbol, 0, {int64_t{0x1100}, function});
+  };
+  node(kMain, 16, kComplete, 0x1100);
+  sample(kMain, 10, 16);
+  name("first");
+  load("/gone/other.so");
+  node(kMain, 17, kComplete, 0x1100);
+  sample(kMain, 20, 17);
+  sample(kMain, 21, 17);
+  load("");
+  node(kMain, 18, kComplete, 0x1100);
+  sample(kMain, 30, 18);
+  load("/gone/other.so");
+  node(kMain, 19, kComplete, 0x1100);
+  sample(kMain, 40, 19);
+  name("again");
+  Samples samples = read();
+  const FunctionTable table = count_functions(samples);
+  EXPECT_EQ(counts(table), (std::map<std::string, std::pair<uint64_t, uint64_t>>{
+                               {"first", {1, 1}}, {"other.so+0x100", {2, 2}}, {"0x1100", {1, 1}}, {"again", {1, 1}}}));
+}
+
 TEST_F(FunctionsTest, SelfAndTotalOfAllThreads) {
   for (const uint32_t track : {kMain, kWorker}) {
     node(track, 16, kComplete, 0x1101);

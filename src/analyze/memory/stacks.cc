@@ -90,7 +90,7 @@ void Stacks::loaded(uint32_t process_number, std::string path, std::string build
 
 void Stacks::named(uint32_t process_number, uint64_t address, std::string name) {
   Process& one = process(process_number);
-  if (one.names.size() < kMostNamesOfAProcess) one.names[address] = std::move(name);
+  if (one.names.size() < kMostNamesOfAProcess) one.names[{address, one.era}] = std::move(name);
 }
 
 StackId Stacks::listed(uint32_t process_number, const trace::WriterInfo& writer, uint32_t stack) {
@@ -128,7 +128,7 @@ const Stacks::LoadedFile* Stacks::file_at(const Place& place) const {
     if (code < file.base || code >= file.base + file.size) continue;
     if (found == nullptr || file.era <= place.era) found = &file;
   }
-  return found;
+  return found == nullptr || found->path.empty() ? nullptr : found;
 }
 
 std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
@@ -139,7 +139,7 @@ std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
     return {frame};
   }
   const LoadedFile* const file = file_at(place);
-  const std::string* const name = name_at(place);
+  const std::string* const name = name_at(place, file);
   if (file != nullptr && name == nullptr) {
     const uint64_t offset = place.value - file->base;
     const std::vector<symbols::Frame> frames = symbols_.at_return_address(file->path, file->build_id, offset);
@@ -157,11 +157,19 @@ std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
   return {frame};
 }
 
-const std::string* Stacks::name_at(const Place& place) const {
+// A name is stated after the addresses that it is for, and before other code takes their place.
+const std::string* Stacks::name_at(const Place& place, const LoadedFile* file) const {
   if (place.process >= processes_.size()) return nullptr;
   const auto& names = processes_[place.process].names;
-  const auto name = names.find(place.value);
-  return name == names.end() ? nullptr : &name->second;
+  const std::string* found = nullptr;
+  for (auto name = names.lower_bound({place.value, 0}); name != names.end() && name->first.first == place.value;
+       ++name) {
+    const uint32_t era = name->first.second;
+    if (file_at({Kind::Code, place.process, era, place.value}) != file) continue;
+    found = &name->second;
+    if (era >= place.era) break;
+  }
+  return found;
 }
 
 const std::vector<symbols::Frame>& Stacks::frames_at(uint32_t place) {

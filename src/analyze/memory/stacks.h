@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/seeded_hash.h"
@@ -32,6 +33,7 @@ class Stacks {
   // Used while reading. `process` is the number of a writer.
   StackId cut(Cut why);
   StackId called(StackId caller, uint32_t process, uint64_t return_address);
+  // Without a path: no file is at these addresses any more.
   void loaded(uint32_t process, std::string path, std::string build_id, uint64_t base, uint64_t size);
   // The name of the code at an address that is in no file, or in one that was lost: a function of the kernel.
   void named(uint32_t process, uint64_t address, std::string name);
@@ -71,13 +73,13 @@ class Stacks {
     uint32_t era = 0;
     std::map<uint32_t, StackId> lists;  // by the number in the trace
     std::map<uint32_t, uint32_t> named;
-    std::map<uint64_t, std::string> names;  // that the trace states, by address
+    std::map<std::pair<uint64_t, uint32_t>, std::string> names;  // that the trace states, by address and era
   };
 
   StackId node(StackId caller, const Place& place);
   Process& process(uint32_t number);
   const LoadedFile* file_at(const Place& place) const;
-  const std::string* name_at(const Place& place) const;
+  const std::string* name_at(const Place& place, const LoadedFile* file) const;
   const std::vector<symbols::Frame>& frames_at(uint32_t place);
   std::vector<symbols::Frame> look_up(const Place& place);
 

@@ -12,9 +12,13 @@ static bool is_installed;
 static void (*on_timer)(siginfo_t*, void*);
 static struct sigaction program_action; /* what the program wants for this signal */
 static char mark;
+/* What the program believes about its signal mask: the signal is never blocked. */
+static __thread bool is_blocked __attribute__((tls_model("initial-exec")));
 
 int kymo_own_signal(void) { return SIGRTMAX - 6; }
 void* kymo_timer_mark(void) { return &mark; }
+bool kymo_is_own_signal_blocked(void) { return is_blocked; }
+void kymo_set_own_signal_blocked(bool blocked) { is_blocked = blocked; }
 
 /* The function of the C library. A call may come before our initializer: from that of another library. */
 #define KYMO_NEXT(result, name, ...)                                          \
@@ -40,6 +44,18 @@ static const sigset_t* without_own(const sigset_t* set, sigset_t* copy) {
   *copy = *set;
   sigdelset(copy, kymo_own_signal());
   return copy;
+}
+
+/* After a change of the mask: the program sees what it has asked for. */
+static int changed_mask(int result, int how, const sigset_t* set, sigset_t* before, bool wants_own) {
+  if (!is_installed || result != 0) return result;
+  if (before != NULL && is_blocked) sigaddset(before, kymo_own_signal());
+  if (set == NULL) return result;
+  if (how == SIG_SETMASK)
+    is_blocked = wants_own;
+  else if (wants_own)
+    is_blocked = how == SIG_BLOCK;
+  return result;
 }
 
 static void forward(int number, siginfo_t* info, void* context) {
@@ -107,12 +123,16 @@ KYMO_EXPORT Handler signal(int number, Handler handler) {
 
 KYMO_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) {
   sigset_t copy;
-  return find_sigprocmask()(how, how == SIG_UNBLOCK ? set : without_own(set, &copy), before);
+  const bool wants_own = set != NULL && sigismember(set, kymo_own_signal()) == 1; /* `before` may be the same set */
+  const int result = find_sigprocmask()(how, how == SIG_UNBLOCK ? set : without_own(set, &copy), before);
+  return changed_mask(result, how, set, before, wants_own);
 }
 
 KYMO_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   sigset_t copy;
-  return find_pthread_sigmask()(how, how == SIG_UNBLOCK ? set : without_own(set, &copy), before);
+  const bool wants_own = set != NULL && sigismember(set, kymo_own_signal()) == 1;
+  const int result = find_pthread_sigmask()(how, how == SIG_UNBLOCK ? set : without_own(set, &copy), before);
+  return changed_mask(result, how, set, before, wants_own);
 }
 
 KYMO_EXPORT int sigwait(const sigset_t* set, int* number) {

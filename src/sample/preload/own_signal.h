@@ -19,6 +19,9 @@ KYMO_HIDDEN int kymo_own_signal(void);
 KYMO_HIDDEN bool kymo_install_handler(void (*handler)(siginfo_t* info, void* context));
 /* The signal arrives on this thread, whatever it inherited. */
 KYMO_HIDDEN void kymo_unblock_own_signal(void);
+/* What the program believes about the calling thread: sigprocmask and pthread_sigmask report what it has asked for. */
+KYMO_HIDDEN bool kymo_is_own_signal_blocked(void);
+KYMO_HIDDEN void kymo_set_own_signal_blocked(bool blocked);
 /* What our timers carry. */
 KYMO_HIDDEN void* kymo_timer_mark(void);
 

@@ -43,6 +43,9 @@ struct kymo_slot {
 enum { KYMO_PACKET_BYTES = KYMO_SLOT_BYTES - 32 };
 
 /* What the kernel's records do not have. */
-enum { KYMO_RECORD_COMMAND = 1000 /* pid, tid, the words of the command line, each with a zero */ };
+enum {
+  KYMO_RECORD_COMMAND = 1000, /* pid, tid, the words of the command line, each with a zero */
+  KYMO_RECORD_UNLOAD = 1001,  /* a file was unloaded; nothing but who and when */
+};
 
 #endif

@@ -275,6 +275,13 @@ static void send_task(uint32_t type, struct kymo_who who, uint32_t parent_pid, u
 void kymo_send_fork(struct kymo_who child, uint32_t parent_pid) { send_task(PERF_RECORD_FORK, child, parent_pid, 0); }
 void kymo_send_exit(struct kymo_who who, uint64_t cpu_ns) { send_task(PERF_RECORD_EXIT, who, 0, cpu_ns); }
 
+void kymo_send_unload(struct kymo_who who) {
+  struct packet packet = claim(who.pid);
+  if (packet.slot == NULL) return;
+  end_event(&packet, begin_record(&packet, KYMO_RECORD_UNLOAD, 0), who, now_ns());
+  finish(&packet);
+}
+
 /* ---- Samples ---------------------------------------------------------------------------------------------------- */
 
 struct registers {
@@ -298,7 +305,7 @@ static struct registers registers_of(const ucontext_t* at) {
 }
 
 /* A stack that is not the thread's own: of a coroutine, or an alternate one. Nothing says where it ends. */
-static size_t copy_unknown(uint32_t pid, char* into, uintptr_t from, size_t bytes) {
+static size_t copy_unknown(char* into, uintptr_t from, size_t bytes) {
   const size_t page = 4096;
   enum { kParts = KYMO_SLOT_BYTES / 4096 + 1 };
   struct iovec parts[kParts]; /* one for each page: only whole parts are copied */
@@ -309,7 +316,7 @@ static size_t copy_unknown(uint32_t pid, char* into, uintptr_t from, size_t byte
     done += parts[count].iov_len;
   }
   struct iovec target = {into, bytes};
-  const long copied = syscall(SYS_process_vm_readv, pid, &target, 1ul, parts, (unsigned long)count, 0ul);
+  const long copied = syscall(SYS_process_vm_readv, getpid(), &target, 1ul, parts, (unsigned long)count, 0ul);
   return copied > 0 ? (size_t)copied : 0;
 }
 
@@ -339,7 +346,7 @@ void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at,
     if (is_cut) bytes = most;
     copy(packet.at, (const char*)registers.sp, bytes);
   } else if (registers.sp != 0) {
-    bytes = copy_unknown(who.pid, packet.at, registers.sp, most) & ~(size_t)7;
+    bytes = copy_unknown(packet.at, registers.sp, most) & ~(size_t)7;
   }
   packet.at += bytes;
   /* As the kernel does it: if all of the space is used, the stack goes on. */

@@ -29,8 +29,10 @@ static bool is_on;
 static uint32_t process;
 static pthread_key_t at_thread_end;
 
+static bool is_elsewhere; /* in another PID namespace than the recorder, where numbers mean other processes */
+
 static __thread struct {
-  uint32_t tid;
+  uint32_t tid; /* for the recorder */
   bool has_timer;
   int timer; /* the kernel's number */
   uintptr_t stack_low, stack_high;
@@ -69,25 +71,54 @@ static void find_first_stack(void) {
   self.stack_low = self.stack_high - most;
 }
 
-/* Somewhere within the interval, so that short threads are sampled in proportion to their time. */
+/* The kernel looks at timers only when its clock ticks. A thread is hit by a tick in proportion to its time, so the
+ * first of them must find the timer expired, or one of as many ticks as an interval has. Then short threads are sampled
+ * in proportion to their time. */
 static uint64_t first_interval(uint64_t interval) {
-  struct timespec now;
+  struct timespec now, tick;
   clock_gettime(CLOCK_MONOTONIC, &now);
   uint64_t mixed = ((uint64_t)now.tv_nsec << 20 ^ self.tid) * 0x9e3779b97f4a7c15u;
   mixed = (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15u;
-  return 1 + (mixed >> 16) % interval;
+  uint64_t tick_ns = 1;
+  if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && tick.tv_sec == 0 && tick.tv_nsec > 0)
+    tick_ns = (uint64_t)tick.tv_nsec;
+  const uint64_t ticks = (interval + tick_ns / 2) / tick_ns;
+  return 1 + (ticks > 1 ? (mixed >> 16) % ticks * tick_ns : 0);
+}
+
+/* The numbers that the recorder knows this process and this thread by. It has opened the way here by its own /proc. */
+static void find_numbers(void) {
+  char text[64];
+  const uint32_t own_pid = (uint32_t)getpid();
+  const ssize_t length = readlink("/proc/self", text, sizeof text - 1);
+  text[length > 0 ? length : 0] = '\0';
+  const unsigned long found = strtoul(text, NULL, 10);
+  process = found != 0 ? (uint32_t)found : own_pid;
+  is_elsewhere = process != own_pid;
+  self.tid = process;
+}
+
+static uint32_t find_tid(void) {
+  const uint32_t own_tid = (uint32_t)syscall(SYS_gettid);
+  if (!is_elsewhere) return own_tid;
+  char text[64];
+  const ssize_t length = readlink("/proc/thread-self", text, sizeof text - 1);
+  text[length > 0 ? length : 0] = '\0';
+  const char* const last = strrchr(text, '/');
+  const unsigned long found = last != NULL ? strtoul(last + 1, NULL, 10) : 0;
+  return found != 0 ? (uint32_t)found : own_tid;
 }
 
 static void start_timer(void) {
   if (self.has_timer) return;
-  self.tid = (uint32_t)syscall(SYS_gettid);
+  self.tid = find_tid();
   kymo_unblock_own_signal();
   struct sigevent event;
   memset(&event, 0, sizeof event);
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = kymo_own_signal();
   event.sigev_value.sival_ptr = kymo_timer_mark();
-  event._sigev_un._tid = (int)self.tid;
+  event._sigev_un._tid = (int)syscall(SYS_gettid);
   if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &self.timer) != 0) return;
   self.has_timer = true;
   const uint64_t second = 1000000000, interval = kymo_interval_ns(), first = first_interval(interval);
@@ -113,9 +144,8 @@ static void end_thread(void* ignored) {
 static void after_fork(void) {
   if (!is_on) return;
   const uint32_t parent = process;
-  process = (uint32_t)getpid();
   self.has_timer = false;
-  self.tid = process;
+  find_numbers();
   kymo_send_fork(who(), parent);
   start_timer();
 }
@@ -125,8 +155,7 @@ __attribute__((constructor)) static void start(int argc, char** argv) {
   const int error = errno;
   if (gnu_get_libc_version == NULL) argc = 0;
   if (kymo_open_packets() && pthread_key_create(&at_thread_end, end_thread) == 0 && kymo_install_handler(on_timer)) {
-    process = (uint32_t)getpid();
-    self.tid = process;
+    find_numbers();
     find_first_stack();
     kymo_send_program(who(), argc, argv);
     if (__register_atfork != NULL)
@@ -152,11 +181,13 @@ struct beginning {
   void* (*function)(void*);
   int (*c11_function)(void*);
   void* argument;
+  bool is_own_signal_blocked; /* a thread inherits it */
 };
 
 static struct beginning begin(void* data) {
   const struct beginning copy = *(struct beginning*)data;
   free(data);
+  kymo_set_own_signal_blocked(copy.is_own_signal_blocked);
   find_stack();
   pthread_setspecific(at_thread_end, &at_thread_end);
   start_timer();
@@ -180,7 +211,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread, con
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "pthread_create");
   struct beginning* const beginning = is_on ? malloc(sizeof *beginning) : NULL;
   if (beginning == NULL) return next(thread, attributes, function, argument);
-  *beginning = (struct beginning){function, NULL, argument};
+  *beginning = (struct beginning){function, NULL, argument, kymo_is_own_signal_blocked()};
   const int failure = next(thread, attributes, run, beginning);
   if (failure != 0) free(beginning);
   return failure;
@@ -191,8 +222,20 @@ __attribute__((visibility("default"))) int thrd_create(thrd_t* thread, thrd_star
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "thrd_create");
   struct beginning* const beginning = is_on ? malloc(sizeof *beginning) : NULL;
   if (beginning == NULL) return next(thread, function, argument);
-  *beginning = (struct beginning){NULL, function, argument};
+  *beginning = (struct beginning){NULL, function, argument, kymo_is_own_signal_blocked()};
   const int failure = next(thread, run_c11, beginning);
   if (failure != thrd_success) free(beginning);
+  return failure;
+}
+
+/* ---- Code ------------------------------------------------------------------------------------------------------- */
+
+__attribute__((visibility("default"))) int dlclose(void* handle) {
+  static int (*next)(void*);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "dlclose");
+  const int failure = next(handle);
+  const int error = errno;
+  if (is_on && failure == 0) kymo_send_unload((struct kymo_who){process, find_tid()});
+  errno = error;
   return failure;
 }

@@ -40,7 +40,8 @@ std::string memory_json(View& view, const Analyses& analyses, const Query& query
   if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
   trace::Reader reader = analyses.reopen(static_cast<uint32_t>(file), is_gone);
   reader.narrow(windows);
-  memory::Profile profile = memory::read_profile(reader);  // what it calls left is what is alive at the end of a window
+  // What it calls left is what is alive at the end of a window.
+  memory::Profile profile = memory::read_profile(reader, {.only_alive = true});
   Json json(Json::Layout::OneLine);
   json.begin_object();
   json.field("file", file);

@@ -43,12 +43,13 @@ class TestRecorder {
   static constexpr uint32_t kClock = 1;
 
   explicit TestRecorder(const std::string& path, uint8_t writer = 1, uint64_t pid = 100,
-                        trace::Writer::Mode mode = trace::Writer::Mode::Create)
+                        trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0)
       : file_(path, mode) {
     id_.bytes.fill(writer);
     trace::Origin origin;
     origin.session = "5e55104";
     origin.pid = pid;
+    origin.parent_pid = parent_pid;
     origin.host = "box";
     origin.boot_id = "boot";
     origin.executable = "/usr/bin/train";

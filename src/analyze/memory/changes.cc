@@ -78,7 +78,27 @@ struct Changes::Impl {
       int64_t& process_end = tables.processes[processes.at(chunk.writer)->number].end_ns;
       process_end = std::max(process_end, last);
     }
+    extend_parents();
     for (uint32_t i = 0; i < lanes.size(); ++i) waiting.emplace(lanes[i]->next_ns(), i);
+  }
+
+  // A process was seen alive, but its end was not seen: it came a moment later. Most parents wait for their children,
+  // so one that was alive a moment before the end of a child has not ended before it.
+  void extend_parents() {
+    constexpr int64_t kMomentNs = 100'000'000;  // longer than the time between two looks at a process
+    std::map<uint64_t, ProcessInfo*> by_pid;
+    for (ProcessInfo& process : tables.processes) by_pid[process.pid] = &process;
+    for (const ProcessInfo& process : tables.processes) {
+      if (process.end_ns == ProcessInfo{}.end_ns) continue;  // not known
+      for (const ProcessInfo* child = &process;;) {
+        const auto parent = by_pid.find(child->parent_pid);
+        if (parent == by_pid.end() || parent->second->end_ns >= child->end_ns ||
+            static_cast<uint64_t>(child->end_ns) - static_cast<uint64_t>(parent->second->end_ns) > kMomentNs)
+          break;
+        parent->second->end_ns = child->end_ns;
+        child = parent->second;
+      }
+    }
   }
 
   // Null if the trace does not describe the track, or if the track has no usable clock.
@@ -98,7 +118,7 @@ struct Changes::Impl {
       const auto number = static_cast<uint32_t>(tables.processes.size());
       process = std::make_unique<ProcessTables>(writer->second, number, device, tables);
       const trace::Origin& origin = writer->second.origin;
-      tables.processes.push_back({origin.pid, program_of(origin)});
+      tables.processes.push_back({origin.pid, origin.parent_pid, program_of(origin)});
       if (writer->second.ending && writer->second.ending->alive_until != 0)
         if (const auto host = writer->second.clocks.find(kHostClock); host != writer->second.clocks.end())
           if (const trace::ClockMap map = trace::clock_map(host->second); map.usable())

@@ -29,7 +29,7 @@ struct MemoryInfo {
 };
 
 struct ProcessInfo {
-  uint64_t pid = 0;
+  uint64_t pid = 0, parent_pid = 0;
   std::string name;                                      // of the program
   int64_t end_ns = std::numeric_limits<int64_t>::max();  // when it had ended, if known
 };

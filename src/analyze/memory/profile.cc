@@ -60,14 +60,16 @@ class HighestMoments {
 // The first pass: everything but the timeline.
 class ProfileBuilder : public BlockVisitor {
  public:
-  ProfileBuilder(Profile& profile, int64_t begin_ns, int64_t end_ns, size_t points)
-      : profile_(profile), moments_(begin_ns, end_ns, points) {}
+  ProfileBuilder(Profile& profile, const ProfileOptions& options)
+      : profile_(profile),
+        only_alive_(options.only_alive),
+        moments_(profile.begin_ns, profile.end_ns, options.timeline_points) {}
 
   void taken(const Block& block) override {
     ++event_;
     profile_.sampled |= block.sampled;
     profile_.taken.add(block.bytes);
-    add_clamped(profile_.end_bytes, block.bytes);
+    add_clamped(now_bytes_, block.bytes);
     MemoryUse& memory = memory_of(block);
     memory.taken.add(block.bytes);
     add_clamped(memory.in_use, block.bytes);
@@ -75,8 +77,8 @@ class ProfileBuilder : public BlockVisitor {
       memory.peak_bytes = memory.in_use;
       memory.peak_ns = block.taken_ns;
     }
-    if (profile_.end_bytes > profile_.peak_bytes) {
-      profile_.peak_bytes = profile_.end_bytes;
+    if (now_bytes_ > profile_.peak_bytes) {
+      profile_.peak_bytes = now_bytes_;
       profile_.peak_ns = block.taken_ns;
       peak_event_ = event_;
       returned_since_peak_.clear();
@@ -87,16 +89,16 @@ class ProfileBuilder : public BlockVisitor {
         if (block.category == Category::Temporary) group.temporary.add(block.bytes);  // the allocation states it itself
       });
     }
-    moments_.add(block.taken_ns, profile_.end_bytes, event_);
+    moments_.add(block.taken_ns, now_bytes_, event_);
   }
 
   void returned(const Block& block, const MemoryChange& by) override {
     ++event_;
-    subtract_clamped(profile_.end_bytes, block.bytes);
+    subtract_clamped(now_bytes_, block.bytes);
     MemoryUse& memory = memory_of(block);
     subtract_clamped(memory.in_use, block.bytes);
     ++memory.returns;
-    moments_.add(by.time_ns, profile_.end_bytes, event_);
+    moments_.add(by.time_ns, now_bytes_, event_);
     if (block.address == 0) return;
     Block known = block;
     if (block.category == Category::Unknown && by.is_return && block.outermost != 0 &&
@@ -111,10 +113,12 @@ class ProfileBuilder : public BlockVisitor {
 
   void ended(const Block& block, int64_t end_ns) override {
     ++event_;
-    subtract_clamped(profile_.end_bytes, block.bytes);
-    subtract_clamped(memory_of(block).in_use, block.bytes);
-    moments_.add(end_ns, profile_.end_bytes, event_);
-    add_left(block);
+    subtract_clamped(now_bytes_, block.bytes);
+    moments_.add(end_ns, now_bytes_, event_);
+    if (only_alive_)
+      subtract_clamped(memory_of(block).in_use, block.bytes);
+    else
+      add_left(block);
     if (block.taken_at <= peak_event_) returned_since_peak_.push_back(block);
   }
 
@@ -133,6 +137,7 @@ class ProfileBuilder : public BlockVisitor {
     add_clamped(profile_.at_peak[static_cast<size_t>(Category::Unknown)],
                 profile_.peak_bytes - std::min(profile_.peak_bytes, known));
     profile_.memories.resize(profile_.tables.memories.size());
+    for (const MemoryUse& memory : profile_.memories) add_clamped(profile_.end_bytes, memory.in_use);
     profile_.by_stack = sorted(stacks_);
     profile_.by_range = sorted(ranges_);
     for (const auto& [size, group] : sizes_) profile_.by_size.push_back(group);
@@ -196,7 +201,9 @@ class ProfileBuilder : public BlockVisitor {
   }
 
   Profile& profile_;
+  const bool only_alive_;
   HighestMoments moments_;
+  uint64_t now_bytes_ = 0;  // in use, by processes that have not ended
   uint64_t event_ = 0, peak_event_ = 0;
   std::vector<Block> returned_since_peak_;  // only blocks that were alive at the peak
   std::vector<Group> stacks_, ranges_;      // by key
@@ -271,7 +278,7 @@ Profile read_profile(const trace::Reader& reader, const ProfileOptions& options)
   Changes changes(reader, options.device);
   profile.begin_ns = changes.begin_ns();
   profile.end_ns = changes.end_ns();
-  ProfileBuilder builder(profile, profile.begin_ns, profile.end_ns, options.timeline_points);
+  ProfileBuilder builder(profile, options);
   profile.counts = replay(changes, builder);
   profile.tables = std::move(changes.tables());
   builder.finish();

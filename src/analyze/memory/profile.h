@@ -31,12 +31,12 @@ struct Group {
   uint64_t key = 0;  // a StackId, an index into Tables::ranges, or a size
   Holding taken;     // all allocations
   Holding at_peak;   // alive at the peak
-  Holding left;      // never freed
+  Holding left;      // never freed, also of processes that have ended
   Holding temporary;
 };
 
 struct MemoryUse {
-  uint64_t in_use = 0;  // at the end
+  uint64_t in_use = 0;  // at the end of its process, or of the recording
   uint64_t peak_bytes = 0;
   int64_t peak_ns = 0;
   Holding taken;
@@ -62,7 +62,7 @@ struct Profile {
   uint64_t peak_bytes = 0;
   int64_t peak_ns = 0;
   BytesByCategory at_peak{};
-  uint64_t end_bytes = 0;  // in use at the end
+  uint64_t end_bytes = 0;  // in use at the end of each process, or of the recording: of all memories
 
   std::vector<MemoryUse> memories;  // in the order of tables.memories
   // Largest at the peak first. After the first 65,536 sizes, all other sizes are one group with key 0.
@@ -81,6 +81,7 @@ struct Profile {
 struct ProfileOptions {
   std::string device;          // only this memory ("heap", "cuda:0"); empty: all
   size_t timeline_points = 0;  // approximate number; 0: no timeline, which saves a second pass over the trace
+  bool only_alive = false;     // what processes that have ended did not free is not in use, and not left
 };
 
 // Memory use is limited by the blocks alive at once and by the number of stacks, names and sizes, plus one bit per

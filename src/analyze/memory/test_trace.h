@@ -31,8 +31,9 @@ enum TestClass : uint32_t {
 // One process with two threads, 1 and 2, and a class for each kind of event.
 class MemoryTrace : public TestRecorder {
  public:
-  explicit MemoryTrace(const std::string& path, uint8_t writer = 1, uint64_t pid = 100)
-      : TestRecorder(path, writer, pid) {
+  explicit MemoryTrace(const std::string& path, uint8_t writer = 1, uint64_t pid = 100,
+                       trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0)
+      : TestRecorder(path, writer, pid, mode, parent_pid) {
     const std::vector<trace::Field> device = {{"bytes", FieldType::ByteCount}, {"device", FieldType::String}};
     add_class(kStep, "step {}", "training", {{"", FieldType::Int}});
     add_class(kInner, "inner", "training");

@@ -8,6 +8,8 @@ import tempfile
 import textwrap
 import unittest
 
+import traces
+
 ROOT = pathlib.Path(os.environ["KYMO_SOURCE_DIR"])
 
 # What an example needs, and the reader of the page has.
@@ -42,6 +44,8 @@ class DocumentTest(unittest.TestCase):
             self.assertTrue(found, page)
             for text in found:
                 with self.subTest(page), tempfile.TemporaryDirectory() as folder:
+                    if ".query(" in text and (reason := traces.missing_duckdb()):
+                        self.skipTest(reason)
                     script = pathlib.Path(folder) / "example.py"
                     script.write_text(textwrap.dedent(BEFORE.get(page, "")) + text + textwrap.dedent(AFTER.get(page, "")),
                                       encoding="utf-8")

@@ -11,6 +11,7 @@ import unittest
 
 import kymo
 import numpy
+import traces
 from kymo import nvtx
 
 
@@ -127,15 +128,10 @@ class RangeColumnsTest(unittest.TestCase):
             self.assertEqual((ranges.across_threads.dtype, ranges.finished.dtype), (numpy.bool_, numpy.bool_))
 
     def test_times_are_those_of_query(self):
+        if reason := traces.missing_duckdb():
+            self.skipTest(reason)
         for part, trace in self.each():
-            try:
-                rows = trace.query("SELECT name, start_ns, duration_ns, finished, depth IS NULL AS across FROM ranges")
-            except kymo.NotAvailable:
-                self.skipTest("DuckDB is not installed")
-            except kymo.Error as error:
-                if "DuckDB" in str(error):
-                    self.skipTest("DuckDB is not installed")
-                raise
+            rows = trace.query("SELECT name, start_ns, duration_ns, finished, depth IS NULL AS across FROM ranges")
             ranges = trace.ranges
             self.assertEqual(sorted(map(tuple, (row.values() for row in rows))),
                              sorted(zip(ranges.name.tolist(), ranges.start_ns.tolist(), ranges.duration_ns.tolist(),

@@ -16,6 +16,15 @@ KYMO = os.environ.get("KYMO_COMMAND") or pathlib.Path(os.environ["KYMO_BINARY_DI
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
 
 
+def missing_duckdb():
+    """Why `query` cannot run here, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "empty.json"
+        path.write_text("[]", encoding="utf-8")
+        done = subprocess.run([KYMO, "query", path, "SELECT 1"], capture_output=True, text=True)
+    return done.stderr.strip() if "DuckDB is not installed" in done.stderr else None
+
+
 class Trace:
     """The events of a trace, as its export to Chrome JSON has them."""
 

@@ -3,7 +3,7 @@
 
 #include "device/backend.h"
 #include "device/cuda/context.h"
-#include "device/cuda/ptx.h"
+#include "device/ptx/ptx.h"
 
 namespace kymo::device::cuda {
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "device/cuda/marker.h"
 #include "device/cuda/program.h"
-#include "device/cuda/ptx.h"
+#include "device/ptx/ptx.h"
 
 namespace kymo::device::cuda {
 namespace {
@@ -34,13 +34,6 @@ Groups groups_of(const Piece& piece) {
                      "the longest dimension into x",
                      kMaxGroupsX, kMaxGroupsYZ, kMaxGroupsYZ, x, y, z));
   return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
-}
-
-uint64_t warps_of(const Launch& launch) {
-  constexpr uint64_t kWarp = 32;
-  const auto groups = [](uint64_t threads, uint64_t group) { return (threads + group - 1) / group; };
-  return groups(launch.threads.x, launch.group.x) * groups(launch.threads.y, launch.group.y) *
-         groups(launch.threads.z, launch.group.z) * groups(launch.group.volume(), kWarp);
 }
 
 // The kernel's parameters in the driver's form: the address of each. Parameters of group memory are offsets in the
@@ -110,7 +103,7 @@ void CudaQueue::launch(const Launch& launch, Ticket* ticket) {
     const uint64_t warps = warps_of(launch);
     if (const auto stamp = tickets_.take_stamp(warps)) {
       launch_all(launch, *stamp);
-      *ticket = tickets_.stamped(warps);
+      *ticket = tickets_.stamped(*stamp, warps);
       return;
     }
   }

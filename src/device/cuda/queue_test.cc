@@ -8,7 +8,7 @@
 #include "device/cuda/fake_driver.h"
 #include "device/cuda/marker.h"
 #include "device/cuda/program.h"
-#include "device/cuda/ptx.h"
+#include "device/ptx/ptx.h"
 
 namespace kymo::device::cuda {
 namespace {

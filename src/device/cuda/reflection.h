@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "device/backend.h"
-#include "device/cuda/ptx.h"
+#include "device/ptx/ptx.h"
 
 namespace kymo::device::cuda {
 

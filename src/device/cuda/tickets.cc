@@ -1,7 +1,5 @@
 #include "device/cuda/tickets.h"
 
-#include <algorithm>
-
 namespace kymo::device::cuda {
 
 Tickets::~Tickets() {
@@ -10,6 +8,8 @@ Tickets::~Tickets() {
       context_.api.event_destroy(pair.start);
       context_.api.event_destroy(pair.end);
     }
+    for (; !ends_.empty(); ends_.pop_front()) unused_ends_.push_back(ends_.front());
+    for (const CUevent event : unused_ends_) context_.api.event_destroy(event);
   });
 }
 
@@ -34,20 +34,33 @@ Ticket Tickets::end(uint32_t index) {
   return index;
 }
 
-// The stream is in order. Times from different bases, seconds apart, or from another method may be out of order by some
-// tens of ns.
-void Tickets::put_in_order(Timing& timing) {
-  timing.start = std::max(timing.start, last_end_);
-  timing.end = std::max(timing.end, timing.start);
-  last_end_ = timing.end;
+void Tickets::record_end() {
+  const Api& api = context_.api;
+  clock_.tend();
+  if (unused_ends_.empty()) {
+    CUevent event = nullptr;
+    check(api, api.event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+    unused_ends_.push_back(event);
+  }
+  check(api, api.event_record(unused_ends_.back(), stream_), "cuEventRecord");
+  ends_.push_back(unused_ends_.back());
+  unused_ends_.pop_back();
+}
+
+Redeemed Tickets::redeem_stamp(Timing& timing) {
+  const Redeemed redeemed = stamps_.redeem(timing);
+  if (redeemed != Redeemed::Done) return redeemed;
+  if (timing.end == 0) {
+    timing.end = clock_.ticks_of(ends_.front());
+    unused_ends_.push_back(ends_.front());
+    ends_.pop_front();
+  }
+  order_.apply(timing);
+  return redeemed;
 }
 
 Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
-  if (ticket == kStamped) {
-    const Redeemed redeemed = stamps_.redeem(timing);
-    if (redeemed == Redeemed::Done) put_in_order(timing);
-    return redeemed;
-  }
+  if (ticket == kStamped) return redeem_stamp(timing);
   const Api& api = context_.api;
   const Pair& pair = pairs_[ticket];
   const CUresult result = api.event_query(pair.end);
@@ -56,7 +69,7 @@ Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
   if (result != CUDA_SUCCESS) return Redeemed::Lost;
   clock_.tend();  // a long operation ends far from the bases that were recorded when it began
   timing = {clock_.ticks_of(pair.start), clock_.ticks_of(pair.end)};
-  put_in_order(timing);
+  order_.apply(timing);
   return Redeemed::Done;
 }
 

@@ -1,20 +1,22 @@
-// Times the operations of one stream: kernels by their own stamps (stamps.h), everything else by a pair of events
-// around it. The events are reused once they are redeemed.
+// Times the operations of one stream: kernels by their own stamps (stamps.h), with an event for the end of very large
+// ones, everything else by a pair of events around it. The events are reused once they are redeemed.
 #pragma once
 
 #include <vector>
 
+#include "base/fifo.h"
 #include "device/backend.h"
 #include "device/cuda/context.h"
 #include "device/cuda/event_clock.h"
-#include "device/cuda/stamps.h"
+#include "device/cuda/stamp_driver.h"
+#include "device/stamps/stamps.h"
 
 namespace kymo::device::cuda {
 
 class Tickets {
  public:
   Tickets(const Context& context, EventClock& clock, TimerOffset& timer, CUstream stream)
-      : context_(context), clock_(clock), stream_(stream), stamps_(context, clock, timer, stream) {}
+      : context_(context), clock_(clock), stream_(stream), stamp_driver_(context, timer, stream) {}
   ~Tickets();
   Tickets(const Tickets&) = delete;
   Tickets& operator=(const Tickets&) = delete;
@@ -44,7 +46,8 @@ class Tickets {
 
   // The same for a launch of a kernel that can stamp, if there is a free slot.
   std::optional<Stamp> take_stamp(uint64_t warps) { return stamps_.take(warps); }
-  Ticket stamped(uint64_t warps) {
+  Ticket stamped(const Stamp& stamp, uint64_t warps) {
+    if (stamp.ends == 0) record_end();
     stamps_.launched(warps);
     return kStamped;
   }
@@ -61,15 +64,19 @@ class Tickets {
 
   uint32_t begin();
   Ticket end(uint32_t index);
-  void put_in_order(Timing& timing);
+  Redeemed redeem_stamp(Timing& timing);
+  void record_end();
 
   const Context& context_;
   EventClock& clock_;
   const CUstream stream_;
   std::vector<Pair> pairs_;
   std::vector<uint32_t> unused_;
-  Stamps stamps_;
-  uint64_t last_end_ = 0;
+  CudaStampDriver stamp_driver_;
+  Stamps stamps_{stamp_driver_};
+  base::Fifo<CUevent> ends_;  // of the stamped launches whose stamps have no ends
+  std::vector<CUevent> unused_ends_;
+  TimeOrder order_;
 };
 
 }  // namespace kymo::device::cuda

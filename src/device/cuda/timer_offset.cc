@@ -3,24 +3,12 @@
 #include <algorithm>
 
 #include "device/cuda/program.h"
+#include "device/ptx/timer_kernel.h"
 
 namespace kymo::device::cuda {
 namespace {
 
 constexpr int kTrials = 16;
-constexpr const char* kTimerKernel = R"(
-.version 6.2
-.target sm_70
-.address_size 64
-.visible .entry kymo_timer(.param .u64 to)
-{
-	.reg .b64 %rd<3>;
-	ld.param.u64 %rd1, [to];
-	mov.u64 %rd2, %globaltimer;
-	st.global.u64 [%rd1], %rd2;
-	ret;
-}
-)";
 
 // The resources for the measurement, freed at its end.
 struct Bench {
@@ -62,7 +50,7 @@ std::optional<int64_t> TimerOffset::measure() {
   const std::vector<std::byte> code = assemble(context_, kTimerKernel, "timer");
   CUfunction kernel = nullptr;
   check(api, api.module_load(&bench.module, code.data()), "cuModuleLoadData");
-  check(api, api.module_function(&kernel, bench.module, "kymo_timer"), "cuModuleGetFunction");
+  check(api, api.module_function(&kernel, bench.module, kTimerKernelName), "cuModuleGetFunction");
   check(api, api.stream_create(&bench.stream, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreateWithPriority");
   check(api, api.memory_allocate(&bench.memory, sizeof(uint64_t)), "cuMemAlloc");
   check(api, api.event_create(&bench.event, CU_EVENT_DEFAULT), "cuEventCreate");

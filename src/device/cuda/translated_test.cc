@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "device/cuda/nvrtc.h"
-#include "device/cuda/ptx.h"
 #include "device/cuda/reflection.h"
 #include "device/metal_library.h"
+#include "device/ptx/ptx.h"
 
 namespace kymo::device::cuda {
 namespace {

@@ -1,16 +1,17 @@
-#include "device/cuda/ptx.h"
+#include "device/ptx/ptx.h"
 
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
-#include "device/cuda/ptx_stamps.h"
-#include "device/cuda/ptx_tokens.h"
+#include "device/ptx/ptx_stamps.h"
+#include "device/ptx/ptx_tokens.h"
 #include "kymo/error.h"
 
-namespace kymo::device::cuda {
+namespace kymo::device {
 namespace {
 
 constexpr uint32_t kMaxParameterBytes = 1u << 20;  // far above what any device takes
@@ -21,9 +22,17 @@ struct Function {
   bool visited = false;
 };
 
-class Reader {
+enum class Target : uint8_t { Cuda, OpenCl };
+
+bool is_name(std::string_view word) {
+  const char first = word.empty() ? '.' : word.front();
+  return (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || first == '_' || first == '$' ||
+         first == '%';
+}
+
+class PtxReader {
  public:
-  explicit Reader(std::string_view text) : text_(text), tokens_(split_ptx(text)) {}
+  PtxReader(std::string_view text, Target target) : target_(target), text_(text), tokens_(split_ptx(text)) {}
 
   PtxProgram read() {
     while (at_ < tokens_.size()) {
@@ -43,6 +52,8 @@ class Reader {
       } else if (word == ".target") {
         ++at_;
         read_target();
+      } else if (word == ".metadata_section" && target_ == Target::OpenCl) {
+        remove_metadata();
       } else {
         ++at_;
       }
@@ -137,21 +148,42 @@ class Reader {
       std::from_chars(dot + 1, word.data() + word.size(), version_[1]);
   }
 
-  // .target sm_90a, texmode_independent
+  // .target sm_90a, texmode_independent. Only the first one counts, if it is before all kernels: all or none can stamp.
   void read_target() {
     const std::string_view word = next("a target");
+    if (std::exchange(target_is_known_, true)) return;
     uint32_t architecture = 0;
     if (word.starts_with("sm_")) std::from_chars(word.data() + 3, word.data() + word.size(), architecture);
     program_.stamps = can_stamp(version_[0], version_[1], architecture);
   }
 
+  std::string added_parameters(std::string_view name) const {
+    std::string added;
+    if (target_ == Target::Cuda) added = base::format(" .param .align 4 .b8 {}_kymo_edge[{}]", name, sizeof(Edge));
+    if (program_.stamps) added += (added.empty() ? "" : ",") + stamp_parameter(name);
+    return added;
+  }
+
+  // .metadata_section { ... }, which lists the parameters of each kernel. Its lines stay, empty.
+  void remove_metadata() {
+    const size_t begin = tokens_[at_++].offset;
+    copy_until(begin);
+    if (!take("{")) fail("'{' is missing after .metadata_section");
+    skip_bracket("{", "}", nullptr);
+    copied_ = tokens_[at_ - 1].end();
+    const std::string_view removed = text_.substr(begin, copied_ - begin);
+    program_.text += " ";
+    program_.text.append(static_cast<size_t>(std::count(removed.begin(), removed.end(), '\n')), '\n');
+  }
+
   // .entry NAME ( parameters ) directives { body }. A declaration has ; instead of the body.
   void read_entry() {
     PtxEntry entry;
+    target_is_known_ = true;
+    if (!is_name(peek())) fail("a kernel's name is missing");
     const std::string_view name = next("a kernel's name");
     entry.name = name;
-    std::string added = base::format(" .param .align 4 .b8 {}_kymo_edge[{}]", name, sizeof(Edge));
-    if (program_.stamps) added += "," + stamp_parameter(name);
+    const std::string added = added_parameters(name);
     if (take("(")) {
       if (peek() != ")") {
         do entry.parameters.push_back(read_parameter());
@@ -159,9 +191,9 @@ class Reader {
       }
       if (peek() != ")") fail("')' is missing after a kernel's parameters");
       copy_until(tokens_[at_ - 1].end());
-      program_.text += entry.parameters.empty() ? added : "," + added;
+      program_.text += entry.parameters.empty() || added.empty() ? added : "," + added;
       ++at_;
-    } else {
+    } else if (!added.empty()) {
       copy_until(tokens_[at_ - 1].end());
       program_.text += "(" + added + ")";
     }
@@ -169,7 +201,7 @@ class Reader {
     if (take(";")) return;
     if (!take("{")) fail("'{' is missing before a kernel's body");
     copy_until(tokens_[at_ - 1].end());
-    append_prologue(name);
+    if (target_ == Target::Cuda) append_prologue(name);
     if (program_.stamps) program_.text += stamp_start(name);
     read_body(name, functions_[name].uses);
     program_.entries.push_back(std::move(entry));
@@ -196,11 +228,12 @@ class Reader {
   // After the word with which threads exit. Threads that exit under a condition stamp under the same condition.
   void stamp_exit(std::string_view name, size_t number) {
     size_t first = at_ - 1;
-    if (first >= 2 && tokens_[first - 2].text == "@") {
+    const bool has_guard = is_name(tokens_[first - 1].text);
+    if (has_guard && tokens_[first - 2].text == "@") {
       first -= 2;
       copy_until(tokens_[first].offset);
       program_.text += base::format("@!{} bra $kymo_stay_{};", tokens_[first + 1].text, number);
-    } else if (first >= 3 && tokens_[first - 3].text == "@" && tokens_[first - 2].text == "!") {
+    } else if (has_guard && tokens_[first - 3].text == "@" && tokens_[first - 2].text == "!") {
       first -= 3;
       copy_until(tokens_[first].offset);
       program_.text += base::format("@{} bra $kymo_stay_{};", tokens_[first + 2].text, number);
@@ -290,6 +323,7 @@ class Reader {
     return false;
   }
 
+  const Target target_;
   std::string_view text_;
   std::vector<PtxToken> tokens_;
   size_t at_ = 0;      // the next token
@@ -298,6 +332,7 @@ class Reader {
   std::map<std::string_view, Function> functions_;
   std::set<std::string_view> dynamic_;
   std::array<uint32_t, 2> version_{};
+  bool target_is_known_ = false;
 };
 
 }  // namespace
@@ -315,7 +350,9 @@ bool looks_like_ptx(std::string_view text) {
   return false;
 }
 
-PtxProgram prepare_ptx(std::string_view text) { return Reader(text).read(); }
+PtxProgram prepare_ptx(std::string_view text) { return PtxReader(text, Target::Cuda).read(); }
+
+PtxProgram stamp_ptx(std::string_view text) { return PtxReader(text, Target::OpenCl).read(); }
 
 Edge edge_of(const std::array<uint64_t, 3>& threads, const std::array<uint64_t, 3>& group) {
   Edge edge;
@@ -329,4 +366,4 @@ Edge edge_of(const std::array<uint64_t, 3>& threads, const std::array<uint64_t, 
   return edge;
 }
 
-}  // namespace kymo::device::cuda
+}  // namespace kymo::device

@@ -16,9 +16,9 @@
 #include <string>
 #include <string_view>
 
-namespace kymo::device::cuda {
+namespace kymo::device {
 
-// The parameter of every kernel that can stamp. It comes after the edge.
+// The parameter of every kernel that can stamp. It is the last one.
 struct Stamp {
   uint64_t start = 0;  // address for the start; 0: none
   uint64_t ends = 0;   // address of the ends, kStampLine bytes apart; 0: none
@@ -36,4 +36,4 @@ std::string stamp_end(std::string_view name, size_t number);
 // The instructions need PTX 6.2 and sm_70.
 bool can_stamp(uint32_t version_major, uint32_t version_minor, uint32_t architecture);
 
-}  // namespace kymo::device::cuda
+}  // namespace kymo::device

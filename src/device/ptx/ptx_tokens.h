@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kymo::device::cuda {
+namespace kymo::device {
 
 struct PtxToken {
   std::string_view text;
@@ -17,4 +17,4 @@ struct PtxToken {
 // to the end of the text.
 std::vector<PtxToken> split_ptx(std::string_view text);
 
-}  // namespace kymo::device::cuda
+}  // namespace kymo::device

@@ -1,10 +1,10 @@
-#include "device/cuda/ptx_stamps.h"
+#include "device/ptx/ptx_stamps.h"
 
 #include <cstddef>
 
 #include "base/text.h"
 
-namespace kymo::device::cuda {
+namespace kymo::device {
 
 std::string stamp_parameter(std::string_view name) {
   return base::format(" .param .align 8 .b8 {}_kymo_stamp[{}]", name, sizeof(Stamp));
@@ -44,4 +44,4 @@ bool can_stamp(uint32_t version_major, uint32_t version_minor, uint32_t architec
   return (version_major > 6 || (version_major == 6 && version_minor >= 2)) && architecture >= 70;
 }
 
-}  // namespace kymo::device::cuda
+}  // namespace kymo::device

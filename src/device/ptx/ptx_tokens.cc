@@ -1,8 +1,8 @@
-#include "device/cuda/ptx_tokens.h"
+#include "device/ptx/ptx_tokens.h"
 
 #include "base/characters.h"
 
-namespace kymo::device::cuda {
+namespace kymo::device {
 namespace {
 
 bool is_ptx_word(char c) {
@@ -53,4 +53,4 @@ std::vector<PtxToken> split_ptx(std::string_view text) {
   return tokens;
 }
 
-}  // namespace kymo::device::cuda
+}  // namespace kymo::device

@@ -1,5 +1,5 @@
 // The cost of watching a device: a loop of small launches with and without the profiler, and with a trace in addition.
-// In rounds, one after the other, on every available device.
+// On GPUs also of larger launches. In rounds, one after the other, on every available device.
 #include "kymo/profiler.h"
 
 #include <algorithm>
@@ -24,12 +24,13 @@ using namespace kymo::device;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 25, kLaunches = 800;  // fewer than the max number of pending launches of a driver
+constexpr int kLargeLaunches = 100;
 
-double loop(const Kernel& kernel, const Tensor& x, const Stream& stream) {
+double loop(const Kernel& kernel, const Tensor& x, const Stream& stream, int launches) {
   const auto began = Clock::now();
-  for (int i = 0; i < kLaunches; ++i) kernel(x);
+  for (int i = 0; i < launches; ++i) kernel(x);
   stream.synchronize();
-  return std::chrono::duration<double, std::nano>(Clock::now() - began).count() / kLaunches;
+  return std::chrono::duration<double, std::nano>(Clock::now() - began).count() / launches;
 }
 
 struct Compared {
@@ -59,12 +60,25 @@ const char* const kSource = R"(
 kernel void step_up(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }
 )";
 
+// The times of large launches are measured in other ways than those of small ones.
+void measure_large(const std::string& device, const Kernel& kernel, const Stream& stream) {
+  for (const int million : {1, 4, 8, 32}) {
+    const Tensor x = zeros({int64_t{million} << 20});
+    const auto once = [&] { return loop(kernel, x, stream, kLargeLaunches); };
+    once();
+    report("profiler_" + text("%dm_", million) + device, text("..., launches of %d x 2^20 threads", million),
+           compare(
+               once, [] { kymo::profiler::start("interval"); }, [] { kymo::profiler::stop(); }),
+           0);
+  }
+}
+
 void measure(const std::string& device, bool is_gpu) {
   const Tensor x = zeros({256});
   const ShaderLibrary library = compile_shader(kSource);
   const Kernel kernel = library["step_up"];
   const Stream stream = current_stream();
-  const auto once = [&] { return loop(kernel, x, stream); };
+  const auto once = [&] { return loop(kernel, x, stream, kLaunches); };
   for (int i = 0; i < 5; ++i) once();
 
   const auto stop = [] { kymo::profiler::stop(); };
@@ -94,6 +108,7 @@ void measure(const std::string& device, bool is_gpu) {
            0);
   }
   std::filesystem::remove(path);
+  if (is_gpu) measure_large(device, kernel, stream);
 }
 
 }  // namespace

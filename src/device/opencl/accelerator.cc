@@ -9,9 +9,9 @@
 namespace kymo::device::opencl {
 
 OpenClAccelerator::OpenClAccelerator(std::shared_ptr<const Api> api, FoundDevice device)
-    : context_(std::move(api), std::move(device)), memory_(context_), clock_(context_) {}
+    : context_(std::move(api), std::move(device)), memory_(context_), clock_(context_), timer_(context_) {}
 
-std::unique_ptr<Queue> OpenClAccelerator::make_queue() { return std::make_unique<OpenClQueue>(context_); }
+std::unique_ptr<Queue> OpenClAccelerator::make_queue() { return std::make_unique<OpenClQueue>(context_, timer_); }
 
 std::unique_ptr<Marker> OpenClAccelerator::make_marker(bool timing) {
   return std::make_unique<OpenClMarker>(context_, timing);
@@ -31,6 +31,7 @@ std::unique_ptr<Program> OpenClAccelerator::load(std::span<const std::byte> bina
 
 void OpenClAccelerator::reset() {
   clock_.forget();
+  timer_.forget();
   memory_.forget();
   context_.host_memory.forget();
   context_.renew();

@@ -5,6 +5,7 @@
 #include "device/opencl/clock.h"
 #include "device/opencl/context.h"
 #include "device/opencl/memory.h"
+#include "device/opencl/timer_check.h"
 
 namespace kymo::device::opencl {
 
@@ -36,6 +37,7 @@ class OpenClAccelerator final : public Accelerator {
   Context context_;
   Memory memory_;
   DeviceClock clock_;
+  TimerCheck timer_;
 };
 
 }  // namespace kymo::device::opencl

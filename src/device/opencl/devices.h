@@ -17,6 +17,7 @@ struct FoundDevice {
   bool non_uniform_groups = false;  // supports launches whose last groups are partial, from -cl-std=CL2.0 on
   bool fine_grained = false;        // its memory is the host's, and host code may access it between operations
   bool rounds_divisions = false;    // can round float division and square root correctly, if requested
+  bool makes_ptx = false;           // the binaries of its programs are PTX: NVIDIA's driver
   std::string newest_language;      // "CL3.0": the highest -cl-std that its compiler supports
   DeviceInfo info;
 };

@@ -77,7 +77,7 @@ class OpenClTest : public ::testing::Test {
   }
 
   std::unique_ptr<Program> compile(std::string_view text, std::vector<std::string> options = {}) {
-    return device_->compile({Language::OpenClC, text, std::move(options), "test.cl", {}});
+    return device_->compile({Language::OpenClC, text, std::move(options), "test.cl", {}, {}});
   }
   Address zeroed_block() {
     const Address block = device_->allocate(kBlock);
@@ -256,6 +256,7 @@ TEST_F(OpenClTest, QueueKeepsItsOrderWhenTimingStarts) {
     expected = expected * 3 + i;
   }
   EXPECT_EQ(contents(out, 1)[0], expected);
+  queue_->synchronize();
   Timing timing;
   EXPECT_EQ(queue_->redeem(ticket, timing), Redeemed::Done);
   EXPECT_EQ(queue_->redeem(ticket, timing), Redeemed::Lost);  // the ticket no longer exists

@@ -10,8 +10,12 @@
 
 namespace kymo::device::opencl {
 
-KernelPool::KernelPool(const Context& context, cl_program program, const KernelInfo& info)
-    : context_(context), program_(program), name_(info.symbol_or_name()), takes_grid_(info.takes_grid) {
+KernelPool::KernelPool(const Context& context, cl_program program, const KernelInfo& info, bool takes_stamp)
+    : context_(context),
+      program_(program),
+      name_(info.symbol_or_name()),
+      takes_grid_(info.takes_grid),
+      takes_stamp_(takes_stamp) {
   for (size_t i = 0; i < info.parameters.size(); ++i) {
     const Parameter& parameter = info.parameters[i];
     kinds_.push_back(parameter.kind);
@@ -19,6 +23,7 @@ KernelPool::KernelPool(const Context& context, cl_program program, const KernelI
       refused_parameter_ = parameter.name.empty() ? base::format("number {}", i + 1) : parameter.name;
   }
   if (takes_grid_) kinds_.push_back(ParameterKind::Value);
+  if (takes_stamp_) kinds_.push_back(ParameterKind::Value);
 }
 
 KernelPool::~KernelPool() {
@@ -63,7 +68,7 @@ void KernelPool::set(Slot& slot, const Launch& launch) {
   const bool addresses_hold = slot.releases == releases;
   if (!launch.indirect.empty() || !slot.indirect.empty()) [[unlikely]]
     set_indirect(slot, launch.indirect);
-  const size_t count = std::min(launch.arguments.size(), slot.arguments.size());
+  const size_t count = std::min(launch.arguments.size(), slot.arguments.size() - added());
   for (size_t i = 0; i < count; ++i) set_changed(slot, i, launch.arguments[i], addresses_hold);
   set_grid(slot, launch, {0, 0, 0});
   slot.releases = releases;
@@ -73,8 +78,11 @@ void KernelPool::set_grid(Slot& slot, const Launch& launch, const Extent& offset
   if (!takes_grid_) return;
   Grid grid = grid_of(launch);
   grid.offset = {static_cast<uint32_t>(offset.x), static_cast<uint32_t>(offset.y), static_cast<uint32_t>(offset.z)};
-  const size_t behind = std::min(launch.arguments.size(), slot.arguments.size());
-  set_changed(slot, behind, {&grid, sizeof grid, 0, 0}, true);
+  set_changed(slot, slot.arguments.size() - added(), {&grid, sizeof grid, 0, 0}, true);
+}
+
+void KernelPool::set_stamp(Slot& slot, const Stamp& stamp) {
+  set_changed(slot, slot.arguments.size() - 1, {&stamp, sizeof stamp, 0, 0}, true);
 }
 
 void KernelPool::set_changed(Slot& slot, size_t index, const Argument& argument, bool addresses_hold) {

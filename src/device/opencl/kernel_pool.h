@@ -16,18 +16,21 @@
 #include <vector>
 
 #include "device/opencl/context.h"
+#include "device/ptx/ptx_stamps.h"
 
 namespace kymo::device::opencl {
 
 class KernelPool {
  public:
-  // `program` must outlive the pool. Creates no kernel object before the first loan.
-  KernelPool(const Context& context, cl_program program, const KernelInfo& info);
+  // `program` must outlive the pool. Creates no kernel object before the first loan. `takes_stamp`: the kernel has a
+  // Stamp as its last parameter (stamped_build.h).
+  KernelPool(const Context& context, cl_program program, const KernelInfo& info, bool takes_stamp);
   KernelPool(const KernelPool&) = delete;
   ~KernelPool();
 
   // Throws if the program has no such kernel: an early check.
   void prepare();
+  bool takes_stamp() const { return takes_stamp_; }
 
  private:
   struct Remembered {
@@ -56,6 +59,8 @@ class KernelPool {
     void set(const Launch& launch) { pool_.set(slot_, launch); }
     // Call it after set(): for the piece of the launch that begins at this offset.
     void set_offset(const Launch& launch, const Extent& offset) { pool_.set_grid(slot_, launch, offset); }
+    // For a kernel that takes a stamp: call it before every launch.
+    void set_stamp(const Stamp& stamp) { pool_.set_stamp(slot_, stamp); }
     cl_kernel get() const { return slot_.kernel; }
 
    private:
@@ -68,16 +73,18 @@ class KernelPool {
   void make(Slot& slot);
   void set(Slot& slot, const Launch& launch);
   void set_grid(Slot& slot, const Launch& launch, const Extent& offset);
+  void set_stamp(Slot& slot, const Stamp& stamp);
   void set_changed(Slot& slot, size_t index, const Argument& argument, bool addresses_hold);
   void set_one(Slot& slot, cl_uint index, const Argument& argument);
   void set_indirect(Slot& slot, std::span<const Address> indirect);
+  size_t added() const { return (takes_grid_ ? 1 : 0) + (takes_stamp_ ? 1 : 0); }  // parameters after the caller's
   [[noreturn]] void refuse() const;
 
   const Context& context_;
   cl_program program_;
   std::string name_;
   std::vector<ParameterKind> kinds_;
-  bool takes_grid_;
+  bool takes_grid_, takes_stamp_;
   std::string refused_parameter_;  // empty: all parameters can be passed
   std::array<Slot, 8> slots_;
 };

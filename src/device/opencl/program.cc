@@ -3,12 +3,13 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "device/opencl/reflection.h"
+#include "device/opencl/stamped_build.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {
 namespace {
 
-constexpr uint32_t kMagic = 0x314c436b;  // "kCL1"
+constexpr uint32_t kMagic = 0x324c436b;  // "kCL2"
 constexpr size_t kPieceBuilds = 16;
 
 // A translated kernel gets its position in the launch as an argument (Grid), so its text is the same in every piece.
@@ -20,19 +21,25 @@ Sees seen_by(std::string_view source, std::string_view options, std::span<const 
 
 }  // namespace
 
-OpenClProgram::OpenClProgram(const Context& context, Text text, BuiltProgram program, std::vector<KernelInfo> kernels)
+OpenClProgram::OpenClProgram(const Context& context, Text text, Build build, std::vector<KernelInfo> kernels)
     : context_(context),
       text_(std::move(text)),
       kernels_(std::move(kernels)),
       sees_(seen_by(text_.source, text_.options, kernels_)),
-      takes_partial_groups_(context.device.non_uniform_groups && allows_partial_groups(text_.options)) {
-  whole_.program = std::move(program);
+      takes_partial_groups_(context.device.non_uniform_groups && allows_partial_groups(text_.options)),
+      whole_(std::move(build)) {
   fill(whole_);
+}
+
+// With stamps if possible, otherwise as it is.
+OpenClProgram::Build OpenClProgram::stamped(const Context& context, BuiltProgram program, const std::string& options) {
+  if (BuiltProgram edited = build_stamped(context, program.get(), options)) return {std::move(edited), true, {}};
+  return {std::move(program), false, {}};
 }
 
 void OpenClProgram::fill(Build& build) const {
   for (const KernelInfo& kernel : kernels_)
-    build.kernels.push_back(std::make_unique<KernelPool>(context_, build.program.get(), kernel));
+    build.kernels.push_back(std::make_unique<KernelPool>(context_, build.program.get(), kernel, build.has_stamps));
 }
 
 // Some compilers ignore #line in their messages: compiles again with only the user's text, to get the right lines.
@@ -55,12 +62,11 @@ std::unique_ptr<OpenClProgram> OpenClProgram::compile(const Context& context, co
   const std::string whole = preamble(text.file, text.options) + text.source;
   BuiltProgram program = build_or_explain(context, whole, text);
   std::vector<KernelInfo> kernels(source.kernels.begin(), source.kernels.end());
-  if (kernels.empty())
-    kernels = reflect(context, program.get(), whole, text.options);
-  else
-    limit(context, program.get(), kernels);
+  if (!is_translated) kernels = reflect(context, program.get(), whole, text.options);
+  Build build = stamped(context, std::move(program), text.options);
+  if (is_translated || build.has_stamps) limit(context, build.program.get(), kernels);
   return std::unique_ptr<OpenClProgram>(
-      new OpenClProgram(context, std::move(text), std::move(program), std::move(kernels)));
+      new OpenClProgram(context, std::move(text), std::move(build), std::move(kernels)));
 }
 
 std::shared_ptr<KernelPool> OpenClProgram::piece_kernel(uint32_t index, const Extent& group, const Extent& tail) const {
@@ -72,9 +78,9 @@ std::shared_ptr<KernelPool> OpenClProgram::piece_kernel(uint32_t index, const Ex
     pieces_.splice(pieces_.begin(), pieces_, piece);
     return {piece->build, piece->build->kernels[index].get()};
   }
-  auto built = std::make_shared<Build>();
   const std::string whole = piece_preamble(text_.file, text_.options, group, seen_tail) + text_.source;
-  built->program = build(context_, whole, text_.options, text_.file);
+  auto built =
+      std::make_shared<Build>(stamped(context_, build(context_, whole, text_.options, text_.file), text_.options));
   fill(*built);
   pieces_.push_front({group, seen_tail, built});
   if (pieces_.size() > kPieceBuilds) pieces_.pop_back();
@@ -92,6 +98,7 @@ std::vector<std::byte> OpenClProgram::binary() const {
   body.string(text_.source);
   body.string(text_.options);
   body.string(text_.file);
+  body.fixed(uint8_t{whole_.has_stamps});
   body.varint(drivers.size());
   body.append(drivers);
   base::ByteWriter whole;
@@ -113,10 +120,12 @@ std::unique_ptr<OpenClProgram> OpenClProgram::load(const Context& context, std::
   text.source = reader.string();
   text.options = reader.string();
   text.file = reader.string();
-  BuiltProgram program = build_binary(context, reader.take(reader.count()), text.options);
-  if (!program) return nullptr;
+  Build build;
+  build.has_stamps = reader.fixed<uint8_t>() != 0;
+  build.program = build_binary(context, reader.take(reader.count()), text.options);
+  if (!build.program) return nullptr;
   std::unique_ptr<OpenClProgram> loaded(
-      new OpenClProgram(context, std::move(text), std::move(program), std::move(kernels)));
+      new OpenClProgram(context, std::move(text), std::move(build), std::move(kernels)));
   for (uint32_t i = 0; i < loaded->kernels_.size(); ++i) loaded->kernel(i).prepare();
   return loaded;
 } catch (const Error&) {

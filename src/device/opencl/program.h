@@ -38,6 +38,7 @@ class OpenClProgram final : public Program {
  private:
   struct Build {
     BuiltProgram program;
+    bool has_stamps = false;                           // stamped_build.h
     std::vector<std::unique_ptr<KernelPool>> kernels;  // destroyed before the program
   };
   struct PieceBuild {
@@ -48,7 +49,8 @@ class OpenClProgram final : public Program {
     std::string source, options, file;
   };
 
-  OpenClProgram(const Context& context, Text text, BuiltProgram program, std::vector<KernelInfo> kernels);
+  OpenClProgram(const Context& context, Text text, Build build, std::vector<KernelInfo> kernels);
+  static Build stamped(const Context& context, BuiltProgram program, const std::string& options);
   static BuiltProgram build_or_explain(const Context& context, const std::string& whole, const Text& text);
   void fill(Build& build) const;
 

@@ -12,8 +12,12 @@ void* pointer(Address address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
-OpenClQueue::OpenClQueue(Context& context)
-    : context_(context), cl_(context.cl), queue_(context.make_queue(false)), tickets_(context), staging_(context) {}
+OpenClQueue::OpenClQueue(Context& context, TimerCheck& timer)
+    : context_(context),
+      cl_(context.cl),
+      queue_(context.make_queue(false)),
+      tickets_(context, timer, queue_),
+      staging_(context) {}
 
 OpenClQueue::~OpenClQueue() { cl_.clFinish(queue_.get()); }
 
@@ -44,40 +48,43 @@ cl_int OpenClQueue::enqueue(cl_kernel kernel, const Piece& piece, cl_event* even
 
 void OpenClQueue::launch(const Launch& launch, Ticket* ticket) {
   const auto& program = static_cast<const OpenClProgram&>(*launch.program);
-  if (ticket != nullptr && !profiling_) start_profiling();
-  if (!divides(launch.threads, launch.group) && !program.takes_partial_groups())
-    return launch_in_pieces(launch, ticket);
-  cl_event event = nullptr;
-  {
-    KernelPool::Loan kernel(program.kernel(launch.kernel));
-    kernel.set(launch);
-    check(enqueue(kernel.get(), {{0, 0, 0}, launch.threads, launch.group}, ticket != nullptr ? &event : nullptr),
-          "clEnqueueNDRangeKernel");
+  if (divides(launch.threads, launch.group) || program.takes_partial_groups()) {
+    const Piece whole{{0, 0, 0}, launch.threads, launch.group};
+    return launch_pieces(launch, program.kernel(launch.kernel), {&whole, 1}, ticket);
   }
-  if (ticket != nullptr) *ticket = tickets_.give(owned(event));
-}
-
-void OpenClQueue::launch_in_pieces(const Launch& launch, Ticket* ticket) {
-  const auto& program = static_cast<const OpenClProgram&>(*launch.program);
   const auto pool = program.piece_kernel(launch.kernel, launch.group, tail_of(launch.threads, launch.group));
   // The code for a GPU works for any group size. The code for a CPU is compiled for each size, so there an edge uses
   // sizes that occur again.
   const bool keep_groups = program.sees().groups || !context_.device.is_cpu;
   const Pieces pieces = cut(launch.threads, launch.group, keep_groups);
+  launch_pieces(launch, *pool, pieces.all(), ticket);
+}
+
+void OpenClQueue::launch_pieces(const Launch& launch, KernelPool& pool, std::span<const Piece> pieces, Ticket* ticket) {
+  std::optional<Stamp> stamp;
+  if (ticket != nullptr && pool.takes_stamp()) stamp = tickets_.take_stamp(launch);
+  const bool start_by_event = ticket != nullptr && !stamp;
+  const bool end_by_event = start_by_event || (stamp && stamp->ends == 0);
+  if (end_by_event && !profiling_) start_profiling();
+  Stamp next = stamp.value_or(Stamp{});
   Event first, last;
   {
-    KernelPool::Loan kernel(*pool);
+    KernelPool::Loan kernel(pool);
     kernel.set(launch);
-    for (const Piece& piece : pieces.all()) {
-      const bool is_first = &piece == &pieces.all().front(), is_last = &piece == &pieces.all().back();
+    for (const Piece& piece : pieces) {
+      const bool is_first = &piece == &pieces.front(), is_last = &piece == &pieces.back();
+      const bool wants_event = (is_first && start_by_event) || (is_last && end_by_event);
+      if (pieces.size() > 1) kernel.set_offset(launch, {piece.offset.x, piece.offset.y, piece.offset.z});
+      if (pool.takes_stamp()) kernel.set_stamp(next);
+      next.start = 0;  // only the first piece stores the start
       cl_event event = nullptr;
-      kernel.set_offset(launch, {piece.offset.x, piece.offset.y, piece.offset.z});
-      check(enqueue(kernel.get(), piece, ticket != nullptr && (is_first || is_last) ? &event : nullptr),
-            "clEnqueueNDRangeKernel");
+      check(enqueue(kernel.get(), piece, wants_event ? &event : nullptr), "clEnqueueNDRangeKernel");
       if (event != nullptr) (is_first ? first : last) = owned(event);
     }
   }
-  if (ticket != nullptr) *ticket = tickets_.give(std::move(first), std::move(last));
+  if (ticket == nullptr) return;
+  *ticket = stamp ? tickets_.give_stamped(launch, std::move(last ? last : first))
+                  : tickets_.give(std::move(first), std::move(last));
 }
 
 // ---- Copies --------------------------------------------------------------------------------------------------------
@@ -150,6 +157,7 @@ void OpenClQueue::flush() { check(cl_.clFlush(queue_.get()), "clFlush"); }
 void OpenClQueue::synchronize() {
   check(cl_.clFinish(queue_.get()), "clFinish");
   if (failure_ != CL_SUCCESS) fail(std::exchange(failure_, CL_SUCCESS), "an operation on the device");
+  tickets_.all_ran();
 }
 
 Redeemed OpenClQueue::redeem(Ticket ticket, Timing& timing) { return tickets_.redeem(ticket, timing, failure_); }

@@ -1,7 +1,8 @@
 // An in-order queue.
 //
-// It starts without profiling, which slows down every operation on some drivers. At the first timed operation it is
-// replaced by a queue with profiling. Work on the new queue waits, on the device, for the work that was queued before.
+// It starts without profiling, which slows down every operation on some drivers. At the first operation that is timed
+// by an event it is replaced by a queue with profiling. Work on the new queue waits, on the device, for the work that
+// was queued before.
 #pragma once
 
 #include "device/opencl/context.h"
@@ -15,7 +16,7 @@ class KernelPool;
 
 class OpenClQueue final : public Queue {
  public:
-  explicit OpenClQueue(Context& context);
+  OpenClQueue(Context& context, TimerCheck& timer);
   ~OpenClQueue() override;
 
   void launch(const Launch& launch, Ticket* ticket) override;
@@ -31,7 +32,7 @@ class OpenClQueue final : public Queue {
 
  private:
   void start_profiling();
-  void launch_in_pieces(const Launch& launch, Ticket* ticket);
+  void launch_pieces(const Launch& launch, KernelPool& pool, std::span<const Piece> pieces, Ticket* ticket);
   cl_int enqueue(cl_kernel kernel, const Piece& piece, cl_event* event);
   void memcpy_command(void* to, const void* from, size_t bytes, bool blocking, Ticket* ticket);
   void give_ticket_of_nothing(Ticket* ticket);

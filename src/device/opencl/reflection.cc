@@ -108,7 +108,8 @@ std::vector<KernelInfo> reflect(const Context& context, cl_program program, cons
 void limit(const Context& context, cl_program program, std::vector<KernelInfo>& kernels) {
   for (KernelInfo& info : kernels) {
     cl_int code = CL_SUCCESS;
-    const Kernel kernel(context.cl.clCreateKernel(program, info.symbol.c_str(), &code), context.cl.clReleaseKernel);
+    const Kernel kernel(context.cl.clCreateKernel(program, info.symbol_or_name().c_str(), &code),
+                        context.cl.clReleaseKernel);
     check(code, "clCreateKernel");
     info.max_threads_per_group = std::min<uint64_t>(info.max_threads_per_group,
                                                     of_group<size_t>(context, kernel.get(), CL_KERNEL_WORK_GROUP_SIZE));

@@ -28,8 +28,9 @@ uint64_t Ledger::count(LossCause cause) const {
   return count;
 }
 
-void Ledger::show() const {
+void Ledger::show(const std::string& file) const {
   std::vector<std::string> lines;
+  const std::string name = file.empty() ? "" : base::printable(file) + ": ";
   const std::string lost = coloured("lost:", Colour::Yellow, Stream::Error);
   for (const LossSummary& loss : analyze::group_losses(losses_, analyze::LossGroups::ByProcess))
     lines.push_back(base::format("{} {}\n", lost, texts_.text(loss)));
@@ -42,9 +43,10 @@ void Ledger::show() const {
     lines.push_back(base::format("{} {}\n", absent, analyze::missing_text(missing)));
 
   const size_t shown = lines.size() > kMaxLines ? kMaxLines - 1 : lines.size();
-  for (size_t i = 0; i < shown; ++i) print_error(lines[i]);
+  for (size_t i = 0; i < shown; ++i) print_error(name + lines[i]);
   if (shown < lines.size())
-    print_error(base::format("… and {} more; 'kymo info --json' lists them all\n", count_text(lines.size() - shown)));
+    print_error(
+        base::format("{}… and {} more; 'kymo info --json' lists them all\n", name, count_text(lines.size() - shown)));
 }
 
 void Ledger::write(base::JsonWriter& json) const {

@@ -22,8 +22,9 @@ class Ledger {
 
   bool empty() const { return losses_.empty() && problems_.empty() && missing_.empty(); }
 
-  // Prints to standard error. Losses have one line for each cause and process. A long ledger is cut, with a note.
-  void show() const;
+  // Prints to standard error. Losses have one line for each cause and process. A long ledger is cut, with a note. Each
+  // line begins with `file`, for a command that reads several.
+  void show(const std::string& file = {}) const;
 
   // The members "losses", "problems" and "missing" of the object that is open. Losses have an entry for each track, and
   // the times of an entry are relative to the first event: negative if the loss was before it.

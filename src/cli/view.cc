@@ -22,6 +22,7 @@
 #include "cli/trace_output.h"
 #include "cli/view_analyses.h"
 #include "convert/export_stream.h"
+#include "import/import.h"
 #include "options/command_line.h"
 #include "serve/saved_page.h"
 #include "serve/server.h"
@@ -45,6 +46,18 @@ uint16_t parse_port(const std::string& text) {
   return static_cast<uint16_t>(port);
 }
 
+// By the ending for our own traces, and by the first bytes for those of other tools.
+bool is_trace(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  if (entry.path().extension() == ".kymo") return true;
+  if (!entry.is_regular_file(error)) return false;
+  try {
+    return import::format_of(entry.path().string()).has_value();
+  } catch (const Error&) {
+    return true;  // opening it says what is wrong
+  }
+}
+
 // A folder stands for the traces in it.
 std::vector<ViewFiles::Path> find_files(const std::vector<std::string>& paths) {
   std::vector<ViewFiles::Path> files;
@@ -55,11 +68,20 @@ std::vector<ViewFiles::Path> find_files(const std::vector<std::string>& paths) {
       continue;
     }
     std::vector<std::string> inside;
-    for (const auto& entry : std::filesystem::directory_iterator(path, error))
-      if (entry.path().extension() == ".kymo") inside.push_back(entry.path().string());
+    size_t others = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      if (is_trace(entry))
+        inside.push_back(entry.path().string());
+      else
+        ++others;
+    }
     if (error) throw Error(base::format("cannot read the folder {}: {}", base::printable(path), error.message()));
     if (inside.empty())
-      throw Error(base::format("the folder {} has no file that ends with .kymo: name a trace", base::printable(path)));
+      throw Error(base::format("the folder {} has no trace of Kymo or of a tool that can be imported: name a trace",
+                               base::printable(path)));
+    if (others != 0)
+      say(base::format("left out: {} of {} that {}", count_of(others, "entry", "entries"), base::printable(path),
+                       others == 1 ? "is not a trace" : "are not traces"));
     std::sort(inside.begin(), inside.end());
     for (const std::string& file : inside) files.push_back({file, true});
   }
@@ -107,7 +129,8 @@ void show_damage(serve::View& view, std::vector<size_t>& shown) {
     const std::string others =
         known == 1 ? ""
                    : base::format(" ({}{} cannot be read in all)", all ? "at least " : "", count_of(known, "chunk"));
-    say(base::format("{}{}; the rest is shown", view.problems(file).front().what, others));
+    const std::string name = shown.size() == 1 ? "" : base::printable(view.sources()[file]->reader().path()) + ": ";
+    say(base::format("{}{}{}; the rest is shown", name, view.problems(file).front().what, others));
     shown[file] = all ? SIZE_MAX : known;
   }
 }
@@ -137,7 +160,9 @@ int view_command(const Arguments& arguments) {
   ViewFiles opened(files);
   SignalInbox signals{SIGINT, SIGTERM, SIGHUP};
   std::vector<trace::Reader> readers = opened.take_readers();
-  for (const trace::Reader& reader : readers) Ledger(analyze::summarise(reader), reader.problems()).show();
+  const bool names_files = readers.size() > 1;
+  for (const trace::Reader& reader : readers)
+    Ledger(analyze::summarise(reader), reader.problems()).show(names_files ? reader.path() : std::string());
   const bool follow = options.live || std::any_of(readers.begin(), readers.end(), [](const trace::Reader& reader) {
                         return reader.is_being_written();
                       });

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +24,18 @@
 #include "trace/append_file.h"
 
 namespace kymo::cli {
+
+namespace {
+
+// Enough for the description of the first process, which differs between two traces.
+std::string head_of(const base::FileDescriptor& file) {
+  std::string head(1024, '\0');
+  const ssize_t got = ::pread(file.get(), head.data(), head.size(), 0);
+  head.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return head;
+}
+
+}  // namespace
 
 ViewFiles::ViewFiles(const std::vector<Path>& paths) {
   for (const auto& [path, in_folder] : paths) {
@@ -48,10 +61,13 @@ void ViewFiles::open(const std::string& path) {
   } else {
     readers_.push_back(open_trace_to_follow(path));
   }
+  file.opened = base::FileDescriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (::stat(file.path.c_str(), &status) == 0) {
+  if (file.opened && ::fstat(file.opened.get(), &status) == 0) {
     file.device = status.st_dev;
     file.inode = status.st_ino;
+    file.bytes = static_cast<uint64_t>(status.st_size);
+    file.head = head_of(file.opened);
   }
   files_.push_back(std::move(file));
 }
@@ -64,8 +80,12 @@ ViewFiles::ImportedCopy::ImportedCopy()
 
 ViewFiles::ImportedCopy::~ImportedCopy() { ::unlink(path_.c_str()); }
 
-trace::Reader ViewFiles::open_again(uint32_t file, const serve::IsGone& is_gone) const {
-  trace::Reader reader(files_.at(file).path, files_.at(file).name);
+trace::Reader ViewFiles::open_again(uint32_t number, const serve::IsGone& is_gone) const {
+  const File& file = files_.at(number);
+  if (const Fate found = fate(file, 0); !found.is_intact)
+    throw Error(base::format("{}: run kymo view again to see the file as it is now", found.what));
+  // The same file again, whichever file has its path now.
+  trace::Reader reader(file.opened ? base::format("/proc/self/fd/{}", file.opened.get()) : file.path, file.name);
   if (is_gone)
     reader.on_read([is_gone](const trace::EventChunk&) {
       if (is_gone()) throw serve::Abandoned();
@@ -73,19 +93,34 @@ trace::Reader ViewFiles::open_again(uint32_t file, const serve::IsGone& is_gone)
   return reader;
 }
 
+// `bytes` of it were read.
+ViewFiles::Fate ViewFiles::fate(const File& file, uint64_t bytes) const {
+  Fate found;
+  const std::string name = base::printable(file.name);
+  struct stat status {};
+  if (file.opened && ::fstat(file.opened.get(), &status) == 0) {
+    const uint64_t before = std::max(bytes, file.bytes), now = static_cast<uint64_t>(status.st_size);
+    if (now < before)
+      found.what = base::format("{} became shorter, from {} to {} bytes", name, before, now);
+    else if (!head_of(file.opened).starts_with(file.head))
+      found.what = base::format("{} was overwritten with other content", name);
+    found.is_intact = found.what.empty();
+  }
+  if (::stat(file.path.c_str(), &status) != 0)
+    found.what = base::format("{} cannot be read any more ({})", name, std::strerror(errno));
+  else if (status.st_dev != file.device || status.st_ino != file.inode)
+    found.what = base::format("{} was replaced by another file", name);
+  return found;
+}
+
 std::string ViewFiles::trouble(uint32_t number, uint64_t bytes) {
   File& file = files_.at(number);
-  const char* const again = "what was read before is still shown; run kymo view again to see the file as it is now";
-  struct stat status {};
+  const Fate found = fate(file, bytes);
   std::string text;
-  if (::stat(file.path.c_str(), &status) != 0) {
-    text = base::format("{} cannot be read any more ({}): {}", base::printable(file.name), std::strerror(errno), again);
-  } else if (status.st_dev != file.device || status.st_ino != file.inode) {
-    text = base::format("{} was replaced by another file: {}", base::printable(file.name), again);
-  } else if (static_cast<uint64_t>(status.st_size) < bytes) {
-    text = base::format("{} became shorter, from {} to {} bytes: {}", base::printable(file.name), bytes,
-                        static_cast<uint64_t>(status.st_size), again);
-  }
+  if (!found.what.empty())
+    text = base::format("{}: {}; run kymo view again to see the file as it is now", found.what,
+                        found.is_intact ? "what was in it before is still shown"
+                                        : "only what was read before is still shown, without totals and reports");
   if (text != file.trouble && !text.empty()) say(text);
   file.trouble = text;
   return text;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "serve/api.h"
 #include "trace/reader.h"
 
@@ -30,7 +31,8 @@ class ViewFiles {
   }
   // What was left out, and why, for people.
   const std::vector<std::string>& left_out() const { return left_out_; }
-  // They refer to this object. A file that is deleted, replaced or cut is also reported on standard error.
+  // They refer to this object. A file that is deleted, replaced or cut is also reported on standard error. One that was
+  // deleted or replaced is still read as it was; one that was overwritten is refused.
   serve::Analyses analyses();
 
  private:
@@ -48,10 +50,19 @@ class ViewFiles {
   struct File {
     std::string name, path;  // as it was given; where the trace is
     std::unique_ptr<ImportedCopy> imported;
-    uint64_t device = 0, inode = 0;  // of the file that was opened
+    base::FileDescriptor opened;     // the file that is shown, also after another one has taken its path
+    uint64_t device = 0, inode = 0;  // of this file
+    uint64_t bytes = 0;              // its size when it was opened
+    std::string head;                // its first bytes, which never change: files are only appended to
     std::string trouble;             // what was reported last
   };
+  // What happened to a file, and whether all that was in it can still be read.
+  struct Fate {
+    std::string what;  // empty: nothing
+    bool is_intact = true;
+  };
   void open(const std::string& path);
+  Fate fate(const File& file, uint64_t bytes) const;
   trace::Reader open_again(uint32_t file, const serve::IsGone& is_gone) const;
   std::string trouble(uint32_t file, uint64_t bytes);
 

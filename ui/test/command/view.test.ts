@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -281,6 +281,49 @@ test('a file that is cut or deleted while it is shown: a clear message', { skip 
     await page.getByRole('alert').getByText('cannot be read any more').waitFor();
     assert.ok((await state(page)).ranges > 0); // what was read is still shown
   }, { mayFail: true });
+});
+
+test('a file that is replaced or overwritten while it is shown', { skip }, async () => {
+  const made = (name: string, count: number) => {
+    const path = files.path(`${name}.kymo`);
+    assert.equal(spawnSync(kymo, ['import', steps(files.path(`${name}.json`), count), '-o', path]).status, 0);
+    return path;
+  };
+  const path = made('shown', 30);
+  const other = made('other', 70);
+  const ask = (page: Page, request: string) => page.evaluate(async (what) => {
+    const response = await fetch(`api/${what}`);
+    return { status: response.status, answer: await response.json() };
+  }, request);
+  await viewing([path], async (page) => {
+    const selection = `selection?from=0&to=${Number.MAX_SAFE_INTEGER}`;
+    const before = [await ask(page, 'report?file=0'), await ask(page, selection)];
+    assert.equal(before[1].status, 200);
+    copyFileSync(other, files.path('moved.kymo'));
+    renameSync(files.path('moved.kymo'), path);
+    await page.getByRole('alert').getByText('was replaced by another file: what was in it before is still shown').waitFor();
+    assert.deepEqual([await ask(page, 'report?file=0'), await ask(page, selection)], before);
+  }, { mayFail: true });
+  writeFileSync(path, readFileSync(made('again', 30)));
+  await viewing([path], async (page) => {
+    writeFileSync(path, readFileSync(other)); // the same file, with longer content
+    await page.getByRole('alert').getByText('was overwritten with other content').waitFor();
+    for (const request of ['report?file=0', 'idle?file=0', 'selection?from=0&to=1000']) {
+      const { status, answer } = await ask(page, request);
+      assert.equal(status, 500);
+      assert.match(answer.error, /was overwritten with other content: run kymo view again/);
+    }
+  }, { mayFail: true });
+});
+
+test('a folder with traces of other tools: all of them are shown', { skip }, async () => {
+  mkdirSync(files.path('tools'));
+  steps(files.path('tools/chrome.json'), 20);
+  writeFileSync(files.path('tools/notes.txt'), 'these are my notes');
+  assert.equal(spawnSync(kymo, ['import', files.path('tools/chrome.json'), '-o', files.path('tools/own.kymo')]).status, 0);
+  await viewing([files.path('tools')], async (page) => {
+    await page.locator('.toolbar .file', { hasText: 'chrome.json, own.kymo' }).waitFor();
+  });
 });
 
 test('a folder with a file that is no trace: the others are shown, and it is named', { skip }, async () => {

@@ -22,10 +22,14 @@ namespace {
 
 constexpr auto kLookForMore = std::chrono::milliseconds(100);
 constexpr auto kSilence = std::chrono::seconds(10);  // of an event stream: then a comment shows that we are alive
-constexpr size_t kMaxStreams = 6;
+constexpr auto kCheckClient = std::chrono::milliseconds(200);  // how often a stream looks whether its page is closed
+constexpr size_t kMaxStreams = 64;
 constexpr time_t kReadSeconds = 5, kWriteSeconds = 10;
 constexpr ptrdiff_t kMaxWorking = 8;  // requests that are computed at a time, so that memory stays bounded
 constexpr int kLooksPerFileCheck = 5;
+// The library compresses "application/json" and all "text/" for browsers, with the slowest level of Brotli: ten seconds
+// for the list of 10,000 tracks. With a parameter it leaves an answer alone.
+constexpr char kJson[] = "application/json; charset=utf-8", kScript[] = "application/javascript; charset=utf-8";
 
 std::string random_token() {
   uint8_t bytes[16];
@@ -122,8 +126,14 @@ struct Server::Impl {
 
   void handle(const httplib::Request& request, httplib::Response& response);
   void handle_api(const std::string& path, const httplib::Request& request, httplib::Response& response);
-  void stream_changes(httplib::Response& response);
-  bool send_changes(httplib::DataSink& sink, uint32_t& seen, bool& is_first);
+  // What one page was told.
+  struct Stream {
+    uint32_t seen = 0;
+    bool is_first = true;
+    IsGone is_gone;
+  };
+  void stream_changes(const httplib::Request& request, httplib::Response& response);
+  bool send_changes(httplib::DataSink& sink, Stream& stream);
   void watch();
   void check_files();
 
@@ -174,9 +184,9 @@ void Server::Impl::handle(const httplib::Request& request, httplib::Response& re
     response.set_content(bytes.data(), bytes.size(), type);
   };
   if (path.empty()) return page(page_html(), "text/html; charset=utf-8");
-  if (path == "page.js") return page(page_script(), "text/javascript; charset=utf-8");
+  if (path == "page.js") return page(page_script(), kScript);
   if (path == "page.css") return page(page_style(), "text/css; charset=utf-8");
-  if (path == "api/live") return stream_changes(response);
+  if (path == "api/live") return stream_changes(request, response);
   if (path.rfind("api/", 0) == 0) handle_api(path.substr(4), request, response);
 }
 
@@ -190,39 +200,43 @@ void Server::Impl::handle_api(const std::string& path, const httplib::Request& r
   Answer made = answer(view, analyses, path, query, is_gone);
   working.release();
   response.status = made.status;
-  response.set_content(std::move(made.body), made.type);
+  response.set_content(std::move(made.body), made.type == "application/json" ? kJson : made.type);
 }
 
-bool Server::Impl::send_changes(httplib::DataSink& sink, uint32_t& seen, bool& is_first) {
-  bool has_news = is_first;
+// A page that was closed must not keep its place until the next message.
+bool Server::Impl::send_changes(httplib::DataSink& sink, Stream& stream) {
+  bool has_news = stream.is_first;
   if (!has_news) {
+    const auto silent_until = std::chrono::steady_clock::now() + kSilence;
     std::unique_lock lock(mutex);
-    has_news = changed.wait_for(lock, kSilence, [&] { return stopping || view.version() != seen; });
+    while (!has_news && !stopping && std::chrono::steady_clock::now() < silent_until) {
+      if (stream.is_gone()) return false;
+      has_news = changed.wait_for(lock, kCheckClient, [&] { return stopping || view.version() != stream.seen; });
+    }
     if (stopping) {
       lock.unlock();
       sink.done();
       return true;
     }
   }
-  is_first = false;
-  seen = view.version();
+  stream.is_first = false;
+  stream.seen = view.version();
   const std::string text = has_news ? "data: " + live_json(view) + "\n" : ": still here\n\n";
   return sink.write(text.data(), text.size());
 }
 
-void Server::Impl::stream_changes(httplib::Response& response) {
+void Server::Impl::stream_changes(const httplib::Request& request, httplib::Response& response) {
   if (++streams > kMaxStreams) {
     --streams;
     response.status = 422;
-    response.set_content("{\"error\": \"too many pages follow this trace; close one of them\"}\n", "application/json");
+    response.set_content("{\"error\": \"too many pages follow this trace; close one of them\"}\n", kJson);
     return;
   }
   response.status = 200;
-  auto seen = std::make_shared<uint32_t>(0);
-  auto is_first = std::make_shared<bool>(true);
+  auto stream = std::make_shared<Stream>();
+  stream->is_gone = watch_client(request.remote_port);
   response.set_chunked_content_provider(
-      "text/event-stream",
-      [this, seen, is_first](size_t, httplib::DataSink& sink) { return send_changes(sink, *seen, *is_first); },
+      "text/event-stream", [this, stream](size_t, httplib::DataSink& sink) { return send_changes(sink, *stream); },
       [this](bool) { --streams; });
 }
 

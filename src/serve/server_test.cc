@@ -204,7 +204,7 @@ TEST_F(ServerTest, WrongNumbersAreErrorsWithTheirValue) {
 TEST_F(ServerTest, ANameWithMarkupIsOnlyText) {
   const std::string error = client().Get(own("api/tiles?w=%3Cscript%3E&from=0&to=0"))->body;
   EXPECT_NE(error.find("<script>"), error.npos);
-  EXPECT_EQ(client().Get(own("api/tiles?w=x"))->get_header_value("Content-Type"), "application/json");
+  EXPECT_EQ(client().Get(own("api/tiles?w=x"))->get_header_value("Content-Type"), "application/json; charset=utf-8");
 }
 
 TEST_F(ServerTest, TilesOfAllTracksAreOneAnswer) {
@@ -294,6 +294,37 @@ TEST_F(ServerTest, AnEventStreamBeginsWithTheState) {
   });
   EXPECT_EQ(text.substr(0, 6), "data: ");
   EXPECT_NE(text.find("\"duration_ns\": ["), text.npos) << text;
+}
+
+TEST_F(ServerTest, AnswersAreNotCompressedBecauseThatTakesLongerThanSendingThem) {
+  for (const char* const path : {"api/trace", "api/names", "api/selection?from=0&to=1000"}) {
+    const auto answer = client().Get(own(path), {{"Accept-Encoding", "gzip, deflate, br"}});
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->get_header_value("Content-Encoding"), "") << path;
+  }
+  const auto script = client().Get(own("page.js"), {{"Accept-Encoding", "gzip, deflate, br"}});
+  EXPECT_EQ(script->get_header_value_count("Content-Encoding"), 1u);  // it is stored compressed
+}
+
+TEST_F(ServerTest, ClosedPagesDoNotKeepTheirEventStreams) {
+  const std::string request = "GET " + own("api/live") + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  // The socket, if the server accepts one more stream.
+  const auto open_stream = [&] {
+    const int socket = connect_to(server_->port());
+    EXPECT_EQ(::send(socket, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+    char status[12];
+    EXPECT_EQ(::recv(socket, status, sizeof status, MSG_WAITALL), static_cast<ssize_t>(sizeof status));
+    if (std::string_view(status, sizeof status) == "HTTP/1.1 200") return socket;
+    ::close(socket);
+    return -1;
+  };
+  std::vector<int> pages;
+  for (int socket; (socket = open_stream()) >= 0;) pages.push_back(socket);
+  EXPECT_GT(pages.size(), 20u) << "many tabs may follow a trace";
+  for (const int socket : pages) ::close(socket);
+  int again = -1;
+  while ((again = open_stream()) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::close(again);
 }
 
 TEST_F(ServerTest, AServerThatIsUsedEndsAtOnce) {

@@ -1,16 +1,15 @@
 #include "convert/places.h"
 
 #include "base/text.h"
+#include "convert/program_name.h"
 
 namespace kymo::convert {
 
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 std::string process_name(const trace::Origin& origin) {
-  if (std::string name = base_name(origin.executable); !name.empty()) return name;
-  if (!origin.command_line.empty() && !origin.command_line[0].empty()) return base_name(origin.command_line[0]);
+  if (std::string name = program_name(origin.executable); !name.empty()) return name;
+  if (!origin.command_line.empty() && !origin.command_line[0].empty()) return program_name(origin.command_line[0]);
   return base::format("process {}", origin.pid);
 }
 

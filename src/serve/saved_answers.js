@@ -65,15 +65,38 @@ function parentsOf(data, id, track, i) {
   return parents;
 }
 
+// As base::matches: a regular expression takes very long for some patterns.
+function matchesPattern(pattern, name) {
+  let at = 0, from = 0, star = -1, tried = 0;
+  while (from < name.length) {
+    if (pattern[at] === '*') {
+      star = at++;
+      tried = from;
+    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[from])) {
+      ++at;
+      ++from;
+    } else if (star >= 0) {
+      at = star + 1;
+      from = ++tried;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[at] === '*') ++at;
+  return at === pattern.length;
+}
+
+// The rule of api/search.
+function matcherOf(text) {
+  if (text.length > 2 && text.startsWith('"') && text.endsWith('"')) return (name) => name === text.slice(1, -1);
+  const lower = text.toLowerCase();
+  if (/[*?]/.test(lower)) return (name) => matchesPattern(lower, name.toLowerCase());
+  return (name) => name.toLowerCase().includes(lower);
+}
+
 function search(data, query) {
-  const text = query.get('q').toLowerCase(), limit = Number(query.get('limit') || 1000);
-  const pattern = /[*?]/.test(text)
-    ? new RegExp('^' + text.replace(/[.+^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '.*').replace(/\?/g, '.') + '$', 's')
-    : undefined;
-  const matches = data.answers.names.names.map((name) => {
-    const lower = name.toLowerCase();
-    return pattern ? pattern.test(lower) : lower.includes(text);
-  });
+  const limit = Number(query.get('limit') || 1000);
+  const matches = data.answers.names.names.map(matcherOf(query.get('q')));
   const is = matches.map((found, name) => found || matches[data.answers.names.bases[name]]);
   const counts = new Map(), hits = [], tracks = [];
   for (const [id, track] of data.tracks) {

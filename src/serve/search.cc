@@ -28,17 +28,26 @@ std::string to_lower(std::string_view text) {
   return lower;
 }
 
+// A part of the name in any case, a pattern for the whole name, or the name itself in quotation marks.
 class NamePattern {
  public:
-  explicit NamePattern(const std::string& text) : text_(to_lower(text)), is_pattern_(base::has_wildcard(text)) {}
+  explicit NamePattern(const std::string& text) : text_(to_lower(text)) {
+    if (text.size() > 2 && text.front() == '"' && text.back() == '"') {
+      kind_ = Kind::Exact;
+      text_ = text.substr(1, text.size() - 2);
+    } else if (base::has_wildcard(text)) {
+      kind_ = Kind::Wildcards;
+    }
+  }
   bool matches(std::string_view name) const {
+    if (kind_ == Kind::Exact) return name == text_;
     const std::string lower = to_lower(name);
-    return is_pattern_ ? base::matches(text_, lower) : lower.find(text_) != lower.npos;
+    return kind_ == Kind::Wildcards ? base::matches(text_, lower) : lower.find(text_) != lower.npos;
   }
 
  private:
+  enum class Kind : uint8_t { Part, Wildcards, Exact } kind_ = Kind::Part;
   std::string text_;
-  bool is_pattern_;
 };
 
 struct Hit {
@@ -89,9 +98,9 @@ class Search {
   void scan_items(uint32_t file, uint32_t track, std::span<const Item> items, Found& into);
   void scan_kept_items(Found& into);
   void scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found& into) const;
-  template <typename StartOf, typename EndOf>
+  template <typename StartOf, typename Finish>
   void scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
-                   StartOf&& start_of, EndOf&& end_of, Found& into) const;
+                   StartOf&& start_of, Finish&& finish, Found& into) const;
   bool is_kept(int64_t start, const Found& found) const;
   void keep(Hit hit, Found& into) const;
   std::string json(Found& found, bool complete) const;
@@ -124,10 +133,11 @@ void Search::keep(Hit hit, Found& into) const {
   into.hits.pop_back();
 }
 
-// `start_of` says nothing about an event that is not a hit, whatever its name is.
-template <typename StartOf, typename EndOf>
+// `start_of` says nothing about an event that is not a hit, whatever its name is. `finish` sets the end of a hit and
+// its row.
+template <typename StartOf, typename Finish>
 void Search::scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
-                         StartOf&& start_of, EndOf&& end_of, Found& into) const {
+                         StartOf&& start_of, Finish&& finish, Found& into) const {
   const Source& source = *view_.sources()[place.file];
   const trace::WriterId& writer = source.reader().event_chunks()[place.chunk].writer;
   struct Known {
@@ -174,7 +184,8 @@ void Search::scan_events(const Hit& place, const trace::Values& values, const st
     Hit hit = place;
     hit.index += static_cast<uint32_t>(i);
     hit.start = *start;
-    hit.end = std::max(*start, end_of(i));
+    finish(i, hit);
+    hit.end = std::max(*start, hit.end);
     hit.name = known->name.name;
     hit.text = std::move(text);
     keep(std::move(hit), into);
@@ -188,7 +199,7 @@ void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found
   const trace::EventChunk& described = source.reader().event_chunks()[chunk];
   const SourceTrack& track = source.tracks()[source.chunks()[chunk].track];
   source.reader().read(described, batch,
-                       trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues |
+                       trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kRangeValues |
                            (described.point_count > 0 ? trace::kPoints | trace::kPointValues : 0u));
   Hit place;
   place.file = file;
@@ -198,7 +209,11 @@ void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found
   scan_events(
       place, ranges.values, ranges.class_id,
       [&](size_t i) { return std::optional(track.clock.ns(ranges.end[i] - ranges.duration[i])); },
-      [&](size_t i) { return track.clock.ns(ranges.end[i]); }, into);
+      [&](size_t i, Hit& hit) {
+        hit.end = track.clock.ns(ranges.end[i]);
+        hit.row = {ranges.depth[i], ranges.lane.empty() ? uint16_t{0} : ranges.lane[i]};
+      },
+      into);
   place.index = kPointIndex;
   const trace::Points& points = batch.points;
   scan_events(
@@ -207,7 +222,7 @@ void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found
         return points.kind[i] == trace::PointKind::Instant ? std::optional(track.clock.ns(points.time[i]))
                                                            : std::nullopt;
       },
-      [&](size_t i) { return track.clock.ns(points.time[i]); }, into);
+      [](size_t, Hit&) {}, into);
 }
 
 const Search::Name& Search::name(uint32_t id) {

@@ -85,6 +85,28 @@ TEST_F(SearchTest, FindsTheTextOfASingleRange) {
   ASSERT_EQ(found.root()["total"].number(""), 1u);
   EXPECT_EQ(found.root()["hits"].list("")[0]["name"].text(""), "step 42");
   EXPECT_EQ(found.root()["hits"].list("")[0]["start_ns"].number(""), 420u);
+  // A part of the name, the whole name, and the name of the class.
+  EXPECT_EQ(get("search", "q=step+4").root()["total"].number(""), 11u);
+  EXPECT_EQ(get("search", "q=%22step+4%22").root()["total"].number(""), 1u);
+  EXPECT_EQ(get("search", "q=%22Step+4%22").root()["total"].number(""), 0u);
+  EXPECT_EQ(get("search", "q=%22step+{}%22").root()["total"].number(""), 100u);
+}
+
+TEST_F(SearchTest, AHitHasItsRow) {
+  constexpr uint64_t kDepth = 300;
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "outer");
+    recorder.add_class(2, "innermost");
+    recorder.add_thread(1, 1, "main");
+    for (uint64_t i = 0; i < kDepth; ++i) recorder.begin(1, 100 + i, i + 1 == kDepth ? 2 : 1);
+    for (uint64_t i = 0; i < kDepth; ++i) recorder.end(1, 1000 + i);
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  const json::Document found = get("search", "q=innermost");
+  EXPECT_EQ(found.root()["hits"].list("")[0]["depth"].number(""), kDepth - 1);
+  EXPECT_EQ(found.root()["hits"].list("")[0]["lane"].number(""), 0u);
 }
 
 TEST_F(SearchTest, ReadsOnlyChunksThatMayHaveTheName) {

@@ -25,7 +25,7 @@ std::vector<Value> values_of(const std::map<uint32_t, Value>& map) {
 // What events of chosen tracks need from other tracks of their process.
 struct Needs {
   std::unordered_set<uint64_t, base::SeededHash> handles;  // the ends of ranges across threads
-  bool stacks = false;                                     // of allocations
+  bool stacks = false;                                     // of allocations and samples
 };
 
 class Copy {
@@ -96,7 +96,8 @@ void Copy::find_needs() {
     Needs& needs = needs_[chunk.writer];
     for (size_t i = 0; i < points.size(); ++i) {
       if (points.kind[i] == trace::PointKind::AsyncBegin) needs.handles.insert(points.id[i]);
-      if (points.kind[i] == trace::PointKind::Allocation) needs.stacks = true;
+      if (points.kind[i] == trace::PointKind::Allocation || points.kind[i] == trace::PointKind::Sample)
+        needs.stacks = true;
     }
   }
 }

@@ -20,9 +20,9 @@ void copy_trace(const trace::Reader& reader, trace::Writer& writer,
 
 // The same for the chosen tracks. If not all tracks are chosen, the copy has only the processes with a chosen track,
 // and only the losses and costs that are about these tracks or about the whole process. A range across threads that
-// begins on a chosen track keeps its end, and allocations keep the descriptions of their stacks, also on other tracks:
-// these tracks then have only such events. This needs memory for the handles of ranges across threads, and reads the
-// points twice.
+// begins on a chosen track keeps its end, and allocations and samples keep the descriptions of their stacks, also on
+// other tracks: these tracks then have only such events. This needs memory for the handles of ranges across threads,
+// and reads the points twice.
 void copy_trace(const trace::Reader& reader, const TrackChoice& tracks, trace::Writer& writer);
 
 }  // namespace kymo::convert

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyze/memory/sample_stacks.h"
 #include "base/json_writer.h"
 #include "base/version.h"
 #include "serve/api.h"
@@ -65,6 +66,15 @@ void write_processes(Json& json, View& view, const std::vector<uint32_t>& first)
   json.end_array();
 }
 
+// The samples of a thread that also has ranges are below these ranges: the position of their track. Otherwise its own.
+size_t shown_below(const Source& source, size_t track) {
+  const auto writer = source.reader().writers().find(source.tracks()[track].writer);
+  const bool is_sampled = writer != source.reader().writers().end() && memory::SampleStacks::are_in(writer->second);
+  return is_sampled ? source.main_track(track) : track;
+}
+
+std::string thread_name(const SourceTrack& track) { return track.name.empty() ? "thread" : track.name; }
+
 void write_tracks(Json& json, View& view, const std::vector<uint32_t>& first) {
   json.begin_array("tracks");
   for (uint32_t file = 0; file < view.sources().size(); ++file) {
@@ -83,7 +93,9 @@ void write_tracks(Json& json, View& view, const std::vector<uint32_t>& first) {
       json.field("file", file);
       json.field("process", first[file] + track.group);
       json.field("kind", track.is_queue ? "queue" : "thread");
-      json.field("name", track.name);
+      const size_t below = shown_below(*view.sources()[file], i);
+      json.field("name", below == i ? track.name : thread_name(tracks[below]) + ": samples");
+      if (below != i) json.field("thread", view.track_id(file, below));
       json.field("tid", track.tid);
       json.field("device", track.device);
       json.field("rows", std::max<size_t>(track.rows, unfinished.size()));
@@ -114,7 +126,9 @@ void write_tracks(Json& json, View& view, const std::vector<uint32_t>& first) {
     json.field("process", first[track->file] + track->group);
     const bool is_functions = track->kind == DerivedTrack::Kind::Functions;
     json.field("kind", is_memory ? "memory" : is_functions ? "functions" : "across");
-    json.field("name", track->name);
+    const Source& source = *view.sources()[track->file];
+    const size_t below = is_functions ? shown_below(source, track->of_track) : 0;
+    json.field("name", is_functions ? thread_name(source.tracks()[below]) + ": functions" : track->name);
     if (is_memory) {
       json.field("unit", "bytes");
       json.field("values", track->values.size());
@@ -124,7 +138,7 @@ void write_tracks(Json& json, View& view, const std::vector<uint32_t>& first) {
       json.field("rows", rows);
       json.field("ranges", track->items.size());
       if (is_functions) {
-        json.field("thread", view.track_id(track->file, track->of_track));
+        json.field("thread", view.track_id(track->file, below));
         json.field("shared", track->shared);
       }
       json.field("left_out", track->left_out);

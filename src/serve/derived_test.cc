@@ -251,20 +251,6 @@ TEST_F(DerivedTest, SamplesAreRangesOfTheirFunctions) {
       get("event", base::format("track=0&chunk={}&index={}", one.chunk, kPointIndex + track.points.back() + 1));
   EXPECT_EQ(wait.root()["name"].text(""), "off CPU");
   EXPECT_EQ(wait.root()["stack"].list("")[0]["function"].text(""), "lib.so+0x301");
-  // The totals of a part: from 1 ms to 9.5 ms.
-  const json::Document part = get("selection", base::format("from=1000000&to=9500000&tracks={}", track.id));
-  std::vector<std::string> rows;
-  for (const json::Value& row : part.root()["ranges"].list(""))
-    rows.push_back(base::format("{} {} {} {}", row["name"].text(""), row["count"].number(""),
-                                row["total_ns"].number(""), row["self_ns"].number("")));
-  EXPECT_EQ(rows, (std::vector<std::string>{"lib.so+0x101 2 2500000 0", "lib.so+0x301 2 1500000 1500000",
-                                            "lib.so+0x201 1 1000000 1000000"}));
-  const std::vector<json::Value> flame = part.root()["flame"].list("");
-  ASSERT_EQ(flame.size(), 5u);
-  EXPECT_EQ(flame[0]["total_ns"].number(""), 2'500'000u);
-  EXPECT_EQ(flame[1]["name"].text(""), "worker: functions");
-  EXPECT_EQ(flame[4]["name"].text(""), "lib.so+0x301");
-  EXPECT_EQ(flame[4]["depth"].number(""), 3u);
   const json::Document trace = get("trace");
   EXPECT_EQ(trace.root()["tracks"].list("")[1]["kind"].text(""), "functions");
   EXPECT_EQ(trace.root()["tracks"].list("")[1]["rows"].number(""), 2u);

@@ -1,4 +1,4 @@
-// api/selection: statistics and flame graph of a part of a file.
+// api/selection: statistics, functions and flame graphs of a part of a file.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <set>
 
+#include "analyze/functions/functions.h"
+#include "analyze/functions/sample_paths.h"
 #include "analyze/stats.h"
 #include "analyze/views/paths.h"
 #include "base/file.h"
@@ -40,10 +44,10 @@ class TemporaryFile {
   std::string path_;
 };
 
-void write_statistics(Json& json, const analyze::Statistics& statistics) {
+void write_ranges(Json& json, const std::vector<analyze::RangeRow>& rows) {
   json.begin_array("ranges");
-  for (size_t i = 0; i < std::min(statistics.ranges.size(), kMaxRows); ++i) {
-    const analyze::RangeRow& row = statistics.ranges[i];
+  for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
+    const analyze::RangeRow& row = rows[i];
     json.begin_object();
     json.field("name", row.name);
     json.field("category", row.category);
@@ -62,6 +66,9 @@ void write_statistics(Json& json, const analyze::Statistics& statistics) {
     json.end_object();
   }
   json.end_array();
+}
+
+void write_points(Json& json, const analyze::Statistics& statistics) {
   json.begin_array("instants");
   for (const analyze::InstantRow& row : statistics.instants) {
     json.begin_object();
@@ -105,7 +112,7 @@ const char* kind_name(views::FrameKind kind) {
 }
 
 // A frame is at most as long as the frame around it, so the longest frames are a tree.
-void write_flame(Json& json, const views::Paths& paths) {
+void write_flame(Json& json, const char* field, const views::Paths& paths) {
   uint64_t shortest = 0;
   if (paths.frames.size() > kMaxFrames) {
     std::vector<uint64_t> times;
@@ -113,7 +120,7 @@ void write_flame(Json& json, const views::Paths& paths) {
     std::nth_element(times.begin(), times.begin() + kMaxFrames, times.end(), std::greater<>());
     shortest = times[kMaxFrames] + 1;
   }
-  json.begin_array("flame");
+  json.begin_array(field);
   for (const views::PathFrame& frame : paths.frames) {
     if (frame.total_ns < shortest) continue;
     json.begin_object();
@@ -128,33 +135,84 @@ void write_flame(Json& json, const views::Paths& paths) {
   json.end_array();
 }
 
+// As `kymo stats --by function` counts them.
+void write_functions(Json& json, const functions::FunctionTable& table) {
+  json.begin_array("functions");
+  for (size_t i = 0; i < std::min(table.rows.size(), kMaxRows); ++i) {
+    const functions::FunctionRow& row = table.rows[i];
+    json.begin_object();
+    json.field("function", row.function);
+    json.field("module", row.module);
+    json.field("self_samples", row.self_samples);
+    json.field("total_samples", row.total_samples);
+    json.field("self_ns", row.self_ns);
+    json.field("total_ns", row.total_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("samples", table.samples);
+  json.field("sampled_ns", table.time_ns);
+}
+
 struct Chosen {
   uint32_t file = 0;
-  std::set<std::pair<trace::WriterId, uint32_t>> tracks;  // empty: all
+  std::set<std::pair<trace::WriterId, uint32_t>> tracks;    // empty and nothing across threads: all
+  std::vector<std::shared_ptr<const DerivedTrack>> across;  // tracks of ranges across threads
   std::map<trace::WriterId, trace::Window> windows;
-  std::vector<std::shared_ptr<const DerivedTrack>> derived;  // of ranges; they are used if there are no `tracks`
 };
 
 Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>& ids) {
   const View::Lock lock = view.lock();
   Chosen chosen;
+  // All of a thread: its ranges and its samples.
+  const auto add_thread = [&](const Source& source, size_t position) {
+    for (const size_t track : source.same_thread(position))
+      chosen.tracks.insert({source.tracks()[track].writer, source.tracks()[track].track});
+  };
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::optional<TrackRef> ref = view.find_track(ids[i]);
     if (!ref) throw BadRequest(base::format("tracks: there is no track {}", ids[i]), 404);
     if (i == 0) chosen.file = ref->file;
     if (ref->file != chosen.file) throw BadRequest("tracks: all tracks of a selection must be of one file");
-    if (ref->kind == TrackRef::Kind::Derived) {
-      const auto derived = view.derived(ref->position);
-      if (derived->kind != DerivedTrack::Kind::Memory) chosen.derived.push_back(derived);
-    }
-    if (ref->kind != TrackRef::Kind::Track) continue;
-    const SourceTrack& track = view.sources()[ref->file]->tracks()[ref->position];
-    chosen.tracks.insert({track.writer, track.track});
+    const Source& source = *view.sources()[ref->file];
+    if (ref->kind == TrackRef::Kind::Track) add_thread(source, ref->position);
+    if (ref->kind != TrackRef::Kind::Derived) continue;
+    std::shared_ptr<const DerivedTrack> derived = view.derived(ref->position);
+    if (derived->kind == DerivedTrack::Kind::Functions) add_thread(source, derived->of_track);
+    if (derived->kind == DerivedTrack::Kind::AcrossThreads) chosen.across.push_back(std::move(derived));
   }
-  if (!ids.empty() && chosen.tracks.empty() && chosen.derived.empty())
-    throw BadRequest("tracks: a selection needs a track with ranges");
+  if (!ids.empty() && chosen.tracks.empty() && chosen.across.empty())
+    throw BadRequest("tracks: a selection needs a track with ranges, functions or samples");
   if (chosen.file < view.sources().size()) chosen.windows = view.sources()[chosen.file]->between(from, to);
   return chosen;
+}
+
+// Writes everything that is read from the file again.
+void write_file_part(Json& json, const trace::Reader& reader, const std::vector<analyze::RangeRow>& across) {
+  analyze::Statistics statistics = analyze::compute_statistics(reader);
+  if (!across.empty()) {
+    // Ranges across threads whose tracks are chosen are counted there, whichever thread they begin on.
+    std::erase_if(statistics.ranges, [](const analyze::RangeRow& row) { return row.across_threads; });
+    statistics.ranges.insert(statistics.ranges.end(), across.begin(), across.end());
+    std::ranges::stable_sort(statistics.ranges, std::ranges::greater(), &analyze::RangeRow::total_ns);
+  }
+  write_ranges(json, statistics.ranges);
+  write_points(json, statistics);
+  write_flame(json, "flame", views::collect_paths(reader));
+  if (!functions::has_samples(reader)) return;
+  functions::Samples samples = functions::read_samples(reader);
+  if (samples.samples == 0) return;
+  write_functions(json, functions::count_functions(samples));
+  write_flame(json, "function_flame", functions::paths_of_samples(samples));
+}
+
+// A copy of the chosen tracks.
+trace::Reader copy_of(const trace::Reader& reader, const Chosen& chosen) {
+  const TemporaryFile part;
+  trace::Writer writer(part.path(), trace::Writer::Mode::Append, part.path());
+  convert::copy_trace(reader, convert::TrackChoice(chosen.tracks), writer);
+  writer.close();
+  return trace::Reader(part.path());  // it keeps the file open
 }
 
 }  // namespace
@@ -166,30 +224,22 @@ std::string selection_json(View& view, const Analyses& analyses, const Query& qu
   if (from >= to) throw BadRequest(base::format("from: {} is not before {}", from, to));
   const std::vector<uint32_t> ids = query.numbers("tracks", UINT32_MAX, 100'000);
   const Chosen chosen = choose(view, from, to, ids);
+  if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
   Json json(Json::Layout::OneLine);
   json.begin_object();
   json.field("from_ns", from);
   json.field("to_ns", to);
   json.field("file", chosen.file);
-  if (chosen.tracks.empty() && !chosen.derived.empty()) {
-    const ItemTotals totals = total_items(chosen.derived, view.names(), from, to);
-    write_statistics(json, totals.statistics);
-    write_flame(json, totals.paths);
-    json.end_object();
-    return json.text();
+  const ItemTotals across = total_items(chosen.across, view.names(), from, to);
+  if (!ids.empty() && chosen.tracks.empty()) {
+    write_ranges(json, across.statistics.ranges);
+    write_flame(json, "flame", across.paths);
+  } else {
+    trace::Reader reader = analyses.reopen(chosen.file, is_gone);
+    reader.narrow(chosen.windows);
+    if (!chosen.tracks.empty()) reader = copy_of(reader, chosen);
+    write_file_part(json, reader, across.statistics.ranges);
   }
-  if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
-  trace::Reader reader = analyses.reopen(chosen.file, is_gone);
-  reader.narrow(chosen.windows);
-  if (!chosen.tracks.empty()) {
-    const TemporaryFile part;
-    trace::Writer writer(part.path(), trace::Writer::Mode::Append, part.path());
-    convert::copy_trace(reader, convert::TrackChoice(chosen.tracks), writer);
-    writer.close();
-    reader = trace::Reader(part.path());  // it keeps the file open
-  }
-  write_statistics(json, analyze::compute_statistics(reader));
-  write_flame(json, views::collect_paths(reader));
   json.end_object();
   return json.text();
 }

@@ -40,7 +40,6 @@ class ItemSums {
   ItemSums(const NameTable& names, int64_t from, int64_t to) : names_(names), from_(from), to_(to) {}
 
   void add(const DerivedTrack& track) {
-    const bool is_function = track.kind == DerivedTrack::Kind::Functions;
     struct Open {
       uint16_t depth;
       int64_t end;
@@ -52,9 +51,9 @@ class ItemSums {
       if (item.start >= to_ || item.end < from_ || (item.end == from_ && item.start < from_)) continue;
       const auto length = static_cast<uint64_t>(std::min(item.end, to_) - std::max(item.start, from_));
       while (!open.empty() && (open.back().depth >= item.depth || open.back().end <= item.start)) open.pop_back();
-      NameRow& row = row_of(item.name, !is_function);
+      NameRow& row = row_of(item.name);
       PathNode& parent = open.empty() ? root_.child(track.name, views::FrameKind::Track) : *open.back().node;
-      PathNode& node = parent.child(row.row.name, is_function ? views::FrameKind::Function : views::FrameKind::Range);
+      PathNode& node = parent.child(row.row.name, views::FrameKind::Range);
       ++row.row.count;
       row.row.total_ns += length;
       row.row.self_ns += length;
@@ -92,7 +91,7 @@ class ItemSums {
   }
 
  private:
-  NameRow& row_of(uint32_t name, bool across_threads) {
+  NameRow& row_of(uint32_t name) {
     const auto [known, is_new] = bases_.try_emplace(name);
     if (is_new) known->second = names_.entry(name).base;
     const auto [entry, is_new_row] = rows_.try_emplace(known->second);
@@ -100,7 +99,7 @@ class ItemSums {
       const NameTable::Entry described = names_.entry(known->second);
       entry->second.row.name = described.text;
       entry->second.row.category = described.category;
-      entry->second.row.across_threads = across_threads;
+      entry->second.row.across_threads = true;
     }
     return entry->second;
   }

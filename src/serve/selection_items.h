@@ -1,5 +1,4 @@
-// The totals of a part of tracks that are not in the file as they are shown: functions of CPU samples, and ranges
-// across threads (derived.h).
+// The totals of a part of tracks of ranges across threads (derived.h).
 #pragma once
 
 #include <cstdint>

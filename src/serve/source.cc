@@ -119,6 +119,7 @@ void Source::describe() {
                          place.track->device(),
                          std::move(clock),
                          {}});
+      threads_[thread_key(tracks_.back())].push_back(tracks_.size() - 1);
     } else {
       tracks_[known->second].clock = std::move(clock);
       tracks_[known->second].name = place.name;
@@ -209,6 +210,19 @@ void Source::describe_losses() {
 std::optional<size_t> Source::find_track(const trace::WriterId& writer, uint32_t track) const {
   const auto found = by_track_.find({writer, track});
   return found == by_track_.end() ? std::nullopt : std::optional<size_t>(found->second);
+}
+
+// Queues, and threads without an id, are each for themselves.
+Source::ThreadKey Source::thread_key(const SourceTrack& track) {
+  if (track.is_queue || track.tid == 0) return {track.group, 0, track.writer, track.track};
+  return {track.group, track.tid, {}, 0};
+}
+
+size_t Source::main_track(size_t track) const {
+  if (tracks_[track].ranges > 0) return track;
+  for (const size_t other : same_thread(track))
+    if (tracks_[other].ranges > 0) return other;
+  return track;
 }
 
 int64_t Source::offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const {

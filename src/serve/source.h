@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -90,6 +91,10 @@ class Source {
   const std::vector<ChunkTimes>& chunks() const { return chunks_; }  // as reader().event_chunks()
   const std::vector<SourceLoss>& losses() const { return losses_; }
   std::optional<size_t> find_track(const trace::WriterId& writer, uint32_t track) const;
+  // The tracks of the same thread, with this one: the ranges of a program and its CPU samples are of different writers.
+  const std::vector<size_t>& same_thread(size_t track) const { return threads_.at(thread_key(tracks_[track])); }
+  // The one of them that stands for the thread: the first with ranges, or this one.
+  size_t main_track(size_t track) const;
   int64_t duration_ns() const { return duration_ns_; }
   int64_t start_realtime_ns() const { return start_realtime_ns_; }
   uint64_t clock_error_ns() const { return clock_error_ns_; }
@@ -128,6 +133,8 @@ class Source {
   struct Decoding;
   struct Scratch;
 
+  using ThreadKey = std::tuple<uint32_t, uint64_t, trace::WriterId, uint32_t>;
+  static ThreadKey thread_key(const SourceTrack& track);
   int64_t offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const;
   int64_t earliest_open_ns() const;
   void count_rows(size_t from);
@@ -165,6 +172,7 @@ class Source {
   std::vector<SourceGroup> groups_;
   std::deque<SourceTrack> tracks_;
   std::map<std::pair<trace::WriterId, uint32_t>, uint32_t> by_track_;
+  std::map<ThreadKey, std::vector<size_t>> threads_;
   std::vector<ChunkTimes> chunks_;
   std::vector<SourceLoss> losses_;
   std::map<trace::WriterId, WriterNames> classes_;

@@ -161,6 +161,13 @@ TEST(ChromeImportTest, EndsAndTimesThatCannotBeAreInTheLedger) {
   EXPECT_TRUE(shown.has("/ range text [] 40000+0 d1 {}"));
 }
 
+TEST(ChromeImportTest, TheLatestPossibleTimeIsExactAsADouble) {
+  const Shown shown(R"([{"ph":"X","name":"far","pid":1,"tid":1,"ts":4e15,"dur":10}])");
+  constexpr int64_t kLatest = 2'300'000'000'000'000'000;
+  EXPECT_EQ(static_cast<int64_t>(static_cast<double>(kLatest)), kLatest);
+  EXPECT_TRUE(shown.has("/ range far [] 2300000000000000000+0 d0 {}"));
+}
+
 // Numbers of the tracks of a trace, as "pid tid name".
 std::vector<std::string> tracks_of(const std::string& text) {
   ByteSource source = ByteSource::of_memory(text);

@@ -11,8 +11,9 @@ namespace {
 using trace::FieldType;
 using Kind = ImportedRecord::Kind;
 
-// Times beyond this cannot be added up.
-constexpr int64_t kLatest = std::numeric_limits<int64_t>::max() / 4;
+// Times beyond this cannot be added up. It is a number that a double has exactly, because viewers use doubles: rounded
+// up, an event would be after the end of its trace.
+constexpr int64_t kLatest = 2'300'000'000'000'000'000;
 
 constexpr size_t kMostBytes = (EventTables::kMostFields + 1) * kLongestVarint;
 

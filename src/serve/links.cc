@@ -209,7 +209,7 @@ std::string Links::json() {
 }  // namespace
 
 std::string links_json(View& view, const Query& query) {
-  constexpr uint64_t kLatest = INT64_MAX / 4;
+  constexpr uint64_t kLatest = INT64_MAX / 2;
   const int64_t from = static_cast<int64_t>(query.number("from", kLatest));
   const int64_t to = static_cast<int64_t>(query.number("to", kLatest));
   if (from >= to) throw BadRequest(base::format("from: {} is not before {}", from, to));

@@ -5,7 +5,8 @@ import { kTabs, Selection, Tab } from './app_state';
 import { ConnectionError } from './core/client';
 import { Bookmark, readHash, writeHash } from './core/hash';
 import { EventRef, kUnknown, LinkedEvent } from './core/protocol';
-import { around, clampSpan, panBy, Span, zoomAt } from './core/viewport';
+import { requestTotals, tracksByFile } from './core/totals';
+import { around, clampSpan, panBy, Span, wholeSpan, zoomAt } from './core/viewport';
 import type { BackendName } from './render/backend';
 import { kRowHeight, moveTrack, rowTop } from './timeline/layout';
 
@@ -28,7 +29,7 @@ export class App extends AppConnection {
     const bookmark = readHash(location.hash);
     this.setTheme(bookmark.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'), !!bookmark.theme);
     await this.load();
-    this.span = clampSpan({ from: 0, to: this.duration }, this.duration);
+    this.span = wholeSpan(this.duration);
     this.started = true;
     this.restore(bookmark);
     this.notify();
@@ -51,10 +52,12 @@ export class App extends AppConnection {
       tab: this.tab,
       theme: this.themeChosen ? this.theme.name : undefined,
       backend: this.backend,
+      shifts: this.shifts,
     };
   }
 
   restore(view: Bookmark): void {
+    this.shifts = view.shifts ?? [];
     if (view.time) this.span = clampSpan(view.time, this.duration);
     this.toggled = new Set(view.toggled ?? []);
     this.pinned = view.pinned ?? [];
@@ -174,8 +177,8 @@ export class App extends AppConnection {
     this.totals = { loading: true, value: this.totals.value };
     this.notify();
     try {
-      const shift = this.shiftOf(this.track(selection.tracks[0])?.file ?? 0);
-      const value = await this.client.selection(selection.from - shift, selection.to - shift, selection.tracks, abort.signal);
+      const files = tracksByFile(selection.tracks, (id) => this.track(id));
+      const value = await requestTotals(this.client, selection, files, (file) => this.shiftOf(file), abort.signal);
       this.totals = { loading: false, value };
     } catch (error) {
       if (abort.signal.aborted) return;
@@ -251,8 +254,9 @@ export class App extends AppConnection {
     if (hits.length === 0) return;
     if (this.hit < 0) {
       const middle = this.span.from / 2 + this.span.to / 2;
-      const visible = hits.findIndex((h) => h.end_ns >= this.span.from);
-      this.hit = by > 0 ? Math.max(0, visible) : Math.max(0, hits.findLastIndex((h) => h.start_ns <= middle));
+      const shift = (h: LinkedEvent) => this.shiftOf(this.track(h.track)?.file ?? 0);
+      const visible = hits.findIndex((h) => h.end_ns + shift(h) >= this.span.from);
+      this.hit = by > 0 ? Math.max(0, visible) : Math.max(0, hits.findLastIndex((h) => h.start_ns + shift(h) <= middle));
     } else {
       this.hit = (this.hit + by + hits.length) % hits.length;
     }

@@ -41,7 +41,7 @@ export abstract class AppState {
   selection?: Selection;
   event?: EventRef;
   details: Pending<EventDetails> = { loading: false };
-  totals: Pending<SelectionAnswer> = { loading: false };
+  totals: Pending<SelectionAnswer[]> = { loading: false }; // by file
   search = '';
   found: Pending<SearchAnswer> = { loading: false };
   hit = -1;
@@ -50,6 +50,7 @@ export abstract class AppState {
   tab?: Tab;
   help = false;
   follow = false;
+  unfollowed = false; // the server does not tell this page what is new
   theme: Theme = kLight;
   themeChosen = false;
   backend?: BackendName;
@@ -100,7 +101,8 @@ export abstract class AppState {
     const test = matcher(this.search);
     this.matches = new Uint8Array(this.names.count);
     if (this.search === '') return;
-    for (let id = 0; id < this.names.count; ++id) this.matches[id] = test(this.names.text[id]) ? 1 : 0;
+    // As the server: the text of a range, or the name of its class.
+    for (let id = 0; id < this.names.count; ++id) this.matches[id] = test(this.names.text[id]) || test(this.names.baseOf(id)) ? 1 : 0;
   }
 
   /** The colour of a range: by its name, unless the search or a comparison colours it. */

@@ -37,6 +37,7 @@ export function inspect(app: App, stage: Stage): void {
       offline: app.offline,
       links: stage.links.drawn,
       linksBusy: stage.links.busy,
+      overview: stage.minimap.shares,
     }),
     /** The rectangles of the frame with their names and pixels. */
     shapes: () =>

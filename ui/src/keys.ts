@@ -1,7 +1,9 @@
 // Every action and its keys. The help lists this table, so an action without a key cannot be forgotten there.
 
 import { App, kTabs, Tab } from './app';
+import { wholeSpan } from './core/viewport';
 import type { Stage } from './timeline/stage';
+import { exactly } from './core/names';
 
 export interface Action {
   group: 'Move' | 'Find' | 'Select' | 'Tracks' | 'Panels' | 'Page';
@@ -39,6 +41,8 @@ export function makeActions(app: App, stage: Stage): Action[] {
   const tab = (name: Tab) => () => app.setTab(app.tab === name ? undefined : name);
   const collapseAll = () => {
     const lanes = app.layout.lanes.filter((l) => l.track);
+    // Nothing but folded processes: there are tracks to see after these are unfolded.
+    if (lanes.length === 0) for (const { process } of app.layout.lanes) app.toggleFold(`p${process.id}`);
     const all = lanes.every((l) => l.collapsed);
     for (const lane of lanes) if (lane.collapsed === all) app.toggleFold(`t${lane.track!.id}`);
   };
@@ -72,13 +76,13 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Move', keys: ['ArrowDown'], text: 'scroll down', run: () => app.setScroll(app.scroll + 40) },
     { group: 'Move', keys: ['PageUp'], text: 'scroll up by a screen', run: () => app.setScroll(app.scroll - app.bodyHeight() * 0.9) },
     { group: 'Move', keys: ['PageDown'], text: 'scroll down by a screen', run: () => app.setScroll(app.scroll + app.bodyHeight() * 0.9) },
-    { group: 'Move', keys: ['0', 'Home'], text: 'show the whole trace', run: () => app.show({ from: 0, to: app.duration }) },
+    { group: 'Move', keys: ['0', 'Home'], text: 'show the whole trace', run: () => app.show(wholeSpan(app.duration)) },
     { group: 'Move', keys: ['f'], text: 'fit the selection, or the selected range, to the screen', run: () => fit(app) },
     { group: 'Move', keys: ['e'], text: 'follow the end of a growing trace', run: () => { app.follow = !app.follow; app.notify(); } },
     { group: 'Find', keys: ['/', 'Ctrl+f'], text: 'search', run: focusInput('search') },
     { group: 'Find', keys: ['n'], text: 'next hit', run: () => app.nextHit(1) },
     { group: 'Find', keys: ['Shift+N'], text: 'previous hit', run: () => app.nextHit(-1) },
-    { group: 'Find', keys: ['o'], text: 'other ranges with the name of the selected range', run: () => { if (app.details.value) void app.find(app.details.value.name, false); } },
+    { group: 'Find', keys: ['o'], text: 'other ranges with the name of the selected range', run: () => { if (app.details.value) void app.find(exactly(app.details.value.name), false); } },
     { group: 'Find', keys: ['.'], text: 'next range in this row', run: () => stepRange(1) },
     { group: 'Find', keys: [','], text: 'previous range in this row', run: () => stepRange(-1) },
     { group: 'Find', keys: ['g'], text: 'go to what launched the selected range', run: () => app.goTo(app.details.value?.launched_by) },
@@ -113,7 +117,9 @@ function visibleTracks(stage: Stage): number[] {
 }
 
 function fit(app: App): void {
-  const target = app.selection ?? (app.details.value && { from: app.details.value.start_ns, to: app.details.value.end_ns });
+  const { value } = app.details;
+  const shift = value ? app.shiftOf(value.file) : 0;
+  const target = app.selection ?? (value && { from: value.start_ns + shift, to: value.end_ns + shift });
   if (!target) return;
   const margin = (target.to - target.from) * 0.04;
   app.show({ from: target.from - margin, to: target.to + margin });

@@ -22,6 +22,11 @@ function mount(id: string): HTMLElement {
   return document.getElementById(id)!;
 }
 
+/** There is something to show, or a message. */
+function loaded(): void {
+  document.querySelector('.loading')?.remove();
+}
+
 async function start(): Promise<void> {
   for (;;) {
     try {
@@ -31,12 +36,13 @@ async function start(): Promise<void> {
       app.offline = error instanceof ConnectionError;
       app.fatal = app.offline ? undefined : `The trace cannot be shown: ${error instanceof Error ? error.message : error}`;
       app.notify();
-      if (!app.offline) return;
+      if (!app.offline) return loaded();
       await new Promise((resolve) => setTimeout(resolve, kRetryMs));
     }
   }
   app.offline = false;
   app.notify();
+  loaded();
   followLive(app);
   addEventListener('hashchange', () => {
     app.restore(readHash(location.hash));

@@ -16,6 +16,13 @@ export interface NamesAnswer {
   categories: string[];
 }
 
+const kFollowAgainMs = 2000;
+
+/** Characters that turn text around are shown as their number: a name must not change what is written around it. */
+export function visible(text: string): string {
+  return text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `\\\\u${c.charCodeAt(0).toString(16)}`);
+}
+
 export class Client {
   requests = 0;
 
@@ -59,16 +66,36 @@ export class Client {
     return decodeTiles(await response.arrayBuffer(), request.level, performance.now());
   }
 
-  /** Calls `changed` for every message about a growing trace. Reconnects by itself. */
-  live(changed: (event: LiveEvent) => void): EventSource {
-    const source = new EventSource(`${this.base}live`);
-    source.onmessage = (message) => changed(JSON.parse(message.data) as LiveEvent);
-    return source;
+  /**
+   * Calls `changed` for every message about a growing trace, and `refused` if the server does not follow for this page
+   * now. Reconnects by itself. A page that nobody sees does not follow: a browser has few connections to one server, and
+   * all its pages share them.
+   */
+  live(changed: (event: LiveEvent) => void, refused: (isRefused: boolean) => void): void {
+    let source: EventSource | undefined;
+    const close = () => {
+      source?.close();
+      source = undefined;
+    };
+    const open = () => {
+      close();
+      if (document.hidden) return;
+      const own = (source = new EventSource(`${this.base}live`));
+      own.onopen = () => refused(false);
+      own.onmessage = (message) => changed(JSON.parse(message.data) as LiveEvent);
+      own.onerror = () => {
+        if (own.readyState !== EventSource.CLOSED || source !== own) return; // it tries again itself
+        refused(true);
+        setTimeout(() => source === own && open(), kFollowAgainMs);
+      };
+    };
+    document.addEventListener('visibilitychange', open);
+    open();
   }
 
   private async json<T>(path: string, signal?: AbortSignal): Promise<T> {
     const response = await this.get(path, signal);
-    return (await response.json()) as T;
+    return JSON.parse(visible(await response.text())) as T;
   }
 
   private async get(path: string, signal?: AbortSignal): Promise<Response> {

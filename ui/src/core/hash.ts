@@ -13,9 +13,11 @@ export interface Bookmark {
   tab?: string;
   theme?: string;
   backend?: string;
+  shifts?: number[]; // by file
 }
 
 const kMaxIds = 500;
+const kLongestNs = 2 ** 62; // the server accepts no later time
 
 export function writeHash(view: Bookmark): string {
   const parts: string[] = [];
@@ -34,6 +36,7 @@ export function writeHash(view: Bookmark): string {
   add('tab', view.tab);
   add('theme', view.theme);
   add('draw', view.backend);
+  if (view.shifts?.some((shift) => shift !== 0)) add('d', Array.from(view.shifts, (shift) => plain(shift ?? 0)).join(','));
   return parts.join('&');
 }
 
@@ -52,7 +55,7 @@ export function readHash(hash: string): Bookmark {
       if (scroll !== undefined) view.scroll = scroll;
     } else if (key === 's') {
       const all = numbers(values);
-      if (all.length >= 2 && all[1] > all[0]) view.selection = { from: all[0], to: all[1], tracks: all.slice(2).filter(isId) };
+      if (all.length >= 2 && all[1] > all[0] && all[1] < kLongestNs) view.selection = { from: all[0], to: all[1], tracks: all.slice(2).filter(isId) };
     } else if (key === 'e') {
       const ids = numbers(value.split('.')).filter(isId);
       if (ids.length === 3) view.event = { track: ids[0], chunk: ids[1], index: ids[2] };
@@ -63,6 +66,7 @@ export function readHash(hash: string): Bookmark {
     else if (key === 'q') view.search = decode(value);
     else if (key === 'tab' && /^[a-z]+$/.test(value)) view.tab = value;
     else if (key === 'theme' && (value === 'dark' || value === 'light')) view.theme = value;
+    else if (key === 'd') view.shifts = numbers(values).filter((shift) => Math.abs(shift) < kLongestNs);
     else if (key === 'draw' && (value === 'webgl' || value === 'canvas')) view.backend = value;
   }
   return view;

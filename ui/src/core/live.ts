@@ -1,7 +1,7 @@
 // Follows a trace that grows: requests tiles that may have changed, and keeps the end of the trace in view.
 
 import type { App } from '../app';
-import { clampSpan } from './viewport';
+import { clampSpan, wholeSpan } from './viewport';
 
 export function followLive(app: App): void {
   let tracksVersion = -1;
@@ -23,7 +23,7 @@ export function followLive(app: App): void {
       const length = app.span.to - app.span.from;
       const whole = app.span.from <= 0 && app.span.to >= app.duration;
       app.duration = Math.max(1, end);
-      if (app.follow) app.span = clampSpan(whole ? { from: 0, to: end } : { from: end - length * 0.95, to: end + length * 0.05 }, end);
+      if (app.follow) app.span = clampSpan(whole ? wholeSpan(end) : { from: end - length * 0.95, to: end + length * 0.05 }, end);
       app.redraw();
     }
     if (tracksVersion >= 0 && event.tracks_version !== tracksVersion) {
@@ -33,5 +33,9 @@ export function followLive(app: App): void {
       });
     }
     tracksVersion = event.tracks_version;
+  }, (isRefused) => {
+    if (app.unfollowed === isRefused) return;
+    app.unfollowed = isRefused;
+    app.notify();
   });
 }

@@ -32,7 +32,8 @@ export class Names {
     return this.known.has(name);
   }
   of(id: number): string {
-    return id === kUnknown || id < 0 ? '' : (this.text[id] ?? '…');
+    if (id === kUnknown || id < 0) return '';
+    return this.text[id] === '' ? '(no name)' : (this.text[id] ?? '…');
   }
   baseOf(id: number): string {
     return this.text[this.bases[id] ?? id] ?? '';
@@ -45,12 +46,43 @@ export class Names {
   }
 }
 
-/** The rule of api/search: a part of the name in any case, or a pattern with * and ? for the whole name. */
+/** The search for this name alone: "step 13", but not "step 130". */
+export function exactly(name: string): string {
+  return `"${name}"`;
+}
+
+/**
+ * The rule of api/search: a part of the name in any case, a pattern with * and ? for the whole name, or the name itself
+ * in quotation marks.
+ */
 export function matcher(query: string): (name: string) => boolean {
   const text = query.toLowerCase();
   if (text === '') return () => false;
+  if (/^".+"$/s.test(query)) return (name) => name === query.slice(1, -1);
   if (!/[*?]/.test(text)) return (name) => name.toLowerCase().includes(text);
-  const escaped = text.replace(/[.+^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '[^]*').replace(/\?/g, '[^]');
-  const pattern = new RegExp(`^${escaped}$`, 'i');
-  return (name) => pattern.test(name);
+  return (name) => matchesPattern(text, name.toLowerCase());
+}
+
+/** As base::matches of the server. A regular expression takes very long for some patterns, such as "*****a". */
+function matchesPattern(pattern: string, name: string): boolean {
+  let at = 0;
+  let from = 0;
+  let star = -1;
+  let tried = 0;
+  while (from < name.length) {
+    if (pattern[at] === '*') {
+      star = at++;
+      tried = from;
+    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[from])) {
+      ++at;
+      ++from;
+    } else if (star >= 0) {
+      at = star + 1;
+      from = ++tried;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[at] === '*') ++at;
+  return at === pattern.length;
 }

@@ -30,7 +30,7 @@ export interface Track {
   kind: TrackKind;
   name: string;
   tid?: number;
-  thread?: number; // of functions: the track of their thread
+  thread?: number; // of functions, and of samples that are apart from the ranges: the track of their thread
   shared?: number; // of functions: so many outermost ones are in nearly all samples
   device?: string;
   rows?: number;
@@ -125,6 +125,8 @@ export interface NameTotal {
   name: string;
   category?: string;
   on_device?: boolean;
+  across_threads?: boolean; // it nests in nothing
+  unfinished?: boolean; // it was open at the end: no min, median, p99 and max
   count: number;
   total_ns: number;
   self_ns: number;
@@ -143,13 +145,28 @@ export interface FlameFrame {
   self_ns: number;
 }
 
+/** A function of CPU samples. */
+export interface FunctionTotal {
+  function: string;
+  module: string;
+  self_samples: number;
+  total_samples: number;
+  self_ns: number;
+  total_ns: number;
+}
+
 export interface SelectionAnswer {
+  file?: number;
   from_ns: number;
   to_ns: number;
   ranges: NameTotal[];
   instants?: Array<{ name: string; count: number }>;
   counters?: Array<{ name: string; unit?: string; count: number; min: number; max: number; last: number; mean: number }>;
   flame?: FlameFrame[];
+  functions?: FunctionTotal[]; // these only if there are CPU samples
+  samples?: number;
+  sampled_ns?: number; // that the samples stand for
+  function_flame?: FlameFrame[];
 }
 
 /** One end of an arrow. */

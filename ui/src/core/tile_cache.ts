@@ -10,10 +10,10 @@ export interface TileRequest {
   tracks: number[];
 }
 
-const kMaxTracksPerRequest = 256;
+export const kMaxTracksPerRequest = 256;
 const kMaxTilesPerRequest = 1024; // tracks times tiles
 const kMaxTilesInARow = 16;
-const kPreliminaryMs = 150; // a tile that the server could not finish in time is requested again after this time
+export const kPreliminaryMs = 150; // a tile that the server could not finish in time is requested again after this time
 const kCoarserLevels = 24;
 
 export class TileCache {

@@ -71,6 +71,11 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
+/** "1 range", "2 ranges". */
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${one}${Math.round(value) === 1 ? '' : 's'}`;
+}
+
 /** A short count for the label of a run: 1.2k, 34M. */
 export function shortCount(value: number): string {
   if (value < 1000) return String(value);
@@ -81,6 +86,7 @@ export function shortCount(value: number): string {
 
 /** A value of a counter, with its unit. */
 export function quantity(value: number, unit = ''): string {
+  if (!Number.isFinite(value)) return '-'; // JSON has no NaN: it is null
   if (unit === 'bytes' || unit === 'B') return bytes(value);
   if (unit === 'ns') return duration(value);
   const size = Math.abs(value);

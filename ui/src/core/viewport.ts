@@ -29,6 +29,12 @@ export function clampSpan(span: Span, duration: number): Span {
   return { from, to: from + length };
 }
 
+/** The whole trace, with a margin after its end: an event at the very end has a width. */
+export function wholeSpan(duration: number): Span {
+  const whole = Math.max(duration, kMinSpanNs);
+  return { from: 0, to: whole * 1.004 };
+}
+
 /** Zooms by `factor` (below 1: closer) so that the time at `anchor` stays where it is. */
 export function zoomAt(span: Span, anchor: number, factor: number, duration: number): Span {
   const length = Math.min(Math.max((span.to - span.from) * factor, minSpan(anchor)), Math.max(duration, kMinSpanNs) * 1.2);

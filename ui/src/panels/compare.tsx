@@ -8,6 +8,7 @@ import { changesByName, DiffAnswer, iterationShift, lastName } from './changes';
 import { useAnswer } from './hooks';
 import { Answer, Table } from './parts';
 import type { Report } from './report';
+import { exactly } from '../core/names';
 
 export function Compare({ app }: { app: App }) {
   const { files } = app.trace!;
@@ -22,12 +23,34 @@ export function Compare({ app }: { app: App }) {
         {' after '}
         <FileChoice app={app} value={other} choose={(file) => setPair([base, file])} />
         <button onClick={() => void align(app, base, other)}>Align by iteration</button>
-        {app.shifts.some((shift) => shift !== 0) && <button onClick={() => { app.shifts = []; app.notify(); }}>Align by start</button>}
+        {moved(app) && <button onClick={() => { app.shifts = []; app.notify(); }}>Align by start</button>}
         {app.changes && <button onClick={() => { app.changes = undefined; app.notify(); }}>Normal colours</button>}
       </p>
+      {moved(app) && <p class="summary">{`${moved(app)}, so that iterations with the same number start together.`}</p>}
       <Difference key={`${base} ${other}`} app={app} base={base} other={other} />
     </>
   );
+}
+
+/** "after.kymo is shown 1.2 ms later": which traces are moved, or undefined. */
+export function moved(app: App): string | undefined {
+  const texts = app.trace!.files.flatMap((file, i) => {
+    const shift = app.shiftOf(i);
+    return shift === 0 ? [] : [`${fileName(file)} is shown ${duration(Math.abs(shift))} ${shift > 0 ? 'later' : 'earlier'}`];
+  });
+  return texts.length > 0 ? texts.join(', ') : undefined;
+}
+
+/** The button of the toolbar that ends a comparison: its effects outlast its panel. */
+export function Comparing({ app }: { app: App }) {
+  const text = [moved(app), app.changes && 'colours show what became slower'].filter(Boolean).join('; ');
+  if (text === '') return null;
+  const end = () => {
+    app.shifts = [];
+    app.changes = undefined;
+    app.notify();
+  };
+  return <button class="live on" title="Show all traces from their start, in normal colours" onClick={end}>{`${text} ×`}</button>;
 }
 
 function FileChoice({ app, value, choose }: { app: App; value: number; choose: (file: number) => void }) {
@@ -59,7 +82,7 @@ function Difference({ app, base, other }: { app: App; base: number; other: numbe
           <Table
             rows={diff.rows}
             sort={3}
-            choose={(row) => void app.find(lastName(row.path, app.names), false)}
+            choose={(row) => void app.find(exactly(lastName(row.path, app.names)), false)}
             columns={[
               { title: 'Path', wide: true, text: (r) => <><i class={`swatch ${r.significant ? (r.shift_ns > 0 ? 'slower' : 'faster') : 'same'}`} />{r.path}</>, value: (r) => r.path },
               { title: 'Before', text: (r) => duration(r.median_a_ns), value: (r) => r.median_a_ns },

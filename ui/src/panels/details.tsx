@@ -2,8 +2,9 @@
 
 import type { App } from '../app';
 import type { EventDetails, Frame, LinkedEvent } from '../core/protocol';
-import { count, duration, timeLabel } from '../core/units';
+import { count, counted, duration, timeLabel } from '../core/units';
 import { Answer, Swatch } from './parts';
+import { exactly } from '../core/names';
 
 const kMaxLinks = 50;
 
@@ -22,6 +23,7 @@ export function Details({ app }: { app: App }) {
 function Event({ app, event }: { app: App; event: EventDetails }) {
   const track = app.track(event.track);
   const length = event.end_ns - event.start_ns;
+  const shift = app.shiftOf(event.file);
   return (
     <div class="columns">
       <section>
@@ -37,7 +39,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
             </>
           ) : null}
           <dt>Start</dt>
-          <dd>{timeLabel(event.start_ns, 1)}</dd>
+          <dd>{`${timeLabel(event.start_ns, 1)}${shift === 0 ? '' : ` of its trace, ${timeLabel(event.start_ns + shift, 1)} on the axis`}`}</dd>
           <dt>Track</dt>
           <dd>{track?.name ?? event.track}</dd>
           {event.begins_on ? <><dt>Begins on</dt><dd>{event.begins_on}</dd></> : null}
@@ -47,8 +49,8 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
           {event.correlation ? <><dt>Correlation</dt><dd>{event.correlation}</dd></> : null}
         </dl>
         <p class="buttons">
-          <button title="m" onClick={() => void app.select({ from: event.start_ns, to: Math.max(event.end_ns, event.start_ns + 1), tracks: [event.track] })}>Measure</button>
-          <button title="o" onClick={() => void app.find(event.name, false)}>Other ranges of this name</button>
+          <button title="m" onClick={() => void app.select({ from: event.start_ns + shift, to: Math.max(event.end_ns, event.start_ns + 1) + shift, tracks: [event.track] })}>Measure</button>
+          <button title="o" onClick={() => void app.find(exactly(event.name), false)}>Other ranges of this name</button>
         </p>
       </section>
       {event.arguments?.length ? (
@@ -118,7 +120,7 @@ function Hits({ app }: { app: App }) {
     <Answer pending={app.found}>
       {(found) => (
         <section>
-          <h3>{`${count(found.total)} ranges match “${app.search}”${found.complete ? '' : ', and more: reading stopped after two seconds'}`}</h3>
+          <h3>{`${counted(found.total, 'event')} ${found.total === 1 ? 'matches' : 'match'} “${app.search}”${found.complete ? '' : ', and more: reading stopped after two seconds'}`}</h3>
           <ul class="links hits">
             {found.hits.slice(0, 200).map((hit, i) => (
               <li>

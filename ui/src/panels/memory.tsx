@@ -1,11 +1,21 @@
 // Memory: how much was in use over time, what is alive at the pointer, and what was alive at the peak.
 
 import type { App } from '../app';
-import type { Holder, MemoryAnswer } from '../core/protocol';
+import type { Holder, MemoryAnswer, Track } from '../core/protocol';
 import { bytes, count, duration, timeLabel } from '../core/units';
 import { Answer, Table } from './parts';
 import { fileOfFocus, useReport } from './report';
 import { Counters } from './selection';
+
+const kMaxButtons = 8;
+const kMaxMemories = 12;
+
+/** With its process, if other memories have the same name. */
+function fullName(app: App, track: Track, all: readonly Track[]): string {
+  if (all.filter((other) => other.name === track.name).length === 1) return track.name;
+  const process = app.trace!.processes.find((one) => one.id === track.process);
+  return `${track.name} of ${process?.label ?? process?.name ?? track.process}`;
+}
 
 export function Memory({ app }: { app: App }) {
   const tracks = app.trace!.tracks.filter((t) => t.kind === 'memory');
@@ -13,7 +23,7 @@ export function Memory({ app }: { app: App }) {
     return (
       <>
         <p class="hint">{app.trace!.scanned ? 'No allocations in this trace. kymo record --memory records them.' : 'Reading the trace …'}</p>
-        {app.selection && <Answer pending={app.totals}>{(totals) => <Counters totals={totals} />}</Answer>}
+        {app.selection && <Answer pending={app.totals}>{(files) => files.map((totals) => <Counters totals={totals} />)}</Answer>}
       </>
     );
   }
@@ -23,9 +33,10 @@ export function Memory({ app }: { app: App }) {
         <h3>Over time</h3>
         <p class="hint">Rest the pointer on the timeline to see what is alive there (i).</p>
         <p class="buttons">
-          {tracks.slice(0, 8).map((track) => (
-            <button class={app.pinned.includes(track.id) ? 'on' : ''} onClick={() => app.togglePinned(track.id)}>{`${app.pinned.includes(track.id) ? 'Unpin' : 'Pin'} ${track.name}`}</button>
+          {tracks.slice(0, kMaxButtons).map((track) => (
+            <button class={app.pinned.includes(track.id) ? 'on' : ''} onClick={() => app.togglePinned(track.id)}>{`${app.pinned.includes(track.id) ? 'Unpin' : 'Pin'} ${fullName(app, track, tracks)}`}</button>
           ))}
+          {tracks.length > kMaxButtons && <span class="hint">{`and ${tracks.length - kMaxButtons} more: p pins the track that has the focus`}</span>}
         </p>
         <Peak app={app} />
       </section>
@@ -37,12 +48,14 @@ export function Memory({ app }: { app: App }) {
 }
 
 function Alive({ memory }: { memory: MemoryAnswer }) {
+  const used = memory.memories.filter((m) => m.bytes > 0).sort((a, b) => b.bytes - a.bytes);
   return (
     <>
       <h2 class="alive">{`${bytes(memory.bytes)} alive at ${timeLabel(memory.at_ns, 1000)}`}</h2>
       <p class="summary">
         {`${count(memory.blocks)} ${memory.blocks === 1 ? 'block' : 'blocks'}`}
-        {memory.memories.length > 1 ? `: ${memory.memories.map((m) => `${m.name} ${bytes(m.bytes)}`).join(', ')}` : ''}
+        {memory.memories.length > 1 && used.length > 0 ? `: ${used.slice(0, kMaxMemories).map((m) => `${m.name} ${bytes(m.bytes)}`).join(', ')}` : ''}
+        {used.length > kMaxMemories ? `, and ${used.length - kMaxMemories} more` : ''}
         {memory.sampled ? ' (estimated from samples)' : ''}
       </p>
       {memory.blocks > 0 && (

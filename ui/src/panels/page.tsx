@@ -3,9 +3,10 @@
 import { useRef } from 'preact/hooks';
 import { App, kTabs, Tab } from '../app';
 import { fileName, longest } from '../core/protocol';
-import { bytes, count, duration } from '../core/units';
+import { bytes, count, counted, duration } from '../core/units';
+import { wholeSpan } from '../core/viewport';
 import type { Action } from '../keys';
-import { Compare } from './compare';
+import { Compare, Comparing } from './compare';
 import { Details } from './details';
 import { useApp } from './hooks';
 import { Memory } from './memory';
@@ -27,7 +28,7 @@ export function Toolbar({ app }: { app: App }) {
   const { trace } = app;
   if (!trace) return <header class="toolbar"><b>kymo</b></header>;
   const found = app.found.value;
-  const hits = app.search === '' ? '' : app.found.loading ? '…' : found ? (app.hit >= 0 ? `${count(app.hit + 1)} of ${count(found.total)}` : `${count(found.total)} hits`) : '';
+  const hits = app.search === '' ? '' : app.found.loading ? '…' : found ? (app.hit >= 0 ? `${count(app.hit + 1)} of ${count(found.total)}` : counted(found.total, 'hit')) : app.found.error ?? '';
   const events = trace.files.reduce((sum, file) => sum + (file.events ?? 0), 0);
   const size = trace.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const search = (event: Event) => {
@@ -45,18 +46,19 @@ export function Toolbar({ app }: { app: App }) {
     <header class="toolbar">
       <b class="brand">kymo</b>
       <span class="file" title={trace.files.map((f) => f.name).join('\n')}>{trace.files.map((f) => fileName(f)).join(', ')}</span>
-      <span class="facts">{`${duration(longest(trace))}, ${count(events)} events${size ? `, ${bytes(size)}` : ''}`}</span>
+      <span class="facts">{`${duration(longest(trace))}, ${counted(events, 'event')}${size ? `, ${bytes(size)}` : ''}`}</span>
       {trace.live && <button class={app.follow ? 'live on' : 'live'} title="e: follow the end" onClick={() => { app.follow = !app.follow; app.notify(); }}>live</button>}
+      <Comparing app={app} />
       <Problems app={app} />
       <span class="space" />
       <input id="filter" placeholder="Filter tracks (t)" spellcheck={false} value={app.filter} onInput={(event) => app.setFilter((event.currentTarget as HTMLInputElement).value)} />
       <span class="searchbox">
         <input id="search" placeholder="Search (/)" spellcheck={false} value={app.search} onKeyDown={onKey} />
-        <span class="hits" role="status">{hits}</span>
+        <span class={app.found.error ? 'hits problem' : 'hits'} role="status" title={hits}>{hits}</span>
         <button title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => app.nextHit(-1)}>‹</button>
         <button title="next hit (n)" disabled={!found?.hits.length} onClick={() => app.nextHit(1)}>›</button>
       </span>
-      <button title="whole trace (0)" onClick={() => app.show({ from: 0, to: app.duration })}>Fit</button>
+      <button title="whole trace (0)" onClick={() => app.show(wholeSpan(app.duration))}>Fit</button>
       <button title="light or dark theme (l)" onClick={() => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); }}>{app.theme.name === 'dark' ? '☀' : '☾'}</button>
       <button title="keys (?)" onClick={() => { app.help = !app.help; app.notify(); }}>?</button>
     </header>
@@ -86,6 +88,12 @@ export function Banner({ app }: { app: App }) {
   }
   const trouble = app.trace?.files.flatMap((file) => file.trouble ?? []) ?? [];
   if (trouble.length > 0) return <div class="banner problem" role="alert">{trouble.join(' ')}</div>;
+  if (app.unfollowed && app.trace?.live) {
+    return <div class="banner problem" role="alert">This page shows the trace as it was: too many pages follow it. Close some of them; this page then goes on.</div>;
+  }
+  if (app.trace?.scanned && app.trace.tracks.length === 0) {
+    return <div class="banner" role="status">{app.trace.live ? 'This trace has no events yet.' : 'This trace has no events.'}</div>;
+  }
   if (app.notice) {
     return (
       <div class="banner" role="status">

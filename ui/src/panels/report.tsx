@@ -6,6 +6,7 @@ import { count, duration, percent } from '../core/units';
 import { css } from '../timeline/palette';
 import { useAnswer } from './hooks';
 import { Answer, Bar, Swatch, Table } from './parts';
+import { exactly } from '../core/names';
 
 interface HostRow {
   name: string;
@@ -59,7 +60,7 @@ export function ReportPanel({ app }: { app: App }) {
               <dd>{count(report.events ?? 0)}</dd>
               <dt>Duration</dt>
               <dd>{duration(report.duration_ns)}</dd>
-              {report.iterations?.count > 0 && (
+              {report.iterations?.count > 1 && (
                 <>
                   <dt>Iterations</dt>
                   <dd>{`${count(report.iterations.count)}, median ${duration(report.iterations.median_ns)} (${duration(report.iterations.shortest_ns)} to ${duration(report.iterations.longest_ns)})`}</dd>
@@ -81,12 +82,12 @@ export function ReportPanel({ app }: { app: App }) {
               </div>
             ))}
           </section>
-          <section class="wide">
+          {longest(report).length > 0 && <section class="wide">
             <h3>Longest operations</h3>
             <Table
-              rows={[...(report.devices ?? []).flatMap((d) => d.longest.map((o) => ({ name: o.name, where: d.name, count: o.count, total_ns: o.total_ns }))), ...(report.host ?? []).map((h) => ({ name: h.name, where: 'host', count: h.count, total_ns: h.self_ns }))]}
+              rows={longest(report)}
               sort={3}
-              choose={(row) => void app.find(row.name, false)}
+              choose={(row) => void app.find(exactly(row.name), false)}
               columns={[
                 { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} theme={app.theme} />{r.name}</>, value: (r) => r.name },
                 { title: 'Where', text: (r) => r.where, value: (r) => r.where },
@@ -94,11 +95,16 @@ export function ReportPanel({ app }: { app: App }) {
                 { title: 'Time', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
               ]}
             />
-          </section>
+          </section>}
         </div>
       )}
     </Answer>
   );
+}
+
+/** The operations of devices and the ranges of the host; none if the program was only sampled. */
+function longest(report: Report): Array<{ name: string; where: string; count: number; total_ns: number }> {
+  return [...(report.devices ?? []).flatMap((d) => d.longest.map((o) => ({ name: o.name, where: d.name, count: o.count, total_ns: o.total_ns }))), ...(report.host ?? []).map((h) => ({ name: h.name, where: 'host', count: h.count, total_ns: h.self_ns }))];
 }
 
 function Parts({ app, parts, whole }: { app: App; parts: Array<{ name: string; ns: number }>; whole: number }) {
@@ -150,7 +156,7 @@ export function Idle({ app }: { app: App }) {
                     <Table
                       rows={device.host_during_late_launches}
                       sort={1}
-                      choose={(row) => void app.find(row.name, false)}
+                      choose={(row) => void app.find(exactly(row.name), false)}
                       columns={[
                         { title: 'Name', wide: true, text: (r) => r.name, value: (r) => r.name },
                         { title: 'Self', text: (r) => duration(r.self_ns), value: (r) => r.self_ns },

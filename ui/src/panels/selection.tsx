@@ -2,8 +2,9 @@
 
 import { useState } from 'preact/hooks';
 import type { App } from '../app';
-import type { FlameFrame, SelectionAnswer } from '../core/protocol';
-import { count, duration, percent, quantity } from '../core/units';
+import { exactly } from '../core/names';
+import { fileName, FlameFrame, NameTotal, SelectionAnswer } from '../core/protocol';
+import { count, counted, duration, percent, quantity } from '../core/units';
 import { flameBoxes, FlameBox } from './flame_boxes';
 import { Answer, Swatch, Table } from './parts';
 import { css, nameColour } from '../timeline/palette';
@@ -21,36 +22,74 @@ export function Statistics({ app }: { app: App }) {
         {` selected on ${selection.tracks.length === 0 ? 'all tracks' : selection.tracks.length === 1 ? (app.track(selection.tracks[0])?.name ?? '1 track') : `${selection.tracks.length} tracks`}`}
       </p>
       <Answer pending={app.totals}>
-        {(totals) => (
+        {(files) => files.map((totals) => (
           <>
+            <FileTitle app={app} files={files} totals={totals} />
             <Ranges app={app} totals={totals} length={length} />
+            <Functions app={app} totals={totals} />
             <Others totals={totals} />
           </>
-        )}
+        ))}
       </Answer>
     </>
   );
 }
 
+/** The name of the file, if totals of several files are shown. */
+function FileTitle({ app, files, totals }: { app: App; files: readonly SelectionAnswer[]; totals: SelectionAnswer }) {
+  return files.length > 1 ? <h3>{fileName(app.trace!.files[totals.file ?? 0])}</h3> : null;
+}
+
+/** What is not an ordinary range of a thread, as `kymo stats` marks it. */
+function mark(row: NameTotal): string {
+  return row.unfinished ? ' (unfinished)' : row.across_threads ? ' (across threads)' : row.on_device ? ' (device)' : '';
+}
+
 function Ranges({ app, totals, length }: { app: App; totals: SelectionAnswer; length: number }) {
-  if (totals.ranges.length === 0) return <p class="hint">No ranges in this part.</p>;
+  if (totals.ranges.length === 0) return totals.functions?.length ? null : <p class="hint">No ranges or functions in this part.</p>;
+  const known = (row: NameTotal, ns: number | undefined) => (row.unfinished || ns === undefined ? '-' : duration(ns));
   return (
     <Table
       rows={totals.ranges}
       sort={2}
-      choose={(row) => void app.find(row.name, false)}
+      choose={(row) => void app.find(exactly(row.name), false)}
       columns={[
-        { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} theme={app.theme} />{r.name}</>, value: (r) => r.name },
+        { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} theme={app.theme} />{r.name}<small>{mark(r)}</small></>, value: (r) => r.name },
         { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
         { title: 'Total', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
         { title: 'Share', text: (r) => percent(r.total_ns, length), value: (r) => r.total_ns },
         { title: 'Self', text: (r) => duration(r.self_ns), value: (r) => r.self_ns },
-        { title: 'Min', text: (r) => duration(r.min_ns), value: (r) => r.min_ns },
-        { title: 'Median', text: (r) => duration(r.median_ns), value: (r) => r.median_ns },
-        { title: 'p99', text: (r) => (r.p99_ns === undefined ? '-' : duration(r.p99_ns)), value: (r) => r.p99_ns ?? 0 },
-        { title: 'Max', text: (r) => duration(r.max_ns), value: (r) => r.max_ns },
+        { title: 'Min', text: (r) => known(r, r.min_ns), value: (r) => r.min_ns ?? 0 },
+        { title: 'Median', text: (r) => known(r, r.median_ns), value: (r) => r.median_ns ?? 0 },
+        { title: 'p99', text: (r) => known(r, r.p99_ns), value: (r) => r.p99_ns ?? 0 },
+        { title: 'Max', text: (r) => known(r, r.max_ns), value: (r) => r.max_ns ?? 0 },
       ]}
     />
+  );
+}
+
+/** The functions of CPU samples: what `kymo stats --by function` lists. */
+function Functions({ app, totals }: { app: App; totals: SelectionAnswer }) {
+  if (!totals.functions?.length) return null;
+  const whole = totals.sampled_ns ?? 0;
+  return (
+    <>
+      <p class="summary">{`${counted(totals.samples ?? 0, 'CPU sample')}: ${duration(whole)} of CPU time`}</p>
+      <Table
+        rows={totals.functions}
+        sort={1}
+        choose={(row) => void app.find(exactly(row.function), false)}
+        columns={[
+          { title: 'Function', wide: true, text: (r) => <span title={r.module}><Swatch name={r.function} theme={app.theme} />{r.function}</span>, value: (r) => r.function },
+          { title: 'Self', text: (r) => duration(r.self_ns), value: (r) => r.self_ns },
+          { title: 'Share', text: (r) => percent(r.self_ns, whole), value: (r) => r.self_ns },
+          { title: 'Total', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
+          { title: 'Share', text: (r) => percent(r.total_ns, whole), value: (r) => r.total_ns },
+          { title: 'Samples', text: (r) => count(r.self_samples), value: (r) => r.self_samples },
+          { title: 'Module', text: (r) => r.module.slice(r.module.lastIndexOf('/') + 1), value: (r) => r.module },
+        ]}
+      />
+    </>
   );
 }
 
@@ -92,22 +131,54 @@ export function Counters({ totals }: { totals: SelectionAnswer }) {
 
 export function Flame({ app }: { app: App }) {
   if (!app.selection) return <p class="hint">{kNothing}</p>;
-  return <Answer pending={app.totals}>{(totals) => <FlameGraph app={app} frames={totals.flame ?? []} />}</Answer>;
+  return (
+    <Answer pending={app.totals}>
+      {(files) => files.map((totals) => (
+        <>
+          <FileTitle app={app} files={files} totals={totals} />
+          <FlameGraphs app={app} totals={totals} />
+        </>
+      ))}
+    </Answer>
+  );
 }
+
+const hasTime = (frames: readonly FlameFrame[] | undefined) => (frames?.[0]?.total_ns ?? 0) > 0;
+
+/** Ranges, functions, or a choice of both. */
+function FlameGraphs({ app, totals }: { app: App; totals: SelectionAnswer }) {
+  const [byFunction, setByFunction] = useState(false);
+  const [ranges, functions] = [hasTime(totals.flame), hasTime(totals.function_flame)];
+  if (!ranges && !functions) return <p class="hint">No ranges or functions in this part.</p>;
+  const shown = functions && (byFunction || !ranges) ? totals.function_flame! : totals.flame!;
+  return (
+    <>
+      {ranges && functions && (
+        <p class="buttons">
+          <button class={byFunction ? '' : 'current'} onClick={() => setByFunction(false)}>Ranges</button>
+          <button class={byFunction ? 'current' : ''} onClick={() => setByFunction(true)}>Functions</button>
+        </p>
+      )}
+      <FlameGraph key={shown === totals.flame ? 'ranges' : 'functions'} app={app} frames={shown} />
+    </>
+  );
+}
+
+const kColoured = new Set(['range', 'work', 'function']);
 
 function FlameGraph({ app, frames }: { app: App; frames: FlameFrame[] }) {
   const [root, setRoot] = useState(0);
-  if (frames.length === 0) return <p class="hint">No ranges in this part.</p>;
   const at = root < frames.length ? root : 0;
   const boxes = flameBoxes(frames, at);
   const whole = frames[at].total_ns;
   const rows = boxes.reduce((most, box) => Math.max(most, box.row), 0) + 1;
-  const colour = (box: FlameBox) => (['range', 'work', 'function'].includes(box.frame.kind) ? css(app.theme.colours[nameColour(box.frame.name)]) : 'var(--header)');
+  const colour = (box: FlameBox) => (kColoured.has(box.frame.kind) ? css(app.theme.colours[nameColour(box.frame.name)]) : 'var(--header)');
+  const times = (frame: FlameFrame) => (frame.kind === 'function' ? counted(frame.count, 'sample') : counted(frame.count, 'time'));
   return (
     <div class="flame" style={{ height: `${rows * 19}px` }}>
       {boxes.map((box) => (
         <button
-          title={`${box.frame.name}\n${duration(box.frame.total_ns)} (${percent(box.frame.total_ns, whole)}), self ${duration(box.frame.self_ns)}, ${count(box.frame.count)} times`}
+          title={`${box.frame.name}\n${duration(box.frame.total_ns)} (${percent(box.frame.total_ns, whole)}), self ${duration(box.frame.self_ns)}, ${times(box.frame)}`}
           style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.row * 19}px`, background: colour(box) }}
           onClick={() => setRoot(box.index === at ? 0 : box.index)}
         >

@@ -58,7 +58,7 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   }
   for (const [id, tracks] of groups) {
     tracks.sort((a, b) => trackRank(a, processes) - trackRank(b, processes)); // stable
-    groups.set(id, functionsBelowThreads(threadsTogether(tracks)));
+    groups.set(id, partsBelowThreads(tracks));
   }
   const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
   // Deep stacks would move the ranges of other threads out of sight.
@@ -101,32 +101,18 @@ function trackRank(track: Track, processes: ReadonlyMap<number, Process>): numbe
   return kKinds.indexOf(track.kind);
 }
 
-/** A thread that has annotations and samples has a track for each: they are below each other, the one with ranges first. */
-function threadsTogether(tracks: Track[]): Track[] {
-  const threads = new Map<number, Track[]>();
-  for (const track of tracks) {
-    if (track.kind !== 'thread' || !track.tid) continue;
-    const same = threads.get(track.tid);
-    if (same) same.push(track);
-    else threads.set(track.tid, [track]);
-  }
-  return tracks.flatMap((track) => {
-    const same = track.kind === 'thread' && track.tid ? threads.get(track.tid)! : [track];
-    if (same[0] !== track) return []; // it came with the first one
-    return [...same].sort((a, b) => Number((b.ranges ?? 0) > 0) - Number((a.ranges ?? 0) > 0)); // stable
-  });
-}
-
-/** The functions of a thread are below it. */
-function functionsBelowThreads(tracks: Track[]): Track[] {
-  const functions = new Map(tracks.filter((t) => t.kind === 'functions').map((t) => [t.thread, t]));
-  if (functions.size === 0) return tracks;
+/** The samples and the functions of a thread are below it. */
+function partsBelowThreads(tracks: Track[]): Track[] {
   const ids = new Set(tracks.map((t) => t.id));
-  return tracks.flatMap((track) => {
-    if (track.kind === 'functions') return ids.has(track.thread ?? -1) ? [] : [track];
-    const below = functions.get(track.id);
-    return below ? [track, below] : [track];
-  });
+  const parts = new Map<number, Track[]>();
+  for (const track of tracks) {
+    if (track.thread === undefined || !ids.has(track.thread)) continue;
+    const below = parts.get(track.thread);
+    if (below) below.push(track);
+    else parts.set(track.thread, [track]);
+  }
+  if (parts.size === 0) return tracks;
+  return tracks.flatMap((track) => (track.thread !== undefined && ids.has(track.thread) ? [] : [track, ...(parts.get(track.id) ?? [])]));
 }
 
 /** Devices after the programs of a file, and otherwise in the order of their ids. What has no id is last. */

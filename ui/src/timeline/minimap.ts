@@ -1,21 +1,20 @@
 // The strip above the axis: how busy the whole trace is, where the search has hits, and which part is shown.
 
 import type { App } from '../app';
-import { kBinsPerTile, Tile, tileSpan } from '../core/protocol';
-import { TileRequest, wholeTraceLevel } from '../core/tile_cache';
+import { kBinsPerTile, Tile, TileFlag, tileSpan, TraceInfo } from '../core/protocol';
+import { kMaxTracksPerRequest, kPreliminaryMs, TileRequest, wholeTraceLevel } from '../core/tile_cache';
 import { Geometry, kMinimapHeight } from './geometry';
 import { isPlot } from './layout';
 
-const kMaxTracks = 48;
 const kTop = 6;
 const kGrip = 6;
 
-/** Adds up, for each bin of a tile, how much of it the outermost ranges cover. */
-export function coverage(tiles: readonly Tile[]): Float32Array {
+/** Adds up, for each bin of a tile, how much of it the outermost ranges cover. Times are moved by `shiftOf` their track. */
+export function coverage(tiles: readonly Tile[], shiftOf: (track: number) => number = () => 0): Float32Array {
   const bins = new Float32Array(kBinsPerTile);
   for (const tile of tiles) {
     const width = 2 ** tile.level;
-    const origin = tile.index * tileSpan(tile.level);
+    const origin = tile.index * tileSpan(tile.level) - shiftOf(tile.track);
     for (let i = 0; i < tile.rectangles; ++i) {
       if (tile.depth[i] !== 0) continue;
       const from = (tile.start[i] - origin) / width;
@@ -29,8 +28,27 @@ export function coverage(tiles: readonly Tile[]): Float32Array {
   return bins;
 }
 
+/** What a sum of all tracks is made of. */
+interface Round {
+  trace: TraceInfo;
+  tracks: number[];
+  generation: number; // of the tiles
+  shifts: number[];
+  level: number;
+  next: number; // the first track that is not added yet
+  bins: Float32Array;
+  showsProgress: boolean; // there is no older sum to show meanwhile
+  preliminary: boolean; // the server could not finish some tiles in time
+  ended: number; // when, in milliseconds of the page's clock
+}
+
+/**
+ * A trace may have more tracks than the cache has room for their tiles, so they are added up in parts: a round. It is
+ * done again when the trace has changed, but never before it has ended.
+ */
 export class Minimap {
-  private level = -1;
+  private round?: Round;
+  private level = -1; // of the bins
   private bins?: Float32Array;
   private most = 1;
   private builds = 0;
@@ -39,28 +57,53 @@ export class Minimap {
 
   constructor(private readonly app: App) {}
 
-  /** The request for the whole trace, or undefined if its tiles are here. */
+  /** Whether to ask again a little later. */
+  get isPreliminary(): boolean {
+    return this.round?.preliminary ?? false;
+  }
+
+  /** How much of each part of the trace the tracks cover, all together. */
+  get shares(): number[] {
+    return [...(this.bins ?? [])];
+  }
+
+  /** The next request for the whole trace, or undefined if all tracks are added up. */
   missing(now: number): TileRequest | undefined {
     const { app } = this;
+    const round = (this.round = this.currentRound(now));
+    const { level, tracks } = round;
+    if (round.next >= tracks.length) return undefined;
+    for (; round.next < tracks.length; round.next += kMaxTracksPerRequest) {
+      const part = tracks.slice(round.next, round.next + kMaxTracksPerRequest);
+      const request = app.cache.missing(level, { from: 0, to: 0 }, part, app.duration, now);
+      if (request) return request;
+      const tiles = part.map((id) => app.cache.get(id, level, 0)).filter((tile) => tile !== undefined);
+      coverage(tiles, (track) => app.shiftOf(app.track(track)?.file ?? 0)).forEach((share, bin) => (round.bins[bin] += share));
+      round.preliminary ||= tiles.some((tile) => (tile.flags & TileFlag.Preliminary) !== 0);
+      if (round.showsProgress) this.use(round);
+    }
+    round.ended = now;
+    this.use(round);
+    return undefined;
+  }
+
+  private currentRound(now: number): Round {
+    const { app, round } = this;
+    const trace = app.trace!;
+    const { generation } = app.cache;
     const level = wholeTraceLevel(app.duration);
-    const request = app.cache.missing(level, { from: 0, to: 0 }, this.tracks(), app.duration, now);
-    if (level !== this.level || request) this.bins = undefined;
-    this.level = level;
-    return request;
+    if (round && round.level === level && round.next < round.tracks.length) return round;
+    const isOld = round?.preliminary && now - round.ended > kPreliminaryMs;
+    if (round && round.level === level && !isOld && round.trace === trace && round.generation === generation && round.shifts === app.shifts) return round;
+    const tracks = trace.tracks.filter((track) => !isPlot(track) && (track.ranges ?? 0) > 0).map((track) => track.id);
+    return { trace, tracks, generation, shifts: app.shifts, level, next: 0, bins: new Float32Array(kBinsPerTile), showsProgress: this.level !== level, preliminary: false, ended: now };
   }
 
-  private tracks(): number[] {
-    const tracks = this.app.trace!.tracks.filter((t) => !isPlot(t) && (t.ranges ?? 0) > 0);
-    tracks.sort((a, b) => (b.ranges ?? 0) - (a.ranges ?? 0));
-    return tracks.slice(0, kMaxTracks).map((t) => t.id);
-  }
-
-  private build(): Float32Array {
-    const tiles = this.tracks().map((id) => this.app.cache.get(id, this.level, 0)).filter((tile) => tile !== undefined);
-    const bins = coverage(tiles);
+  private use(round: Round): void {
+    this.level = round.level;
+    this.bins = round.bins.slice();
+    this.most = this.bins.reduce((most, share) => Math.max(most, share), 1e-6);
     ++this.builds;
-    this.most = Math.max(1e-6, ...bins);
-    return bins;
   }
 
   draw(context: CanvasRenderingContext2D, geometry: Geometry): void {
@@ -69,10 +112,7 @@ export class Minimap {
     context.fillStyle = theme.panel;
     context.fillRect(0, 0, geometry.width, kMinimapHeight);
     const height = kMinimapHeight - kTop - 4;
-    if (this.level >= 0) {
-      this.bins ??= this.build();
-      this.drawBars(context, geometry, height);
-    }
+    if (this.bins) this.drawBars(context, geometry, height);
     this.drawHits(context, geometry, height);
     const [x0, x1] = this.window(geometry);
     context.globalAlpha = 0.55;

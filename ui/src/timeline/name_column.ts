@@ -2,7 +2,7 @@
 
 import type { App } from '../app';
 import { fileName } from '../core/protocol';
-import { count } from '../core/units';
+import { counted } from '../core/units';
 import { Geometry, kTop } from './geometry';
 import { isPlot, Lane } from './layout';
 import type { PlacedLane } from './scene';
@@ -70,8 +70,8 @@ export function describe(lane: Lane): string[] {
   const track = lane.track!;
   if (track.kind === 'memory') return ['memory in use'];
   if (track.kind === 'functions') return lane.hiddenRows > 0 ? ['from CPU samples', `${lane.rows} of ${lane.rows + lane.hiddenRows} rows`] : ['from CPU samples'];
-  if (isPlot(track)) return [track.values !== undefined ? `${count(track.values)} values` : track.kind];
-  const ranges = `${count(track.ranges ?? 0)} ranges`;
+  if (isPlot(track)) return [track.values !== undefined ? counted(track.values, 'value') : track.kind];
+  const ranges = counted(track.ranges ?? 0, 'range');
   return [track.device ? `${track.device}, ${ranges}` : ranges];
 }
 

@@ -71,6 +71,7 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
   const high = Math.max(columns.high, low + 1e-12);
   const scale = (lane.height - 2 * pad) / (high - low || 1);
   const y = (value: number) => bottom - (value - low) * scale;
+  const zero = y(Math.max(low, Math.min(0, high)));
   context.save();
   context.beginPath();
   context.rect(geometry.left, placed.clipTop, geometry.plotWidth, geometry.height);
@@ -81,11 +82,11 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
   for (let x = 0; x <= width; ++x) {
     const value = x < width ? columns.max[x] : NaN;
     if (Number.isNaN(value)) {
-      if (open) context.lineTo(geometry.left + x, y(low));
+      if (open) context.lineTo(geometry.left + x, zero);
       open = false;
       continue;
     }
-    if (!open) context.moveTo(geometry.left + x, y(low));
+    if (!open) context.moveTo(geometry.left + x, zero);
     open = true;
     context.lineTo(geometry.left + x, y(value));
     context.lineTo(geometry.left + x + 1, y(value));
@@ -100,9 +101,13 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
   }
   context.fillStyle = theme.plotLine;
   context.fill();
+  if (columns.low < 0) {
+    context.fillStyle = theme.muted;
+    context.fillRect(geometry.left, Math.round(zero), geometry.plotWidth, 0.75);
+  }
   if (!lane.collapsed && high > low) {
     context.font = '10px system-ui, sans-serif';
-    const text = `max ${quantity(columns.high, unit)}`;
+    const text = rangeText(columns, unit);
     const room = context.measureText(text).width;
     context.globalAlpha = 0.8;
     context.fillStyle = theme.background;
@@ -112,6 +117,12 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
     context.fillText(text, geometry.width - room - 7, top + 13);
   }
   context.restore();
+}
+
+/** The largest value, and the smallest one if it is below zero, where the lane begins otherwise. */
+export function rangeText(columns: PlotColumns, unit: string): string {
+  const most = `max ${quantity(columns.high, unit)}`;
+  return columns.low < 0 ? `min ${quantity(columns.low, unit)}, ${most}` : most;
 }
 
 /** What the tooltip says about a counter at a pixel: its value, or the smallest and the largest of several. */

@@ -3,7 +3,7 @@
 
 import type { Tile, Track } from '../core/protocol';
 
-const kMaxRows = 200;
+const kMaxRows = 5000; // of a track; deeper ranges are not drawn
 
 export class Rows {
   private readonly depths = new Map<number, number[]>(); // by track: rows of each lane

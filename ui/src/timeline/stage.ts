@@ -172,7 +172,7 @@ export class Stage {
       return;
     }
     if (wanted) void this.fetch(wanted);
-    else if (this.scene.flags & TileFlag.Preliminary) this.later(kPreliminaryMs);
+    else if (this.scene.flags & TileFlag.Preliminary || this.minimap.isPreliminary) this.later(kPreliminaryMs);
   }
 
   private missing(now: number): TileRequest | undefined {

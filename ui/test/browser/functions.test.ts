@@ -97,5 +97,5 @@ pageTest('a track that comes later is searched as well', sampled, async (page, s
   engine.range(track, 'late', 1000, 2000);
   ++engine.tracksVersion;
   server.grow();
-  await page.locator('.searchbox .hits', { hasText: '1 hits' }).waitFor();
+  await page.locator('.searchbox .hits', { hasText: '1 hit' }).waitFor();
 });

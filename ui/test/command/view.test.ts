@@ -249,7 +249,7 @@ test('two traces are compared', { skip }, async () => {
   await viewing([first, second], async (page) => {
     await page.keyboard.press('7');
     await page.locator('.panel td', { hasText: 'backward' }).first().waitFor();
-    assert.match(await page.locator('.panel .summary').innerText(), /slower/);
+    assert.match(await page.locator('.panel .summary', { hasText: 'An iteration takes' }).innerText(), /slower/);
     const colour = (name: string) => page.evaluate((n) => window.kymo.shapes().find((s) => s.name === n)?.colour, name);
     await complete(page);
     assert.notEqual(await colour('backward'), await colour('forward'));

@@ -18,7 +18,7 @@ export interface View {
   state(): {
     from: number; to: number; scroll: number; level: number; backend: string; rectangles: number; ranges: number; labels: number; mergedBelow: number; frames: number;
     tileRequests: number; cacheBytes: number; tracks: number; pinned: number[]; selection?: { from: number; to: number; tracks: number[] }; event?: { track: number; index: number };
-    search: string; hit: number; tab?: string; theme: string; offline: boolean; names: number; links: number; linksBusy: boolean;
+    search: string; hit: number; tab?: string; theme: string; offline: boolean; names: number; links: number; linksBusy: boolean; overview: number[];
   };
   shapes(): Array<{ track: number; trackName: string; row: number; name: string; start: number; end: number; count: number; x: number; y: number; width: number; height: number; colour: number }>;
   lanes(): Array<{ track?: number; name: string; top: number; height: number; pinned: boolean; collapsed: boolean }>;

@@ -1,7 +1,7 @@
 // A trace in memory that answers like the server of `kymo view` (docs/view.md), by the simplest possible code.
 // It serves tests of the page where no recorded trace is wanted.
 
-import { PointKind, tileSpan, TraceInfo, TrackKind } from '../../src/core/protocol';
+import { PointKind, SelectionAnswer, tileSpan, TraceInfo, TrackKind } from '../../src/core/protocol';
 import { matcher } from '../../src/core/names';
 
 export interface FakeTrack {
@@ -37,8 +37,10 @@ export class Engine {
   duration = 0;
   live = false;
   tracksVersion = 1;
+  refuses = false; // to follow for one more page
   readonly args = new Map<string, Array<{ name: string; value: string }>>(); // by "track/index"
   readonly stacks = new Map<string, string[]>();
+  sampled?: Pick<SelectionAnswer, 'functions' | 'samples' | 'sampled_ns' | 'function_flame'>; // totals of selected functions
   private readonly ids = new Map<string, number>();
 
   constructor(...files: string[]) {
@@ -180,8 +182,7 @@ export class Engine {
   }
 
   link(track: FakeTrack, i: number) {
-    const row = track.kind === 'functions' || track.kind === 'across' ? { depth: track.depth[i], lane: track.lane[i] } : {};
-    return { track: track.id, chunk: 0, index: i, name: this.names[track.names[i]], start_ns: track.start[i], end_ns: track.end[i], ...row };
+    return { track: track.id, chunk: 0, index: i, name: this.names[track.names[i]], start_ns: track.start[i], end_ns: track.end[i], depth: track.depth[i], lane: track.lane[i] };
   }
 
   event(id: number, index: number): unknown {
@@ -229,7 +230,7 @@ export class Engine {
 
   search(query: string, limit: number): unknown {
     const test = matcher(query);
-    const isHit = this.names.map(test);
+    const isHit = this.names.map((name, id) => test(name) || test(this.names[this.bases[id]]));
     const binNs = 2 ** Math.ceil(Math.log2(Math.max(1, this.duration / 1024)));
     const hits: Array<ReturnType<Engine['link']>> = [];
     const tracks: unknown[] = [];
@@ -255,7 +256,8 @@ export class Engine {
     const totals = new Map<number, number[]>();
     const self = new Map<number, number>();
     const flame: unknown[] = [{ name: 'all', kind: 'all', depth: 0, count: 0, total_ns: 0, self_ns: 0 }];
-    const wanted = this.tracks.filter((t) => ids.length === 0 || ids.includes(t.id));
+    const chosen = this.tracks.filter((t) => ids.length === 0 || ids.includes(t.id));
+    const wanted = chosen.filter((t) => t.kind !== 'functions');
     for (const track of wanted) {
       const perName = new Map<string, number>();
       track.start.forEach((s, i) => {
@@ -273,16 +275,16 @@ export class Engine {
       (flame[0] as { total_ns: number }).total_ns += sum;
     }
     return {
-      from_ns: from, to_ns: to, flame,
+      from_ns: from, to_ns: to, flame, ...(chosen.length > wanted.length ? this.sampled : {}),
       ranges: [...totals].map(([name, list]) => {
         list.sort((a, b) => a - b);
         const total = list.reduce((a, b) => a + b, 0);
-        return { name: this.names[name], category: '', count: list.length, total_ns: total, self_ns: self.get(name), min_ns: list[0], median_ns: list[list.length >> 1], p99_ns: list[Math.floor(list.length * 0.99)], max_ns: list.at(-1) };
+        return { name: this.names[name], category: '', count: list.length, total_ns: total, self_ns: self.get(name), min_ns: list[0], median_ns: list[list.length >> 1], p99_ns: list[Math.floor(list.length * 0.99)], max_ns: list.at(-1), across_threads: wanted.every((t) => t.kind === 'across') };
       }),
       instants: [],
       counters: wanted.filter((t) => t.values.length > 0).map((t) => {
         const inside = t.values.filter((v) => v.time >= from && v.time < to).map((v) => v.value);
-        const most = (f: (a: number, b: number) => number) => inside.reduce(f, inside[0] ?? 0);
+        const most = (f: (a: number, b: number) => number) => inside.reduce((a, b) => f(a, b), inside[0] ?? 0);
         return { name: t.name, unit: t.unit, count: inside.length, min: most(Math.min), max: most(Math.max), last: inside.at(-1) ?? 0, mean: inside.reduce((a, b) => a + b, 0) / (inside.length || 1) };
       }),
     };

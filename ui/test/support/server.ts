@@ -53,6 +53,7 @@ export async function serve(engine: Engine, pageFolder: string, port = 0, token 
     if (path === 'api/report') return json(report(engine, number('file')));
     if (path === 'api/idle') return json({ devices: report(engine, number('file')).devices });
     if (path === 'api/diff') return json(difference());
+    if (path === 'api/live' && engine.refuses) return void response.writeHead(422).end();
     if (path === 'api/live') {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(state());

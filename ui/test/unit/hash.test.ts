@@ -16,6 +16,7 @@ test('a bookmark has everything of the view', () => {
     tab: 'flame',
     theme: 'dark',
     backend: 'webgl',
+    shifts: [0, -1500.5],
   };
   assert.deepEqual(readHash(`#${writeHash(view)}`), view);
 });
@@ -26,5 +27,6 @@ test('an empty view has an empty hash', () => {
 });
 
 test('parts that make no sense are ignored', () => {
+  assert.deepEqual(readHash('#s=0,1e300,0'), {}); // no trace is so long
   assert.deepEqual(readHash('#t=5,1&s=a,b&e=1.2&c=x1,q&p=-1,1.5,99999999999&theme=pink&draw=svg&tab=<b>&y=NaN&q=%E0%A4%A&=&x'), { toggled: [], pinned: [], search: '' });
 });

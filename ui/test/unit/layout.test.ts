@@ -85,9 +85,9 @@ test('the tracks of one thread are below each other: ranges, samples, functions'
   const info = {
     names_version: 0, live: false, scanned: true, files: [], losses: [],
     processes: [{ id: 1, file: 0, pid: 9, name: 'p' }],
-    tracks: [track(1, 'thread', 11, 0), track(2, 'thread', 12, 0), track(3, 'thread', 12, 5), track(4, 'thread', 11, 5), track(5, 'functions', 0, 9, 1), track(6, 'functions', 0, 9, 2)],
+    tracks: [track(1, 'thread', 11, 0, 4), track(2, 'thread', 12, 0, 3), track(3, 'thread', 12, 5), track(4, 'thread', 11, 5), track(5, 'functions', 0, 9, 4), track(6, 'functions', 0, 9, 3)],
   };
-  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t4', 't1', 't5', 't3', 't2', 't6']);
+  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t3', 't2', 't6', 't4', 't1', 't5']);
 });
 
 test('deep functions are folded to few rows if the trace has ranges, from the last one that all samples share', () => {

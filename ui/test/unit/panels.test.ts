@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matcher, Names } from '../../src/core/names';
-import { plotColumns, valueText } from '../../src/timeline/plots';
+import { plotColumns, rangeText, valueText } from '../../src/timeline/plots';
 import { coverage } from '../../src/timeline/minimap';
 import { TextFitter } from '../../src/timeline/text';
 import { kDark, kLight, nameColour } from '../../src/timeline/palette';
@@ -22,13 +22,20 @@ test('the search follows the rule of the server', () => {
   assert.ok(matcher('a?c')('abc') && !matcher('a?c')('ac'));
   assert.ok(matcher('(.+)[')('x(.+)[y'));
   assert.ok(!matcher('')('anything'));
+  assert.ok(matcher('*a*b?')('xaayb!') && !matcher('*a*b?')('xaayb') && matcher('**')(''));
+});
+
+test('a pattern with many stars takes no longer than others', () => {
+  const test = matcher(`${'*'.repeat(500)}${'a*'.repeat(500)}c`);
+  for (let i = 0; i < 100; ++i) assert.ok(!test('ab'.repeat(150)));
 });
 
 test('names arrive in parts, and a missing part is not skipped', () => {
   const names = new Names();
   names.add({ version: 4, from: 2, names: ['c'], bases: [2], categories: [''] });
   assert.equal(names.count, 0);
-  names.add({ version: 4, from: 0, names: ['step {}', 'step 1'], bases: [0, 0], categories: ['', 'x'] });
+  names.add({ version: 4, from: 0, names: ['step {}', 'step 1', ''], bases: [0, 0, 2], categories: ['', 'x', ''] });
+  assert.equal(names.of(2), '(no name)');
   assert.equal(names.of(1), 'step 1');
   assert.equal(names.baseOf(1), 'step {}');
   assert.equal(names.colourOf(0), names.colourOf(1));
@@ -114,4 +121,10 @@ test('the faster backend is chosen, and canvas without WebGL', () => {
   assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: 1 }), 'webgl');
   assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: 25 }), 'canvas');
   assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: Infinity }), 'canvas');
+});
+
+test('a counter below zero has its smallest value too', () => {
+  const columns = (low: number, high: number) => ({ min: new Float64Array(1), max: new Float64Array(1), last: new Float64Array(1), low, high });
+  assert.equal(rangeText(columns(-5, 3), ''), 'min -5, max 3');
+  assert.equal(rangeText(columns(1, 3), ''), 'max 3');
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytes, duration, percent, quantity, shortCount, tickStep, timeLabel } from '../../src/core/units';
+import { bytes, counted, duration, percent, quantity, shortCount, tickStep, timeLabel } from '../../src/core/units';
 import { percentile } from '../../src/core/percentile';
 
 test('durations have three digits and a unit', () => {
@@ -53,4 +53,10 @@ test('a percentile is one of the values', () => {
   assert.equal(percentile(values, 0.5), 50);
   assert.equal(percentile(values, 0.99), 99);
   assert.equal(percentile([], 0.5), 0);
+});
+
+test('a value that is not a number is a dash, and counts have their plural', () => {
+  assert.equal(quantity(null as unknown as number), '-');
+  assert.equal(quantity(Infinity, 'bytes'), '-');
+  assert.deepEqual([counted(0, 'range'), counted(1, 'range'), counted(1234, 'range')], ['0 ranges', '1 range', '1,234 ranges']);
 });

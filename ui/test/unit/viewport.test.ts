@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { around, clampSpan, levelFor, minSpan, panBy, zoomAt } from '../../src/core/viewport';
+import { around, clampSpan, levelFor, minSpan, panBy, zoomAt, wholeSpan } from '../../src/core/viewport';
 
 const kYear = 365 * 86400e9;
 
@@ -54,4 +54,11 @@ test('bins are at most a pixel wide and more than half of one', () => {
     assert.ok(bin <= Math.max(1, pixel));
     assert.ok(bin > pixel / 2);
   }
+});
+
+test('an event at the very end of the trace is visible in the whole trace', () => {
+  const { from, to } = wholeSpan(1e9);
+  assert.equal(from, 0);
+  assert.ok(((to - 1e9) / to) * 1000 >= 3); // pixels of a window that is 1000 wide
+  assert.ok(wholeSpan(0).to > 0);
 });

@@ -261,5 +261,34 @@ kernel void in_group(device uint* out, uint i [[thread_position_in_grid]], uint 
   EXPECT_EQ(totals.to_host<uint32_t>(), (std::vector<uint32_t>{496, 1520, 2544, 96 + 97 + 98 + 99}));
 }
 
+TEST_P(MetalGroupTest, FlagsAreAtomic) {
+  const ShaderLibrary library = metal(R"(
+kernel void claim(device atomic_bool* taken, device uint* out, uint i [[thread_position_in_grid]],
+                  uint lid [[thread_position_in_threadgroup]]) {
+  threadgroup atomic_bool any;
+  if (lid == 0) atomic_init(&any, false);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (!atomic_exchange_explicit(&taken[i % 8], true, memory_order_relaxed)) {
+    atomic_store_explicit(&any, true, memory_order_relaxed);
+    out[8 + i % 8] = 1;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  bool expected = false;
+  if (i < 2 && atomic_compare_exchange_weak_explicit(&taken[8], &expected, true, memory_order_relaxed,
+                                                     memory_order_relaxed))
+    out[0] = 100 + uint(expected);
+  threadgroup_barrier(mem_flags::mem_device);
+  expected = false;
+  if (i == 0) {
+    out[1] = !atomic_compare_exchange_weak_explicit(&taken[8], &expected, false, memory_order_relaxed,
+                                                    memory_order_relaxed) && expected;
+    out[2] = atomic_load_explicit(&any, memory_order_relaxed) + 2 * atomic_load_explicit(taken + 9, memory_order_relaxed);
+  }
+})");
+  const Tensor taken = zeros({10}, DType::U32), out = zeros({16}, DType::U32);
+  library["claim"].threads(32).group(32)(taken, out);
+  EXPECT_EQ(out.to_host<uint32_t>(), (std::vector<uint32_t>{100, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

@@ -256,6 +256,22 @@ int until_done(int start) {
   }
   return steps;
 }
+kernel void loop_in_a_loop(device int* out, constant uint& rounds, uint i [[thread_position_in_threadgroup]],
+                           uint lane [[thread_index_in_simdgroup]], uint simd [[simdgroup_index_in_threadgroup]]) {
+  threadgroup int sums[32];
+  for (uint r = 0; r < rounds; ++r) {
+    if (lane == 31) sums[simd] = int(i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (simd == 0) {
+      int x = lane < 4 ? sums[lane] : 0;
+      for (int k = 1; k <= 16; k *= 2) x += simd_shuffle_and_fill_up(x, 0, k);
+      sums[lane] = x;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = sums[lane];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+}
 kernel void calls(device int* out, uint i [[thread_position_in_grid]], uint simd [[simdgroup_index_in_threadgroup]]) {
   out[i] = simd == 1 ? -5 : until_done(int(i % 32));
 }
@@ -271,6 +287,10 @@ kernel void calls(device int* out, uint i [[thread_position_in_grid]], uint simd
             }));
   EXPECT_EQ(run<int32_t>(library["some_lanes"].group(kCount), kCount),
             each(kCount, [](int i) { return i % 2 == 0 ? 16 : 31; }));
+  EXPECT_EQ(run<int32_t>(library["loop_in_a_loop"].group(kCount), kCount, 1u), each(kCount, [](int i) {
+              constexpr int kSums[] = {31, 31 + 63, 31 + 63 + 95, 31 + 63 + 95 + 127};
+              return kSums[std::min(i % 32, 3)];
+            }));
   EXPECT_EQ(run<int32_t>(library["calls"].group(64), kCount),
             each(kCount, [](int i) { return i / 32 % 2 == 1 ? -5 : 11; }));
 }

@@ -288,7 +288,7 @@ uint kymo_simd_ballot(__local kymo_simd_memory* simd, bool value, bool active) {
 
 //# group_any: simd_memory
 bool kymo_group_any(__local kymo_simd_memory* simd, bool value) {
-  if (kymo_thread_in_group() == 0) simd->any = 0;
+  simd->any = 0;  // by all threads: PoCL loses a store of one thread here if this is in a loop in a loop
   barrier(CLK_LOCAL_MEM_FENCE);
   if (value) simd->any = 1;
   barrier(CLK_LOCAL_MEM_FENCE);

@@ -33,7 +33,7 @@ Value Lowering::builtin_atomic(const BuiltinRow& row, std::span<const Value> giv
       (type->is_integer() && type->size >= 4) || (type->is(TypeKind::Float) && (is_plain || is_sum));
   if (!is_supported)
     throw Rejected{at, in_quotes(row.name) + " is not supported for " + in_quotes(pointer.type->inner) +
-                           (type->is(TypeKind::Bool) ? ": use an atomic_uint" : "")};
+                           (type->is(TypeKind::Bool) ? ": use atomic_bool" : "")};
   if (row.intrinsic == I::AtomicLoad) return effect(row.intrinsic, {pointer.ir}, at);
   if (pointer.type->is_const) throw Rejected{at, in_quotes(row.name) + " writes: its pointer must not be const"};
   if (row.intrinsic == I::AtomicCompareExchange) return builtin_exchange(pointer.ir, given, at);

@@ -42,7 +42,8 @@ bool LossTexts::is_placed(const LossSummary& loss) const {
 
 std::string missing_text(const MissingEnd& missing) {
   if (missing.pid == 0)
-    return "the recording was not completed ('kymo record' was killed): some recorded programs may be missing";
+    return "the recording was not completed ('kymo record' was killed, or could not write: a full disk, a limit of the "
+           "file size): some of it, or some recorded programs, may be missing";
   if (!missing.unrecovered.empty())
     return base::format(
         "the last events of process {} ({}): they are still in shared memory, and could not be added: {}", missing.pid,

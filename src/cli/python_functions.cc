@@ -35,4 +35,23 @@ std::vector<std::pair<std::string, std::string>> python_environment(const std::s
   return {{"PYTHONPATH", path}, {"KYMO_PYTHON_FUNCTIONS", mode}};
 }
 
+std::string python_obstacle(const std::vector<std::string>& program) {
+  const std::string name = std::filesystem::path(program[0]).filename().string();
+  if (!name.starts_with("python")) return {};
+  // Its options end at the script, or at -c or -m. -W and -X have a word of their own.
+  for (size_t i = 1; i < program.size() && program[i].size() > 1 && program[i][0] == '-'; ++i) {
+    const std::string& word = program[i];
+    if (word.starts_with("--")) continue;
+    for (const char letter : word.substr(1)) {
+      if (letter == 'I' || letter == 'E' || letter == 'S')
+        return base::format("{} -{} does not load what --python needs (sitecustomize, by PYTHONPATH)", name, letter);
+      if (letter == 'c' || letter == 'm') return {};
+      if (letter != 'W' && letter != 'X') continue;
+      if (word.back() == letter) ++i;
+      break;
+    }
+  }
+  return {};
+}
+
 }  // namespace kymo::cli

@@ -11,4 +11,7 @@ namespace kymo::cli {
 // if the Python package is not installed.
 std::vector<std::pair<std::string, std::string>> python_environment(const std::string& mode);
 
+// Why the program itself, a Python with these options, does not load it. Empty: it does, or it is another program.
+std::string python_obstacle(const std::vector<std::string>& program);
+
 }  // namespace kymo::cli

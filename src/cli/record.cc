@@ -22,6 +22,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/cpu_time.h"
 #include "cli/ledger.h"
 #include "cli/memory_library.h"
 #include "cli/nothing_recorded.h"
@@ -54,13 +55,25 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
 
 // A flight recorder keeps only the latest samples.
 struct FileSamples : sample::SampleTotals {
-  FileSamples(const sample::SampleTotals& totals, const Progress& progress, bool is_flight)
-      : SampleTotals(totals), taken(totals.samples) {
+  FileSamples(const sample::SampleTotals& totals, const Progress& progress, bool is_flight, uint64_t cpu_ns)
+      : SampleTotals(totals), taken(totals.samples), used_ns(cpu_ns) {
     if (!is_flight || taken == 0 || progress.is_elsewhere) return;
     samples = functions::read_samples(trace::Reader(progress.file)).samples;
   }
   uint64_t taken;
+  uint64_t used_ns;  // CPU time of the process, or of all programs, as the system counts it
 };
+
+// Of a process that was sampled.
+std::string nothing_of_process(const RecordOptions& options, uint64_t used_ns) {
+  constexpr uint64_t kMillisecond = 1'000'000;
+  if (used_ns < kMillisecond) return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
+  return base::format(
+      "nothing was recorded: process {} used the CPU for {}, without a sample at {}; use a higher rate (--sample "
+      "1kHz), "
+      "or a longer time",
+      options.pid, duration_text(used_ns), sample::rate_text(options.samples.hertz));
+}
 
 // How much was recorded, or the likely reason why nothing was.
 std::string summary_text(const Progress& progress, const RecordOptions& options, const FileSamples& samples) {
@@ -79,7 +92,7 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
   if (progress.processes == 0 && !options.memory.empty())
     return "nothing was recorded: no program loaded the library of Kymo (is it linked statically, or does it change "
            "its user?)";
-  if (options.pid != 0) return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
+  if (options.pid != 0) return nothing_of_process(options, samples.used_ns);
   // Kymo's library may have been loaded into a static program, and found there that it does not work.
   const bool is_empty = progress.events == 0 && progress.unfinished == 0 && progress.lost == 0;
   if (progress.processes == 0 || (is_empty && !obstacle_to_libraries(options.program[0]).empty()))
@@ -155,6 +168,9 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
                      running == 1 ? "it does" : "they do"));
   }
   ledger.show();
+  if (!options.quiet && samples.lost != 0)
+    say(base::format("at {}, samples come faster than they can be recorded: use a lower rate (--sample)",
+                     sample::rate_text(options.samples.hertz)));
 }
 
 // The ending of kymo: that of the program, or its own exit code.
@@ -174,6 +190,8 @@ Ending record_program(const RecordOptions& options) {
   Variables injected = interface_environment_or_warning(options.interfaces.selected());
   // It is reported here, so the library need not.
   if (is_static_program(path)) injected.emplace_back("KYMO_STATIC_PROGRAM", "reported");
+  if (const std::string why = options.python.empty() ? "" : python_obstacle(options.program); !why.empty())
+    say_warning(base::format("the Python functions of this program are not recorded: {}", base::printable(why)));
   SignalInbox inbox(kWatchedSignals);
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
   auto recording = start_recording(options);
@@ -201,12 +219,17 @@ Ending record_program(const RecordOptions& options) {
   try {
     const sample::SampleTotals totals = samples ? samples->finish() : sample::SampleTotals{};
     const Progress progress = recording->finish();
-    report(progress, options, ending, {totals, progress, options.flight});
+    const uint64_t used_ns = cpu_ns_of_children();
+    report(progress, options, ending, {totals, progress, options.flight, used_ns});
+    const std::string unsampled =
+        samples ? unsampled_text(used_ns, totals, samples->hertz(), samples->is_by_timers()) : "";
+    if (!options.quiet && !options.json && !unsampled.empty()) say(unsampled);
     const bool is_whole = progress.lost == 0 && totals.lost == 0 && !progress.is_elsewhere;
     if (options.strict && !is_whole && ending.exit_code() == kDone) ending.status = kLossOrDamage;
   } catch (const std::exception& error) {
     say_error(error.what());
-    if (ending.exit_code() == kDone) ending.status = kFailed;  // the program's own failure comes first
+    // The program's own failure comes first.
+    if (ending.exit_code() == kDone) ending.status = options.strict ? kLossOrDamage : kFailed;
   }
   return ending;
 }
@@ -250,7 +273,10 @@ int record_process(RecordOptions options) {
   }
   constexpr std::chrono::milliseconds kLookEvery(50);
   const uint64_t end = options.duration_ns == 0 ? ~uint64_t{0} : base::monotonic_ns() + options.duration_ns;
+  const uint64_t used_before_ns = cpu_ns_of_process(pid);
+  uint64_t used_ns = used_before_ns;
   while (base::monotonic_ns() < end && !has_ended()) {
+    used_ns = std::max(used_ns, cpu_ns_of_process(pid));
     const auto message = inbox.wait(kLookEvery);
     if (!message || message->signal == SIGCHLD) continue;
     if (message->signal != SIGUSR2 || !options.flight) break;
@@ -258,7 +284,7 @@ int record_process(RecordOptions options) {
   }
   const sample::SampleTotals totals = samples->finish();
   const Progress progress = recording->finish();
-  report(progress, options, {}, {totals, progress, options.flight});
+  report(progress, options, {}, {totals, progress, options.flight, used_ns - used_before_ns});
   return options.strict && (progress.lost != 0 || totals.lost != 0) ? kLossOrDamage : kDone;
 }
 

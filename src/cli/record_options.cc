@@ -22,6 +22,13 @@ void take_flight(RecordOptions& options, const std::string& text) {
   if (flight.bytes > 0) options.session.flight_bytes = flight.bytes;
 }
 
+// Short pieces for a short time: what is kept is longer by up to a piece.
+uint64_t piece_of_flight(double seconds) {
+  constexpr double kPieces = 10, kShortestNs = 10'000'000, kNanosecondsPerSecond = 1e9;
+  return static_cast<uint64_t>(
+      std::clamp(seconds * kNanosecondsPerSecond / kPieces, kShortestNs, static_cast<double>(sample::kPieceNs)));
+}
+
 void check_memory(const std::string& text) {
   heap::HeapMode mode;
   if (!text.empty() && (!heap::parse_heap_mode(text.c_str(), mode) || !mode.on))
@@ -32,6 +39,25 @@ void check_memory(const std::string& text) {
 void check_python(const std::string& text) {
   if (!text.empty() && text != "yes" && text != "all")
     throw options::UsageError("record", "--python: '" + text + "' is not valid; use --python or --python=all");
+}
+
+void check_sample_options(const SampleOptions& options) {
+  const char* const without_effect = options.waits                     ? "--sample-waits"
+                                     : options.faults                  ? "--sample-faults"
+                                     : options.by == SampledBy::Kernel ? "--sampler kernel"
+                                     : options.by == SampledBy::Timers ? "--sampler timers"
+                                                                       : nullptr;
+  if (options.hertz != 0 || without_effect == nullptr) return;
+  throw options::UsageError(
+      "record", base::format("{} has no effect without samples: {}", without_effect,
+                             options.is_given ? "leave out --sample off" : "KYMO_SAMPLE is off; add --sample 1kHz"));
+}
+
+void check_interfaces(const InterfaceChoice& choice) {
+  for (const record::Interface one : choice.with)
+    if (std::ranges::find(choice.without, one) != choice.without.end())
+      throw options::UsageError(
+          "record", base::format("{0} is in --with and in --without: leave out one of them", record::name_of(one)));
 }
 
 void check_process_options(const RecordOptions& options) {
@@ -111,7 +137,10 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
       "starting a program");
   line.text(
       "--duration", "TIME",
-      [&options](const std::string& text) { options.duration_ns = base::parse_duration_ns(text); },
+      [&options](const std::string& text) {
+        options.duration_ns = base::parse_duration_ns(text);
+        if (options.duration_ns == 0) throw InvalidArgument(base::format("'{}' would record nothing: use 5s", text));
+      },
       "with --pid: end after this time; default: when the\n"
       "process ends, or on Ctrl-C");
   line.choice("--stacks", options.samples.stacks,
@@ -123,7 +152,8 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
               {{"auto", SampledBy::Any}, {"kernel", SampledBy::Kernel}, {"timers", SampledBy::Timers}},
               "who samples: the kernel, or timers inside the\n"
               "programs if it refuses (default: auto)");
-  line.flag("--strict", options.strict, "exit with 3 if anything was lost");
+  line.flag("--strict", options.strict,
+            "exit with 3 if anything was lost, unless the program\nitself failed: then with its code");
   line.flag("--quiet", options.quiet, "print only problems");
   line.flag("--progress", options.progress,
             "show how the recording grows, on a terminal; the line\n"
@@ -165,9 +195,8 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   }
   if (options.pid != 0 && !options.samples.is_given && options.samples.hertz == 0)
     options.samples.hertz = SampleOptions{}.hertz;
-  if (options.samples.hertz == 0 && (options.samples.waits || options.samples.faults))
-    throw options::UsageError("record", base::format("{} has no effect without samples: leave out --sample off",
-                                                     options.samples.waits ? "--sample-waits" : "--sample-faults"));
+  check_sample_options(options.samples);
+  check_interfaces(options.interfaces);
 
   options.program = line.remaining();
   // After the program's name, "--" is an argument of the program.
@@ -179,6 +208,7 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
     throw options::UsageError("record", "no program given. Usage: kymo record [options] -- PROGRAM [args]");
   refuse_standard_output("record", options.output);
   if (options.session.policy == Policy::Overwrite) options.flight = true;
+  if (options.session.flight_seconds > 0) options.samples.piece_ns = piece_of_flight(options.session.flight_seconds);
   if (options.duration_ns != 0 && options.pid == 0)
     throw options::UsageError("record", "--duration is for --pid: a program is recorded until it ends");
   if (options.output.empty() && options.pid != 0) options.output = base::format("{}.kymo", options.pid);

@@ -120,5 +120,31 @@ TEST(RecordOptionsTest, ErrorsNameTheWrongOption) {
       ThrowsMessage<options::UsageError>(HasSubstr("--ring-size: 'big' is not a size")));
 }
 
+TEST(RecordOptionsTest, ShortFlightIsRecordedInShortPieces) {
+  EXPECT_EQ(read_record_options({"x"})->samples.piece_ns, sample::kPieceNs);
+  EXPECT_EQ(read_record_options({"--flight", "1s", "x"})->samples.piece_ns, 100'000'000u);
+  EXPECT_EQ(read_record_options({"--flight", "1ms", "x"})->samples.piece_ns, 10'000'000u);
+  EXPECT_EQ(read_record_options({"--flight", "1h", "x"})->samples.piece_ns, sample::kPieceNs);
+  EXPECT_EQ(read_record_options({"--flight", "1MB", "x"})->samples.piece_ns, sample::kPieceNs);
+}
+
+TEST(RecordOptionsTest, OptionsWithoutEffectAreRefused) {
+  const auto error_of = [](const Arguments& arguments) -> std::string {
+    try {
+      read_record_options(arguments);
+    } catch (const options::UsageError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  EXPECT_THAT(error_of({"--pid", "1", "--duration", "0s"}), AllOf(HasSubstr("'0s'"), HasSubstr("use 5s")));
+  EXPECT_THAT(error_of({"--no-sample", "--sampler", "kernel", "x"}), HasSubstr("--sampler kernel has no effect"));
+  EXPECT_THAT(error_of({"--sampler", "timers", "--sample", "off", "x"}), HasSubstr("--sampler timers has no effect"));
+  EXPECT_EQ(error_of({"--sampler", "timers", "x"}), "");
+  EXPECT_THAT(error_of({"--with", "itt,nvtx", "--without", "nvtx", "x"}),
+              HasSubstr("nvtx is in --with and in --without"));
+  EXPECT_EQ(error_of({"--with", "itt", "--without", "nvtx", "x"}), "");
+}
+
 }  // namespace
 }  // namespace kymo::cli

@@ -36,6 +36,12 @@ sample::EventOptions event_options(const SampleOptions& options) {
   return {options.hertz, options.stacks, options.waits, options.faults};
 }
 
+// What the kernel samples besides the CPU.
+std::string also_sampled(const sample::PerfEvents& events) {
+  if (events.has_waits() && events.has_faults()) return "waits, page faults";
+  return events.has_waits() ? "waits" : events.has_faults() ? "page faults" : "";
+}
+
 // What was asked for, and the kernel refuses. Empty: nothing.
 std::string refused(const SampleOptions& options, const sample::PerfEvents& events) {
   std::string note;
@@ -87,13 +93,15 @@ std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions&
   auto source = std::make_unique<sample::TimerSource>(options.hertz);
   const uint64_t hertz = source->hertz();
   Environment environment = source->environment();
-  std::unique_ptr<RecordedSamples> made(
-      new RecordedSamples(std::move(source), {hertz, recording.session(), command_line, "timers in the program"}));
+  std::unique_ptr<RecordedSamples> made(new RecordedSamples(
+      std::move(source), {hertz, recording.session(), command_line, "timers in the program", options.piece_ns}));
   made->library_ = library;
   made->environment_ = std::move(environment);
   recording.accompany(*made);
   const std::string why = note.empty() ? "" : base::format(" ({})", note);
   note = base::format("CPU samples by timers inside the program, {} a second{}", hertz, why);
+  if (hertz < options.hertz && options.is_given)
+    note += base::format("; the clock of this kernel permits no timer at {}", sample::rate_text(options.hertz));
   if (options.waits || options.faults)
     note += base::format("; {} needs samples of the kernel", options.waits ? "--sample-waits" : "--sample-faults");
   if (const std::string obstacle = obstacle_to_libraries(command_line[0]); !obstacle.empty())
@@ -109,9 +117,10 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
     try {
       auto events = sample::PerfEvents::for_next_program(event_options(options));
       note = refused(options, events);
-      std::unique_ptr<RecordedSamples> made(
-          new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
-                              {options.hertz, recording.session(), command_line, "the kernel"}));
+      const std::string also = also_sampled(events);
+      std::unique_ptr<RecordedSamples> made(new RecordedSamples(
+          std::make_unique<sample::PerfSource>(std::move(events)),
+          {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also}));
       recording.accompany(*made);
       return made;
     } catch (const NotAvailable& error) {
@@ -131,8 +140,10 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const Sa
                                                              collect::Recording& recording, std::string& note) {
   auto events = sample::PerfEvents::for_process(pid, event_options(options));
   note = refused(options, events);
-  std::unique_ptr<RecordedSamples> made(new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
-                                                            {options.hertz, recording.session(), {}, "the kernel"}));
+  const std::string also = also_sampled(events);
+  std::unique_ptr<RecordedSamples> made(
+      new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
+                          {options.hertz, recording.session(), {}, "the kernel", options.piece_ns, also}));
   made->sampler_.add_running(pid);
   recording.accompany(*made);
   return made;

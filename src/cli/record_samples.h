@@ -25,6 +25,7 @@ struct SampleOptions {
   SampledBy by = SampledBy::Any;
   bool waits = false;   // --sample-waits
   bool faults = false;  // --sample-faults
+  uint64_t piece_ns = sample::kPieceNs;
 };
 
 // "1kHz", "250Hz", "10000", "off": the rate, 0 for off. Throws kymo::InvalidArgument.
@@ -51,17 +52,19 @@ class RecordedSamples : public collect::Companion {
   using Environment = std::vector<std::pair<std::string, std::string>>;
   void add_to(Environment& others) const;
   bool is_by_timers() const { return !library_.empty(); }
+  uint64_t hertz() const { return hertz_; }
 
   // Call it before Recording::finish().
   sample::SampleTotals finish();
 
  private:
   RecordedSamples(std::unique_ptr<sample::RecordSource> source, sample::SamplerOptions options)
-      : sampler_(std::move(source), std::move(options)) {}
+      : hertz_(options.hertz), sampler_(std::move(source), std::move(options)) {}
   static std::unique_ptr<RecordedSamples> by_timers(const SampleOptions& options,
                                                     const std::vector<std::string>& command_line,
                                                     collect::Recording& recording, std::string& note);
 
+  uint64_t hertz_;
   std::string library_;      // in the programs; empty: none
   Environment environment_;  // that it needs
   sample::Sampler sampler_;

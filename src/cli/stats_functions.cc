@@ -29,19 +29,28 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 // "20,627 samples: 20.6 s of the 20.8 s of CPU time of 1 thread; off the CPU for 52.4 s, 51.9 s of it because others
 // ran"
-std::string cpu_summary(const FunctionTable& table) {
+std::string cpu_summary(const FunctionTable& table, const Ledger& ledger) {
   const std::string of_all = table.cpu_ns == 0 ? "" : base::format("of the {} ", duration_text(table.cpu_ns));
   std::string text = base::format("{}: {} {}of CPU time of {}", count_of(table.samples, "sample"),
                                   duration_text(table.time_ns), of_all, count_of(table.threads, "thread"));
   if (table.off_ns != 0) text += base::format("; off the CPU for {}", duration_text(table.off_ns));
   if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
   text += "\n";
-  // A thread has its first sample only when it has used the CPU for as long as the time between two samples.
   constexpr double kWhole = 0.95;
-  if (static_cast<double>(table.time_ns) < kWhole * static_cast<double>(table.cpu_ns))
-    text += base::format("{} of CPU time ({}) has no sample: mostly of threads that used the CPU for less than {}\n",
-                         duration_text(table.cpu_ns - table.time_ns),
-                         percent_text(table.cpu_ns - table.time_ns, table.cpu_ns), duration_text(table.period_ns));
+  if (static_cast<double>(table.time_ns) >= kWhole * static_cast<double>(table.cpu_ns)) return text;
+  const uint64_t missing_ns = table.cpu_ns - table.time_ns;
+  text += base::format("{} of CPU time ({}) has no sample: ", duration_text(missing_ns),
+                       percent_text(missing_ns, table.cpu_ns));
+  const uint64_t lost = ledger.count(trace::LossCause::SamplesLost);
+  const bool were_paused = ledger.count(trace::LossCause::SamplingPaused) != 0;
+  // A thread has its first sample only when it has used the CPU for as long as the time between two samples.
+  if (lost != 0 && lost >= missing_ns / std::max<uint64_t>(table.period_ns, 1) / 2)
+    text += base::format("{} lost, because there was no space for them; record at a lower rate (--sample)\n",
+                         count_of(lost, "sample was", "samples were"));
+  else if (were_paused)
+    text += "the kernel paused sampling, because it took too much time; record at a lower rate (--sample)\n";
+  else
+    text += base::format("mostly of threads that used the CPU for less than {}\n", duration_text(table.period_ns));
   return text;
 }
 
@@ -54,8 +63,8 @@ std::string waits_summary(const FunctionTable& table) {
   return text + "\n";
 }
 
-std::string summary_of(const FunctionTable& table) {
-  std::string text = table.what == What::Cpu     ? cpu_summary(table)
+std::string summary_of(const FunctionTable& table, const Ledger& ledger) {
+  std::string text = table.what == What::Cpu     ? cpu_summary(table, ledger)
                      : table.what == What::Waits ? waits_summary(table)
                                                  : base::format("{}, by {}\n", count_of(table.time_ns, "page fault"),
                                                                 count_of(table.samples, "sample"));
@@ -64,27 +73,31 @@ std::string summary_of(const FunctionTable& table) {
                          count_of(table.incomplete, "incomplete stack"), percent_text(table.incomplete, table.samples));
   constexpr size_t kMostFiles = 3;
   for (size_t i = 0; i < std::min(kMostFiles, table.missing_files.size()); ++i)
-    text += base::format("functions of {} have no names: the file was removed or replaced, or is on another machine\n",
-                         base::printable(table.missing_files[i]));
+    text += base::format(
+        "functions of {} have no names: the file was removed or replaced, or is on another "
+        "machine; each address is a row\n",
+        base::printable(table.missing_files[i]));
   if (table.missing_files.size() > kMostFiles)
     text += base::format("so were {}\n", count_of(table.missing_files.size() - kMostFiles, "more file"));
   return text;
 }
 
 // Why there are none.
-std::string_view nothing_text(What what) {
+std::string_view nothing_text(What what, bool was_recorded) {
   switch (what) {
     case What::Waits:
-      return "no stacks of waits: record them with kymo record --sample-waits\n";
+      return was_recorded ? "no waits: no thread stopped running while it was recorded\n"
+                          : "no stacks of waits: record them with kymo record --sample-waits\n";
     case What::PageFaults:
-      return "no stacks of page faults: record them with kymo record --sample-faults\n";
+      return was_recorded ? "no stacks of page faults: there were too few for a sample (kymo info has their number)\n"
+                          : "no stacks of page faults: record them with kymo record --sample-faults\n";
     case What::Cpu:
       break;
   }
   return "no samples\n";
 }
 
-std::string as_text(const FunctionTable& table, size_t shown_rows) {
+std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger& ledger, bool was_recorded) {
   using Align = base::TextTable::Align;
   base::TextTable text({{"self", Align::Right},
                         {"", Align::Right},
@@ -100,10 +113,10 @@ std::string as_text(const FunctionTable& table, size_t shown_rows) {
               percent_text(row.total_ns, table.time_ns), count_text(row.self_samples),
               base::printable(file_name(row.module)), base::printable(row.function)});
   }
-  std::string all = table.rows.empty() ? std::string(nothing_text(table.what)) : shown(text);
+  std::string all = table.rows.empty() ? std::string(nothing_text(table.what, was_recorded)) : shown(text);
   if (shown_rows < table.rows.size())
     all += base::format("({} not shown)\n", count_of(table.rows.size() - shown_rows, "more row"));
-  if (!table.rows.empty()) all += "\n" + summary_of(table);
+  if (!table.rows.empty()) all += "\n" + summary_of(table, ledger);
   return all;
 }
 
@@ -153,7 +166,8 @@ int show_functions(const trace::Reader& reader, const FunctionOptions& options) 
   if (options.by_total) std::ranges::stable_sort(table.rows, std::ranges::greater(), &FunctionRow::total_ns);
   const size_t shown_rows = options.top == 0 ? table.rows.size() : std::min(options.top, table.rows.size());
   const Ledger ledger(analyze::summarise(reader), samples.problems);
-  print(options.json ? as_json(table, shown_rows, options.path, ledger) : as_text(table, shown_rows));
+  print(options.json ? as_json(table, shown_rows, options.path, ledger)
+                     : as_text(table, shown_rows, ledger, functions::was_requested(reader, options.what)));
   ledger.show();
   return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
 }

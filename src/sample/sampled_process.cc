@@ -21,8 +21,7 @@ using trace::PointKind;
 using unwind::Node;
 
 constexpr uint32_t kClock = 1;
-constexpr size_t kMaxPoints = 16'384;          // of a chunk
-constexpr uint64_t kPatienceNs = 500'000'000;  // how long a few events wait for more
+constexpr size_t kMaxPoints = 16'384;  // of a chunk
 
 trace::ClockDomain clock_now() {
   trace::ClockDomain clock;
@@ -172,7 +171,8 @@ void SampledProcess::hand_over(uint32_t tid, Thread& one) {
 
 void SampledProcess::flush(uint64_t now, bool everything) {
   for (auto& [tid, one] : threads_)
-    if (everything || one.batch.points.size() >= kMaxPoints || now - one.oldest >= kPatienceNs) hand_over(tid, one);
+    if (everything || one.batch.points.size() >= kMaxPoints || now - one.oldest >= shared_.piece_ns)
+      hand_over(tid, one);
 }
 
 void SampledProcess::restate() {

@@ -41,6 +41,7 @@ struct SharedState {
   std::string rate;                             // "1 kHz"
   std::string by;                               // who samples
   std::string also;                             // what else has samples
+  uint64_t piece_ns = 0;                        // SamplerOptions::piece_ns
   bool is_complete = true;                      // RecordSource::is_complete
   std::optional<trace::WriterId> first_writer;  // of the first process in the trace
   trace::Origin first_origin;
@@ -106,6 +107,8 @@ class SampledProcess {
   void find_command_line();
   void hand_over(uint32_t tid, Thread& thread);
   unwind::Node stack_of(const Record& record, Thread& thread);
+  void hand_over_all();
+  bool is_stated_between(uint64_t begin, uint64_t end) const;
   void map_code(MappedFile mapped, uint64_t time);
   bool map_new_code(const std::vector<MappedFile>& mapped, uint64_t time);
   void end_code(uint64_t begin, uint64_t end, uint64_t time);

@@ -30,27 +30,30 @@ void SampledProcess::map(const Record& record) {
            record.time);
 }
 
+bool SampledProcess::is_stated_between(uint64_t begin, uint64_t end) const {
+  return std::ranges::any_of(stated_files_, [&](const auto& file) { return file.first < end && begin < file.second; });
+}
+
+void SampledProcess::hand_over_all() {
+  for (auto& [tid, one] : threads_) hand_over(tid, one);
+}
+
 void SampledProcess::map_code(MappedFile mapped, uint64_t time) {
   const uint64_t begin = mapped.begin, end = mapped.end;
-  const bool is_stated =
-      std::ranges::any_of(stated_files_, [&](const auto& file) { return file.first < end && begin < file.second; });
-  if (!is_stated || threads_.empty() || !code_.is_other_code(mapped)) {
+  if (!is_stated_between(begin, end) || threads_.empty() || !code_.is_other_code(mapped)) {
     code_.map(std::move(mapped));
     return;
   }
-  // A reader takes the meaning of an address from the last file that was stated there. So whatever was recorded before
-  // comes before the new file, and the new file comes before all that is recorded in it, on any thread.
-  auto& [tid, one] = *threads_.begin();
   end_code(begin, end, time);
   stated_names_.erase(stated_names_.upper_bound(begin), stated_names_.upper_bound(end));
+  hand_over_all();
   std::erase_if(stated_files_, [&](const auto& file) { return file.first < end && begin < file.second; });
-  for (auto& [other_tid, other] : threads_) hand_over(other_tid, other);
   code_.map(std::move(mapped));
-  if (const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), begin + 1))
-    state_module(one, *file, time);
-  else
-    state_module(one, {begin, end - begin, "", ""}, time);  // memory: from now on, no file is there
-  hand_over(tid, one);
+  // Now, and not with the first sample in it, which another thread may have too.
+  const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), begin + 1);
+  const LoadedFile memory{begin, end - begin, "", ""};  // from now on, no file is there
+  state_module(threads_.begin()->second, file != nullptr ? *file : memory, time);
+  hand_over_all();
 }
 
 // The names in files that are lost can be read only as long as the code is known.
@@ -113,10 +116,17 @@ void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
 }
 
 void SampledProcess::state_module(Thread& one, const LoadedFile& file, uint64_t time) {
-  if (!stated_files_.emplace(file.base, file.base + file.size).second) return;
+  const uint64_t end = file.base + file.size;
+  if (stated_files_.contains(file.base)) return;
+  // A reader takes the meaning of an address from the last file that was stated there. So whatever was recorded before
+  // comes before the new file, and the new file comes before all that is recorded in it, on any thread.
+  const bool takes_a_place = is_stated_between(file.base, end);
+  if (takes_a_place) hand_over_all();
+  stated_files_.emplace(file.base, end);
   const std::string path = file.path.substr(0, kMaxModulePath);
   point(one, time, PointKind::Instant, kModule, {path.size(), file.base, file.size, file.build_id.size()});
   one.batch.points.values.text += path + file.build_id;
+  if (takes_a_place) hand_over_all();
 }
 
 Node SampledProcess::stack_of(const Record& record, Thread& one) {

@@ -40,6 +40,7 @@ Sampler::Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options) :
   shared_.rate = rate_text(options.hertz);
   shared_.by = std::move(options.by);
   shared_.also = std::move(options.also);
+  shared_.piece_ns = options.piece_ns;
   try {
     thread_ = base::quiet_thread("kymo-sampler", [this] { run(); });
   } catch (const std::system_error& error) {

@@ -17,12 +17,17 @@
 
 namespace kymo::sample {
 
+// How long a few events of a thread wait for more, before they are written together. A flight recorder removes whole
+// pieces.
+inline constexpr uint64_t kPieceNs = 500'000'000;
+
 struct SamplerOptions {
   uint64_t hertz = 1000;
   std::string session;                    // of the recording
   std::vector<std::string> command_line;  // of the program that is started; empty for a running process
   std::string by = {};                    // who samples, for `kymo info`
-  std::string also = {};                  // what has samples besides the CPU: "waits, page faults"
+  uint64_t piece_ns = kPieceNs;
+  std::string also = {};  // what has samples besides the CPU: "waits, page faults"
 };
 
 // "1 kHz", "250 Hz"

@@ -8,7 +8,7 @@ namespace {
 
 // CPU samples of two threads of process 4711, by another writer than its annotations. The library does not exist.
 void write_sampled(Writer& writer) {
-  enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol };
+  enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu };
   const WriterId id = writer_id(0x99);
   Origin origin = origin_of(4711, "train");
   origin.policy.clear();
@@ -16,18 +16,18 @@ void write_sampled(Writer& writer) {
   writer.origin(id, origin);
   writer.clock(id, clock_of());
   writer.classes(
-      id,
-      std::vector{
-          class_of(kSample, "sample", "cpu", {{"node", FieldType::UInt}}),
-          class_of(kOffCpu, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}}),
-          class_of(kNode, "stack node", "kymo.stack",
-                   {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}}),
-          class_of(kModule, "module", "kymo.stack",
-                   {{"path", FieldType::String},
-                    {"base", FieldType::Pointer},
-                    {"size", FieldType::ByteCount},
-                    {"build_id", FieldType::String}}),
-          class_of(kSymbol, "symbol", "kymo.stack", {{"address", FieldType::Pointer}, {"name", FieldType::String}})});
+      id, std::vector{
+              class_of(kSample, "sample", "cpu", {{"node", FieldType::UInt}}),
+              class_of(kOffCpu, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}}),
+              class_of(kNode, "stack node", "kymo.stack",
+                       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}}),
+              class_of(kModule, "module", "kymo.stack",
+                       {{"path", FieldType::String},
+                        {"base", FieldType::Pointer},
+                        {"size", FieldType::ByteCount},
+                        {"build_id", FieldType::String}}),
+              class_of(kSymbol, "symbol", "kymo.stack", {{"address", FieldType::Pointer}, {"name", FieldType::String}}),
+              class_of(kOnCpu, "on CPU", "cpu", {{"ns", FieldType::UInt}})});
   writer.tracks(id, std::vector{thread_of(kMain, 4711, "train"), thread_of(kWorker, 4712, "worker")});
   Recorder main(kMain), worker(kWorker);
   constexpr uint64_t kKernelAddress = 0xffffffff81000000, kMainFunction = 16, kWork = 17, kRead = 18;
@@ -55,6 +55,11 @@ void write_sampled(Writer& writer) {
     worker.point((3 + 3 * i) * kMillisecond, PointKind::Sample, kOffCpu);
     worker.values({2 * kMillisecond, i % 2}, "");
   }
+  // The time without samples is that of the lost ones.
+  main.point(41 * kMillisecond, PointKind::Sample, kOnCpu);
+  main.values({53 * kMillisecond}, "");
+  worker.point(16 * kMillisecond, PointKind::Sample, kOnCpu);
+  worker.values({5 * kMillisecond}, "");
   writer.events(id, main.batch());
   writer.events(id, worker.batch());
   const Loss loss{LossCause::SamplesLost, kMain, 12, kBoot + 5 * kMillisecond, kBoot + 6 * kMillisecond, ""};

@@ -216,6 +216,16 @@ bool has_samples(const trace::Reader& reader) {
   return std::ranges::any_of(reader.writers(), [](const auto& writer) { return SampleStacks::are_in(writer.second); });
 }
 
+bool was_requested(const trace::Reader& reader, What what) {
+  if (what == What::Cpu) return has_samples(reader);
+  const std::string_view name = what == What::Waits ? "waits" : "page faults";
+  return std::ranges::any_of(reader.writers(), [&](const auto& writer) {
+    return std::ranges::any_of(writer.second.origin.metadata, [&](const auto& one) {
+      return one.first == "also sampled" && one.second.find(name) != std::string::npos;
+    });
+  });
+}
+
 Samples read_samples(const trace::Reader& reader, What what) { return Reading(reader, what).run(); }
 
 }  // namespace kymo::functions

@@ -53,6 +53,9 @@ struct Samples {
 // True if a writer of the trace has samples. Reads no events.
 bool has_samples(const trace::Reader& reader);
 
+// True if a recorder was asked for stacks of this kind, also if there were none.
+bool was_requested(const trace::Reader& reader, What what);
+
 // Never throws for a damaged trace.
 Samples read_samples(const trace::Reader& reader, What what = What::Cpu);
 

@@ -38,6 +38,17 @@ TEST_F(AddressSpaceTest, AddressHasAnotherMeaningWhenOtherCodeIsMapped) {
   EXPECT_NE(code_.meaning_of(kInside), kInside);
 }
 
+TEST_F(AddressSpaceTest, NewMappingReplacesWhatItCovers) {
+  code_.map({0x1000, 0x5000, 0, 0, "/no/such/file", ""});
+  code_.map({0x3000, 0x4000, 0, 0, "/another", ""});
+  EXPECT_EQ(code_.program(), "/no/such/file");
+  EXPECT_FALSE(code_.has_code_at(0x1000)) << "what is left of a mapping is not known";
+  ASSERT_NE(code_.file_at(1, 0x3001), nullptr);
+  EXPECT_EQ(code_.file_at(1, 0x3001)->path, "/another");
+  EXPECT_EQ(code_.rule(1, 0x3001).kind, unwind::Rule::Kind::FramePointer);
+  EXPECT_EQ(code_.rule(1, 0x9001).kind, unwind::Rule::Kind::None);
+}
+
 TEST_F(AddressSpaceTest, MemoryInThePlaceOfMemoryIsNotOtherCode) {
   code_.map(mapped("//anon", 0));
   EXPECT_FALSE(code_.is_other_code(mapped("", 0))) << "as /proc writes it";

@@ -118,19 +118,6 @@ TEST_F(CopiedWalkTest, KnowsTheFileOfAnAddress) {
   EXPECT_EQ(code_.file_at(getpid(), 1), nullptr);
 }
 
-TEST(AddressSpaceTest, NewMappingReplacesWhatItCovers) {
-  CodeFiles files;
-  AddressSpace code(files);
-  code.map({0x1000, 0x5000, 0, 0, "/no/such/file", ""});
-  code.map({0x3000, 0x4000, 0, 0, "/another", ""});
-  EXPECT_EQ(code.program(), "/no/such/file");
-  EXPECT_FALSE(code.has_code_at(0x1000)) << "what is left of a mapping is not known";
-  ASSERT_NE(code.file_at(1, 0x3001), nullptr);
-  EXPECT_EQ(code.file_at(1, 0x3001)->path, "/another");
-  EXPECT_EQ(code.rule(1, 0x3001).kind, unwind::Rule::Kind::FramePointer);
-  EXPECT_EQ(code.rule(1, 0x9001).kind, unwind::Rule::Kind::None);
-}
-
 TEST(InterruptedRuleTest, RegisterThatWasRestoredAtTheEndOfAFunctionIsNotReadAgain) {
   unwind::Rule rule{unwind::Rule::Kind::Table, unwind::Rule::kFramePointerSaved, 16, -8, -48};
   const unwind::Registers at{1, 1000, 2};

@@ -105,13 +105,14 @@ FILL = [
 ]
 
 
-def ask(place, url, servers):
+def ask(place, url, servers, minutes):
+    """The traces are a minute apart: the period of diff is half of them."""
     for question in [["top"], ["diff"], ["stragglers"], ["history"], ["history", "--operation", "op7"]]:
         times, own = [], []
         before = processor_seconds(servers)
         for _ in range(ROUNDS):
             wall, cpu, _ = timed(KYMO, "fleet", *question, "--db", url, "--job", "train", "--since",
-                                 "4d" if question == ["diff"] else "30d")
+                                 f"{minutes // 2}m" if question == ["diff"] else "30d")
             times.append(wall)
             own.append(cpu)
         spent = (processor_seconds(servers) - before) / ROUNDS
@@ -138,7 +139,7 @@ def questions(folder):
                 places = {"2 servers": servers[0].url(cluster=True),
                           "2 servers, Distributed": servers[0].url("everywhere")}
             for place, url in places.items():
-                ask(place, url, servers)
+                ask(place, url, servers, GENERATED // count)
         finally:
             for server in servers:
                 server.kill()
@@ -154,7 +155,7 @@ def parquet(folder):
         for file in list((store / table).glob("2*.parquet")):
             for copy in range(9):
                 shutil.copy(file, file.with_name(f"{file.stem}{copy}.parquet"))
-    ask("folder", f"parquet:{store}", [])
+    ask("folder", f"parquet:{store}", [], TRACES)
 
 
 if __name__ == "__main__":

@@ -130,9 +130,9 @@ def visible(server, table, database="kymo", what="count()"):
 
 
 def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000, first_step=1, scale=1.0,
-                slow_collective=False, name=lambda i: f"aten::op{i}"):
+                slow_collective=False, name=lambda i: f"aten::op{i}", metadata=None):
     """A trace of PyTorch's profiler: steps with operators, kernels and one collective. All ranks enter a collective, the
-    slow one last: it spends the least time in it."""
+    slow one last: it spends the least time in it. `metadata` is as of the environment of a recorded program."""
     events = []
     kernel = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
     for step in range(steps):
@@ -146,7 +146,7 @@ def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000
         events.append({**kernel, "name": "gemm", "ts": begin + 500, "dur": 1_000 * scale})
         wait = 200 if slow_collective else 700
         events.append({**kernel, "name": "ncclDevKernel_AllReduce_Sum", "ts": begin + 8_000 - wait, "dur": wait})
-    about = {} if rank is None else {"distributedInfo": {"rank": rank}}
+    about = {**({} if rank is None else {"distributedInfo": {"rank": rank}}), **(metadata or {})}
     pathlib.Path(path).write_text(json.dumps({"schemaVersion": 1, **about, "traceEvents": events}))
     return str(path)
 

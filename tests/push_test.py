@@ -140,11 +140,13 @@ class PushTest(unittest.TestCase):
         self.assertIn("1 already there", text)
 
     def test_a_rank_that_is_not_a_number_is_said_once(self):
-        files = [self.folder / f"zz{i}.kymo" for i in range(2)]
-        for file in files:
-            kymo("record", "-o", file, "--", clickhouse.BIN / "any_bytes", expect=None, env={"KYMO_RANK": "zz"})
+        files = [write_trace(self.folder / f"zz{i}.json", rank=None, first_step=i, metadata={"KYMO_RANK": "zz", **more})
+                 for i, more in enumerate([{}, {"RANK": "3"}])]
         _, text = kymo("push", *files, self.url)
         self.assertEqual(text.count("KYMO_RANK=zz"), 1)
+        # The next variable that has one is used.
+        ranks = self.server.rows(f"SELECT rank FROM {self.database}.traces ORDER BY rank")
+        self.assertEqual(ranks, [["-1"], ["3"]])
         for rank in ["-7", "x", "99999999999"]:
             _, text = kymo("push", files[0], self.url, f"--rank={rank}", expect=2)
             self.assertIn(f"'{rank}' is not a rank: write a whole number from 0 to 2147483647", text)

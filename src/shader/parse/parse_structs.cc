@@ -171,6 +171,7 @@ void ParserImpl::parse_enum(Specifiers& specifiers, const Context& context) {
   if (has_name) declare_as(made, name, NameMeaning::kType, scope);
   specifiers.members = scope;
   if (take(Word::Colon)) made.type = parse_type();
+  if (!is(Word::LeftBrace) && !has_name) fail(base::format("expected the enumerators of the enum, found {}", found()));
   if (!is(Word::LeftBrace)) return;
   made.is_definition = true;
   parse_enumerators(made, scope);

@@ -123,6 +123,11 @@ TEST(ParserErrorsTest, ErrorsNameRefusedFeatures) {
   EXPECT_EQ(parse_errors("thread_local int a;"), "1:1: thread_local is not supported");
 }
 
+TEST(ParserErrorsTest, AnEnumNeedsANameOrEnumerators) {
+  EXPECT_EQ(parse_errors("typedef enum : uint mode;"), "1:21: expected the enumerators of the enum, found \"mode\"");
+  EXPECT_EQ(parse_errors("enum E : uint; E e;"), "");
+}
+
 TEST(ParserErrorsTest, PointersToMembersAreRefused) {
   EXPECT_EQ(parse_errors("int S::* p;"), "1:5: pointers to members are not supported");
 }

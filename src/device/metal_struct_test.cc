@@ -41,6 +41,34 @@ struct StructTestRecord {
   uint8_t truth;
 };
 
+struct StructTestAligned {
+  uint8_t first;
+  alignas(16) float second;
+  alignas(8) uint8_t third;
+  uint8_t fourth;
+};
+
+TEST_P(MetalStructTest, MembersAreAlignedAsWritten) {
+  const ShaderLibrary library = metal(R"(
+struct Aligned { uchar first; alignas(16) float second; alignas(8) uchar third; uchar fourth; };
+kernel void k(device Aligned* out, uint i [[thread_position_in_grid]]) {
+  const Aligned made = {uchar(i), i * 0.5f, uchar(i + 1), uchar(sizeof(Aligned))};
+  out[i] = made;
+})");
+  EXPECT_EQ(library.warnings(), "");
+  const Tensor out = zeros({static_cast<int64_t>(sizeof(StructTestAligned) * kStructCount)}, DType::U8);
+  library["k"].threads(kStructCount)(out);
+  const auto got = from_bytes<StructTestAligned>(out);
+  for (uint32_t i = 0; i < kStructCount; ++i) {
+    EXPECT_EQ(got[i].first, i);
+    EXPECT_EQ(got[i].second, static_cast<float>(i) * 0.5f);
+    EXPECT_EQ(got[i].third, i + 1);
+    EXPECT_EQ(got[i].fourth, sizeof(StructTestAligned));
+  }
+  EXPECT_THAT(errors_of("struct S { alignas(3) int a; };\nkernel void k(device S* s) { s->a = 1; }"),
+              ::testing::HasSubstr("the argument is a power of 2"));
+}
+
 TEST_P(MetalStructTest, LayoutIsTheSameAsOnTheHost) {
   const ShaderLibrary library = metal(R"(
 struct Inner { char flag; short small[3]; };

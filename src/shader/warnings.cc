@@ -14,7 +14,8 @@ constexpr uint32_t kMaxGroupMemory = 32 << 10;  // Metal's own limit
 
 // Those that the translator uses, and those that change no result.
 bool is_known_attribute(std::string_view name) {
-  constexpr std::string_view kKnown[] = {"always_inline",
+  constexpr std::string_view kKnown[] = {"alignas",
+                                         "always_inline",
                                          "buffer",
                                          "clang::always_inline",
                                          "clang::noinline",

@@ -27,6 +27,8 @@ std::string CudaDialect::structure(std::string_view name, uint32_t align) const 
   return base::format("struct alignas({}) {} {{\n", align, name);
 }
 
+std::string CudaDialect::aligned(uint32_t align) const { return base::format("alignas({}) ", align); }
+
 std::string CudaDialect::kernel_head(uint32_t max_threads) const {
   if (max_threads == 0) return "extern \"C\" __global__ void ";
   return base::format("extern \"C\" __global__ void __launch_bounds__({}) ", max_threads);

@@ -17,6 +17,7 @@ class CudaDialect final : public CDialect {
   std::string_view space(Space) const override { return ""; }
   std::string forward(std::string_view structure, bool is_defined_next) const override;
   std::string structure(std::string_view name, uint32_t align) const override;
+  std::string aligned(uint32_t align) const override;
   std::string_view function_head() const override { return "static __device__ "; }
   std::string kernel_head(uint32_t max_threads) const override;
   std::string_view group_head() const override { return "__shared__ "; }

@@ -41,6 +41,7 @@ class CDialect {
   // Makes the name known as a type: directly before its definition, or long before.
   virtual std::string forward(std::string_view structure, bool is_defined_next) const = 0;
   virtual std::string structure(std::string_view name, uint32_t align) const = 0;  // its first line; align 0: natural
+  virtual std::string aligned(uint32_t align) const = 0;                           // before the type of a member
   virtual std::string_view function_head() const = 0;
   virtual std::string kernel_head(uint32_t max_threads) const = 0;
   virtual std::string_view group_head() const = 0;    // of a variable in threadgroup memory

@@ -61,6 +61,10 @@ std::string OpenClDialect::structure(std::string_view name, uint32_t align) cons
   return base::format("struct __attribute__((aligned({}))) {} {{\n", align, name);
 }
 
+std::string OpenClDialect::aligned(uint32_t align) const {
+  return base::format("__attribute__((aligned({}))) ", align);
+}
+
 std::string OpenClDialect::aggregate(std::string_view type, std::string_view parts) const {
   return base::format("({}){{{}}}", type, parts);
 }

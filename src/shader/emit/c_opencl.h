@@ -18,6 +18,7 @@ class OpenClDialect final : public CDialect {
   std::string_view space(Space space) const override;
   std::string forward(std::string_view structure, bool is_defined_next) const override;
   std::string structure(std::string_view name, uint32_t align) const override;
+  std::string aligned(uint32_t align) const override;
   // Not static. If all callers pass the address of one __local variable to a static function, PoCL 3.1 with LLVM 14
   // puts this address into the function, and ignores that every group has its own variable.
   std::string_view function_head() const override { return ""; }

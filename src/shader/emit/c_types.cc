@@ -129,10 +129,12 @@ std::string CTypes::body_of(Form form, const Type* type) {
   };
   for (size_t i = 0; i < c_types_fields(type); ++i) {
     const Field& field = type->fields[i];
-    if (exact && c_types_round_up(end, field.type->align) < field.offset) pad(field.offset - end);
-    body += "  " + spelled(form, field.type) + " " + known(type).fields[i] + ";\n";
-    end = c_types_round_up(end, field.type->align) + field.type->size;
-    align = std::max(align, field.type->align);
+    const bool is_wider = exact && field.align > field.type->align;
+    body += "  " + (is_wider ? dialect_.aligned(field.align) : "") + spelled(form, field.type) + " " +
+            known(type).fields[i] + ";\n";
+    const uint32_t own = std::max(field.type->align, is_wider ? field.align : 1U);
+    end = c_types_round_up(end, own) + field.type->size;
+    align = std::max(align, own);
   }
   if (type->fields.empty() || (exact && c_types_round_up(end, std::max(align, type->align)) < type->size))
     pad(std::max<uint64_t>(1, type->size - end));

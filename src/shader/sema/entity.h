@@ -105,6 +105,7 @@ struct Scope {
 struct Member {
   std::string name;
   const Type* type = nullptr;
+  uint32_t align = 1;
   uint32_t field = 0;    // its number in the type, unless it is a bit-field, or the struct is stored in words
   bool is_bits = false;  // a bit-field:
   uint32_t width = 0;    // in bits

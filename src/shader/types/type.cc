@@ -159,7 +159,7 @@ void TypeTable::complete(Type& made, std::vector<Field> fields, uint32_t at_leas
   made.align = std::max(1U, at_least_align);
   made.size = 0;
   for (Field& field : made.fields) {
-    const uint32_t align = std::max(1U, field.type->align);
+    const uint32_t align = std::max({1U, field.type->align, field.align});
     field.offset = made.is_union ? 0 : type_round_up(made.size, align);
     made.size = std::max(made.size, std::min(kMaxBytes, field.offset + field.type->size));
     made.align = std::max(made.align, align);

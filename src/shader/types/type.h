@@ -38,6 +38,7 @@ struct Field {
   std::string name;
   const Type* type = nullptr;
   uint64_t offset = 0;
+  uint32_t align = 1;  // at least; alignas
 };
 
 struct Type {

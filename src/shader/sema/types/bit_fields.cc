@@ -55,20 +55,21 @@ void Types::store_bits(Class& made, std::vector<Field>& fields, uint32_t& align)
   for (Member& member : made.members) {
     const uint64_t unit = member.type->size * kByte;
     if (member.is_bits) {
+      if (member.align > member.type->align) next = bits_round_up(next, member.align * kByte);
       if (member.width == 0 || next % unit + member.width > unit) next = bits_round_up(next, unit);
       member.bit = next;
       next += member.width;
-      if (!member.name.empty()) align = std::max(align, member.type->align);
+      if (!member.name.empty()) align = std::max(align, member.align);
       continue;
     }
     if (member.type->size > kLargestStruct || stored > kLargestStruct)
       throw Rejected{made.declaration->at,
                      base::format("\"{}\" is larger than {} bytes", made.type->name, kLargestStruct)};
-    const uint64_t offset = bits_round_up(bits_round_up(next, kByte) / kByte, member.type->align);
+    const uint64_t offset = bits_round_up(bits_round_up(next, kByte) / kByte, member.align);
     store_until(offset);
     member.field = static_cast<uint32_t>(fields.size());
-    fields.push_back({member.name, member.type});
-    align = std::max(align, member.type->align);
+    fields.push_back({member.name, member.type, 0, member.align});
+    align = std::max(align, member.align);
     stored = offset + member.type->size;
     next = stored * kByte;
   }

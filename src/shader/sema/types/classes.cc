@@ -137,6 +137,21 @@ void Types::complete(Class& made, Location at) {
   }
 }
 
+uint32_t Types::written_align(const ast::Declaration& declaration, Scope& scope) {
+  constexpr uint64_t kMostAlign = 4096;
+  uint32_t align = 1;
+  for (const ast::Attribute& attribute : declaration.attributes) {
+    if (attribute.name != "alignas" || attribute.arguments.empty()) continue;
+    const uint64_t given =
+        context_.expressions->constant_integer(*attribute.arguments[0], scope, "the argument of alignas");
+    if (given > kMostAlign || (given & (given - 1)) != 0)
+      throw Rejected{attribute.at, base::format("alignas({}) is not supported: the argument is a power of 2, up to {}",
+                                                static_cast<int64_t>(given), kMostAlign)};
+    align = std::max(align, static_cast<uint32_t>(given));
+  }
+  return align;
+}
+
 void Types::complete_members(Class& made) {
   const ast::Declaration& declaration = *made.declaration;
   for (const ast::TypeName* written : declaration.bases) {
@@ -149,7 +164,10 @@ void Types::complete_members(Class& made) {
       throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMaxAncestors)};
     made.bases.push_back(base);
     made.scope->bases.push_back(base->scope);
-    made.members.push_back({std::string(base->scope->name), type});
+    Member& added = made.members.emplace_back();
+    added.name = base->scope->name;
+    added.type = type;
+    added.align = type->align;
   }
   std::vector<const ast::Declaration*> asserts;
   for (const ast::Declaration* member : declaration.members)
@@ -158,13 +176,7 @@ void Types::complete_members(Class& made) {
     else if (member->bit_width == nullptr || !member->name.empty())
       lookup_.declare(*member, *made.scope, &made);
 
-  uint32_t align = 1;
-  for (const ast::Attribute& attribute : declaration.attributes)
-    if (attribute.name == "alignas" && !attribute.arguments.empty())
-      align = static_cast<uint32_t>(
-          context_.expressions->constant_integer(*attribute.arguments[0], *made.scope, "the argument of alignas") &
-          0xfff);
-  align = std::max(1U, align);
+  uint32_t align = written_align(declaration, *made.scope);
   for (const ast::Declaration* member : declaration.members) {
     if (member->kind != ast::DeclarationKind::Variable || member->is_static || !member->qualified.parts.empty())
       continue;
@@ -189,6 +201,7 @@ void Types::complete_members(Class& made) {
     added.type = type.type->is(TypeKind::Reference)
                      ? table_.pointer(type.type->inner, type.type->space, type.type->is_const)
                      : type.type;
+    added.align = std::max(added.type->align, written_align(*member, *made.scope));
     if (member->bit_width != nullptr) set_width(made, added, *member);
   }
   std::vector<Field> fields;
@@ -199,7 +212,7 @@ void Types::complete_members(Class& made) {
   else
     for (Member& member : made.members) {
       member.field = static_cast<uint32_t>(fields.size());
-      fields.push_back({member.name, member.type});
+      fields.push_back({member.name, member.type, 0, member.align});
     }
   uint32_t parts = 0;
   for (const Field& field : fields) {
@@ -229,7 +242,7 @@ void Types::store_union(Class& made, std::vector<Field>& fields, uint32_t& align
   if (is_plain) {
     for (Member& member : made.members) {
       member.field = static_cast<uint32_t>(fields.size());
-      fields.push_back({member.name, member.type});
+      fields.push_back({member.name, member.type, 0, member.align});
     }
     return;
   }
@@ -242,7 +255,7 @@ void Types::store_union(Class& made, std::vector<Field>& fields, uint32_t& align
                      base::format("a union may have numbers, vectors, and arrays and structs of them, and \"{}\" is {}",
                                   member.name, in_quotes(member.type))};
     size = std::max(size, member.type->size);
-    align = std::max(align, member.type->align);
+    align = std::max(align, member.align);
   }
   constexpr uint32_t kWord = 4;
   size = (size + align - 1) / align * align;

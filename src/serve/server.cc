@@ -20,6 +20,17 @@ namespace kymo::serve {
 
 namespace {
 
+// As it is: httplib would compress a text with brotli at its best quality, which takes ten seconds for the
+// list of 10,000 tracks, and all its workers. It does not do that with a provider. The answers do not leave this
+// machine.
+void set_body(httplib::Response& response, std::string body, const std::string& type) {
+  const auto bytes = std::make_shared<const std::string>(std::move(body));
+  if (bytes->empty()) return;
+  response.set_content_provider(bytes->size(), type, [bytes](size_t offset, size_t length, httplib::DataSink& sink) {
+    return sink.write(bytes->data() + offset, length);
+  });
+}
+
 constexpr auto kLookForMore = std::chrono::milliseconds(100);
 constexpr auto kSilence = std::chrono::seconds(10);  // of an event stream: then a comment shows that we are alive
 constexpr auto kCheckClient = std::chrono::milliseconds(200);  // how often a stream looks whether its page is closed
@@ -27,9 +38,6 @@ constexpr size_t kMaxStreams = 64;
 constexpr time_t kReadSeconds = 5, kWriteSeconds = 10;
 constexpr ptrdiff_t kMaxWorking = 8;  // requests that are computed at a time, so that memory stays bounded
 constexpr int kLooksPerFileCheck = 5;
-// The library compresses "application/json" and all "text/" for browsers, with the slowest level of Brotli: ten seconds
-// for the list of 10,000 tracks. With a parameter it leaves an answer alone.
-constexpr char kJson[] = "application/json; charset=utf-8", kScript[] = "application/javascript; charset=utf-8";
 
 std::string random_token() {
   uint8_t bytes[16];
@@ -181,10 +189,10 @@ void Server::Impl::handle(const httplib::Request& request, httplib::Response& re
   const auto page = [&](std::string_view bytes, const char* type) {
     response.status = 200;
     response.set_header("Content-Encoding", "gzip");
-    response.set_content(bytes.data(), bytes.size(), type);
+    set_body(response, std::string(bytes), type);
   };
   if (path.empty()) return page(page_html(), "text/html; charset=utf-8");
-  if (path == "page.js") return page(page_script(), kScript);
+  if (path == "page.js") return page(page_script(), "text/javascript; charset=utf-8");
   if (path == "page.css") return page(page_style(), "text/css; charset=utf-8");
   if (path == "api/live") return stream_changes(request, response);
   if (path.rfind("api/", 0) == 0) handle_api(path.substr(4), request, response);
@@ -200,7 +208,7 @@ void Server::Impl::handle_api(const std::string& path, const httplib::Request& r
   Answer made = answer(view, analyses, path, query, is_gone);
   working.release();
   response.status = made.status;
-  response.set_content(std::move(made.body), made.type == "application/json" ? kJson : made.type);
+  set_body(response, std::move(made.body), made.type);
 }
 
 // A page that was closed must not keep its place until the next message.
@@ -229,7 +237,7 @@ void Server::Impl::stream_changes(const httplib::Request& request, httplib::Resp
   if (++streams > kMaxStreams) {
     --streams;
     response.status = 422;
-    response.set_content("{\"error\": \"too many pages follow this trace; close one of them\"}\n", kJson);
+    set_body(response, "{\"error\": \"too many pages follow this trace; close one of them\"}\n", "application/json");
     return;
   }
   response.status = 200;

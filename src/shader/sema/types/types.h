@@ -74,7 +74,7 @@ class Types final : public StructScopes {
   void complete(Class& made, Location at);  // computes its fields; once
   void complete_members(Class& made);
   uint32_t written_align(const ast::Declaration& declaration, Scope& scope);  // alignas; 1 without
-  static constexpr uint64_t kLargestStruct = uint64_t{1} << 30;  // bytes
+  static constexpr uint64_t kLargestStruct = uint64_t{1} << 30;               // bytes
   void store_union(Class& made, std::vector<Field>& fields, uint32_t& align);
   // ---- Bit-fields (bit_fields.cc)
   void set_width(Class& owner, Member& member, const ast::Declaration& declaration);

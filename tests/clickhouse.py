@@ -165,6 +165,14 @@ def write_runs(folder, steps):
     return files
 
 
+def check_labels(test, file, url, labels):
+    """What is not given again stays as it was given before. `labels` returns the job and rank that the store has."""
+    kymo("push", file, url, "--job", "mine", "--rank", 9)
+    for more, job, rank in [(["--events"], "mine", 9), (["--job", "other"], "other", 9), (["--rank", 7], "other", 7)]:
+        kymo("push", file, url, *more)
+        test.assertEqual(labels(), (job, rank), more)
+
+
 def kymo(*arguments, expect=0, env=None):
     done = subprocess.run([KYMO, *map(str, arguments)], capture_output=True, timeout=280,
                           env={**os.environ, "NO_COLOR": "1", **(env or {})})

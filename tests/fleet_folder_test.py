@@ -173,6 +173,17 @@ class FolderTest(unittest.TestCase):
             _, text = kymo("push", file, self.url, *more)
             self.assertIn("1 already there", text, more)
 
+    def test_labels_that_are_not_given_again_stay(self):
+        def labels():
+            found = []
+            for job in ["mine", "other"]:
+                text, _ = kymo("fleet", "top", "--db", self.url, "--job", job, "--since", "30d", "--json", expect=None)
+                found += [(job, row["slowest_rank"]) for row in json.loads(text)["rows"] if row["name"] == "gemm"]
+            [one] = found
+            return one
+
+        clickhouse.check_labels(self, self.files[0][0], self.url, labels)
+
     def test_a_removed_file_is_noticed_and_a_push_repairs_it(self):
         files = self.files[0][:3]
         kymo("push", *files, self.url, "--job", "train")
@@ -183,7 +194,7 @@ class FolderTest(unittest.TestCase):
             self.assertIn("incomplete: 0x", text)
             self.assertIn(removed.name, text)
             self.assertIn("0-0-0.json", text)
-            _, text = kymo("push", *files, self.url, "--job", "train")
+            _, text = kymo("push", *files, self.url)  # of the same job as before
             self.assertIn("3 traces pushed", text)
             _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d")
             self.assertEqual(text, "")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`kymo push` into real ClickHouse servers: each trace once, whatever ends in between, and with any bytes in names."""
 import http.server
+import json
 import os
 import pathlib
 import random
@@ -138,6 +139,48 @@ class PushTest(unittest.TestCase):
         self.assertEqual(self.seen("events"), OPERATIONS)
         _, text = kymo("push", self.traces[0], self.url, "--job", "train")
         self.assertIn("1 already there", text)
+
+    def test_labels_that_are_not_given_again_stay(self):
+        def labels():
+            [[job, rank]] = self.server.rows(f"SELECT DISTINCT job, rank FROM {self.database}.operations WHERE "
+                                             + clickhouse.COMPLETE.format(self.database))
+            return job, int(rank)
+
+        clickhouse.check_labels(self, self.traces[0], self.url, labels)
+
+    def test_rows_that_the_server_lost_are_pushed_again(self):
+        kymo("push", *self.traces, self.url, "--job", "train")
+        for table, partition in [("operations", "202311"), ("iterations", "202311")]:
+            self.server.query(f"ALTER TABLE {self.database}.{table} DROP PARTITION {partition}")
+            _, text = kymo("push", *self.traces, self.url)
+            self.assertIn("4 traces pushed", text)
+            self.assert_complete()
+            jobs = self.server.rows(f"SELECT DISTINCT job FROM {self.database}.traces")
+            self.assertEqual(jobs, [["train"]])
+            _, text = kymo("push", *self.traces, self.url)
+            self.assertIn("4 already there", text)
+
+    def test_a_trace_without_operations_is_there_once(self):
+        file = self.folder / "instants.json"
+        file.write_text(json.dumps({"traceEvents": [
+            {"ph": "i", "name": "x", "pid": 1, "tid": 1, "ts": 1_700_000_000_000_000 + i, "s": "t"} for i in range(5)]}))
+        kymo("push", file, self.url)
+        self.assertEqual(self.seen("operations"), 0)
+        _, text = kymo("push", file, self.url)
+        self.assertIn("1 already there", text)
+
+    def test_a_server_that_does_not_answer_is_named(self):
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            url = f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/x"
+            patience = {"KYMO_CLICKHOUSE_TIMEOUT": "300ms"}
+            _, text = kymo("fleet", "top", "--db", url, env=patience, expect=2)
+            self.assertIn("does not answer: nothing for 0.3 s", text)
+            _, text = kymo("push", self.traces[0], url, "--retries", 1, env=patience, expect=1)
+            self.assertIn("gave up after 1 retries", text)
+        _, text = kymo("fleet", "top", "--db", url, env={"KYMO_CLICKHOUSE_TIMEOUT": "0s"}, expect=2)
+        self.assertIn("'0s' is not between 100ms and 24h", text)
 
     def test_a_rank_that_is_not_a_number_is_said_once(self):
         files = [write_trace(self.folder / f"zz{i}.json", rank=None, first_step=i, metadata={"KYMO_RANK": "zz", **more})

@@ -72,7 +72,7 @@ class WatchTest(unittest.TestCase):
     def check_that_nothing_is_lost(self, url, remove):
         """The database loses its rows. The trace is then too much for --keep."""
         one = max(trace.stat().st_size for trace in self.traces)  # there is room for any one of them
-        with self.watch("--keep", one, url=url):
+        with self.watch("--keep", f"{one}B", url=url):
             self.add(self.traces[0], "a.kymo")
             self.wait_for(lambda: self.names(url).get("gemm") == 1)
             remove()
@@ -117,6 +117,30 @@ class WatchTest(unittest.TestCase):
         slow.write_bytes(content)
         kymo("watch", self.arriving, "--push", self.url, "--once")
         self.assertEqual(self.names()["all of them"], 1)
+
+    def check_that_all_is_pushed_again(self, url, remove):
+        with self.watch(url=url):
+            self.add(self.traces[0], "a.kymo")
+            self.wait_for(lambda: self.names(url).get("gemm") == 1)
+            remove()
+            self.add(self.traces[1], "b.kymo")
+            self.wait_for(lambda: self.names(url).get("gemm") == 2)
+
+    def test_what_a_folder_lost_is_pushed_again(self):
+        self.check_that_all_is_pushed_again(self.url, lambda: shutil.rmtree(self.store))
+
+    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
+    def test_what_a_server_lost_is_pushed_again(self):
+        with clickhouse.Server(self.arriving.parent / "server") as server:
+            self.check_that_all_is_pushed_again(server.url(), lambda: server.query("DROP DATABASE kymo"))
+
+    def test_a_size_to_keep_needs_a_unit(self):
+        self.add(self.traces[0], "a.kymo")
+        for size, why in [("500", "'500' has no unit"), ("0", "would keep nothing"), ("0GB", "would keep nothing")]:
+            _, text = kymo("watch", self.arriving, "--push", self.url, "--once", "--keep", size, expect=2)
+            self.assertIn(f"{why}", text)
+            self.assertIn("write it like 10GB or 500GB", text)
+        self.assertTrue((self.arriving / "a.kymo").exists())
 
     def test_once_fails_if_a_file_cannot_be_read(self):
         (self.arriving / "bad.kymo").write_bytes(b"nonsense")

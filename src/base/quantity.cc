@@ -88,6 +88,14 @@ uint64_t parse_duration_ns(std::string_view text, std::string_view forms) {
   throw InvalidArgument(base::format("'{}' is not a time: write it like {}", text, forms));
 }
 
+uint64_t parse_kept_bytes(std::string_view text, std::string_view forms) {
+  const uint64_t bytes = parse_bytes(text, forms);
+  if (bytes == 0) throw InvalidArgument(base::format("'{}' would keep nothing: write it like {}", text, forms));
+  if (text.find_first_not_of("0123456789.") == std::string_view::npos)
+    throw InvalidArgument(base::format("'{}' has no unit: write it like {}", text, forms));
+  return bytes;
+}
+
 Flight parse_flight(std::string_view text) {
   const auto fail = [text](std::string_view problem) {
     return InvalidArgument(base::format("'{}' {}: write it like 30s, 2m, 500ms, 64MB or 1GiB", text, problem));

@@ -71,6 +71,11 @@ void KeptTraces::set(const std::string& path, State state) {
   if (file != files_.end() && version_of(path) == file->second.version) file->second.state = state;
 }
 
+void KeptTraces::forget_pushed() {
+  for (auto& [path, file] : files_)
+    if (file.state == State::Pushed) file.state = State::New;
+}
+
 std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again) {
   std::vector<std::pair<int64_t, std::string>> pushed;
   for (const auto& [path, file] : files_)

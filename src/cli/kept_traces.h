@@ -37,6 +37,8 @@ class KeptTraces {
   // True if the rest of a file whose end is missing may still come.
   bool may_still_arrive(const std::string& file) const;
   void set_pushed(const std::string& file) { set(file, State::Pushed); }
+  // The server lost what it had: pushed files are new again.
+  void forget_pushed();
   // It cannot be read: it is not tried again before it changes, and never deleted.
   void set_refused(const std::string& file) { set(file, State::Refused); }
 

@@ -66,6 +66,7 @@ class Watcher {
     push::PushOptions chosen = options.push;
     chosen.retries = kRetriesOfRound;
     chosen.may_still_arrive = [this](const std::string& file) { return traces_.may_still_arrive(file); };
+    chosen.on_new_tables = [this] { traces_.forget_pushed(); };
     chosen.wait = [this](std::chrono::milliseconds time) { return !ends_within(time); };
     pusher_ = std::make_unique<push::Pusher>(
         fleet::open_store(fleet::parse_target(options.target)), chosen, open_trace_to_follow,
@@ -202,7 +203,7 @@ int watch_command(const Arguments& arguments) {
   line.required_value("--push", "URL", options.target, "clickhouse://host:8123/database, or parquet:FOLDER");
   line.text(
       "--keep", "SIZE",
-      [&](const std::string& text) { options.limits.bytes = base::parse_bytes(text, "10GB or 500GB"); },
+      [&](const std::string& text) { options.limits.bytes = base::parse_kept_bytes(text, "10GB or 500GB"); },
       "delete the oldest pushed traces above this size (default: keep all)");
   line.text(
       "--keep-for", "TIME", [&](const std::string& text) { options.limits.seconds = parse_period(text); },

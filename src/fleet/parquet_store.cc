@@ -121,7 +121,7 @@ ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), eng
 
 std::string ParquetStore::text() const { return base::printable(folder_); }
 
-void ParquetStore::prepare() {
+bool ParquetStore::prepare() {
   refuse_file(folder_);
   std::error_code error;
   const std::string mark = folder_of(folder_, push::kSchema);
@@ -129,13 +129,17 @@ void ParquetStore::prepare() {
     throw Error(base::format("{} has other files: use a new folder for the Parquet files", text()));
   if (error) throw Error(base::format("cannot read {}: {}", text(), error.message()));
   make_folder(mark);  // first: another kymo that looks now must find it
+  bool created = false;
   for (const TableSpec* table : push::all_tables()) {
     const std::string folder = folder_of(folder_, *table);
     make_folder(folder);
-    if (!has_files(folder)) write(push::Block(*table), 0, std::string(kEmptyFile));
+    if (has_files(folder)) continue;
+    write(push::Block(*table), 0, std::string(kEmptyFile));
+    created = true;
   }
   check_columns();
   check_version();
+  return created;
 }
 
 void ParquetStore::check_columns() {
@@ -189,12 +193,11 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
   const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
   std::map<uint64_t, push::KnownTrace> found;
   for (const auto& row : rows.rows) {
-    // One that lost a file is pushed again.
+    push::KnownTrace& trace = found[push::parse_u64(row[0], "trace")];
+    trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank")};
     const uint64_t attempt = push::parse_u64(row[4], "attempt");
-    if (const auto its = attempts.find(attempt); its == attempts.end() || !its->second.missing(attempt).empty())
-      continue;
-    found[push::parse_u64(row[0], "trace")] = {push::parse_u64(row[1], "events") != 0, row[2],
-                                               push::parse_i64(row[3], "rank")};
+    const auto its = attempts.find(attempt);
+    trace.lost_rows = its == attempts.end() || !its->second.missing(attempt).empty();
   }
   return found;
 }

@@ -22,7 +22,7 @@ class ParquetStore : public push::Store {
   explicit ParquetStore(std::string folder);
 
   std::string text() const override;
-  void prepare() override;
+  bool prepare() override;
   std::map<uint64_t, push::KnownTrace> known(const std::vector<uint64_t>& traces) override;
   void insert(const push::Block& block, uint64_t attempt) override;
   std::unique_ptr<push::EventSink> events(uint64_t attempt) override;

@@ -4,6 +4,7 @@
 
 #include "base/environment.h"
 #include "base/printable.h"
+#include "base/quantity.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -11,6 +12,7 @@ namespace kymo::push {
 namespace {
 
 constexpr size_t kLongestName = 200;
+constexpr std::chrono::milliseconds kLeastPatience{100}, kMostPatience{std::chrono::hours(24)};
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw InvalidArgument(base::format("'{}' is not a database: {}; write it like clickhouse://host:8123/database",
@@ -45,6 +47,13 @@ std::string decoded(std::string_view text, std::string_view whole) {
   return out;
 }
 
+std::chrono::milliseconds parse_patience(std::string_view text) {
+  const std::chrono::milliseconds time(base::parse_duration_ns(text, "30s or 5m") / 1'000'000);
+  if (time >= kLeastPatience && time <= kMostPatience) return time;
+  throw InvalidArgument(
+      base::format("{}: '{}' is not between 100ms and 24h", kTimeoutVariable, base::printable(std::string(text))));
+}
+
 }  // namespace
 
 std::string Address::text() const {
@@ -71,6 +80,8 @@ Address parse_address(std::string_view text) {
   }
   if (const char* password = base::environment(kPasswordVariable); password != nullptr && address.password.empty())
     address.password = password;
+  if (const char* time = base::environment(kTimeoutVariable); time != nullptr && *time != '\0')
+    address.patience = parse_patience(time);
   const size_t slash = rest.find('/');
   if (slash == rest.npos) refuse(shown, "it has no database");
   std::string_view host = rest.substr(0, slash), database = rest.substr(slash + 1);

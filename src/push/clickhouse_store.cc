@@ -1,5 +1,7 @@
 #include "push/clickhouse_store.h"
 
+#include <set>
+
 #include "base/printable.h"
 #include "base/text.h"
 #include "push/attempt.h"
@@ -25,27 +27,42 @@ std::string ClickHouseStore::name_of(const TableSpec& table) const {
   return base::format("{}.{}", quoted_name(client_.address().database), quoted_name(table.name));
 }
 
-void ClickHouseStore::prepare() {
+// The table of all servers of the cluster, if there is one.
+std::string ClickHouseStore::everywhere(const TableSpec& table) const {
+  const Address& address = client_.address();
+  if (address.cluster.empty()) return name_of(table);
+  return base::format("cluster({}, {}, {})", quoted_text(address.cluster), quoted_name(address.database),
+                      quoted_name(table.name));
+}
+
+bool ClickHouseStore::prepare() {
   const std::string& database = client_.address().database;
   client_.execute(base::format("CREATE DATABASE IF NOT EXISTS {}", quoted_name(database)));
-  check_engines();
+  const bool had_all = has_all_tables();
   for (const TableSpec* table : all_tables()) client_.execute(create_statement(database, *table));
   check_columns();
   check_version();
+  return !had_all;
 }
 
 // A table of another engine may take rows later, or in another order, and then the mark would not be the last one.
-void ClickHouseStore::check_engines() {
+bool ClickHouseStore::has_all_tables() {
   const Rows rows = client_.query(base::format("SELECT name, engine FROM system.tables WHERE database = {}",
                                                quoted_text(client_.address().database)));
   if (rows.columns.size() != 2) throw Error(base::format("{}: the list of tables is not readable", text()));
-  for (const TableSpec* table : all_tables())
-    for (const auto& row : rows.rows)
-      if (row[0] == table->name && !row[1].ends_with("MergeTree"))
+  size_t found = 0;
+  for (const TableSpec* table : all_tables()) {
+    for (const auto& row : rows.rows) {
+      if (row[0] != table->name) continue;
+      ++found;
+      if (!row[1].ends_with("MergeTree"))
         throw Error(
             base::format("{}: the table {} has the engine {} instead of MergeTree; push to the database of a "
                          "server that has the rows itself",
                          text(), table->name, base::printable(row[1])));
+    }
+  }
+  return found == all_tables().size();
 }
 
 void ClickHouseStore::check_columns() {
@@ -83,20 +100,44 @@ void ClickHouseStore::check_version() {
 }
 
 std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t>& traces) {
-  const Address& address = client_.address();
-  const std::string table = address.cluster.empty()
-                                ? name_of(kTraces)
-                                : base::format("cluster({}, {}, {})", quoted_text(address.cluster),
-                                               quoted_name(address.database), quoted_name(kTraces.name));
-  const Rows rows = client_.query(
-      base::format("SELECT trace, argMax(has_events, attempt) AS events, argMax(CAST(job AS String), attempt) AS "
-                   "its_job,\n  argMax(rank, attempt) AS its_rank FROM {} WHERE trace IN ({}) GROUP BY trace",
-                   table, base::join(traces, ", ")));
-  if (rows.columns.size() != 4) throw Error(base::format("{}: the list of traces is not readable", text()));
+  const Rows rows = client_.query(base::format(
+      "SELECT trace, max(attempt) AS newest, argMax(has_events, attempt) AS events,\n  argMax(CAST(job AS String), "
+      "attempt) AS its_job, argMax(rank, attempt) AS its_rank,\n  argMax(toUnixTimestamp(started), attempt) AS began, "
+      "argMax(iterations, attempt) AS its_iterations\nFROM {} WHERE trace IN ({}) GROUP BY trace",
+      everywhere(kTraces), base::join(traces, ", ")));
+  if (rows.columns.size() != 7) throw Error(base::format("{}: the list of traces is not readable", text()));
   std::map<uint64_t, KnownTrace> found;
-  for (const auto& row : rows.rows)
-    found[parse_u64(row[0], "trace")] = {parse_u64(row[1], "events") != 0, row[2], parse_i64(row[3], "rank")};
+  if (rows.rows.empty()) return found;
+  const auto iterations = rows_of(kIterations, rows), operations = rows_of(kOperations, rows);
+  for (const auto& row : rows.rows) {
+    const Attempt its{parse_u64(row[0], "trace"), parse_u64(row[1], "attempt")};
+    KnownTrace& trace = found[its.first];
+    trace = {parse_u64(row[2], "events") != 0, row[3], parse_i64(row[4], "rank")};
+    const auto counted = iterations.find(its);
+    trace.lost_rows = (counted == iterations.end() ? 0 : counted->second) < parse_u64(row[6], "iterations");
+    trace.lacks_operations = !operations.contains(its);
+  }
   return found;
+}
+
+// How many rows of a table the attempts of these marks have. Job and time are for the sorting key: without them the
+// server would read the whole table.
+std::map<ClickHouseStore::Attempt, uint64_t> ClickHouseStore::rows_of(const TableSpec& table, const Rows& marks) {
+  std::set<std::string> jobs, times, traces;
+  for (const auto& row : marks.rows) {
+    traces.insert(std::to_string(parse_u64(row[0], "trace")));
+    jobs.insert(quoted_text(row[3]));
+    times.insert(base::format("toDateTime({})", parse_u64(row[5], "began")));
+  }
+  const Rows rows = client_.query(
+      base::format("SELECT trace, attempt, count() AS n FROM {}\nWHERE job IN ({}) AND started IN ({}) AND trace IN "
+                   "({})\nGROUP BY trace, attempt",
+                   everywhere(table), base::join(jobs, ", "), base::join(times, ", "), base::join(traces, ", ")));
+  if (rows.columns.size() != 3) throw Error(base::format("{}: the numbers of rows are not readable", text()));
+  std::map<Attempt, uint64_t> counts;
+  for (const auto& row : rows.rows)
+    counts[{parse_u64(row[0], "trace"), parse_u64(row[1], "attempt")}] = parse_u64(row[2], "count");
+  return counts;
 }
 
 void ClickHouseStore::insert(const Block& block, uint64_t attempt) {

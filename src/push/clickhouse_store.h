@@ -12,7 +12,7 @@ class ClickHouseStore : public Store {
   explicit ClickHouseStore(Address address) : client_(std::move(address)) {}
 
   std::string text() const override { return client_.address().text(); }
-  void prepare() override;
+  bool prepare() override;
   std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) override;
   void insert(const Block& block, uint64_t attempt) override;
   std::unique_ptr<EventSink> events(uint64_t attempt) override;
@@ -20,9 +20,13 @@ class ClickHouseStore : public Store {
 
  private:
   std::string name_of(const TableSpec& table) const;
-  void check_engines();
+  std::string everywhere(const TableSpec& table) const;
+  bool has_all_tables();
   void check_columns();
   void check_version();
+
+  using Attempt = std::pair<uint64_t, uint64_t>;  // trace and attempt
+  std::map<Attempt, uint64_t> rows_of(const TableSpec& table, const Rows& marks);
 
   Client client_;
 };

@@ -2,7 +2,9 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "base/printable.h"
 #include "base/text.h"
@@ -11,7 +13,12 @@
 namespace kymo::push {
 namespace {
 
-constexpr time_t kConnectSeconds = 5, kReadSeconds = 300, kWriteSeconds = 60;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kConnect{5'000};
+// A server that works on a long query sends a header that often, so that silence means that it hangs. httplib reads a
+// limited number of headers.
+constexpr std::chrono::milliseconds kProgress{10'000};
 constexpr size_t kLongestAnswer = size_t{1} << 30;
 
 // Exceptions that go away: too many parts, not enough memory or disk, too many queries, timeouts, a table that is read
@@ -38,9 +45,9 @@ std::string encoded(const std::string& text) {
 
 struct Client::Impl {
   explicit Impl(Address given) : address(std::move(given)), http(address.host, address.port) {
-    http.set_connection_timeout(kConnectSeconds);
-    http.set_read_timeout(kReadSeconds);
-    http.set_write_timeout(kWriteSeconds);
+    http.set_connection_timeout(std::min(kConnect, address.patience));
+    http.set_read_timeout(address.patience);
+    http.set_write_timeout(address.patience);
     http.set_keep_alive(true);
     http.set_tcp_nodelay(true);
     if (!address.user.empty() || !address.password.empty()) {
@@ -55,7 +62,8 @@ struct Client::Impl {
     bool is_too_long = false;
     httplib::Request request;
     request.method = "POST";
-    request.path = "/?" + parameters;
+    request.path = base::format("/?send_progress_in_http_headers=1&http_headers_progress_interval_ms={}&{}",
+                                std::min(kProgress, address.patience / 2).count(), parameters);
     request.headers = headers;
     request.set_header("Content-Type", "application/octet-stream");
     request.body = body;
@@ -70,6 +78,7 @@ struct Client::Impl {
       received.append(data, size);
       return true;
     };
+    const Clock::time_point begin = Clock::now();
     const httplib::Result result = http.send(request);
     if (is_too_long)
       throw Error(base::format("{} answers more than {} bytes: ask for less with --limit or --since", address.text(),
@@ -79,6 +88,9 @@ struct Client::Impl {
       if (error == httplib::Error::Connection || error == httplib::Error::ConnectionTimeout)
         throw TryAgain(base::format("cannot connect to {}: is the server running, and is this its port for HTTP?",
                                     address.text()));
+      if (error == httplib::Error::Read && Clock::now() - begin >= address.patience)
+        throw TryAgain(base::format("{} does not answer: nothing for {} s; {} sets another time", address.text(),
+                                    std::chrono::duration<double>(address.patience).count(), kTimeoutVariable));
       throw TryAgain(base::format("the connection to {} failed: {}", address.text(), httplib::to_string(error)));
     }
     if (status == 0) status = result->status;

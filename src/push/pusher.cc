@@ -53,9 +53,10 @@ struct Pusher::Impl {
   void prepare();
   std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces);
   bool has_other_labels(const KnownTrace& trace) const;
+  bool lost_rows(const KnownTrace& trace, const std::string& file) const;
   void push_batch(const std::vector<std::string>& files);
   void warn_of_rank(const RowHead& head);
-  void push_events(const std::string& file, uint64_t trace);
+  void push_events(uint64_t trace, const TraceLabels& labels);
   void flush();
   void drop_batch();
 
@@ -74,7 +75,9 @@ struct Pusher::Impl {
 void Pusher::Impl::prepare() {
   if (prepared) return;
   try {
-    with_retries([&] { store->prepare(); });
+    with_retries([&] {
+      if (store->prepare() && options.on_new_tables) options.on_new_tables();
+    });
   } catch (const TryAgain&) {
     throw;
   } catch (const Error& error) {
@@ -91,6 +94,14 @@ std::map<uint64_t, KnownTrace> Pusher::Impl::known(const std::vector<uint64_t>& 
 
 bool Pusher::Impl::has_other_labels(const KnownTrace& trace) const {
   return (!options.job.empty() && options.job != trace.job) || (options.rank >= 0 && options.rank != trace.rank);
+}
+
+// Only the trace itself tells whether it has operations.
+bool Pusher::Impl::lost_rows(const KnownTrace& trace, const std::string& file) const {
+  if (trace.lost_rows || !trace.lacks_operations) return trace.lost_rows;
+  SummaryBlocks rows;
+  (void)add_summary(rows, open(file), 0, {}, false);
+  return rows.operations.rows() > 0;
 }
 
 void Pusher::Impl::warn_of_rank(const RowHead& head) {
@@ -122,10 +133,10 @@ void Pusher::Impl::drop_batch() {
 }
 
 // Events are too many to keep: a new attempt reads them again.
-void Pusher::Impl::push_events(const std::string& file, uint64_t trace) {
+void Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
   flush();
-  const trace::Reader reader = open(file);
-  const RowHead head = add_summary(blocks, reader, trace, {options.job, options.rank, file}, true);
+  const trace::Reader reader = open(labels.file);
+  const RowHead head = add_summary(blocks, reader, trace, labels, true);
   warn_of_rank(head);
   uint64_t attempt = 0, rows = 0;
   with_retries([&] {
@@ -141,7 +152,7 @@ void Pusher::Impl::push_events(const std::string& file, uint64_t trace) {
   counts.rows += blocks.rows();
   counts.events += rows;
   blocks.clear();
-  report({file, Outcome::Pushed, {}});
+  report({labels.file, Outcome::Pushed, {}});
 }
 
 void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
@@ -172,14 +183,19 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     const auto found = there.find(numbers[i]);
     const bool is_known = found != there.end();
     const bool with_events = options.events || (is_known && found->second.has_events);
-    if (is_known && found->second.has_events == with_events && !has_other_labels(found->second)) {
+    const bool is_relabelled = is_known && has_other_labels(found->second);
+    if (is_known && found->second.has_events == with_events && !is_relabelled &&
+        !lost_rows(found->second, readable[i])) {
       report({readable[i], Outcome::AlreadyThere, {}});
       continue;
     }
-    counts.relabelled += is_known && has_other_labels(found->second) ? 1 : 0;
-    there[numbers[i]] = {with_events, options.job, options.rank};  // the same content may be in two files
+    counts.relabelled += is_relabelled ? 1 : 0;
+    TraceLabels labels{options.job, options.rank, readable[i]};
+    if (is_known && labels.job.empty()) labels.job = found->second.job;
+    if (is_known && labels.rank < 0) labels.rank = found->second.rank;
+    there[numbers[i]] = {with_events, labels.job, labels.rank};  // the same content may be in two files
     if (with_events) {
-      push_events(readable[i], numbers[i]);
+      push_events(numbers[i], labels);
       continue;
     }
     try {
@@ -187,7 +203,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       const uint32_t its_month = month_of(reader);
       if (its_month != month) flush();
       month = its_month;
-      warn_of_rank(add_summary(blocks, reader, numbers[i], {options.job, options.rank, readable[i]}, false));
+      warn_of_rank(add_summary(blocks, reader, numbers[i], labels, false));
     } catch (const Error& error) {
       if (dynamic_cast<const TryAgain*>(&error) != nullptr) throw;
       report({readable[i], Outcome::Unreadable, error.what()});

@@ -4,7 +4,7 @@
 // refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
 // count. A trace whose content the store already has is skipped, so a push that was interrupted continues where it
 // stopped. If another job or rank is given for it, or events that the store does not have, a new attempt replaces its
-// rows.
+// rows. The same if the store lost some of its rows. What is not given, job or rank, then stays as the store has it.
 //
 // One thread uses a pusher. Memory: the rows of one batch, or two blocks of events.
 #pragma once
@@ -31,6 +31,8 @@ struct PushOptions {
   // Asked for a trace whose end is missing: true if the rest of its file may still be copied. Such a trace is not
   // pushed. Empty: never.
   std::function<bool(const std::string& file)> may_still_arrive;
+  // Called when tables were created. What was pushed before may be lost.
+  std::function<void()> on_new_tables;
   // Waits before the next try; false: the user wants to end. Empty: sleeps.
   std::function<bool(std::chrono::milliseconds)> wait;
 };

@@ -36,6 +36,8 @@ struct KnownTrace {
   bool has_events = false;
   std::string job;
   int64_t rank = -1;
+  bool lost_rows = false;         // the mark is there, and rows that it stands for are not
+  bool lacks_operations = false;  // there are none; the trace may have none, or they were lost
 };
 
 // Takes the events of one trace. What was added without finish() is dropped, or does not count.
@@ -55,10 +57,10 @@ class Store {
   virtual std::string text() const = 0;
 
   // Creates the tables, or checks that they are these: throws what is not TryAgain if a table has other columns, or is
-  // of a newer version of Kymo.
-  virtual void prepare() = 0;
+  // of a newer version of Kymo. True if it created one: what was in it before is lost.
+  virtual bool prepare() = 0;
 
-  // Those of these traces that are complete.
+  // Those of these traces that have a mark.
   virtual std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) = 0;
 
   virtual void insert(const Block& block, uint64_t attempt) = 0;

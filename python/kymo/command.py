@@ -33,10 +33,15 @@ def run(*arguments, input=""):
     >>> run("--version").split()[0]
     'kymo'
     """
+    return run_with_messages(*arguments, input=input)[0]
+
+
+def run_with_messages(*arguments, input=""):
+    """The same with the lines that it prints to standard error: what is lost or damaged."""
     environment = {name: value for name, value in os.environ.items() if name != "KYMO_TRACE"}
     done = subprocess.run([find(), *map(os.fspath, arguments)], input=input, capture_output=True, encoding="utf-8",
                           errors="backslashreplace", env=environment)
     if done.returncode != 0:
         message = done.stderr.strip() or f"exit status {done.returncode}"
         raise Error(f"kymo {arguments[0]}: {message.removeprefix('kymo: ')}")
-    return done.stdout
+    return done.stdout, done.stderr.splitlines()

@@ -76,7 +76,8 @@ class Ranges:
     themselves. across_threads and finished are booleans: a range across threads has depth 0, and a range without an end
     lasts until its process was last seen alive.
 
-    A column is decoded when it is used first, and stays after the trace is closed.
+    A column is decoded when it is used first, and stays after the trace is closed. len() is the number in the headers of
+    the file until a column has been decoded: ranges that are damaged are in no column.
     """
 
     def __init__(self, trace):
@@ -84,6 +85,8 @@ class Ranges:
         self._columns = {}
 
     def __len__(self):
+        for column in self._columns.values():
+            return len(column)
         return self._trace.counts["ranges"]
 
     def _column(self, name, columns):
@@ -167,7 +170,9 @@ class Trace:
         return dict(self._counts)
 
     def _note(self, problems):
-        self.problems += [problem for problem in problems if problem not in self.problems]
+        for problem in problems:
+            if problem not in self.problems:
+                self.problems.append(problem)
 
     @property
     def names(self):
@@ -203,7 +208,9 @@ class Trace:
     def report(self):
         """Where the time went, as `kymo report` shows it: print() it, or use it as a dict."""
         path = self._open_path()
-        return Report(json.loads(command.run("report", path, "--json")), path)
+        content = json.loads(command.run("report", path, "--json"))
+        self._note(problem["what"] for problem in content["problems"])
+        return Report(content, path)
 
     def query(self, sql):
         """The rows of an SQL statement over the tables of `kymo query`: ranges, events, counters, …
@@ -214,7 +221,10 @@ class Trace:
             raise TypeError(f"query: sql must be str, not {type(sql).__name__}")
         if not sql.strip():
             raise InvalidArgument(f'query: sql is {sql!r}; give a statement: trace.query("SELECT count(*) FROM ranges")')
-        return Table(json.loads(command.run("query", self._open_path(), "--json", input=sql) or "[]"))
+        rows, messages = command.run_with_messages("query", self._open_path(), "--json", input=sql)
+        # Losses are known since the trace was opened; damage inside of events is not.
+        self._note(line.removeprefix("damaged: ") for line in messages if line.startswith(("damaged: ", "… and ")))
+        return Table(json.loads(rows or "[]"))
 
     def to_pandas(self):
         """Its ranges as a DataFrame of pandas. Names are categories."""

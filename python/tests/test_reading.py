@@ -179,6 +179,26 @@ class ReadingTest(unittest.TestCase):
                 found += bool(trace.problems)
         self.assertGreater(found, 0)
 
+    def test_damaged_events_are_a_problem_for_whatever_reads_them(self):
+        path = os.path.join(self.folder.name, "damaged events.kymo")
+        with kymo.Session(path):
+            for _ in range(2000):
+                kymo.nvtx.range_push("load")
+                kymo.nvtx.range_pop()
+        with open(path, "rb+") as file:
+            content = file.read()
+            file.seek(len(content) // 2)
+            file.write(bytes([content[len(content) // 2] ^ 0xFF]))
+        for read in (lambda trace: trace.query("SELECT * FROM ranges"), lambda trace: trace.report(),
+                     lambda trace: trace.ranges.start_ns, lambda trace: trace.durations("load"),
+                     lambda trace: (trace.report(), trace.query("SELECT 1 FROM ranges"), trace.ranges.name, trace.stats())):
+            trace = kymo.open(path)
+            self.assertEqual(trace.problems, [])
+            read(trace)
+            self.assertEqual(len(trace.problems), 1, trace.problems)
+            self.assertRegex(trace.problems[0], "^.*damaged events.kymo: the chunk at [0-9]+ cannot be read: its hash is")
+        self.assertEqual(len(trace.ranges), len(trace.ranges.start_ns))
+
     def test_a_closed_trace(self):
         with kymo.open(self.path) as trace:
             self.assertFalse(trace.closed)

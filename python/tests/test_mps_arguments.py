@@ -89,12 +89,27 @@ class TensorArgumentsTest(DeviceCase):
         self.assertEqual(mps.arange(5, 0, -2).tolist(), [5, 3, 1])
         self.assertEqual(mps.arange(0).tolist(), [])
         self.assertEqual(mps.arange(numpy.float32(2)).tolist(), [0.0, 1.0])
+        self.assert_refused("arange: 299 does not fit uint8, which takes 0 to 255", mps.arange, 300, dtype="uint8")
+        self.assert_refused(f"{2**63} does not fit int64", mps.arange, 2**63, 2**63 + 2)
+        self.assertEqual(mps.arange(2**63, 2**63 + 2, dtype="uint64").tolist(), [2**63, 2**63 + 1])
+        self.assertEqual(mps.arange(256, dtype="uint8")[-1].item(), 255)
+
+    def test_scalars_of_numpy(self):
+        for value, dtype in ((numpy.int64(5), "int64"), (numpy.uint8(5), "int64"), (numpy.bool_(True), "bool"),
+                             (numpy.float64(5), "float32"), (True, "bool")):
+            x = mps.full((2,), value)
+            self.assertEqual((x.dtype, x.tolist()), (dtype, [value, value]))
+        self.assertEqual((mps.arange(numpy.uint8(3)).dtype, mps.arange(numpy.uint8(3), 0, -1).tolist()),
+                         ("int64", [3, 2, 1]))
 
     def test_numbers_that_do_not_fit(self):
         self.assert_refused(f"{2**70} does not fit int64, which takes .*float64", mps.tensor, [2**70])
         self.assert_refused(f"{-2**70} does not fit int64", mps.tensor, [[1, -2**70]])
         self.assert_refused("300 does not fit uint8, which takes 0 to 255", mps.tensor, [1, 300], dtype="uint8")
         self.assert_refused("-1 does not fit uint32", mps.tensor, -1, dtype="uint32")
+        self.assert_refused(f"{2**63} does not fit int64", mps.tensor, [2**63, -1])
+        self.assertEqual(mps.tensor([2**63 + 1, 1], dtype="uint64").tolist(), [2**63 + 1, 1])
+        self.assertEqual(mps.tensor([2**63, 0.5]).dtype, "float32")
         self.assertEqual(mps.tensor([2**63]).dtype, "uint64")
         self.assertEqual(mps.tensor([2**70], dtype="float64").tolist(), [2.0**70])
         self.assertEqual(mps.tensor(numpy.array([300]), dtype="uint8").tolist(), [44])  # as NumPy converts arrays

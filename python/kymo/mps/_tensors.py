@@ -35,6 +35,14 @@ def dtype_name(dtype, default="float32"):
     return _ALIASES.get(name, name)
 
 
+def _dtype_of(number):
+    """The dtype that a number stands for: of Python, or a scalar of NumPy."""
+    kind = getattr(getattr(number, "dtype", None), "kind", None)
+    if isinstance(number, builtins.bool) or kind == "b":
+        return "bool"
+    return "int64" if isinstance(number, builtins.int) or kind in ("i", "u") else "float32"
+
+
 def _shape(sizes):
     return sizes[0] if len(sizes) == 1 else sizes
 
@@ -51,8 +59,7 @@ def full(size, fill_value, *, dtype=None, device=None):
     >>> mps.full((2, 2), 7, dtype="int32").tolist()
     [[7, 7], [7, 7]]
     """
-    default = _TYPES[type(fill_value)] if type(fill_value) in _TYPES else "float32"
-    return _device.empty(size, dtype_name(dtype, default), device).fill_(fill_value)
+    return _device.empty(size, dtype_name(dtype, _dtype_of(fill_value)), device).fill_(fill_value)
 
 
 def zeros(*size, dtype=None, device=None):
@@ -80,13 +87,18 @@ def arange(start, end=None, step=1, *, dtype=None, device=None):
             raise TypeError(f"arange: {name} must be a number, not {type(number).__name__}")
         if not math.isfinite(number):
             raise InvalidArgument(f"arange: {name} is {number}; it must be a finite number")
+    whole = all(_dtype_of(number) != "float32" for number in (start, end, step))
+    if whole:
+        start, end, step = builtins.int(start), builtins.int(end), builtins.int(step)
     if step == 0:
         raise InvalidArgument("arange: step is 0; it must be positive or negative")
     if (end - start) * step < 0:
         raise InvalidArgument(f"arange: a step of {step} does not lead from {start} to {end}; change its sign")
-    whole = all(isinstance(number, builtins.int) for number in (start, end, step))
     name = dtype_name(dtype, "int64" if whole else "float32")
-    return tensor(numpy.arange(start, end, step), dtype=name, device=device)
+    if whole and (numbers := range(start, end, step)):
+        _checked("arange", numpy.array([numbers[0], numbers[-1]], dtype=object), name)
+    exact = "uint64" if name == "uint64" and whole else None  # NumPy makes floats of numbers from 2**63
+    return tensor(numpy.arange(start, end, step, dtype=exact), dtype=name, device=device)
 
 
 def tensor(data, *, dtype=None, device=None):
@@ -105,7 +117,7 @@ def tensor(data, *, dtype=None, device=None):
     import numpy
     default = None
     if not isinstance(data, (numpy.ndarray, numpy.generic)) and not hasattr(data, "__array_interface__"):
-        data = _checked(numpy.asarray(data), dtype)
+        data = _checked("tensor", _array_of_list(data), dtype)
         if data.dtype == numpy.float64:
             default = "float32"
     array = numpy.asarray(data)
@@ -119,8 +131,19 @@ def tensor(data, *, dtype=None, device=None):
     return _device.from_buffer(array, device, True)
 
 
-def _checked(array, dtype):
-    """The array of a list. Its integers must fit their type; an array that has a type is converted as NumPy does."""
+def _array_of_list(data):
+    """The array of a list. Integers stay exact: NumPy makes floats of those that need int64 and uint64 together."""
+    import numpy
+    array = numpy.asarray(data)
+    if array.dtype.kind == "f" and (abs(array) >= 2.0**63).any():
+        exact = numpy.asarray(data, dtype=object)
+        if all(isinstance(value, builtins.int) for value in exact.flat):
+            return exact
+    return array
+
+
+def _checked(function, array, dtype):
+    """The array, whose integers must fit the dtype. (An array that a caller gives is converted as NumPy does.)"""
     import numpy
     name = dtype_name(dtype, "int64")
     is_large = array.dtype.kind == "O" and all(isinstance(value, builtins.int) for value in array.flat)
@@ -133,9 +156,9 @@ def _checked(array, dtype):
     limits = numpy.iinfo(_numpy_dtype(name))
     for value in (array.min(), array.max()):
         if not limits.min <= value <= limits.max:
-            raise InvalidArgument(f'tensor: {value} does not fit {name}, which takes {limits.min} to {limits.max}; '
+            raise InvalidArgument(f'{function}: {value} does not fit {name}, which takes {limits.min} to {limits.max}; '
                                   'dtype="float64" takes larger numbers, rounded')
-    return array
+    return array.astype(_numpy_dtype(name)) if is_large else array
 
 
 def _numpy_dtype(name):

@@ -1,5 +1,7 @@
 // The type Tensor.
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,42 +58,88 @@ PyObject* clone(PyObject* self, PyObject*) {
   return guarded([&] { return to_python(without_gil([&] { return tensor_of(self).clone(); })); });
 }
 
+// The shape that reshape() and view() of a tensor are given.
+device::Shape new_shape(PyObject* self, PyObject* args) {
+  PyObject* only = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : nullptr;
+  const bool is_sequence = only != nullptr && (PyTuple_Check(only) || PyList_Check(only));
+  const Owned sizes = checked(PySequence_List(is_sequence ? only : args));
+  // One size may be -1: what remains of the elements.
+  int64_t known = 1;
+  Py_ssize_t open = -1;
+  for (Py_ssize_t i = 0; i < PyList_Size(sizes.get()); ++i) {
+    const auto number = int_argument(PyList_GetItem(sizes.get(), i), "reshape: a size");
+    if (!number) throw PythonErrorSet{};
+    if (*number < -1)
+      throw InvalidArgument("reshape: size " + std::to_string(*number) +
+                            " is negative; a size is 0 or more, or -1 for what remains");
+    if (*number == -1 && open != -1)
+      throw InvalidArgument("reshape: sizes " + std::to_string(open) + " and " + std::to_string(i) +
+                            " are both -1; only one size may be -1");
+    if (*number == -1)
+      open = i;
+    else if (__builtin_mul_overflow(known, *number, &known))
+      throw InvalidArgument("reshape: the shape is too large");
+  }
+  const int64_t elements = tensor_of(self).elements();
+  if (open != -1) {
+    if (known == 0 || elements % known != 0)
+      throw InvalidArgument("reshape: a size of -1 is not possible here: " + std::to_string(elements) +
+                            " elements cannot be divided by " + std::to_string(known));
+    check(PyList_SetItem(sizes.get(), open, checked(PyLong_FromLongLong(elements / known)).release()));
+  }
+  return shape_argument(sizes.get());
+}
+
 PyObject* reshape(PyObject* self, PyObject* args) {
   return guarded([&] {
-    PyObject* only = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : nullptr;
-    const bool is_sequence = only != nullptr && (PyTuple_Check(only) || PyList_Check(only));
-    const Owned sizes = checked(PySequence_List(is_sequence ? only : args));
-    // One size may be -1: what remains of the elements.
-    int64_t known = 1;
-    Py_ssize_t open = -1;
-    for (Py_ssize_t i = 0; i < PyList_Size(sizes.get()); ++i) {
-      const auto number = int_argument(PyList_GetItem(sizes.get(), i), "reshape: a size");
-      if (!number) throw PythonErrorSet{};
-      if (*number < -1)
-        throw InvalidArgument("reshape: size " + std::to_string(*number) +
-                              " is negative; a size is 0 or more, or -1 for what remains");
-      if (*number == -1 && open != -1)
-        throw InvalidArgument("reshape: sizes " + std::to_string(open) + " and " + std::to_string(i) +
-                              " are both -1; only one size may be -1");
-      if (*number == -1)
-        open = i;
-      else if (__builtin_mul_overflow(known, *number, &known))
-        throw InvalidArgument("reshape: the shape is too large");
-    }
-    const int64_t elements = tensor_of(self).elements();
-    if (open != -1) {
-      if (known == 0 || elements % known != 0)
-        throw InvalidArgument("reshape: a size of -1 is not possible here: " + std::to_string(elements) +
-                              " elements cannot be divided by " + std::to_string(known));
-      check(PyList_SetItem(sizes.get(), open, checked(PyLong_FromLongLong(elements / known)).release()));
-    }
-    const device::Shape shape = shape_argument(sizes.get());
+    const device::Shape shape = new_shape(self, args);
     return to_python(without_gil([&] { return tensor_of(self).reshape(shape); }));
   });
 }
 
+PyObject* view(PyObject* self, PyObject* args) {
+  return guarded([&] { return to_python(view_as(tensor_of(self), new_shape(self, args))); });
+}
+
+// Fills a tensor of 64-bit integers with a whole number that a double does not hold exactly. False: it is another one.
+bool fill_exactly(Tensor& tensor, PyObject* value) {
+  const bool is_signed = tensor.dtype() == device::DType::I64;
+  if ((!is_signed && tensor.dtype() != device::DType::U64) || PyIndex_Check(value) == 0) return false;
+  const Owned number(PyNumber_Index(value));
+  if (!number) {  // an array of NumPy, which may be one number
+    PyErr_Clear();
+    return false;
+  }
+  const uint64_t bits = is_signed ? static_cast<uint64_t>(PyLong_AsLongLong(number.get()))
+                                  : static_cast<uint64_t>(PyLong_AsUnsignedLongLong(number.get()));
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    const Owned text = checked(PyObject_Str(number.get()));
+    throw InvalidArgument(std::string(Text(text.get(), "fill_").view()) + " does not fit a tensor of " +
+                          names_of(tensor.dtype()).name);
+  }
+  constexpr uint64_t kExact = uint64_t{1} << 53;
+  if (bits <= kExact || (is_signed && bits >= -kExact)) return false;
+  const int64_t count = tensor.elements();
+  if (count == 0) return true;
+  without_gil([&] {
+    // One element, then what is there is copied behind itself.
+    const Tensor packed =
+        tensor.is_contiguous() ? tensor : device::empty(tensor.shape(), tensor.dtype(), tensor.device());
+    const Tensor flat = packed.reshape({count});
+    flat.slice(0, 0, 1).copy_from_bytes(std::as_bytes(std::span(&bits, 1)));
+    for (int64_t done = 1; done < count; done *= 2) {
+      const int64_t more = std::min(done, count - done);
+      flat.slice(0, done, done + more).copy_from(flat.slice(0, 0, more));
+    }
+    if (!tensor.is_contiguous()) tensor.copy_from(packed);
+  });
+  return true;
+}
+
 PyObject* fill(PyObject* self, PyObject* value) {
   return guarded([&]() -> PyObject* {
+    if (fill_exactly(tensor_of(self), value)) return Owned::share(self).release();
     const double number = PyFloat_AsDouble(value);
     if (number == -1 && PyErr_Occurred() != nullptr) return nullptr;
     without_gil([&] { tensor_of(self).fill(number); });
@@ -101,6 +149,13 @@ PyObject* fill(PyObject* self, PyObject* value) {
 
 PyObject* copy_from(PyObject* self, PyObject* from) {
   return guarded([&]() -> PyObject* {
+    if (PyFloat_Check(from) || PyLong_Check(from)) return fill(self, from);
+    Owned list;
+    if (PyList_Check(from) || PyTuple_Check(from)) {
+      const Owned module = checked(PyImport_ImportModule("kymo.mps._host"));
+      list = checked(PyObject_CallMethod(module.get(), "tensor_like", "OO", self, from));
+      from = list.get();
+    }
     if (is_tensor(from)) {
       without_gil([&] { tensor_of(self).copy_from(tensor_of(from)); });
     } else {
@@ -168,6 +223,16 @@ PyObject* repr(PyObject* self) { return in_python_alone<kShow>(self, nullptr); }
 PyObject* as_float(PyObject* self) { return in_python_alone<kFloat>(self, nullptr); }
 PyObject* as_int(PyObject* self) { return in_python_alone<kInt>(self, nullptr); }
 
+// By elements, as PyTorch compares; so the hash is the one of the object.
+PyObject* compare(PyObject* self, PyObject* other, int operation) {
+  return guarded([&] {
+    const Owned module = checked(PyImport_ImportModule("kymo.mps._host"));
+    return PyObject_CallMethod(module.get(), "compare", "OOi", self, other, operation);
+  });
+}
+
+Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+
 int as_bool(PyObject* self) {
   const Owned value(in_python_alone<kBool>(self, nullptr));
   return value ? PyObject_IsTrue(value.get()) : -1;
@@ -198,8 +263,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
              return nullptr;
            }
            const Owned view = checked(to_python(view_at(tensor_of(self), index)));
-           const Owned done = checked(PyFloat_Check(value) || PyLong_Check(value) ? fill(view.get(), value)
-                                                                                  : copy_from(view.get(), value));
+           const Owned done = checked(copy_from(view.get(), value));
            return Owned::share(Py_None).release();
          }) == nullptr
              ? -1
@@ -230,10 +294,13 @@ PyMethodDef methods[] = {
      "is_shared_with_host(): whether NumPy and the CPU can use its memory without a copy."},
     {"contiguous", contiguous, METH_NOARGS, "contiguous(): the tensor itself, or a copy that is contiguous."},
     {"clone", clone, METH_NOARGS, "clone(): a copy."},
-    {"reshape", reshape, METH_VARARGS, "reshape(*sizes): the same elements with another shape; one size may be -1."},
-    {"view", reshape, METH_VARARGS, "view(*sizes): the same as reshape()."},
+    {"reshape", reshape, METH_VARARGS,
+     "reshape(*sizes): the same elements with another shape; one size may be -1. Copies if it must."},
+    {"view", view, METH_VARARGS,
+     "view(*sizes): the same memory with another shape. An error where only a copy can have that shape."},
     {"fill_", fill, METH_O, "fill_(value): sets all elements."},
-    {"copy_", copy_from, METH_O, "copy_(other): copies from a tensor or an array of the same shape and dtype."},
+    {"copy_", copy_from, METH_O,
+     "copy_(other): copies from a tensor or an array of the same shape and dtype, a list, or one number."},
     {"to", to_device, METH_O, "to(device): the tensor on that device; a copy if it is on another one."},
     {"tobytes", to_bytes, METH_NOARGS, "tobytes(): its elements as bytes, in row-major order."},
     {"numpy", in_python_alone<kNumpy>, METH_NOARGS,
@@ -256,6 +323,8 @@ PyType_Slot slots[] = {
     {Py_tp_getset, attributes},
     {Py_tp_methods, methods},
     {Py_tp_repr, reinterpret_cast<void*>(&repr)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(&compare)},
+    {Py_tp_hash, reinterpret_cast<void*>(&hash)},
     {Py_nb_bool, reinterpret_cast<void*>(&as_bool)},
     {Py_nb_float, reinterpret_cast<void*>(&as_float)},
     {Py_nb_int, reinterpret_cast<void*>(&as_int)},

@@ -1,5 +1,8 @@
 #include "device/tensor_index.h"
 
+#include <string>
+
+#include "kymo/error.h"
 #include "support/arguments.h"
 #include "support/errors.h"
 #include "support/owned.h"
@@ -64,6 +67,34 @@ Tensor view_at(const Tensor& tensor, PyObject* index) {
     if (dimension < 0) dimension = view.shape().dimensions();  // too many indices follow
   }
   return view;
+}
+
+Tensor view_as(const Tensor& tensor, const device::Shape& shape) {
+  const device::Shape& from = tensor.shape();
+  if (tensor.is_contiguous() || from.elements() == 0 || shape.elements() != from.elements())
+    return tensor.reshape(shape);
+  // From the innermost dimension: those that follow each other in memory at one distance are one run, and the new
+  // dimensions must divide the runs.
+  Tensor::Strides strides{};
+  int next = shape.dimensions() - 1;
+  int64_t distance = tensor.strides().back(), in_run = 1, taken = 1;
+  bool fits = true;
+  for (int i = from.dimensions() - 1; i >= 0; --i) {
+    in_run *= from[i];
+    const int64_t outer = i > 0 ? tensor.strides()[static_cast<size_t>(i - 1)] : 0;
+    if (i > 0 && (from[i - 1] == 1 || outer == in_run * distance)) continue;
+    for (; next >= 0 && (taken < in_run || shape[next] == 1); --next) {
+      strides[static_cast<size_t>(next)] = taken * distance;
+      taken *= shape[next];
+    }
+    fits = fits && taken == in_run;
+    distance = outer;
+    in_run = taken = 1;
+  }
+  if (!fits)
+    throw InvalidArgument("view: a tensor of shape " + from.text() + " that is not contiguous cannot have shape " +
+                          shape.text() + " without a copy; use reshape(), which copies it then");
+  return {tensor.storage(), tensor.dtype(), shape, strides, tensor.offset()};
 }
 
 }  // namespace kymo::python

@@ -138,6 +138,76 @@ class TensorTest(DeviceCase):
         with self.assertRaises(TypeError):
             x.fill_("a")
 
+    def test_a_view_shares_the_memory_or_is_an_error(self):
+        x = mps.zeros(2, 3)
+        with self.assertRaisesRegex(RuntimeError, r"shape \[2, 2\] that is not contiguous cannot have shape \[4\] without a "
+                                                  r"copy; use reshape\(\)"):
+            x[:, 1:].view(4)
+        self.assertEqual(x[:, 1:].reshape(4).shape, (4,))
+        with self.assertRaisesRegex(ValueError, "has 4 elements and cannot be reshaped"):
+            x[:, 1:].view(5)
+        rows, columns = numpy.s_[:, 1:3], numpy.s_[..., :2]
+        for index, shape in ((rows, (2, 6)), (rows, (4, 3)), (rows, (2, 1, 3, 2)), (rows, (12,)), (columns, (8, 2)),
+                             (columns, (2, 8)), (columns, (2, 2, 2, 2)), (numpy.s_[:, 1], (1, 2, 3)),
+                             (numpy.s_[:, 1], (6,)), (numpy.s_[:, 1:1], (0, 5)), (numpy.s_[0, ::2, 1], (1, 2, 1))):
+            array = numpy.zeros((2, 4, 3), dtype="float32")
+            tensor = mps.tensor(array)
+            with self.subTest(index=index, shape=shape):
+                try:
+                    wanted = array[index].view()
+                    wanted.shape = shape
+                except AttributeError:  # NumPy would copy
+                    with self.assertRaises(RuntimeError):
+                        tensor[index].view(shape)
+                    continue
+                wanted[...] = 9
+                tensor[index].view(shape).fill_(9)
+                self.assert_equal(tensor.cpu(), array)
+                self.assertEqual(tensor[index].view(shape).shape, wanted.shape)
+
+    def test_large_integers_are_exact(self):
+        for dtype, values in (("int64", (10**17 + 1, -10**17 - 1, 2**63 - 1, -2**63, 2**53 + 1, -2**53 - 1, -1, 2**53)),
+                              ("uint64", (2**64 - 1, 2**63 + 1, 2**53 + 1, 0))):
+            for value in values:
+                self.assertEqual(mps.full((5,), value, dtype=dtype).tolist(), [value] * 5)
+                x = mps.zeros(3, 4, dtype=dtype)
+                x[1] = value
+                x[:, 2].fill_(value)
+                self.assertEqual(x.tolist(), [[0, 0, value, 0], [value] * 4, [0, 0, value, 0]])
+        self.assertEqual(mps.full((1,), 10**17 + 1).item(), 10**17 + 1)
+        self.assertEqual(mps.full((1,), numpy.int64(10**17 + 1)).item(), 10**17 + 1)
+        self.assertEqual(mps.full((0,), 10**17 + 1).tolist(), [])
+        self.assertEqual(mps.full((1,), 2**70, dtype="float64").item(), 2.0**70)
+        for dtype, value in (("int64", 2**63), ("uint64", -1), ("uint64", 2**64)):
+            with self.assertRaisesRegex(ValueError, f"{value} does not fit a tensor of {dtype}"):
+                mps.full((1,), value, dtype=dtype)
+
+    def test_comparisons_are_by_element(self):
+        x = mps.tensor([1.0, 2.0, 3.0])
+        self.assertEqual(((x == 2).tolist(), (x == 2).dtype, (x == 2).device), ([False, True, False], "bool", x.device))
+        self.assertEqual((x != mps.tensor([1.0, 0.0, 3.0])).tolist(), [False, True, False])
+        self.assertEqual([(x < 2).tolist(), (x <= 2).tolist()], [[True, False, False], [True, True, False]])
+        self.assertEqual([(2 < x).tolist(), (x >= 2).tolist()], [[False, False, True], [False, True, True]])
+        self.assertEqual((x == numpy.array([[1.0], [2.0]])).tolist(), [[True, False, False], [False, True, False]])
+        self.assertTrue(mps.tensor(0.1) == 0.1)
+        self.assertEqual((x == "x", x is None, x != None), (False, False, True))  # noqa: E711
+        self.assertEqual({x: 1}[x], 1)
+        with self.assertRaises(TypeError):
+            x < "x"
+        with self.assertRaisesRegex(RuntimeError, r"shape \[3\] and \[2\] cannot be compared"):
+            x == mps.zeros(2)
+
+    def test_copy_takes_what_the_message_says(self):
+        x = mps.zeros(2)
+        self.assertEqual(x.copy_([3, 4]).tolist(), [3, 4])
+        self.assertEqual(x.copy_(5).tolist(), [5, 5])
+        x[:] = (1, 2)
+        self.assertEqual(x.tolist(), [1, 2])
+        with self.assertRaisesRegex(TypeError, "must be a number, a list, an array or a tensor, not str"):
+            x.copy_("x")
+        with self.assertRaisesRegex(ValueError, "300 does not fit uint8"):
+            mps.zeros(2, dtype="uint8").copy_([1, 300])
+
     def test_the_words_of_torch(self):
         x = mps.ones(3)
         self.assertEqual(x.cpu().numpy().tolist(), [1, 1, 1])

@@ -1,6 +1,11 @@
 """What tensors do with NumPy. The methods of Tensor call these functions."""
 
 
+from kymo.errors import InvalidArgument
+
+_COMPARISONS = ("less", "less_equal", "equal", "not_equal", "greater", "greater_equal")  # in Python's order
+
+
 def _numpy():
     try:
         import numpy
@@ -62,6 +67,32 @@ def as_float(tensor):
 
 def as_int(tensor):
     return int(item(tensor))
+
+
+def tensor_like(tensor, data):
+    """A list as a tensor of the same dtype on the same device."""
+    from kymo.mps import _tensors
+    return _tensors.tensor(data, dtype=tensor.dtype, device=tensor.device)
+
+
+def compare(tensor, other, operation):
+    """A tensor of bool: each element compared with the other tensor, array or number."""
+    numpy = _numpy()
+    if isinstance(other, type(tensor)):
+        if other.device != tensor.device:
+            raise InvalidArgument(f"tensors on {tensor.device} and {other.device} cannot be compared; use to(device) first")
+        other = copy(other)
+    elif not isinstance(other, (int, float, numpy.generic, numpy.ndarray)):
+        return NotImplemented
+    try:
+        shape = numpy.broadcast_shapes(tensor.shape, numpy.shape(other))
+    except ValueError:
+        raise InvalidArgument(f"tensors of shape {list(tensor.shape)} and {list(numpy.shape(other))} cannot be "
+                              "compared") from None
+    # Not of dimension 0: NumPy would compare float32(0.1) with 0.1 as float64.
+    result = getattr(numpy, _COMPARISONS[operation])(numpy.atleast_1d(copy(tensor)), other)
+    from kymo.mps import _tensors
+    return _tensors.tensor(result.reshape(shape), device=tensor.device)
 
 
 def tolist(tensor):

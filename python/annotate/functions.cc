@@ -164,20 +164,20 @@ Function of_interpreter(const char* name) noexcept {
   return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-// profile_thread(on): for the calling thread.
-PyObject* profile_thread(PyObject*, PyObject* on) noexcept {
+// profile_thread(on): for the calling thread. sys.getprofile() is this module then.
+PyObject* profile_thread(PyObject* module, PyObject* on) noexcept {
   const auto set_profile = of_interpreter<SetProfile>("PyEval_SetProfile");
   if (set_profile == nullptr) {
     set_error("NotAvailable", "this interpreter has no PyEval_SetProfile: functions cannot be recorded");
     return nullptr;
   }
-  set_profile(on == Py_True ? on_event : nullptr, nullptr);
+  set_profile(on == Py_True ? on_event : nullptr, on == Py_True ? module : nullptr);
   return none();
 }
 
 // profile_other_threads(on): the threads that run already. Before 3.12 no function of the interpreter does this, so
 // their thread states are made current one after the other, which is what that function does.
-PyObject* profile_other_threads(PyObject*, PyObject* on) noexcept {
+PyObject* profile_other_threads(PyObject* module, PyObject* on) noexcept {
   using Head = PyThreadState* (*)(PyInterpreterState*);
   using Next = PyThreadState* (*)(PyThreadState*);
   using SetOf = int (*)(PyThreadState*, ProfileFunction, PyObject*);
@@ -187,7 +187,8 @@ PyObject* profile_other_threads(PyObject*, PyObject* on) noexcept {
   if (head == nullptr || next == nullptr || set_of == nullptr) return none();
   PyThreadState* const own = PyThreadState_Get();
   for (PyThreadState* one = head(PyInterpreterState_Get()); one != nullptr; one = next(one))
-    if (one != own && set_of(one, on == Py_True ? on_event : nullptr, nullptr) < 0) PyErr_Clear();
+    if (one != own && set_of(one, on == Py_True ? on_event : nullptr, on == Py_True ? module : nullptr) < 0)
+      PyErr_Clear();
   return none();
 }
 

@@ -1,10 +1,13 @@
 #include "kymo/session.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "annotate/session.h"
 #include "annotate/state.h"
+#include "collect/own_session.h"
 #include "support/arguments.h"
 #include "support/errors.h"
 
@@ -19,6 +22,7 @@ struct SessionObject {
 // The file of the open session of this process, for session_path(). The GIL protects it.
 std::string open_path;
 bool is_open = false;
+bool is_for_dumps = false;  // a signal dumps to the file
 
 Policy policy_of(std::string_view name) {
   if (name == "block") return Policy::Block;
@@ -51,6 +55,13 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcep
     if (flight_bytes != nullptr) options.flight_bytes = size_argument(flight_bytes, "flight_bytes");
     const std::string file = path_argument(path);
     if (file.empty()) throw InvalidArgument("path is empty; give the file of the trace: kymo.Session(\"run.kymo\")");
+    const bool is_recorded = collect::recorded_from_outside();
+    if (is_recorded)
+      check(
+          PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                           "kymo.Session(\"%s\") does nothing, and this file is not written: kymo record or KYMO_TRACE "
+                           "records this process, and that trace has the events",
+                           file.c_str()));
     std::unique_ptr<Session> session;
     {
       const WithoutGil free;
@@ -61,8 +72,11 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* keywords) noexcep
     auto* object = reinterpret_cast<SessionObject*>(self.get());
     object->session = session.release();
     object->path = Owned::share(path).release();
-    open_path = file;
-    is_open = true;
+    if (!is_recorded) {
+      open_path = file;
+      is_open = true;
+      is_for_dumps = options.dump_signal != 0;
+    }
     return self.release();
   });
 }
@@ -125,6 +139,10 @@ PyObject* dump(PyObject*, PyObject* path) noexcept {
   return guarded([&]() -> PyObject* {
     const std::string file = path_argument(path);
     if (file.empty()) throw InvalidArgument("path is empty; give the file for the data: kymo.dump(\"last.kymo\")");
+    std::error_code absent;
+    if (is_open && !is_for_dumps && std::filesystem::equivalent(file, open_path, absent))
+      throw InvalidArgument("\"" + file +
+                            "\" is the file of the session, which is written when it ends: dump to another one");
     {
       const WithoutGil free;
       kymo::dump(file);
@@ -157,7 +175,7 @@ PyType_Slot slots[] = {
                     "dump_signal=0)\n--\n\n"
                     "Records everything that this process annotates, until close() or the end of a with statement.\n\n"
                     "A process has one session at a time. If it is recorded by kymo record or KYMO_TRACE, a session\n"
-                    "does nothing.\n\n"
+                    "does nothing, and warns.\n\n"
                     ">>> import kymo\n>>> with kymo.Session(\"run.kymo\"):\n"
                     "...     with kymo.nvtx.range(\"load\"):\n...         pass\n")},
     {0, nullptr},

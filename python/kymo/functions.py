@@ -2,6 +2,7 @@
 import os
 import sys
 import threading
+import warnings
 
 from kymo import _annotate
 from kymo.errors import Error
@@ -30,10 +31,15 @@ class Tracing:
             if _running is not self:
                 return
             _running = None
-            self._hooks.stop()
+            was_replaced = self._hooks.stop()
             _annotate.close_tracer()
+        if was_replaced:
+            warnings.warn("another profiler has replaced the one of kymo.trace_functions() (sys.setprofile, cProfile): the "
+                          "functions of this thread that ran after that are not recorded", RuntimeWarning, stacklevel=2)
 
     def __enter__(self):
+        if _running is not self:
+            raise Error("this tracing of functions has ended: start another one with kymo.trace_functions()")
         return self
 
     def __exit__(self, *_exception):
@@ -101,6 +107,7 @@ class _Monitoring:
         for event in self._events:
             monitoring.register_callback(self._tool, event, None)
         monitoring.free_tool_id(self._tool)
+        return False
 
 
 class _Profile:
@@ -109,15 +116,20 @@ class _Profile:
     def start(self, c_functions):
         if sys.getprofile() is not None:
             raise Error("another profiler runs (sys.setprofile): stop it first")
+        self._thread = threading.get_ident()
         self._before = threading._profile_hook
         threading.setprofile(self._first_event)
         _annotate.profile_other_threads(True)
         _annotate.profile_thread(True)
 
     def stop(self):
-        _annotate.profile_thread(False)
+        """Whether somebody has replaced the hook of the thread that started the tracing, as far as it can be seen."""
+        was_replaced = threading.get_ident() == self._thread and sys.getprofile() is not _annotate
+        if not was_replaced:
+            _annotate.profile_thread(False)
         _annotate.profile_other_threads(False)
         threading.setprofile(self._before)
+        return was_replaced
 
     @staticmethod
     def _first_event(_frame, _event, _argument):

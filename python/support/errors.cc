@@ -20,8 +20,12 @@ Owned text_object(const std::string& text) noexcept {
 }
 
 void set_object(const char* name, Owned arguments) noexcept {
+  if (!arguments) return;
   const Owned type = error_class(name);
-  if (!type || !arguments) return;
+  if (!type) {  // the interpreter ends, and imports nothing any more
+    PyErr_SetObject(PyExc_RuntimeError, PyTuple_GetItem(arguments.get(), 0));
+    return;
+  }
   const Owned error(PyObject_Call(type.get(), arguments.get(), nullptr));
   if (error) PyErr_SetObject(type.get(), error.get());
 }

@@ -7,6 +7,7 @@ import tempfile
 import textwrap
 import threading
 import unittest
+import warnings
 
 import kymo
 from kymo import nvtx
@@ -207,6 +208,31 @@ class TraceFunctionsTest(unittest.TestCase):
                 kymo.trace_functions()
         first.stop()
         kymo.trace_functions().stop()
+
+    def test_a_tracing_that_has_ended_cannot_be_used_again(self):
+        ended = kymo.trace_functions()
+        ended.stop()
+        with self.assertRaisesRegex(kymo.Error, r"has ended: start another one with kymo.trace_functions\(\)"):
+            with ended:
+                pass
+
+    @unittest.skipIf(hasattr(sys, "monitoring"), "this Python has hooks that nobody replaces")
+    def test_another_profiler_inside_is_a_warning(self):
+        for replace in (lambda: sys.setprofile(None), lambda: sys.setprofile(lambda *_event: None)):
+            tracing = kymo.trace_functions()
+            replace()
+            with self.assertWarnsRegex(RuntimeWarning, "another profiler has replaced the one of kymo.trace_functions"):
+                tracing.stop()
+            sys.setprofile(None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with kymo.trace_functions():
+                pass
+            tracing = kymo.trace_functions()
+            thread = threading.Thread(target=tracing.stop)
+            thread.start()
+            thread.join()
+        self.assertIsNone(sys.getprofile())
 
     def test_nothing_of_kymo_is_recorded(self):
         with recorded() as trace, kymo.trace_functions(c_functions=True):

@@ -188,8 +188,8 @@ class SessionTest(unittest.TestCase):
             kymo.Session(3.5)
         with self.assertRaises(TypeError):
             kymo.Session(self.path, nothing=1)
-        with self.assertRaisesRegex(kymo.Error, "/nonexistent"):
-            kymo.Session("/nonexistent/run.kymo")
+        with self.assertRaisesRegex(kymo.Error, "run.kymo/inner.kymo"):
+            kymo.Session(self.path + "/inner.kymo")
         with self.assertRaises(kymo.Error):
             kymo.dump(self.path)  # no flight recorder runs
 
@@ -198,7 +198,31 @@ class SessionTest(unittest.TestCase):
             with nvtx.range("early"):
                 pass
             kymo.dump(self.path + ".dump")
+            for own in (self.path, os.path.relpath(self.path)):
+                with self.assertRaisesRegex(kymo.InvalidArgument, "is the file of the session, .* dump to another one"):
+                    kymo.dump(own)
         self.assertEqual(Trace(self.path + ".dump").names(), ["early"])
+        self.assertEqual(Trace(self.path).names(), ["early"])
+
+    def test_a_session_of_a_recorded_process_warns(self):
+        done = python("""
+            import kymo, sys
+            with kymo.Session(sys.argv[1]), kymo.nvtx.range("work"):
+                pass
+            assert kymo._annotate.session_path() is None
+        """, self.path, env={"KYMO_TRACE": self.path + ".outer"})
+        self.assertRegex(done.stderr, "RuntimeWarning: .*run.kymo.* does nothing, .* kymo record or KYMO_TRACE records")
+        self.assertFalse(os.path.exists(self.path))
+        self.assertEqual(Trace(self.path + ".outer").names(), ["work"])
+
+    def test_an_error_at_the_end_of_the_interpreter_has_its_text(self):
+        done = python("""
+            import kymo, os, sys
+            session = kymo.Session(sys.argv[1])
+            os.remove(sys.argv[1])
+        """, self.path)
+        self.assertRegex(done.stderr, "run.kymo")
+        self.assertNotIn("ModuleNotFoundError", done.stderr)
 
     def test_counters_and_thread_names(self):
         with kymo.Session(self.path):

@@ -43,6 +43,10 @@ device::Shape shape_argument(PyObject* object) {
   if (PyIndex_Check(object) != 0 && !PyTuple_Check(object) && !PyList_Check(object)) {
     add(object);
   } else {
+    if (PySequence_Check(object) == 0) {
+      set_type_error("a shape", "an int, or a tuple or list of them", object);
+      throw PythonErrorSet{};
+    }
     const Owned list = checked(PySequence_Tuple(object));
     for (Py_ssize_t i = 0; i < PyTuple_Size(list.get()); ++i) add(PyTuple_GetItem(list.get(), i));
   }

@@ -44,6 +44,7 @@ _NAMES = {
 
 __all__ = ["CompileError", "CompileWarning", "DeviceError", "Error", "InvalidArgument", "InvalidType", "NotAvailable",
            "OutOfMemory", "UnknownKernel", *_MODULES, *_NAMES]
+__all__.remove("open")  # `from kymo import *` must not replace Python's own
 
 
 # A recording that the environment asks for begins with the import: libkymo.so looks at these variables when it loads.
@@ -64,4 +65,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_NAMES})

@@ -2,5 +2,7 @@
 import sys
 
 from kymo import mps
+from kymo.mps import profiler
 
 sys.modules[__name__] = mps
+sys.modules[__name__ + ".profiler"] = profiler

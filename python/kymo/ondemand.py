@@ -63,8 +63,14 @@ class Client:
         return False
 
 
+_CALLS = [name for name in vars(Client) if not name.startswith("_")]
+
+
 def register_client(client):
     """Adds a client: a Client, or any object with some of its methods."""
+    if not any(callable(getattr(client, name, None)) for name in _CALLS):
+        raise TypeError(f"register_client: client must be a Client, or have one of its methods ({', '.join(_CALLS)}), not "
+                        f"{type(client).__name__}")
     _ondemand.add_client(client)
     _clients.append(client)
 

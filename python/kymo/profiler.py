@@ -10,6 +10,7 @@
 2
 >>> prof.export_chrome_trace("trace.json")
 """
+import collections.abc
 import enum
 import gzip
 import json
@@ -139,14 +140,17 @@ class profile:
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False,
                  with_stack=False, with_flops=False, with_modules=False, experimental_config=None,
                  execution_trace_observer=None, acc_events=False, use_cuda=None, custom_trace_id_callback=None):
-        for activity in activities or ():
+        if activities is not None and not isinstance(activities, collections.abc.Iterable):
+            raise TypeError(f"activities must be a list of ProfilerActivity, not {type(activities).__name__}")
+        activities = set(activities or ())
+        for activity in activities:
             if getattr(activity, "name", None) not in ProfilerActivity.__members__:
                 raise InvalidArgument(f"{activity!r} is not an activity; use kymo.profiler.ProfilerActivity")
         if schedule is not None and not callable(schedule):
             raise TypeError(f"schedule must be a function of the step, not {type(schedule).__name__}")
         if on_trace_ready is not None and not callable(on_trace_ready):
             raise TypeError(f"on_trace_ready must be a function, not {type(on_trace_ready).__name__}")
-        self.activities = set(activities) if activities else supported_activities()
+        self.activities = activities or supported_activities()
         self.schedule, self.on_trace_ready = schedule, on_trace_ready
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules = with_flops, with_modules
@@ -183,10 +187,10 @@ class profile:
         """The next step begins."""
         if not self._is_running:
             raise Error("this profiler does not run; call start(), or use a with statement")
-        if self._is_recording and self.current_action is ProfilerAction.RECORD_AND_SAVE:
-            self._end(is_ready=True)
-        self.step_num += 1
+        ended, self.step_num = self.current_action, self.step_num + 1
         self.current_action = self._action()
+        if self._is_recording and ended is ProfilerAction.RECORD_AND_SAVE:
+            self._end(is_ready=True)  # on_trace_ready sees the number of the next step, as in PyTorch
         if self.current_action in _RECORDING and not self._is_recording:
             self._begin()
         elif self.current_action not in _RECORDING and self._is_recording:

@@ -196,7 +196,10 @@ class Trace:
         return numpy.asarray(column)
 
     def stats(self):
-        """A row for each name, longest total first: count, total_ns, self_ns, min_ns, median_ns, p99_ns, max_ns, …"""
+        """A row for each name, longest total first: count, total_ns, self_ns, min_ns, median_ns, p99_ns, max_ns, …
+
+        Ranges without an end have a row of their own: min_ns to max_ns are None, because their lengths are not known.
+        """
         rows, problems = self._open().stats()
         self._note(problems)
         return Table(rows)

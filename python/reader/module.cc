@@ -219,10 +219,11 @@ Owned row_of(const analyze::RangeRow& range) {
   put(row.get(), "count", number(range.count));
   put(row.get(), "total_ns", number(range.total_ns));
   put(row.get(), "self_ns", number(range.self_ns));
-  put(row.get(), "min_ns", number(range.min_ns));
-  put(row.get(), "median_ns", number(range.median_ns));
-  put(row.get(), "p99_ns", number(range.p99_ns));
-  put(row.get(), "max_ns", number(range.max_ns));
+  const auto length = [&](uint64_t ns) { return range.unfinished ? Owned::share(Py_None) : number(ns); };
+  put(row.get(), "min_ns", length(range.min_ns));
+  put(row.get(), "median_ns", length(range.median_ns));
+  put(row.get(), "p99_ns", length(range.p99_ns));
+  put(row.get(), "max_ns", length(range.max_ns));
   return row;
 }
 

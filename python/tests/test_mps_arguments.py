@@ -79,6 +79,13 @@ class TensorArgumentsTest(DeviceCase):
         self.assert_refused("size -2 is negative; a size is 0 or more, or -1", x.reshape, -2, 6)
         self.assert_refused("12 elements cannot be divided by 5", x.reshape, 5, -1)
 
+    def test_a_wrong_shape_or_source(self):
+        for shape in (1.5, None):
+            with self.assertRaisesRegex(TypeError, "a shape must be an int, or a tuple or list of them, not "):
+                mps.zeros(shape)
+        with self.assertRaisesRegex(TypeError, "from_dlpack: ext_tensor must be a tensor or an array .*, not int"):
+            mps.from_dlpack(3)
+
     def test_arange(self):
         self.assert_refused("step is 0; it must be positive or negative", mps.arange, 0, 5, 0)
         self.assert_refused("a step of -1 does not lead from 0 to 5", mps.arange, 0, 5, -1)

@@ -1,5 +1,7 @@
 """The package loads, and its errors are those of Python too."""
 import ast
+import builtins
+import importlib
 import pathlib
 import unittest
 
@@ -67,6 +69,19 @@ class PackageTest(unittest.TestCase):
             stub = pathlib.Path(module.__file__).with_suffix(".pyi")
             with self.subTest(module.__name__):
                 self.assertEqual(set(module.__all__) - public_names(stub), set())
+
+    def test_a_star_import_keeps_the_names_of_python(self):
+        for module in ("kymo", "kymo.mps", "kymo.profiler", "kymo.ondemand"):
+            names = {}
+            exec(f"from {module} import *", names)
+            self.assertEqual({name for name in names if hasattr(builtins, name)} - {"__build_class__", "__doc__"}, set())
+        self.assertIn("open", dir(kymo))
+
+    def test_kymo_device_is_kymo_mps(self):
+        profiler = importlib.import_module("kymo.device.profiler")
+        self.assertIs(profiler, importlib.import_module("kymo.mps.profiler"))
+        self.assertIs(kymo.device.profiler, profiler)
+        self.assertIs(kymo.device, kymo.mps)
 
     def test_text_that_utf8_cannot_express_is_escaped(self):
         self.assertEqual(kymo.nvtx.range_push("a\ud800b"), 0)

@@ -65,7 +65,7 @@ class ProfileTest(unittest.TestCase):
         seen = []
         self.loop(9, schedule=schedule(wait=1, warmup=1, active=2),
                   on_trace_ready=lambda prof: seen.append((prof.step_num, prof.key_averages()["forward"].count)))
-        self.assertEqual(seen, [(3, 2), (7, 2)])
+        self.assertEqual(seen, [(4, 2), (8, 2)])  # the numbers of PyTorch
 
     def test_chrome_traces(self):
         prof = self.loop(2)
@@ -143,6 +143,10 @@ class ProfileTest(unittest.TestCase):
             profile(on_trace_ready="x")
         with self.assertRaisesRegex(kymo.InvalidArgument, "the schedule returned 3 for step 0"):
             profile(schedule=lambda step: 3).start()
+        with self.assertRaisesRegex(TypeError, "activities must be a list of ProfilerActivity, not int"):
+            profile(activities=3)
+        with self.assertRaisesRegex(TypeError, "client must be a Client, or have one of its methods .*, not int"):
+            ondemand.register_client(3)
         with profile() as prof:
             with self.assertRaisesRegex(kymo.Error, "still runs"):
                 prof.key_averages()
@@ -286,7 +290,7 @@ class OnDemandTest(unittest.TestCase):
         with self.assertRaises(kymo.Error):
             ondemand.stop()
         with self.assertRaises(kymo.Error):
-            ondemand.start("/nonexistent/a.kymo")
+            ondemand.start(os.path.join(self.path, "missing", "a.kymo"))
         with self.assertRaises(TypeError):
             ondemand.prepare(nothing=True)
 

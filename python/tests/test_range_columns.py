@@ -114,6 +114,9 @@ class RangeColumnsTest(unittest.TestCase):
                 rows = [row for row in stats if row["name"] == name and not row["unfinished"]]
                 self.assertEqual(len(trace.durations(name)), sum(row["count"] for row in rows), name)
                 unfinished = [row for row in stats if row["name"] == name and row["unfinished"]]
+                for row in stats:
+                    lengths = {row[key] is None for key in ("min_ns", "median_ns", "p99_ns", "max_ns")}
+                    self.assertEqual(lengths, {row["unfinished"]})
                 self.assertEqual(int((~ranges.finished[ranges.name == name]).sum()),
                                  sum(row["count"] for row in unfinished), name)
 

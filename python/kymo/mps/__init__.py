@@ -39,9 +39,9 @@ from kymo.mps._tensors import (arange, bernoulli, bfloat16, bool, empty, float16
 
 AcceleratorError = DeviceError  # its name in PyTorch
 
-__all__ = [
+__all__ = [  # without bool: `from kymo.mps import *` must not replace Python's own
     "AcceleratorError", "Event", "Kernel", "Sampler", "ShaderLibrary", "Stream", "Tensor",
-    "arange", "bernoulli", "bfloat16", "bool", "compile_shader", "current_allocated_memory", "current_device",
+    "arange", "bernoulli", "bfloat16", "compile_shader", "current_allocated_memory", "current_device",
     "current_stream", "default_stream", "device_count", "device_description", "device_names",
     "driver_allocated_memory", "empty", "empty_cache", "float16", "float32", "float64", "from_dlpack", "from_numpy",
     "full", "get_rng_state", "int16", "int32", "int64", "int8", "is_available", "load_metallib", "manual_seed",

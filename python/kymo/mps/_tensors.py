@@ -206,6 +206,9 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     """
     if copy not in (None, True, False):
         raise TypeError(f"copy must be None, True or False, not {copy!r}")
+    if not hasattr(ext_tensor, "__dlpack__") and type(ext_tensor).__name__ != "PyCapsule":
+        raise TypeError("from_dlpack: ext_tensor must be a tensor or an array of a library with DLPack, "
+                        f"not {type(ext_tensor).__name__}")
     return _device.from_dlpack(ext_tensor, device, copy)
 
 

@@ -351,7 +351,7 @@ class FolderTest(unittest.TestCase):
         watched = self.folder / "watched"
         watched.mkdir()
         kymo("import", self.files[0][0], "-o", watched / "a.kymo")
-        kymo("watch", watched, "--push", self.url, "--keep", "1", "--once", "--job", "train")
+        kymo("watch", watched, "--push", self.url, "--keep", "1B", "--once", "--job", "train")
         self.assertFalse((watched / "a.kymo").exists())
         self.assertEqual(self.gemm(self.url)["traces"], 1)
 

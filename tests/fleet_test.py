@@ -166,7 +166,7 @@ class FleetTest(unittest.TestCase):
         [port] = clickhouse.free_ports(1)
         kymo("import", self.folder / "0-0-0.json", "-o", folder / "a.kymo")
         (folder / "bad.kymo").write_bytes(b"nonsense")
-        watch = subprocess.Popen([clickhouse.KYMO, "watch", folder, "--push", url, "--keep", "1", "--every", "200ms",
+        watch = subprocess.Popen([clickhouse.KYMO, "watch", folder, "--push", url, "--keep", "1B", "--every", "200ms",
                                   "--metrics", f"127.0.0.1:{port}"], stderr=subprocess.PIPE, text=True)
         try:
             self.wait_for(lambda: not (folder / "a.kymo").exists())
@@ -190,11 +190,11 @@ class FleetTest(unittest.TestCase):
         folder.mkdir()
         kymo("import", self.folder / "0-0-0.json", "-o", folder / "a.kymo")
         [port] = clickhouse.free_ports(1)
-        _, text = kymo("watch", folder, "--push", f"clickhouse://127.0.0.1:{port}/x", "--keep", "1", "--keep-for", "1s",
+        _, text = kymo("watch", folder, "--push", f"clickhouse://127.0.0.1:{port}/x", "--keep", "1B", "--keep-for", "1s",
                        "--once", expect=1)
         self.assertIn("cannot connect", text)
         self.assertTrue((folder / "a.kymo").exists())
-        kymo("watch", folder, "--push", self.servers[0].url("late"), "--keep", "1", "--once")
+        kymo("watch", folder, "--push", self.servers[0].url("late"), "--keep", "1B", "--once")
         self.assertFalse((folder / "a.kymo").exists())
         for arguments, word in [(["absent"], "absent"), ([folder, "--metrics", "0.0.0.0:1"], "only this machine")]:
             _, text = kymo("watch", *arguments, "--push", self.one, "--once", expect=None)

@@ -114,6 +114,7 @@ class Domain:
         return name
 
     def get_event_attributes(self, message=None, color=None, category=None, payload=None):
+        """Attributes for the other methods, which may be used many times."""
         return EventAttributes(self, message, color, category, payload)
 
     def _event(self, function, attributes):
@@ -127,6 +128,7 @@ class Domain:
         self._event("push_range", attributes).push()
 
     def pop_range(self):
+        """Closes the innermost range of this domain on this thread."""
         _annotate.pop_stack(self.stack)
 
     def start_range(self, attributes):
@@ -134,6 +136,7 @@ class Domain:
         return self._event("start_range", attributes).start()
 
     def end_range(self, range_id):
+        """Ends a range of start_range, on any thread."""
         _annotate.range_end(range_id)
 
     def mark(self, attributes):

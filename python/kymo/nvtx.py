@@ -149,11 +149,13 @@ class Profile:
         self._tracing = None
 
     def enable(self):
+        """Starts to record functions. Does nothing if it records already."""
         from kymo.functions import trace_functions
         if self._tracing is None and _ENABLED:
             self._tracing = trace_functions(c_functions=self._wants_c)
 
     def disable(self):
+        """Stops. Does nothing if it does not record."""
         tracing, self._tracing = self._tracing, None
         if tracing is not None:
             tracing.stop()

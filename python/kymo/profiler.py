@@ -124,6 +124,16 @@ class record_function:
         return decorating.wrap(self._event, function)
 
 
+def _remove_folder(folder, listdir=os.listdir, unlink=os.unlink, rmdir=os.rmdir):
+    """Removes the files of a recording, by functions in C alone: another profile() may be recording those of Python."""
+    try:
+        for name in listdir(folder):
+            unlink(f"{folder}/{name}")
+        rmdir(folder)
+    except OSError:  # somebody else removed them, or uses them
+        pass
+
+
 class profile:
     """Records a program, or those steps of it that a schedule selects.
 
@@ -306,12 +316,12 @@ class profile:
     def _remove_files(self):
         folder, self._folder, self._path = self._folder, None, None
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove_folder(folder)
 
-    def __del__(self, rmtree=shutil.rmtree):
+    def __del__(self, remove_folder=_remove_folder):
         folder = getattr(self, "_folder", None)
         if folder is not None:
-            rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
 
 
 def _who_records():

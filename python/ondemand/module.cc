@@ -94,8 +94,10 @@ PyMethodDef functions[] = {
      "Starts a trace, as a request from outside does. The extension selects the format: .kymo, .json, .pftrace, "
      ".csv.\n"},
     {"stop", stop, METH_NOARGS, "stop($module)\n--\n\nEnds the trace of start(). Its file is complete.\n"},
-    {"start_memory_profile", start_memory_profile, METH_NOARGS, "start_memory_profile($module)\n--\n\n"},
-    {"stop_memory_profile", stop_memory_profile, METH_NOARGS, "stop_memory_profile($module)\n--\n\n"},
+    {"start_memory_profile", start_memory_profile, METH_NOARGS,
+     "start_memory_profile($module)\n--\n\nStarts a memory profile: all clients are called."},
+    {"stop_memory_profile", stop_memory_profile, METH_NOARGS,
+     "stop_memory_profile($module)\n--\n\nEnds it: all clients are called."},
     {"export_memory_profile", export_memory_profile, METH_O,
      "export_memory_profile($module, path, /)\n--\n\n"
      "Writes the memory profile. The extension selects the format: .kymo, .json, .raw.json, .pickle, .html.\n"},

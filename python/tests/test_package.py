@@ -70,6 +70,14 @@ class PackageTest(unittest.TestCase):
             with self.subTest(module.__name__):
                 self.assertEqual(set(module.__all__) - public_names(stub), set())
 
+    def test_every_public_function_has_a_docstring(self):
+        for module in (kymo, kymo.mps, kymo.mps.profiler, kymo.nvtx, kymo.ondemand, kymo.profiler):
+            for name in module.__all__:
+                value = getattr(module, name)
+                members = vars(value).items() if isinstance(value, type) else ()
+                for key, one in ((name, value), *((f"{name}.{key}", one) for key, one in members if key[0] != "_")):
+                    self.assertTrue(not callable(one) or (one.__doc__ or "").strip(), f"{module.__name__}: {key}")
+
     def test_a_star_import_keeps_the_names_of_python(self):
         for module in ("kymo", "kymo.mps", "kymo.profiler", "kymo.ondemand"):
             names = {}

@@ -95,6 +95,14 @@ class ProfileTest(unittest.TestCase):
             work()
         self.assertTrue([one for one in prof.key_averages() if ".work (test_profiler.py" in one.key])
 
+    def test_with_stack_does_not_record_how_an_older_profile_is_removed(self):
+        older = self.loop(1)
+        folder = os.path.dirname(older.trace_path)
+        with profile(with_stack=True) as prof:
+            del older
+        self.assertFalse(os.path.exists(folder))
+        self.assertEqual([one.key for one in prof.key_averages() if ".py:" in one.key], [])
+
     def test_start_and_stop(self):
         prof = profile()
         prof.start()

@@ -173,8 +173,12 @@ def check_labels(test, file, url, labels):
         test.assertEqual(labels(), (job, rank), more)
 
 
-def kymo(*arguments, expect=0, env=None):
-    done = subprocess.run([KYMO, *map(str, arguments)], capture_output=True, timeout=280,
+# For tests of permissions: root may do everything, unless it has no capabilities for that.
+AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+
+def kymo(*arguments, expect=0, env=None, prefix=()):
+    done = subprocess.run([*prefix, KYMO, *map(str, arguments)], capture_output=True, timeout=280,
                           env={**os.environ, "NO_COLOR": "1", **(env or {})})
     text = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     assert expect is None or done.returncode == expect, (arguments, done.returncode, text)

@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
+import same_answers  # noqa: E402
 from clickhouse import kymo, write_trace  # noqa: E402
 
 DAY_US = 86_400_000_000
@@ -20,7 +21,7 @@ OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
 
 
-class FolderTest(unittest.TestCase):
+class FolderTest(same_answers.SameAnswers, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-folder-")
@@ -220,6 +221,17 @@ class FolderTest(unittest.TestCase):
         kymo("push", *self.files[0][:2], self.url, "--job", "train")
         self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
 
+    def test_what_may_not_be_read_is_not_called_damaged_or_empty(self):
+        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        [file] = self.path.glob("operations/2*.parquet")
+        for path in [file, file.parent]:
+            path.chmod(0)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d", expect=2, prefix=clickhouse.AS_OTHERS)
+            self.assertIn(f"{path}: Permission denied", text)
+            self.assertNotIn("is damaged", text)
+            self.assertNotIn("no traces", text)
+            path.chmod(0o755)
+
     def test_traces_without_their_mark_are_named(self):
         kymo("push", *self.files[0][:3], self.url, "--job", "train")
         for file in self.path.glob("*/2*.parquet"):
@@ -275,6 +287,8 @@ class FolderTest(unittest.TestCase):
         self.assertEqual(len(names), 256)
         for name in ["\\xffx\\x00", "Ax\\xbe"]:
             self.assertIn(name, names)
+        # As the files have them.
+        self.assertLessEqual({"\\xFFx\\x00", "Ax\\xBE"}, {row["name"] for row in self.ask("top", "--limit", 1000, url=self.url)["rows"]})
         for byte in range(1, 255, 11):  # as an argument, which cannot have a NUL
             name = bytes([byte, ord("x"), 255 - byte])
             done = subprocess.run([clickhouse.KYMO, "fleet", "history", "--db", self.url, b"--operation=" + name],

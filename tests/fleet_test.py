@@ -12,12 +12,13 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
+import same_answers  # noqa: E402
 from clickhouse import kymo, visible, write_trace  # noqa: E402
 
 DAY_US = 86_400_000_000
 
 
-class FleetTest(unittest.TestCase):
+class FleetTest(same_answers.SameAnswers, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-fleet-")
@@ -47,6 +48,11 @@ class FleetTest(unittest.TestCase):
         for server in cls.servers:
             server.kill()
         cls.temporary.cleanup()
+
+    def setUp(self):
+        self.database = "d" + self.id().rsplit(".", 1)[-1]
+        kymo("push", self.folder / "0-0-0.json", self.servers[1].url(self.database), "-q", "--job", "elsewhere")
+        self.url = self.servers[0].url(self.database, cluster=True)
 
     def ask(self, *arguments, expect=0):
         return json.loads(kymo("fleet", *arguments, "--json", expect=expect)[0])

@@ -152,6 +152,9 @@ class PushTest(unittest.TestCase):
         kymo("push", *self.traces, self.url, "--job", "train")
         for table, partition in [("operations", "202311"), ("iterations", "202311")]:
             self.server.query(f"ALTER TABLE {self.database}.{table} DROP PARTITION {partition}")
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=None)
+            self.assertIn("incomplete: 0x", text)
+            self.assertIn("rank3.kymo", text)
             _, text = kymo("push", *self.traces, self.url)
             self.assertIn("4 traces pushed", text)
             self.assert_complete()
@@ -159,6 +162,8 @@ class PushTest(unittest.TestCase):
             self.assertEqual(jobs, [["train"]])
             _, text = kymo("push", *self.traces, self.url)
             self.assertIn("4 already there", text)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
+            self.assertEqual(text, "")
 
     def test_a_trace_without_operations_is_there_once(self):
         file = self.folder / "instants.json"
@@ -181,6 +186,20 @@ class PushTest(unittest.TestCase):
             self.assertIn("gave up after 1 retries", text)
         _, text = kymo("fleet", "top", "--db", url, env={"KYMO_CLICKHOUSE_TIMEOUT": "0s"}, expect=2)
         self.assertIn("'0s' is not between 100ms and 24h", text)
+
+    def test_a_trace_that_was_cut_is_pushed_with_a_warning(self):
+        whole, cut = self.folder / "whole.kymo", self.folder / "cut.kymo"
+        kymo("import", self.folder / "rank0.json", "-o", whole)
+        content = whole.read_bytes()
+        cut.write_bytes(content[:len(content) * 9 // 10])
+        _, text = kymo("push", cut, self.url)
+        self.assertIn("cut.kymo has no end", text)
+        self.assertEqual(self.server.rows(f"SELECT complete FROM {self.database}.traces"), [["0"]])
+        _, text = kymo("push", whole, self.url)
+        self.assertNotIn("has no end", text)
+        old = write_trace(self.folder / "old.json", at_us=1_000_000)
+        _, text = kymo("push", old, self.url)
+        self.assertIn("old.json does not say when it was recorded", text)
 
     def test_a_rank_that_is_not_a_number_is_said_once(self):
         files = [write_trace(self.folder / f"zz{i}.json", rank=None, first_step=i, metadata={"KYMO_RANK": "zz", **more})

@@ -142,6 +142,23 @@ class WatchTest(unittest.TestCase):
             self.assertIn("write it like 10GB or 500GB", text)
         self.assertTrue((self.arriving / "a.kymo").exists())
 
+    def test_a_folder_that_may_not_be_read_is_named(self):
+        self.add(self.traces[0], "a.kymo")
+        (self.arriving / "inside").mkdir()
+        (self.arriving / "inside").chmod(0)
+        _, text = kymo("watch", self.arriving, "--push", self.url, "--once", expect=1, prefix=clickhouse.AS_OTHERS)
+        self.assertIn(f"cannot read the folder {self.arriving}/inside", text)
+        self.assertEqual(self.names()["gemm"], 1)
+
+    def test_a_trace_that_may_not_be_deleted_is_named(self):
+        self.add(self.traces[0], "a.kymo")
+        self.arriving.chmod(0o555)
+        _, text = kymo("watch", self.arriving, "--push", self.url, "--once", "--keep", "1B", expect=1,
+                       prefix=clickhouse.AS_OTHERS)
+        self.assertIn(f"cannot delete {self.arriving}/a.kymo: Permission denied", text)
+        self.assertNotIn("not pushed", text)
+        self.arriving.chmod(0o755)
+
     def test_once_fails_if_a_file_cannot_be_read(self):
         (self.arriving / "bad.kymo").write_bytes(b"nonsense")
         self.add(self.traces[0], "a.kymo")

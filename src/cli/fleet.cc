@@ -15,8 +15,10 @@
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "fleet/answers.h"
+#include "fleet/incomplete.h"
 #include "fleet/statements.h"
 #include "fleet/target.h"
+#include "fleet/text_name.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {
@@ -71,7 +73,7 @@ int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
     print(json_of(
         rows,
         [](base::JsonWriter& json, const fleet::TopRow& row) {
-          json.field("name", row.name);
+          json.field("name", fleet::text_of_name(row.name));
           json.field("device", row.on_device);
           json.field("calls", row.calls);
           json.field("self_ns", row.self_ns);
@@ -102,26 +104,29 @@ int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
   return exit_code;
 }
 
-int show_stragglers(const std::vector<fleet::StragglerRow>& rows, const Options& options) {
+int show_stragglers(const std::vector<fleet::StragglerRow>& rows, bool has_collectives, const Options& options) {
   const bool is_slow = options.fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
                          return row.share > *options.fail_above;
                        });
-  const int exit_code = is_slow ? kSlower : rows.empty() ? kTooFew : kFine;
+  const int exit_code = is_slow ? kSlower : has_collectives ? kFine : kTooFew;
   if (options.json) {
     print(json_of(
         rows,
         [](base::JsonWriter& json, const fleet::StragglerRow& row) {
+          json.field("job", fleet::text_of_name(row.job));
           json.field("rank", row.rank);
           json.field("times_last", row.times_last);
           json.field("others_waited_ns", row.others_waited_ns);
           json.field("share", row.share);
-          json.field("worst_collective", row.worst_name);
+          json.field("worst_collective", fleet::text_of_name(row.worst_name));
           json.field("worst_iteration", row.worst_iteration);
           json.field("worst_trace", fleet::trace_text(row.worst_trace));
         },
         exit_code));
     return exit_code;
   }
+  const bool has_jobs =
+      std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) { return row.job != rows[0].job; });
   base::TextTable table({{"rank", Align::Right},
                          {"last", Align::Right},
                          {"others waited", Align::Right},
@@ -129,10 +134,18 @@ int show_stragglers(const std::vector<fleet::StragglerRow>& rows, const Options&
                          {"worst iteration", Align::Right},
                          {"its trace"},
                          {"collective"}});
-  for (const fleet::StragglerRow& row : rows)
-    table.add({std::to_string(row.rank), count_text(row.times_last), duration_text(row.others_waited_ns),
-               percent(row.share), std::to_string(row.worst_iteration), fleet::trace_text(row.worst_trace),
-               base::printable(row.worst_name)});
+  if (has_jobs) table.add_column({"job"});
+  for (const fleet::StragglerRow& row : rows) {
+    std::vector<std::string> cells{std::to_string(row.rank),
+                                   count_text(row.times_last),
+                                   duration_text(row.others_waited_ns),
+                                   percent(row.share),
+                                   std::to_string(row.worst_iteration),
+                                   fleet::trace_text(row.worst_trace),
+                                   base::printable(row.worst_name)};
+    if (has_jobs) cells.push_back(base::printable(row.job));
+    table.add(std::move(cells));
+  }
   print(shown(table));
   return exit_code;
 }
@@ -147,10 +160,10 @@ int show_history(const fleet::History& history, const Options& options) {
   if (options.json) {
     print(json_of(
         history.changes,
-        [&](base::JsonWriter& json, const fleet::ChangePoint& change) {
+        [&, at = size_t{0}](base::JsonWriter& json, const fleet::ChangePoint& change) mutable {
           const fleet::HistoryPoint& point = history.points[change.at];
           json.field("time", point.seconds);
-          json.field("trace", fleet::trace_text(point.shown_by));
+          json.field("trace", fleet::trace_text(history.shown_by[at++]));
           json.field("before_ns", change.median_before);
           json.field("after_ns", change.median_after);
           json.field("shift_ns", change.change.shift);
@@ -175,12 +188,13 @@ int show_history(const fleet::History& history, const Options& options) {
                          {"shift", Align::Right},
                          {"p", Align::Right},
                          {"trace that shows it"}});
-  for (const fleet::ChangePoint& change : history.changes) {
+  for (size_t i = 0; i < history.changes.size(); ++i) {
+    const fleet::ChangePoint& change = history.changes[i];
     const fleet::HistoryPoint& point = history.points[change.at];
     const double share = change.median_before == 0 ? 0 : change.change.shift / change.median_before;
     table.add({date_text(point.seconds * 1'000'000'000), time(change.median_before), time(change.median_after),
                base::format("{:+.1f} %", 100 * share), base::format("{:.4f}", change.p),
-               fleet::trace_text(point.shown_by)});
+               fleet::trace_text(history.shown_by[i])});
   }
   if (table.size() > 0) print(shown(table));
   return exit_code;
@@ -262,19 +276,22 @@ int answer(const Options& options) {
     return kFine;
   }
   const push::Rows rows = fleet::ask(target, statement);
-  for (const std::string& line : fleet::incomplete_traces(target)) say_warning(line);
+  for (const std::string& line : fleet::incomplete_traces(selection)) say_warning(line);
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);
-      if (found.empty()) say_nothing_found(selection);
+      if (found.empty() && !say_nothing_found(selection)) say("these traces have no operations");
       return show_top(found, options);
     }
     case Question::Stragglers: {
-      const auto found = fleet::read_stragglers(rows);
-      if (found.empty() && !say_nothing_found(selection))
+      auto found = fleet::read_stragglers(rows);
+      const bool has_collectives = !found.empty();
+      std::erase_if(found, [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; });
+      if (has_collectives && found.empty()) say("no rank makes others wait: all spend the same time in collectives");
+      if (!has_collectives && !say_nothing_found(selection))
         say("no collective that several ranks have in a numbered iteration: push the traces of all ranks, with --rank "
             "if the program does not say it");
-      return show_stragglers(found, options);
+      return show_stragglers(found, has_collectives, options);
     }
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);
@@ -309,7 +326,9 @@ int fleet_command(const Arguments& arguments) {
       "files.\n"
       "  top         the operations that take the most time, over all ranks\n"
       "  diff        this period against the one before it, with the statistics of 'kymo diff'\n"
-      "  stragglers  the ranks that others wait for in collectives\n"
+      "  stragglers  the ranks that others wait for in collectives: all calls of an iteration together, and all "
+      "process\n"
+      "              groups of a job as one\n"
       "  history     when an operation, or the iteration, became slower or faster, with a trace that shows it\n"
       "Each is one SQL statement, which --sql prints. The exit code is 0, 1 if something is slower than --fail-above\n"
       "allows, 2 for an error, and 3 if there is too little data.",
@@ -341,7 +360,8 @@ int fleet_command(const Arguments& arguments) {
   line.text(
       "--since", "TIME", [&](const std::string& text) { options.since = parse_period(text); },
       "only traces of this time until now: 12h, 7d, 4w (default: 7d)");
-  line.value("--operation", "NAME", options.operation, "history: of this operation (default: the whole iteration)");
+  line.value("--operation", "NAME", options.operation,
+             "history: of this operation, as top lists it: 'gemm', 'gemm (device)' (default: the iteration)");
   line.text(
       "--limit", "N",
       [&](const std::string& text) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "base/file.h"
@@ -27,10 +28,17 @@ void KeptTraces::look(Time now) {
   std::error_code error;
   std::map<std::string, File> found;
   bytes_ = 0;
+  unreadable_.clear();
   now_ = now;
   fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
   if (error) throw base::file_error("read", folder_, error.value());
   for (const fs::recursive_directory_iterator end; entry != end && !error; entry.increment(error)) {
+    if (std::error_code ignored; entry->is_directory(ignored) && !entry->is_symlink(ignored) &&
+                                 ::access(entry->path().c_str(), R_OK | X_OK) != 0) {
+      unreadable_.push_back(entry->path());
+      entry.disable_recursion_pending();
+      continue;
+    }
     if (entry->path().extension() != ".kymo") continue;
     const std::string path = entry->path();
     const auto version = version_of(path);
@@ -77,6 +85,7 @@ void KeptTraces::forget_pushed() {
 }
 
 std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again) {
+  not_deleted_.clear();
   std::vector<std::pair<int64_t, std::string>> pushed;
   for (const auto& [path, file] : files_)
     if (file.state == State::Pushed) pushed.emplace_back(file.version.time_ns, path);
@@ -97,7 +106,10 @@ std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_se
   for (const std::string& path : chosen) {
     const auto file = files_.find(path);
     if (file->second.state != State::Pushed || version_of(path) != file->second.version) continue;
-    if (::unlink(path.c_str()) != 0) continue;
+    if (::unlink(path.c_str()) != 0) {
+      not_deleted_ = base::file_error("delete", path, errno).what();
+      continue;
+    }
     bytes_ -= file->second.version.size;
     files_.erase(file);
     removed.push_back(path);

@@ -25,9 +25,11 @@ class KeptTraces {
   static constexpr std::chrono::milliseconds kSettled{1'000};
   static constexpr std::chrono::seconds kSettledWithoutEnd{60};
 
-  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed.
+  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed. Folders
+  // in it that may not be read are in unreadable().
   using Time = std::chrono::system_clock::time_point;
   void look(Time now);
+  const std::vector<std::string>& unreadable() const { return unreadable_; }
 
   // The files that have neither been pushed nor refused as they are now, oldest first: those that two looks at least
   // kSettled apart found unchanged.
@@ -52,6 +54,9 @@ class KeptTraces {
   using PushAgain = std::function<void(const std::vector<std::string>& files)>;
   std::vector<std::string> remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again);
 
+  // Why the last remove() could not delete a file; empty if it could.
+  const std::string& not_deleted() const { return not_deleted_; }
+
   uint64_t files() const { return files_.size(); }
   uint64_t bytes() const { return bytes_; }
   // Files that are neither pushed nor refused.
@@ -75,6 +80,8 @@ class KeptTraces {
 
   std::string folder_;
   std::map<std::string, File> files_;
+  std::vector<std::string> unreadable_;
+  std::string not_deleted_;
   uint64_t bytes_ = 0;
   Time now_;  // of the last look
 };

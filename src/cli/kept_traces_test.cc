@@ -119,6 +119,16 @@ TEST_F(KeptTracesTest, NothingIsDeletedWhenTheServerDoesNotAnswer) {
   EXPECT_EQ(::access(a.c_str(), F_OK), 0);
 }
 
+TEST_F(KeptTracesTest, WhatWasPushedIsNewAgainWhenItIsForgotten) {
+  const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
+  look();
+  look();
+  traces_.set_pushed(a);
+  traces_.set_refused(b);
+  traces_.forget_pushed();
+  EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
+}
+
 TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
   const std::string a = add("a.kymo", 10, 1'000);
   look();

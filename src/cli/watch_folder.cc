@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <set>
 
 #include "base/printable.h"
 #include "base/quantity.h"
@@ -92,7 +93,12 @@ class Watcher {
     return ends_;
   }
 
-  void look() { traces_.look(std::chrono::system_clock::now()); }
+  void look() {
+    traces_.look(std::chrono::system_clock::now());
+    for (const std::string& folder : traces_.unreadable())
+      if (said_unreadable_.insert(folder).second)
+        say_warning(base::format("cannot read the folder {}: its traces are not pushed", base::printable(folder)));
+  }
 
   // Files that are new, or that changed, are looked at again as soon as they can be settled.
   std::chrono::milliseconds time_to_next_round() const {
@@ -103,7 +109,8 @@ class Watcher {
   int finish_once(bool succeeded) {
     for (const std::string& file : traces_.unsettled())
       say_warning(base::printable(file) + " still changes, and was not pushed");
-    return succeeded && traces_.waiting() == 0 && numbers_.refused == 0 ? kDone : kFailed;
+    const bool has_all = traces_.waiting() == 0 && numbers_.refused == 0 && traces_.unreadable().empty();
+    return succeeded && has_all && traces_.not_deleted().empty() ? kDone : kFailed;
   }
 
   bool round() {
@@ -125,7 +132,10 @@ class Watcher {
     numbers_.files = traces_.files();
     numbers_.bytes = traces_.bytes();
     numbers_.waiting = traces_.waiting();
-    const bool is_too_much = options_.limits.bytes && traces_.bytes() > *options_.limits.bytes;
+    if (!traces_.not_deleted().empty() && traces_.not_deleted() != said_not_deleted_) say_error(traces_.not_deleted());
+    said_not_deleted_ = traces_.not_deleted();
+    const bool is_too_much =
+        traces_.not_deleted().empty() && options_.limits.bytes && traces_.bytes() > *options_.limits.bytes;
     if (is_too_much && !said_too_much_)
       say_warning(
           base::format("{} holds {}, which is more than --keep, in traces that are not pushed: nothing more can "
@@ -185,6 +195,8 @@ class Watcher {
   std::unique_ptr<metrics::Endpoint> endpoint_;
   uint64_t rounds_ = 0;
   bool ends_ = false, said_too_much_ = false;
+  std::set<std::string> said_unreadable_;
+  std::string said_not_deleted_;
 };
 
 }  // namespace

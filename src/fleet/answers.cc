@@ -1,7 +1,9 @@
 #include "fleet/answers.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -14,6 +16,7 @@ using push::parse_reals;
 using push::parse_u64;
 
 constexpr int64_t kMinute = 60;
+constexpr size_t kMostNamed = 5;
 constexpr uint64_t kIterationRows = 2;  // in the column of devices
 
 void expect(const push::Rows& rows, size_t columns) {
@@ -24,6 +27,20 @@ void expect(const push::Rows& rows, size_t columns) {
 }  // namespace
 
 std::string trace_text(uint64_t trace) { return base::format("0x{:016x}", trace); }
+
+std::string trace_names(const push::Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows.rows) {
+    if (names.size() == kMostNamed) {
+      names.push_back(base::format("and {} more", rows.rows.size() - kMostNamed));
+      break;
+    }
+    std::string name = trace_text(push::parse_u64(row[0], "trace"));
+    if (row.size() > 1) name += base::format(" ({})", base::printable(row[1]));
+    names.push_back(std::move(name));
+  }
+  return base::join(names, ", ");
+}
 
 std::vector<TopRow> read_top(const push::Rows& rows) {
   expect(rows, 10);
@@ -37,12 +54,12 @@ std::vector<TopRow> read_top(const push::Rows& rows) {
 }
 
 std::vector<StragglerRow> read_stragglers(const push::Rows& rows) {
-  expect(rows, 7);
+  expect(rows, 8);
   std::vector<StragglerRow> all;
   for (const auto& row : rows.rows) {
     const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
-    StragglerRow one{parse_i64(row[0], rows.columns[0]), number(1), number(2), row[3], number(4), number(5), 0};
-    const uint64_t wall = number(6);
+    StragglerRow one{row[0], parse_i64(row[1], rows.columns[1]), number(2), number(3), row[4], number(5), number(6), 0};
+    const uint64_t wall = number(7);
     one.share = wall == 0 ? 0 : static_cast<double>(one.others_waited_ns) / static_cast<double>(wall);
     all.push_back(std::move(one));
   }
@@ -150,6 +167,16 @@ History read_history(const push::Rows& rows) {
     values.push_back(history.points.back().ns);
   }
   history.changes = find_change_points(values);
+  for (size_t i = 0; i < history.changes.size(); ++i) {
+    const ChangePoint& change = history.changes[i];
+    const size_t end = i + 1 < history.changes.size() ? history.changes[i + 1].at : history.points.size();
+    const auto is_new_level = [&](size_t at) {
+      return std::abs(values[at] - change.median_after) < std::abs(values[at] - change.median_before);
+    };
+    size_t shown = change.at;
+    while (shown + 1 < end && !is_new_level(shown)) ++shown;
+    history.shown_by.push_back(history.points[shown].shown_by);
+  }
   return history;
 }
 

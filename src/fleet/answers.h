@@ -21,11 +21,12 @@ struct TopRow {
 std::vector<TopRow> read_top(const push::Rows& rows);
 
 struct StragglerRow {
+  std::string job;
   int64_t rank = 0;
   uint64_t times_last = 0, others_waited_ns = 0;
   std::string worst_name;
   uint64_t worst_iteration = 0, worst_trace = 0;
-  double share = 0;  // of the time of all iterations of all ranks
+  double share = 0;  // of the time of all iterations of all ranks of the job
 };
 std::vector<StragglerRow> read_stragglers(const push::Rows& rows);
 
@@ -37,14 +38,19 @@ struct HistoryPoint {
   double ns = 0;        // per iteration
   uint64_t shown_by = 0;
 };
+// A change has a trace of its first sample that is nearer to the new level than to the old one.
 struct History {
   std::vector<HistoryPoint> points;
   std::vector<ChangePoint> changes;
+  std::vector<uint64_t> shown_by;  // the trace of each change
 };
 // At most kMostHistory points.
 History read_history(const push::Rows& rows);
 
 // A trace as the commands print it, and as SQL can find it: WHERE trace = 0x….
 std::string trace_text(uint64_t trace);
+
+// "0x… (run.kymo), 0x… (b.kymo), and 7 more", from rows of trace and file.
+std::string trace_names(const push::Rows& rows);
 
 }  // namespace kymo::fleet

@@ -55,12 +55,16 @@ void search(std::span<const double> values, size_t from, size_t to, std::vector<
   const size_t n = to - from;
   if (n < kFewestValues) return;
   const std::vector<double> balance = balances(values.subspan(from, n));
-  double u = 0, largest = 0;
+  double u = 0, largest = 0, clearest = 0;
   size_t at = 0;
   for (size_t first_values = 1; first_values < n; ++first_values) {
     u += balance[first_values - 1];
-    if (!may_be_place(first_values, n) || std::abs(u) <= largest) continue;
-    largest = std::abs(u);
+    if (!may_be_place(first_values, n)) continue;
+    largest = std::max(largest, std::abs(u));
+    // The standard deviation of U(t) is this, times what all places have in common.
+    const double deviation = std::sqrt(static_cast<double>(first_values) * static_cast<double>(n - first_values));
+    if (std::abs(u) / deviation <= clearest) continue;
+    clearest = std::abs(u) / deviation;
     at = from + first_values;
   }
   if (at == 0) return;

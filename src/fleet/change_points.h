@@ -1,7 +1,9 @@
 // Where the level of a series of values changed.
 //
-// Pettitt's test finds the most likely place and how certain it is, by ranks, without assumptions about the
-// distribution. The two parts are searched again. The size of a change is that of analyze::compare().
+// Pettitt's test says how certain a change is, by ranks, without assumptions about the distribution. Its own place, the
+// largest |U(t)|, is too near to the middle if the two sides have different lengths. So the place is that with the
+// largest |U(t)| in units of its standard deviation, which is smaller towards the ends. The two parts are searched
+// again. The size of a change is that of analyze::compare().
 //
 // p is the share of all orders of the values that have a change as clear as this one. It is exact for few values.
 // Pettitt's approximation, which is for many, is too large there: below 16 values it would find nothing.

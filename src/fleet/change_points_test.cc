@@ -8,8 +8,8 @@
 namespace kymo::fleet {
 namespace {
 
-std::vector<double> series(std::initializer_list<std::pair<size_t, double>> levels, double noise) {
-  std::mt19937 random(7);
+std::vector<double> series(std::initializer_list<std::pair<size_t, double>> levels, double noise, uint32_t seed = 7) {
+  std::mt19937 random(seed);
   std::normal_distribution<double> normal(0, noise);
   std::vector<double> values;
   for (const auto& [count, level] : levels)
@@ -26,6 +26,18 @@ TEST(ChangePointsTest, AStepIsFoundWhereItIs) {
   EXPECT_GT(points[0].change.low, 0);
   EXPECT_NEAR(points[0].median_before, 100, 1);
   EXPECT_NEAR(points[0].median_after, 110, 1);
+}
+
+TEST(ChangePointsTest, AStepFarFromTheMiddleIsFoundNearItsPlace) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    for (const size_t before : {size_t{16}, size_t{104}}) {
+      const auto points = find_change_points(series({{before, 100}, {120 - before, 105}}, 0.5, seed));
+      // One in a hundred series without a change has one by chance, so there may be a second one.
+      const auto is_near = [&](const ChangePoint& point) { return point.at + 5 >= before && point.at <= before + 5; };
+      EXPECT_TRUE(std::any_of(points.begin(), points.end(), is_near)) << before;
+      EXPECT_LE(points.size(), 2u);
+    }
+  }
 }
 
 TEST(ChangePointsTest, TwoStepsAreFoundInOrder) {

@@ -1,8 +1,12 @@
 #include "fleet/parquet_check.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 
+#include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "fleet/answers.h"
@@ -15,23 +19,7 @@
 namespace kymo::fleet {
 namespace {
 
-constexpr size_t kMostNamed = 5;
 constexpr std::chrono::minutes kLongestPush{10};
-
-// "0x… (run.kymo), 0x… (b.kymo)", from rows of trace and file.
-std::string names_of(const push::Rows& rows) {
-  std::vector<std::string> names;
-  for (const auto& row : rows.rows) {
-    if (names.size() == kMostNamed) {
-      names.push_back(base::format("and {} more", rows.rows.size() - kMostNamed));
-      break;
-    }
-    std::string name = trace_text(push::parse_u64(row[0], "trace"));
-    if (row.size() > 1) name += base::format(" ({})", base::printable(row[1]));
-    names.push_back(std::move(name));
-  }
-  return base::join(names, ", ");
-}
 
 // The traces in these files that have no mark, by name; empty if that cannot be read.
 std::string traces_only_in(const query::Engine& engine, const std::vector<std::string>& files,
@@ -39,9 +27,10 @@ std::string traces_only_in(const query::Engine& engine, const std::vector<std::s
   std::vector<std::string> literals;
   for (const std::string& file : files) literals.push_back(query::sql_literal(file));
   try {
-    return names_of(rows_of(engine, base::format("SELECT DISTINCT trace FROM read_parquet([{}], union_by_name = true)\n"
-                                                 "WHERE trace NOT IN (SELECT trace FROM {})\nORDER BY trace",
-                                                 base::join(literals, ", "), parquet_table(folder, push::kTraces))));
+    return trace_names(
+        rows_of(engine, base::format("SELECT DISTINCT trace FROM read_parquet([{}], union_by_name = true)\n"
+                                     "WHERE trace NOT IN (SELECT trace FROM {})\nORDER BY trace",
+                                     base::join(literals, ", "), parquet_table(folder, push::kTraces))));
   } catch (const query::QueryError&) {
     return {};
   }
@@ -50,7 +39,7 @@ std::string traces_only_in(const query::Engine& engine, const std::vector<std::s
 // The traces whose newest attempt is this one, by name; empty if that cannot be read.
 std::string traces_of(const query::Engine& engine, const std::string& folder, uint64_t attempt) {
   try {
-    return names_of(rows_of(
+    return trace_names(rows_of(
         engine, base::format("SELECT trace, argMax(file, attempt) FROM {} GROUP BY trace HAVING max(attempt) = {}\n"
                              "ORDER BY 2, trace",
                              parquet_table(folder, push::kTraces), attempt)));
@@ -89,6 +78,7 @@ std::string damaged_file(const std::string& folder) {
       try {
         (void)rows_of(engine, base::format("SELECT max(hash(t)) FROM read_parquet({}) AS t", query::sql_literal(file)));
       } catch (const query::QueryError&) {
+        if (::access(file.c_str(), R_OK) != 0) return base::file_error("read", file, errno).what();
         const std::string traces = traces_of(engine, folder, number);
         return base::format("{} is damaged: delete it, and push its traces again{}{}", base::printable(file),
                             traces.empty() ? "" : ": ", traces);

@@ -34,6 +34,7 @@ bool has_files(const std::string& folder) {
   for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
     if (entry->path().extension() == kParquetEnding) return true;
+  if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder, error.value());
   return false;
 }
 

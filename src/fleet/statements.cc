@@ -16,6 +16,7 @@ using push::quoted_text;
 
 constexpr int64_t kMinute = 60;  // seconds
 constexpr int kMostJobs = 20;
+constexpr std::string_view kOnDevice = " (device)";
 
 // What ClickHouse and DuckDB write differently. Functions and types that both have are written as both accept them.
 class Dialect {
@@ -53,6 +54,11 @@ class Dialect {
   std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
   // ALL: old servers want to be told that a row may match several.
   std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
+  // For argMax: the largest value, and of equal ones that with the smallest `first`. The order of the rows is not
+  // defined, so without this the answer would not be.
+  std::string largest(std::string_view value, std::string_view first, std::string_view more = "") const {
+    return base::format("({}, {}({}){})", value, is_server_ ? "bitNot" : "~", first, more);
+  }
   std::string list(std::string_view of) const { return base::format("{}({})", is_server_ ? "groupArray" : "list", of); }
 
  private:
@@ -100,7 +106,8 @@ std::string newest_run(const Selection& selection, const Dialect& dialect, const
   return base::format(
       "SELECT its_job, step, {0}its_rank, newest_ns, newest_trace\n"
       "FROM (\n"
-      "  SELECT its_job, step, {0}its_rank, argMax(ns, began) AS newest_ns, argMax(its_trace, began) AS newest_trace,\n"
+      "  SELECT its_job, step, {0}its_rank, argMax(ns, (began, its_trace)) AS newest_ns,\n      argMax(its_trace, "
+      "(began, its_trace)) AS newest_trace,\n"
       "    max(began) AS newest_began\n"
       "  FROM (\n"
       "    SELECT CAST(job AS String) AS its_job, iteration AS step, {1}rank AS its_rank, trace AS its_trace,\n"
@@ -124,9 +131,10 @@ std::string top_statement(const Selection& selection) {
   return base::format(
       "SELECT CAST(name AS String) AS operation, on_device, sum(count) AS calls, sum(self_ns) AS self_sum,\n"
       "  sum(total_ns) AS total_sum, max(max_ns) AS longest, count(DISTINCT trace) AS traces,\n"
-      "  count(DISTINCT rank) AS ranks, argMax(trace, max_ns) AS slowest_trace, argMax(rank, max_ns) AS slowest_rank\n"
-      "FROM {}\nWHERE {}\nGROUP BY operation, on_device\nORDER BY self_sum DESC, operation\nLIMIT {}",
-      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit);
+      "  count(DISTINCT rank) AS ranks, argMax(trace, {3}) AS slowest_trace, argMax(rank, {3}) AS slowest_rank\n"
+      "FROM {0}\nWHERE {1}\nGROUP BY operation, on_device\nORDER BY self_sum DESC, operation, on_device\nLIMIT {2}",
+      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit,
+      dialect.largest("max_ns", "trace"));
 }
 
 std::string diff_statement(const Selection& selection, int64_t middle) {
@@ -159,21 +167,41 @@ std::string diff_statement(const Selection& selection, int64_t middle) {
 std::string stragglers_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
-      "SELECT last_rank, count() AS times_last, sum(waited) AS others_waited, argMax(operation, waited) AS "
-      "worst_name,\n"
-      "  argMax(step, waited) AS worst_iteration, argMax(last_trace, waited) AS worst_trace,\n"
-      "  (SELECT sum(newest_ns) FROM ({0})) AS wall_sum\n"
+      "SELECT its_job, last_rank, times_last, others_waited, worst_name, worst_iteration, worst_trace, wall_sum\n"
       "FROM (\n"
-      "  SELECT its_job, step, operation, argMin(its_rank, newest_ns) AS last_rank,\n"
-      "    argMin(newest_trace, newest_ns) AS last_trace, sum(newest_ns) - min(newest_ns) * count() AS waited\n"
-      "  FROM ({1})\n"
-      "  GROUP BY its_job, step, operation\n  HAVING count() > 1)\n"
-      "GROUP BY last_rank\nORDER BY others_waited DESC, last_rank\nLIMIT {2}",
-      newest_run(selection, dialect, push::kIterations, "wall_ns", "", "", ""),
+      "  SELECT its_job, last_rank, count() AS times_last, sum(waited) AS others_waited,\n"
+      "    argMax(operation, {0}) AS worst_name, argMax(step, {0}) AS worst_iteration,\n"
+      "    argMax(last_trace, {0}) AS worst_trace\n"
+      "  FROM (\n"
+      "    SELECT its_job, step, operation, argMin(its_rank, (newest_ns, its_rank)) AS last_rank,\n"
+      "      argMin(newest_trace, (newest_ns, its_rank)) AS last_trace,\n"
+      "      sum(newest_ns) - min(newest_ns) * count() AS waited\n"
+      "    FROM ({1})\n"
+      "    GROUP BY its_job, step, operation\n    HAVING count() > 1)\n"
+      "  GROUP BY its_job, last_rank) AS waits\n"
+      "{2} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({3}) GROUP BY its_job) AS walls\n"
+      "USING (its_job)\nORDER BY others_waited DESC, its_job, last_rank\nLIMIT {4}",
+      dialect.largest("waited", "step", ", operation"),
       newest_run(selection, dialect, push::kOperations, "self_ns", "CAST(name AS String) AS operation, ", "operation, ",
                  " AND kind = 'communication' AND on_device = 1"),
-      selection.limit);
+      dialect.join(), newest_run(selection, dialect, push::kIterations, "wall_ns", "", "", ""), selection.limit);
 }
+
+namespace {
+
+// The rows of an operation as `top` lists it: "gemm", or "gemm (device)". Both may have the same name; the one on the
+// host is meant if there is one.
+std::string rows_of_operation(const Dialect& dialect, const std::string& where, const std::string& operation) {
+  const std::string is_name = base::format("name = {}", dialect.text(operation));
+  const std::string rows =
+      base::format("{0} AND on_device = (SELECT min(on_device) FROM {1}\n    WHERE {2}\n    AND {0})", is_name,
+                   dialect.table(push::kOperations), where);
+  if (!operation.ends_with(kOnDevice)) return rows;
+  const std::string name = operation.substr(0, operation.size() - kOnDevice.size());
+  return base::format("({} OR (name = {} AND on_device = 1))", is_name, dialect.text(name));
+}
+
+}  // namespace
 
 std::string history_statement(const Selection& selection, const std::string& operation) {
   const Dialect dialect(selection.target);
@@ -188,14 +216,27 @@ std::string history_statement(const Selection& selection, const std::string& ope
       "SELECT sample, sum(ns) AS sum_ns, sum(n) AS iterations, max(its_trace) AS shown_by\n"
       "FROM (\n"
       "  SELECT {0} AS sample, sum(self_ns) AS ns, CAST(0 AS UInt64) AS n, argMax(trace, self_ns) AS its_trace\n"
-      "  FROM {1}\n  WHERE {2}\n  AND name = {3}\n  GROUP BY sample\n"
+      "  FROM {1}\n  WHERE {2}\n  AND {3}\n  GROUP BY sample\n"
       "  UNION ALL\n"
       "  SELECT {0} AS sample, CAST(0 AS UInt64) AS ns, count() AS n, CAST(0 AS UInt64) AS its_trace\n"
       "  FROM {4}\n  WHERE {2}\n"
-      "  AND trace {5} (SELECT trace FROM {1}\n    WHERE {2}\n    AND name = {3})\n  GROUP BY sample)\n"
+      "  AND trace {5} (SELECT trace FROM {1}\n    WHERE {2}\n    AND {3})\n  GROUP BY sample)\n"
       "GROUP BY sample\nHAVING iterations > 0\nORDER BY sample",
-      dialect.minute(), dialect.table(push::kOperations), where, dialect.text(operation),
+      dialect.minute(), dialect.table(push::kOperations), where, rows_of_operation(dialect, where, operation),
       dialect.table(push::kIterations), dialect.in());
+}
+
+std::string lost_rows_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  const std::string times = times_of(selection, dialect);
+  const auto has = [&](const push::TableSpec& table) {
+    return base::format("(trace, attempt) {} (SELECT trace, attempt FROM {} WHERE {} GROUP BY trace, attempt)",
+                        dialect.in(), dialect.table(table), times);
+  };
+  return base::format(
+      "SELECT trace, file\nFROM {}\nWHERE {} AND iterations > 0\n  AND NOT ({}\n  AND {})\nGROUP BY trace, file\n"
+      "ORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), has(push::kIterations), has(push::kOperations));
 }
 
 std::string jobs_statement(const Selection& selection) {

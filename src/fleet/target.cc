@@ -4,7 +4,6 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "fleet/parquet_check.h"
 #include "fleet/parquet_store.h"
 #include "kymo/error.h"
 #include "push/clickhouse_store.h"
@@ -54,10 +53,6 @@ Target parse_target(std::string_view text) {
 std::unique_ptr<push::Store> open_store(const Target& target) {
   if (target.server) return std::make_unique<push::ClickHouseStore>(*target.server);
   return std::make_unique<ParquetStore>(target.folder);
-}
-
-std::vector<std::string> incomplete_traces(const Target& target) {
-  return target.server ? std::vector<std::string>() : incomplete_traces(target.folder);
 }
 
 push::Rows ask(const Target& target, const std::string& statement) {

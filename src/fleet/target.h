@@ -32,10 +32,6 @@ Target parse_target(std::string_view text);
 // Throws kymo::NotAvailable for a folder without DuckDB.
 std::unique_ptr<push::Store> open_store(const Target& target);
 
-// What is not complete in it, a line each, for people: traces whose files were removed from a folder. A server has no
-// such traces.
-std::vector<std::string> incomplete_traces(const Target& target);
-
 // The rows of a statement (statements.h). Throws kymo::Error: the server does not answer, the folder has no such files.
 push::Rows ask(const Target& target, const std::string& statement);
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kBytesOfBatch = 64 << 20;
 constexpr std::chrono::hours kOrphanAge{24};
+constexpr uint32_t kFirstDate = 365 * 86'400;  // seconds; a clock that began at 0 is before it
 
 }  // namespace
 
@@ -55,7 +56,7 @@ struct Pusher::Impl {
   bool has_other_labels(const KnownTrace& trace) const;
   bool lost_rows(const KnownTrace& trace, const std::string& file) const;
   void push_batch(const std::vector<std::string>& files);
-  void warn_of_rank(const RowHead& head);
+  void warn_of(const RowHead& head, const std::string& file);
   void push_events(uint64_t trace, const TraceLabels& labels);
   void flush();
   void drop_batch();
@@ -104,8 +105,15 @@ bool Pusher::Impl::lost_rows(const KnownTrace& trace, const std::string& file) c
   return rows.operations.rows() > 0;
 }
 
-void Pusher::Impl::warn_of_rank(const RowHead& head) {
-  if (head.not_a_rank.empty() || warned_of_rank || !warn) return;
+void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
+  if (!warn) return;
+  if (!head.is_complete)
+    warn(base::format("{} has no end: the file or its recording was cut off; only what is in it is pushed",
+                      base::printable(file)));
+  if (head.started < kFirstDate)
+    warn(base::format("{} does not say when it was recorded: it counts as of 1970, and no --since finds it",
+                      base::printable(file)));
+  if (head.not_a_rank.empty() || warned_of_rank) return;
   warned_of_rank = true;
   warn(base::format("{} of the recorded program is not a rank: write a whole number from 0, or use --rank",
                     base::printable(head.not_a_rank)));
@@ -137,7 +145,7 @@ void Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
   flush();
   const trace::Reader reader = open(labels.file);
   const RowHead head = add_summary(blocks, reader, trace, labels, true);
-  warn_of_rank(head);
+  warn_of(head, labels.file);
   uint64_t attempt = 0, rows = 0;
   with_retries([&] {
     attempt = new_attempt();
@@ -203,7 +211,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       const uint32_t its_month = month_of(reader);
       if (its_month != month) flush();
       month = its_month;
-      warn_of_rank(add_summary(blocks, reader, numbers[i], labels, false));
+      warn_of(add_summary(blocks, reader, numbers[i], labels, false), readable[i]);
     } catch (const Error& error) {
       if (dynamic_cast<const TryAgain*>(&error) != nullptr) throw;
       report({readable[i], Outcome::Unreadable, error.what()});

@@ -51,7 +51,8 @@ class Pusher {
   using Open = std::function<trace::Reader(const std::string& path)>;
   // Called once for each file, when the store has it or it cannot be pushed.
   using Report = std::function<void(const FileOutcome&)>;
-  // Called before each retry, and once if a program has a rank that is not a number.
+  // Called before each retry, for a trace whose end or date is missing, and once if a program has a rank that is not a
+  // number.
   using Warn = std::function<void(const std::string& text)>;
 
   Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn);

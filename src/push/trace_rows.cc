@@ -180,7 +180,7 @@ uint64_t clock_error(const analyze::Summary& summary) {
 }
 
 void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary, const TraceLabels& labels,
-              const std::vector<uint64_t>& lengths, bool has_events) {
+              const std::vector<uint64_t>& lengths, bool is_complete, bool has_events) {
   using analyze::ProcessSummary;
   std::set<std::string> devices;
   for (const ProcessSummary& process : summary.processes)
@@ -201,7 +201,7 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(summary.file_size);
   block.number(summary.lost);
   block.number(summary.problems.size());
-  block.number(summary.missing.empty() && summary.torn_bytes == 0 ? 1 : 0);
+  block.number(is_complete ? 1 : 0);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();
@@ -262,7 +262,8 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   find_rank(head, reader, labels);
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary);
   add_memory(blocks.memory, head, reader);
-  add_mark(blocks.traces, head, summary, labels, lengths, has_events);
+  head.is_complete = summary.missing.empty() && summary.torn_bytes == 0 && !lacks_end(reader);
+  add_mark(blocks.traces, head, summary, labels, lengths, head.is_complete, has_events);
   return head;
 }
 

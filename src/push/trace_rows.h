@@ -20,8 +20,9 @@ struct RowHead {
   uint64_t trace = 0;
   uint32_t started = 0;  // seconds since 1970
   std::string job;
-  int32_t rank = -1;       // -1: unknown
-  std::string not_a_rank;  // what the program has in place of a rank: KYMO_RANK=x
+  int32_t rank = -1;        // -1: unknown
+  std::string not_a_rank;   // what the program has in place of a rank: KYMO_RANK=x
+  bool is_complete = true;  // false: the end of the file or of a recording is missing
   void add_to(Block& block) const;
 };
 

@@ -1,0 +1,15 @@
+// Which traces of a selection are not complete in the database.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fleet/statements.h"
+
+namespace kymo::fleet {
+
+// A line each, for people. In a folder: traces whose files were removed. On a server: traces of the selection whose
+// rows of iterations or operations are gone. Throws kymo::Error.
+std::vector<std::string> incomplete_traces(const Selection& selection);
+
+}  // namespace kymo::fleet

@@ -4,7 +4,6 @@ import type { App } from '../app';
 import { clampSpan, wholeSpan } from './viewport';
 
 export function followLive(app: App): void {
-  let tracksVersion = -1;
   let durations = app.trace!.files.map((file) => file.duration_ns);
   app.follow = app.trace!.live;
   app.client.live((event) => {
@@ -26,13 +25,13 @@ export function followLive(app: App): void {
       if (app.follow) app.span = clampSpan(whole ? wholeSpan(end) : { from: end - length * 0.95, to: end + length * 0.05 }, end);
       app.redraw();
     }
-    if (tracksVersion >= 0 && event.tracks_version !== tracksVersion) {
+    // Also in the first message: tracks may have come since the trace was loaded.
+    if (event.tracks_version !== app.trace.tracks_version) {
       void app.attempt(async () => {
         await app.load();
         app.notify();
       });
     }
-    tracksVersion = event.tracks_version;
   }, (isRefused) => {
     if (app.unfollowed === isRefused) return;
     app.unfollowed = isRefused;

@@ -56,6 +56,7 @@ export interface Loss {
 export interface TraceInfo {
   kymo?: string;
   names_version: number;
+  tracks_version: number; // changes whenever this answer does
   live: boolean;
   scanned: boolean;
   files: TraceFile[];

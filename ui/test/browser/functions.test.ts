@@ -99,3 +99,21 @@ pageTest('a track that comes later is searched as well', sampled, async (page, s
   server.grow();
   await page.locator('.searchbox .hits', { hasText: '1 hit' }).waitFor();
 });
+
+/** A track comes between the first answer about the trace and the first message about changes. */
+function lateTrack(): Engine {
+  const engine = sampled();
+  const trace = engine.trace.bind(engine);
+  engine.trace = () => {
+    const before = trace();
+    engine.trace = trace;
+    engine.range(engine.track(0, 'across', 'across threads'), 'late', 1000, 2000);
+    ++engine.tracksVersion;
+    return before;
+  };
+  return engine;
+}
+
+pageTest('a track that comes while the page is loaded is shown', lateTrack, async (page) => {
+  await page.waitForFunction(() => window.kymo.lanes().some((lane) => lane.name === 'across threads'));
+});

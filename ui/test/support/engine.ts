@@ -87,7 +87,7 @@ export class Engine {
 
   trace(): TraceInfo {
     return {
-      kymo: '0.0.0', names_version: this.names.length, live: this.live, scanned: true,
+      kymo: '0.0.0', names_version: this.names.length, tracks_version: this.tracksVersion, live: this.live, scanned: true,
       files: this.files.map((name) => ({ name, duration_ns: this.duration, wall_clock_ns: '1700000000000000000', events: this.tracks.reduce((n, t) => n + t.start.length, 0), bytes: 1 << 20, clock_error_ns: this.clockError, problems: [] })),
       processes: this.processes,
       tracks: this.tracks.map((t) => ({

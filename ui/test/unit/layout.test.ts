@@ -71,7 +71,7 @@ test('the order does not depend on the order of the server: programs, then devic
 test('the functions of a thread are below it, or with the threads if it is not shown', () => {
   const track = (id: number, kind: 'thread' | 'functions', thread?: number) => ({ id, file: 0, process: 1, kind, name: `t${id}`, tid: id, thread });
   const sampled = {
-    names_version: 0, live: false, scanned: true, files: [], losses: [],
+    names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [],
     processes: [{ id: 1, file: 0, pid: 2, name: 'p' }],
     tracks: [track(1, 'thread'), track(2, 'thread'), track(3, 'functions', 1), track(4, 'functions', 2)],
   };
@@ -83,7 +83,7 @@ test('the functions of a thread are below it, or with the threads if it is not s
 test('the tracks of one thread are below each other: ranges, samples, functions', () => {
   const track = (id: number, kind: 'thread' | 'functions', tid: number, ranges: number, thread?: number) => ({ id, file: 0, process: 1, kind, name: `t${id}`, tid, ranges, thread });
   const info = {
-    names_version: 0, live: false, scanned: true, files: [], losses: [],
+    names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [],
     processes: [{ id: 1, file: 0, pid: 9, name: 'p' }],
     tracks: [track(1, 'thread', 11, 0, 4), track(2, 'thread', 12, 0, 3), track(3, 'thread', 12, 5), track(4, 'thread', 11, 5), track(5, 'functions', 0, 9, 4), track(6, 'functions', 0, 9, 3)],
   };
@@ -96,7 +96,7 @@ test('deep functions are folded to few rows if the trace has ranges, from the la
       { id: 1, file: 0, process: 1, kind: 'thread' as const, name: 't1', ranges },
       { id: 2, file: 0, process: 1, kind: 'functions' as const, name: 't1: functions', thread: 1, ranges: 100, rows, shared: 4 },
     ];
-    const info = { names_version: 0, live: false, scanned: true, files: [], losses: [], processes: [{ id: 1, file: 0, pid: 2, name: 'p' }], tracks };
+    const info = { names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [], processes: [{ id: 1, file: 0, pid: 2, name: 'p' }], tracks };
     return buildLayout(info, new Rows(), { ...kPlain, toggled: new Set(toggled) }).lanes[2];
   };
   const folded = of(10, 40);

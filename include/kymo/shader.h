@@ -177,8 +177,8 @@ class KYMO_API ShaderLibrary {
 };
 
 struct CompileOptions {
-  std::vector<std::string> options;  // for the backend's compiler; for Metal: -DNAME and -DNAME=VALUE
-  std::string file = "shader";       // the name of the source in messages
+  std::vector<std::string> options = {};  // for the backend's compiler; for Metal: -DNAME and -DNAME=VALUE
+  std::string file = "shader";            // the name of the source in messages
 
   // Only for Metal.
   // Function constants, by name or by index: {{"0", 1}, {"use_mask", true}}. CompileError if the source has no such

@@ -14,7 +14,7 @@
 namespace kymo::record {
 namespace {
 
-kymo_queue_info info() { return {"compute", "GPU-1", 0, 0, 1, 1, 1, 0, 0}; }
+kymo_queue_info info() { return {"compute", "GPU-1", 0, 0, 1, 1, 1, 0, 0, nullptr}; }
 
 TEST(QueueTest, NothingIsCreatedWhileNothingRecords) {
   QueueTrack queue(info());

@@ -186,9 +186,9 @@ TEST(CaptureTest, UnwindTablesFindTheSameFramesAsTheCompilersUnwinder) {
   }
 }
 
+#if !defined(__SANITIZE_THREAD__)  // it reports that the test itself allocates in a handler
 size_t frames_in_handler = 0;
 
-#if !defined(__SANITIZE_THREAD__)  // it reports that the test itself allocates in a handler
 #if defined(__x86_64__)
 __attribute__((force_align_arg_pointer))  // emulators do not align a handler's stack
 #endif

@@ -79,7 +79,7 @@ struct Profile {
 };
 
 struct ProfileOptions {
-  std::string device;          // only this memory ("heap", "cuda:0"); empty: all
+  std::string device = {};     // only this memory ("heap", "cuda:0"); empty: all
   size_t timeline_points = 0;  // approximate number; 0: no timeline, which saves a second pass over the trace
   bool only_alive = false;     // what processes that have ended did not free is not in use, and not left
 };

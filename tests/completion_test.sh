@@ -82,7 +82,7 @@ for page in "" kymod $commands; do
     said=$(groff -Kutf8 -man -Tutf8 -ww "$work/page.1" 2>&1 >"$work/page.txt")
     [[ -z $said ]] || fail "manual $page: $said"
     if [[ $page == record ]]; then
-      sed "s/.$(printf "\b")//g" "$work/page.txt" | grep -q output || fail "manual record: no option --output"
+      sed "s/.$(printf "\b")//g" "$work/page.txt" | grep output >/dev/null || fail "manual record: no option --output"
     fi
   fi
 done

@@ -90,7 +90,7 @@ run_on_demand() {  # program, trace: it runs, is found, and is asked for it
 check() {  # program, whether it needs libkymo.so
   local trace=$work/trace.kymo needs=no
   rm -f "$trace"
-  if readelf -d "$1" | grep -q 'NEEDED.*libkymo'; then needs=yes; fi
+  if readelf -d "$1" | grep 'NEEDED.*libkymo' >/dev/null; then needs=yes; fi
   [[ $needs == "$2" ]] || fail "$1: needs libkymo.so: $needs, not $2"
   case $1 in
     */*ondemand_*) run_on_demand "$1" "$trace" ;;
@@ -102,12 +102,12 @@ check() {  # program, whether it needs libkymo.so
   grep -q work "$work/stats" || { cat "$work/stats"; fail "the range is not in what $1 recorded"; }
 }
 
-"$prefix/bin/kymo" env | grep -q "^export NVTX_INJECTION64_PATH='$prefix/.*/libkymo_inject.so'$" ||
+"$prefix/bin/kymo" env | grep "^export NVTX_INJECTION64_PATH='$prefix/.*/libkymo_inject.so'$" >/dev/null ||
   fail "the installed kymo does not find libkymo_inject.so: $("$prefix/bin/kymo" env 2>&1)"
 
 manifest=$(find "$prefix" -name kymo_layer.json)  # none, if Kymo was built without Vulkan
 [[ -z $manifest || -e ${manifest%/*}/../../libkymo_inject.so ]] || fail "$manifest does not name the installed library"
-[[ -z $manifest ]] || "$prefix/bin/kymo" env | grep -q "^export VK_ADD_LAYER_PATH='.*${manifest%/*}'$" ||
+[[ -z $manifest ]] || "$prefix/bin/kymo" env | grep "^export VK_ADD_LAYER_PATH='.*${manifest%/*}'$" >/dev/null ||
   fail "the installed kymo does not find $manifest: $("$prefix/bin/kymo" env 2>&1)"
 
 log=$work/log

@@ -17,7 +17,7 @@ for file in bin/kymo bin/kymod lib/libkymo.so lib/libkymo_shader.so lib/libkymo_
   share/bash-completion/completions/kymo lib/cmake/kymo/kymoConfig.cmake; do
   [[ -e $work/root/usr/$file || -e $work/root/usr/${file%.gz} ]] || fail "$file is not in it"
 done
-"$work/root/usr/bin/kymo" --version | grep -q '^kymo ' || fail "kymo does not start"
+"$work/root/usr/bin/kymo" --version | grep '^kymo ' >/dev/null || fail "kymo does not start"
 export LD_LIBRARY_PATH=$work/root/usr/lib
 "$work/root/usr/bin/kymo" record --memory -o "$work/a.kymo" -- /bin/true >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 "$work/root/usr/bin/kymo" memory "$work/a.kymo" >"$work/log" 2>&1 || fail "$(cat "$work/log")"

@@ -38,9 +38,8 @@ export class App extends AppConnection {
   // The view in the URL
 
   bookmark(): Bookmark {
-    const whole = this.span.from <= 0 && this.span.to >= this.duration;
     return {
-      time: whole ? undefined : this.span,
+      time: this.showsAll ? undefined : this.span,
       scroll: this.scroll,
       selection: this.selection,
       event: this.event,

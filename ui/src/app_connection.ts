@@ -4,22 +4,42 @@ import { AppState } from './app_state';
 import { ConnectionError } from './core/client';
 import { fileName, longest } from './core/protocol';
 
+const kScanMs = 700; // until the list is read again while the server looks for counters
+
 export abstract class AppConnection extends AppState {
   private fetchingNames = false;
+  private reloading = false;
+  private hasChangedSince = false; // the start of the reload that is on its way
   abstract findAgain(): Promise<void>;
 
-  /** Reads the list of tracks, again if the trace has grown. */
+  /** Reads the list of tracks again, because it has changed. One at a time: an older answer must not replace a newer. */
+  async reload(): Promise<void> {
+    this.hasChangedSince = true;
+    if (this.reloading) return;
+    this.reloading = true;
+    try {
+      while (this.hasChangedSince) {
+        this.hasChangedSince = false;
+        await this.load();
+        this.notify();
+      }
+    } finally {
+      this.reloading = false;
+    }
+  }
+
+  /** Reads the list of tracks. */
   async load(): Promise<void> {
     const trace = await this.client.trace();
     const known = this.trace?.tracks.length ?? trace.tracks.length;
     this.trace = trace;
-    this.duration = Math.max(1, longest(trace));
+    this.setDuration(longest(trace));
     this.trackById_ = new Map(trace.tracks.map((t) => [t.id, t]));
     this.layout_ = undefined;
     document.title = `${trace.files.map((f) => fileName(f)).join(', ')} - kymo view`;
     await this.fetchNames(trace.names_version);
     if (trace.tracks.length > known) void this.findAgain();
-    if (!trace.scanned) setTimeout(() => this.attempt(() => this.load().then(() => this.notify())), 700);
+    if (!trace.scanned) setTimeout(() => this.attempt(() => this.reload()), kScanMs);
   }
 
   async fetchNames(version: number): Promise<void> {

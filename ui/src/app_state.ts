@@ -4,7 +4,7 @@ import { Client } from './core/client';
 import { matcher, Names } from './core/names';
 import { EventDetails, EventRef, kUnknown, MemoryAnswer, SearchAnswer, SelectionAnswer, Track, TraceInfo } from './core/protocol';
 import { TileCache } from './core/tile_cache';
-import type { Span } from './core/viewport';
+import { clampSpan, Span, wholeSpan } from './core/viewport';
 import type { BackendName } from './render/backend';
 import { buildLayout, Layout } from './timeline/layout';
 import { Colour, kDark, kLight, Theme } from './timeline/palette';
@@ -113,6 +113,19 @@ export abstract class AppState {
       return change > 0 ? Colour.Slower : change < 0 ? Colour.Faster : Colour.Same;
     }
     return name === kUnknown ? Colour.Same : this.names.colourOf(name);
+  }
+
+  get showsAll(): boolean {
+    return this.span.from <= 0 && this.span.to >= this.duration;
+  }
+
+  /** The trace has grown. A page that follows it shows its new end, and all of it if it did so before. */
+  setDuration(ns: number): void {
+    const all = this.showsAll;
+    const length = this.span.to - this.span.from;
+    this.duration = Math.max(1, ns);
+    if (!this.follow) return;
+    this.span = clampSpan(all ? wholeSpan(this.duration) : { from: this.duration - length * 0.95, to: this.duration + length * 0.05 }, this.duration);
   }
 
   setTheme(name: string, chosen: boolean): void {

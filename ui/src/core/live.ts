@@ -1,7 +1,6 @@
 // Follows a trace that grows: requests tiles that may have changed, and keeps the end of the trace in view.
 
 import type { App } from '../app';
-import { clampSpan, wholeSpan } from './viewport';
 
 export function followLive(app: App): void {
   let durations = app.trace!.files.map((file) => file.duration_ns);
@@ -18,20 +17,11 @@ export function followLive(app: App): void {
       event.duration_ns.forEach((duration, file) => {
         if (app.trace!.files[file]) app.trace!.files[file].duration_ns = duration;
       });
-      const end = Math.max(...durations);
-      const length = app.span.to - app.span.from;
-      const whole = app.span.from <= 0 && app.span.to >= app.duration;
-      app.duration = Math.max(1, end);
-      if (app.follow) app.span = clampSpan(whole ? wholeSpan(end) : { from: end - length * 0.95, to: end + length * 0.05 }, end);
+      app.setDuration(Math.max(...durations));
       app.redraw();
     }
     // Also in the first message: tracks may have come since the trace was loaded.
-    if (event.tracks_version !== app.trace.tracks_version) {
-      void app.attempt(async () => {
-        await app.load();
-        app.notify();
-      });
-    }
+    if (event.tracks_version !== app.trace.tracks_version) void app.attempt(() => app.reload());
   }, (isRefused) => {
     if (app.unfollowed === isRefused) return;
     app.unfollowed = isRefused;

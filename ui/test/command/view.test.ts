@@ -354,7 +354,10 @@ test('a server that disappears: a clear message', { skip }, async () => {
 
 test('a trace is followed while it is recorded', { skip: skip || notBuilt('annotates') }, async (context) => {
   const path = files.path('live.kymo');
-  const program = `for i in $(seq 1000); do ${join(binaries, 'annotates')} >/dev/null; sleep 0.05; done`;
+  const more = files.path('more');
+  spawnSync('mkfifo', [more]);
+  const annotates = `${join(binaries, 'annotates')} >/dev/null`;
+  const program = `${annotates}; read -r < ${more}; for i in $(seq 20); do ${annotates}; done; read -r < ${more}`;
   const recorder = spawn(kymo, ['record', '-o', path, '--', 'bash', '-c', program], { stdio: 'ignore', detached: true });
   const ended = new Promise((resolve) => recorder.once('exit', resolve));
   try {
@@ -362,10 +365,12 @@ test('a trace is followed while it is recorded', { skip: skip || notBuilt('annot
     if (!existsSync(path)) return context.skip('kymo record does not run here');
     await viewing([path], async (page) => {
       const { to } = await state(page);
+      spawnSync('sh', ['-c', `echo > ${more}`]);
       await page.waitForFunction((old) => window.kymo.state().to > old && window.kymo.state().ranges > 0, to);
+      assert.equal((await state(page)).from, 0);
     }, { arguments: ['--live'] });
   } finally {
-    process.kill(-recorder.pid!, 'SIGINT'); // the recorder and its program
+    if (recorder.exitCode === null) process.kill(-recorder.pid!, 'SIGINT'); // the recorder and its program
     await ended;
   }
 });

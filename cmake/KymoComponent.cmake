@@ -36,6 +36,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   list(APPEND KYMO_WARNINGS -Wno-restrict)  # GCC 12 cries wolf over `"text" + std::string`: its bug 105651
 endif()
 
+# Seconds after which a test hangs. Generous, because on a loaded machine a test of one minute may take ten.
+set(KYMO_TEST_LIMIT 1500)
+
 add_custom_target(unit_tests)  # every test program beside the code
 add_custom_target(tsan_tests)  # those of the concurrent components
 
@@ -165,7 +168,7 @@ function(kymo_gtest TARGET)
 
   if(KYMO_SANITIZE MATCHES "address" AND NOT TEST_PREFIX IN_LIST KYMO_FORKING_COMPONENTS)
     add_test(NAME ${TEST_PREFIX} COMMAND ${TARGET} --gtest_brief=1)
-    set_tests_properties(${TEST_PREFIX} PROPERTIES LABELS ${label} TIMEOUT 600)
+    set_tests_properties(${TEST_PREFIX} PROPERTIES LABELS ${label} TIMEOUT ${KYMO_TEST_LIMIT})
     return()
   endif()
   set(environment)
@@ -180,7 +183,7 @@ function(kymo_gtest TARGET)
   file(GENERATE OUTPUT ${suites} CONTENT "
 set(program \"$<TARGET_FILE:${TARGET}>\")
 set(prefix \"${TEST_PREFIX}\")
-set(properties LABELS ${label} TIMEOUT 600 ${environment})
+set(properties LABELS ${label} TIMEOUT ${KYMO_TEST_LIMIT} ${environment})
 include(\"${PROJECT_SOURCE_DIR}/cmake/KymoSuites.cmake\")
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})

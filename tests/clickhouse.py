@@ -178,7 +178,7 @@ AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.g
 
 
 def kymo(*arguments, expect=0, env=None, prefix=()):
-    done = subprocess.run([*prefix, KYMO, *map(str, arguments)], capture_output=True, timeout=280,
+    done = subprocess.run([*prefix, KYMO, *map(str, arguments)], capture_output=True, timeout=600,
                           env={**os.environ, "NO_COLOR": "1", **(env or {})})
     text = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     assert expect is None or done.returncode == expect, (arguments, done.returncode, text)

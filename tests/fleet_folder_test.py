@@ -268,14 +268,14 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
                 time.sleep(random.uniform(0, 0.5))
                 pusher.kill()
                 pusher.wait()
-            self.assertEqual(subprocess.run(command, timeout=200).returncode, 0)
+            self.assertEqual(subprocess.run(command, timeout=600).returncode, 0)
             self.assertEqual(self.gemm(url)["calls"], 6 * STEPS)
             self.assertEqual(self.gemm(url)["traces"], 6)
 
     def test_several_pushers_at_the_same_time(self):
         pushers = [subprocess.Popen([clickhouse.KYMO, "push", *self.files[i % 2], self.url, "-q", "--job", "train"])
                    for i in range(4)]
-        self.assertEqual([pusher.wait(timeout=250) for pusher in pushers], [0] * 4)
+        self.assertEqual([pusher.wait(timeout=600) for pusher in pushers], [0] * 4)
         self.assertEqual(self.gemm(self.url)["calls"], 48 * STEPS)
 
     def test_names_with_any_byte_survive(self):

@@ -182,12 +182,12 @@ class FleetTest(same_answers.SameAnswers, unittest.TestCase):
             self.wait_for(lambda: not (folder / "b.kymo").exists())
             self.assertEqual(visible(self.servers[0], "traces", "watched", "count(DISTINCT trace)"), 2)
             self.assertTrue((folder / "bad.kymo").exists())
-            text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60).read().decode()
+            text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=600).read().decode()
             self.assertIn("kymo_watch_pushed_total 2", text)
             self.assertIn("kymo_watch_refused_total 1", text)
         finally:
             watch.send_signal(signal.SIGTERM)
-            _, text = watch.communicate(timeout=60)
+            _, text = watch.communicate(timeout=600)
         self.assertEqual(watch.returncode, 0, text)
         self.assertIn("bad.kymo", text)
 

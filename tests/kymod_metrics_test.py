@@ -29,7 +29,7 @@ class KymodMetricsTest(unittest.TestCase):
         path = str(self.folder / "metrics")
         while True:
             with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(60)
+                connection.settimeout(600)
                 try:
                     connection.connect(path)
                 except OSError:
@@ -61,14 +61,14 @@ class KymodMetricsTest(unittest.TestCase):
             self.assertEqual((self.folder / "metrics").stat().st_mode & 0o777, 0o660)
         finally:
             kymod.send_signal(signal.SIGTERM)
-            kymod.communicate(timeout=60)
+            kymod.communicate(timeout=600)
         self.assertEqual(kymod.returncode, 0)
         self.assertFalse((self.folder / "metrics").exists())
 
     def test_other_machines_are_refused(self):
         for place in ["0.0.0.0:9463", "example.org:1", "127.0.0.1", "unix:x"]:
             kymod = self.start("--metrics", place)
-            _, text = kymod.communicate(timeout=60)
+            _, text = kymod.communicate(timeout=600)
             self.assertEqual(kymod.returncode, 2)
             self.assertIn("is not a place for metrics", text)
 

@@ -41,7 +41,7 @@ def check_setuid(build, folder):
     memory.chmod(0o777)
     environment = {"KYMO_TRACE": str(trace), "KYMO_SHM_DIR": str(memory), "KYMO_SESSION": "0" * 32, "PATH": "/usr/bin"}
     done = subprocess.run([str(program)], env=environment, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=600)
     if os.statvfs(folder).f_flag & os.ST_NOSUID:
         print("privileges_test: setuid programs do not work in", folder)
     assert not trace.exists(), done
@@ -65,10 +65,10 @@ def check_change_of_user(build, folder):
             command = [str(build / "bin" / "kymo"), "record", "--quiet", "-o", str(trace), "--", *command]
         else:
             environment["KYMO_TRACE"] = str(trace)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done
         stats = subprocess.run([str(build / "bin" / "kymo"), "stats", str(trace), "--strict"], env=environment,
-                               capture_output=True, text=True, timeout=120)
+                               capture_output=True, text=True, timeout=600)
         assert stats.returncode == 0, stats
         assert any(name in line and " 100 " in line for line in stats.stdout.splitlines()), (how, mode, stats.stdout)
         left = [path for path in memory.rglob("*") if stat.S_ISREG(path.stat().st_mode)]
@@ -103,14 +103,14 @@ def check_jails(build, folder):
                 command = ["chroot", str(jail), "/annotates_static"]
             if how == "trace":
                 done = subprocess.run(command, env=dict(environment, KYMO_TRACE=str(trace)), capture_output=True,
-                                      text=True, timeout=120)
+                                      text=True, timeout=600)
             else:
                 done = subprocess.run([kymo, "record", "-o", str(trace), "--", *command], env=environment,
-                                      capture_output=True, text=True, timeout=120)
+                                      capture_output=True, text=True, timeout=600)
                 assert "could not record" in done.stderr, done
             assert done.returncode == 0, done
             info = subprocess.run([kymo, "info", str(trace), "--strict", "--json"], env=environment,
-                                  capture_output=True, text=True, timeout=120)
+                                  capture_output=True, text=True, timeout=600)
             assert info.returncode != 0, (how, info)
             losses = json.loads(info.stdout)["losses"]
             unrecorded = sum(loss["count"] for loss in losses if loss["cause"] == "unrecorded")

@@ -293,7 +293,7 @@ class PushTest(unittest.TestCase):
                 server.kill()
                 time.sleep(0.1)
                 server.start()
-                self.assertEqual(pusher.wait(timeout=250), 0, pusher.stderr.read())
+                self.assertEqual(pusher.wait(timeout=600), 0, pusher.stderr.read())
                 pusher.stderr.close()
                 self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
                 self.assertEqual(visible(server, "events", database), 4 * OPERATIONS)
@@ -310,7 +310,7 @@ class PushTest(unittest.TestCase):
                 time.sleep(random.uniform(0, 0.5))
                 pusher.kill()
                 pusher.wait()
-            self.assertEqual(subprocess.run(command, timeout=200).returncode, 0)
+            self.assertEqual(subprocess.run(command, timeout=600).returncode, 0)
             for table, rows in [("operations", 4 * OPERATIONS), ("events", 4 * OPERATIONS), ("iterations", 4 * STEPS)]:
                 self.assertEqual(visible(self.server, table, database), rows)
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 600
 ENDLESS = "SELECT count(*) FROM range(1_000_000_000_000) AS t(x) WHERE hash(x) % 7 = 3;"
 
 

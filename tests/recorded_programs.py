@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
-LIMIT = 120
+LIMIT = 600
 MILLISECONDS = "300"
 
 

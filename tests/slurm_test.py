@@ -66,7 +66,7 @@ class Slurm:
 
     def run(self, *words, check=True):
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=self.environment,
-                              timeout=120)
+                              timeout=600)
         if check:
             expect(done.returncode == 0, f"{words}: {done.returncode} {done.stdout} {done.stderr} {self.logs()}")
         return done

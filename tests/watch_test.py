@@ -58,7 +58,7 @@ class WatchTest(unittest.TestCase):
                 yield
             finally:
                 watch.send_signal(signal.SIGTERM)
-                code = watch.wait(timeout=120)
+                code = watch.wait(timeout=600)
                 said.seek(0)
                 self.said = said.read()
             self.assertEqual(code, 0, self.said)

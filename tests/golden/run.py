@@ -37,7 +37,7 @@ import sys
 import tempfile
 import termios
 
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 600
 
 
 class Case:

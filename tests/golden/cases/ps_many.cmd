@@ -1,4 +1,4 @@
-# who is busy, by which trigger, and of which job
+# who is busy, by which trigger, and of which job (sorted: the second program may have a lower pid)
 mask: (?m)^ *pid.*(?=state)
 mkdir -m 700 d
 kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
@@ -9,7 +9,7 @@ KYMO_DAEMON=$PWD/d/kymod.sock SLURM_JOB_ID=77 serves ranges & other=$!
 until kymo ps --socket d/kymod.sock --pid $other > /dev/null 2>&1; do sleep 0.02; done
 kymo trigger --socket d/kymod.sock --job 77 --duration 1h -o 't-{pid}.kymo' --no-wait --quiet
 until kymo ps --socket d/kymod.sock --pid $other | grep -q recording; do sleep 0.02; done
-kymo ps --socket d/kymod.sock | sed -E 's/^ *[0-9]+/PID/; s/^ *pid/pid/; s/ +[0-9.]+ (s|ms) +/  TIME  /'; code=$?
+kymo ps --socket d/kymod.sock | sed -E 's/^ *[0-9]+/PID/; s/^ *pid/pid/; s/ +[0-9.]+ (s|ms) +/  TIME  /' | LC_ALL=C sort; code=$?
 kill $program $other $daemon
 wait $daemon
 exit $code

@@ -1,8 +1,10 @@
 """ClickHouse servers for tests: real ones, on loopback, in a folder of their own."""
+import contextlib
 import http.client
 import json
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -11,7 +13,7 @@ import time
 
 BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
 KYMO = BIN / "kymo"
-START_SECONDS = 120
+START_SECONDS = 600
 SKIP = 77
 
 CONFIG = """<yandex>
@@ -29,12 +31,13 @@ USERS = """<yandex><profiles><default/></profiles><quotas><default/></quotas><us
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    """Ports for servers that start later. Not of those that the kernel gives to whoever asks for any port."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(15_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            ports.append(port)
     return ports
 
 

@@ -207,7 +207,7 @@ class FleetTest(same_answers.SameAnswers, unittest.TestCase):
             self.assertIn(word, text)
 
     def wait_for(self, condition):
-        end = time.monotonic() + 120
+        end = time.monotonic() + 600
         while not condition():
             self.assertLess(time.monotonic(), end, "nothing happened")
             time.sleep(0.1)

@@ -95,13 +95,13 @@ class Hosts:
             subprocess.Popen(["unshare", *separate, "sh", home / "start"], stdout=log, stderr=log, start_new_session=True)
         )
         if self.bridge:
-            wait_until((home / "waits").exists, f"{name} has a network: {(home / 'sshd.log').read_text()}")
+            wait_until((home / "waits").exists, f"{name} has a network", (home / "sshd.log").read_text)
             link = f"kymo{number}"
             for words in (["link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", self.servers[-1].pid],
                           ["link", "set", link, "master", self.bridge, "up"]):
                 subprocess.run(["ip", *map(str, words)], check=True)
         self.add_name(name, port, address)
-        wait_until(lambda: answers(port, address), f"sshd of {name}: {(home / 'sshd.log').read_text()}")
+        wait_until(lambda: answers(port, address), f"sshd of {name}", (home / "sshd.log").read_text)
         return home
 
     def close(self):
@@ -125,11 +125,11 @@ def answers(port, address="127.0.0.1"):
     return False
 
 
-def wait_until(condition, what):
-    end = time.monotonic() + 60
+def wait_until(condition, what, log=None):
+    end = time.monotonic() + 600
     while not condition():
         if time.monotonic() > end:
-            raise SystemExit(f"never happened: {what}")
+            raise SystemExit(f"never happened: {what}" + (f": {log()}" if log else ""))
         time.sleep(0.05)
 
 
@@ -167,15 +167,14 @@ def check_traces(hosts, folder):
         [hosts.build / "bin" / "kymo", "merge", *files, "-o", merged, "--json"], capture_output=True, text=True
     )
     expect(done.returncode == 0, done.stderr)
-    ranks = json.loads(done.stdout)["traces" if "traces" in json.loads(done.stdout) else "ranks"]
+    ranks = json.loads(done.stdout)["ranks"]
     by = [rank["by"] for rank in ranks]
     expect(by.count("measured by ssh") == PROGRAMS * (len(OFFSETS) - 1), by)
     # All hosts are one machine here, so the traces must lie on top of each other.
     info = json.loads(
         subprocess.run([hosts.build / "bin" / "kymo", "info", "--json", merged], capture_output=True, text=True).stdout
     )
-    span = (info["end_realtime_ns"] - info["begin_realtime_ns"]) / 1e9 if "end_realtime_ns" in info else None
-    expect(span is None or span < 60, f"the merged trace lasts {span} s")
+    expect(info["duration_ns"] < 600e9, f"the merged trace lasts {info['duration_ns']} ns")
 
 
 def check_other_commands(hosts):

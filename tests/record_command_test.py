@@ -7,20 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded, start
 
 
 class RecordTest(Recorded):
-    def wait_for(self, condition):
-        for _ in range(LIMIT * 20):
-            if condition():
-                return
-            time.sleep(0.05)
-        self.fail("nothing happened")
-
     def test_time_off_the_cpu_is_the_same_in_stats_and_info(self):
         self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS} & sleep 0.2; wait")
         table, _ = self.functions()
@@ -36,7 +28,8 @@ class RecordTest(Recorded):
 
     def test_process_that_outlives_the_program_is_said_to_be_cut_off(self):
         self.addCleanup(lambda: os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL))
-        err = self.record("sh", "-c", f"{BIN / 'busy'} forever 0 > pid 2> /dev/null & {BIN / 'busy'} one {MILLISECONDS}")
+        err = self.record("sh", "-c", f"{BIN / 'busy'} forever 0 > pid 2> /dev/null & "
+                          f"until [ -s pid ]; do sleep 0.05; done; {BIN / 'busy'} one {MILLISECONDS}")
         self.assertIn("1 process it started is still running: what it does from now on is not in the trace", err)
         self.assertIn("busy_inner", self.functions()[1])
 

@@ -1,5 +1,6 @@
 """What the tests of recorded programs share: a folder, `kymo record`, and the functions of a trace."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
@@ -19,6 +21,27 @@ def start(words, folder, **options):
     environment["KYMO_SHM_DIR"] = str(folder)
     return subprocess.Popen([str(word) for word in words], cwd=folder, env=environment, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
+
+
+def wait_until_it_samples(recorder):
+    """Or until it has ended, because it cannot."""
+    def samples():
+        with contextlib.suppress(OSError):
+            return any("perf_event" in os.readlink(file) for file in pathlib.Path(f"/proc/{recorder.pid}/fd").iterdir())
+
+    while recorder.poll() is None and not samples():
+        time.sleep(0.05)
+
+
+def wait_until_it_worked(process, seconds):
+    """Of CPU time, from now on."""
+    def used():
+        fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    end = used() + seconds
+    while used() < end:
+        time.sleep(0.05)
 
 
 class Recorded(unittest.TestCase):

@@ -15,6 +15,7 @@ import unittest
 from recorded_programs import BIN, MILLISECONDS, Recorded
 
 MARGIN = 0.2
+RUNS = "until grep -q /copy /proc/$!/maps; do sleep 0.05; done"  # the copy, and no longer the shell
 
 
 class EachSampler:
@@ -87,7 +88,7 @@ class EachSampler:
 
     def test_program_that_is_removed_while_it_runs(self):
         shutil.copy(BIN / "busy", self.folder / "copy")
-        self.record("sh", "-c", "./copy one 800 & sleep 0.3; rm copy; wait")
+        self.record("sh", "-c", f"./copy one 800 & {RUNS}; rm copy; wait")
         rows = self.functions()[1]
         self.assertGreater(rows["busy_inner"]["self_samples"], 0, rows)
         self.assertEqual(rows["busy_inner"]["module"], str(self.folder / "copy"))
@@ -95,7 +96,7 @@ class EachSampler:
 
     def test_program_that_is_replaced_while_it_runs(self):
         shutil.copy(BIN / "busy", self.folder / "copy")
-        self.record("sh", "-c", f"./copy one 800 & sleep 0.3; cp {BIN / 'guest'} new; mv new copy; wait")
+        self.record("sh", "-c", f"./copy one 800 & {RUNS}; cp {BIN / 'guest'} new; mv new copy; wait")
         self.assert_path(r"main;busy_outer;busy_inner")
 
     def test_program_that_is_removed_afterwards(self):

@@ -15,7 +15,7 @@ import sys
 import time
 import unittest
 
-from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded, start
+from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded, start, wait_until_it_samples, wait_until_it_worked
 
 
 class EachSampler:
@@ -219,11 +219,8 @@ class KernelTest(EachSampler, Recorded):
         process = start([BIN / "busy", "forever", "0"], self.folder)
         pid = int(process.stdout.readline())
         recorder = start([BIN / "kymo", "record", "--pid", pid, "-o", "run.kymo"], self.folder)
-        for _ in range(LIMIT * 10):
-            if recorder.poll() is not None or (self.folder / "run.kymo").exists():
-                break
-            time.sleep(0.1)
-        time.sleep(0.5)
+        wait_until_it_samples(recorder)
+        wait_until_it_worked(process, 0.2)
         process.kill()
         process.communicate()
         out, err = recorder.communicate(timeout=LIMIT)
@@ -238,7 +235,7 @@ class KernelTest(EachSampler, Recorded):
         self.addCleanup(process.kill)
         pid = int(process.stdout.readline())
         recorder = start([BIN / "kymo", "record", "--pid", pid, "-o", "run.kymo"], self.folder)
-        time.sleep(1)
+        wait_until_it_samples(recorder)
         recorder.send_signal(signal.SIGINT)
         out, err = recorder.communicate(timeout=LIMIT)
         if "cannot sample" in err:

@@ -79,11 +79,11 @@ class Slurm:
         self.start("munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
                    f"--key-file={self.folder}/munge.key", f"--pid-file={self.folder}/munge.pid",
                    f"--log-file={self.folder}/munge.log", f"--seed-file={self.folder}/munge.seed")
-        wait_until((self.folder / "munge.socket").exists, f"munged starts: {self.logs()}")
+        wait_until((self.folder / "munge.socket").exists, "munged starts", self.logs)
         self.start("slurmctld", "-D")
         self.start("slurmd", "-D", "-N", "node0")
         wait_until(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%T", check=False).stdout,
-                   f"the node is idle: {self.logs()}")
+                   "the node is idle", self.logs)
 
     def close(self):
         self.run("scancel", "--user=root", check=False)

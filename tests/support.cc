@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLimit = std::chrono::seconds(100);  // only reached by a hang
+constexpr auto kLimit = std::chrono::seconds(600);  // only reached by a hang
 constexpr auto kLook = std::chrono::milliseconds(1);
 
 std::string make_folder(const std::string& base) {

@@ -50,7 +50,7 @@ class DocumentTest(unittest.TestCase):
                     script.write_text(textwrap.dedent(BEFORE.get(page, "")) + text + textwrap.dedent(AFTER.get(page, "")),
                                       encoding="utf-8")
                     done = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True,
-                                          timeout=300)
+                                          timeout=600)
                     self.assertEqual(done.returncode, 0, done.stderr)
                     if page == "README.md":
                         self.assertRegex(done.stdout, r"^\[[\d. ]+\] ms\n$")

@@ -278,7 +278,7 @@ class RecordCommandTest(unittest.TestCase):
         self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run_kymo(self, *arguments, **options):
-        return subprocess.run([KYMO, *arguments], capture_output=True, text=True, cwd=self.folder, timeout=300,
+        return subprocess.run([KYMO, *arguments], capture_output=True, text=True, cwd=self.folder, timeout=600,
                               **{"env": self.environment, **options})
 
     def test_an_unmodified_script(self):
@@ -316,7 +316,7 @@ class RecordCommandTest(unittest.TestCase):
 
     def test_python_m_kymo_record(self):
         done = subprocess.run([sys.executable, "-m", "kymo", "record", "--no-sample", "script.py", "--epochs", "2"],
-                              capture_output=True, text=True, cwd=self.folder, timeout=300)
+                              capture_output=True, text=True, cwd=self.folder, timeout=600)
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertEqual(len(named(Trace(os.path.join(self.folder, "script.kymo")), "work")), 1)
 

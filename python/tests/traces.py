@@ -72,7 +72,7 @@ def python(code, *arguments, env=None, check=True, interpreter=(sys.executable,)
         script = os.path.join(folder, "script.py")
         pathlib.Path(script).write_text(textwrap.dedent(code), encoding="utf-8")
         done = subprocess.run([*interpreter, "-X", "faulthandler", script, *arguments], capture_output=True, text=True,
-                              env={**os.environ, **(env or {})}, timeout=300)
+                              env={**os.environ, **(env or {})}, timeout=600)
     if check and done.returncode != 0:
         raise AssertionError(f"the script ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done

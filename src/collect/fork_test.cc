@@ -31,7 +31,7 @@ class SessionForkTest : public ::testing::Test {
   static int in_child(Body body) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(600);
       body();
       _exit(0);
     }

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: ondemand trace.kymo\n");
     return 2;
   }
-  alarm(120);  // should nobody ask
+  alarm(1500);  // should nobody ask
   while (access(argv[1], F_OK) != 0) serve();
   return 0;
 }

@@ -15,7 +15,7 @@
 int main(int argc, char** argv) {
   kymo::e2e::Counts* counts = argc >= 4 ? kymo::e2e::map_counts(argv[1]) : nullptr;
   if (counts == nullptr) return 2;
-  alarm(100);
+  alarm(1500);
   const int towers = std::atoi(argv[2]), depth = std::atoi(argv[3]);
   std::vector<std::string> names;
   for (int level = 0; level < depth; ++level) names.push_back("level " + std::to_string(level));

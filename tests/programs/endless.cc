@@ -12,7 +12,7 @@
 int main(int argc, char** argv) {
   kymo::e2e::Counts* counts = argc == 2 ? kymo::e2e::map_counts(argv[1]) : nullptr;
   if (counts == nullptr) return 2;
-  alarm(120);  // in case the test dies
+  alarm(1500);  // in case the test dies
   counts->pid = static_cast<uint32_t>(getpid());
   std::thread plain([counts] {
     KYMO_RANGE("outer");

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const int count = std::atoi(argv[2]);
   const std::string how = argv[1];
-  alarm(100);
+  alarm(1500);
   if (how == "busy" || how == "exit_in_thread") start_background();
   KYMO_RANGE("main");
   std::thread([count] {

@@ -35,7 +35,7 @@ bool dumped(const char* path) {
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
-  alarm(100);
+  alarm(1500);
   const char *trace = argv[1], *dump = argv[2];
   const uint64_t count = std::strtoull(argv[3], nullptr, 10);
   const std::string how = argv[4];

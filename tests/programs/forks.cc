@@ -295,7 +295,7 @@ int main(int argc, char** argv) {
   const std::string how = argv[1];
   self = argv[0];
   count = std::atoi(argv[2]);
-  alarm(100);
+  alarm(1500);
   if (how == "leaf") return work("leaf"), 0;
   if (how == "nested") return nested_forks();
   if (how == "user") return changes_user();

@@ -17,7 +17,7 @@
 int main(int argc, char** argv) {
   kymo::e2e::Counts* counts = argc == 4 ? kymo::e2e::map_counts(argv[3]) : nullptr;
   if (counts == nullptr) return 2;
-  alarm(100);
+  alarm(1500);
   signal(SIGXFSZ, SIG_IGN);
   kymo::Session session(argv[1]);
   kymo::mark("begin");

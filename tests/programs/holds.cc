@@ -25,7 +25,7 @@ void take_from_device() { const kymo::device::Tensor taken = kymo::device::zeros
 int main(int argc, char** argv) try {
   if (argc != 2) return 2;
   signal(SIGTERM, [](int) { stop_requested = 1; });
-  alarm(300);  // in case the test dies
+  alarm(1500);  // in case the test dies
   const bool on_device = std::strcmp(argv[1], "device") == 0;
   while (stop_requested == 0) {
     if (on_device)

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   const Listener listener(how == "refuses");
   for (int child = 0; how == "forks" && child < 2; ++child)
     if (fork() == 0) break;
-  alarm(300);  // in case the test dies
+  alarm(1500);  // in case the test dies
   serve(how);
   return 0;
 }

@@ -94,7 +94,7 @@ int toggling(int count, const std::string& folder, kymo::e2e::Counts& counts) {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  alarm(100);
+  alarm(1500);
   const std::string how = argv[1];
   const int count = std::atoi(argv[2]);
   if (how == "at-once") return at_once(count);

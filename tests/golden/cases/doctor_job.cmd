@@ -7,7 +7,7 @@ mask: (?<=, of )\S+
 mask: (?<=kymod )[0-9.]+ of \S+
 mask: (?<=doctor )[0-9]+
 mask: (?<=-CONT )[0-9]+
-env -i IS_THERE=1 KYMO_DAEMON=1 SLURM_JOB_ID=77 KYMO_TRACE=run.kymo /bin/sleep 30 & program=$!
+env -i IS_THERE=1 KYMO_DAEMON=1 SLURM_JOB_ID=77 KYMO_TRACE=run.kymo /bin/sleep 600 & program=$!
 until grep -qz IS_THERE /proc/$program/environ; do sleep 0.02; done
 kymo doctor --socket none.sock $program; code=$?
 kill -CONT $program

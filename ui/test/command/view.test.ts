@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -356,21 +356,23 @@ test('a trace is followed while it is recorded', { skip: skip || notBuilt('annot
   const path = files.path('live.kymo');
   const more = files.path('more');
   spawnSync('mkfifo', [more]);
+  const go = openSync(more, 'r+'); // does not wait for a reader
   const annotates = `${join(binaries, 'annotates')} >/dev/null`;
   const program = `${annotates}; read -r < ${more}; for i in $(seq 20); do ${annotates}; done; read -r < ${more}`;
   const recorder = spawn(kymo, ['record', '-o', path, '--', 'bash', '-c', program], { stdio: 'ignore', detached: true });
   const ended = new Promise((resolve) => recorder.once('exit', resolve));
   try {
-    for (let i = 0; i < 400 && !(existsSync(path) && statSync(path).size > 0); ++i) await new Promise((resolve) => setTimeout(resolve, 50));
-    if (!existsSync(path)) return context.skip('kymo record does not run here');
+    while (recorder.exitCode === null && !(existsSync(path) && statSync(path).size > 0)) await new Promise((resolve) => setTimeout(resolve, 50));
+    if (recorder.exitCode !== null) return context.skip('kymo record does not run here');
     await viewing([path], async (page) => {
       const { to } = await state(page);
-      spawnSync('sh', ['-c', `echo > ${more}`]);
+      writeSync(go, '\n');
       await page.waitForFunction((old) => window.kymo.state().to > old && window.kymo.state().ranges > 0, to);
       assert.equal((await state(page)).from, 0);
     }, { arguments: ['--live'] });
   } finally {
     if (recorder.exitCode === null) process.kill(-recorder.pid!, 'SIGINT'); // the recorder and its program
     await ended;
+    closeSync(go);
   }
 });

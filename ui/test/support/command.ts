@@ -34,7 +34,10 @@ export async function view(files: string[], options: string[] = []): Promise<Vie
   let text = '';
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const address = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`kymo view printed no address: ${text}`)), kStartMs);
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`kymo view printed no address: ${text}`));
+    }, kStartMs);
     const read = (data: Buffer) => {
       text += data;
       const found = text.match(/http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]+\//);

@@ -26,13 +26,16 @@ export function pageTest(name: string, make: () => Engine, run: (page: Page, ser
     const engine = make();
     const server = await serve(engine, plain.folder);
     const errors: string[] = [];
-    const page = await open(browser, server.address + (options.hash ?? ''), { errors, hasTouch: options.hasTouch, dark: options.dark });
     try {
-      await run(page, server, engine);
-      if (!options.mayFail) assert.deepEqual(errors, []);
+      const page = await open(browser, server.address + (options.hash ?? ''), { errors, hasTouch: options.hasTouch, dark: options.dark });
+      try {
+        await run(page, server, engine);
+        if (!options.mayFail) assert.deepEqual(errors, []);
+      } finally {
+        await page.close();
+      }
     } finally {
-      await page.close();
-      await server.stop();
+      await server.stop(); // or the test runner never ends
     }
   });
 }

@@ -64,6 +64,16 @@ bool glsl_is_kept_as_bits(const Type* atomic_type) {
   return atomic_type->inner->is(TypeKind::Float) || atomic_type->inner->is(TypeKind::Bool);
 }
 
+// What an array of uint cannot do.
+void glsl_refuse_in_words(const Unit& unit, const Type* atomic_type, Intrinsic intrinsic) {
+  const bool compares = intrinsic == Intrinsic::AtomicMin || intrinsic == Intrinsic::AtomicMax;
+  if (atomic_type->size == 8 || (compares && atomic_type->inner->is(TypeKind::Int)))
+    unit.refuse(
+        base::format("{} in threadgroup memory that is converted to other types is not supported on Vulkan: "
+                     "declare memory of its own for it",
+                     compares ? "min or max of " + TypeTable::name(atomic_type) : TypeTable::name(atomic_type)));
+}
+
 std::string_view glsl_atomic_function(Intrinsic intrinsic) {
   switch (intrinsic) {
     case Intrinsic::AtomicExchange:
@@ -136,6 +146,7 @@ Text Writer::atomic(const ir::Expression& expression) {
   if (type->size == 8) unit_.need(Extension::WideAtomics);
 
   std::string place_text;
+  bool is_word = false;
   const bool is_buffer = !is_static_pointer(to.type);
   if (is_buffer) {
     place_text = memory_.direct(type, value(to));
@@ -143,14 +154,18 @@ Text Writer::atomic(const ir::Expression& expression) {
     const Pointer known = pointer(to);
     if (known.shape.root == nullptr) return memory_.zero(expression.type);
     place_text = target(known).text;
+    is_word = known.shape.root->is_words;
+    if (is_word) glsl_refuse_in_words(unit_, type, which);
   }
+  const bool is_int_in_word = is_word && type->inner->is(TypeKind::Int);
   const auto as_bits = [&](const ir::Expression& given) {
     const Text text = value(given);
     if (is_float) return base::format("floatBitsToUint({})", text.text);
-    return glsl_is_kept_as_bits(type) ? base::format("uint({})", text.text) : text.text;
+    return glsl_is_kept_as_bits(type) || is_int_in_word ? base::format("uint({})", text.text) : text.text;
   };
   const auto from_bits = [&](std::string bits) -> Text {
     if (is_float) return {base::format("uintBitsToFloat({})", bits)};
+    if (is_int_in_word) return {base::format("int({})", bits)};
     return {glsl_is_kept_as_bits(type) ? base::format("bool({})", bits) : std::move(bits)};
   };
   const std::string_view scope = is_buffer ? "gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed"

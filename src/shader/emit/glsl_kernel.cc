@@ -103,8 +103,9 @@ class KernelWriter {
 
   void take_group(Cell& cell, const Cell& memory) {
     const std::string count = unit_.names.take_outermost(cell.variable->name + "_count");
+    const std::string length = memory.is_words ? base::format("({} * {}u + 3u) / 4u", count, memory.type->size) : count;
     unit_.add_global(base::format("layout(constant_id = {}) const uint {} = 1;\n{}[{}];\n",
-                                  kFirstGroupConstant + groups_++, count, unit_.declaration(memory), count),
+                                  kFirstGroupConstant + groups_++, count, unit_.declaration(memory), length),
                      &instance_.kernels);
     writer_.begin(cell, {"0"});
   }

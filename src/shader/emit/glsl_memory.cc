@@ -146,7 +146,7 @@ std::string Memory::load_function(const Type* type, const std::string& name) {
                         std::max(1U, type->count), load(type->inner, element).text);
   } else if (type->is_struct() && type->is_union) {
     body = base::format("  {} value;\n", result);
-    for (uint32_t i = 0; i < words_of_union(type); ++i) body += base::format("  value.words[{}] = 0u;\n", i);
+    for (uint32_t i = 0; i < words_of(type); ++i) body += base::format("  value.words[{}] = 0u;\n", i);
     for (uint64_t i = 0; i < type->size; i += type->align >= 4 ? 4 : 1) {
       const Text byte = address_plus(at, i);
       if (type->align >= 4)
@@ -228,8 +228,8 @@ Text Memory::zero(const Type* type) {
   if (type->is_array()) {
     for (uint32_t i = 0; i < std::max(1U, type->count); ++i) add(zero(type->inner).text);
   } else if (type->is_union) {
-    for (uint32_t i = 0; i < words_of_union(type); ++i) add("0u");
-    parts = base::format("uint[{}]({})", words_of_union(type), parts);
+    for (uint32_t i = 0; i < words_of(type); ++i) add("0u");
+    parts = base::format("uint[{}]({})", words_of(type), parts);
   } else {
     for (const Field& field : type->fields) add(zero(field.type).text);
     if (type->fields.empty()) parts = "0";
@@ -243,7 +243,7 @@ std::string Memory::zero_function(const Type* type, const std::string& name) {
   if (type->is_array()) {
     body = base::format("  for (int i = 0; i < {}; ++i) value[i] = {};\n", type->count, zero(type->inner).text);
   } else if (type->is_union) {
-    body = base::format("  for (int i = 0; i < {}; ++i) value.words[i] = 0u;\n", words_of_union(type));
+    body = base::format("  for (int i = 0; i < {}; ++i) value.words[i] = 0u;\n", words_of(type));
   } else {
     for (uint32_t i = 0; i < type->fields.size(); ++i)
       body += base::format("  value.{} = {};\n", unit_.types.field_name(type, i), zero(type->fields[i].type).text);

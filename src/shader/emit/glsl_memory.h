@@ -1,5 +1,5 @@
 // Values in memory: in buffers, which are accessed by address and have Metal's layout; and in arrays of 32-bit words,
-// which hold unions and the values of arguments.
+// which hold unions, the values of arguments, and variables that are reinterpreted (glsl_shape.h).
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ struct WordPlace {
   std::string words;
   uint64_t offset = 0;
   std::string moving;  // additional bytes, a uint expression; empty: none
+  uint32_t align = 1;  // of the additional bytes
 };
 
 class Memory {
@@ -25,6 +26,10 @@ class Memory {
   std::string store(const Type* type, const Text& address, const Text& value);
   // A scalar, or a whole vector, that can be changed in place; empty: it must be loaded and stored.
   std::string direct(const Type* type, const Text& address);
+
+  // In a variable that is reinterpreted: `at` is an offset in bytes. `kernels`: those that contain the access.
+  Text load(const Type* type, const Cell& cell, const Text& at, const KernelSet& kernels);
+  std::string store(const Type* type, const Cell& cell, const Text& at, const Text& value, const KernelSet& kernels);
 
   Text zero(const Type* type);
 
@@ -39,6 +44,10 @@ class Memory {
   std::string load_function(const Type* type, const std::string& name);
   std::string store_function(const Type* type, const std::string& name);
   std::string zero_function(const Type* type, const std::string& name);
+  std::string load_function(const Type* type, const Cell& cell, const std::string& name, const KernelSet& kernels);
+  std::string store_function(const Type* type, const Cell& cell, const std::string& name, const KernelSet& kernels);
+  const std::string& insert_function(const Cell& cell, const KernelSet& kernels);
+  std::string bits_of(TypeKind kind, const Text& value);
   Text get_scalar(TypeKind kind, const WordPlace& from);
   std::string put_scalar(TypeKind kind, const WordPlace& to, const Text& value);
   std::string scalar_at(TypeKind kind, const Text& address);

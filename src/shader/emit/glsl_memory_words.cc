@@ -8,12 +8,19 @@
 namespace kymo::shader::glsl {
 namespace {
 
+constexpr uint32_t kGlslWordBytes = 4;
+
 std::string glsl_word_bytes(const WordPlace& place) {
   return place.offset == 0 ? place.moving : base::format("{} + {}u", place.moving, place.offset);
 }
 
 std::string glsl_word(const WordPlace& place, uint32_t further = 0) {
   if (place.moving.empty()) return base::format("{}[{}]", place.words, place.offset / 4 + further);
+  if (place.align % kGlslWordBytes == 0) {
+    const uint64_t more = place.offset / 4 + further;
+    return more == 0 ? base::format("{}[{} / 4u]", place.words, place.moving)
+                     : base::format("{}[{} / 4u + {}u]", place.words, place.moving, more);
+  }
   const std::string index = base::format("({}) / 4u", glsl_word_bytes(place));
   return further == 0 ? base::format("{}[{}]", place.words, index)
                       : base::format("{}[{} + {}u]", place.words, index, further);
@@ -21,7 +28,8 @@ std::string glsl_word(const WordPlace& place, uint32_t further = 0) {
 
 // The shift in its word, in bits; empty: no shift.
 std::string glsl_word_shift(const WordPlace& place) {
-  if (!place.moving.empty()) return base::format("int(({}) % 4u) * 8", glsl_word_bytes(place));
+  if (!place.moving.empty() && place.align % kGlslWordBytes != 0)
+    return base::format("int(({}) % 4u) * 8", glsl_word_bytes(place));
   return place.offset % 4 == 0 ? "" : std::to_string(place.offset % 4 * 8);
 }
 
@@ -75,16 +83,18 @@ std::string Memory::put_scalar(TypeKind kind, const WordPlace& to, const Text& v
     default:
       break;
   }
-  std::string bits = base::format("uint({})", value.text);
-  if (kind == TypeKind::Half || kind == TypeKind::BFloat) {
-    const bool is_half = kind == TypeKind::Half;
-    unit_.types.vector_name(TypeKind::UShort, 1);
-    unit_.prelude.use(is_half ? "to_half" : "to_bfloat");
-    bits = base::format("uint({}({}))", is_half ? "kymo_to_half" : "kymo_to_bfloat", value.text);
-  }
   const std::string shift = glsl_word_shift(to);
-  return base::format("{} = bitfieldInsert({}, {}, {}, {});", word, word, bits, shift.empty() ? "0" : shift,
-                      scalar_bytes(kind) * 8);
+  return base::format("{} = bitfieldInsert({}, {}, {}, {});", word, word, bits_of(kind, value),
+                      shift.empty() ? "0" : shift, scalar_bytes(kind) * 8);
+}
+
+// Of a number of 8 or 16 bits, or of bool. Above them are copies of the sign.
+std::string Memory::bits_of(TypeKind kind, const Text& value) {
+  if (kind != TypeKind::Half && kind != TypeKind::BFloat) return base::format("uint({})", value.text);
+  const bool is_half = kind == TypeKind::Half;
+  unit_.types.vector_name(TypeKind::UShort, 1);
+  unit_.prelude.use(is_half ? "to_half" : "to_bfloat");
+  return base::format("uint({}({}))", is_half ? "kymo_to_half" : "kymo_to_bfloat", value.text);
 }
 
 Text Memory::get(const Type* type, const WordPlace& from) {
@@ -96,11 +106,11 @@ Text Memory::get(const Type* type, const WordPlace& from) {
     for (uint32_t i = 0; i < std::max(1U, type->count); ++i)
       add(get(type->inner, glsl_further(from, i * type->inner->size)));
   } else if (type->is_union) {
-    for (uint32_t i = 0; i < words_of_union(type); ++i) add({glsl_word(from, i)});
-    parts = base::format("uint[{}]({})", words_of_union(type), parts);
+    for (uint32_t i = 0; i < words_of(type); ++i) add({glsl_word(from, i)});
+    parts = base::format("uint[{}]({})", words_of(type), parts);
   } else {
     for (const Field& field : type->fields) add(get(field.type, glsl_further(from, field.offset)));
-    if (type->fields.empty()) parts = "0";
+    if (type->fields.empty()) add({"0"});
   }
   return {base::format("{}({})", unit_.types.name(type), parts)};
 }
@@ -115,7 +125,7 @@ std::string Memory::put(const Type* type, const WordPlace& to, const Text& value
       text +=
           put(type->inner, glsl_further(to, i * type->inner->size), {base::format("{}[{}]", value.text, i)}, indent);
   } else if (type->is_union) {
-    for (uint32_t i = 0; i < words_of_union(type); ++i)
+    for (uint32_t i = 0; i < words_of(type); ++i)
       text += base::format("{}{} = {}.words[{}];\n", indent, glsl_word(to, i), value.text, i);
   } else {
     for (uint32_t i = 0; i < type->fields.size(); ++i)

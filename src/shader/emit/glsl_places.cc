@@ -54,6 +54,7 @@ Place Writer::place(const ir::Expression& expression) {
   switch (expression.kind) {
     case ExpressionKind::Variable: {
       const Cell& known = cell(*expression.variable);
+      if (known.is_words) return {Place::Kind::Bytes, expression.type, {"0"}, 0, {}, {}, nullptr, &known};
       if (!known.address.empty()) return {Place::Kind::Buffer, expression.type, {known.address}, 0, {}, {}, nullptr};
       return {Place::Kind::Here, expression.type, {known.name}, 0, {}, {}, nullptr};
     }
@@ -94,6 +95,8 @@ Place Writer::dereference(const ir::Expression& expression) {
   if (!is_static_pointer(to.type)) return {Place::Kind::Buffer, expression.type, value(to), 0, {}, {}, nullptr};
   const Pointer known = pointer(to);
   if (known.shape.root == nullptr) return {Place::Kind::Nowhere, expression.type, {}, 0, {}, {}, nullptr};
+  if (known.shape.root->is_words)
+    return {Place::Kind::Bytes, expression.type, known.ints[0], 0, {}, {}, nullptr, known.shape.root};
   Place there{Place::Kind::Here, expression.type, target(known), 0, {}, {}, nullptr};
   const Type* really = part_of(unit_.types, *known.shape.root, known.shape.path).type;
   if (really != expression.type && really->is_number() && expression.type->is_number()) there.really = really;
@@ -116,6 +119,7 @@ Place Writer::member(const ir::Expression& expression) {
       }
       break;
     case Place::Kind::Buffer:
+    case Place::Kind::Bytes:
       part.offset += field.offset;
       break;
     case Place::Kind::Words:
@@ -175,6 +179,12 @@ Place Writer::element(const Place& whole_place, const ir::Expression* position) 
         part.offset = 0;
       }
       break;
+    case Place::Kind::Bytes:
+      if (is_known)
+        part.offset += known_index * type->inner->size;
+      else
+        part.text = sum(from.text, product(int_index(*position), type->inner->size, false));
+      break;
     case Place::Kind::Words:
       if (is_known) {
         part.words.offset += known_index * type->inner->size;
@@ -198,17 +208,28 @@ Text Writer::read(const Place& from) {
     case Place::Kind::Nowhere:
       return memory_.zero(from.type);
     case Place::Kind::Buffer:
+    case Place::Kind::Bytes:
       if (from.picked.size() == 1) {
         const auto which = static_cast<uint64_t>(std::string_view("xyzw").find(from.picked[0]));
-        return memory_.load(from.type->inner, address_plus(from.text, from.offset + which * from.type->inner->size));
+        return read_memory(from.type->inner, from, which * from.type->inner->size);
       }
-      text = memory_.load(from.type, address_plus(from.text, from.offset));
+      text = read_memory(from.type, from, 0);
       break;
     case Place::Kind::Words:
       text = memory_.get(from.type, from.words);
       break;
   }
   return from.picked.empty() ? text : glsl_pick(text, from.picked);
+}
+
+Text Writer::read_memory(const Type* type, const Place& from, uint64_t more) {
+  if (from.kind == Place::Kind::Buffer) return memory_.load(type, address_plus(from.text, from.offset + more));
+  return memory_.load(type, *from.cell, sum(from.text, {std::to_string(from.offset + more)}), instance_.kernels);
+}
+
+std::string Writer::write_memory(const Type* type, const Place& to, uint64_t more, const Text& given) {
+  if (to.kind == Place::Kind::Buffer) return memory_.store(type, address_plus(to.text, to.offset + more), given);
+  return memory_.store(type, *to.cell, sum(to.text, {std::to_string(to.offset + more)}), given, instance_.kernels);
 }
 
 Text Writer::address(const ir::Expression& expression) {

@@ -13,6 +13,15 @@ using ir::Operator;
 
 constexpr uint32_t kMaxIndices = 4;
 
+// Into a variable that is reinterpreted.
+bool glsl_is_bytes(const Pointer& pointer) { return pointer.shape.root != nullptr && pointer.shape.root->is_words; }
+
+Pointer glsl_behind(Pointer pointer, const Text& bytes) {
+  pointer.ints[0] = sum(pointer.ints[0], bytes);
+  pointer.shape.is_kept = false;
+  return pointer;
+}
+
 }  // namespace
 
 Pointer Writer::pointer(const ir::Expression& expression) {
@@ -21,6 +30,7 @@ Pointer Writer::pointer(const ir::Expression& expression) {
       return pointer_to(*expression.operands[0]);
     case ExpressionKind::Decay: {
       Pointer first = pointer_to(*expression.operands[0]);
+      if (glsl_is_bytes(first)) return first;
       add_element(first, expression.operands[0]->type->count, {"0"});
       return first;
     }
@@ -28,13 +38,14 @@ Pointer Writer::pointer(const ir::Expression& expression) {
       Pointer moved = pointer(*expression.operands[0]);
       const bool is_element = !moved.shape.path.empty() && moved.shape.path.back().is_element;
       if (!is_element || moved.shape.root == nullptr) return moved;
-      moved.ints.back() = sum(moved.ints.back(), int_index(*expression.operands[1]));
+      const uint64_t size = glsl_is_bytes(moved) ? expression.type->inner->size : 1;
+      moved.ints.back() = sum(moved.ints.back(), product(int_index(*expression.operands[1]), size, false));
       return moved;
     }
     case ExpressionKind::PointerCast: {
       if (!is_static_pointer(expression.operands[0]->type)) return null_pointer();
       Pointer cast = pointer(*expression.operands[0]);
-      if (cast.shape.root == nullptr) return cast;
+      if (cast.shape.root == nullptr || glsl_is_bytes(cast)) return cast;
       const Type* to = expression.type->inner;
       for (const Type* from = expression.operands[0]->type->inner;
            has_first_element(from, to) && from != to && !to->is_array(); from = from->inner)
@@ -99,11 +110,16 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
     case ExpressionKind::Variable: {
       Pointer whole_variable;
       whole_variable.shape.root = &cell(*place_expression.variable);
+      if (whole_variable.shape.root->is_words) {
+        whole_variable.shape.path = path_of_bytes();
+        whole_variable.ints = {{"0"}};
+      }
       return whole_variable;
     }
     case ExpressionKind::Member: {
       Pointer part = pointer_to(*place_expression.operands[0]);
       const Type* type = place_expression.operands[0]->type;
+      if (glsl_is_bytes(part)) return glsl_behind(part, {std::to_string(type->fields[place_expression.index].offset)});
       if (type->is_union)
         unit_.refuse(
             base::format("a pointer to a member of the union {} is not supported on Vulkan: copy it to a "
@@ -116,7 +132,9 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
     }
     case ExpressionKind::Index: {
       Pointer part = pointer_to(*place_expression.operands[0]);
-      add_element(part, place_expression.operands[0]->type->count, int_index(*place_expression.operands[1]));
+      const Text at = int_index(*place_expression.operands[1]);
+      if (glsl_is_bytes(part)) return glsl_behind(part, product(at, place_expression.type->size, false));
+      add_element(part, place_expression.operands[0]->type->count, at);
       return part;
     }
     case ExpressionKind::Dereference: {
@@ -124,7 +142,9 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
       if (direct.place == nullptr) return pointer(*place_expression.operands[0]);
       Pointer part = pointer_to(*direct.place);
       if (!direct.is_element) return part;
-      add_element(part, direct.place->type->count, direct.index == nullptr ? Text{"0"} : int_index(*direct.index));
+      const Text at = direct.index == nullptr ? Text{"0"} : int_index(*direct.index);
+      if (glsl_is_bytes(part)) return glsl_behind(part, product(at, place_expression.type->size, false));
+      add_element(part, direct.place->type->count, at);
       return part;
     }
     default:
@@ -152,6 +172,7 @@ void Writer::add_element(Pointer& to, uint32_t count, const Text& at) {
 Text Writer::target(const Pointer& known) {
   const Cell& root = *known.shape.root;
   const Path& path = known.shape.path;
+  if (root.is_words) return {base::format("{}[{} / 4]", root.name, operand(known.ints[0], Level::Product))};
   std::string text = root.name;
   const Type* type = root.type;
   size_t next = 0;
@@ -247,7 +268,10 @@ Text Writer::pointer_difference(const ir::Expression& expression) {
   }
   const Pointer a = pointer(left), b = pointer(right);
   if (a.shape.root == nullptr || a.shape.root != b.shape.root || a.ints.empty() || b.ints.empty()) return {"0l"};
-  return {base::format("int64_t({})", glsl::binary(a.ints.back(), "-", b.ints.back(), Level::Sum).text)};
+  Text difference = glsl::binary(a.ints.back(), "-", b.ints.back(), Level::Sum);
+  if (glsl_is_bytes(a) && left.type->inner->size > 1)
+    difference = glsl::binary(difference, "/", {std::to_string(left.type->inner->size)}, Level::Product);
+  return {base::format("int64_t({})", difference.text)};
 }
 
 }  // namespace kymo::shader::glsl

@@ -98,12 +98,38 @@ TEST(GlslPointerTest, PointersCanBeCastToNumbersOfTheSameSize) {
               AllOf(HasSubstr("  a = uintBitsToFloat(7u);\n"), HasSubstr("b = float(floatBitsToUint(a));\n")));
 }
 
-TEST(GlslPointerTest, OtherPointerCastsAreRefused) {
+TEST(GlslPointerTest, APointerToMoreBytesThanTheVariableHasIsRefused) {
   TwoVariables m;
   const Type* four = m.to(m.number(TypeKind::Float, 4), Space::Thread);
   m.statements.push_back(m.evaluate(m.deref(m.pointer_cast(four, m.v(m.p)))));
   EXPECT_EQ(m.outcome(),
-            "refused: a thread float* cannot be converted to a thread float4* on Vulkan: use as_type on values");
+            "refused: a thread float* cannot be converted to a thread float4* on Vulkan: \"a\" has only 4 bytes");
+}
+
+TEST(GlslPointerTest, APointerToAConstantIsNotConverted) {
+  GlslModule m;
+  Function& kernel = m.kernel("run");
+  Variable& out = m.buffer(kernel, "out", m.number(TypeKind::UChar));
+  Variable& table = m.program_constant("table", m.construct(m.array(m.number(TypeKind::Float), 2), {m.f(1), m.f(2)}));
+  const Type* bytes = m.types().pointer(m.number(TypeKind::UChar), Space::Program, true);
+  kernel.body = {m.set(m.deref(m.v(out)), m.deref(m.pointer_cast(bytes, m.decay(m.v(table)))))};
+  EXPECT_THAT(glsl_outcome(m), AllOf(HasSubstr("refused: a pointer to the constant \"table\""), HasSubstr("copy")));
+}
+
+TEST(GlslPointerTest, PointersInReinterpretedMemoryAreRefused) {
+  TwoVariables m;
+  const Type* bytes = m.to(m.number(TypeKind::UChar), Space::Thread);
+  m.statements.push_back(m.evaluate(m.deref(m.pointer_cast(bytes, m.address_of(m.v(m.p))))));
+  EXPECT_THAT(m.outcome(), HasSubstr("there are pointers to variables in it"));
+}
+
+TEST(GlslPointerTest, AReinterpretedVariableIsAnArrayOfWords) {
+  TwoVariables m;
+  const Type* bytes = m.to(m.number(TypeKind::UChar), Space::Thread);
+  m.statements.push_back(
+      m.set(m.deref(m.pointer_add(m.pointer_cast(bytes, m.v(m.p)), m.i(3))), m.constant_int(7, TypeKind::UChar)));
+  EXPECT_THAT(m.outcome(), AllOf(HasSubstr("\nuint[1] a;\n"), HasSubstr("  store_float_a(0, 1.0);\n"),
+                                 HasSubstr("store_uchar_a(p + 3, uint8_t(7));\n"), HasSubstr("  float b = 2.0;\n")));
 }
 
 TEST(GlslKernelTest, LargeValuesArePassedByAddress) {

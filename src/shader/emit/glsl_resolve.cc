@@ -62,13 +62,38 @@ const std::vector<Instance*>& Resolver::run() {
   do {
     if (++walk_ > kMaxWalks) throw Rejected{kernels[0]->at, "its pointers are too complex for Vulkan"};
     is_changed_ = false;
-    for (const ir::Function* kernel : kernels) resolve(instance_for(*kernel, {}, kernel->at));
+    if (walk(kernels)) forget();
   } while (is_changed_);
   // A pointer that pointers are to is an int.
   for (Cell& cell : cells_)
     for (Shape& shape : cell.shapes) shape.is_kept |= cell.is_rooted || !is_static_pointer(cell.type);
   for (uint32_t i = 0; i < kernels.size(); ++i) collect(instance_for(*kernels[i], {}, kernels[i]->at), i);
   return order_;
+}
+
+// What one kernel reinterprets does not end the walk of the others, so there are few walks even with many kernels.
+bool Resolver::walk(const std::vector<ir::Function*>& kernels) {
+  bool found = false;
+  for (const ir::Function* kernel : kernels) {
+    try {
+      resolve(instance_for(*kernel, {}, kernel->at));
+    } catch (const Reinterpreted& reinterpreted) {
+      reinterpreted_.insert(reinterpreted.variable);
+      found = true;
+    }
+  }
+  return found;
+}
+
+// All shapes, because those of reinterpreted variables are different.
+void Resolver::forget() {
+  cells_.clear();
+  plain_.clear();
+  memories_.clear();
+  instances_.clear();
+  by_function_.clear();
+  current_ = nullptr;
+  is_changed_ = true;
 }
 
 // Instances for shapes that changed later are not collected.
@@ -108,6 +133,7 @@ Cell& Resolver::cell(Instance& instance, const ir::Variable& variable) {
   known->variable = &variable;
   known->type = variable.type;
   known->shapes.resize(pointers);
+  known->is_words = pointers == 0 && reinterpreted_.contains(&variable);
   Cell& made = *known;
   if (pointers != 0 && variable.space == Space::Program && variable.value != nullptr)
     write({&made, {}}, value(*variable.value), variable.value->at);
@@ -128,6 +154,7 @@ Cell& Resolver::memory(const ir::Variable& variable) {
   known->variable = &variable;
   known->type = variable.type->inner;
   known->is_memory = known->is_rooted = true;
+  known->is_words = reinterpreted_.contains(&variable);
   known->shapes.resize(std::min(types_.static_pointers(known->type), kMaxShapes));
   return *known;
 }
@@ -149,7 +176,7 @@ void Resolver::seed(Instance& instance) {
   const ir::Function& function = *instance.function;
   for (const ir::Binding& binding : function.bindings) {
     if (binding.kind != ir::BindingKind::Threadgroup) continue;
-    Shape shape{&memory(*binding.variable), {{true, 0, 0}}, true};
+    Shape shape{&memory(*binding.variable), path_of_bytes(), true};
     join(own(*binding.variable).shapes[0], shape, function.at);
   }
   size_t next = 0;

@@ -1,13 +1,14 @@
 // Finds the functions of the text: each function once for every combination of shapes (glsl_shape.h) of the static
 // pointers that are passed to it, and the functions that each of them calls.
 //
-// Walks from the kernels through everything they call, and repeats while a walk finds new shapes. Throws Rejected if a
-// pointer has no shape.
+// Walks from the kernels through everything they call, and repeats while a walk finds new shapes. It starts again if it
+// finds a variable that is reinterpreted. Throws Rejected if a pointer has no shape.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "shader/emit/glsl_shape.h"
@@ -44,6 +45,11 @@ struct Instance {
   uint32_t walk = 0;  // the last walk that visited it
 };
 
+// Thrown by the walk when it finds that a variable is reinterpreted.
+struct Reinterpreted {
+  const ir::Variable* variable = nullptr;
+};
+
 class Resolver {
  public:
   Resolver(const ir::Module& module, Types& types) : module_(module), types_(types) {}
@@ -73,6 +79,8 @@ class Resolver {
     uint32_t& depth_;
   };
 
+  bool walk(const std::vector<ir::Function*>& kernels);  // returns whether variables were found to be reinterpreted
+  void forget();
   static void check_depth(uint32_t depth, const Location& at);
   void resolve(Instance& instance);
   void seed(Instance& instance);
@@ -87,6 +95,7 @@ class Resolver {
   void visit(const ir::Expression& expression);
   Shapes value(const ir::Expression& expression);   // of the static pointers in it
   Shape pointer(const ir::Expression& expression);  // of a static pointer
+  Shape converted(const ir::Expression& cast);
   Shapes construct(const ir::Expression& expression);
   Spot place(const ir::Expression& expression);
   Spot dereference(const ir::Expression& expression);
@@ -99,6 +108,7 @@ class Resolver {
   Types& types_;
   std::deque<Cell> cells_;
   std::unordered_map<const ir::Variable*, Cell*> plain_, memories_;  // cells that all instances share
+  std::unordered_set<const ir::Variable*> reinterpreted_;
   std::deque<Instance> instances_;
   std::unordered_map<const ir::Function*, std::vector<Instance*>> by_function_;
   std::vector<Instance*> order_;

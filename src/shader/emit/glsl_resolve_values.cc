@@ -111,6 +111,7 @@ Shape Resolver::pointer(const ir::Expression& expression) {
       Spot spot = place(*expression.operands[0]);
       if (spot.cell == nullptr) return {};
       spot.cell->is_rooted = true;
+      if (spot.cell->is_words) return {spot.cell, path_of_bytes()};
       if (expression.kind == ExpressionKind::Decay) spot.path.push_back({true, 0, expression.operands[0]->type->count});
       return {spot.cell, std::move(spot.path)};
     }
@@ -124,23 +125,8 @@ Shape Resolver::pointer(const ir::Expression& expression) {
         throw Rejected{expression.at, "a pointer to something that is not in an array cannot be moved on Vulkan"};
       return shape;
     }
-    case ExpressionKind::PointerCast: {
-      const Type *from = expression.operands[0]->type, *to = expression.type->inner;
-      if (expression.operands[0]->kind == ExpressionKind::Null) return null_shape();
-      if (!is_static_pointer(from))
-        throw Rejected{expression.at, base::format("a {} cannot be converted to a {} on Vulkan", TypeTable::name(from),
-                                                   TypeTable::name(expression.type))};
-      Shape shape = value(*expression.operands[0])[0];
-      if (from->inner == to || shape.root == nullptr) return shape;
-      // From an array to its first element, from a vector to its first component.
-      const Type* inner = from->inner;
-      for (; has_first_element(inner, to) && inner != to && !to->is_array(); inner = inner->inner)
-        shape.path.push_back({true, 0, inner->count});
-      if (inner != to && !glsl_same_size(inner, to))
-        throw Rejected{expression.at, base::format("a {} cannot be converted to a {} on Vulkan: use as_type on values",
-                                                   TypeTable::name(from), TypeTable::name(expression.type))};
-      return shape;
-    }
+    case ExpressionKind::PointerCast:
+      return converted(expression);
     case ExpressionKind::Conditional: {
       visit(*expression.operands[0]);
       Shape shape = value(*expression.operands[1])[0];
@@ -160,6 +146,35 @@ Shape Resolver::pointer(const ir::Expression& expression) {
     default:
       return null_shape();
   }
+}
+
+Shape Resolver::converted(const ir::Expression& cast) {
+  const Type *from = cast.operands[0]->type, *to = cast.type->inner;
+  if (cast.operands[0]->kind == ExpressionKind::Null) return null_shape();
+  if (!is_static_pointer(from))
+    throw Rejected{cast.at, base::format("a {} cannot be converted to a {} on Vulkan", TypeTable::name(from),
+                                         TypeTable::name(cast.type))};
+  Shape shape = value(*cast.operands[0])[0];
+  if (from->inner == to || shape.root == nullptr || shape.root->is_words) return shape;
+  // From an array to its first element, from a vector to its first component.
+  const Type* inner = from->inner;
+  for (; has_first_element(inner, to) && inner != to && !to->is_array(); inner = inner->inner)
+    shape.path.push_back({true, 0, inner->count});
+  if (inner == to || glsl_same_size(inner, to)) return shape;
+  const Cell& root = *shape.root;
+  if (!root.is_memory && to->size > root.type->size)
+    throw Rejected{
+        cast.at, base::format("a {} cannot be converted to a {} on Vulkan: \"{}\" has only {} bytes",
+                              TypeTable::name(from), TypeTable::name(cast.type), root.variable->name, root.type->size)};
+  if (root.variable->space == Space::Program)
+    throw Rejected{cast.at, base::format("a pointer to the constant \"{}\" cannot be converted to a {} on Vulkan: copy "
+                                         "the constant to a variable, or use as_type on values",
+                                         root.variable->name, TypeTable::name(cast.type))};
+  if (!root.shapes.empty() || types_.static_pointers(to) != 0)
+    throw Rejected{cast.at, base::format("a {} cannot be converted to a {} on Vulkan, because there are pointers to "
+                                         "variables in it: pass them as parameters",
+                                         TypeTable::name(from), TypeTable::name(cast.type))};
+  throw Reinterpreted{root.variable};
 }
 
 Shapes Resolver::construct(const ir::Expression& expression) {

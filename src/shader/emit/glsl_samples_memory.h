@@ -185,6 +185,34 @@ inline void sample_arithmetic(GlslModule& m) {
   };
 }
 
+// Bytes that are used as halfs and floats, and a number that is used as its bytes.
+inline void sample_reinterpreted(GlslModule& m) {
+  const Type *real = m.number(TypeKind::Float), *small = m.number(TypeKind::Half), *byte = m.number(TypeKind::UChar);
+  Function& kernel = m.kernel("reinterpreted");
+  Variable& out = m.buffer(kernel, "out", real);
+  Variable& given = m.group_memory(kernel, "given", byte);
+  Variable& own = m.shared("own", m.array(byte, 64));
+  Variable& halfs = m.local("halfs", m.to(small, Space::Threadgroup));
+  Variable& i = m.local("i", m.number(TypeKind::Int));
+  Variable& word = m.local("word", real);
+  const Value four = m.deref(m.pointer_cast(m.to(m.number(TypeKind::Half, 4), Space::Threadgroup), m.decay(m.v(own))));
+  const Value last = m.deref(m.pointer_add(m.pointer_cast(m.to(byte, Space::Thread), m.address_of(m.v(word))), m.i(3)));
+  const Value counter = m.pointer_cast(m.to(m.types().atomic(m.number(TypeKind::Int)), Space::Threadgroup),
+                                       m.pointer_add(m.decay(m.v(own)), m.i(32)));
+  kernel.body = {
+      m.declare(own),
+      m.declare(i, m.as(TypeKind::Int, m.thread())),
+      m.declare(halfs, m.pointer_cast(m.to(small, Space::Threadgroup), m.pointer_add(m.v(given), m.i(16)))),
+      m.set(m.element(m.v(halfs), m.v(i)), m.convert(small, m.element(m.v(out), m.v(i)))),
+      m.set(four, m.zero(m.number(TypeKind::Half, 4))),
+      m.evaluate(m.intrinsic(Intrinsic::AtomicAdd, {counter, m.i(-1)})),
+      m.declare(word, m.f(1)),
+      m.set(last, m.constant_int(64, TypeKind::UChar)),
+      m.set(m.element(m.v(out), m.v(i)),
+            m.add(m.v(word), m.add(m.convert(real, m.index(four, 2)), m.convert(real, m.element(m.v(halfs), m.v(i)))))),
+  };
+}
+
 inline const std::vector<Sample>& all_samples() {
   static const std::vector<Sample> samples = {
       {"saxpy", sample_saxpy},
@@ -201,6 +229,7 @@ inline const std::vector<Sample>& all_samples() {
       {"numbers", sample_numbers},
       {"bits", sample_bits},
       {"unions", sample_unions},
+      {"reinterpreted", sample_reinterpreted},
       {"positions", sample_positions},
       {"constants", sample_constants},
       {"take_arguments", sample_arguments},

@@ -13,6 +13,8 @@ std::string_view glsl_cell_name(const Cell& cell) {
 
 }  // namespace
 
+Path path_of_bytes() { return {{true, 0, 0}}; }
+
 uint32_t Shape::indices() const {
   uint32_t runs = 0;
   for (size_t i = 0; i < path.size(); ++i) runs += path[i].is_element && (i == 0 || !path[i - 1].is_element);
@@ -40,6 +42,7 @@ bool join(Shape& into, const Shape& from, const Location& at) {
 
 Part part_of(Types& types, const Cell& cell, const Path& path) {
   Part part{cell.type, 0};
+  if (cell.is_words) return part;  // no static pointers are in it
   for (size_t i = 0; i < path.size(); ++i) {
     const Step& step = path[i];
     if (step.is_element) {

@@ -10,6 +10,9 @@
 //   *x = 1;                       pairs[i].x = 1.0;
 //
 // Arrays in arrays count as one long array, because pointers into them may move from one row to the next.
+//
+// A variable that is reinterpreted (pointers to it are converted to pointers to types of another size, as in
+// `(threadgroup half*)bytes`) is an array of 32-bit words. A pointer to any part of it is an int, its offset in bytes.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +34,8 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 using Path = std::vector<Step>;
+// Of every pointer to a variable that is reinterpreted, and to memory whose length the caller sets.
+Path path_of_bytes();
 
 struct Shape {
   Cell* root = nullptr;  // null: the pointer is null, or was never assigned
@@ -51,6 +56,7 @@ struct Cell {
   bool is_memory = false;  // an array of `type`, whose length the caller sets
   bool is_rooted = false;  // pointers point to it: a global
   bool was_read = false;   // its shapes were used
+  bool is_words = false;   // it is reinterpreted
   Shapes shapes;           // of the static pointers in it
   std::string name;
   // The address of a kernel's value that is not copied; empty: it is here.

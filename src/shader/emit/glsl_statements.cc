@@ -92,7 +92,8 @@ void Writer::statement(const ir::Statement& statement) {
 void Writer::begin(Cell& known, const Text& initial) {
   if (known.is_rooted) {
     unit_.declare(known, instance_.kernels);
-    line(base::format("{} = {};", known.name, initial.text));
+    line(known.is_words ? memory_.store(known.type, known, {"0"}, initial, instance_.kernels)
+                        : base::format("{} = {};", known.name, initial.text));
     return;
   }
   known.name = unit_.names.take(known.variable->name);
@@ -164,10 +165,8 @@ void Writer::store(const Place& to, const ir::Expression& given) {
     return line(base::format("{} = {};", to.text.text, text.text));
   }
   if (to.kind == Place::Kind::Nowhere) return evaluate(given);
-  if (to.picked.empty() && to.kind == Place::Kind::Buffer) {
-    const Text at = address_plus(to.text, to.offset);
-    return line(memory_.store(to.type, at, value(given)));
-  }
+  const bool is_memory = to.kind == Place::Kind::Buffer || to.kind == Place::Kind::Bytes;
+  if (to.picked.empty() && is_memory) return line(write_memory(to.type, to, 0, value(given)));
   // Part by part.
   const Text named{temporary(unit_.types.name(given.type), value(given))};
   const std::string indentation(size_t{2} * indent_, ' ');
@@ -179,8 +178,8 @@ void Writer::store(const Place& to, const ir::Expression& given) {
   for (size_t i = 0; i < to.picked.size(); ++i) {
     const uint64_t more = std::string_view("xyzw").find(to.picked[i]) * size;
     const Text part = to.picked.size() == 1 ? named : Text{base::format("{}.{}", named.text, kComponents[i])};
-    if (to.kind == Place::Kind::Buffer) {
-      line(memory_.store(to.type->inner, address_plus(to.text, to.offset + more), part));
+    if (is_memory) {
+      line(write_memory(to.type->inner, to, more, part));
     } else {
       WordPlace word = to.words;
       word.offset += more;

@@ -88,7 +88,7 @@ bool has_first_element(const Type* type, const Type* wanted) {
                               type->inner->size == kWord);
 }
 
-uint32_t words_of_union(const Type* type) { return static_cast<uint32_t>(std::max<uint64_t>(1, (type->size + 3) / 4)); }
+uint32_t words_of(const Type* type) { return static_cast<uint32_t>(std::max<uint64_t>(1, (type->size + 3) / 4)); }
 
 std::string Types::vector_name(TypeKind scalar, uint32_t count) {
   has_8_bits_ |= scalar == TypeKind::Char || scalar == TypeKind::UChar;
@@ -136,7 +136,7 @@ const Types::Structure& Types::structure(const Type* type) {
       throw Rejected{
           {},
           base::format("the union {} has {} bytes; the max on Vulkan is {}", type->name, type->size, kMaxUnionBytes)};
-    text = base::format("  uint words[{}];\n", words_of_union(type));
+    text = base::format("  uint words[{}];\n", words_of(type));
   } else {
     // Its members are declared before it.
     std::vector<std::string> types_of;
@@ -165,7 +165,7 @@ const Types::Facts& Types::facts(const Type* type) {
     made = facts(type->inner);
     made.parts = glsl_limited(uint64_t{made.parts} * type->count);
   } else if (type->is_struct() && type->is_union) {
-    made.parts = words_of_union(type);
+    made.parts = words_of(type);
   } else if (type->is_struct()) {
     for (const Field& field : type->fields) {
       const Facts& part = facts(field.type);

@@ -21,7 +21,7 @@ bool is_static_pointer(const Type* type);
 // first element.
 bool has_first_element(const Type* type, const Type* wanted);
 
-uint32_t words_of_union(const Type* type);
+uint32_t words_of(const Type* type);  // as many as its bytes need
 
 class Types {
  public:

@@ -49,6 +49,7 @@ void Unit::declare(const Cell& cell, const KernelSet& kernels) {
 }
 
 std::string Unit::type_of(const Cell& cell) {
+  if (cell.is_words) return cell.is_memory ? "uint" : base::format("uint[{}]", words_of(cell.type));
   if (!is_static_pointer(cell.type)) return types.name(cell.type);
   return types.vector_name(TypeKind::Int, std::max(1U, cell.shapes[0].ints()));
 }
@@ -62,6 +63,15 @@ std::vector<Unit::Piece> Unit::cells() {
   std::vector<Piece> pieces;
   for (const auto& [cell, kernels] : cells_)
     pieces.push_back({declaration(*cell) + ";\n", kernels, is_for_all(kernels)});
+  return pieces;
+}
+
+std::vector<Unit::Piece> Unit::accessors() const {
+  std::vector<Piece> pieces;
+  for (const auto& [cell, text] : accessors_) {
+    const KernelSet& kernels = accessor_kernels_.at(cell);
+    pieces.push_back({text, kernels, is_for_all(kernels)});
+  }
   return pieces;
 }
 
@@ -143,6 +153,7 @@ std::string Unit::text() {
   section(prelude.text());
   if (!simd_.text().empty()) section(of_pieces({{simd_.text(), simd_kernels_, is_for_all(simd_kernels_)}}));
   section(of_pieces(globals_) + of_pieces(cells_of_text));
+  section(of_pieces(accessors()));
   section(of_pieces(functions_));
   return out;
 }

@@ -68,6 +68,19 @@ class Unit {
     return helpers_[key] = name;
   }
 
+  // A helper that accesses a variable, so it exists only in kernels that have this variable.
+  template <class Make>
+  const std::string& accessor(const Cell& cell, const KernelSet& kernels, const std::string& key,
+                              std::string_view wanted, Make&& make) {
+    accessor_kernels_[&cell].add(kernels);
+    const auto found = helpers_.find(key);
+    if (found != helpers_.end()) return found->second;
+    const std::string name = names.take_outermost(wanted);
+    std::string text = make(name);
+    accessors_.emplace_back(&cell, std::move(text));
+    return helpers_[key] = name;
+  }
+
   // The condition of an endless loop.
   std::string goes_on();
 
@@ -87,6 +100,7 @@ class Unit {
   };
   std::string references() const;
   std::vector<Piece> cells();
+  std::vector<Piece> accessors() const;
   void write(std::string& out, const std::vector<Piece>& pieces) const;
   bool is_for_all(const KernelSet& kernels) const;
   std::string condition(const KernelSet& kernels) const;
@@ -97,6 +111,8 @@ class Unit {
   std::vector<Piece> globals_, functions_;
   std::vector<std::pair<const Cell*, KernelSet>> cells_;
   std::unordered_map<const Cell*, size_t> cell_numbers_;
+  std::vector<std::pair<const Cell*, std::string>> accessors_;
+  std::unordered_map<const Cell*, KernelSet> accessor_kernels_;
   std::unordered_set<std::string> seen_;
   struct Reference {
     std::string name, type;

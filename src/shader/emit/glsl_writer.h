@@ -23,6 +23,7 @@ struct Place {
     Here,     // `text` can be read, and written if it is a place
     Buffer,   // at `text` plus `offset` bytes
     Words,    // in `words`: a part of a union
+    Bytes,    // in `cell`, which is reinterpreted, at `text` plus `offset` bytes
     Nowhere,  // behind a pointer that is always null
   };
   Kind kind = Kind::Here;
@@ -32,6 +33,7 @@ struct Place {
   WordPlace words;
   std::string picked;            // components of a vector that is not here: "xz"
   const Type* really = nullptr;  // its real type, if it is used as another type of the same size
+  const Cell* cell = nullptr;
 };
 
 // A static pointer: the known part, and the ints for run time.
@@ -104,6 +106,8 @@ class Writer {
   Place dereference(const ir::Expression& expression);
   Place plain(const Place& place);
   Text read(const Place& place);
+  Text read_memory(const Type* type, const Place& place, uint64_t more);  // `more` bytes behind it
+  std::string write_memory(const Type* type, const Place& place, uint64_t more, const Text& value);
   Text index(const ir::Expression& expression);                       // an int or uint
   Text int_index(const ir::Expression& expression);                   // an int
   Text index_bytes(const ir::Expression& expression, uint64_t size);  // a uint64_t

@@ -284,10 +284,22 @@ kernel void claim(device atomic_bool* taken, device uint* out, uint i [[thread_p
                                                     memory_order_relaxed) && expected;
     out[2] = atomic_load_explicit(&any, memory_order_relaxed) + 2 * atomic_load_explicit(taken + 9, memory_order_relaxed);
   }
+}
+template <typename T> T swap(device atomic<T>* object, T value) {
+  return atomic_exchange_explicit(object, value, memory_order_relaxed);
+}
+struct Flags { atomic<bool> is_set; uint sets; };
+kernel void once(device Flags* flags, device atomic_bool* seen, uint i [[thread_position_in_grid]]) {
+  if (!swap(&flags[i % 4].is_set, true)) flags[i % 4].sets = i % 4 + uint(sizeof(Flags));
+  atomic_store_explicit(seen, i >= 0u, memory_order_relaxed);
 })");
   const Tensor taken = zeros({10}, DType::U32), out = zeros({16}, DType::U32);
   library["claim"].threads(32).group(32)(taken, out);
   EXPECT_EQ(out.to_host<uint32_t>(), (std::vector<uint32_t>{100, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}));
+  const Tensor flags = zeros({8}, DType::U32), seen = zeros({1}, DType::U32);
+  library["once"].threads(64)(flags, seen);
+  EXPECT_EQ(flags.to_host<uint32_t>(), (std::vector<uint32_t>{1, 8, 1, 9, 1, 10, 1, 11}));
+  EXPECT_EQ(seen.to_host<uint32_t>(), (std::vector<uint32_t>{1}));
 }
 
 }  // namespace

@@ -77,6 +77,11 @@ TEST(MetalRefusedTest, UnsupportedLanguageFeaturesAreRefused) {
        "3:",
        {"\"f\""}},
       {"kernel void k() { asm(\"nop\"); }", "1:19", {"asm", "not supported"}},
+      {"#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device atomic<bool>* b) { "
+       "atomic_fetch_or_explicit(b, "
+       "true, memory_order_relaxed); }",
+       "3:",
+       {"\"atomic<bool>\"", "atomic_uint that is 0 or 1"}},
       {"template <typename T> concept C = true;\nkernel void k() {}", "1:23", {"concept", "not supported"}},
       {"int f(int n) { return n < 2 ? 1 : n * f(n - 1); }\nkernel void k(device int* o) { o[0] = f(5); }",
        "1:39",

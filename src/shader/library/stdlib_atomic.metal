@@ -33,6 +33,7 @@ using atomic_int = atomic<int>;
 using atomic_uint = atomic<uint>;
 using atomic_ulong = atomic<ulong>;
 using atomic_float = atomic<float>;
+using atomic_bool = atomic<bool>;  // takes a word, because no target has atomics of a byte
 
 template <typename T, typename V> void atomic_init(volatile device atomic<T>* object, V value) {
   atomic_store_explicit(object, T(value), memory_order_relaxed);
@@ -41,51 +42,4 @@ template <typename T, typename V> void atomic_init(volatile threadgroup atomic<T
   atomic_store_explicit(object, T(value), memory_order_relaxed);
 }
 
-// A flag takes a word, because no target has atomics of a byte.
-struct atomic_bool {
-  atomic<uint> kymo_word;
-};
-
-inline bool atomic_load_explicit(const volatile device atomic_bool* object, memory_order order) {
-  return atomic_load_explicit(&object->kymo_word, order) != 0u;
-}
-inline void atomic_store_explicit(volatile device atomic_bool* object, bool value, memory_order order) {
-  atomic_store_explicit(&object->kymo_word, uint(value), order);
-}
-inline bool atomic_exchange_explicit(volatile device atomic_bool* object, bool value, memory_order order) {
-  return atomic_exchange_explicit(&object->kymo_word, uint(value), order) != 0u;
-}
-inline bool atomic_compare_exchange_weak_explicit(volatile device atomic_bool* object, thread bool* expected, bool value,
-                                                  memory_order success, memory_order failure) {
-  uint word = uint(*expected);
-  const bool is_same = atomic_compare_exchange_weak_explicit(&object->kymo_word, &word, uint(value), success, failure);
-  *expected = word != 0u;
-  return is_same;
-}
-inline void atomic_init(volatile device atomic_bool* object, bool value) {
-  atomic_store_explicit(object, value, memory_order_relaxed);
-}
-
-inline bool atomic_load_explicit(const volatile threadgroup atomic_bool* object, memory_order order) {
-  return atomic_load_explicit(&object->kymo_word, order) != 0u;
-}
-inline void atomic_store_explicit(volatile threadgroup atomic_bool* object, bool value, memory_order order) {
-  atomic_store_explicit(&object->kymo_word, uint(value), order);
-}
-inline bool atomic_exchange_explicit(volatile threadgroup atomic_bool* object, bool value, memory_order order) {
-  return atomic_exchange_explicit(&object->kymo_word, uint(value), order) != 0u;
-}
-inline bool atomic_compare_exchange_weak_explicit(volatile threadgroup atomic_bool* object, thread bool* expected, bool value,
-                                                  memory_order success, memory_order failure) {
-  uint word = uint(*expected);
-  const bool is_same = atomic_compare_exchange_weak_explicit(&object->kymo_word, &word, uint(value), success, failure);
-  *expected = word != 0u;
-  return is_same;
-}
-inline void atomic_init(volatile threadgroup atomic_bool* object, bool value) {
-  atomic_store_explicit(object, value, memory_order_relaxed);
-}
-
 }  // namespace metal
-
-using metal::atomic_bool;

@@ -38,6 +38,7 @@ std::unordered_map<std::string_view, TypeSpelling> type_spellings() {
   known["ptrdiff_t"] = {TypeKind::Long};
   known["atomic_int"] = {TypeKind::Int, 1, false, true};
   known["atomic_uint"] = {TypeKind::UInt, 1, false, true};
+  known["atomic_bool"] = {TypeKind::Bool, 1, false, true};
   known["atomic_ulong"] = {TypeKind::ULong, 1, false, true};
   known["atomic_float"] = {TypeKind::Float, 1, false, true};
   return known;

@@ -29,11 +29,12 @@ Value Lowering::builtin_atomic(const BuiltinRow& row, std::span<const Value> giv
   const bool is_plain = row.intrinsic == I::AtomicLoad || row.intrinsic == I::AtomicStore ||
                         row.intrinsic == I::AtomicExchange || row.intrinsic == I::AtomicCompareExchange;
   const bool is_sum = row.intrinsic == I::AtomicAdd || row.intrinsic == I::AtomicSubtract;
-  const bool is_supported =
-      (type->is_integer() && type->size >= 4) || (type->is(TypeKind::Float) && (is_plain || is_sum));
+  const bool is_supported = (type->is_integer() && type->size >= 4) ||
+                            (type->is(TypeKind::Float) && (is_plain || is_sum)) ||
+                            (type->is(TypeKind::Bool) && is_plain);
   if (!is_supported)
     throw Rejected{at, in_quotes(row.name) + " is not supported for " + in_quotes(pointer.type->inner) +
-                           (type->is(TypeKind::Bool) ? ": use atomic_bool" : "")};
+                           (type->is(TypeKind::Bool) ? ": use an atomic_uint that is 0 or 1" : "")};
   if (row.intrinsic == I::AtomicLoad) return effect(row.intrinsic, {pointer.ir}, at);
   if (pointer.type->is_const) throw Rejected{at, in_quotes(row.name) + " writes: its pointer must not be const"};
   if (row.intrinsic == I::AtomicCompareExchange) return builtin_exchange(pointer.ir, given, at);

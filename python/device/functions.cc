@@ -213,14 +213,33 @@ PyObject* set_stream(PyObject*, PyObject* stream) {
     return none();
   });
 }
+std::string text_of(PyObject* object, const char* what) {
+  const Text text(object, what);
+  if (!text.is_valid()) throw PythonErrorSet{};
+  return std::string(text.view());
+}
+
+// kymo/mps/_shaders.py has checked and converted what the caller gave.
 PyObject* compile_shader(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject* source = nullptr;
+    PyObject *source = nullptr, *constants = nullptr, *defines = nullptr, *headers = nullptr;
     device::CompileOptions options;
     int tensor_cores = 0;
-    if (PyArg_ParseTuple(args, "Op", &source, &tensor_cores) == 0) return nullptr;
+    if (PyArg_ParseTuple(args, "OO!O!O!p", &source, &PyDict_Type, &constants, &PyList_Type, &defines, &PyDict_Type,
+                         &headers, &tensor_cores) == 0)
+      return nullptr;
     const Text text(source, "compile_shader: source");
     if (!text.is_valid()) return nullptr;
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(constants, &at, &key, &value) != 0;) {
+      const double number = PyFloat_AsDouble(value);
+      if (PyErr_Occurred() != nullptr) return nullptr;
+      options.constants[text_of(key, "compile_shader: a function constant")] = number;
+    }
+    for (Py_ssize_t i = 0; i < PyList_Size(defines); ++i)
+      options.options.push_back(text_of(PyList_GetItem(defines, i), "compile_shader: a macro"));
+    for (Py_ssize_t at = 0; PyDict_Next(headers, &at, &key, &value) != 0;)
+      options.headers[text_of(key, "compile_shader: a header")] = text_of(value, "compile_shader: a header");
     options.tensor_cores = tensor_cores != 0;
     return new_object<LibraryObject>(types.library,
                                      without_gil([&] { return device::compile_shader(text.view(), options); }));

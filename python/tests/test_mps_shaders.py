@@ -87,6 +87,62 @@ kernel void middle(device float* out, texture2d<float> image, sampler s) { out[0
         with self.assertWarnsRegex(kymo.CompileWarning, "attribute .*no_such_attribute.* is ignored"):
             compiled("[[no_such_attribute]] kernel void f(device float* x) { x[0] = 1; }")
 
+    def test_function_constants(self):
+        source = f"""
+constant int factor [[function_constant(0)]];
+constant bool is_negative [[function_constant(3)]];
+constant float offset [[function_constant(7)]];
+kernel void line(device float* x, {INDEX}) {{ x[i] = (is_negative ? -1 : 1) * int(i) * factor + offset; }}
+"""
+        for constants, wanted in (({"factor": 3, "is_negative": True, "offset": 0.5}, [0.5, -2.5, -5.5]),
+                                  ({0: 2, 3: False, "offset": numpy.float32(1)}, [1, 3, 5])):
+            x = mps.zeros(3)
+            mps.compile_shader(source, constants=constants).line(x)
+            self.assert_equal(x, wanted)
+        with self.assertRaisesRegex(SyntaxError, "no_such"):
+            mps.compile_shader(source, constants={"no_such": 1})
+        for wrong, error, message in (([1], TypeError, "constants must be a dict, not list"),
+                                      ({"factor": "3"}, TypeError, "'factor'.* number or a bool, not str"),
+                                      ({1.5: 3}, TypeError, "by str or int, not float"),
+                                      ({"factor": 2**53 + 1}, ValueError, "9007199254740993.*double"),
+                                      ({"factor": 10**400}, ValueError, "double")):
+            with self.assertRaisesRegex(error, message):
+                mps.compile_shader(source, constants=wrong)
+
+    def test_macros_and_headers(self):
+        source = f'#include "lib/scale.h"\nkernel void go(device float* x, {INDEX}) {{ x[i] = scaled(i) + EXTRA; }}'
+        header = "#ifdef TWICE\nfloat scaled(uint i) { return FACTOR * i; }\n#endif"
+        lib = mps.compile_shader(source, headers={"lib/scale.h": header},
+                                 defines={"TWICE": None, "FACTOR": "(1 + 1)", "EXTRA": True})
+        x = mps.zeros(3)
+        lib.go(x)
+        self.assert_equal(x, [1, 3, 5])
+        for options, error, message in (({"defines": {"A B": 1}}, ValueError, "'A B' cannot be the name of a macro"),
+                                        ({"defines": {1: 1}}, TypeError, "macro must be str, not int"),
+                                        ({"defines": "A"}, TypeError, "defines must be a dict, not str"),
+                                        ({"headers": {"a.h": b""}}, TypeError, "'a.h'.* must be str, not bytes"),
+                                        ({"headers": {1: ""}}, TypeError, "header must be str, not int")):
+            with self.assertRaisesRegex(error, message):
+                mps.compile_shader("", **options)
+
+    def test_sizes_of_threadgroup_memory(self):
+        lib = compiled(f"""
+kernel void reversed(device float* x, threadgroup char* memory [[threadgroup(0)]], threadgroup int* order [[threadgroup(1)]],
+                     {INDEX}, uint n [[threads_per_threadgroup]]) {{
+  threadgroup float* values = (threadgroup float*)memory;
+  values[i] = x[i];
+  order[n - 1 - i] = int(i);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  x[i] = values[order[i]];
+}}""")
+        x = mps.arange(8, dtype="float32")
+        lib.reversed(x, 8 * 4, 8 * 4, group_size=8)
+        self.assert_equal(x, numpy.arange(8)[::-1])
+        with self.assertRaisesRegex(RuntimeError, "memory"):
+            lib.reversed(x, 1 << 40, 32, group_size=8)
+        with self.assertRaises(TypeError):
+            lib.reversed(x, "32", 32, group_size=8)
+
     def test_load_metallib(self):
         with tempfile.TemporaryDirectory() as folder:
             source, library = os.path.join(folder, "a.metal"), os.path.join(folder, "a.kymolib")

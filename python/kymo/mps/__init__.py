@@ -31,6 +31,7 @@ from kymo import _device
 from kymo._device import Event, Kernel, ShaderLibrary, Stream, Tensor
 from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, InvalidType, NotAvailable,
                          OutOfMemory, UnknownKernel)
+from kymo.mps import _shaders
 from kymo.mps._rng import get_rng_state, manual_seed, seed, set_rng_state
 from kymo.mps._samplers import Sampler, sampler
 from kymo.mps._tensors import (arange, bernoulli, bfloat16, bool, empty, float16, float32, float64, from_dlpack,
@@ -144,14 +145,18 @@ def reset_peak_memory():
     _device.reset_peak_memory()
 
 
-def compile_shader(source, *, tensor_cores=False):
+def compile_shader(source, *, constants=None, defines=None, headers=None, tensor_cores=False):
     """Compiles kernels in Metal's language for the current device. Returns a library whose kernels are its attributes.
 
     A kernel is called as kernel(*args, threads=None, group_size=None, arg_casts=None): with tensors, numbers, lists of
     them, and bytes of structures. `threads` is the number of threads in one to three dimensions, otherwise one for each
-    element of the first tensor, or for each pixel, if it is for a texture. Raises CompileError, which is a SyntaxError.
-    What the translator warns about is a CompileWarning. `tensor_cores` lets CUDA multiply simdgroup matrices of half
-    and bfloat by its tensor cores.
+    element of the first tensor, or for each pixel, if it is for a texture. A `threadgroup` pointer takes the size of
+    its memory in bytes. Raises CompileError, which is a SyntaxError. What the translator warns about is a
+    CompileWarning.
+
+    `constants` are the values of function constants, by name or by index. `defines` are macros: a text, a number, or
+    None for a macro without a value. `headers` are the texts that #include finds, by name. `tensor_cores` lets CUDA
+    multiply simdgroup matrices of half and bfloat by its tensor cores.
 
     >>> from kymo import mps
     >>> lib = mps.compile_shader("kernel void twice(device int* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }")
@@ -161,10 +166,18 @@ def compile_shader(source, *, tensor_cores=False):
     >>> lib.twice(x, threads=2)
     >>> x.tolist()
     [2, 4, 3]
+    >>> lib = mps.compile_shader('''
+    ... constant int factor [[function_constant(0)]];
+    ... kernel void scale(device int* x, uint i [[thread_position_in_grid]]) { x[i] = x[i] * factor + OFFSET; }
+    ... ''', constants={"factor": 10}, defines={"OFFSET": 1})
+    >>> lib.scale(x)
+    >>> x.tolist()
+    [21, 41, 31]
     """
     if not isinstance(source, str):
         raise TypeError(f"compile_shader: source must be str, not {type(source).__name__}")
-    library = _device.compile_shader(source, tensor_cores)
+    library = _device.compile_shader(source, _shaders.constants(constants), _shaders.defines(defines),
+                                     _shaders.headers(headers), tensor_cores)
     if text := _device.library_warnings(library):
         _warnings.warn(text.rstrip("\n"), CompileWarning, stacklevel=2)
     return library

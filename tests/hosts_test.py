@@ -182,6 +182,12 @@ def check_other_commands(hosts):
     expect("node0\n" in done.stdout and "node1\n" in done.stdout and "kymod" in done.stdout, done.stdout + done.stderr)
     done = hosts.kymo("status", "--hosts", "node1", "--json")
     expect(json.loads(done.stdout)["hosts"][0]["exit_code"] == 0, done.stdout)
+    # A host without a daemon has the reason, also as JSON.
+    for words in ([], ["--json"]):
+        done = hosts.kymo("ps", "--hosts", "node0", "--socket", "/no/such.sock", *words)
+        expect(done.returncode == 1 and "/no/such.sock" in done.stdout, done.stdout + done.stderr)
+    host = json.loads(done.stdout)["hosts"][0]
+    expect(host["exit_code"] == 1 and "/no/such.sock" in host["errors"] and host["output"] == "", done.stdout)
     done = hosts.kymo("cancel", "--hosts", "node0", "--all")
     expect(done.returncode == 3, f"nothing to cancel: {done.returncode} {done.stderr}")
     # The common start passes while the connections are made: the traces begin at once, and say how late they are.

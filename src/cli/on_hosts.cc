@@ -105,6 +105,7 @@ int run_on_hosts(const std::string& command, const Arguments& arguments, const H
     if (host.error.empty()) {
       results.field("exit_code", host.result.exit_code);
       results.field("output", host.result.output);  // the JSON of the command there
+      if (!host.result.errors.empty()) results.field("errors", host.result.errors);
       results.field("clock_offset_ns", host.clock.offset_ns);
       results.field("clock_error_ns", host.clock.error_ns);
     } else {

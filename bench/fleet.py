@@ -5,7 +5,7 @@
 
 push       1,000 traces of 10 iterations with 100 names each
 events     one trace with 3 million ranges; the floor is reading it with `kymo stats`
-questions  10,000 traces with 10 million rows of operations, made by SQL; one server, two of a cluster, and the same two
+questions  10,000 traces with 10 million rows of operations and as many calls of collectives, made by SQL; one server, two of a cluster, and the same two
            with Distributed tables
 folder     the traces of push into a folder of Parquet files, without a server; the questions, with ten times the rows
 """
@@ -100,6 +100,11 @@ FILL = [
     "INSERT INTO kymo.iterations SELECT intDiv(number, 10) + 1 + {shift}, 1, now() - intDiv(number, 10) * 60, 'train', "
     "intDiv(number, 10) % 64, number % 10 + 10 * intDiv(intDiv(number, 10), 64), 1, 0, 100000 + rand() % 1000 "
     "FROM numbers({iterations})",
+    "INSERT INTO kymo.collectives SELECT intDiv(number, 1000) + 1 + {shift}, 1, now() - intDiv(number, 1000) * 60, 'train', "
+    "intDiv(number, 1000) % 64, intDiv(number % 1000, 100) + 10 * intDiv(intDiv(number, 1000), 64), 1, "
+    "if(number % 2 = 0, concat('tp', toString(intDiv(intDiv(number, 1000) % 64, 8))), 'dp'), "
+    "'ncclDevKernel_AllReduce_Sum_f32_RING_LL', 0, intDiv(number % 100, 2), 50, number * 1000000 + rand() % 1000000, 500 + rand() % 1000 "
+    "FROM numbers({operations})",
     "INSERT INTO kymo.traces (trace, attempt, started, job, rank) SELECT number + 1 + {shift}, 1, now() - number * 60, "
     "'train', number % 64 FROM numbers({traces})",
 ]

@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
+import same_answers  # noqa: E402
 from clickhouse import kymo, visible, write_trace  # noqa: E402
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kymo"
@@ -25,7 +26,7 @@ class Recent(clickhouse.Server):
         self.http = int(self.process.stdout.readline())
 
 
-class RecentTest(unittest.TestCase):
+class RecentTest(same_answers.SameAnswers, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-recent-")
@@ -48,6 +49,13 @@ class RecentTest(unittest.TestCase):
         cls.server.process.kill()
         cls.server.process.communicate()
         cls.temporary.cleanup()
+
+    def setUp(self):
+        self.database = "d" + self.id().rsplit(".", 1)[-1]
+        self.url = self.server.url(self.database)
+
+    def make_old(self):
+        self.server.query(f"DROP TABLE {self.database}.collectives")
 
     def ask(self, question, *more, expect=0):
         arguments = ["--db", self.server.url(), "--job", "train", "--json", *([] if "--since" in more else ["--since", "30d"]), *more]

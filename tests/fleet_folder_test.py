@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,13 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
     def setUp(self):
         self.path = self.folder / self.id().rsplit(".", 1)[-1]
         self.url = f"parquet:{self.path}"
+
+    def make_old(self):
+        for file in self.path.glob("collectives/2*.parquet"):
+            [mark] = self.path.glob(f"traces/{file.name.rsplit('-', 1)[0]}-*.parquet")
+            file.unlink()
+            mark.rename(mark.with_name(file.name))  # the mark had the next number
+        shutil.rmtree(self.path / "collectives")
 
     def ask(self, question, *more, url=None, expect=0):
         since = [] if "--since" in more else ["--since", "30d"]

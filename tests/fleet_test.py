@@ -54,6 +54,9 @@ class FleetTest(same_answers.SameAnswers, unittest.TestCase):
         kymo("push", self.folder / "0-0-0.json", self.servers[1].url(self.database), "-q", "--job", "elsewhere")
         self.url = self.servers[0].url(self.database, cluster=True)
 
+    def make_old(self):
+        self.servers[0].query(f"DROP TABLE {self.database}.collectives")
+
     def ask(self, *arguments, expect=0):
         return json.loads(kymo("fleet", *arguments, "--json", expect=expect)[0])
 

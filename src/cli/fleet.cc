@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/diff_output.h"
+#include "cli/fleet_output.h"
 #include "cli/period.h"
 #include "cli/share.h"
 #include "cli/terminal.h"
@@ -27,7 +28,6 @@ namespace {
 using Align = base::TextTable::Align;
 
 enum class Question : uint8_t { Top, Diff, Stragglers, History };
-enum FleetExit : int { kFine = 0, kSlower = 1, kError = 2, kTooFew = 3 };
 
 constexpr int64_t kMinute = 60, kDay = 86'400;
 constexpr uint64_t kMostRows = 100'000;
@@ -45,27 +45,10 @@ struct Options {
 };
 
 std::string time(double ns) { return duration_text(static_cast<uint64_t>(std::llround(std::max(ns, 0.0)))); }
-std::string percent(double share) { return base::format("{:.1f} %", 100 * share); }
 std::string name_of(const std::string& name, bool on_device) {
   return base::printable(name) + (on_device ? " (device)" : "");
 }
 std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
-
-template <typename Rows, typename Write>
-std::string json_of(const Rows& rows, Write&& write, int exit_code) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.begin_array("rows");
-  for (const auto& row : rows) {
-    json.begin_object();
-    write(json, row);
-    json.end_object();
-  }
-  json.end_array();
-  json.field("exit_code", exit_code);
-  json.end_object();
-  return json.text();
-}
 
 int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
   const int exit_code = rows.empty() ? kTooFew : kFine;
@@ -100,52 +83,6 @@ int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
                duration_text(row.calls == 0 ? 0 : row.total_ns / row.calls), duration_text(row.longest_ns),
                count_text(row.traces), rank_text(row.slowest_rank), fleet::trace_text(row.slowest_trace),
                name_of(row.name, row.on_device)});
-  print(shown(table));
-  return exit_code;
-}
-
-int show_stragglers(const std::vector<fleet::StragglerRow>& rows, bool has_collectives, const Options& options) {
-  const bool is_slow = options.fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
-                         return row.share > *options.fail_above;
-                       });
-  const int exit_code = is_slow ? kSlower : has_collectives ? kFine : kTooFew;
-  if (options.json) {
-    print(json_of(
-        rows,
-        [](base::JsonWriter& json, const fleet::StragglerRow& row) {
-          json.field("job", fleet::text_of_name(row.job));
-          json.field("rank", row.rank);
-          json.field("times_last", row.times_last);
-          json.field("others_waited_ns", row.others_waited_ns);
-          json.field("share", row.share);
-          json.field("worst_collective", fleet::text_of_name(row.worst_name));
-          json.field("worst_iteration", row.worst_iteration);
-          json.field("worst_trace", fleet::trace_text(row.worst_trace));
-        },
-        exit_code));
-    return exit_code;
-  }
-  const bool has_jobs =
-      std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) { return row.job != rows[0].job; });
-  base::TextTable table({{"rank", Align::Right},
-                         {"last", Align::Right},
-                         {"others waited", Align::Right},
-                         {"of all time", Align::Right},
-                         {"worst iteration", Align::Right},
-                         {"its trace"},
-                         {"collective"}});
-  if (has_jobs) table.add_column({"job"});
-  for (const fleet::StragglerRow& row : rows) {
-    std::vector<std::string> cells{std::to_string(row.rank),
-                                   count_text(row.times_last),
-                                   duration_text(row.others_waited_ns),
-                                   percent(row.share),
-                                   std::to_string(row.worst_iteration),
-                                   fleet::trace_text(row.worst_trace),
-                                   base::printable(row.worst_name)};
-    if (has_jobs) cells.push_back(base::printable(row.job));
-    table.add(std::move(cells));
-  }
   print(shown(table));
   return exit_code;
 }
@@ -275,8 +212,11 @@ int answer(const Options& options) {
     print(statement + "\n");
     return kFine;
   }
+  const bool needs_calls = options.question == Question::Stragglers;
+  const auto without_calls = needs_calls ? fleet::traces_without_calls(selection) : std::vector<std::string>();
   const push::Rows rows = fleet::ask(target, statement);
   for (const std::string& line : fleet::incomplete_traces(selection)) say_warning(line);
+  for (const std::string& line : without_calls) say_warning(line);
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);
@@ -288,10 +228,10 @@ int answer(const Options& options) {
       const bool has_collectives = !found.empty();
       std::erase_if(found, [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; });
       if (has_collectives && found.empty()) say("no rank makes others wait: all spend the same time in collectives");
-      if (!has_collectives && !say_nothing_found(selection))
+      if (!has_collectives && without_calls.empty() && !say_nothing_found(selection))
         say("no collective that several ranks have in a numbered iteration: push the traces of all ranks, with --rank "
             "if the program does not say it");
-      return show_stragglers(found, has_collectives, options);
+      return show_stragglers(found, has_collectives, options.fail_above, options.json);
     }
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);
@@ -326,9 +266,8 @@ int fleet_command(const Arguments& arguments) {
       "files.\n"
       "  top         the operations that take the most time, over all ranks\n"
       "  diff        this period against the one before it, with the statistics of 'kymo diff'\n"
-      "  stragglers  the ranks that others wait for in collectives: all calls of an iteration together, and all "
-      "process\n"
-      "              groups of a job as one\n"
+      "  stragglers  the ranks that others wait for in collectives: by process group, if the traces name it, and "
+      "call\n"
       "  history     when an operation, or the iteration, became slower or faster, with a trace that shows it\n"
       "Each is one SQL statement, which --sql prints. The exit code is 0, 1 if something is slower than --fail-above\n"
       "allows, 2 for an error, and 3 if there is too little data.",

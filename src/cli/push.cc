@@ -65,9 +65,10 @@ int push_command(const Arguments& arguments) {
       "push", "kymo push FILE... clickhouse://HOST[:PORT]/DATABASE|parquet:FOLDER [options]",
       "Writes the figures of traces into the tables of a ClickHouse server, or into a folder of Parquet files: "
       "traces,\n"
-      "iterations, operations, device_time and memory; with --events also every event. Creates what does not exist.\n"
-      "A trace that is already there is skipped, so a push that was interrupted can simply be repeated. With another\n"
-      "--job or --rank than before it is replaced. Nothing of a trace counts before all of it is there.\n"
+      "iterations, operations, collectives, device_time and memory; with --events also every event. Creates what is\n"
+      "missing. "
+      "A trace that is already there is skipped, so a push that was interrupted can simply be repeated.\n"
+      "With another --job or --rank than before it is replaced. Nothing of a trace counts before all of it is there.\n"
       "docs/fleet-database.md describes the tables.\n"
       "A password in KYMO_CLICKHOUSE_PASSWORD does not appear in the list of processes.",
       "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "

@@ -24,7 +24,7 @@ struct StragglerRow {
   std::string job;
   int64_t rank = 0;
   uint64_t times_last = 0, others_waited_ns = 0;
-  std::string worst_name;
+  std::string worst_group, worst_name;
   uint64_t worst_iteration = 0, worst_trace = 0;
   double share = 0;  // of the time of all iterations of all ranks of the job
 };

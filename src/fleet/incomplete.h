@@ -12,4 +12,8 @@ namespace kymo::fleet {
 // rows of iterations or operations are gone. Throws kymo::Error.
 std::vector<std::string> incomplete_traces(const Selection& selection);
 
+// For stragglers_statement(): the same for traces that an older version of Kymo pushed, without the calls of their
+// collectives. Throws kymo::Error, also if there is no table for the calls at all.
+std::vector<std::string> traces_without_calls(const Selection& selection);
+
 }  // namespace kymo::fleet

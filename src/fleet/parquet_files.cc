@@ -41,6 +41,17 @@ std::string folder_of(const std::string& folder, const push::TableSpec& table) {
   return base::format("{}/{}", folder, table.name);
 }
 
+bool has_files(const std::string& folder, const push::TableSpec& table) {
+  const std::string place = folder_of(folder, table);
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(place, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (entry->path().extension() == kParquetEnding) return true;
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw base::file_error("read", place, error.value());
+  return false;
+}
+
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number) {
   return base::format("{}-{:016x}-{}{}", month, attempt, number, kParquetEnding);
 }
@@ -60,6 +71,13 @@ std::vector<std::string> Attempt::missing(uint64_t attempt) const {
   return names;
 }
 
+std::vector<std::string> Attempt::files_of(const std::string& folder, const push::TableSpec& table) const {
+  std::vector<std::string> found;
+  for (const auto& [number, file] : files)
+    if (fs::path(file).parent_path() == fs::path(folder_of(folder, table))) found.push_back(file);
+  return found;
+}
+
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
   std::map<uint64_t, Attempt> found;
   for (const push::TableSpec* table : push::all_tables()) {
@@ -76,6 +94,8 @@ std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
       // A mark that was written twice is complete with the first one.
       if (table == &push::kTraces && (!attempt.mark || *attempt.mark > name->number)) attempt.mark = name->number;
     }
+    // An older version did not have this table. If it was removed later, the numbers of its files are missing.
+    if (table == &push::kCollectives && error == std::errc::no_such_file_or_directory) continue;
     if (error) throw base::file_error("read", place, error.value());
   }
   return found;

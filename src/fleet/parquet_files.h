@@ -21,6 +21,8 @@ inline constexpr std::string_view kParquetEnding = ".parquet";
 
 // A table is a folder.
 std::string folder_of(const std::string& folder, const push::TableSpec& table);
+// False also if the folder of the table does not exist. Throws kymo::Error if it cannot be read.
+bool has_files(const std::string& folder, const push::TableSpec& table);
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number);
 
 // The attempt in the name of a file, also of one that was never completed; nothing if it is not such a name.
@@ -34,6 +36,9 @@ struct Attempt {
   // Names without the table, which they do not tell. Empty for an attempt without a mark, whose number of files is not
   // known.
   std::vector<std::string> missing(uint64_t attempt) const;
+
+  // Those of a table, in the folder that attempts_of() got.
+  std::vector<std::string> files_of(const std::string& folder, const push::TableSpec& table) const;
 };
 
 // Of all tables. Throws kymo::Error if a folder cannot be read.

@@ -29,15 +29,6 @@ using push::TableSpec;
 
 constexpr std::string_view kEmptyFile = "empty.parquet";  // gives a table without rows its columns
 
-bool has_files(const std::string& folder) {
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
-    if (entry->path().extension() == kParquetEnding) return true;
-  if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder, error.value());
-  return false;
-}
-
 void refuse_file(const std::string& folder) {
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error))
@@ -88,6 +79,22 @@ Error unreadable(const std::string& folder, const query::QueryError& problem) {
                             damaged.empty() ? "" : "; ", damaged));
 }
 
+// The traces that were pushed by a version without the calls of collectives. Only attempts without such a file can have
+// some, so that only their files are read.
+push::Rows traces_without_calls(const query::Engine& engine, const std::string& folder,
+                                const std::map<uint64_t, Attempt>& attempts, const std::set<uint64_t>& chosen) {
+  std::vector<std::string> files;
+  for (const uint64_t number : chosen) {
+    const Attempt& attempt = attempts.at(number);
+    if (!attempt.files_of(folder, push::kCollectives).empty()) continue;
+    for (const std::string& file : attempt.files_of(folder, push::kOperations))
+      files.push_back(query::sql_literal(file));
+  }
+  if (files.empty()) return {};
+  return rows_of(engine, base::format("SELECT DISTINCT trace FROM read_parquet([{}]) WHERE {}", base::join(files, ", "),
+                                      push::kIsCommunication));
+}
+
 class ParquetEvents : public push::EventSink {
  public:
   ParquetEvents(ParquetStore& store, uint64_t attempt) : store_(store), attempt_(attempt) {}
@@ -132,9 +139,8 @@ bool ParquetStore::prepare() {
   make_folder(mark);  // first: another kymo that looks now must find it
   bool created = false;
   for (const TableSpec* table : push::all_tables()) {
-    const std::string folder = folder_of(folder_, *table);
-    make_folder(folder);
-    if (has_files(folder)) continue;
+    make_folder(folder_of(folder_, *table));
+    if (has_files(folder_, *table)) continue;
     write(push::Block(*table), 0, std::string(kEmptyFile));
     created = true;
   }
@@ -182,25 +188,29 @@ void ParquetStore::check_version() {
 }
 
 std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint64_t>& traces) {
-  push::Rows rows;
   try {
-    rows =
+    const push::Rows rows =
         rows_of(engine_, base::format("SELECT trace, argMax(has_events, attempt), argMax(job, attempt), "
                                       "argMax(rank, attempt), max(attempt) FROM {} WHERE trace IN ({}) GROUP BY trace",
                                       parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
+    const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
+    std::map<uint64_t, push::KnownTrace> found;
+    std::set<uint64_t> complete;
+    for (const auto& row : rows.rows) {
+      push::KnownTrace& trace = found[push::parse_u64(row[0], "trace")];
+      trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank")};
+      const uint64_t attempt = push::parse_u64(row[4], "attempt");
+      const auto its = attempts.find(attempt);
+      trace.lost_rows = its == attempts.end() || !its->second.missing(attempt).empty();
+      if (!trace.lost_rows) complete.insert(attempt);
+    }
+    for (const auto& row : traces_without_calls(engine_, folder_, attempts, complete).rows)
+      if (const auto its = found.find(push::parse_u64(row[0], "trace")); its != found.end())
+        its->second.lost_rows = true;
+    return found;
   } catch (const query::QueryError& problem) {
     throw unreadable(folder_, problem);
   }
-  const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
-  std::map<uint64_t, push::KnownTrace> found;
-  for (const auto& row : rows.rows) {
-    push::KnownTrace& trace = found[push::parse_u64(row[0], "trace")];
-    trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank")};
-    const uint64_t attempt = push::parse_u64(row[4], "attempt");
-    const auto its = attempts.find(attempt);
-    trace.lost_rows = its == attempts.end() || !its->second.missing(attempt).empty();
-  }
-  return found;
 }
 
 void ParquetStore::insert(const push::Block& block, uint64_t attempt) {
@@ -249,7 +259,7 @@ void ParquetStore::remove_orphans(uint64_t before) {
 
 push::Rows ask_parquet(const std::string& folder, const std::string& statement) {
   refuse_file(folder);
-  if (!has_files(folder_of(folder, push::kTraces)) || !has_files(folder_of(folder, push::kOperations)))
+  if (!has_files(folder, push::kTraces) || !has_files(folder, push::kOperations))
     throw Error(base::format("{} has no traces; 'kymo push FILE... parquet:{}' writes them", base::printable(folder),
                              base::printable(folder)));
   try {

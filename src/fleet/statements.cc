@@ -52,6 +52,7 @@ class Dialect {
   }
   // GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
   std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
+  std::string_view not_in() const { return is_server_ ? "GLOBAL NOT IN" : "NOT IN"; }
   // ALL: old servers want to be told that a row may match several.
   std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
   // For argMax: the largest value, and of equal ones that with the smallest `first`. The order of the rows is not
@@ -70,14 +71,18 @@ std::string times_of(const Selection& selection, const Dialect& dialect) {
   return base::format("started >= {} AND started < {}", dialect.time(selection.from), dialect.time(selection.to));
 }
 
-// The rows of the selection. The first conditions are those of the sorting key; the last one drops attempts that were
-// not completed.
-std::string chosen(const Selection& selection, const Dialect& dialect) {
+// The conditions of the sorting key.
+std::string job_and_times(const Selection& selection, const Dialect& dialect) {
   const std::string times = times_of(selection, dialect);
-  const std::string job = selection.job ? dialect.text(*selection.job) : "";
-  return base::format("{}{}\n  AND (trace, attempt) {} (SELECT trace, max(attempt) FROM {} WHERE {} GROUP BY trace{})",
-                      job.empty() ? "" : "job = " + job + " AND ", times, dialect.in(), dialect.table(push::kTraces),
-                      times, job.empty() ? "" : " HAVING argMax(job, attempt) = " + job);
+  return selection.job ? base::format("job = {} AND {}", dialect.text(*selection.job), times) : times;
+}
+
+// The rows of the selection, without those of attempts that were not completed.
+std::string chosen(const Selection& selection, const Dialect& dialect) {
+  return base::format("{}\n  AND (trace, attempt) {} (SELECT trace, max(attempt) FROM {} WHERE {} GROUP BY trace{})",
+                      job_and_times(selection, dialect), dialect.in(), dialect.table(push::kTraces),
+                      times_of(selection, dialect),
+                      selection.job ? " HAVING argMax(job, attempt) = " + dialect.text(*selection.job) : "");
 }
 
 // How many minutes are one sample of a comparison: as many as leave the statistics of both sides all the values that
@@ -87,41 +92,36 @@ std::string minutes_of_sample(const Selection& selection, const Dialect& dialect
   const auto minutes = [&](std::string_view compare) {
     return base::format("count(DISTINCT CASE WHEN {0} {1} {2} THEN {0} ELSE 0 END)", dialect.minute(), compare, middle);
   };
-  return base::format("greatest(1, (SELECT {}\n      FROM {} WHERE {}{}))",
+  return base::format("greatest(1, (SELECT {}\n      FROM {} WHERE {}))",
                       dialect.divided(base::format("least({},\n        {})", minutes("<"), minutes(">=")),
                                       std::to_string(analyze::kMostValues)),
-                      dialect.table(push::kTraces),
-                      selection.job ? base::format("job = {} AND ", dialect.text(*selection.job)) : "",
-                      times_of(selection, dialect));
+                      dialect.table(push::kTraces), job_and_times(selection, dialect));
 }
 
-// For each job and step, and for what else is in `group`, the newest run of each rank: columns its_job, step, those of
-// `group`, its_rank, newest_ns and newest_trace. A job may have run several times with the same steps, and the
-// times of different runs must not be compared. So a rank counts only if its newest trace of the step began together
-// with the newest one of all ranks.
-std::string newest_run(const Selection& selection, const Dialect& dialect, const push::TableSpec& table,
-                       std::string_view ns, std::string_view columns, std::string_view group, std::string_view rows) {
+// For each job and step the newest run of each rank: columns its_job, step, its_rank, newest_trace, newest_attempt and
+// newest_ns. A job may have run several times with the same steps, and the times of different runs must not be
+// compared. So a rank counts only if its newest trace of the step began together with the newest one of all ranks.
+std::string newest_run(const Selection& selection, const Dialect& dialect) {
   constexpr int64_t kBeginTogether = 600;  // seconds
-  const std::string where = chosen(selection, dialect);
+  constexpr std::string_view kNewest = "(began, its_trace)";
   return base::format(
-      "SELECT its_job, step, {0}its_rank, newest_ns, newest_trace\n"
+      "SELECT its_job, step, its_rank, newest_trace, newest_attempt, newest_ns\n"
       "FROM (\n"
-      "  SELECT its_job, step, {0}its_rank, argMax(ns, (began, its_trace)) AS newest_ns,\n      argMax(its_trace, "
-      "(began, its_trace)) AS newest_trace,\n"
-      "    max(began) AS newest_began\n"
+      "  SELECT its_job, step, its_rank, argMax(its_trace, {0}) AS newest_trace,\n"
+      "    argMax(its_attempt, {0}) AS newest_attempt, argMax(ns, {0}) AS newest_ns, max(began) AS newest_began\n"
       "  FROM (\n"
-      "    SELECT CAST(job AS String) AS its_job, iteration AS step, {1}rank AS its_rank, trace AS its_trace,\n"
-      "      max({2}) AS began, sum({3}) AS ns\n"
-      "    FROM {4}\n    WHERE {5}\n      AND numbered = 1 AND rank >= 0{6}\n"
-      "    GROUP BY its_job, step, {0}its_rank, its_trace)\n"
-      "  GROUP BY its_job, step, {0}its_rank) AS ranks\n"
-      "{7} (\n"
-      "  SELECT CAST(job AS String) AS its_job, iteration AS step, max({2}) AS run_began\n"
-      "  FROM {8}\n  WHERE {5}\n    AND numbered = 1 AND rank >= 0\n"
+      "    SELECT CAST(job AS String) AS its_job, iteration AS step, rank AS its_rank, trace AS its_trace,\n"
+      "      attempt AS its_attempt, max({1}) AS began, sum(wall_ns) AS ns\n"
+      "    FROM {2}\n    WHERE {3}\n      AND numbered = 1 AND rank >= 0\n"
+      "    GROUP BY its_job, step, its_rank, its_trace, its_attempt)\n"
+      "  GROUP BY its_job, step, its_rank) AS ranks\n"
+      "{4} (\n"
+      "  SELECT CAST(job AS String) AS its_job, iteration AS step, max({1}) AS run_began\n"
+      "  FROM {2}\n  WHERE {3}\n    AND numbered = 1 AND rank >= 0\n"
       "  GROUP BY its_job, step) AS runs\n"
-      "USING (its_job, step)\nWHERE newest_began + {9} >= run_began",
-      group, columns, dialect.second(), ns, dialect.table(table), where, rows, dialect.join(),
-      dialect.table(push::kIterations), kBeginTogether);
+      "USING (its_job, step)\nWHERE newest_began + {5} >= run_began",
+      kNewest, dialect.second(), dialect.table(push::kIterations), chosen(selection, dialect), dialect.join(),
+      kBeginTogether);
 }
 
 }  // namespace
@@ -166,25 +166,26 @@ std::string diff_statement(const Selection& selection, int64_t middle) {
 
 std::string stragglers_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
+  const std::string runs = newest_run(selection, dialect);
   return base::format(
-      "SELECT its_job, last_rank, times_last, others_waited, worst_name, worst_iteration, worst_trace, wall_sum\n"
+      "SELECT its_job, last_rank, times_last, others_waited, worst_group, worst_name, worst_iteration, worst_trace,\n"
+      "  wall_sum\n"
       "FROM (\n"
       "  SELECT its_job, last_rank, count() AS times_last, sum(waited) AS others_waited,\n"
-      "    argMax(operation, {0}) AS worst_name, argMax(step, {0}) AS worst_iteration,\n"
-      "    argMax(last_trace, {0}) AS worst_trace\n"
+      "    argMax(its_group, {0}) AS worst_group, argMax(operation, {0}) AS worst_name,\n"
+      "    argMax(step, {0}) AS worst_iteration, argMax(last_trace, {0}) AS worst_trace\n"
       "  FROM (\n"
-      "    SELECT its_job, step, operation, argMin(its_rank, (newest_ns, its_rank)) AS last_rank,\n"
-      "      argMin(newest_trace, (newest_ns, its_rank)) AS last_trace,\n"
-      "      sum(newest_ns) - min(newest_ns) * count() AS waited\n"
-      "    FROM ({1})\n"
-      "    GROUP BY its_job, step, operation\n    HAVING count() > 1)\n"
+      "    SELECT CAST(job AS String) AS its_job, iteration AS step, CAST(process_group AS String) AS its_group,\n"
+      "      CAST(name AS String) AS operation, calls, call, argMin(rank, (ns, rank)) AS last_rank,\n"
+      "      argMin(trace, (ns, rank)) AS last_trace, sum(ns) - min(ns) * count() AS waited\n"
+      "    FROM {1}\n    WHERE {2} AND numbered = 1 AND rank >= 0 AND point_to_point = 0\n"
+      "      AND (trace, attempt, iteration) {3} (SELECT newest_trace, newest_attempt, step FROM ({4}))\n"
+      "    GROUP BY its_job, step, its_group, operation, calls, call\n    HAVING count() > 1)\n"
       "  GROUP BY its_job, last_rank) AS waits\n"
-      "{2} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({3}) GROUP BY its_job) AS walls\n"
-      "USING (its_job)\nORDER BY others_waited DESC, its_job, last_rank\nLIMIT {4}",
-      dialect.largest("waited", "step", ", operation"),
-      newest_run(selection, dialect, push::kOperations, "self_ns", "CAST(name AS String) AS operation, ", "operation, ",
-                 " AND kind = 'communication' AND on_device = 1"),
-      dialect.join(), newest_run(selection, dialect, push::kIterations, "wall_ns", "", "", ""), selection.limit);
+      "{5} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({4}) GROUP BY its_job) AS walls\n"
+      "USING (its_job)\nORDER BY others_waited DESC, its_job, last_rank\nLIMIT {6}",
+      dialect.largest("waited", "step", ", operation, its_group, call"), dialect.table(push::kCollectives),
+      job_and_times(selection, dialect), dialect.in(), runs, dialect.join(), selection.limit);
 }
 
 namespace {
@@ -237,6 +238,18 @@ std::string lost_rows_statement(const Selection& selection) {
       "SELECT trace, file\nFROM {}\nWHERE {} AND iterations > 0\n  AND NOT ({}\n  AND {})\nGROUP BY trace, file\n"
       "ORDER BY file, trace",
       dialect.table(push::kTraces), chosen(selection, dialect), has(push::kIterations), has(push::kOperations));
+}
+
+std::string without_calls_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  const std::string rows = job_and_times(selection, dialect);
+  return base::format(
+      "SELECT trace, file\nFROM {0}\nWHERE {1}\n  AND (trace, attempt) {2} (SELECT trace, attempt FROM {3}\n"
+      "    WHERE {4} AND {5} AND numbered = 1 AND rank >= 0 GROUP BY trace, attempt)\n"
+      "  AND (trace, attempt) {6} (SELECT trace, attempt FROM {7} WHERE {4} GROUP BY trace, attempt)\n"
+      "GROUP BY trace, file\nORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), dialect.table(push::kOperations), rows,
+      push::kIsCommunication, dialect.not_in(), dialect.table(push::kCollectives));
 }
 
 std::string jobs_statement(const Selection& selection) {

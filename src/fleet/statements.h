@@ -27,10 +27,11 @@ std::string top_statement(const Selection& selection);
 // one sample. If both sides have many more minutes than the statistics use, a sample is several minutes.
 std::string diff_statement(const Selection& selection, int64_t middle);
 
-// Columns: its_job, last_rank, times_last, others_waited, worst_name, worst_iteration, worst_trace, wall_sum. A
-// collective ends on all ranks at the same time, so the rank that spends the least time in it came last, and the others
-// waited for it. That needs no common clock. If a job ran several times with the same steps, only the newest run of a
-// step counts.
+// Columns: its_job, last_rank, times_last, others_waited, worst_group, worst_name, worst_iteration, worst_trace,
+// wall_sum. A collective ends on all ranks at the same time, so the rank that spends the least time in it came last,
+// and the others waited for it. That needs no common clock. Only the ranks of one process group and one call are
+// compared, and of these only those with the same number of calls in the iteration. If a job ran several times with the
+// same steps, only the newest run of a step counts.
 std::string stragglers_statement(const Selection& selection);
 
 // Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). An empty operation means the
@@ -40,6 +41,9 @@ std::string history_statement(const Selection& selection, const std::string& ope
 
 // Columns: trace, file. Traces of a server whose rows of iterations or operations are all missing.
 std::string lost_rows_statement(const Selection& selection);
+
+// Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
+std::string without_calls_statement(const Selection& selection);
 
 // Columns: its_job, last (minutes since 1970). The jobs of all times, the latest first: for a selection that has no
 // traces.

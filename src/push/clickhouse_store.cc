@@ -109,12 +109,14 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
   std::map<uint64_t, KnownTrace> found;
   if (rows.rows.empty()) return found;
   const auto iterations = rows_of(kIterations, rows), operations = rows_of(kOperations, rows);
+  const auto communication = rows_of(kOperations, rows, kIsCommunication), collectives = rows_of(kCollectives, rows);
   for (const auto& row : rows.rows) {
     const Attempt its{parse_u64(row[0], "trace"), parse_u64(row[1], "attempt")};
     KnownTrace& trace = found[its.first];
     trace = {parse_u64(row[2], "events") != 0, row[3], parse_i64(row[4], "rank")};
     const auto counted = iterations.find(its);
     trace.lost_rows = (counted == iterations.end() ? 0 : counted->second) < parse_u64(row[6], "iterations");
+    trace.lost_rows |= communication.contains(its) && !collectives.contains(its);
     trace.lacks_operations = !operations.contains(its);
   }
   return found;
@@ -122,7 +124,8 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
 
 // How many rows of a table the attempts of these marks have. Job and time are for the sorting key: without them the
 // server would read the whole table.
-std::map<ClickHouseStore::Attempt, uint64_t> ClickHouseStore::rows_of(const TableSpec& table, const Rows& marks) {
+std::map<ClickHouseStore::Attempt, uint64_t> ClickHouseStore::rows_of(const TableSpec& table, const Rows& marks,
+                                                                      std::string_view condition) {
   std::set<std::string> jobs, times, traces;
   for (const auto& row : marks.rows) {
     traces.insert(std::to_string(parse_u64(row[0], "trace")));
@@ -131,8 +134,9 @@ std::map<ClickHouseStore::Attempt, uint64_t> ClickHouseStore::rows_of(const Tabl
   }
   const Rows rows = client_.query(
       base::format("SELECT trace, attempt, count() AS n FROM {}\nWHERE job IN ({}) AND started IN ({}) AND trace IN "
-                   "({})\nGROUP BY trace, attempt",
-                   everywhere(table), base::join(jobs, ", "), base::join(times, ", "), base::join(traces, ", ")));
+                   "({}){}{}\nGROUP BY trace, attempt",
+                   everywhere(table), base::join(jobs, ", "), base::join(times, ", "), base::join(traces, ", "),
+                   condition.empty() ? "" : " AND ", condition));
   if (rows.columns.size() != 3) throw Error(base::format("{}: the numbers of rows are not readable", text()));
   std::map<Attempt, uint64_t> counts;
   for (const auto& row : rows.rows)

@@ -26,7 +26,7 @@ class ClickHouseStore : public Store {
   void check_version();
 
   using Attempt = std::pair<uint64_t, uint64_t>;  // trace and attempt
-  std::map<Attempt, uint64_t> rows_of(const TableSpec& table, const Rows& marks);
+  std::map<Attempt, uint64_t> rows_of(const TableSpec& table, const Rows& marks, std::string_view condition = "");
 
   Client client_;
 };

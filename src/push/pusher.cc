@@ -124,7 +124,7 @@ void Pusher::Impl::flush() {
   uint64_t attempt = 0;
   with_retries([&] {
     attempt = new_attempt();
-    for (const Block* block : {&blocks.iterations, &blocks.operations, &blocks.device_time, &blocks.memory})
+    for (const Block* block : blocks.of_traces())
       if (block->rows() > 0) store->insert(*block, attempt);
   });
   // A mark may be there twice: that has no effect.
@@ -149,7 +149,7 @@ void Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
   uint64_t attempt = 0, rows = 0;
   with_retries([&] {
     attempt = new_attempt();
-    for (const Block* block : {&blocks.iterations, &blocks.operations, &blocks.device_time, &blocks.memory})
+    for (const Block* block : blocks.of_traces())
       if (block->rows() > 0) store->insert(*block, attempt);
     const auto sink = store->events(attempt);
     rows = add_events(reader, head, [&](const Block& block) { sink->add(block); });

@@ -25,6 +25,11 @@ constexpr ColumnSpec kOperationColumns[] = {
     {"numbered", U8}, {"name", Name},   {"on_device", U8},  {"kind", Name},  {"count", U64},  {"total_ns", U64},
     {"self_ns", U64}, {"min_ns", U64},  {"median_ns", U64}, {"p99_ns", U64}, {"max_ns", U64},
 };
+constexpr ColumnSpec kCollectiveColumns[] = {
+    {"trace", U64},     {"attempt", U64}, {"started", Date},       {"job", Name},  {"rank", I32},
+    {"iteration", U64}, {"numbered", U8}, {"process_group", Name}, {"name", Name}, {"point_to_point", U8},
+    {"call", U32},      {"calls", U32},   {"begin_ns", I64},       {"ns", U64},
+};
 constexpr ColumnSpec kDeviceTimeColumns[] = {
     {"trace", U64}, {"attempt", U64}, {"started", Date}, {"job", Name},
     {"rank", I32},  {"device", Name}, {"part", Name},    {"ns", U64},
@@ -44,14 +49,15 @@ constexpr ColumnSpec kSchemaColumns[] = {{"version", U32}, {"attempt", U64}};
 const TableSpec kTraces{"traces", kOrder, kTraceColumns};
 const TableSpec kIterations{"iterations", kOrder, kIterationColumns};
 const TableSpec kOperations{"operations", kOrder, kOperationColumns};
+const TableSpec kCollectives{"collectives", kOrder, kCollectiveColumns};
 const TableSpec kDeviceTime{"device_time", kOrder, kDeviceTimeColumns};
 const TableSpec kMemory{"memory", kOrder, kMemoryColumns};
 const TableSpec kEvents{"events", kOrder, kEventColumns};
 const TableSpec kSchema{"kymo_schema", "version", kSchemaColumns};
 
 std::span<const TableSpec* const> all_tables() {
-  static constexpr const TableSpec* kAll[] = {&kIterations, &kOperations, &kDeviceTime, &kMemory,
-                                              &kEvents,     &kTraces,     &kSchema};
+  static constexpr const TableSpec* kAll[] = {&kIterations,  &kOperations, &kDeviceTime, &kMemory,
+                                              &kCollectives, &kEvents,     &kTraces,     &kSchema};
   return kAll;
 }
 

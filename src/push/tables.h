@@ -6,14 +6,19 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "push/block.h"
 
 namespace kymo::push {
 
-inline constexpr uint32_t kSchemaVersion = 1;
+inline constexpr uint32_t kSchemaVersion = 2;  // 1 had no collectives
 
-extern const TableSpec kTraces, kIterations, kOperations, kDeviceTime, kMemory, kEvents, kSchema;
+extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kEvents, kSchema;
+
+// The rows of `operations` that have rows in `collectives`: one for each call. A trace with such operations and without
+// calls was pushed by a version that did not write them, or they were lost.
+inline constexpr std::string_view kIsCommunication = "kind = 'communication' AND on_device = 1";
 
 // All of them; `traces` is not the first.
 std::span<const TableSpec* const> all_tables();

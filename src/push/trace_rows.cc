@@ -9,6 +9,7 @@
 #include <set>
 
 #include "analyze/memory/profile.h"
+#include "analyze/report/collective_calls.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/idle.h"
 #include "analyze/report/iteration_operations.h"
@@ -131,7 +132,7 @@ uint64_t median_of(std::vector<uint64_t> values) {
   return *middle;
 }
 
-// The rows of iterations and operations. Returns the lengths of the iterations.
+// The rows of what happens in iterations. Returns the lengths of the iterations.
 std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head, const trace::Reader& reader,
                                      const analyze::Summary& summary) {
   analyze::EventWalk walk(reader);
@@ -139,6 +140,9 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head,
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
   const std::vector<uint64_t> numbers = analyze::iteration_numbers(walk, iterations);
   const auto number_of = [&](size_t i) { return numbers.empty() ? i : numbers[i]; };
+  const auto realtime_of = [&](int64_t ns) {
+    return static_cast<uint64_t>(summary.begin_realtime_ns + (ns - walk.first_ns()));
+  };
   std::vector<uint64_t> lengths;
   for (size_t i = 0; i < iterations.list.size(); ++i) {
     const analyze::Interval& one = iterations.list[i];
@@ -146,7 +150,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head,
     head.add_to(blocks.iterations);
     blocks.iterations.number(number_of(i));
     blocks.iterations.number(numbers.empty() ? 0 : 1);
-    blocks.iterations.number(static_cast<uint64_t>(summary.begin_realtime_ns + (one.begin - walk.first_ns())));
+    blocks.iterations.number(realtime_of(one.begin));
     blocks.iterations.number(lengths.back());
     blocks.iterations.end_row();
   }
@@ -164,6 +168,20 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head,
          {row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns, row.max_ns})
       block.number(value);
     block.end_row();
+  }
+  const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers);
+  for (const analyze::CollectiveCall& call : calls.rows) {
+    head.add_to(blocks.collectives);
+    blocks.collectives.number(number_of(call.iteration));
+    blocks.collectives.number(numbers.empty() ? 0 : 1);
+    blocks.collectives.text(calls.groups[call.group]);
+    blocks.collectives.text(calls.names[call.name]);
+    blocks.collectives.number(call.is_point_to_point ? 1 : 0);
+    blocks.collectives.number(call.call);
+    blocks.collectives.number(call.calls);
+    blocks.collectives.number(realtime_of(call.begin));
+    blocks.collectives.number(static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0)));
+    blocks.collectives.end_row();
   }
   const analyze::Intervals window = iterations.window();
   for (const analyze::Device& device : work.devices)
@@ -217,16 +235,25 @@ void RowHead::add_to(Block& block) const {
 }
 
 SummaryBlocks::SummaryBlocks()
-    : iterations(kIterations), operations(kOperations), device_time(kDeviceTime), memory(kMemory), traces(kTraces) {}
+    : iterations(kIterations),
+      operations(kOperations),
+      device_time(kDeviceTime),
+      memory(kMemory),
+      collectives(kCollectives),
+      traces(kTraces) {}
 
 size_t SummaryBlocks::bytes() const {
-  return iterations.bytes() + operations.bytes() + device_time.bytes() + memory.bytes() + traces.bytes();
+  size_t sum = traces.bytes();
+  for (const Block* block : of_traces()) sum += block->bytes();
+  return sum;
 }
 size_t SummaryBlocks::rows() const {
-  return iterations.rows() + operations.rows() + device_time.rows() + memory.rows();
+  size_t sum = 0;
+  for (const Block* block : of_traces()) sum += block->rows();
+  return sum;
 }
 void SummaryBlocks::clear() {
-  for (Block* block : {&iterations, &operations, &device_time, &memory, &traces}) block->clear();
+  for (Block* block : {&iterations, &operations, &device_time, &memory, &collectives, &traces}) block->clear();
 }
 
 bool lacks_end(const trace::Reader& reader) {

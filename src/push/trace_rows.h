@@ -1,6 +1,7 @@
 // A trace as rows of the tables: what fleets ask for, without its events. src/analyze computes all of it.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "push/block.h"
@@ -28,8 +29,12 @@ struct RowHead {
 
 struct SummaryBlocks {
   SummaryBlocks();
-  Block iterations, operations, device_time, memory;
+  Block iterations, operations, device_time, memory, collectives;
   Block traces;  // the commit marks
+  // All but the marks, in the order in which they are inserted.
+  std::array<const Block*, 5> of_traces() const {
+    return {&iterations, &operations, &device_time, &memory, &collectives};
+  }
   size_t bytes() const;
   size_t rows() const;  // of all but the marks
   void clear();

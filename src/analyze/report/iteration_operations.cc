@@ -60,13 +60,10 @@ class Operations {
 
   // The row that the operation was added to; kNoRow if it begins in no iteration, or if there are too many rows.
   uint32_t add(const TrackOfTrace& track, uint32_t class_id, bool on_device, int64_t begin, uint64_t length) {
-    const auto& list = iterations_.list;
-    const auto after =
-        std::partition_point(list.begin(), list.end(), [&](const Interval& one) { return one.end <= begin; });
-    if (after == list.end() || after->begin > begin) return kNoRow;
-    const auto iteration = static_cast<uint32_t>(after - list.begin());
+    const auto iteration = iterations_.at(begin);
+    if (!iteration) return kNoRow;
     const uint32_t name = name_of(track, class_id, on_device);
-    const auto [entry, is_new] = rows_.try_emplace(uint64_t{iteration} << 32 | name, kNoRow);
+    const auto [entry, is_new] = rows_.try_emplace(uint64_t{*iteration} << 32 | name, kNoRow);
     if (is_new) {
       if (result_.rows.size() >= IterationOperations::kMostRows) {
         rows_.erase(entry);
@@ -75,7 +72,7 @@ class Operations {
       }
       entry->second = static_cast<uint32_t>(result_.rows.size());
       IterationOperation row;
-      row.iteration = iteration;
+      row.iteration = *iteration;
       row.name = name;
       row.min_ns = UINT64_MAX;
       result_.rows.push_back(row);

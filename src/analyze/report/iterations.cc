@@ -215,6 +215,13 @@ class Finder {
 
 }  // namespace
 
+std::optional<uint32_t> Iterations::at(int64_t time) const {
+  const auto after =
+      std::partition_point(list.begin(), list.end(), [&](const Interval& one) { return one.end <= time; });
+  if (after == list.end() || after->begin > time) return std::nullopt;
+  return static_cast<uint32_t>(after - list.begin());
+}
+
 size_t Iterations::longest() const {
   const auto is_shorter = [](const Interval& a, const Interval& b) { return a.end - a.begin < b.end - b.begin; };
   return static_cast<size_t>(std::max_element(list.begin(), list.end(), is_shorter) - list.begin());

@@ -24,6 +24,8 @@ struct Iterations {
   std::optional<uint32_t> track;  // of the thread that has them
   std::vector<Interval> list;     // in order of time; one for the whole trace
   Intervals window() const { return Intervals(list); }
+  // The index of the one that has this time; nothing: it is in none.
+  std::optional<uint32_t> at(int64_t time) const;
   // Indices in the list, which must not be empty. Of several that are equally long, the first one.
   size_t longest() const;
   size_t median() const;

@@ -1,0 +1,42 @@
+// Each call of a collective on a device, with its process group and its place among the calls of an iteration.
+//
+// All ranks of a group make the same calls in the same order. So the same call of two ranks has the same iteration,
+// group, name and place. A rank whose number of calls is another one has lost some, or does something else, and its
+// places mean nothing to the others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/report/device_work.h"
+#include "analyze/report/iterations.h"
+
+namespace kymo::analyze {
+
+struct CollectiveCall {
+  uint32_t iteration = 0;  // its index in Iterations::list: that of its launch, as in iteration_operations()
+  uint32_t group = 0;      // index in CollectiveCalls::groups
+  uint32_t name = 0;       // index in CollectiveCalls::names
+  uint32_t call = 0;       // its place among those of the same iteration, group and name
+  uint32_t calls = 0;      // the number of these
+  // A send or receive: not all ranks of the group take part. NCCL's kernels for gather and scatter are such, too.
+  bool is_point_to_point = false;
+  int64_t begin = 0, end = 0;
+};
+
+struct CollectiveCalls {
+  std::vector<std::string> groups, names;
+  std::vector<CollectiveCall> rows;  // by begin
+  uint64_t left_out = 0;             // calls beyond kMostRows
+
+  static constexpr size_t kMostRows = 1 << 20;
+};
+
+// The group is what the trace says: name and ranks of PyTorch's process group. It is empty if the trace says nothing.
+// `numbers` are those of iteration_numbers(): iterations with the same number are one. Reads the device tracks once; if
+// there is no communication, nothing.
+CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations,
+                                 const std::vector<uint64_t>& numbers);
+
+}  // namespace kymo::analyze

@@ -1,0 +1,106 @@
+#include "analyze/report/collective_calls.h"
+
+#include <gtest/gtest.h>
+
+#include "analyze/report/iteration_operations.h"
+#include "trace/test_recorder.h"
+
+namespace kymo::analyze {
+namespace {
+
+using trace::FieldType;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+constexpr uint32_t kMain = 1, kStream = 2;
+enum Class : uint32_t { kStep = 1, kKernel, kReduce, kUnnamed, kSend };
+
+class CollectiveCallsTest : public ::testing::Test {
+ protected:
+  CollectiveCallsTest() : recorder_(folder_ / "trace.kymo") {
+    const std::vector<trace::Field> fields = {{"Collective name", FieldType::String},
+                                              {"Process Group Ranks", FieldType::String},
+                                              {"Process Group Name", FieldType::String}};
+    recorder_.add_class(kStep, "ProfilerStep#{}", "user_annotation", {{"", FieldType::Int}});
+    recorder_.add_class(kKernel, "gemm", "kernel", {{"grid", FieldType::Int}});
+    recorder_.add_class(kReduce, "ncclDevKernel_AllReduce", "kernel", fields);
+    recorder_.add_class(kUnnamed, "ncclDevKernel_AllGather", "kernel");
+    recorder_.add_class(kSend, "ncclDevKernel_SendRecv", "kernel", fields);
+    recorder_.add_thread(kMain, 7, "main");
+    recorder_.add_queue(kStream, "GPU 0", "stream");
+  }
+
+  void step(uint64_t at, int64_t number) {
+    recorder_.begin(kMain, at, kStep, {number});
+    recorder_.end(kMain, at + 1'000);
+  }
+  void call(uint64_t at, uint32_t class_id, std::string_view collective, std::string_view group) {
+    recorder_.begin(kStream, at, class_id, {std::string(collective), std::string("[0, 1]"), std::string(group)});
+    recorder_.end(kStream, at + 10);
+  }
+  CollectiveCalls read() {
+    recorder_.close();
+    const trace::Reader reader(folder_ / "trace.kymo");
+    EventWalk walk(reader);
+    const DeviceWork work = read_device_work(walk);
+    const Iterations iterations = find_iterations(walk, launching_track(work));
+    return collective_calls(walk, work, iterations, iteration_numbers(walk, iterations));
+  }
+
+  TemporaryFolder folder_;
+  TestRecorder recorder_;
+};
+
+TEST_F(CollectiveCallsTest, CallsAreNumberedByIterationAndGroup) {
+  for (const uint64_t at : {0u, 2'000u}) {
+    step(at, static_cast<int64_t>(at / 2'000 + 1));
+    call(at + 100, kReduce, "allreduce", "tp");
+    recorder_.begin(kStream, at + 150, kKernel, {int64_t{3}});
+    recorder_.end(kStream, at + 160);
+    call(at + 200, kReduce, "allreduce", "dp");
+    call(at + 300, kReduce, "allreduce", "tp");
+  }
+  const CollectiveCalls calls = read();
+  ASSERT_EQ(calls.rows.size(), 6u);
+  for (size_t i = 0; i < 6; ++i) {
+    const CollectiveCall& one = calls.rows[i];
+    EXPECT_EQ(one.iteration, i / 3);
+    EXPECT_EQ(calls.groups[one.group], i % 3 == 1 ? "dp [0, 1]" : "tp [0, 1]");
+    EXPECT_EQ(calls.names[one.name], "ncclDevKernel_AllReduce");
+    EXPECT_EQ(one.call, i % 3 == 2 ? 1u : 0u);
+    EXPECT_EQ(one.calls, i % 3 == 1 ? 1u : 2u);
+    EXPECT_EQ(one.end - one.begin, 10);
+    EXPECT_FALSE(one.is_point_to_point);
+  }
+}
+
+TEST_F(CollectiveCallsTest, IterationsWithOneNumberAreOne) {
+  for (const uint64_t at : {0u, 2'000u}) {
+    step(at, 5);
+    recorder_.complete(kStream, at + 100, at + 110, kUnnamed);
+  }
+  const CollectiveCalls calls = read();
+  ASSERT_EQ(calls.rows.size(), 2u);
+  EXPECT_EQ(calls.groups[calls.rows[1].group], "");
+  EXPECT_EQ(calls.rows[1].call, 1u);
+  EXPECT_EQ(calls.rows[1].calls, 2u);
+}
+
+TEST_F(CollectiveCallsTest, OfKernelsThatSendOnlyAllToAllIsACollective) {
+  step(0, 1);
+  call(100, kSend, "send", "pp");
+  call(200, kSend, "all_to_allv", "ep");
+  const CollectiveCalls calls = read();
+  ASSERT_EQ(calls.rows.size(), 2u);
+  EXPECT_TRUE(calls.rows[0].is_point_to_point);
+  EXPECT_FALSE(calls.rows[1].is_point_to_point);
+}
+
+TEST_F(CollectiveCallsTest, OutsideOfIterationsThereIsNone) {
+  step(0, 1);
+  recorder_.complete(kStream, 1'500, 1'510, kUnnamed);
+  EXPECT_TRUE(read().rows.empty());
+}
+
+}  // namespace
+}  // namespace kymo::analyze

@@ -1,0 +1,36 @@
+// What the answers of `kymo fleet` have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "fleet/answers.h"
+
+namespace kymo::cli {
+
+enum FleetExit : int { kFine = 0, kSlower = 1, kError = 2, kTooFew = 3 };
+
+// {"rows": [...], "exit_code": 0}; `write` adds the fields of a row.
+template <typename Rows, typename Write>
+std::string json_of(const Rows& rows, Write&& write, int exit_code) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.begin_array("rows");
+  for (const auto& row : rows) {
+    json.begin_object();
+    write(json, row);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("exit_code", exit_code);
+  json.end_object();
+  return json.text();
+}
+
+// Prints them, and returns the exit code. `has_collectives`: also ones for which nobody waits.
+int show_stragglers(const std::vector<fleet::StragglerRow>& rows, bool has_collectives,
+                    std::optional<double> fail_above, bool json);
+
+}  // namespace kymo::cli

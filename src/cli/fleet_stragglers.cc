@@ -1,0 +1,67 @@
+#include <algorithm>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/fleet_output.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+#include "fleet/text_name.h"
+
+namespace kymo::cli {
+
+using Align = base::TextTable::Align;
+
+int show_stragglers(const std::vector<fleet::StragglerRow>& rows, bool has_collectives,
+                    std::optional<double> fail_above, bool json) {
+  const bool is_slow = fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
+                         return row.share > *fail_above;
+                       });
+  const int exit_code = is_slow ? kSlower : has_collectives ? kFine : kTooFew;
+  if (json) {
+    print(json_of(
+        rows,
+        [](base::JsonWriter& out, const fleet::StragglerRow& row) {
+          out.field("job", fleet::text_of_name(row.job));
+          out.field("rank", row.rank);
+          out.field("times_last", row.times_last);
+          out.field("others_waited_ns", row.others_waited_ns);
+          out.field("share", row.share);
+          out.field("worst_group", fleet::text_of_name(row.worst_group));
+          out.field("worst_collective", fleet::text_of_name(row.worst_name));
+          out.field("worst_iteration", row.worst_iteration);
+          out.field("worst_trace", fleet::trace_text(row.worst_trace));
+        },
+        exit_code));
+    return exit_code;
+  }
+  const bool has_jobs =
+      std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) { return row.job != rows[0].job; });
+  base::TextTable table({{"rank", Align::Right},
+                         {"last", Align::Right},
+                         {"others waited", Align::Right},
+                         {"of all time", Align::Right},
+                         {"worst iteration", Align::Right},
+                         {"its trace"},
+                         {"collective"}});
+  const bool has_groups =
+      std::any_of(rows.begin(), rows.end(), [](const fleet::StragglerRow& row) { return !row.worst_group.empty(); });
+  if (has_groups) table.add_column({"process group"});
+  if (has_jobs) table.add_column({"job"});
+  for (const fleet::StragglerRow& row : rows) {
+    std::vector<std::string> cells{std::to_string(row.rank),
+                                   count_text(row.times_last),
+                                   duration_text(row.others_waited_ns),
+                                   base::format("{:.1f} %", 100 * row.share),
+                                   std::to_string(row.worst_iteration),
+                                   fleet::trace_text(row.worst_trace),
+                                   base::printable(row.worst_name)};
+    if (has_groups) cells.push_back(base::printable(row.worst_group));
+    if (has_jobs) cells.push_back(base::printable(row.job));
+    table.add(std::move(cells));
+  }
+  print(shown(table));
+  return exit_code;
+}
+
+}  // namespace kymo::cli

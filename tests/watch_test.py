@@ -69,6 +69,10 @@ class WatchTest(unittest.TestCase):
             self.assertLess(time.monotonic(), end, (self.arriving.parent / "said").read_text())
             time.sleep(0.1)
 
+    def remove_store(self):
+        """At once: a watch that works fast would put new files into a folder that is being removed."""
+        self.store.rename(self.store.with_name("removed"))
+
     def check_that_nothing_is_lost(self, url, remove):
         """The database loses its rows. The trace is then too much for --keep."""
         one = max(trace.stat().st_size for trace in self.traces)  # there is room for any one of them
@@ -82,7 +86,7 @@ class WatchTest(unittest.TestCase):
         self.assertTrue((self.arriving / "b.kymo").exists())
 
     def test_a_trace_that_a_folder_lost_is_pushed_again_before_it_is_deleted(self):
-        self.check_that_nothing_is_lost(self.url, lambda: shutil.rmtree(self.store))
+        self.check_that_nothing_is_lost(self.url, self.remove_store)
         # The folder is made again, and one line says what was wrong.
         errors = [line for line in self.said.splitlines() if "pushed" not in line]
         self.assertLessEqual(len(errors), 1, self.said)
@@ -127,12 +131,35 @@ class WatchTest(unittest.TestCase):
             self.wait_for(lambda: self.names(url).get("gemm") == 2)
 
     def test_what_a_folder_lost_is_pushed_again(self):
-        self.check_that_all_is_pushed_again(self.url, lambda: shutil.rmtree(self.store))
+        self.check_that_all_is_pushed_again(self.url, self.remove_store)
 
     @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
     def test_what_a_server_lost_is_pushed_again(self):
         with clickhouse.Server(self.arriving.parent / "server") as server:
             self.check_that_all_is_pushed_again(server.url(), lambda: server.query("DROP DATABASE kymo"))
+
+    def check_that_lost_rows_come_back(self, url, remove):
+        """Without a new trace."""
+        with self.watch(url=url):
+            for i, trace in enumerate(self.traces):
+                self.add(trace, f"{i}.kymo")
+                self.wait_for(lambda: self.names(url).get("gemm") == i + 1)
+            remove()
+            self.wait_for(lambda: self.names(url).get("gemm") == 3)
+
+    def test_a_file_of_a_folder_that_was_removed_is_written_again(self):
+        def remove():
+            sorted(self.store.glob("operations/2*.parquet"))[0].unlink()
+        self.check_that_lost_rows_come_back(self.url, remove)
+
+    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
+    def test_rows_that_a_server_lost_are_written_again(self):
+        with clickhouse.Server(self.arriving.parent / "server") as server:
+            def remove():
+                for [part] in server.rows("SELECT DISTINCT partition FROM system.parts WHERE active AND database = 'kymo' "
+                                          "AND table = 'operations'"):
+                    server.query(f"ALTER TABLE kymo.operations DROP PARTITION {part}")
+            self.check_that_lost_rows_come_back(server.url(), remove)
 
     def test_a_size_to_keep_needs_a_unit(self):
         self.add(self.traces[0], "a.kymo")

@@ -118,6 +118,7 @@ class Watcher {
     ++rounds_;
     try {
       look();
+      if (pusher_->has_lost_rows()) traces_.forget_pushed();
       if (const auto files = traces_.to_push(); !files.empty()) pusher_->push(files);
       remove_traces();
       numbers_.last_success = static_cast<uint64_t>(seconds_now());

@@ -234,6 +234,15 @@ std::unique_ptr<push::EventSink> ParquetStore::events(uint64_t attempt) {
   return std::make_unique<ParquetEvents>(*this, attempt);
 }
 
+push::Content ParquetStore::content() {
+  push::Content content;
+  std::error_code error;
+  if (!fs::exists(folder_, error)) return content;
+  for (const auto& [number, attempt] : attempts_of(folder_))
+    for (const auto& [place, file] : attempt.files) content[file] = 1;
+  return content;
+}
+
 // All rows of a file have the same attempt, which is in its name. The marks are deleted last.
 void ParquetStore::remove_orphans(uint64_t before) {
   std::set<uint64_t> live;

@@ -26,6 +26,7 @@ class ParquetStore : public push::Store {
   std::map<uint64_t, push::KnownTrace> known(const std::vector<uint64_t>& traces) override;
   void insert(const push::Block& block, uint64_t attempt) override;
   std::unique_ptr<push::EventSink> events(uint64_t attempt) override;
+  push::Content content() override;
   void remove_orphans(uint64_t before) override;
 
  private:

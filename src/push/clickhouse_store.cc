@@ -152,6 +152,16 @@ std::unique_ptr<EventSink> ClickHouseStore::events(uint64_t attempt) {
   return std::make_unique<ClickHouseEvents>(client_, attempt);
 }
 
+Content ClickHouseStore::content() {
+  const Rows rows = client_.query(
+      base::format("SELECT table, sum(rows) AS n FROM system.parts WHERE active AND database = {} GROUP BY table",
+                   quoted_text(client_.address().database)));
+  if (rows.columns.size() != 2) throw Error(base::format("{}: the sizes of tables are not readable", text()));
+  Content content;
+  for (const auto& row : rows.rows) content[row[0]] = parse_u64(row[1], "rows");
+  return content;
+}
+
 void ClickHouseStore::remove_orphans(uint64_t before) {
   for (const TableSpec* table : all_tables()) {
     if (table == &kTraces || table == &kSchema) continue;

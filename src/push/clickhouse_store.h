@@ -16,6 +16,7 @@ class ClickHouseStore : public Store {
   std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) override;
   void insert(const Block& block, uint64_t attempt) override;
   std::unique_ptr<EventSink> events(uint64_t attempt) override;
+  Content content() override;
   void remove_orphans(uint64_t before) override;
 
  private:

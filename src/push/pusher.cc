@@ -67,6 +67,7 @@ struct Pusher::Impl {
   Report report;
   Warn warn;
   bool prepared = false, warned_of_rank = false;
+  LossDetector losses;
   Counts counts;
   SummaryBlocks blocks;
   std::vector<std::string> in_blocks;  // the files
@@ -253,6 +254,16 @@ void Pusher::push(const std::vector<std::string>& given) {
     impl_->drop_batch();
     throw;
   }
+}
+
+bool Pusher::has_lost_rows() {
+  try {
+    if (!impl_->losses.look(impl_->store->content())) return false;
+  } catch (const Error&) {
+    return false;  // the next push says why
+  }
+  impl_->prepared = false;
+  return true;
 }
 
 void Pusher::remove_orphans() {

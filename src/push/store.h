@@ -14,6 +14,7 @@
 
 #include "kymo/error.h"
 #include "push/block.h"
+#include "push/loss_detector.h"
 
 namespace kymo::push {
 
@@ -65,6 +66,9 @@ class Store {
 
   virtual void insert(const Block& block, uint64_t attempt) = 0;
   virtual std::unique_ptr<EventSink> events(uint64_t attempt) = 0;
+
+  // What it holds now, by table or by file. Cheap: no rows are read.
+  virtual Content content() = 0;
 
   // Deletes the rows of attempts before this one that were not completed, or that a later one replaced.
   virtual void remove_orphans(uint64_t before) = 0;

@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kRulePlaces = 4096;  // a power of two
 constexpr size_t kMaxFiles = 400;     // each is an open file, and a process may have 1,024 of them
 constexpr const char kVdso[] = "[vdso]";
+constexpr std::string_view kMemory = "/memfd:";
 constexpr std::string_view kDeleted = " (deleted)";  // what the kernel adds to the path of a file that was removed
 
 // Opens only a path that cannot block.
@@ -43,18 +44,18 @@ std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const MappedFile& mapped) {
   if (!is_file(mapped.path)) return nullptr;
   // A process in a container has other files at the same paths. A file that was removed or replaced is still there for
   // its process: its program for everybody who may look at the process, the rest only with more rights.
-  for (const std::string& candidate :
-       {mapped.path, base::format("/proc/{}/root{}", pid, mapped.path), base::format("/proc/{}/exe", pid),
-        base::format("/proc/{}/map_files/{:x}-{:x}", pid, mapped.begin, mapped.end)}) {
-    const bool is_any = mapped.inode == 0 && mapped.build_id.empty();  // nothing says which file it must be
-    if (is_any && candidate.ends_with("/exe")) continue;
+  std::vector<std::string> candidates = {mapped.path, base::format("/proc/{}/root{}", pid, mapped.path)};
+  // Only if something says which file it must be: it may be a library too.
+  if (mapped.inode != 0 || !mapped.build_id.empty()) candidates.push_back(base::format("/proc/{}/exe", pid));
+  candidates.push_back(base::format("/proc/{}/map_files/{:x}-{:x}", pid, mapped.begin, mapped.end));
+  for (const std::string& candidate : candidates) {
     const std::shared_ptr<CodeFile> file = CodeFile::open(open_file(candidate));
     if (file == nullptr || (mapped.inode != 0 && file->inode() != mapped.inode) ||
         (!mapped.build_id.empty() && !file->build_id().starts_with(mapped.build_id)))
       continue;
     return files_.emplace(key, file).first->second;
   }
-  return files_.emplace(key, nullptr).first->second;
+  return nullptr;  // not stored: it may be there for another process, or the process had ended
 }
 
 std::vector<MappedFile> mapped_code(pid_t pid) {
@@ -198,7 +199,10 @@ const LoadedFile* AddressSpace::file_at(pid_t pid, uint64_t return_address) {
   Mapping* const mapping = mapping_at(return_address - 1);
   if (mapping == nullptr) return nullptr;
   resolve(pid, *mapping);
-  return is_file(mapping->mapped.path) || mapping->mapped.path == kVdso ? &mapping->loaded : nullptr;
+  const std::string& path = mapping->mapped.path;
+  // The code that a program makes may be in memory that has a path, as that of .NET. A library may be there too.
+  if (path.starts_with(kMemory) && mapping->file == nullptr) return nullptr;
+  return is_file(path) || path == kVdso ? &mapping->loaded : nullptr;
 }
 
 }  // namespace kymo::sample

@@ -31,7 +31,7 @@ std::vector<MappedFile> mapped_code(pid_t pid);
 class CodeFiles {
  public:
   // The file that is mapped in a process, also if it has been removed or replaced since. It must have this inode or
-  // build id, if one is known (not 0, not empty). Null if it cannot be opened.
+  // build id, if one is known (not 0, not empty). Null if it cannot be opened; the next call tries again.
   std::shared_ptr<CodeFile> find(pid_t pid, const MappedFile& mapped);
 
  private:
@@ -67,8 +67,8 @@ class AddressSpace {
   // The file with the code before this return address. Null: none that has a name.
   const LoadedFile* file_at(pid_t pid, uint64_t return_address);
   bool has_code_at(uint64_t address) const;
-  // A path to the file with this code, if the one with its name is another file or does not exist: so it is for the
-  // code of the kernel in a process. Empty: it is there, or it could not be opened when it was loaded.
+  // A path to the file with this code, if the one with its name is another file or does not exist, as for the code of
+  // the kernel in a process. Empty: it is there, or it could not be opened when it was loaded.
   std::string path_if_lost(pid_t pid, uint64_t return_address);
   // The first code that was mapped, which is the program itself. Empty: nothing was.
   const std::string& program() const { return program_; }

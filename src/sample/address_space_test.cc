@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+
+#include "trace/test_recorder.h"
+
 namespace kymo::sample {
 namespace {
 
@@ -55,6 +59,11 @@ TEST_F(AddressSpaceTest, MemoryInThePlaceOfMemoryIsNotOtherCode) {
   EXPECT_TRUE(code_.is_other_code(mapped("/a.so")));
 }
 
+TEST_F(AddressSpaceTest, MemoryWithAPathIsAFileOnlyIfItContainsALibrary) {
+  code_.map(mapped("/memfd:doublemapper"));
+  EXPECT_EQ(code_.file_at(getpid(), kInside), nullptr);
+}
+
 TEST_F(AddressSpaceTest, UnmappedCodeIsOnlyWhatWasThereBefore) {
   code_.map(mapped("/a.so"));
   EXPECT_THAT(code_.missing_in({mapped("/a.so")}), IsEmpty());
@@ -66,6 +75,20 @@ TEST_F(AddressSpaceTest, UnmappedCodeIsOnlyWhatWasThereBefore) {
   EXPECT_TRUE(code_.is_other_code(mapped("/b.so")));
   code_.map(mapped("/a.so"));
   EXPECT_EQ(code_.meaning_of(kInside), kInside) << "the same file again";
+}
+
+TEST_F(AddressSpaceTest, FileThatCouldNotBeOpenedIsTriedAgain) {
+  const trace::testing::TemporaryFolder folder;
+  const MappedFile late = mapped(folder / "late.so", 0);
+  EXPECT_EQ(files_.find(getpid(), late), nullptr);
+  std::filesystem::copy_file("/proc/self/exe", late.path);
+  EXPECT_NE(files_.find(getpid(), late), nullptr);
+}
+
+TEST_F(AddressSpaceTest, FileMayHaveAnyName) {
+  const trace::testing::TemporaryFolder folder;
+  std::filesystem::copy_file("/proc/self/exe", folder / "exe");
+  EXPECT_NE(files_.find(getpid(), mapped(folder / "exe", 0)), nullptr);
 }
 
 TEST_F(AddressSpaceTest, OwnCodeIsRead) {

@@ -62,7 +62,7 @@ class Recorded(unittest.TestCase):
         if "no CPU samples" in err:
             self.skipTest(err.strip())
         self.assertEqual(code, 0, err)
-        self.assertRegex(err, r"[1-9][0-9,]* samples?[ ,]", err)
+        self.assertRegex(err, r"[1-9][0-9,]* samples?(,| from| \(the last of)", err)
         return err
 
     def functions(self, *options, file="run.kymo"):

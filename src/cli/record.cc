@@ -147,6 +147,15 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
   if (ending.signal != 0) {
     const char* name = ::sigdescr_np(ending.signal);
     say(base::format("{} was killed by signal {} ({})", base::printable(options.program[0]), ending.signal,
+// A lower rate has no effect on what does not come from the clock.
+std::string remedy_for_lost(const SampleOptions& options) {
+  std::string others;
+  if (options.waits) others = "--sample-waits";
+  if (options.faults) others += others.empty() ? "--sample-faults" : " or --sample-faults";
+  return others.empty() ? "use a lower rate (--sample)"
+                        : base::format("record without {}, or use a lower rate (--sample)", others);
+}
+
                      name != nullptr ? name : "unknown"));
   }
   const Ledger ledger = ledger_of(progress, samples);
@@ -169,8 +178,8 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
   }
   ledger.show();
   if (!options.quiet && samples.lost != 0)
-    say(base::format("at {}, samples come faster than they can be recorded: use a lower rate (--sample)",
-                     sample::rate_text(options.samples.hertz)));
+    say(base::format("at {}, samples come faster than they can be recorded: {}",
+                     sample::rate_text(options.samples.hertz), remedy_for_lost(options.samples)));
 }
 
 // The ending of kymo: that of the program, or its own exit code.

@@ -148,9 +148,15 @@ struct PerfEvents::Request {
     attributes.comm = attributes.comm_exec = attributes.task = 1;
     attributes.context_switch = 1;
     attributes.watermark = 1;
-    ring = ring_bytes(std::thread::hardware_concurrency());
-    attributes.wakeup_watermark = static_cast<uint32_t>(ring / 4);
+    set_ring(ring_bytes(std::thread::hardware_concurrency()));
     attributes.exclude_hv = 1;
+  }
+
+  // And what depends on it. A small ring would hold too few long copies.
+  void set_ring(size_t bytes) {
+    ring = bytes;
+    attributes.wakeup_watermark = static_cast<uint32_t>(ring / 4);
+    if (ring < kLeastForLongCopies) attributes.sample_stack_user = std::min(attributes.sample_stack_user, kShortCopy);
   }
 };
 
@@ -170,17 +176,16 @@ PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
   return open(threads, request);
 }
 
-// A user without rights gets small rings: they would hold too few long copies.
+// A user without rights may lock only some memory, which all rings share alike: a program runs on any processor. An
+// event must know the size of its ring, otherwise it would wake up the reader only when the ring is full.
 PerfEvents PerfEvents::open(const std::vector<pid_t>& threads, Request request) {
-  {
+  for (; request.ring >= kSmallestRing; request.set_ring(request.ring / 2)) {
     PerfEvents events;
-    events.open_all(threads, request);
-    if (events.copy_bytes_ <= kShortCopy || events.smallest_ring_ >= kLeastForLongCopies) return events;
+    if (events.open_all(threads, request)) return events;
   }
-  request.attributes.sample_stack_user = kShortCopy;
-  PerfEvents events;
-  events.open_all(threads, request);
-  return events;
+  throw NotAvailable(
+      "the memory that a user may lock is used up: end other profilers, or raise it with 'ulimit -l' or "
+      "kernel.perf_event_mlock_kb");
 }
 
 // The kernel's part needs more rights than the rest, and old kernels know no build ids.
@@ -200,21 +205,15 @@ int PerfEvents::open_sampling(Request& request, pid_t thread, int processor) {
   return event;
 }
 
-void PerfEvents::map_ring(int event, const Request& request) {
-  for (size_t bytes = request.ring; bytes >= kSmallestRing; bytes /= 2) {
-    PerfRing ring(event, bytes);
-    if (ring.error() == 0) {
-      rings_.push_back(std::move(ring));
-      leaders_.push_back(event);
-      smallest_ring_ = std::min(smallest_ring_, bytes);
-      return;
-    }
-    if (ring.error() != EPERM)
-      throw NotAvailable(base::format("the kernel has no memory for samples: {}", std::strerror(ring.error())));
-  }
-  throw NotAvailable(
-      "the memory that a user may lock is used up: end other profilers, or raise it with 'ulimit -l' or "
-      "kernel.perf_event_mlock_kb");
+// False: it is too large for this user.
+bool PerfEvents::map_ring(int event, const Request& request) {
+  PerfRing ring(event, request.ring);
+  if (ring.error() == EPERM) return false;
+  if (ring.error() != 0)
+    throw NotAvailable(base::format("the kernel has no memory for samples: {}", std::strerror(ring.error())));
+  rings_.push_back(std::move(ring));
+  leaders_.push_back(event);
+  return true;
 }
 
 // An event whose samples go into the ring of another one. False: the kernel refuses it.
@@ -258,7 +257,8 @@ void PerfEvents::open_others(const Request& request, pid_t thread, int processor
     faults_.push_back(std::move(counter));
 }
 
-void PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
+// False: the rings are too large for this user.
+bool PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
   const long processors = sysconf(_SC_NPROCESSORS_CONF);
   int last_error = ENODEV;
   for (int processor = 0; processor < processors; ++processor) {
@@ -273,7 +273,7 @@ void PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
       }
       if (leader < 0) {
         leader = event.get();
-        map_ring(leader, request);
+        if (!map_ring(leader, request)) return false;
       } else if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, leader) != 0) {
         refuse(errno, request.pid);
       }
@@ -288,6 +288,7 @@ void PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
   std::ranges::sort(layout_.events);
   has_kernel_ = request.attributes.exclude_kernel == 0;
   copy_bytes_ = request.attributes.sample_stack_user;
+  return true;
 }
 
 void PerfEvents::wait(int milliseconds) {

@@ -77,18 +77,17 @@ class PerfEvents {
   struct Request;
   PerfEvents() = default;
   static PerfEvents open(const std::vector<pid_t>& threads, Request request);
-  void open_all(const std::vector<pid_t>& threads, Request& request);
+  bool open_all(const std::vector<pid_t>& threads, Request& request);
   int open_sampling(Request& request, pid_t thread, int processor);
   void open_others(const Request& request, pid_t thread, int processor, int leader);
   bool add(const perf_event_attr& attributes, pid_t thread, int processor, int leader, Cause cause,
            std::vector<base::FileDescriptor>& into);
-  void map_ring(int event, const Request& request);
+  bool map_ring(int event, const Request& request);
 
   RecordLayout layout_;
   base::FileDescriptor wake_;
   bool has_kernel_ = false, has_waits_ = false, has_faults_ = false;
   uint32_t copy_bytes_ = 0;
-  size_t smallest_ring_ = ~size_t{0};
   std::vector<base::FileDescriptor> events_, faults_;
   std::vector<PerfRing> rings_;
   std::vector<int> leaders_;  // the events whose rings are read

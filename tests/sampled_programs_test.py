@@ -126,9 +126,7 @@ class KernelTest(EachSampler, Recorded):
         err = self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS}; {BIN / 'busy'} sleep 200", options=("--sample-waits",))
         if "no stacks of waits" in err:
             self.skipTest(err)
-        self.assertRegex(err, r"[0-9]+ samples?, [1-9][0-9,]* waits? from")
-        code, out, err = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait", "--json")
-        rows = {row["function"]: row for row in json.loads(out)["functions"]}
+        rows = self.recorded_waits(err)
         self.assertGreaterEqual(rows["busy_sleep"]["total_ns"], 200_000_000)
         self.assertNotIn("schedule", rows, "all waits end there")
         _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait")
@@ -138,6 +136,23 @@ class KernelTest(EachSampler, Recorded):
         self.assertIn("busy_inner", self.functions()[1], "the CPU is sampled as always")
         on_cpu = self.functions()[1].get("busy_sleep", {"total_ns": 0})["total_ns"]  # the system call itself
         self.assertLess(on_cpu, rows["busy_sleep"]["total_ns"] / 2)
+
+    def test_wait_that_is_longer_than_a_flight_recorder(self):
+        code, _, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o", "run.kymo", "--sample-waits",
+                                      "--flight", "1s", "--", BIN / "busy", "sleep", "4000")
+        if "no stacks of waits" in err or "no CPU samples" in err:
+            self.skipTest(err)
+        self.assertEqual(code, 0, err)
+        self.assertIn("busy_sleep", self.recorded_waits(err))
+
+    def recorded_waits(self, err):
+        """By function. As many are in the trace as the summary says."""
+        said = re.search(r"[0-9]+ samples?.*, ([1-9][0-9,]*) waits? from", err)
+        self.assertTrue(said, err)
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait", "--json")
+        table = json.loads(out)
+        self.assertEqual(int(said[1].replace(",", "")), table["samples"])
+        return {row["function"]: row for row in table["functions"]}
 
     def test_functions_that_cause_page_faults(self):
         err = self.record("sh", "-c", f"{BIN / 'busy'} touch 4000; {BIN / 'busy'} one {MILLISECONDS}",
@@ -152,6 +167,7 @@ class KernelTest(EachSampler, Recorded):
         # A sample stands for 8 of them. On a busy machine, some may be lost, which is counted.
         self.assertGreaterEqual(rows["busy_touch"]["total_faults"] + 8 * lost, 3900)
         self.assertGreaterEqual(table["faults"], rows["busy_touch"]["total_faults"])
+        self.assertEqual(int(said[1].replace(",", "")), table["faults"])
         _, out, _ = self.run_words(BIN / "kymo", "flame", "run.kymo", "--by", "fault")
         self.assertRegex(out, r"main;busy_touch")
 

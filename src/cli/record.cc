@@ -57,8 +57,12 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
 struct FileSamples : sample::SampleTotals {
   FileSamples(const sample::SampleTotals& totals, const Progress& progress, bool is_flight, uint64_t cpu_ns)
       : SampleTotals(totals), taken(totals.samples), used_ns(cpu_ns) {
-    if (!is_flight || taken == 0 || progress.is_elsewhere) return;
-    samples = functions::read_samples(trace::Reader(progress.file)).samples;
+    if (!is_flight || progress.is_elsewhere || samples + waits + page_faults == 0) return;
+    const trace::Reader reader(progress.file);
+    const auto kept = [&reader](functions::What what) { return functions::read_samples(reader, what).samples; };
+    samples = kept(functions::What::Cpu);
+    if (waits != 0) waits = kept(functions::What::Waits);
+    if (page_faults != 0) page_faults = kept(functions::What::PageFaults) * sample::kFaultsOfASample;
   }
   uint64_t taken;
   uint64_t used_ns;  // CPU time of the process, or of all programs, as the system counts it
@@ -143,10 +147,6 @@ Ledger ledger_of(const Progress& progress, const sample::SampleTotals& samples) 
   return Ledger(analyze::summarise(trace::Reader(progress.file)));
 }
 
-void report(const Progress& progress, const RecordOptions& options, const Ending& ending, const FileSamples& samples) {
-  if (ending.signal != 0) {
-    const char* name = ::sigdescr_np(ending.signal);
-    say(base::format("{} was killed by signal {} ({})", base::printable(options.program[0]), ending.signal,
 // A lower rate has no effect on what does not come from the clock.
 std::string remedy_for_lost(const SampleOptions& options) {
   std::string others;
@@ -156,6 +156,10 @@ std::string remedy_for_lost(const SampleOptions& options) {
                         : base::format("record without {}, or use a lower rate (--sample)", others);
 }
 
+void report(const Progress& progress, const RecordOptions& options, const Ending& ending, const FileSamples& samples) {
+  if (ending.signal != 0) {
+    const char* name = ::sigdescr_np(ending.signal);
+    say(base::format("{} was killed by signal {} ({})", base::printable(options.program[0]), ending.signal,
                      name != nullptr ? name : "unknown"));
   }
   const Ledger ledger = ledger_of(progress, samples);

@@ -167,6 +167,8 @@ void SampledProcess::hand_over(uint32_t tid, Thread& one) {
   batch.sequence_begin = one.sequence;
   batch.sequence_end = one.sequence += batch.points.size();
   shared_.outbox.add({id_, std::move(batch)});
+  shared_.totals.waits += std::exchange(one.waits, 0);
+  shared_.totals.page_faults += std::exchange(one.page_faults, 0);
 }
 
 void SampledProcess::flush(uint64_t now, bool everything) {
@@ -222,13 +224,19 @@ void SampledProcess::sample(const Record& record) {
   switch (record.cause) {
     case Cause::Clock:
       return clock_sample(record, one);
-    case Cause::Wait:
-      one.wait = stack_of(record, one);
+    case Cause::Wait: {
+      Node root;
+      const std::span<const uint64_t> stack = stack_of(record, root);
+      one.wait_stack.assign(stack.begin(), stack.end());
+      one.wait_root = root;
       return;
+    }
     case Cause::PageFault: {
-      const Node node = stack_of(record, one);  // it may state what the point refers to
+      Node root;
+      const std::span<const uint64_t> stack = stack_of(record, root);
+      const Node node = node_of(one, stack, root, record.time);  // it may state what the point refers to
       point(one, record.time, PointKind::Sample, kPageFault, {record.address, kFaultsOfASample, node});
-      shared_.totals.page_faults += kFaultsOfASample;
+      one.page_faults += kFaultsOfASample;
       return;
     }
   }
@@ -240,7 +248,9 @@ void SampledProcess::clock_sample(const Record& record, Thread& one) {
     if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
     one.in_since = record.time;
   }
-  const Node node = stack_of(record, one);
+  Node root;
+  const std::span<const uint64_t> stack = stack_of(record, root);
+  const Node node = node_of(one, stack, root, record.time);
   // A timer that could not interrupt the thread at once stands for several samples.
   constexpr uint64_t kMost = 1000;
   const uint64_t count = std::clamp<uint64_t>(record.period, 1, kMost);
@@ -267,9 +277,10 @@ void SampledProcess::state_on_cpu(Thread& one, uint64_t time) {
 void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
   if (to <= from) return;
   const uint64_t preempted = one.was_preempted ? 1 : 0;
-  if (const std::optional<Node> node = std::exchange(one.wait, std::nullopt)) {
-    point(one, from, PointKind::Sample, kWait, {to - from, preempted, *node});
-    ++shared_.totals.waits;
+  if (const std::optional<Node> root = std::exchange(one.wait_root, std::nullopt)) {
+    const Node node = node_of(one, one.wait_stack, *root, from);  // it may state what the point refers to
+    point(one, from, PointKind::Sample, kWait, {to - from, preempted, node});
+    ++one.waits;
   } else {
     point(one, from, PointKind::Sample, kOffCpu, {to - from, preempted});
   }
@@ -301,9 +312,7 @@ void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   if (cpu_ns != 0) on_cpu(one, cpu_ns, time);
   one.latest = std::max(one.latest, time);
   state_on_cpu(one, one.latest);
-  if (threads_.size() == 1) {
-    state_lost_names(one, one.latest, addresses_);
-  }
+  if (threads_.size() == 1) state_lost_names(one, one.latest, addresses_);
   hand_over(tid, one);
   ++shared_.totals.threads;
   threads_.erase(known);

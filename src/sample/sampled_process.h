@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ namespace kymo::sample {
 
 struct SampleTotals {
   uint64_t samples = 0;
-  uint64_t waits = 0, page_faults = 0;  // with a stack
+  uint64_t waits = 0, page_faults = 0;  // with a stack, in the trace
   uint64_t lost = 0;
   uint64_t throttled = 0;  // how often the kernel paused
   uint64_t processes = 0, threads = 0;
@@ -99,14 +100,17 @@ class SampledProcess {
     uint64_t in_since = 0;
     uint64_t on_ns = 0;  // on a processor, not yet in the batch
     bool was_preempted = false;
-    std::optional<unwind::Node> wait;  // its stack when it stopped running
+    std::optional<unwind::Node> wait_root;  // how its stack ended when it stopped running; none: not known
+    std::vector<uint64_t> wait_stack;       // not a node: the tree may be stated again during the wait
+    uint64_t waits = 0, page_faults = 0;    // in the batch
   };
   Thread& thread(uint32_t tid);
   void introduce();
   void write_origin(bool is_end);
   void find_command_line();
   void hand_over(uint32_t tid, Thread& thread);
-  unwind::Node stack_of(const Record& record, Thread& thread);
+  std::span<const uint64_t> stack_of(const Record& record, unwind::Node& root);
+  unwind::Node node_of(Thread& thread, std::span<const uint64_t> stack, unwind::Node root, uint64_t time);
   void hand_over_all();
   bool is_stated_between(uint64_t begin, uint64_t end) const;
   void map_code(MappedFile mapped, uint64_t time);

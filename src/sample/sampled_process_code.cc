@@ -17,7 +17,6 @@ using trace::PointKind;
 using unwind::Node;
 
 constexpr size_t kMaxModulePath = 4096;
-constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
 
 }  // namespace
 
@@ -129,19 +128,25 @@ void SampledProcess::state_module(Thread& one, const LoadedFile& file, uint64_t 
   if (takes_a_place) hand_over_all();
 }
 
-Node SampledProcess::stack_of(const Record& record, Thread& one) {
-  Node node = unwind::kNoStack;
+// Valid until the next call.
+std::span<const uint64_t> SampledProcess::stack_of(const Record& record, Node& root) {
+  root = unwind::kNoStack;
   const auto pid = static_cast<pid_t>(pid_);
-  std::span<const uint64_t> addresses = shared_.stacks.find(record, code_, pid, node);
-  if (node == unwind::kCutNoRule && read_maps_again(record.time))
-    addresses = shared_.stacks.find(record, code_, pid, node);
-  for (size_t i = addresses.size(); i-- > 0;) {
+  const std::span<const uint64_t> addresses = shared_.stacks.find(record, code_, pid, root);
+  if (root != unwind::kCutNoRule || !read_maps_again(record.time)) return addresses;
+  return shared_.stacks.find(record, code_, pid, root);
+}
+
+// States what is not known of it.
+Node SampledProcess::node_of(Thread& one, std::span<const uint64_t> stack, Node root, uint64_t time) {
+  Node node = root;
+  for (size_t i = stack.size(); i-- > 0;) {
     bool is_new = false;
     const Node parent = node;
-    node = one.tree.child(parent, code_.meaning_of(addresses[i]), is_new);
+    node = one.tree.child(parent, code_.meaning_of(stack[i]), is_new);
     if (!is_new) continue;
-    state_file(one, addresses[i], record.time);
-    point(one, record.time, PointKind::Instant, kNode, {node, parent, addresses[i]});
+    state_file(one, stack[i], time);
+    point(one, time, PointKind::Instant, kNode, {node, parent, stack[i]});
   }
   return node;
 }

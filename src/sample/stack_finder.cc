@@ -13,7 +13,6 @@ namespace kymo::sample {
 namespace {
 
 constexpr size_t kMaxFrames = 1024;
-constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
 constexpr uint64_t kFirstMark = ~uint64_t{0} - 4094;  // PERF_CONTEXT_MAX: in a chain, what follows is of another kind
 
 // All waits end in these. What is interesting is who called them.
@@ -47,7 +46,7 @@ uint64_t StackFinder::caller_of_leaf(const Record& record, uint64_t address, Add
 std::span<const uint64_t> StackFinder::find(const Record& record, AddressSpace& code, pid_t pid, unwind::Node& root) {
   const Words& registers = record.registers;
   size_t count = 0;
-  // The kernel's part comes first. It is stored by function: a line of the kernel's code is no help to anybody.
+  // The kernel's part comes first. It is stored by function: its users do not need the lines of the kernel's code.
   size_t at = 0;
   bool is_kernel = true;
   const size_t chain = record.chain.size();

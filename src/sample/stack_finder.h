@@ -14,6 +14,8 @@
 
 namespace kymo::sample {
 
+inline constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
+
 class StackFinder {
  public:
   explicit StackFinder(KernelNames& kernel);

@@ -275,10 +275,19 @@ static void send_task(uint32_t type, struct kymo_who who, uint32_t parent_pid, u
 void kymo_send_fork(struct kymo_who child, uint32_t parent_pid) { send_task(PERF_RECORD_FORK, child, parent_pid, 0); }
 void kymo_send_exit(struct kymo_who who, uint64_t cpu_ns) { send_task(PERF_RECORD_EXIT, who, 0, cpu_ns); }
 
+static bool is_unload_pending; /* there was no slot for it */
+
+static void put_unload(struct packet* packet, struct kymo_who who) {
+  end_event(packet, begin_record(packet, KYMO_RECORD_UNLOAD, 0), who, now_ns());
+}
+
 void kymo_send_unload(struct kymo_who who) {
   struct packet packet = claim(who.pid);
-  if (packet.slot == NULL) return;
-  end_event(&packet, begin_record(&packet, KYMO_RECORD_UNLOAD, 0), who, now_ns());
+  if (packet.slot == NULL) {
+    __atomic_store_n(&is_unload_pending, true, __ATOMIC_RELAXED);
+    return;
+  }
+  put_unload(&packet, who);
   finish(&packet);
 }
 
@@ -327,6 +336,8 @@ void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at,
     __atomic_fetch_add(&packets->lost, count, __ATOMIC_RELAXED);
     return;
   }
+  /* First: its addresses have the new meaning. */
+  if (__atomic_exchange_n(&is_unload_pending, false, __ATOMIC_RELAXED)) put_unload(&packet, who);
   const struct registers registers = registers_of(at);
   char* const record = begin_record(&packet, PERF_RECORD_SAMPLE, 0);
   put_64(&packet, registers.pc);

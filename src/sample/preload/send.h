@@ -23,7 +23,7 @@ KYMO_HIDDEN void kymo_send_program(struct kymo_who who, int argc, char* const* a
 KYMO_HIDDEN void kymo_send_fork(struct kymo_who child, uint32_t parent_pid);
 /* `cpu_ns` is the CPU time of the thread. */
 KYMO_HIDDEN void kymo_send_exit(struct kymo_who who, uint64_t cpu_ns);
-/* A file was unloaded. Other code may be at its addresses next. */
+/* A file was unloaded. Other code may be at its addresses next. Without a slot, it is sent with the next sample. */
 KYMO_HIDDEN void kymo_send_unload(struct kymo_who who);
 /* `count` samples with the same stack: registers, and the stack up to `stack_high` if it is known. */
 KYMO_HIDDEN void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at, uintptr_t stack_low,

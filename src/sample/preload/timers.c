@@ -7,7 +7,9 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -230,12 +232,27 @@ __attribute__((visibility("default"))) int thrd_create(thrd_t* thread, thrd_star
 
 /* ---- Code ------------------------------------------------------------------------------------------------------- */
 
+static int read_unloads(struct dl_phdr_info* info, size_t size, void* unloads) {
+  if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+    *(unsigned long long*)unloads = info->dlpi_subs;
+  const int is_enough = 1; /* it is the same for all files */
+  return is_enough;
+}
+
+/* Most calls only count down: what uses the library is not done yet. */
+static bool was_unloaded(void) {
+  static unsigned long long known;
+  unsigned long long unloads = 0; /* since the program started */
+  dl_iterate_phdr(read_unloads, &unloads);
+  return __atomic_exchange_n(&known, unloads, __ATOMIC_RELAXED) != unloads;
+}
+
 __attribute__((visibility("default"))) int dlclose(void* handle) {
   static int (*next)(void*);
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "dlclose");
   const int failure = next(handle);
   const int error = errno;
-  if (is_on && failure == 0) kymo_send_unload((struct kymo_who){process, find_tid()});
+  if (is_on && failure == 0 && was_unloaded()) kymo_send_unload((struct kymo_who){process, find_tid()});
   errno = error;
   return failure;
 }

@@ -56,9 +56,9 @@ def _recovered(path):
         trace._note([f"what dead processes left in memory could not be added: {error}"])
         return trace
     trace = Trace(_reader.Trace(path, live > 0), path)
-    if live:
-        trace._note([f"{_count(live, 'process still records', 'processes still record')} into this file: later events are "
-                     "not shown"])
+    if trace._reader.being_written and trace._reader.unended:  # also by `kymo record` itself, without a live process
+        trace._note([f"{_count(max(live, 1), 'process still records', 'processes still record')} into this file: later "
+                     "events are not shown"])
     return trace
 
 
@@ -77,7 +77,7 @@ class Ranges:
     lasts until its process was last seen alive.
 
     A column is decoded when it is used first, and stays after the trace is closed. len() is the number in the headers of
-    the file until a column has been decoded: ranges that are damaged are in no column.
+    the file until a column has been decoded: columns do not contain damaged ranges.
     """
 
     def __init__(self, trace):

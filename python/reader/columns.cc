@@ -166,7 +166,7 @@ RangeColumns read_ranges(const trace::Reader& reader, const Catalogue& catalogue
     const auto check_size = [&](size_t size) {
       if (size != count) throw Error("a chunk of events has another number of ranges than its header says");
     };
-    reader.read(chunk, batch, parts);  // also without parts: a damaged chunk is in no column
+    reader.read(chunk, batch, parts);  // also without parts: columns do not contain a damaged chunk
     if ((columns & kNames) != 0) {
       check_size(batch.ranges.class_id.size());
       number_names(reader, reader.writers().at(chunk.writer), catalogue, place, chunk, batch, parts,

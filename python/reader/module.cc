@@ -17,14 +17,18 @@
 #include "reader/loose_ranges.h"
 #include "support/arguments.h"
 #include "support/errors.h"
+#include "trace/append_file.h"
 
 namespace kymo::python {
 namespace {
 
 struct OpenTrace {
-  OpenTrace(const std::string& path, bool is_being_written) : reader(path), catalogue(reader) {
-    reader.set_being_written(is_being_written);
+  // It is asked for first: a recording that ends meanwhile is not one that was killed.
+  OpenTrace(const std::string& path, bool is_being_written)
+      : was_written(is_being_written || trace::is_being_written(path)), reader(path), catalogue(reader) {
+    reader.set_being_written(was_written);
   }
+  bool was_written;
   trace::Reader reader;
   Catalogue catalogue;
 
@@ -283,6 +287,10 @@ PyObject* trace_unended(PyObject* self, void*) {
   });
 }
 
+PyObject* trace_being_written(PyObject* self, void*) {
+  return guarded([&] { return PyBool_FromLong(open_trace(self)->was_written); });
+}
+
 PyObject* trace_closed(PyObject* self, void*) {
   return PyBool_FromLong(reinterpret_cast<TraceObject*>(self)->open == nullptr);
 }
@@ -301,6 +309,7 @@ PyMethodDef methods[] = {
 PyGetSetDef attributes[] = {
     {"closed", trace_closed, nullptr, nullptr, nullptr},
     {"unended", trace_unended, nullptr, nullptr, nullptr},
+    {"being_written", trace_being_written, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot trace_slots[] = {

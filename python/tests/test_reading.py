@@ -263,6 +263,21 @@ os.kill(os.getpid(), signal.SIGKILL)"""
                              ["1 process still records into this file: later events are not shown"])
         self.assertEqual(kymo.open(live).problems, [])
 
+    def test_a_recording_of_samples_goes_on(self):
+        path = os.path.join(self.folder.name, "samples.kymo")
+        recorder = subprocess.Popen([command.find(), "record", "--quiet", "-o", path, "--", "sh", "-c", "while :; do :; done"],
+                                    env={key: value for key, value in os.environ.items() if key != "KYMO_TRACE"})
+        try:
+            problems = None
+            while problems is None and recorder.poll() is None:
+                with contextlib.suppress(OSError, kymo.Error):  # it may not have begun the file
+                    problems = kymo.open(path).problems
+            self.assertEqual(problems, ["1 process still records into this file: later events are not shown"])
+        finally:
+            recorder.terminate()
+            recorder.wait()
+        self.assertEqual(kymo.open(path).problems, [])
+
     def test_a_process_with_two_writers_is_one_process(self):
         if SANITIZED:
             self.skipTest("kymo record does not give AddressSanitizer's library to the interpreter")

@@ -6,6 +6,7 @@
 
 #include "kymo/annotate.h"
 #include "support/arguments.h"
+#include "support/errors.h"
 
 namespace kymo::python {
 namespace {
@@ -40,8 +41,15 @@ class TaskName {
   bool has_number_ = false;
 };
 
-std::unordered_map<PyObject*, TaskName>& known_tasks() {
-  static auto* tasks = new std::unordered_map<PyObject*, TaskName>;  // may be used until the end of the process
+struct KnownTask {
+  TaskName name;
+  Owned reference;  // a weak one: a task that is dropped before it is done leaves its address to another one
+
+  bool is_of(PyObject* task) const noexcept { return PyWeakref_GetObject(reference.get()) == task; }
+};
+
+std::unordered_map<PyObject*, KnownTask>& known_tasks() {
+  static auto* tasks = new std::unordered_map<PyObject*, KnownTask>;  // may be used until the end of the process
   return *tasks;
 }
 
@@ -74,11 +82,13 @@ uint64_t begin_step() noexcept {
   if (!task) return 0;
   try {
     const auto known = known_tasks().find(task.get());
-    if (known != known_tasks().end()) return known->second.start_range(kStepCategory);
+    if (known != known_tasks().end() && known->second.is_of(task.get()))
+      return known->second.name.start_range(kStepCategory);
+    Owned reference = checked(PyWeakref_NewRef(task.get(), nullptr));  // asyncio has weak references to all tasks too
     const Owned given(PyObject_CallMethod(task.get(), "get_name", nullptr));
     const Text text(given ? given.get() : Py_None, "task");
-    const TaskName& name =
-        known_tasks().emplace(task.get(), TaskName(text.is_valid() ? text.view() : "task")).first->second;
+    const TaskName name(text.is_valid() ? text.view() : "task");
+    known_tasks()[task.get()] = {name, std::move(reference)};
     PyErr_Clear();
     const Owned number(PyLong_FromUnsignedLongLong(name.start_range(kCategory)));
     const uint64_t step = name.start_range(kStepCategory);
@@ -88,6 +98,7 @@ uint64_t begin_step() noexcept {
     PyErr_Clear();
     return step;
   } catch (...) {
+    PyErr_Clear();
     return 0;
   }
 }

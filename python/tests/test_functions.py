@@ -1,5 +1,6 @@
 """Every Python function as a range: kymo.trace_functions and kymo record --python."""
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -135,6 +136,35 @@ class TraceFunctionsTest(unittest.TestCase):
             self.assertEqual(tasks.count((f"child {i}", "asyncio step")), 2)
         self.assertEqual(len(named(trace(), "TraceFunctionsTest.test_tasks_of_asyncio.<locals>.child")), 6)
 
+    def test_a_task_at_the_address_of_a_dropped_one_is_another_task(self):
+        count = 30
+
+        async def steps(number):
+            for _ in range(number):
+                await asyncio.sleep(0)
+
+        async def start(name, number):
+            return [asyncio.create_task(steps(number), name=f"{name} {i}") for i in range(count)]
+
+        with recorded() as trace, kymo.trace_functions():
+            loop = asyncio.new_event_loop()
+            loop.set_exception_handler(lambda *_: None)  # it reports tasks that are destroyed
+            tasks = loop.run_until_complete(start("old", 100))
+            loop.run_until_complete(asyncio.sleep(0))
+            self.assertFalse(any(task.done() for task in tasks))
+            loop.close()
+            del tasks
+            gc.collect()
+
+            async def main():
+                await asyncio.gather(*await start("new", 2))
+
+            asyncio.run(main())
+        started = [(event["name"], event["cat"]) for event in trace().events if event["ph"] == "b"]
+        for i in range(count):
+            self.assertEqual(started.count((f"new {i}", "asyncio")), 1)
+            self.assertEqual(started.count((f"new {i}", "asyncio step")), 3)
+
     def test_steps_of_a_task_are_inside_it_and_do_not_overlap(self):
         async def worker(count):
             for _ in range(count):
@@ -178,10 +208,10 @@ class TraceFunctionsTest(unittest.TestCase):
 
         with recorded() as trace, kymo.trace_functions():
             asyncio.run(main())
-        begun, ended = ([event["name"] for event in trace().events if event["ph"] == phase] for phase in "be")
-        self.assertEqual(sorted(begun), sorted(ended))
-        self.assertIn("fails", begun)
-        self.assertIn("waits", begun)
+        started, ended = ([event["name"] for event in trace().events if event["ph"] == phase] for phase in "be")
+        self.assertEqual(sorted(started), sorted(ended))
+        self.assertIn("fails", started)
+        self.assertIn("waits", started)
 
     def test_a_tracing_that_stops_inside_a_step(self):
         async def main():

@@ -1,6 +1,7 @@
 """Annotations as decorators of functions."""
 import functools
 import inspect
+import sys
 
 from kymo._annotate import range_end
 
@@ -15,6 +16,8 @@ def wrap(annotation, function):
     - A generator function has a nested range each time that the generator runs, from next() to the yield.
     - An asynchronous generator function has a range that may overlap each time that an item is requested, until the item
       is there.
+
+    Wrong arguments of a generator function are an error when the generator runs first, not when the function is called.
 
     >>> from kymo import nvtx
     >>> @nvtx.range("numbers")
@@ -79,10 +82,20 @@ def _generator(annotation, function):
     return wrapper
 
 
+def _asend_without_hooks(generator, value):
+    """The first asend() of a generator that only its caller closes: an event loop would close it at the same time."""
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return generator.asend(value)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+
+
 def _async_generator(annotation, function):
     async def wrapper(*args, **kwargs):
         generator = function(*args, **kwargs)
-        resume, value = generator.asend, None
+        resume, value = functools.partial(_asend_without_hooks, generator), None
         while True:
             number = annotation.start()
             try:

@@ -135,6 +135,26 @@ class BodyTest(unittest.TestCase):
             self.assertEqual([span[0] for span in ranges], ["items"] * count)
             self.assertEqual(events, ["closed"])
 
+    def test_an_asynchronous_generator_that_is_not_at_its_end_is_closed_by_the_loop(self):
+        errors, events, kept = [], [], []
+
+        @nvtx.annotate("items")
+        async def items():
+            try:
+                yield 1
+                yield 2
+            finally:
+                await asyncio.sleep(0)
+                events.append("closed")
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+            kept.append(items())
+            self.assertEqual(await kept[0].__anext__(), 1)
+
+        asyncio.run(main())
+        self.assertEqual((events, errors), (["closed"], []))
+
     def test_a_coroutine_is_timed_to_its_end(self):
         class Callable:
             async def __call__(self):

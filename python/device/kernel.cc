@@ -22,12 +22,14 @@ PyObject* library_getattr(PyObject* self, PyObject* name) {
   return guarded([&]() -> PyObject* {
     const Text text(name, "the name of a kernel");
     if (!text.is_valid()) return nullptr;
-    const auto names = library_of(self).kernel_names();
-    if (std::ranges::find(names, text.view()) != names.end())
-      return new_object<KernelObject>(types.kernel, library_of(self)[text.view()]);
-    if (text.view().starts_with("_")) return PyObject_GenericGetAttr(self, name);
+    const device::ShaderLibrary& library = library_of(self);
+    const std::string wanted(text.view());
+    const auto names = library.kernel_names();
+    if (std::ranges::find(names, wanted) != names.end())  // it may be compiled only now
+      return new_object<KernelObject>(types.kernel, without_gil([&] { return library[wanted]; }));
+    if (wanted.starts_with("_")) return PyObject_GenericGetAttr(self, name);
     try {
-      library_of(self)[text.view()];
+      library[wanted];
     } catch (const Error& error) {
       set_error("UnknownKernel", error.what());
     }

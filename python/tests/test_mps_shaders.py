@@ -3,6 +3,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 import numpy
@@ -340,6 +342,34 @@ kernel void modulo(device int* x, {INDEX}) {{ x[i] = c10::metal::safe_mod(int(i)
         x = mps.zeros(2)
         lib.use(x, numpy.float32(0.5).tobytes() + numpy.int32(3).tobytes())
         self.assert_equal(x, [3.5, 3.5])
+
+    def test_other_threads_run_while_a_kernel_is_compiled(self):
+        count = 40  # so many are compiled one by one, when they are used first
+        unknown = time.time_ns() % 1000000  # to the driver, which stores what it has compiled
+        lib = compiled("\n".join(f"kernel void add_{n}(device float* x, {INDEX}) {{ x[i] += {n}.{unknown}; }}"
+                                 for n in range(count)))
+        turns, stop = [0], threading.Event()
+
+        def turn():
+            while not stop.is_set():
+                turns[0] += 1
+                time.sleep(0)
+
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1000)  # from now on, a thread lets others run only where it waits
+        other = threading.Thread(target=turn)
+        other.start()
+        try:
+            kernels, turns_during = [], 0  # they are kept: others run also when a kernel is deleted
+            while len(kernels) < count and turns_during == 0:
+                before = turns[0]
+                kernels.append(getattr(lib, f"add_{len(kernels)}"))
+                turns_during = turns[0] - before
+            self.assertGreater(turns_during, 0)
+        finally:
+            stop.set()
+            other.join()
+            sys.setswitchinterval(interval)
 
     def test_a_kernel_outlives_its_library(self):
         kernel = compiled(f"kernel void one(device float* x, {INDEX}) {{ x[i] = 1; }}").one

@@ -273,15 +273,19 @@ kernel void claim(device atomic_bool* taken, device uint* out, uint i [[thread_p
     out[8 + i % 8] = 1;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  bool expected = false;
-  if (i < 2 && atomic_compare_exchange_weak_explicit(&taken[8], &expected, true, memory_order_relaxed,
-                                                     memory_order_relaxed))
-    out[0] = 100 + uint(expected);
+  bool expected = false, is_first = false;
+  while (i < 2 && !is_first && !expected)  // it may fail without a reason
+    is_first = atomic_compare_exchange_weak_explicit(&taken[8], &expected, true, memory_order_relaxed,
+                                                     memory_order_relaxed);
+  if (is_first) out[0] = 100 + uint(expected);
   threadgroup_barrier(mem_flags::mem_device);
   expected = false;
   if (i == 0) {
-    out[1] = !atomic_compare_exchange_weak_explicit(&taken[8], &expected, false, memory_order_relaxed,
-                                                    memory_order_relaxed) && expected;
+    bool is_changed = false;
+    while (!is_changed && !expected)
+      is_changed = atomic_compare_exchange_weak_explicit(&taken[8], &expected, false, memory_order_relaxed,
+                                                         memory_order_relaxed);
+    out[1] = !is_changed && expected;
     out[2] = atomic_load_explicit(&any, memory_order_relaxed) + 2 * atomic_load_explicit(taken + 9, memory_order_relaxed);
   }
 }

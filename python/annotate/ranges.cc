@@ -122,7 +122,12 @@ PyObject* set_thread_name(PyObject*, PyObject* name) noexcept {
   if (!text.is_valid()) return nullptr;
   return guarded([&]() -> PyObject* {
     std::string readable;  // a zero would end it
-    for (const char c : text.view()) readable += c == '\0' ? std::string("\xEF\xBF\xBD") : std::string(1, c);
+    for (const char c : text.view()) {
+      if (c == '\0')
+        readable += "\xEF\xBF\xBD";
+      else
+        readable += c;
+    }
     kymo::set_thread_name(readable);
     Py_RETURN_NONE;
   });

@@ -29,7 +29,9 @@ const dlpack::Exchange* find(PyTypeObject* type) {
 
 [[noreturn]] void raise_error(const char* what) {
   if (PyErr_Occurred() == nullptr)
-    PyErr_Format(PyExc_RuntimeError, "the library of this tensor cannot say %s, and gives no reason", what);
+    PyErr_Format(PyExc_RuntimeError,
+                 "the library of this tensor cannot say %s, and gives no reason: pass a copy, kymo.mps.tensor(x)",
+                 what);
   throw PythonErrorSet{};
 }
 

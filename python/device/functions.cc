@@ -252,7 +252,13 @@ PyObject* load_metallib(PyObject*, PyObject* path) {
   });
 }
 PyObject* library_warnings(PyObject*, PyObject* library) {
-  return guarded([&] { return to_python(reinterpret_cast<LibraryObject*>(library)->value.warnings()); });
+  return guarded([&]() -> PyObject* {
+    if (PyObject_TypeCheck(library, types.library) == 0) {
+      set_type_error("library", "a ShaderLibrary", library);
+      return nullptr;
+    }
+    return to_python(reinterpret_cast<LibraryObject*>(library)->value.warnings());
+  });
 }
 
 // ---- Profiler ------------------------------------------------------------------------------------------------------

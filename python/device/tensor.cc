@@ -116,14 +116,15 @@ bool fill_exactly(Tensor& tensor, PyObject* value) {
     PyErr_Clear();
     const Owned text = checked(PyObject_Str(number.get()));
     throw InvalidArgument(std::string(Text(text.get(), "fill_").view()) + " does not fit a tensor of " +
-                          names_of(tensor.dtype()).name);
+                          names_of(tensor.dtype()).name + ", which takes " +
+                          (is_signed ? "-9223372036854775808 to 9223372036854775807" : "0 to 18446744073709551615"));
   }
   constexpr uint64_t kExact = uint64_t{1} << 53;
   if (bits <= kExact || (is_signed && bits >= -kExact)) return false;
   const int64_t count = tensor.elements();
   if (count == 0) return true;
   without_gil([&] {
-    // One element, then what is there is copied behind itself.
+    // One element first. Then each copy doubles the part that is filled.
     const Tensor packed =
         tensor.is_contiguous() ? tensor : device::empty(tensor.shape(), tensor.dtype(), tensor.device());
     const Tensor flat = packed.reshape({count});

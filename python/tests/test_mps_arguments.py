@@ -30,6 +30,10 @@ class KernelArgumentsTest(DeviceCase):
                 with self.assertRaisesRegex(error, text):
                     self.kernel(x, value)
 
+    def test_what_is_not_a_library(self):
+        with self.assertRaisesRegex(TypeError, "library must be a ShaderLibrary, not int"):
+            mps._device.library_warnings(1)
+
     def test_a_wrong_value(self):
         x = mps.zeros(4)
         for value, text in (([], "is an empty list"), (2**70, "an int that does not fit 64 bits: pass one from")):

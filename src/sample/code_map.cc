@@ -47,7 +47,7 @@ std::string read_map(const std::string& path, uid_t owner) {
 }  // namespace
 
 CodeMap CodeMap::of_process(pid_t pid) {
-  // A process that has ended left its map behind, but not its user: then it must be ours.
+  // The user of a process that has ended is not known. Then its map must be ours.
   struct stat status {};
   const uid_t owner = ::stat(base::format("/proc/{}", pid).c_str(), &status) == 0 ? status.st_uid : ::geteuid();
   std::string text = read_map(base::format("/tmp/perf-{}.map", pid), owner);

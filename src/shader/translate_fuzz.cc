@@ -99,7 +99,8 @@ vector_float4 matrix_float4x4 simd:: c10::metal:: memory_order_seq_cst atomic_th
 texture1d<half> texture2d<float> texture2d<uint,access::write> texture2d_array<int,access::read> texture3d<T>
 [[texture(0)]] [[sampler(0)]] sampler sampler( coord::pixel address::repeat address::clamp_to_border filter::linear
 .read( .write( .sample( .gather( .get_width() level( constant A&... a a... uint:3; int:0; a:5,b:27; :N; ulong:40;
-struct{uint:3;int:7;}; {[0...3]=1} [N-1]= half2x4 float2x4( atomic_bool alignas(16))";
+struct{uint:3;int:7;}; {[0...3]=1} [N-1]= half2x4 float2x4( atomic_bool alignas(16)
+(threadgroup half*) (threadgroup float4*) (thread uchar*)& (thread S*) atomic<bool> threadgroup char* [[threadgroup(0)]])";
 
 // Words, numbers and signs, each with the space before it.
 std::vector<std::string_view> words_of(std::string_view text) {

@@ -170,6 +170,13 @@ uint kymo_thread_in_group(void) {
 
 //# simd_memory: thread_in_group
 // Simdgroups of 32 by way of group memory: every thread stores its value, and the first of a simdgroup combines them.
+// PoCL compiles a kernel again for each group size. It takes half as long, and the code is faster, if what one thread
+// does alone is not inlined into the loops over all threads.
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define KYMO_APART __attribute__((noinline))
+#else
+#define KYMO_APART
+#endif
 typedef struct {
   ulong values[1024];
   ulong results[32];
@@ -186,13 +193,15 @@ uint kymo_simd_give(__local kymo_simd_memory* simd, ulong value, bool active) {
   barrier(CLK_LOCAL_MEM_FENCE);
   return me;
 }
-// A bit for each thread that takes part.
-uint kymo_simd_lanes(__local kymo_simd_memory* simd, uint first) {
-  const uint count = min(32u, kymo_threads_of_group() - first);
+// A bit for each thread that takes part. `count`: how many threads the simdgroup has.
+KYMO_APART uint kymo_simd_lanes_of(__local kymo_simd_memory* simd, uint first, uint count) {
   uint lanes = 0;
   for (uint i = 0; i < 32; ++i)  // to `count` alone is a loop that PoCL 3.1 with LLVM 14 gets wrong
     if (i < count && simd->active[first + i]) lanes |= 1u << i;
   return lanes;
+}
+uint kymo_simd_lanes(__local kymo_simd_memory* simd, uint first) {
+  return kymo_simd_lanes_of(simd, first, min(32u, kymo_threads_of_group() - first));
 }
 
 //# simd_bits_int
@@ -216,55 +225,55 @@ ulong kymo_bits_of_float(float v) { return (ulong)as_uint(v); }
 float kymo_float_of_bits(ulong bits) { return as_float((uint)bits); }
 
 //# simd_reduce NAME TYPE COMBINED: simd_memory, simd_bits_TYPE
+KYMO_APART void kymo_simd_combine_NAME_TYPE(__local kymo_simd_memory* simd, uint first, uint lanes) {
+  TYPE v[32];
+  for (uint i = 0; i < 32; ++i) v[i] = lanes >> i & 1u ? kymo_TYPE_of_bits(simd->values[first + i]) : (TYPE)0;
+  for (uint half_width = 16; half_width > 0; half_width /= 2) {
+    for (uint i = 0; i < half_width; ++i) {
+      const TYPE a = v[i], b = v[i + half_width];
+      if (lanes >> (i + half_width) & 1u) v[i] = lanes >> i & 1u ? (COMBINED) : b;
+    }
+    lanes |= lanes >> half_width;
+  }
+  simd->results[first / 32] = kymo_bits_of_TYPE(v[0]);
+}
 TYPE kymo_simd_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
   const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
-  if (me == first) {
-    uint lanes = kymo_simd_lanes(simd, first);
-    TYPE v[32];
-    for (uint i = 0; i < 32; ++i) v[i] = lanes >> i & 1u ? kymo_TYPE_of_bits(simd->values[first + i]) : (TYPE)0;
-    for (uint half_width = 16; half_width > 0; half_width /= 2) {
-      for (uint i = 0; i < half_width; ++i) {
-        const TYPE a = v[i], b = v[i + half_width];
-        if (lanes >> (i + half_width) & 1u) v[i] = lanes >> i & 1u ? (COMBINED) : b;
-      }
-      lanes |= lanes >> half_width;
-    }
-    simd->results[first / 32] = kymo_bits_of_TYPE(v[0]);
-  }
+  if (me == first) kymo_simd_combine_NAME_TYPE(simd, first, kymo_simd_lanes(simd, first));
   barrier(CLK_LOCAL_MEM_FENCE);
   return kymo_TYPE_of_bits(simd->results[first / 32]);
 }
 
 //# simd_inclusive NAME TYPE OPERATOR START: simd_memory, simd_bits_TYPE
+KYMO_APART void kymo_simd_scan_inclusive_NAME_TYPE(__local kymo_simd_memory* simd, uint first, uint lanes) {
+  TYPE all = START;
+  for (uint i = 0; i < 32; ++i) {
+    if ((lanes >> i & 1u) == 0) continue;
+    const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
+    all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
+    simd->values[first + i] = kymo_bits_of_TYPE(all);
+  }
+}
 TYPE kymo_simd_inclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
   const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
-  if (me == first) {
-    const uint lanes = kymo_simd_lanes(simd, first);
-    TYPE all = START;
-    for (uint i = 0; i < 32; ++i) {
-      if ((lanes >> i & 1u) == 0) continue;
-      const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
-      all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
-      simd->values[first + i] = kymo_bits_of_TYPE(all);
-    }
-  }
+  if (me == first) kymo_simd_scan_inclusive_NAME_TYPE(simd, first, kymo_simd_lanes(simd, first));
   barrier(CLK_LOCAL_MEM_FENCE);
   return kymo_TYPE_of_bits(simd->values[me]);
 }
 
 //# simd_exclusive NAME TYPE OPERATOR START: simd_memory, simd_bits_TYPE
+KYMO_APART void kymo_simd_scan_exclusive_NAME_TYPE(__local kymo_simd_memory* simd, uint first, uint lanes) {
+  TYPE all = START;
+  for (uint i = 0; i < 32; ++i) {
+    if ((lanes >> i & 1u) == 0) continue;
+    const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
+    simd->values[first + i] = kymo_bits_of_TYPE(all);
+    all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
+  }
+}
 TYPE kymo_simd_exclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
   const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
-  if (me == first) {
-    const uint lanes = kymo_simd_lanes(simd, first);
-    TYPE all = START;
-    for (uint i = 0; i < 32; ++i) {
-      if ((lanes >> i & 1u) == 0) continue;
-      const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
-      simd->values[first + i] = kymo_bits_of_TYPE(all);
-      all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
-    }
-  }
+  if (me == first) kymo_simd_scan_exclusive_NAME_TYPE(simd, first, kymo_simd_lanes(simd, first));
   barrier(CLK_LOCAL_MEM_FENCE);
   return kymo_TYPE_of_bits(simd->values[me]);
 }

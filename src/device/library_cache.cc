@@ -119,6 +119,7 @@ LibraryCache::Compiled LibraryCache::make(const Source& source, const CompileOpt
       return {std::move(program), std::move(stored->warnings)};
   }
   Compiled compiled = compile(source, options);
+  if (store.path().empty()) return compiled;
   const auto kernels = compiled.program->kernels();
   if (const auto binary = compiled.program->binary(); !binary.empty() || compiled.program->is_list())
     store.write({binary, {kernels.begin(), kernels.end()}, compiled.warnings});

@@ -69,6 +69,10 @@ bool rounds_divisions(const Api& cl, cl_device_id device) {
   return (ask<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
+bool compiles_at_launch(cl_device_type type, const std::string& version) {
+  return (type & CL_DEVICE_TYPE_CPU) != 0 && version.find("PoCL") != std::string::npos;
+}
+
 bool makes_ptx(const Api& cl, cl_device_id device) {
   return has_word(ask_text(cl, device, CL_DEVICE_EXTENSIONS), "cl_nv_compiler_options");
 }
@@ -205,7 +209,8 @@ std::vector<FoundDevice> find_devices(const Api& cl) {
       found.push_back({rank(type),
                        {platform, ids[i], (type & CL_DEVICE_TYPE_CPU) != 0, non_uniform_groups(cl, ids[i], version),
                         fine_grained(cl, ids[i]), rounds_divisions(cl, ids[i]), makes_ptx(cl, ids[i]),
-                        newest_language(cl, ids[i]), describe(cl, platform, ids[i], static_cast<int>(i))}});
+                        compiles_at_launch(type, version), newest_language(cl, ids[i]),
+                        describe(cl, platform, ids[i], static_cast<int>(i))}});
     }
   }
   if (found.empty())

@@ -18,7 +18,10 @@ struct FoundDevice {
   bool fine_grained = false;        // its memory is the host's, and host code may access it between operations
   bool rounds_divisions = false;    // can round float division and square root correctly, if requested
   bool makes_ptx = false;           // the binaries of its programs are PTX: NVIDIA's driver
-  std::string newest_language;      // "CL3.0": the highest -cl-std that its compiler supports
+  // A program's binary has code that launches do not use, and is slow to make: PoCL compiles for the group size of a
+  // launch, and caches that code itself.
+  bool compiles_at_launch = false;
+  std::string newest_language;  // "CL3.0": the highest -cl-std that its compiler supports
   DeviceInfo info;
 };
 

@@ -88,10 +88,13 @@ std::shared_ptr<KernelPool> OpenClProgram::piece_kernel(uint32_t index, const Ex
 }
 
 // The driver's binary alone is not enough: pieces are built from the source. Drivers may crash on changed bytes (PoCL
-// aborts), so there is a hash.
+// aborts), so there is a hash. Without a driver's binary, all is built from the source.
 std::vector<std::byte> OpenClProgram::binary() const {
-  const std::vector<std::byte> drivers = binary_of(context_, whole_.program.get());
-  if (drivers.empty()) return {};
+  std::vector<std::byte> drivers;
+  if (!context_.device.compiles_at_launch) {
+    drivers = binary_of(context_, whole_.program.get());
+    if (drivers.empty()) return {};
+  }
   base::ByteWriter body;
   body.string(context_.device.info.driver);
   body.string(context_.device.info.name);
@@ -122,7 +125,10 @@ std::unique_ptr<OpenClProgram> OpenClProgram::load(const Context& context, std::
   text.file = reader.string();
   Build build;
   build.has_stamps = reader.fixed<uint8_t>() != 0;
-  build.program = build_binary(context, reader.take(reader.count()), text.options);
+  const auto drivers = reader.take(reader.count());
+  build.program = drivers.empty()
+                      ? opencl::build(context, preamble(text.file, text.options) + text.source, text.options, text.file)
+                      : build_binary(context, drivers, text.options);
   if (!build.program) return nullptr;
   std::unique_ptr<OpenClProgram> loaded(
       new OpenClProgram(context, std::move(text), std::move(build), std::move(kernels)));

@@ -157,6 +157,22 @@ TEST_F(StampedLaunchTest, BinariesOfOtherDriversAreNotRead) {
   EXPECT_EQ(driver_.binaries_read, 0);
 }
 
+// Such a driver would compile all kernels to make a binary that launches do not use.
+TEST_F(StampedLaunchTest, ProgramOfADriverThatCompilesAtLaunchIsStoredAsItsSource) {
+  context_.device.makes_ptx = false;
+  context_.device.compiles_at_launch = true;
+  const auto program = compile();
+  const std::vector<KernelInfo> kernels(program->kernels().begin(), program->kernels().end());
+  const std::vector<std::byte> stored = program->binary();
+  EXPECT_FALSE(stored.empty());
+  EXPECT_EQ(driver_.binaries_read, 0);
+  driver_.rejects_binaries = true;
+  const auto loaded = OpenClProgram::load(context_, stored, kernels);
+  ASSERT_NE(loaded, nullptr);
+  Timing timing;
+  EXPECT_EQ(settle(launch(*loaded), timing), Redeemed::Done);
+}
+
 TEST_F(StampedLaunchTest, FailedDeviceLosesPendingKernelsAndSynchronizeThrows) {
   const auto program = compile();
   const Ticket ticket = launch(*program);

@@ -1,5 +1,6 @@
 // Metal kernels compared with the same kernels written by hand in the backend's own language, with the same math flags:
-// a reduction in group memory, a tiled matrix product, a softmax with simdgroups. Also the cost of the translation.
+// a reduction in group memory, a tiled matrix product, a product of simdgroup matrices, a softmax with simdgroups. Also
+// the cost of the translation.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,156 +15,19 @@
 #include "kymo/translate.h"
 #include "measure.h"
 #include "report.h"
+#include "shader_kernels.h"
 
 namespace {
 
+using bench::kCuda;
+using bench::kMetal;
+using bench::kOpenCl;
 using bench::median;
 using bench::text;
 using namespace kymo::device;
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kColumns = 1024;  // of a row of the softmax
-
-const char* const kMetal = R"(#include <metal_stdlib>
-using namespace metal;
-
-kernel void reduce(device float* sums, device const float* in, uint i [[thread_position_in_grid]],
-                   uint t [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
-  threadgroup float part[256];
-  part[t] = in[i];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint s = 128; s > 0; s /= 2) {
-    if (t < s) part[t] += part[t + s];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-  }
-  if (t == 0) sums[g] = part[0];
-}
-
-kernel void product(device float* c, device const float* a, device const float* b, constant uint& n,
-                    uint2 i [[thread_position_in_grid]], uint2 t [[thread_position_in_threadgroup]]) {
-  threadgroup float left[16][16];
-  threadgroup float right[16][16];
-  float sum = 0;
-  for (uint k = 0; k < n; k += 16) {
-    left[t.y][t.x] = a[i.y * n + k + t.x];
-    right[t.y][t.x] = b[(k + t.y) * n + i.x];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint j = 0; j < 16; ++j) sum += left[t.y][j] * right[j][t.x];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-  }
-  c[i.y * n + i.x] = sum;
-}
-
-kernel void softmax(device float* out, device const float* in, constant uint& columns,
-                    uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
-  const uint row = i / 32;
-  device const float* x = in + row * columns;
-  device float* y = out + row * columns;
-  float most = -INFINITY;
-  for (uint k = lane; k < columns; k += 32) most = max(most, x[k]);
-  most = simd_max(most);
-  float sum = 0;
-  for (uint k = lane; k < columns; k += 32) sum += exp(x[k] - most);
-  sum = simd_sum(sum);
-  for (uint k = lane; k < columns; k += 32) y[k] = exp(x[k] - most) / sum;
-}
-)";
-
-const char* const kOpenCl = R"(#pragma OPENCL FP_CONTRACT OFF
-__kernel void reduce(__global float* sums, __global const float* in) {
-  __local float part[256];
-  const uint t = get_local_id(0);
-  part[t] = in[get_global_id(0)];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint s = 128; s > 0; s /= 2) {
-    if (t < s) part[t] += part[t + s];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  if (t == 0) sums[get_group_id(0)] = part[0];
-}
-
-__kernel void product(__global float* c, __global const float* a, __global const float* b, uint n) {
-  __local float left[16][16];
-  __local float right[16][16];
-  const uint tx = get_local_id(0), ty = get_local_id(1), ix = get_global_id(0), iy = get_global_id(1);
-  float sum = 0;
-  for (uint k = 0; k < n; k += 16) {
-    left[ty][tx] = a[iy * n + k + tx];
-    right[ty][tx] = b[(k + ty) * n + ix];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint j = 0; j < 16; ++j) sum += left[ty][j] * right[j][tx];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  c[iy * n + ix] = sum;
-}
-
-// Without simdgroups: the 32 threads of a row share group memory.
-__kernel void softmax(__global float* out, __global const float* in, uint columns) {
-  __local float part[256];
-  const uint t = get_local_id(0), lane = t % 32, row = get_global_id(0) / 32;
-  __global const float* x = in + row * columns;
-  __global float* y = out + row * columns;
-  float most = -INFINITY;
-  for (uint k = lane; k < columns; k += 32) most = fmax(most, x[k]);
-  for (uint s = 16; s > 0; s /= 2) {
-    part[t] = most;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    most = fmax(most, part[t ^ s]);
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  float sum = 0;
-  for (uint k = lane; k < columns; k += 32) sum += exp(x[k] - most);
-  for (uint s = 16; s > 0; s /= 2) {
-    part[t] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    sum += part[t ^ s];
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-  for (uint k = lane; k < columns; k += 32) y[k] = exp(x[k] - most) / sum;
-}
-)";
-
-const char* const kCuda = R"(
-extern "C" __global__ void reduce(float* sums, const float* in) {
-  __shared__ float part[256];
-  const unsigned t = threadIdx.x;
-  part[t] = in[blockIdx.x * blockDim.x + t];
-  __syncthreads();
-  for (unsigned s = 128; s > 0; s /= 2) {
-    if (t < s) part[t] += part[t + s];
-    __syncthreads();
-  }
-  if (t == 0) sums[blockIdx.x] = part[0];
-}
-
-extern "C" __global__ void product(float* c, const float* a, const float* b, unsigned n) {
-  __shared__ float left[16][16];
-  __shared__ float right[16][16];
-  const unsigned tx = threadIdx.x, ty = threadIdx.y, ix = blockIdx.x * 16 + tx, iy = blockIdx.y * 16 + ty;
-  float sum = 0;
-  for (unsigned k = 0; k < n; k += 16) {
-    left[ty][tx] = a[iy * n + k + tx];
-    right[ty][tx] = b[(k + ty) * n + ix];
-    __syncthreads();
-    for (unsigned j = 0; j < 16; ++j) sum += left[ty][j] * right[j][tx];
-    __syncthreads();
-  }
-  c[iy * n + ix] = sum;
-}
-
-extern "C" __global__ void softmax(float* out, const float* in, unsigned columns) {
-  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32, row = i / 32;
-  const float* x = in + row * columns;
-  float* y = out + row * columns;
-  float most = -__int_as_float(0x7f800000);
-  for (unsigned k = lane; k < columns; k += 32) most = fmaxf(most, x[k]);
-  for (unsigned s = 16; s > 0; s /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, s));
-  float sum = 0;
-  for (unsigned k = lane; k < columns; k += 32) sum += expf(x[k] - most);
-  for (unsigned s = 16; s > 0; s /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, s);
-  for (unsigned k = lane; k < columns; k += 32) y[k] = expf(x[k] - most) / sum;
-}
-)";
 
 class ShaderBench {
  public:
@@ -192,12 +56,25 @@ class ShaderBench {
             });
   }
 
+  void blocks() {
+    const int64_t n = is_gpu_ ? 4096 : 256;  // of a GPU: many rounds of groups, so that the last one does not decide
+    Tensor a = empty({n, n}), b = empty({n, n});
+    uniform(a);
+    uniform(b);
+    const Tensor ours = zeros({n, n}), theirs = zeros({n, n});
+    const auto size = static_cast<uint64_t>(n);
+    compare("blocks", "a product of simdgroup matrices", is_cuda(), ours, theirs,
+            [&](const ShaderLibrary& library, const Tensor& out) {
+              library["blocks"].threads(size * 2, size / 64).group(128, 1)(out, a, b, static_cast<uint32_t>(n));
+            });
+  }
+
   void softmax() {
     const int64_t rows = is_gpu_ ? 65536 : 256;
     Tensor in = empty({rows, kColumns});
     uniform(in);
     const Tensor ours = zeros({rows, kColumns}), theirs = zeros({rows, kColumns});
-    compare("softmax", "a softmax by simdgroups", is_gpu_ && name_.starts_with("cuda"), ours, theirs,
+    compare("softmax", "a softmax by simdgroups", is_cuda(), ours, theirs,
             [&](const ShaderLibrary& library, const Tensor& out) {
               library["softmax"]
                   .threads(static_cast<uint64_t>(rows) * 32)
@@ -206,6 +83,8 @@ class ShaderBench {
   }
 
  private:
+  bool is_cuda() const { return is_gpu_ && name_.starts_with("cuda"); }
+
   static double milliseconds(const auto& launch) {
     Event begin(true), end(true);
     begin.record();
@@ -381,6 +260,7 @@ int main() try {
     ShaderBench bench(device.name, backend.backend == "cuda" ? kCuda : kOpenCl, is_gpu);
     bench.reduce();
     bench.product();
+    bench.blocks();
     bench.softmax();
   }
   return 0;

@@ -27,10 +27,12 @@ constexpr std::string_view kHalves = R"(kernel void f(device half* x) {
   simdgroup_store(m, x);
 })";
 
+constexpr const char* kOtherOrder = "matrix_lane(lane >> 2";  // from Apple's to that of the unit
+
 TEST(TensorCoresTest, OnlyCudaAndOnlyIfItIsAsked) {
   const std::string with = translated(kHalves, Target::Cuda, true);
   EXPECT_THAT(with, HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"));
-  EXPECT_THAT(with, Not(HasSubstr("kymo_simd_shuffle"))) << "lanes hold matrices in the order of the unit";
+  EXPECT_THAT(with, Not(HasSubstr(kOtherOrder))) << "lanes hold matrices in the order of the unit";
   EXPECT_THAT(translated(kHalves, Target::Cuda, false), Not(HasSubstr("mma.sync")));
   for (const Target target : {Target::OpenCl, Target::Glsl})
     EXPECT_EQ(translated(kHalves, target, true), translated(kHalves, target, false));
@@ -49,7 +51,19 @@ TEST(TensorCoresTest, CodeThatSeesTheLanesGetsTheirUsualOrder) {
       "\nkernel void g(device half* x) { simdgroup_half8x8 m(1.0h); x[0] = m.thread_elements()[0]; }";
   const std::string text = translated(seen, Target::Cuda, true);
   EXPECT_THAT(text, HasSubstr("mma.sync"));
-  EXPECT_THAT(text, HasSubstr("kymo_simd_shuffle"));
+  EXPECT_THAT(text, HasSubstr(kOtherOrder));
+}
+
+// A thread then need not ask the others for the row and the columns of each product.
+TEST(TensorCoresTest, OnCudaThreadsHoldWhatProductsNeed) {
+  const std::string text = translated(kHalves, Target::Cuda, false);
+  EXPECT_THAT(text, HasSubstr("fmaf(kymo_float2(a.matrix_held.row.v[k]), b.matrix_held.columns.v[k], sum)"));
+  // Elements that a source changes would not be in the row and the columns.
+  const std::string changed =
+      std::string(kHalves) +
+      "\nkernel void g(device half* x) { simdgroup_half8x8 m(1.0h); m.thread_elements()[0] = 2.0h; x[0] = 1.0h; }";
+  EXPECT_THAT(translated(changed, Target::Cuda, false), Not(HasSubstr("matrix_held.row")));
+  EXPECT_THAT(translated(kHalves, Target::OpenCl, false), Not(HasSubstr("matrix_held.row")));
 }
 
 }  // namespace

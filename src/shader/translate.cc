@@ -76,7 +76,7 @@ Translation translate(std::string_view source, const Options& options) {
   input.headers = options.headers;
   input.include = options.include;
   const std::vector<Token> tokens = preprocessor.run(input);
-  if (options.tensor_cores) {
+  if (options.target == Target::Cuda) {
     tree.names_thread_elements =
         std::ranges::any_of(tokens, [](const Token& token) { return token.is_name("thread_elements"); });
   }

@@ -118,6 +118,10 @@ CText CudaDialect::collective(const ir::Expression& expression, std::span<CText>
     prelude.use("simd_matrix", {type});
     return c_call_with(base::format("kymo_simd_matrix_{}", type), operands.first(3));
   }
+  if (intrinsic == Intrinsic::SimdShuffle && expression.index == 1) {
+    prelude.use("simd_shuffle_of_all");
+    return c_call_with("kymo_simd_shuffle_of_all", operands.first(2));
+  }
   std::vector<CText> arguments(operands.begin(), operands.end());
   if (operands.size() == (intrinsic == Intrinsic::SimdShuffle ? 2 : 1)) arguments.push_back({"true"});
   const bool is_float = expression.type->is(TypeKind::Float);

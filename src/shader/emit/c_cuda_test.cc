@@ -142,6 +142,7 @@ struct int_4_2 {
 
 static __device__ int_4 reverse(int_4 from) {
   int to[4];
+#pragma unroll
   for (int k = 0; k < 4; ++k) {
     to[k] = from.v[3 - k];
   }

@@ -27,6 +27,7 @@ class OpenClDialect final : public CDialect {
   std::string_view program_head() const override { return "__constant "; }
   std::string aggregate(std::string_view type, std::string_view parts) const override;
   std::string_view zeros() const override { return "0"; }
+  std::string_view unrolling() const override { return ""; }  // PoCL would compile for longer, for no gain
   bool pointers_lose_const() const override { return false; }
   bool needs_simd_memory() const override { return true; }
   bool needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const override;

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "shader/emit/c_function.h"
 #include "shader/emit/c_literals.h"
+#include "shader/emit/unroll.h"
 #include "shader/emit/walk.h"
 
 namespace kymo::shader {
@@ -207,9 +208,12 @@ void CFunction::loop(const ir::Statement& statement, const ir::Statement* first)
       const std::string condition = statement.value != nullptr ? value(*statement.value).text : "";
       if (start.empty() && step->empty())
         line("while (" + (condition.empty() ? "true" : condition) + ") {");
-      else
+      else {
+        if (first != nullptr && !dialect_.unrolling().empty() && should_unroll(*first, statement))
+          (out_ += dialect_.unrolling()) += '\n';
         line(base::format("for ({};{}{};{}{}) {{", start, condition.empty() ? "" : " ", condition,
                           step->empty() ? "" : " ", *step));
+      }
       block(statement.body);
       return line("}");
     }

@@ -198,6 +198,18 @@ __device__ T kymo_simd_shuffle(T value, uint lane, bool active) {
   return lane < 32 && (lanes >> lane & 1u) != 0 ? given : value;
 }
 
+//# simd_shuffle_of_all
+// Not volatile: a shuffle whose result nobody uses is removed. __shfl_sync would stay.
+__device__ float kymo_simd_shuffle_of_all(float value, uint lane) {
+  float given;
+  asm("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(given) : "f"(value), "r"(lane));
+  return given;
+}
+__device__ uint kymo_simd_shuffle_of_all(uint value, uint lane) {
+  uint given;
+  asm("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(given) : "r"(value), "r"(lane));
+  return given;
+}
 //# simd_matrix TYPE: vector, simd
 // A product of 8 x 8 x 8, as the upper half of one of 16 x 8 x 8. The second operand of mma is held by columns.
 __device__ kymo_vec<float, 2> kymo_simd_matrix_TYPE(kymo_vec<float, 2> a, kymo_vec<float, 2> b, kymo_vec<float, 2> sum) {

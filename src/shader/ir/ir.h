@@ -116,7 +116,8 @@ enum class Intrinsic : uint8_t {
   // (a, b, sum: float2) -> float2: a product of 8 x 8 x 8 by a matrix unit. Lane n holds two neighbours of row n / 4, those
   // of columns 2 * (n % 4) and the next. a and b are rounded to half (`index` 0) or bfloat (1). Only CUDA has it.
   SimdMatrix,
-  SimdShuffle,  // (value, uint lane): the value of that lane; its own value if there is no such lane
+  SimdShuffle,  // (value, uint lane): the value of that lane; its own value if there is no such lane. `index` 1: all 32
+                // lanes exist and come to it, and without a use of its result it need not be executed
   SimdBallot,   // (bool) -> uint: a bit for each lane that has true
   // Each of these, and SimdBarrier, may have one more operand at the end, `active` (bool). Threads with false execute
   // the operation, but do not take part, as if they did not exist; their result is undefined. predicate.h adds it.

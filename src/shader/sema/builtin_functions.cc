@@ -70,7 +70,8 @@ const BuiltinRow* builtin_row(std::string_view name) {
       {"simd_prefix_exclusive_sum", Kind::Simd, 1, 1, I::SimdExclusiveSum},
       {"simd_prefix_inclusive_product", Kind::Simd, 1, 1, I::SimdInclusiveProduct},
       {"simd_prefix_exclusive_product", Kind::Simd, 1, 1, I::SimdExclusiveProduct},
-      {"kymo_shuffle", Kind::Simd, 2, 2, I::SimdShuffle}, {"kymo_ballot", Kind::Lane, 1, 1, I::SimdBallot},
+      {"kymo_shuffle", Kind::Simd, 2, 2, I::SimdShuffle},
+      {"kymo_shuffle_of_all", Kind::Simd, 2, 2, I::SimdShuffle}, {"kymo_ballot", Kind::Lane, 1, 1, I::SimdBallot},
       {"kymo_lane", Kind::Lane, 0, 0, I::SimdLane},
       {"kymo_matrix_multiply", Kind::Matrix, 3, 3, I::SimdMatrix}, {"kymo_matrix_unit", Kind::MatrixUnit, 0, 0},
 

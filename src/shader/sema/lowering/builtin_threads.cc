@@ -116,12 +116,13 @@ Value Lowering::builtin_simd(const BuiltinRow& row, std::span<const Value> given
                                            : scalar;
   const ir::Expression* lane = given.size() > 1 ? settle(as_number(given[1], table_.get(TypeKind::UInt), at)) : nullptr;
   const ir::Expression* whole = value.type->is_vector() ? settle(value.ir) : value.ir;
+  const uint32_t is_of_all = row.name == "kymo_shuffle_of_all" ? 1 : 0;
   std::vector<const ir::Expression*> results;
   for (uint32_t i = 0; i < value.type->components(); ++i) {
     const ir::Expression* component = value.type->is_vector() ? build(at).index(whole, static_cast<int32_t>(i)) : whole;
     std::vector<const ir::Expression*> operands = {convert_number(component, wide, at)};
     if (lane != nullptr) operands.push_back(lane);
-    results.push_back(convert_number(effect(row.intrinsic, std::move(operands), at).ir, scalar, at));
+    results.push_back(convert_number(effect(row.intrinsic, std::move(operands), at, is_of_all).ir, scalar, at));
   }
   return rvalue(value.type->is_vector() ? build(at).construct(value.type, std::move(results)) : results[0], value.type);
 }

@@ -30,7 +30,7 @@ uint64_t now(clockid_t clock) {
 uint64_t to_device(uint64_t monotonic_ns) { return kZero + monotonic_ns / kNumerator * kDenominator; }
 
 kymo_queue_info info_of(const char* name, uint64_t queue) {
-  return {name, "GPU-1111", 7, queue, 1, kNumerator, kDenominator, 0, 0};
+  return {name, "GPU-1111", 7, queue, 1, kNumerator, kDenominator, 0, 0, nullptr};
 }
 
 void pair_clocks(kymo::QueueTrack& queue) {

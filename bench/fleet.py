@@ -93,19 +93,19 @@ def events(folder):
 
 
 FILL = [
-    "INSERT INTO kymo.operations SELECT intDiv(number, 1000) + 1 + {shift}, 1, now() - intDiv(number, 1000) * 60, 'train', "
+    "INSERT INTO kymo.operations SELECT intDiv(number, 1000) + 1 + {shift}, 1, toDateTime({now}) - intDiv(number, 1000) * 60, 'train', "
     "intDiv(number, 1000) % 64, intDiv(number % 1000, 100) + 10 * intDiv(intDiv(number, 1000), 64), 1, "
     "concat('op', toString(number % 100)), number % 2, if(number % 100 = 1, 'communication', 'compute'), 3, "
     "1000 + rand() % 1000, 500 + rand() % 1000, 1, 2, 3, 4 + rand() % 100 FROM numbers({operations})",
-    "INSERT INTO kymo.iterations SELECT intDiv(number, 10) + 1 + {shift}, 1, now() - intDiv(number, 10) * 60, 'train', "
+    "INSERT INTO kymo.iterations SELECT intDiv(number, 10) + 1 + {shift}, 1, toDateTime({now}) - intDiv(number, 10) * 60, 'train', "
     "intDiv(number, 10) % 64, number % 10 + 10 * intDiv(intDiv(number, 10), 64), 1, 0, 100000 + rand() % 1000 "
     "FROM numbers({iterations})",
-    "INSERT INTO kymo.collectives SELECT intDiv(number, 1000) + 1 + {shift}, 1, now() - intDiv(number, 1000) * 60, 'train', "
+    "INSERT INTO kymo.collectives SELECT intDiv(number, 1000) + 1 + {shift}, 1, toDateTime({now}) - intDiv(number, 1000) * 60, 'train', "
     "intDiv(number, 1000) % 64, intDiv(number % 1000, 100) + 10 * intDiv(intDiv(number, 1000), 64), 1, "
     "if(number % 2 = 0, concat('tp', toString(intDiv(intDiv(number, 1000) % 64, 8))), 'dp'), "
     "'ncclDevKernel_AllReduce_Sum_f32_RING_LL', 0, intDiv(number % 100, 2), 50, number * 1000000 + rand() % 1000000, 500 + rand() % 1000 "
     "FROM numbers({operations})",
-    "INSERT INTO kymo.traces (trace, attempt, started, job, rank) SELECT number + 1 + {shift}, 1, now() - number * 60, "
+    "INSERT INTO kymo.traces (trace, attempt, started, job, rank) SELECT number + 1 + {shift}, 1, toDateTime({now}) - number * 60, "
     "'train', number % 64 FROM numbers({traces})",
 ]
 
@@ -127,6 +127,7 @@ def ask(place, url, servers, minutes):
 
 def questions(folder):
     sample = write_trace(folder / "x.json")
+    now = int(time.time())  # a trace began at one time, which is the same in all tables
     for count in [1, 2]:
         ports = clickhouse.free_ports(2 * count)
         servers = [clickhouse.Server(folder / f"{count}-{i}", ports[2 * i:2 * i + 2], ports[1::2]).start()
@@ -136,7 +137,7 @@ def questions(folder):
                 kymo("push", sample, server.url(), "--job", "other")
                 for statement in FILL:
                     traces = GENERATED // count
-                    server.query(statement.format(shift=i * GENERATED, operations=1000 * traces,
+                    server.query(statement.format(now=now, shift=i * GENERATED, operations=1000 * traces,
                                                   iterations=10 * traces, traces=traces))
             places = {"1 server": servers[0].url()}
             if count > 1:

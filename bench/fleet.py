@@ -5,8 +5,8 @@
 
 push       1,000 traces of 10 iterations with 100 names each
 events     one trace with 3 million ranges; the floor is reading it with `kymo stats`
-questions  10,000 traces with 10 million rows of operations and as many calls of collectives, made by SQL; one server, two of a cluster, and the same two
-           with Distributed tables
+questions  two jobs of 10,000 traces, each with 10 million rows of operations and as many calls of collectives, made by
+           SQL; one server, two of a cluster, and the same two with Distributed tables
 folder     the traces of push into a folder of Parquet files, without a server; the questions, with ten times the rows
 """
 import concurrent.futures
@@ -92,31 +92,40 @@ def events(folder):
               f"second and core (kymo stats: {count / floor / 1e6:.1f}), {memory:.0f} MB, {size / count:.1f} bytes each")
 
 
-FILL = [
-    "INSERT INTO kymo.operations SELECT intDiv(number, 1000) + 1 + {shift}, 1, toDateTime({now}) - intDiv(number, 1000) * 60, 'train', "
-    "intDiv(number, 1000) % 64, intDiv(number % 1000, 100) + 10 * intDiv(intDiv(number, 1000), 64), 1, "
-    "concat('op', toString(number % 100)), number % 2, if(number % 100 = 1, 'communication', 'compute'), 3, "
-    "1000 + rand() % 1000, 500 + rand() % 1000, 1, 2, 3, 4 + rand() % 100 FROM numbers({operations})",
-    "INSERT INTO kymo.iterations SELECT intDiv(number, 10) + 1 + {shift}, 1, toDateTime({now}) - intDiv(number, 10) * 60, 'train', "
-    "intDiv(number, 10) % 64, number % 10 + 10 * intDiv(intDiv(number, 10), 64), 1, 0, 100000 + rand() % 1000 "
-    "FROM numbers({iterations})",
-    "INSERT INTO kymo.collectives SELECT intDiv(number, 1000) + 1 + {shift}, 1, toDateTime({now}) - intDiv(number, 1000) * 60, 'train', "
-    "intDiv(number, 1000) % 64, intDiv(number % 1000, 100) + 10 * intDiv(intDiv(number, 1000), 64), 1, "
-    "if(number % 2 = 0, concat('tp', toString(intDiv(intDiv(number, 1000) % 64, 8))), 'dp'), "
-    "'ncclDevKernel_AllReduce_Sum_f32_RING_LL', 0, intDiv(number % 100, 2), 50, number * 1000000 + rand() % 1000000, 500 + rand() % 1000 "
-    "FROM numbers({operations})",
-    "INSERT INTO kymo.traces (trace, attempt, started, job, rank) SELECT number + 1 + {shift}, 1, toDateTime({now}) - number * 60, "
-    "'train', number % 64 FROM numbers({traces})",
-]
+# Of each table: how many rows a trace has, and the columns after `job`. `i` is the number of the trace.
+ITERATION = "intDiv(number % {rows}, {per_iteration}) + 10 * intDiv({i}, 64), 1"
+FILL = {
+    "operations": (1000, "{i} % 64, " + ITERATION + ", concat('op', toString(number % 100)), number % 2, "
+                   "if(number % 100 = 1, 'communication', 'compute'), 3, 1000 + rand() % 1000, 500 + rand() % 1000, 1, 2, "
+                   "3, 4 + rand() % 100"),
+    "collectives": (1000, "{i} % 64, " + ITERATION + ", if(number % 2 = 0, concat('tp', toString(intDiv({i} % 64, 8))), "
+                    "'dp'), 'ncclDevKernel_AllReduce_Sum_f32_RING_LL', 0, intDiv(number % 100, 2), 50, "
+                    "number * 1000000 + rand() % 1000000, 500 + rand() % 1000"),
+    "iterations": (10, "{i} % 64, " + ITERATION + ", 0, 100000 + rand() % 1000"),
+    "traces": (1, "{i} % 64"),
+}
+# When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.
+JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600 + {i} % 64"}
 
 
-def ask(place, url, servers, minutes):
-    """The traces are a minute apart: the period of diff is half of them."""
+def fill(server, shift, traces, now):
+    """`shift`: the numbers of traces of different servers are different."""
+    for number, (job, age) in enumerate(JOBS.items()):
+        for table, (rows, columns) in FILL.items():
+            words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1)}
+            names = "(trace, attempt, started, job, rank)" if table == "traces" else ""
+            server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {shift + number * 1_000_000}, 1, "
+                         f"toDateTime({now}) - ({age.format(**words)}), '{job}', {columns.format(**words)} "
+                         f"FROM numbers({rows * traces})")
+
+
+def ask(place, url, servers, minutes, jobs={}):
+    """The traces are a minute apart: the period of diff is half of them. `jobs` are those of questions about others."""
     for question in [["top"], ["diff"], ["stragglers"], ["history"], ["history", "--operation", "op7"]]:
         times, own = [], []
         before = processor_seconds(servers)
         for _ in range(ROUNDS):
-            wall, cpu, _ = timed(KYMO, "fleet", *question, "--db", url, "--job", "train", "--since",
+            wall, cpu, _ = timed(KYMO, "fleet", *question, "--db", url, "--job", jobs.get(question[0], "train"), "--since",
                                  f"{minutes // 2}m" if question == ["diff"] else "30d")
             times.append(wall)
             own.append(cpu)
@@ -135,17 +144,14 @@ def questions(folder):
         try:
             for i, server in enumerate(servers):
                 kymo("push", sample, server.url(), "--job", "other")
-                for statement in FILL:
-                    traces = GENERATED // count
-                    server.query(statement.format(now=now, shift=i * GENERATED, operations=1000 * traces,
-                                                  iterations=10 * traces, traces=traces))
+                fill(server, i * GENERATED, GENERATED // count, now)
             places = {"1 server": servers[0].url()}
             if count > 1:
                 servers[0].create_distributed()
                 places = {"2 servers": servers[0].url(cluster=True),
                           "2 servers, Distributed": servers[0].url("everywhere")}
             for place, url in places.items():
-                ask(place, url, servers, GENERATED // count)
+                ask(place, url, servers, GENERATED // count, {"stragglers": "ranks"})
         finally:
             for server in servers:
                 server.kill()

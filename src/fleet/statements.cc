@@ -57,11 +57,6 @@ class Dialect {
   std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
   // Of a table of the selection: each server of a cluster gets the right side.
   std::string_view join_everywhere() const { return is_server_ ? "GLOBAL ALL INNER JOIN" : "INNER JOIN"; }
-  // For argMax: the largest value, and of equal ones that with the smallest `first`. The order of the rows is not
-  // defined, so without this the answer would not be.
-  std::string largest(std::string_view value, std::string_view first, std::string_view more = "") const {
-    return base::format("({}, {}({}){})", value, is_server_ ? "bitNot" : "~", first, more);
-  }
   std::string list(std::string_view of) const { return base::format("{}({})", is_server_ ? "groupArray" : "list", of); }
 
  private:
@@ -69,12 +64,15 @@ class Dialect {
   const bool is_server_;
 };
 
-// A number for argMin and argMax: by `value`, and of equal ones by `then`. The order of rows is not defined, so without
-// a second key the answer would not be. A tuple is compared several times slower, which matters for millions of rows.
-// Values count up to 19 hours of nanoseconds; of `then`, the last 17 bits.
-std::string ordered(std::string_view value, std::string_view then) {
-  return base::format("least({}, {}) * {} + {} % {}", value, (int64_t{1} << 46) - 1, 1 << 17, then, 1 << 17);
+// A number for argMin and argMax: by `value`, and of equal ones by `then`, which is below kThen. The order of rows is
+// not defined, so without a second key the answer would not be. A tuple is compared several times slower, which matters
+// for millions of rows. Values count up to 19 hours of nanoseconds.
+constexpr int64_t kThen = 1 << 17;
+std::string ordered(std::string_view value, const std::string& then) {
+  return base::format("least({}, {}) * {} + {}", value, (int64_t{1} << 46) - 1, kThen, then);
 }
+std::string rising(std::string_view number) { return base::format("{} % {}", number, kThen); }
+std::string falling(std::string_view number) { return base::format("({} - {} % {})", kThen - 1, number, kThen); }
 
 std::string times_of(const Selection& selection, const Dialect& dialect) {
   return base::format("started >= {} AND started < {}", dialect.time(selection.from), dialect.time(selection.to));
@@ -142,7 +140,8 @@ std::string top_statement(const Selection& selection) {
       "  sum(total_ns) AS total_sum, max(max_ns) AS longest, count(DISTINCT trace) AS traces,\n"
       "  count(DISTINCT rank) AS ranks, argMax(trace, {3}) AS slowest_trace, argMax(rank, {3}) AS slowest_rank\n"
       "FROM {0}\nWHERE {1}\nGROUP BY operation, on_device\nORDER BY self_sum DESC, operation, on_device\nLIMIT {2}",
-      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit, ordered("max_ns", "trace"));
+      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit,
+      ordered("max_ns", rising("trace")));
 }
 
 std::string diff_statement(const Selection& selection, int64_t middle) {
@@ -191,8 +190,8 @@ std::string stragglers_statement(const Selection& selection) {
       "  GROUP BY its_job, last_rank) AS waits\n"
       "{5} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({4}) GROUP BY its_job) AS walls\n"
       "USING (its_job)\nORDER BY others_waited DESC, its_job, last_rank\nLIMIT {6}",
-      dialect.largest("waited", "step", ", operation, its_group, call"), dialect.table(push::kCollectives),
-      job_and_times(selection, dialect), dialect.in(), runs, dialect.join(), selection.limit, ordered("ns", "rank"));
+      ordered("waited", falling("step")), dialect.table(push::kCollectives), job_and_times(selection, dialect),
+      dialect.in(), runs, dialect.join(), selection.limit, ordered("ns", rising("rank")));
 }
 
 namespace {

@@ -215,7 +215,7 @@ int answer(const Options& options) {
   const bool needs_calls = options.question == Question::Stragglers;
   const auto without_calls = needs_calls ? fleet::traces_without_calls(selection) : std::vector<std::string>();
   const push::Rows rows = fleet::ask(target, statement);
-  for (const std::string& line : fleet::incomplete_traces(selection)) say_warning(line);
+  for (const std::string& line : fleet::incomplete_traces(selection, !needs_calls)) say_warning(line);
   for (const std::string& line : without_calls) say_warning(line);
   switch (options.question) {
     case Question::Top: {

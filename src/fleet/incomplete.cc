@@ -36,10 +36,10 @@ bool lacks_calls(const Target& target) {
 
 }  // namespace
 
-std::vector<std::string> incomplete_traces(const Selection& selection) {
+std::vector<std::string> incomplete_traces(const Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
   if (!target.server) return incomplete_traces(target.folder);
-  const push::Rows rows = list_of(target, lost_rows_statement(selection));
+  const push::Rows rows = list_of(target, lost_rows_statement(selection, uses_operations));
   if (rows.rows.empty()) return {};
   return {base::format("incomplete: {} without iterations or operations in {}: push again what has some",
                        trace_names(rows), target.text())};

@@ -9,8 +9,8 @@
 namespace kymo::fleet {
 
 // A line each, for people. In a folder: traces whose files were removed. On a server: traces of the selection whose
-// rows of iterations or operations are gone. Throws kymo::Error.
-std::vector<std::string> incomplete_traces(const Selection& selection);
+// rows of iterations are gone, or those of operations if the answer uses them. Throws kymo::Error.
+std::vector<std::string> incomplete_traces(const Selection& selection, bool uses_operations);
 
 // For stragglers_statement(): the same for traces that an older version of Kymo pushed, without the calls of their
 // collectives. Throws kymo::Error, also if there is no table for the calls at all.

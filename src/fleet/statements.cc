@@ -233,7 +233,7 @@ std::string history_statement(const Selection& selection, const std::string& ope
       dialect.table(push::kIterations), dialect.in());
 }
 
-std::string lost_rows_statement(const Selection& selection) {
+std::string lost_rows_statement(const Selection& selection, bool uses_operations) {
   const Dialect dialect(selection.target);
   const std::string rows = job_and_times(selection, dialect);
   const auto has = [&](const push::TableSpec& table) {
@@ -241,9 +241,10 @@ std::string lost_rows_statement(const Selection& selection) {
                         dialect.in(), dialect.table(table), rows);
   };
   return base::format(
-      "SELECT trace, file\nFROM {}\nWHERE {} AND iterations > 0\n  AND NOT ({}\n  AND {})\nGROUP BY trace, file\n"
+      "SELECT trace, file\nFROM {}\nWHERE {} AND iterations > 0\n  AND NOT ({}{}{})\nGROUP BY trace, file\n"
       "ORDER BY file, trace",
-      dialect.table(push::kTraces), chosen(selection, dialect), has(push::kIterations), has(push::kOperations));
+      dialect.table(push::kTraces), chosen(selection, dialect), has(push::kIterations),
+      uses_operations ? "\n  AND " : "", uses_operations ? has(push::kOperations) : "");
 }
 
 std::string without_calls_statement(const Selection& selection) {

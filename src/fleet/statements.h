@@ -39,8 +39,9 @@ std::string stragglers_statement(const Selection& selection);
 // host, or that of devices if the host has none.
 std::string history_statement(const Selection& selection, const std::string& operation);
 
-// Columns: trace, file. Traces of a server whose rows of iterations or operations are all missing.
-std::string lost_rows_statement(const Selection& selection);
+// Columns: trace, file. Traces of a server whose rows of iterations or, if `uses_operations`, of operations are all
+// missing.
+std::string lost_rows_statement(const Selection& selection, bool uses_operations);
 
 // Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
 std::string without_calls_statement(const Selection& selection);

@@ -154,6 +154,16 @@ def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000
     return str(path)
 
 
+def damage_events(path):
+    """Overwrites bytes in the middle of a trace so that `kymo info`, which reads no events, does not notice."""
+    good = path.read_bytes()
+    for at in range(len(good) // 4, len(good), 32):
+        path.write_bytes(good[:at] + b"\xff" * 8 + good[at + 8:])
+        if kymo("info", path, "--strict", expect=None)[1] == "" and "damaged" in kymo("stats", path, expect=None)[1]:
+            return path
+    raise AssertionError(f"{path} has no events")
+
+
 def write_runs(folder, steps):
     """A job that ran three times with the same steps. Rank 0 is the slow one of the older two runs, rank 1 that of the
     newest. Rank 2 is only in the oldest. One trace has no rank."""

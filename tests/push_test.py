@@ -191,6 +191,17 @@ class PushTest(unittest.TestCase):
         _, text = kymo("fleet", "top", "--db", url, env={"KYMO_CLICKHOUSE_TIMEOUT": "0s"}, expect=2)
         self.assertIn("'0s' is not between 100ms and 24h", text)
 
+    def test_a_damaged_trace_is_pushed_with_a_warning(self):
+        for name, more in [("summary", []), ("all", ["--events"])]:
+            damaged = self.folder / f"damaged-{name}.kymo"
+            kymo("import", self.folder / "rank0.json", "-o", damaged)
+            clickhouse.damage_events(damaged)
+            _, text = kymo("push", damaged, f"{self.url}{name}", *more)
+            self.assertRegex(text, f"{damaged.name} is damaged: the chunk at .*; only what can be read is pushed")
+            self.assertIn("1 trace pushed", text)
+            self.assertEqual(self.server.rows(f"SELECT complete, problems FROM {self.database}{name}.traces"),
+                             [["0", "1"]])
+
     def test_a_trace_that_was_cut_is_pushed_with_a_warning(self):
         whole, cut = self.folder / "whole.kymo", self.folder / "cut.kymo"
         kymo("import", self.folder / "rank0.json", "-o", whole)
@@ -199,8 +210,10 @@ class PushTest(unittest.TestCase):
         _, text = kymo("push", cut, self.url)
         self.assertIn("cut.kymo has no end", text)
         self.assertEqual(self.server.rows(f"SELECT complete FROM {self.database}.traces"), [["0"]])
+        self.assertNotIn("is damaged", text)
         _, text = kymo("push", whole, self.url)
         self.assertNotIn("has no end", text)
+        self.assertNotIn("is damaged", text)
         old = write_trace(self.folder / "old.json", at_us=1_000_000)
         _, text = kymo("push", old, self.url)
         self.assertIn("old.json does not say when it was recorded", text)

@@ -161,6 +161,26 @@ class WatchTest(unittest.TestCase):
                     server.query(f"ALTER TABLE kymo.operations DROP PARTITION {part}")
             self.check_that_lost_rows_come_back(server.url(), remove)
 
+    def check_that_damaged_traces_stay(self, url):
+        self.add(self.traces[0], "damaged.kymo")
+        clickhouse.damage_events(self.arriving / "damaged.kymo")
+        self.add(self.traces[1], "good.kymo")
+        _, text = kymo("watch", self.arriving, "--push", url, "--once", "--keep", "1B")
+        self.assertIn("damaged.kymo is damaged", text)
+        self.assertIn("in traces that are damaged or not pushed", text)
+        self.assertEqual([file.name for file in self.arriving.iterdir()], ["damaged.kymo"])
+        # A new process asks the server, which has it.
+        kymo("watch", self.arriving, "--push", url, "--once", "--keep", "1B")
+        self.assertEqual([file.name for file in self.arriving.iterdir()], ["damaged.kymo"])
+
+    def test_a_damaged_trace_is_not_deleted(self):
+        self.check_that_damaged_traces_stay(self.url)
+
+    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
+    def test_a_damaged_trace_on_a_server_is_not_deleted(self):
+        with clickhouse.Server(self.arriving.parent / "server") as server:
+            self.check_that_damaged_traces_stay(server.url())
+
     def test_a_size_to_keep_needs_a_unit(self):
         self.add(self.traces[0], "a.kymo")
         for size, why in [("500", "'500' has no unit"), ("0", "would keep nothing"), ("0GB", "would keep nothing")]:

@@ -81,7 +81,7 @@ void KeptTraces::set(const std::string& path, State state) {
 
 void KeptTraces::forget_pushed() {
   for (auto& [path, file] : files_)
-    if (file.state == State::Pushed) file.state = State::New;
+    if (file.state == State::Pushed || file.state == State::PushedDamaged) file.state = State::New;
 }
 
 std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again) {

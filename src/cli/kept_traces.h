@@ -5,7 +5,8 @@
 // the recording may really have ended like this.
 //
 // A trace may be deleted only if the server has exactly this content: the file is the same one, with the same size and
-// time, as when it was pushed, and the server still has it.
+// time, as when it was pushed, and the server still has it. A damaged trace is never deleted: the server has only the
+// parts that can be read.
 #pragma once
 
 #include <chrono>
@@ -36,9 +37,10 @@ class KeptTraces {
   std::vector<std::string> to_push() const { return new_files(true); }
   // The others.
   std::vector<std::string> unsettled() const { return new_files(false); }
-  // True if the rest of a file whose end is missing may still come.
+  // True if the rest of a file that is damaged, or whose end is missing, may still come.
   bool may_still_arrive(const std::string& file) const;
   void set_pushed(const std::string& file) { set(file, State::Pushed); }
+  void set_pushed_damaged(const std::string& file) { set(file, State::PushedDamaged); }
   // The server lost what it had: pushed files are new again.
   void forget_pushed();
   // It cannot be read: it is not tried again before it changes, and never deleted.
@@ -63,7 +65,7 @@ class KeptTraces {
   uint64_t waiting() const { return to_push().size() + unsettled().size(); }
 
  private:
-  enum class State : uint8_t { New, Pushed, Refused };
+  enum class State : uint8_t { New, Pushed, PushedDamaged, Refused };
   struct Version {
     uint64_t inode = 0, size = 0;
     int64_t time_ns = 0;

@@ -129,6 +129,25 @@ TEST_F(KeptTracesTest, WhatWasPushedIsNewAgainWhenItIsForgotten) {
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
 }
 
+TEST_F(KeptTracesTest, ADamagedTraceIsPushedOnceAndNotDeleted) {
+  const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
+  look();
+  look();
+  traces_.set_pushed_damaged(a);
+  traces_.set_pushed(b);
+  EXPECT_TRUE(traces_.to_push().empty());
+  // What was pushed as good is found to be damaged when it is read again.
+  const auto damaged = [&](const std::vector<std::string>& files) {
+    EXPECT_EQ(files, std::vector<std::string>{b});
+    traces_.set_pushed_damaged(b);
+  };
+  EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = 0}, 9'000, damaged).empty());
+  EXPECT_EQ(::access(a.c_str(), F_OK), 0);
+  EXPECT_EQ(::access(b.c_str(), F_OK), 0);
+  traces_.forget_pushed();
+  EXPECT_EQ(traces_.to_push(), (std::vector<std::string>{a, b}));
+}
+
 TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
   const std::string a = add("a.kymo", 10, 1'000);
   look();

@@ -139,8 +139,8 @@ class Watcher {
         traces_.not_deleted().empty() && options_.limits.bytes && traces_.bytes() > *options_.limits.bytes;
     if (is_too_much && !said_too_much_)
       say_warning(
-          base::format("{} holds {}, which is more than --keep, in traces that are not pushed: nothing more can "
-                       "be deleted",
+          base::format("{} holds {}, which is more than --keep, in traces that are damaged or not pushed: nothing "
+                       "more can be deleted",
                        base::printable(options_.folder), bytes_text(traces_.bytes())));
     said_too_much_ = is_too_much;
     return succeeded;
@@ -159,16 +159,23 @@ class Watcher {
     }
   }
 
+  void set_pushed(const push::FileOutcome& file) {
+    if (file.is_damaged)
+      traces_.set_pushed_damaged(file.file);
+    else
+      traces_.set_pushed(file.file);
+  }
+
   void take(const push::FileOutcome& file) {
     switch (file.outcome) {
       case push::Outcome::Pushed:
         ++numbers_.pushed;
-        traces_.set_pushed(file.file);
+        set_pushed(file);
         if (!options_.quiet) say("pushed " + base::printable(file.file));
         break;
       case push::Outcome::AlreadyThere:
         ++numbers_.already;
-        traces_.set_pushed(file.file);
+        set_pushed(file);
         break;
       case push::Outcome::StillRecording:
         if (options_.once) say_warning(base::printable(file.file) + " is still being recorded, and was not pushed");
@@ -176,8 +183,8 @@ class Watcher {
       case push::Outcome::StillArriving:
         if (options_.once)
           say_warning(
-              base::format("{} has no end and changed less than {} s ago, so that it may still be copied: it was "
-                           "not pushed",
+              base::format("{} has no end, or is damaged, and changed less than {} s ago: it may still be copied, and "
+                           "was not pushed",
                            base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
         break;
       case push::Outcome::Unreadable:

@@ -191,7 +191,8 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
   try {
     const push::Rows rows =
         rows_of(engine_, base::format("SELECT trace, argMax(has_events, attempt), argMax(job, attempt), "
-                                      "argMax(rank, attempt), max(attempt) FROM {} WHERE trace IN ({}) GROUP BY trace",
+                                      "argMax(rank, attempt), max(attempt), argMax(problems, attempt) FROM {} "
+                                      "WHERE trace IN ({}) GROUP BY trace",
                                       parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
     const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
     std::map<uint64_t, push::KnownTrace> found;
@@ -203,6 +204,7 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
       const auto its = attempts.find(attempt);
       trace.lost_rows = its == attempts.end() || !its->second.missing(attempt).empty();
       if (!trace.lost_rows) complete.insert(attempt);
+      trace.is_damaged = push::parse_u64(row[5], "problems") != 0;
     }
     for (const auto& row : traces_without_calls(engine_, folder_, attempts, complete).rows)
       if (const auto its = found.find(push::parse_u64(row[0], "trace")); its != found.end())

@@ -103,9 +103,10 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
   const Rows rows = client_.query(base::format(
       "SELECT trace, max(attempt) AS newest, argMax(has_events, attempt) AS events,\n  argMax(CAST(job AS String), "
       "attempt) AS its_job, argMax(rank, attempt) AS its_rank,\n  argMax(toUnixTimestamp(started), attempt) AS began, "
-      "argMax(iterations, attempt) AS its_iterations\nFROM {} WHERE trace IN ({}) GROUP BY trace",
+      "argMax(iterations, attempt) AS its_iterations,\n  argMax(problems, attempt) AS its_problems\nFROM {} WHERE "
+      "trace IN ({}) GROUP BY trace",
       everywhere(kTraces), base::join(traces, ", ")));
-  if (rows.columns.size() != 7) throw Error(base::format("{}: the list of traces is not readable", text()));
+  if (rows.columns.size() != 8) throw Error(base::format("{}: the list of traces is not readable", text()));
   std::map<uint64_t, KnownTrace> found;
   if (rows.rows.empty()) return found;
   const auto iterations = rows_of(kIterations, rows), operations = rows_of(kOperations, rows);
@@ -118,6 +119,7 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
     trace.lost_rows = (counted == iterations.end() ? 0 : counted->second) < parse_u64(row[6], "iterations");
     trace.lost_rows |= communication.contains(its) && !collectives.contains(its);
     trace.lacks_operations = !operations.contains(its);
+    trace.is_damaged = parse_u64(row[7], "problems") != 0;
   }
   return found;
 }

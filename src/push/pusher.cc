@@ -57,7 +57,7 @@ struct Pusher::Impl {
   bool lost_rows(const KnownTrace& trace, const std::string& file) const;
   void push_batch(const std::vector<std::string>& files);
   void warn_of(const RowHead& head, const std::string& file);
-  void push_events(uint64_t trace, const TraceLabels& labels);
+  bool push_events(uint64_t trace, const TraceLabels& labels);
   void flush();
   void drop_batch();
 
@@ -70,7 +70,7 @@ struct Pusher::Impl {
   LossDetector losses;
   Counts counts;
   SummaryBlocks blocks;
-  std::vector<std::string> in_blocks;  // the files
+  std::vector<FileOutcome> in_blocks;  // what to report when the store has the blocks
   uint32_t month = 0;                  // of the blocks
 };
 
@@ -108,7 +108,10 @@ bool Pusher::Impl::lost_rows(const KnownTrace& trace, const std::string& file) c
 
 void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
   if (!warn) return;
-  if (!head.is_complete)
+  if (!head.damage.empty())
+    warn(base::format("{} is damaged: {}; only what can be read is pushed", base::printable(file),
+                      base::printable(head.damage)));
+  if (head.lacks_end)
     warn(base::format("{} has no end: the file or its recording was cut off; only what is in it is pushed",
                       base::printable(file)));
   if (head.started < kFirstDate)
@@ -132,7 +135,7 @@ void Pusher::Impl::flush() {
   with_retries([&] { store->insert(blocks.traces, attempt); });
   counts.traces += in_blocks.size();
   counts.rows += blocks.rows();
-  for (const std::string& file : in_blocks) report({file, Outcome::Pushed, {}});
+  for (const FileOutcome& file : in_blocks) report(file);
   drop_batch();
 }
 
@@ -141,8 +144,8 @@ void Pusher::Impl::drop_batch() {
   blocks.clear();
 }
 
-// Events are too many to keep: a new attempt reads them again.
-void Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
+// Events are too many to keep: a new attempt reads them again. True if the trace is damaged.
+bool Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
   flush();
   const trace::Reader reader = open(labels.file);
   const RowHead head = add_summary(blocks, reader, trace, labels, true);
@@ -161,7 +164,8 @@ void Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
   counts.rows += blocks.rows();
   counts.events += rows;
   blocks.clear();
-  report({labels.file, Outcome::Pushed, {}});
+  report({labels.file, Outcome::Pushed, {}, !head.damage.empty()});
+  return !head.damage.empty();
 }
 
 void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
@@ -175,7 +179,8 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
         report({file, Outcome::StillRecording, {}});
         continue;
       }
-      if (options.may_still_arrive && lacks_end(reader) && options.may_still_arrive(file)) {
+      const bool is_part = lacks_end(reader) || !reader.problems().empty();
+      if (options.may_still_arrive && is_part && options.may_still_arrive(file)) {
         report({file, Outcome::StillArriving, {}});
         continue;
       }
@@ -195,16 +200,16 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     const bool is_relabelled = is_known && has_other_labels(found->second);
     if (is_known && found->second.has_events == with_events && !is_relabelled &&
         !lost_rows(found->second, readable[i])) {
-      report({readable[i], Outcome::AlreadyThere, {}});
+      report({readable[i], Outcome::AlreadyThere, {}, found->second.is_damaged});
       continue;
     }
     counts.relabelled += is_relabelled ? 1 : 0;
     TraceLabels labels{options.job, options.rank, readable[i]};
     if (is_known && labels.job.empty()) labels.job = found->second.job;
     if (is_known && labels.rank < 0) labels.rank = found->second.rank;
-    there[numbers[i]] = {with_events, labels.job, labels.rank};  // the same content may be in two files
+    KnownTrace& pushed = there[numbers[i]] = {with_events, labels.job, labels.rank};  // it may be in two files
     if (with_events) {
-      push_events(numbers[i], labels);
+      pushed.is_damaged = push_events(numbers[i], labels);
       continue;
     }
     try {
@@ -212,13 +217,15 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       const uint32_t its_month = month_of(reader);
       if (its_month != month) flush();
       month = its_month;
-      warn_of(add_summary(blocks, reader, numbers[i], labels, false), readable[i]);
+      const RowHead head = add_summary(blocks, reader, numbers[i], labels, false);
+      warn_of(head, readable[i]);
+      pushed.is_damaged = !head.damage.empty();
     } catch (const Error& error) {
       if (dynamic_cast<const TryAgain*>(&error) != nullptr) throw;
       report({readable[i], Outcome::Unreadable, error.what()});
       continue;
     }
-    in_blocks.push_back(readable[i]);
+    in_blocks.push_back({readable[i], Outcome::Pushed, {}, pushed.is_damaged});
     if (blocks.bytes() >= kBytesOfBatch) flush();
   }
   flush();

@@ -28,8 +28,8 @@ struct PushOptions {
   int retries = 8;
   std::chrono::milliseconds first_wait{200}, longest_wait{10'000};
   size_t traces_of_batch = 64;
-  // Asked for a trace whose end is missing: true if the rest of its file may still be copied. Such a trace is not
-  // pushed. Empty: never.
+  // Asked for a trace whose end is missing, or that is damaged: true if the rest of its file may still be copied. Such
+  // a trace is not pushed. Empty: never.
   std::function<bool(const std::string& file)> may_still_arrive;
   // Called when tables were created. What was pushed before may be lost.
   std::function<void()> on_new_tables;
@@ -42,7 +42,8 @@ enum class Outcome : uint8_t { Pushed, AlreadyThere, StillRecording, StillArrivi
 struct FileOutcome {
   std::string file;
   Outcome outcome = Outcome::Pushed;
-  std::string reason;  // why it is Unreadable
+  std::string reason;       // why it is Unreadable
+  bool is_damaged = false;  // Pushed or AlreadyThere: only those parts of the file that can be read
 };
 
 class Pusher {
@@ -51,8 +52,8 @@ class Pusher {
   using Open = std::function<trace::Reader(const std::string& path)>;
   // Called once for each file, when the store has it or it cannot be pushed.
   using Report = std::function<void(const FileOutcome&)>;
-  // Called before each retry, for a trace whose end or date is missing, and once if a program has a rank that is not a
-  // number.
+  // Called before each retry, for a trace that is damaged or whose end or date is missing, and once if a program has a
+  // rank that is not a number.
   using Warn = std::function<void(const std::string& text)>;
 
   Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn);

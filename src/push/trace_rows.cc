@@ -6,6 +6,7 @@
 #include <charconv>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "analyze/memory/profile.h"
@@ -110,8 +111,21 @@ void add_device_time(Block& block, const RowHead& head, const std::string& devic
     add("idle: " + std::string(analyze::text_of(static_cast<analyze::IdleCause>(cause))), time.idle_ns[cause]);
 }
 
-void add_memory(Block& block, const RowHead& head, const trace::Reader& reader) {
+// What could not be read, by offset: several analyses find the same chunks.
+using Damage = std::map<uint64_t, std::string>;
+
+// What is after the last complete chunk is not damage: there the end is missing.
+void add_damage(Damage& damage, const trace::Reader& reader, const std::vector<trace::Problem>& problems) {
+  const std::string file = reader.path() + ": ";  // whoever warns of it names the file
+  for (const trace::Problem& problem : problems)
+    if (problem.offset < reader.trace_size())
+      damage.try_emplace(problem.offset,
+                         problem.what.starts_with(file) ? problem.what.substr(file.size()) : problem.what);
+}
+
+void add_memory(Block& block, const RowHead& head, const trace::Reader& reader, Damage& damage) {
   const memory::Profile profile = memory::read_profile(reader);
+  add_damage(damage, reader, profile.problems);
   for (size_t i = 0; i < profile.memories.size() && i < profile.tables.memories.size(); ++i) {
     const memory::MemoryUse& use = profile.memories[i];
     if (use.taken.count == 0 && use.returns == 0) continue;
@@ -134,7 +148,7 @@ uint64_t median_of(std::vector<uint64_t> values) {
 
 // The rows of what happens in iterations. Returns the lengths of the iterations.
 std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head, const trace::Reader& reader,
-                                     const analyze::Summary& summary) {
+                                     const analyze::Summary& summary, Damage& damage) {
   analyze::EventWalk walk(reader);
   const analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
@@ -186,6 +200,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head,
   const analyze::Intervals window = iterations.window();
   for (const analyze::Device& device : work.devices)
     add_device_time(blocks.device_time, head, device.name, analyze::device_time(walk, work, device, window));
+  add_damage(damage, reader, walk.problems());
   return lengths;
 }
 
@@ -198,7 +213,7 @@ uint64_t clock_error(const analyze::Summary& summary) {
 }
 
 void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary, const TraceLabels& labels,
-              const std::vector<uint64_t>& lengths, bool is_complete, bool has_events) {
+              const std::vector<uint64_t>& lengths, const Damage& damage, bool has_events) {
   using analyze::ProcessSummary;
   std::set<std::string> devices;
   for (const ProcessSummary& process : summary.processes)
@@ -218,8 +233,8 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(summary.events());
   block.number(summary.file_size);
   block.number(summary.lost);
-  block.number(summary.problems.size());
-  block.number(is_complete ? 1 : 0);
+  block.number(damage.size());
+  block.number(head.lacks_end || !damage.empty() ? 0 : 1);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();
@@ -287,10 +302,12 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
       !labels.job.empty() ? labels.job : from_environment(reader, {"KYMO_JOB", "SLURM_JOB_NAME", "SLURM_JOB_ID"});
   if (head.job.empty()) head.job = program_of(summary);
   find_rank(head, reader, labels);
-  const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary);
-  add_memory(blocks.memory, head, reader);
-  head.is_complete = summary.missing.empty() && summary.torn_bytes == 0 && !lacks_end(reader);
-  add_mark(blocks.traces, head, summary, labels, lengths, head.is_complete, has_events);
+  Damage damage;
+  const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, damage);
+  add_memory(blocks.memory, head, reader, damage);
+  head.lacks_end = !summary.missing.empty() || summary.torn_bytes != 0 || lacks_end(reader);
+  if (!damage.empty()) head.damage = damage.begin()->second;
+  add_mark(blocks.traces, head, summary, labels, lengths, damage, has_events);
   return head;
 }
 

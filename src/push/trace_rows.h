@@ -21,9 +21,10 @@ struct RowHead {
   uint64_t trace = 0;
   uint32_t started = 0;  // seconds since 1970
   std::string job;
-  int32_t rank = -1;        // -1: unknown
-  std::string not_a_rank;   // what the program has in place of a rank: KYMO_RANK=x
-  bool is_complete = true;  // false: the end of the file or of a recording is missing
+  int32_t rank = -1;       // -1: unknown
+  std::string not_a_rank;  // what the program has in place of a rank: KYMO_RANK=x
+  bool lacks_end = false;  // the end of the file or of a recording is missing
+  std::string damage;      // the first part before the end that cannot be read; empty: all can be read
   void add_to(Block& block) const;
 };
 

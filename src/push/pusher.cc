@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/file.h"
@@ -48,6 +49,19 @@ struct Pusher::Impl {
       else if (!options.wait(wait))
         throw Error("interrupted");
       wait = std::min(wait * 2, options.longest_wait);
+    }
+  }
+
+  // Runs `read`, which reads a file. False if it cannot be read: that is reported. The store must not be used in it:
+  // its errors are not those of the file.
+  template <typename Read>
+  bool can_read(const std::string& file, Read&& read) {
+    try {
+      read();
+      return true;
+    } catch (const Error& error) {
+      report({file, Outcome::Unreadable, error.what()});
+      return false;
     }
   }
 
@@ -172,23 +186,16 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
   std::vector<uint64_t> numbers;
   std::vector<std::string> readable;
   for (const std::string& file : files) {
-    try {
+    can_read(file, [&] {
       // Opened first: that adds what dead processes left to the file, which changes its content.
       const trace::Reader reader = open(file);
-      if (reader.is_being_written()) {
-        report({file, Outcome::StillRecording, {}});
-        continue;
-      }
+      if (reader.is_being_written()) return report({file, Outcome::StillRecording, {}});
       const bool is_part = lacks_end(reader) || !reader.problems().empty();
-      if (options.may_still_arrive && is_part && options.may_still_arrive(file)) {
-        report({file, Outcome::StillArriving, {}});
-        continue;
-      }
+      if (options.may_still_arrive && is_part && options.may_still_arrive(file))
+        return report({file, Outcome::StillArriving, {}});
       numbers.push_back(trace_number(file));
       readable.push_back(file);
-    } catch (const Error& error) {
-      report({file, Outcome::Unreadable, error.what()});
-    }
+    });
   }
   if (readable.empty()) return;
   prepare();
@@ -212,19 +219,21 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       pushed.is_damaged = push_events(numbers[i], labels);
       continue;
     }
-    try {
-      const trace::Reader reader = open(readable[i]);
-      const uint32_t its_month = month_of(reader);
-      if (its_month != month) flush();
-      month = its_month;
-      const RowHead head = add_summary(blocks, reader, numbers[i], labels, false);
+    std::optional<trace::Reader> reader;
+    uint32_t its_month = 0;
+    const auto open_file = [&] {
+      reader.emplace(open(readable[i]));
+      its_month = month_of(*reader);
+    };
+    if (!can_read(readable[i], open_file)) continue;
+    if (its_month != month) flush();
+    month = its_month;
+    const auto add_rows = [&] {
+      const RowHead head = add_summary(blocks, *reader, numbers[i], labels, false);
       warn_of(head, readable[i]);
       pushed.is_damaged = !head.damage.empty();
-    } catch (const Error& error) {
-      if (dynamic_cast<const TryAgain*>(&error) != nullptr) throw;
-      report({readable[i], Outcome::Unreadable, error.what()});
-      continue;
-    }
+    };
+    if (!can_read(readable[i], add_rows)) continue;
     in_blocks.push_back({readable[i], Outcome::Pushed, {}, pushed.is_damaged});
     if (blocks.bytes() >= kBytesOfBatch) flush();
   }

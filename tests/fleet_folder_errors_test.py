@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""A folder of Parquet files that cannot be written for a while: no trace is blamed, and nothing is left behind."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import clickhouse  # noqa: E402
+from clickhouse import kymo, write_trace  # noqa: E402
+
+MID_MONTH_US = 1_700_000_000_000_000
+MONTH_US = 31 * 86_400_000_000
+LIMIT_SECONDS = 600
+
+
+class FolderErrorsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-errors-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        # Three traces, of two months: A, B, A. Watch pushes the oldest file first.
+        cls.watched = cls.folder / "in"
+        cls.watched.mkdir()
+        cls.traces = [cls.watched / f"m{i}.kymo" for i in range(3)]
+        for i, trace in enumerate(cls.traces):
+            file = write_trace(cls.folder / f"m{i}.json", at_us=MID_MONTH_US + i * 1_000_000 + i % 2 * MONTH_US, names=3,
+                               steps=3)
+            kymo("import", file, "-o", trace)
+            os.utime(trace, (1_600_000_000 + i, 1_600_000_000 + i))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        self.path = self.folder / self.id().rsplit(".", 1)[-1]
+        self.url = f"parquet:{self.path}"
+
+    def make_read_only(self, table):
+        """A store whose table takes no new files."""
+        kymo("push", write_trace(self.folder / "other.json"), self.url, "--job", "other", "-q")
+        (self.path / table).chmod(0o555)
+        self.addCleanup((self.path / table).chmod, 0o755)
+
+    def push(self, *traces, expect=0):
+        return kymo("push", *traces, self.url, "--job", "train", expect=expect, prefix=clickhouse.AS_OTHERS)[1]
+
+    def traces_of_operations(self):
+        text, _ = kymo("fleet", "top", "--db", self.url, "--job", "train", "--since", "5000d", "--json")
+        return {row["traces"] for row in json.loads(text)["rows"]}
+
+    def wait_for(self, condition):
+        end = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), end, "nothing happened")
+            time.sleep(0.1)
+
+    def test_push_does_not_blame_a_trace(self):
+        self.make_read_only("operations")
+        text = self.push(*self.traces, expect=1)
+        self.assertIn("operations", text)
+        self.assertNotIn(".kymo", text)
+        self.assertIn("run the same command again to push the rest", text)
+
+    def test_watch_pushes_all_traces_when_the_folder_can_be_written_again(self):
+        self.make_read_only("operations")
+        said = self.folder / "said"
+        with open(said, "w") as errors:
+            watch = subprocess.Popen([*clickhouse.AS_OTHERS, clickhouse.KYMO, "watch", self.watched, "--push", self.url,
+                                      "--job", "train", "--every", "100ms"], stderr=errors)
+        try:
+            self.wait_for(lambda: "cannot write" in said.read_text())
+            (self.path / "operations").chmod(0o755)
+            self.wait_for(lambda: "pushed" in said.read_text())
+        finally:
+            watch.terminate()
+            watch.wait(timeout=LIMIT_SECONDS)
+        self.assertEqual(said.read_text().count("kymo: pushed "), 3)
+        self.assertNotIn(".kymo: cannot write", said.read_text())
+        self.assertEqual(self.traces_of_operations(), {3})
+
+
+if __name__ == "__main__":
+    library = subprocess.run([clickhouse.KYMO, "push", "x", "parquet:/x"], capture_output=True, text=True).stderr
+    if "DuckDB" in library:
+        print(f"SKIPPED: {library.strip()}")
+        sys.exit(clickhouse.SKIP)
+    unittest.main(verbosity=2)

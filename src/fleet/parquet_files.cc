@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "kymo/error.h"
 
 namespace kymo::fleet {
 namespace {
@@ -50,6 +52,32 @@ bool has_files(const std::string& folder, const push::TableSpec& table) {
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
     throw base::file_error("read", place, error.value());
   return false;
+}
+
+void refuse_file(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error))
+    throw Error(base::format("{} is a file, and not a folder: write parquet:FOLDER", base::printable(folder)));
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Error(base::format("cannot make the folder {}: {}", base::printable(path), error.message()));
+}
+
+// The folder of the schema is made first. So if there is anything in the folder, and then still no folder of the
+// schema, the files are not of another kymo that began just now.
+void claim_folder(const std::string& folder) {
+  refuse_file(folder);
+  std::error_code error;
+  const std::string first = folder_of(folder, push::kSchema);
+  const bool is_new = !fs::exists(folder, error) || (!error && fs::is_empty(folder, error));
+  const bool is_other = !error && !is_new && !fs::exists(first, error);
+  if (error) throw base::file_error("read", folder, error.value());
+  if (is_other)
+    throw Error(base::format("{} has other files: use a new folder for the Parquet files", base::printable(folder)));
+  make_folder(first);
 }
 
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number) {

@@ -23,6 +23,15 @@ inline constexpr std::string_view kParquetEnding = ".parquet";
 std::string folder_of(const std::string& folder, const push::TableSpec& table);
 // False also if the folder of the table does not exist. Throws kymo::Error if it cannot be read.
 bool has_files(const std::string& folder, const push::TableSpec& table);
+
+// Throws kymo::Error for a path that is not a folder. One that does not exist may become one.
+void refuse_file(const std::string& folder);
+// With the folders above it. Throws kymo::Error.
+void make_folder(const std::string& path);
+// Makes a new or empty folder one of Parquet files. Several processes may do this at the same time. Throws kymo::Error
+// if it has other files.
+void claim_folder(const std::string& folder);
+
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number);
 
 // The attempt in the name of a file, also of one that was never completed; nothing if it is not such a name.

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "kymo/error.h"
 #include "trace/test_recorder.h"
@@ -58,6 +62,36 @@ TEST_F(ParquetFilesTest, OtherNamesAreIgnored) {
   EXPECT_TRUE(attempts_of(folder_ / "").empty());
   EXPECT_EQ(attempt_in("202611-0000000000000010-0.parquet.Ab12Cd"), 0x10u);
   EXPECT_FALSE(attempt_in("empty.parquet"));
+}
+
+TEST_F(ParquetFilesTest, SeveralMayClaimANewFolderAtTheSameTime) {
+  constexpr int kFolders = 2'000, kThreads = 4;
+  std::atomic<int> refused = 0;
+  // A thread that is behind finds the folders made, which is fast, so that it reaches the first one again and again.
+  const auto claim_all = [&] {
+    for (int i = 0; i < kFolders; ++i) {
+      try {
+        claim_folder(folder_ / ("new" + std::to_string(i)));
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(claim_all);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 0);
+}
+
+TEST_F(ParquetFilesTest, AFolderWithOtherFilesIsNotClaimed) {
+  const std::string folder = folder_ / "other";
+  std::filesystem::create_directory(folder);
+  claim_folder(folder);
+  claim_folder(folder);  // it is one already
+  std::filesystem::remove_all(folder_of(folder, push::kSchema));
+  std::ofstream(folder + "/notes.txt") << "mine";
+  EXPECT_THROW(claim_folder(folder), Error);
+  EXPECT_THROW(claim_folder(folder + "/notes.txt"), Error);
 }
 
 TEST_F(ParquetFilesTest, AFolderThatIsGoneIsAnError) {

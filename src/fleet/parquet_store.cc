@@ -29,18 +29,6 @@ using push::TableSpec;
 
 constexpr std::string_view kEmptyFile = "empty.parquet";  // gives a table without rows its columns
 
-void refuse_file(const std::string& folder) {
-  std::error_code error;
-  if (fs::exists(folder, error) && !fs::is_directory(folder, error))
-    throw Error(base::format("{} is a file, and not a folder: write parquet:FOLDER", base::printable(folder)));
-}
-
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw Error(base::format("cannot make the folder {}: {}", base::printable(path), error.message()));
-}
-
 // "202611", of the first row.
 std::string month_of(const push::Block& block) {
   size_t column = 0;
@@ -130,13 +118,7 @@ ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), eng
 std::string ParquetStore::text() const { return base::printable(folder_); }
 
 bool ParquetStore::prepare() {
-  refuse_file(folder_);
-  std::error_code error;
-  const std::string mark = folder_of(folder_, push::kSchema);
-  if (!fs::exists(mark, error) && fs::exists(folder_, error) && !fs::is_empty(folder_, error))
-    throw Error(base::format("{} has other files: use a new folder for the Parquet files", text()));
-  if (error) throw Error(base::format("cannot read {}: {}", text(), error.message()));
-  make_folder(mark);  // first: another kymo that looks now must find it
+  claim_folder(folder_);
   bool created = false;
   for (const TableSpec* table : push::all_tables()) {
     make_folder(folder_of(folder_, *table));

@@ -17,6 +17,7 @@ import same_answers  # noqa: E402
 from clickhouse import kymo, write_trace  # noqa: E402
 
 DAY_US = 86_400_000_000
+MID_MONTH_US = 1_700_000_000_000_000
 STEPS, NAMES = 3, 3
 OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a kernel and a collective
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
@@ -38,6 +39,9 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
                         at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
                         scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000), rank=rank,
                         first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1))
+        # A push writes one file per table and month. These are of one month, whatever day it is.
+        cls.of_a_month = [write_trace(cls.folder / f"of-a-month-{i}.json", names=NAMES, steps=STEPS,
+                                      at_us=MID_MONTH_US + i * 1_000_000) for i in range(4)]
         cls.store = f"parquet:{cls.folder}/it's"
         kymo("push", *cls.files[0], *cls.files[1], cls.store, "--job", "train")
 
@@ -62,7 +66,7 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
                                expect=expect)[0])
 
     def gemm(self, url):
-        return {row["name"]: row for row in self.ask("top", url=url)["rows"]}["gemm"]
+        return {row["name"]: row for row in self.ask("top", "--since", "5000d", url=url)["rows"]}["gemm"]
 
     def test_top_adds_up(self):
         self.assertEqual(self.gemm(self.store)["traces"], 48)
@@ -194,18 +198,18 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
         clickhouse.check_labels(self, self.files[0][0], self.url, labels)
 
     def test_a_removed_file_is_noticed_and_a_push_repairs_it(self):
-        files = self.files[0][:3]
+        files = self.of_a_month[:3]
         kymo("push", *files, self.url, "--job", "train")
         for table in ["operations", "iterations", "device_time"]:
             [removed] = [file for file in self.path.glob(f"{table}/2*.parquet")][-1:]
             removed.unlink()
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d", expect=None)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=None)
             self.assertIn("incomplete: 0x", text)
             self.assertIn(removed.name, text)
-            self.assertIn("0-0-0.json", text)
+            self.assertIn("of-a-month-0.json", text)
             _, text = kymo("push", *files, self.url)  # of the same job as before
             self.assertIn("3 traces pushed", text)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d")
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
             self.assertEqual(text, "")
             self.assertEqual(self.gemm(self.url)["calls"], 3 * STEPS)
             for table_name in ["operations", "iterations", "device_time", "traces"]:
@@ -215,49 +219,49 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
                         file.unlink()
 
     def test_a_damaged_file_is_named_with_its_traces(self):
-        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
         [file] = self.path.glob("operations/2*.parquet")
         good = file.read_bytes()
         # The description of the columns, and a file that is cut.
         for bad in [good[:-200] + b"\xff" * 150 + good[-50:], good[:len(good) // 2], b""]:
             file.write_bytes(bad)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d", expect=2)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=2)
             self.assertIn(f"{file.name} is damaged", text)
-            self.assertIn("0-1-0.json", text)
+            self.assertIn("of-a-month-1.json", text)
             self.assertEqual(len(text.splitlines()), 1)
         file.unlink()
-        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
         self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
 
     def test_what_may_not_be_read_is_not_called_damaged_or_empty(self):
-        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
         [file] = self.path.glob("operations/2*.parquet")
         for path in [file, file.parent]:
             path.chmod(0)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d", expect=2, prefix=clickhouse.AS_OTHERS)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=2, prefix=clickhouse.AS_OTHERS)
             self.assertIn(f"{path}: Permission denied", text)
             self.assertNotIn("is damaged", text)
             self.assertNotIn("no traces", text)
             path.chmod(0o755)
 
     def test_traces_without_their_mark_are_named(self):
-        kymo("push", *self.files[0][:3], self.url, "--job", "train")
+        kymo("push", *self.of_a_month[:3], self.url, "--job", "train")
         for file in self.path.glob("*/2*.parquet"):
             attempt = file.name.split("-")[1]
             if file.parent.name == "traces":
                 file.unlink()
             else:  # of an hour ago: a push that began just now may still run
                 file.rename(file.with_name(file.name.replace(attempt, f"{int(attempt, 16) - (3_600_000 << 22):016x}")))
-        kymo("push", self.files[0][3], self.url, "--job", "train")
-        _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d")
+        kymo("push", self.of_a_month[3], self.url, "--job", "train")
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
         self.assertEqual(text.count("0x"), 3)
         self.assertIn("not counted", text)
-        kymo("push", *self.files[0][:3], self.url, "--job", "train")
-        _, text = kymo("fleet", "top", "--db", self.url, "--since", "30d")
+        kymo("push", *self.of_a_month[:3], self.url, "--job", "train")
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
         self.assertEqual(text, "")
 
     def test_orphans_of_yesterday_are_removed_and_nothing_else(self):
-        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
         [live] = self.path.glob("operations/2*.parquet")
         old = f"{int(time.time() * 1000 - 2 * 86_400_000) << 22:016x}"
         for name in [f"202001-{old}-0.parquet", f"202001-{old}-1.parquet.Ab12Cd"]:

@@ -218,6 +218,13 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
                     if file != newest:
                         file.unlink()
 
+    def test_a_huge_number_in_a_name_is_an_answer_and_not_a_hang(self):
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
+        [mark] = self.path.glob("traces/2*.parquet")
+        mark.rename(mark.with_name(f"{mark.name.rsplit('-', 1)[0]}-99999999999.parquet"))
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
+        self.assertRegex(text, "of-a-month-0.json.* and [0-9]+ more of .* are missing: push these traces again")
+
     def test_a_damaged_file_is_named_with_its_traces(self):
         kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
         [file] = self.path.glob("operations/2*.parquet")

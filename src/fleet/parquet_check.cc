@@ -57,12 +57,14 @@ std::vector<std::string> incomplete_traces(const std::string& folder) {
   for (const auto& [number, attempt] : attempts_of(folder)) {
     if (!attempt.mark && number < running)
       for (const auto& [place, file] : attempt.files) unmarked.push_back(file);
-    const std::vector<std::string> missing = attempt.missing(number);
-    if (missing.empty()) continue;
+    if (attempt.missing_count() == 0) continue;
     const std::string traces = traces_of(engine, folder, number);
     if (traces.empty()) continue;
-    lines.push_back(base::format("incomplete: {}; {} of {} is missing: push the trace again", traces,
-                                 base::join(missing, ", "), base::printable(folder)));
+    const std::vector<std::string> missing = attempt.missing(number);
+    const uint64_t more = attempt.missing_count() - missing.size();
+    lines.push_back(base::format("incomplete: {}; {}{} of {} {} missing: push these traces again", traces,
+                                 base::join(missing, ", "), more > 0 ? base::format(" and {} more", more) : "",
+                                 base::printable(folder), attempt.missing_count() == 1 ? "is" : "are"));
   }
   if (const std::string traces = unmarked.empty() ? "" : traces_only_in(engine, unmarked, folder); !traces.empty())
     lines.push_back(

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 
 #include "base/file.h"
 #include "base/printable.h"
@@ -92,9 +93,14 @@ std::optional<uint64_t> attempt_in(const std::string& name) {
   return attempt;
 }
 
+uint64_t Attempt::missing_count() const {
+  if (!mark) return 0;
+  return *mark - static_cast<uint64_t>(std::distance(files.begin(), files.lower_bound(*mark)));
+}
+
 std::vector<std::string> Attempt::missing(uint64_t attempt) const {
   std::vector<std::string> names;
-  for (uint64_t number = 0; mark && number < *mark; ++number)
+  for (uint64_t number = 0; mark && number < *mark && names.size() < kMostNamed; ++number)
     if (!files.contains(number)) names.push_back(file_name(month, attempt, number));
   return names;
 }

@@ -42,8 +42,11 @@ struct Attempt {
   std::optional<uint64_t> mark;  // the number of its file in `traces`
   std::map<uint64_t, std::string> files;
 
-  // Names without the table, which they do not tell. Empty for an attempt without a mark, whose number of files is not
-  // known.
+  // How many files were removed. 0 for an attempt without a mark, whose number of files is not known. The number of a
+  // mark is any number that a name has: time and memory do not depend on it.
+  uint64_t missing_count() const;
+  // The names of the first kMostNamed of them, without the table, which they do not tell.
+  static constexpr size_t kMostNamed = 5;
   std::vector<std::string> missing(uint64_t attempt) const;
 
   // Those of a table, in the folder that attempts_of() got.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -40,6 +41,17 @@ TEST_F(ParquetFilesTest, AFileThatWasRemovedIsMissing) {
   std::filesystem::remove(path(push::kIterations) + "/" + file_name("202611", 0x10, 0));
   std::filesystem::remove(path(push::kDeviceTime) + "/" + file_name("202611", 0x10, 2));
   EXPECT_THAT(missing(0x10), ElementsAre("202611-0000000000000010-0.parquet", "202611-0000000000000010-2.parquet"));
+}
+
+TEST_F(ParquetFilesTest, AHugeNumberInANameCostsNothing) {
+  add(push::kIterations, file_name("202611", 0x10, 1));
+  add(push::kTraces, file_name("202611", 0x10, UINT64_MAX));
+  const Attempt attempt = attempts_of(folder_ / "").at(0x10);
+  EXPECT_EQ(attempt.missing_count(), UINT64_MAX - 1);
+  const std::vector<std::string> names = attempt.missing(0x10);
+  EXPECT_EQ(names.size(), Attempt::kMostNamed);
+  EXPECT_EQ(names[0], file_name("202611", 0x10, 0));
+  EXPECT_EQ(names[1], file_name("202611", 0x10, 2));
 }
 
 TEST_F(ParquetFilesTest, AnAttemptWithoutAMarkIsNotJudged) {

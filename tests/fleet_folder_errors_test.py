@@ -67,6 +67,21 @@ class FolderErrorsTest(unittest.TestCase):
         self.assertNotIn(".kymo", text)
         self.assertIn("run the same command again to push the rest", text)
 
+    def files(self):
+        return sorted(str(file) for file in self.path.glob("*/2*"))
+
+    def test_a_failed_push_leaves_no_files(self):
+        # The rows of operations are not the first ones, and the mark is the last.
+        for table in ["operations", "traces"]:
+            self.make_read_only(table)
+            before = self.files()
+            for events in [[], ["--events"]]:
+                self.push(*self.traces, *events, expect=1)
+                self.assertEqual(self.files(), before)
+            (self.path / table).chmod(0o755)
+        self.push(*self.traces)
+        self.assertEqual(self.traces_of_operations(), {3})
+
     def test_watch_pushes_all_traces_when_the_folder_can_be_written_again(self):
         self.make_read_only("operations")
         said = self.folder / "said"

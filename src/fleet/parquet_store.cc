@@ -115,6 +115,8 @@ std::string parquet_table(const std::string& folder, const TableSpec& table) {
 
 ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
 
+ParquetStore::~ParquetStore() { remove_unmarked(); }
+
 std::string ParquetStore::text() const { return base::printable(folder_); }
 
 bool ParquetStore::prepare() {
@@ -166,7 +168,8 @@ void ParquetStore::check_version() {
   push::Block block(push::kSchema);
   block.number(push::kSchemaVersion);
   block.end_row();
-  insert(block, push::new_attempt());
+  const uint64_t attempt = push::new_attempt();
+  write(block, attempt, file_name(month_of(block), attempt, 0));
 }
 
 std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint64_t>& traces) {
@@ -184,7 +187,7 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
       trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank")};
       const uint64_t attempt = push::parse_u64(row[4], "attempt");
       const auto its = attempts.find(attempt);
-      trace.lost_rows = its == attempts.end() || !its->second.missing(attempt).empty();
+      trace.lost_rows = its == attempts.end() || its->second.missing_count() > 0;
       if (!trace.lost_rows) complete.insert(attempt);
       trace.is_damaged = push::parse_u64(row[5], "problems") != 0;
     }
@@ -198,9 +201,31 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
 }
 
 void ParquetStore::insert(const push::Block& block, uint64_t attempt) {
-  if (attempt != attempt_) next_ = 0;
+  if (attempt != attempt_) {
+    remove_unmarked();
+    next_ = 0;
+  }
   attempt_ = attempt;
-  write(block, attempt, file_name(month_of(block), attempt, next_++));
+  const std::string name = file_name(month_of(block), attempt, next_++);
+  const std::string path = base::format("{}/{}", folder_of(folder_, block.table()), name);
+  const bool is_mark = block.table().name == push::kTraces.name;
+  if (!is_mark) unmarked_.push_back(path);
+  try {
+    write(block, attempt, name);
+  } catch (const Error&) {
+    std::error_code error;
+    // A mark may be there although it is not known to be on disk. Then its rows count.
+    if (is_mark && (fs::exists(path, error) || error)) unmarked_.clear();
+    remove_unmarked();
+    throw;
+  }
+  if (is_mark) unmarked_.clear();
+}
+
+void ParquetStore::remove_unmarked() {
+  std::error_code ignored;  // remove_orphans() removes what is left
+  for (const std::string& file : unmarked_) fs::remove(file, ignored);
+  unmarked_.clear();
 }
 
 void ParquetStore::write(const push::Block& block, uint64_t attempt, const std::string& name) {

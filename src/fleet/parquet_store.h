@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "push/answer.h"
 #include "push/store.h"
@@ -20,6 +21,7 @@ class ParquetStore : public push::Store {
  public:
   // Throws kymo::NotAvailable without DuckDB.
   explicit ParquetStore(std::string folder);
+  ~ParquetStore() override;
 
   std::string text() const override;
   bool prepare() override;
@@ -33,10 +35,14 @@ class ParquetStore : public push::Store {
   void check_columns();
   void check_version();
   void write(const push::Block& block, uint64_t attempt, const std::string& file);
+  void remove_unmarked();
 
   std::string folder_;
   query::Engine engine_;
   uint64_t attempt_ = 0, next_ = 0;  // of the last file, and the number of the next one of this attempt
+  // The files of this attempt while it has no mark. If it gets none they are deleted: nobody counts them, and a full
+  // disk would become fuller with each attempt.
+  std::vector<std::string> unmarked_;
 };
 
 // The rows of a statement about the files of a folder, with the bytes of names. Throws kymo::Error.

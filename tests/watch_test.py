@@ -122,6 +122,11 @@ class WatchTest(unittest.TestCase):
         kymo("watch", self.arriving, "--push", self.url, "--once")
         self.assertEqual(self.names()["all of them"], 1)
 
+    def test_once_waits_long_enough_for_any_period(self):
+        self.add(self.traces[0], "a.kymo")
+        kymo("watch", self.arriving, "--push", self.url, "--once", "--every", "100ms")
+        self.assertEqual(self.names()["gemm"], 1)
+
     def check_that_all_is_pushed_again(self, url, remove):
         with self.watch(url=url):
             self.add(self.traces[0], "a.kymo")

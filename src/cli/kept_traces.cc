@@ -23,7 +23,7 @@ std::optional<KeptTraces::Version> KeptTraces::version_of(const std::string& pat
                  status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
 }
 
-void KeptTraces::look(Time now) {
+void KeptTraces::look(const Now& now) {
   namespace fs = std::filesystem;
   std::error_code error;
   std::map<std::string, File> found;
@@ -45,7 +45,7 @@ void KeptTraces::look(Time now) {
     if (!version) continue;
     File& file = found[path];
     file.version = *version;
-    file.first_seen = now;
+    file.first_seen = now.time;
     bytes_ += version->size;
     if (const auto known = files_.find(path); known != files_.end() && known->second.version == *version)
       file = known->second;
@@ -56,7 +56,7 @@ void KeptTraces::look(Time now) {
 std::vector<std::string> KeptTraces::new_files(bool settled) const {
   std::vector<std::pair<int64_t, std::string>> found;
   for (const auto& [path, file] : files_)
-    if (file.state == State::New && (now_ - file.first_seen >= kSettled) == settled)
+    if (file.state == State::New && (now_.time - file.first_seen >= kSettled) == settled)
       found.emplace_back(file.version.time_ns, path);
   std::sort(found.begin(), found.end());
   std::vector<std::string> paths;
@@ -68,9 +68,9 @@ std::vector<std::string> KeptTraces::new_files(bool settled) const {
 bool KeptTraces::may_still_arrive(const std::string& path) const {
   const auto file = files_.find(path);
   if (file == files_.end()) return false;
-  const Time changed{
-      std::chrono::duration_cast<Time::duration>(std::chrono::nanoseconds(file->second.version.time_ns))};
-  return now_ - std::min(file->second.first_seen, changed) < kSettledWithoutEnd;
+  const auto since_1970 = std::chrono::duration_cast<std::chrono::nanoseconds>(now_.date.time_since_epoch());
+  const auto age = since_1970 - std::chrono::nanoseconds(file->second.version.time_ns);
+  return now_.time - file->second.first_seen < kSettledWithoutEnd && age < kSettledWithoutEnd;
 }
 
 // A file that has changed since look() is new: what was pushed may be the part before.

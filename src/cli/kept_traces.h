@@ -28,8 +28,13 @@ class KeptTraces {
 
   // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed. Folders
   // in it that may not be read are in unreadable().
-  using Time = std::chrono::system_clock::time_point;
-  void look(Time now);
+  // How long a file has not changed is measured by watching it, so that a date that is set does not matter. The date is
+  // compared with the times of files.
+  struct Now {
+    std::chrono::steady_clock::time_point time;
+    std::chrono::system_clock::time_point date;
+  };
+  void look(const Now& now);
   const std::vector<std::string>& unreadable() const { return unreadable_; }
 
   // The files that have neither been pushed nor refused as they are now, oldest first: those that two looks at least
@@ -74,7 +79,7 @@ class KeptTraces {
   struct File {
     Version version;
     State state = State::New;
-    Time first_seen;  // in this version
+    std::chrono::steady_clock::time_point first_seen;  // in this version
   };
   static std::optional<Version> version_of(const std::string& path);
   void set(const std::string& file, State state);
@@ -85,7 +90,7 @@ class KeptTraces {
   std::vector<std::string> unreadable_;
   std::string not_deleted_;
   uint64_t bytes_ = 0;
-  Time now_;  // of the last look
+  Now now_;  // of the last look
 };
 
 }  // namespace kymo::cli

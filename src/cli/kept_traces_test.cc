@@ -29,8 +29,13 @@ class KeptTracesTest : public ::testing::Test {
 
   // At a time at which every file that did not change since the last call is settled.
   void look() {
-    now_ += KeptTraces::kSettled;
+    wait(KeptTraces::kSettled);
     traces_.look(now_);
+  }
+
+  void wait(std::chrono::milliseconds time) {
+    now_.time += time;
+    now_.date += time;
   }
 
   // The server still has everything.
@@ -42,7 +47,8 @@ class KeptTracesTest : public ::testing::Test {
 
   trace::testing::TemporaryFolder folder_;
   KeptTraces traces_;
-  KeptTraces::Time now_{std::chrono::seconds(10'000)};
+  KeptTraces::Now now_{std::chrono::steady_clock::time_point(std::chrono::seconds(500)),
+                       std::chrono::system_clock::time_point(std::chrono::seconds(10'000))};
 };
 
 TEST_F(KeptTracesTest, AFileThatStillGrowsIsNotPushed) {
@@ -54,7 +60,8 @@ TEST_F(KeptTracesTest, AFileThatStillGrowsIsNotPushed) {
   add("a.kymo", 20, 1'000);  // the next part of it
   look();
   EXPECT_TRUE(traces_.to_push().empty());
-  traces_.look(now_ + KeptTraces::kSettled / 2);  // too early
+  wait(KeptTraces::kSettled / 2);
+  traces_.look(now_);  // too early
   EXPECT_TRUE(traces_.to_push().empty());
   look();
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
@@ -68,9 +75,20 @@ TEST_F(KeptTracesTest, AFileWithoutAnEndMayStillArriveUntilItIsOld) {
   look();
   EXPECT_FALSE(traces_.may_still_arrive(old));
   EXPECT_TRUE(traces_.may_still_arrive(young));
-  now_ += KeptTraces::kSettledWithoutEnd;
+  wait(KeptTraces::kSettledWithoutEnd);
   look();
   EXPECT_FALSE(traces_.may_still_arrive(young));
+}
+
+TEST_F(KeptTracesTest, ADateThatIsSetBackDoesNotStopPushes) {
+  const std::string a = add("a.kymo", 10, 9'999);
+  look();
+  now_.date -= std::chrono::hours(1);
+  look();
+  EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
+  wait(KeptTraces::kSettledWithoutEnd);
+  look();
+  EXPECT_FALSE(traces_.may_still_arrive(a));
 }
 
 TEST_F(KeptTracesTest, OnlyPushedTracesAreDeletedOldestFirst) {

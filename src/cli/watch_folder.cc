@@ -94,7 +94,7 @@ class Watcher {
   }
 
   void look() {
-    traces_.look(std::chrono::system_clock::now());
+    traces_.look({std::chrono::steady_clock::now(), std::chrono::system_clock::now()});
     for (const std::string& folder : traces_.unreadable())
       if (said_unreadable_.insert(folder).second)
         say_warning(base::format("cannot read the folder {}: its traces are not pushed", base::printable(folder)));
@@ -102,7 +102,8 @@ class Watcher {
 
   // Files that are new, or that changed, are looked at again as soon as they can be settled.
   std::chrono::milliseconds time_to_next_round() const {
-    if (!traces_.unsettled().empty()) return std::min(options_.every, KeptTraces::kSettled);
+    if (!traces_.unsettled().empty())
+      return options_.once ? KeptTraces::kSettled : std::min(options_.every, KeptTraces::kSettled);
     return rounds_ == 0 ? std::chrono::milliseconds(0) : options_.every;
   }
 

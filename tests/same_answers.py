@@ -2,7 +2,7 @@
 import json
 import time
 
-from clickhouse import kymo, write_trace
+from clickhouse import kymo, write_runs, write_trace
 
 
 class SameAnswers:
@@ -34,6 +34,28 @@ class SameAnswers:
         text, errors = kymo("fleet", "stragglers", "--db", self.url, "--json")
         self.assertEqual(json.loads(text)["rows"], [])
         self.assertIn("no rank makes others wait", errors)
+
+    def test_only_the_newest_run_of_a_step_has_stragglers(self):
+        folder = self.folder / "runs"
+        folder.mkdir()
+        kymo("push", *write_runs(folder, steps=4), self.url, "--job", "train", "-q")
+        answer, _ = kymo("fleet", "stragglers", "--db", self.url, "--job", "train", "--json")
+        [row] = json.loads(answer)["rows"]
+        self.assertEqual((row["rank"], row["times_last"], row["others_waited_ns"]), (1, 4, 4 * 500_000))
+        # Of the time of ranks 0 and 1 in this run, and of nothing else.
+        self.assertAlmostEqual(row["share"], 0.5 / (2 * 9 * 1.002), delta=1e-6)
+
+    def test_no_traces_no_job_and_no_operation_have_a_reason(self):
+        # `filled` is a database with traces of the job 'train'.
+        for question in ["top", "diff", "stragglers", "history"]:
+            _, text = kymo("fleet", question, "--db", self.filled, "--job", "tr%in", expect=3)
+            self.assertIn("no traces of job 'tr%in'", text)
+            self.assertIn("'train'", text)
+            _, text = kymo("fleet", question, "--db", self.filled, "--job", "train", "--since", "1m", expect=3)
+            self.assertIn("use a longer --since", text)
+        _, text = kymo("fleet", "history", "--db", self.filled, "--job", "train", "--since", "30d", "--operation", "gem",
+                       expect=3)
+        self.assertIn("no operation 'gem'", text)
 
     def test_history_of_a_name_that_host_and_device_have(self):
         now = int(time.time() * 1e6)

@@ -23,6 +23,11 @@ export function visible(text: string): string {
   return text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `\\\\u${c.charCodeAt(0).toString(16)}`);
 }
 
+/** The text as the trace has it, of one that visible() changed. */
+function original(text: string): string {
+  return text.replace(/\\u(200[ef]|202[a-e]|206[6-9])/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+}
+
 export class Client {
   requests = 0;
 
@@ -38,7 +43,7 @@ export class Client {
     return this.json(`event?track=${ref.track}&chunk=${ref.chunk}&index=${ref.index}`, signal);
   }
   search(text: string, limit: number, signal?: AbortSignal): Promise<SearchAnswer> {
-    return this.json(`search?q=${encodeURIComponent(text)}&limit=${limit}`, signal);
+    return this.json(`search?q=${encodeURIComponent(original(text))}&limit=${limit}`, signal);
   }
   selection(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<SelectionAnswer> {
     const times = `selection?from=${Math.max(0, Math.floor(from))}&to=${Math.max(0, Math.ceil(to))}`;

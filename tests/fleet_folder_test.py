@@ -134,6 +134,15 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
         _, text = kymo("fleet", "top", "--db", self.url, "--job", "x", expect=3)
         self.assertIn("''", text)
 
+    def test_a_process_that_is_named_by_a_command_line_is_the_job(self):
+        name = "python train.py --data /mnt/x"
+        content = json.loads(pathlib.Path(self.files[0][0]).read_text())
+        content["traceEvents"].append({"ph": "M", "name": "process_name", "pid": 100, "args": {"name": name}})
+        file = self.folder / "command-line.json"
+        file.write_text(json.dumps(content))
+        kymo("push", file, self.url)
+        kymo("fleet", "top", "--db", self.url, "--job", name, "--since", "30d")
+
     def test_the_printed_sql_names_the_files(self):
         for question in ["top", "diff", "stragglers", "history"]:
             sql, _ = kymo("fleet", question, "--db", self.store, "--sql")

@@ -9,7 +9,7 @@
 #include "cli/report_output.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
-#include "convert/program_name.h"
+#include "trace/program_name.h"
 
 namespace kymo::cli {
 namespace {
@@ -45,7 +45,7 @@ std::string file_text(const ReportPage& page) {
   std::set<std::pair<std::string, uint64_t>> seen;
   for (const analyze::ProcessSummary& process : page.summary.processes) {
     if (process.ranges + process.points == 0 || process.origin.pid == 0 || left == 0) continue;
-    const std::string name = convert::program_name(process.origin.executable);
+    const std::string name = trace::program_name(process.origin.executable);
     // The annotations and the samples of a process have a writer each.
     if (name.empty() || !seen.emplace(name, process.origin.pid).second) continue;
     --left;

@@ -1,15 +1,14 @@
 #include "convert/places.h"
 
 #include "base/text.h"
-#include "convert/program_name.h"
+#include "trace/program_name.h"
 
 namespace kymo::convert {
 
 namespace {
 
 std::string process_name(const trace::Origin& origin) {
-  if (std::string name = program_name(origin.executable); !name.empty()) return name;
-  if (!origin.command_line.empty() && !origin.command_line[0].empty()) return program_name(origin.command_line[0]);
+  if (std::string name = trace::program_name(origin); !name.empty()) return name;
   return base::format("process {}", origin.pid);
 }
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "convert/program_name.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::convert {
@@ -35,14 +34,6 @@ TEST_F(PlacesTest, ThreadsKeepTheirSystemIds) {
   EXPECT_EQ(place(places, 1, 1).name, "main");
   EXPECT_EQ(place(places, 1, 2).name, "thread 102");
   EXPECT_EQ(places.find(trace::WriterId{}, 1), nullptr);
-}
-
-TEST(ProgramNameTest, OnlyAPathIsShortened) {
-  EXPECT_EQ(program_name("/usr/bin/python3"), "python3");
-  EXPECT_EQ(program_name("/opt/My App/app (deleted)"), "app (deleted)");
-  for (const char* const name : {"train", "GPU 0/1", "python /home/u/train.py --data /mnt/x", "proc <b>bold</b>",
-                                 "/usr/bin/python3 /home/u/train.py", "/bin/sh -c a/b", ""})
-    EXPECT_EQ(program_name(name), name);
 }
 
 TEST_F(PlacesTest, DuplicateThreadIdGetsItsOwnRow) {

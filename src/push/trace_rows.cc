@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -20,6 +19,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "push/tables.h"
+#include "trace/program_name.h"
 
 namespace kymo::push {
 namespace {
@@ -42,7 +42,7 @@ std::string from_environment(const trace::Reader& reader, std::initializer_list<
 
 std::string program_of(const analyze::Summary& summary) {
   for (const analyze::ProcessSummary& process : summary.processes)
-    if (!process.origin.executable.empty()) return std::filesystem::path(process.origin.executable).filename();
+    if (!process.origin.executable.empty()) return trace::program_name(process.origin.executable);
   return {};
 }
 

@@ -43,7 +43,8 @@ class TestRecorder {
   static constexpr uint32_t kClock = 1;
 
   explicit TestRecorder(const std::string& path, uint8_t writer = 1, uint64_t pid = 100,
-                        trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0)
+                        trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0,
+                        const std::string& executable = "/usr/bin/train")
       : file_(path, mode) {
     id_.bytes.fill(writer);
     trace::Origin origin;
@@ -52,7 +53,7 @@ class TestRecorder {
     origin.parent_pid = parent_pid;
     origin.host = "box";
     origin.boot_id = "boot";
-    origin.executable = "/usr/bin/train";
+    origin.executable = executable;
     origin.command_line = {"train", "--epochs", "2"};
     origin.start_realtime_ns = kRealtimeZero;
     origin.policy = "block";

@@ -9,18 +9,13 @@
 #include "analyze/memory/track_changes.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
+#include "trace/program_name.h"
 
 namespace kymo::memory {
 
 namespace {
 
 constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
-
-std::string program_of(const trace::Origin& origin) {
-  const std::string& path =
-      origin.executable.empty() && !origin.command_line.empty() ? origin.command_line.front() : origin.executable;
-  return path.substr(path.rfind('/') + 1);
-}
 
 }  // namespace
 
@@ -118,7 +113,7 @@ struct Changes::Impl {
       const auto number = static_cast<uint32_t>(tables.processes.size());
       process = std::make_unique<ProcessTables>(writer->second, number, device, tables);
       const trace::Origin& origin = writer->second.origin;
-      tables.processes.push_back({origin.pid, origin.parent_pid, program_of(origin)});
+      tables.processes.push_back({origin.pid, origin.parent_pid, trace::program_name(origin)});
       if (writer->second.ending && writer->second.ending->alive_until != 0)
         if (const auto host = writer->second.clocks.find(kHostClock); host != writer->second.clocks.end())
           if (const trace::ClockMap map = trace::clock_map(host->second); map.usable())

@@ -48,6 +48,15 @@ TEST_F(ProfileTest, TraceWithoutAllocationsIsEmpty) {
   EXPECT_THAT(profile.timeline, IsEmpty());
 }
 
+TEST(ProcessNameTest, ProcessThatIsNamedByACommandLineKeepsThisName) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "t.kymo", name = "python train.py --data /mnt/x";
+  MemoryTrace trace(path, 1, 100, trace::Writer::Mode::Create, 0, name);
+  trace.malloc(1, 100, 0x10, 1000, 1);
+  trace.close();
+  EXPECT_EQ(read_profile(trace::Reader(path), {}).tables.processes.at(0).name, name);
+}
+
 // A parent that allocates 1,000 bytes, and a child that allocates 500 after it and writes the last event. The parent
 // was seen alive for the last time at 200.
 class ForkTest : public ::testing::Test {

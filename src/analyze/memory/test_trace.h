@@ -32,8 +32,9 @@ enum TestClass : uint32_t {
 class MemoryTrace : public TestRecorder {
  public:
   explicit MemoryTrace(const std::string& path, uint8_t writer = 1, uint64_t pid = 100,
-                       trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0)
-      : TestRecorder(path, writer, pid, mode, parent_pid) {
+                       trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0,
+                       const std::string& executable = "/usr/bin/train")
+      : TestRecorder(path, writer, pid, mode, parent_pid, executable) {
     const std::vector<trace::Field> device = {{"bytes", FieldType::ByteCount}, {"device", FieldType::String}};
     add_class(kStep, "step {}", "training", {{"", FieldType::Int}});
     add_class(kInner, "inner", "training");

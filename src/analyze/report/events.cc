@@ -5,6 +5,7 @@
 
 #include "analyze/decode_ahead.h"
 #include "base/text.h"
+#include "trace/program_name.h"
 
 namespace kymo::analyze {
 namespace {
@@ -14,7 +15,7 @@ constexpr unsigned kMaxHelpers = 5;
 }  // namespace
 
 std::string TrackOfTrace::name() const {
-  const std::string process = writer->origin.executable.substr(writer->origin.executable.find_last_of('/') + 1);
+  const std::string process = trace::program_name(writer->origin.executable);
   if (on_device) return track->name.empty() ? base::format("queue {}", track->queue) : track->name;
   const bool is_process = track->kind == trace::TrackKind::Process || (track->tid == 0 && track->name.empty());
   if (is_process) return process.empty() ? base::format("process {}", writer->origin.pid) : process;

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace kymo::convert {
+#include "trace/model.h"
+
+namespace kymo::trace {
 
 // The last part of a path such as /usr/bin/python3. Traces of other tools name a process by any text, also by a command
 // line; such a text stays as it is.
@@ -13,4 +15,10 @@ inline std::string program_name(std::string_view text) {
   return std::string(is_path ? text.substr(text.find_last_of('/') + 1) : text);
 }
 
-}  // namespace kymo::convert
+// Of the executable, or else of the first word of the command line. Empty if the origin has neither.
+inline std::string program_name(const Origin& origin) {
+  if (std::string name = program_name(origin.executable); !name.empty()) return name;
+  return origin.command_line.empty() ? std::string() : program_name(origin.command_line[0]);
+}
+
+}  // namespace kymo::trace

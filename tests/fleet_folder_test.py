@@ -330,7 +330,7 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
         file = f"parquet:{self.files[0][0]}"
         for command, code in [(["push", self.files[0][0], file], 1), (["fleet", "top", "--db", file], 2)]:
             _, text = kymo(*command, expect=code)
-            self.assertIn("is a file, and not a folder", text)
+            self.assertIn("is a file; give a folder", text)
             self.assertNotIn("again", text)
 
     def test_files_of_somebody_else_and_damaged_files_are_refused(self):

@@ -41,7 +41,7 @@ std::vector<std::string> incomplete_traces(const Selection& selection, bool uses
   if (!target.server) return incomplete_traces(target.folder);
   const push::Rows rows = list_of(target, lost_rows_statement(selection, uses_operations));
   if (rows.rows.empty()) return {};
-  return {base::format("incomplete: {} without iterations or operations in {}: push again what has some",
+  return {base::format("incomplete: {}; their iterations or operations are missing in {}: push these traces again",
                        trace_names(rows), target.text())};
 }
 

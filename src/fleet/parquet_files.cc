@@ -58,7 +58,7 @@ bool has_files(const std::string& folder, const push::TableSpec& table) {
 void refuse_file(const std::string& folder) {
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error))
-    throw Error(base::format("{} is a file, and not a folder: write parquet:FOLDER", base::printable(folder)));
+    throw Error(base::format("{} is a file; give a folder: parquet:FOLDER", base::printable(folder)));
 }
 
 void make_folder(const std::string& path) {

@@ -32,6 +32,7 @@ class RecentTest(same_answers.SameAnswers, unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-recent-")
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.server = Recent(LIBRARY, cls.folder / "server")
+        cls.filled = cls.server.url()
         now = int(time.time() * 1e6)
         cls.files = []
         for week in range(2):

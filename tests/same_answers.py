@@ -45,6 +45,14 @@ class SameAnswers:
         # Of the time of ranks 0 and 1 in this run, and of nothing else.
         self.assertAlmostEqual(row["share"], 0.5 / (2 * 9 * 1.002), delta=1e-6)
 
+    def test_a_push_replaces_one_that_was_made_with_a_clock_ahead_of_time(self):
+        file = write_trace(self.folder / "ahead.json", at_us=int(time.time() * 1e6) - 60_000_000, rank=0, steps=3)
+        kymo("push", file, self.url, "--job", "first", prefix=["faketime", "+1 day"])
+        _, text = kymo("push", file, self.url, "--job", "second")
+        self.assertIn("in place of the same one", text)
+        kymo("fleet", "top", "--db", self.url, "--job", "first", expect=3)
+        kymo("fleet", "top", "--db", self.url, "--job", "second")
+
     def test_no_traces_no_job_and_no_operation_have_a_reason(self):
         # `filled` is a database with traces of the job 'train'.
         for question in ["top", "diff", "stragglers", "history"]:

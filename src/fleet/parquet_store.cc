@@ -184,8 +184,8 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
     std::set<uint64_t> complete;
     for (const auto& row : rows.rows) {
       push::KnownTrace& trace = found[push::parse_u64(row[0], "trace")];
-      trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank")};
       const uint64_t attempt = push::parse_u64(row[4], "attempt");
+      trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank"), attempt};
       const auto its = attempts.find(attempt);
       trace.lost_rows = its == attempts.end() || its->second.missing_count() > 0;
       if (!trace.lost_rows) complete.insert(attempt);

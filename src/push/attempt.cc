@@ -1,5 +1,6 @@
 #include "push/attempt.h"
 
+#include <algorithm>
 #include <random>
 
 namespace kymo::push {
@@ -9,9 +10,11 @@ constexpr unsigned kRandomBits = 22;  // the others are milliseconds since 1970
 
 }  // namespace
 
-uint64_t new_attempt() {
+uint64_t new_attempt(uint64_t after) {
   static thread_local std::mt19937_64 random{std::random_device{}()};
-  return attempt_of(std::chrono::system_clock::now()) | (random() & ((uint64_t{1} << kRandomBits) - 1));
+  const uint64_t now = attempt_of(std::chrono::system_clock::now());
+  const uint64_t next = after == 0 ? 0 : ((after >> kRandomBits) + 1) << kRandomBits;
+  return std::max(now, next) | (random() & ((uint64_t{1} << kRandomBits) - 1));
 }
 
 uint64_t attempt_of(std::chrono::system_clock::time_point time) {

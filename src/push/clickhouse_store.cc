@@ -114,7 +114,7 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
   for (const auto& row : rows.rows) {
     const Attempt its{parse_u64(row[0], "trace"), parse_u64(row[1], "attempt")};
     KnownTrace& trace = found[its.first];
-    trace = {parse_u64(row[2], "events") != 0, row[3], parse_i64(row[4], "rank")};
+    trace = {parse_u64(row[2], "events") != 0, row[3], parse_i64(row[4], "rank"), its.second};
     const auto counted = iterations.find(its);
     trace.lost_rows = (counted == iterations.end() ? 0 : counted->second) < parse_u64(row[6], "iterations");
     trace.lost_rows |= communication.contains(its) && !collectives.contains(its);

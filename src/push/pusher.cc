@@ -67,6 +67,8 @@ struct Pusher::Impl {
 
   void prepare();
   std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces);
+  // Later than all that it replaces, and than the ones of this pusher that failed.
+  uint64_t next_attempt() { return newest = new_attempt(newest); }
   bool has_other_labels(const KnownTrace& trace) const;
   bool lost_rows(const KnownTrace& trace, const std::string& file) const;
   void push_batch(const std::vector<std::string>& files);
@@ -86,6 +88,7 @@ struct Pusher::Impl {
   SummaryBlocks blocks;
   std::vector<FileOutcome> in_blocks;  // what to report when the store has the blocks
   uint32_t month = 0;                  // of the blocks
+  uint64_t newest = 0;                 // attempt that is known
 };
 
 void Pusher::Impl::prepare() {
@@ -105,6 +108,7 @@ void Pusher::Impl::prepare() {
 std::map<uint64_t, KnownTrace> Pusher::Impl::known(const std::vector<uint64_t>& traces) {
   std::map<uint64_t, KnownTrace> found;
   with_retries([&] { found = store->known(traces); });
+  for (const auto& [number, trace] : found) newest = std::max(newest, trace.attempt);
   return found;
 }
 
@@ -141,7 +145,7 @@ void Pusher::Impl::flush() {
   if (in_blocks.empty()) return;
   uint64_t attempt = 0;
   with_retries([&] {
-    attempt = new_attempt();
+    attempt = next_attempt();
     for (const Block* block : blocks.of_traces())
       if (block->rows() > 0) store->insert(*block, attempt);
   });
@@ -166,7 +170,7 @@ bool Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
   warn_of(head, labels.file);
   uint64_t attempt = 0, rows = 0;
   with_retries([&] {
-    attempt = new_attempt();
+    attempt = next_attempt();
     for (const Block* block : blocks.of_traces())
       if (block->rows() > 0) store->insert(*block, attempt);
     const auto sink = store->events(attempt);

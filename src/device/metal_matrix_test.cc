@@ -178,6 +178,33 @@ kernel void lanes(device float* out, device const half* in, uint lane [[thread_i
   }
 }
 
+// The elements of an array that have no value of their own are zero.
+TEST_P(MetalMatrixTest, ArraysWithFewValuesHaveZeros) {
+  const ShaderLibrary library = metal(R"(
+struct Pair { float a; int b; Pair() = default; Pair(float x) : a(x), b(7) {} };
+kernel void zeros(device float* out, uint lane [[thread_index_in_simdgroup]]) {
+  simdgroup_float8x8 tiles[3] = {simdgroup_float8x8(1.0f)};
+  simdgroup_float8x8 none[2] = {};
+  Pair pairs[3] = {Pair(3.0f)};
+  Pair empty{}, called = Pair();
+  for (int i = 0; i < 3; ++i) simdgroup_store(tiles[i], out + 64 * i);
+  for (int i = 0; i < 2; ++i) simdgroup_store(none[i], out + 192 + 64 * i);
+  if (lane == 0) {
+    out[320] = pairs[0].a + float(pairs[0].b);
+    out[321] = pairs[1].a + float(pairs[1].b) + pairs[2].a + float(pairs[2].b);
+    out[322] = empty.a + float(empty.b) + called.a + float(called.b);
+  }
+}
+)");
+  const Tensor out = full({323}, 5);
+  library["zeros"].threads(32).group(32)(out);
+  const auto got = out.to_host<float>();
+  for (size_t i = 0; i < 320; ++i) ASSERT_EQ(got[i], i < 64 && i % 9 == 0 ? 1 : 0) << i;
+  EXPECT_EQ(got[320], 10);
+  EXPECT_EQ(got[321], 0);
+  EXPECT_EQ(got[322], 0);
+}
+
 TEST_P(MetalMatrixTest, OtherSizesAreRefused) {
   EXPECT_NE(errors_of("kernel void f() { simdgroup_matrix<float, 4, 4> m; }").find("8 columns and 8 rows"),
             std::string::npos);

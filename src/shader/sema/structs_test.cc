@@ -43,7 +43,7 @@ TEST(StructsTest, ConstructorsReturnTheObject) {
 kernel void f(device float* a) { P p; P q(3); P r = 4; P s{5, 6}; a[0] = p.y + q.y + r.y + s.y + P(7).y; })"),
       R"(
 P make_P() {
-  P self
+  P self = P{}
   self.y = 2.5f
   return self
 }

@@ -191,10 +191,11 @@ void Lowering::lower_statements(FunctionInstance& instance, Scope& scope, bool i
 void Lowering::lower_constructor(FunctionInstance& instance, Scope& scope) {
   const ast::Declaration& declaration = *instance.declaration;
   Class& owner = *instance.owner;
-  // What is written bit by bit needs a value before.
-  const bool has_parts = owner.has_bits || owner.in_words;
+  // What is written bit by bit needs a value before. A constructor that is `= default` is called for `T()` and `{}`
+  // too, which give zeros.
+  const bool is_zero = owner.has_bits || owner.in_words || declaration.is_defaulted;
   ir::Variable& object =
-      local("self", owner.type, has_parts ? build(declaration.at).zero(owner.type) : nullptr, declaration.at);
+      local("self", owner.type, is_zero ? build(declaration.at).zero(owner.type) : nullptr, declaration.at);
   Value self = rvalue(build(declaration.at).variable(object));
   self.is_place = true;
   body_.self = self;

@@ -4,7 +4,7 @@
 // # and ##, __VA_ARGS__, __VA_OPT__, #if with defined() and __has_include, #include, #pragma once, #error, #line
 // ignored, __FILE__, __LINE__, __COUNTER__, __METAL__, __METAL_VERSION__ (320), __HAVE_BFLOAT__. Includes are looked up
 // among the headers of the caller and the built-in ones (headers.h); an unknown one is an error that lists the known
-// ones. Each header is read once.
+// ones. A header with #pragma once is read once.
 //
 // Invalid input is reported and skipped. The work is bounded: the depth of includes and of #if, and the number of
 // tokens of an expansion, have limits; exceeding one is an error.

@@ -64,7 +64,17 @@ TEST(PreprocessorTest, MacrosOfHeadersAreDefined) {
   EXPECT_EQ(preprocessed("#include \"a.h\"\nF(1)", {}, {{"a.h", "#define F(x) x+x\n"}}), "1+1");
 }
 
-TEST(PreprocessorTest, AHeaderIsReadOnce) {
+TEST(PreprocessorTest, AHeaderIsReadAgainWithOtherMacros) {
+  EXPECT_EQ(preprocessed("#define X(n) a##n\n#include \"list.h\"\n#undef X\n#define X(n) b##n\n#include \"list.h\"\n",
+                         {}, {{"list.h", "X(1);X(2);"}}),
+            "a1;a2;b1;b2;");
+  EXPECT_THAT(preprocessed("#include \"a.h\"\n", {}, {{"a.h", "#include \"a.h\"\n"}}),
+              HasSubstr("headers include each other deeper than 64; write #pragma once in them"));
+  EXPECT_THAT(preprocessed("#include \"a.h\"\n", {}, {{"a.h", "#include \"a.h\"\n#include \"a.h\"\n"}}),
+              HasSubstr("headers"));
+}
+
+TEST(PreprocessorTest, AHeaderWithPragmaOnceIsReadOnce) {
   EXPECT_EQ(preprocessed("#include \"a.h\"\n#include <a.h>\nb", {}, {{"a.h", "#pragma once\n#include \"a.h\"\na"}}),
             "a b");
 }

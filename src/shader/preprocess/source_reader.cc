@@ -13,6 +13,7 @@ namespace kymo::shader {
 namespace {
 
 constexpr size_t kMaxOpenFiles = 64;
+constexpr size_t kMaxHeaders = 10'000;  // read, all together
 constexpr size_t kLongestSource = size_t{16} << 20;
 
 bool is_macro_signature(std::string_view text) {
@@ -55,6 +56,12 @@ SourceReader::SourceReader(SourceFiles& files, const PreprocessorInput& input, s
                                               "__UINT16_MAX__=65535",
                                               "__UINT32_MAX__=4294967295u",
                                               "__UINT64_MAX__=18446744073709551615ul",
+                                              "__INT_MAX__=2147483647",
+                                              "__CHAR_BIT__=8",
+                                              "__SIZEOF_FLOAT__=4",
+                                              "__FLT_MAX__=3.402823466e+38f",
+                                              "__FLT_MIN__=1.175494351e-38f",
+                                              "__FLT_EPSILON__=1.192092896e-07f",
                                               "KYMO=1",
                                               "_Pragma(directive)=",
                                               "METAL_FUNC=inline __attribute__((always_inline))"};
@@ -135,6 +142,7 @@ void SourceReader::do_other(const Token& name) {
   if (text == "undef") return do_undef(name);
   if (text == "include" || text == "import") return do_include(name);
   const std::string_view rest = lexer().rest_of_line();
+  if (text == "pragma" && rest == "once") once_.insert(std::string(files_.name(name.at.file)));
   if (text == "pragma" || text == "line" || name.kind == TokenKind::Integer) return;
   if (text == "error") throw Rejected{name.at, base::format("#error {}", rest)};
   if (text == "warning") return diagnostics_.warning(name.at, base::format("#warning {}", rest));
@@ -171,9 +179,15 @@ void SourceReader::do_include(const Token& name) {
   auto found = find_header(*header);
   if (!found) throw Rejected{line.front().at, no_header(*header)};
   if (open_.size() >= kMaxOpenFiles) {
-    throw Rejected{line.front().at, base::format("headers include each other deeper than {}", kMaxOpenFiles)};
+    throw Rejected{
+        line.front().at,
+        base::format("headers include each other deeper than {}; write #pragma once in them", kMaxOpenFiles)};
   }
-  if (!included_.insert(found->name).second || found->text.empty()) return;
+  if (once_.contains(found->name) || found->text.empty()) return;
+  if (found->is_builtin) once_.insert(found->name);
+  if (++headers_read_ > kMaxHeaders)
+    throw Rejected{line.front().at,
+                   base::format("more than {} headers are included; write #pragma once in them", kMaxHeaders)};
   open(std::move(found->name), found->text);
 }
 
@@ -207,7 +221,7 @@ std::optional<SourceReader::FoundHeader> SourceReader::find_header(std::string_v
   }
   const auto builtin = builtin_header(name);
   if (!builtin) return std::nullopt;
-  return FoundHeader{std::string(name), *builtin};
+  return FoundHeader{std::string(name), *builtin, true};
 }
 
 std::string SourceReader::no_header(std::string_view name) const {

@@ -66,6 +66,7 @@ class SourceReader : public TokenSource {
   struct FoundHeader {
     std::string name;
     std::string_view text;
+    bool is_builtin = false;
   };
   std::optional<FoundHeader> find_header(std::string_view name);
   std::string no_header(std::string_view name) const;
@@ -79,7 +80,8 @@ class SourceReader : public TokenSource {
   Expander expander_;
   std::vector<OpenFile> open_;  // the outermost first
   std::vector<Conditional> conditionals_;
-  std::unordered_set<std::string> included_;
+  std::unordered_set<std::string> once_;  // headers that are not read again
+  size_t headers_read_ = 0;
 };
 
 }  // namespace kymo::shader

@@ -1,5 +1,6 @@
 // Reads and writes values and places.
 
+#include "base/text.h"
 #include "shader/sema/lowering/code_writer.h"
 
 namespace kymo::shader {
@@ -141,6 +142,11 @@ Value CodeWriter::place_at(const ir::Expression* pointer, bool is_const) {
 // ---- Temporaries ---------------------------------------------------------------------------------------------------
 
 ir::Variable& CodeWriter::local(std::string_view name, const Type* type, const ir::Expression* value, Location at) {
+  constexpr uint64_t kMostOfAThread = uint64_t{512} << 10;  // that CUDA has; other drivers end the process
+  if (type->size > kMostOfAThread)
+    throw Rejected{at,
+                   base::format("{} takes {} bytes, and the variables of a thread have at most {}: use device memory",
+                                in_quotes(name), type->size, kMostOfAThread)};
   ir::Variable& made = module_.make_variable(std::string(name), type);
   emit(build(at).declare(made, value));
   return made;

@@ -1,5 +1,7 @@
 #include "shader/emit/c_emitter.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "shader/emit/c_function.h"
 #include "shader/emit/c_literals.h"
@@ -19,6 +21,7 @@ class CModuleWriter {
     if (functions.empty()) return {};
     module_.functions = name_functions(functions, names_);
     for (const ir::Function* function : functions) module_.needs[function] = needs_of(*function);
+    module_.casts_group_memory = std::ranges::any_of(functions, casts_group_memory);
     const std::string constants = write_constants();
     std::string code;
     Emitted emitted;
@@ -36,6 +39,19 @@ class CModuleWriter {
   }
 
  private:
+  static bool casts_group_memory(const ir::Function* function) {
+    bool casts = false;
+    walk_block(function->body, Overloaded{[](const ir::Statement&) {},
+                                          [&](const ir::Expression& one) {
+                                            if (one.kind != ir::ExpressionKind::PointerCast) return;
+                                            const Type* from = one.operands[0]->type;
+                                            casts |= one.type->is_pointer() && from->is_pointer() &&
+                                                     one.type->space == Space::Threadgroup &&
+                                                     one.type->inner->align > from->inner->align;
+                                          }});
+    return casts;
+  }
+
   // Kernels and the functions they call, in the order of the module.
   std::vector<const ir::Function*> reachable() const {
     std::unordered_set<const ir::Function*> seen;

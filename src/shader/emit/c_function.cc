@@ -4,6 +4,11 @@
 #include "shader/emit/walk.h"
 
 namespace kymo::shader {
+namespace {
+
+constexpr uint32_t kAlignOfCasts = 16;  // of the widest vectors that memory is used as
+
+}  // namespace
 
 CFunction::CFunction(CModule& module, const ir::Function& function)
     : module_(module), dialect_(module.dialect), types_(module.types), names_(module.names), function_(function) {
@@ -93,6 +98,7 @@ void CFunction::declare_group_memory(const ir::Block& block) {
                                  if (variable.space != Space::Threadgroup) return;
                                  if (variable.type->is_array()) plain_arrays_.insert(&variable);
                                  line(std::string(dialect_.group_head()) +
+                                      (module_.casts_group_memory ? dialect_.aligned(kAlignOfCasts) : "") +
                                       types_.declaration(Form::Memory, variable.type, name(variable)) + ";");
                                },
                                [](const ir::Expression&) {}});

@@ -23,6 +23,7 @@ struct CModule {
   std::unordered_map<const ir::Function*, std::string> functions = {};
   std::unordered_map<const ir::Function*, CNeeds> needs = {};
   std::unordered_map<const ir::Variable*, std::string> constants = {};
+  bool casts_group_memory = false;  // to types that need more alignment
 };
 
 class CFunction {

@@ -14,11 +14,19 @@ using ir::StatementKind;
 constexpr uint64_t kMaxUnrolledRounds = 16;
 constexpr uint64_t kMaxUnrolledBodies = 512;  // of nested loops together
 
+// Without conversions: counters of 8 and 16 bits are converted for each operation.
+const ir::Expression* unroll_plain(const ir::Expression* expression) {
+  while (expression != nullptr && expression->kind == ExpressionKind::Convert) expression = expression->operands[0];
+  return expression;
+}
+
 bool unroll_is(const ir::Expression* expression, const ir::Variable* variable) {
+  expression = unroll_plain(expression);
   return expression != nullptr && expression->kind == ExpressionKind::Variable && expression->variable == variable;
 }
 
 const ir::Expression* unroll_constant(const ir::Expression* expression) {
+  expression = unroll_plain(expression);
   const bool is_known =
       expression != nullptr && expression->kind == ExpressionKind::Constant && expression->type->is_integer();
   return is_known ? expression : nullptr;
@@ -41,7 +49,7 @@ uint64_t unroll_rounds(const ir::Statement& first, const ir::Statement& loop) {
   const ir::Expression* const end = unroll_constant(condition.operands[1]);
   if (end == nullptr || loop.step.size() != 1 || loop.step[0]->kind != StatementKind::Assign) return 0;
   if (!unroll_is(loop.step[0]->place, counter)) return 0;
-  const ir::Expression& next = *loop.step[0]->value;
+  const ir::Expression& next = *unroll_plain(loop.step[0]->value);
   if (next.kind != ExpressionKind::Binary || next.op != Operator::Add || !unroll_is(next.operands[0], counter))
     return 0;
   const ir::Expression* const step = unroll_constant(next.operands[1]);

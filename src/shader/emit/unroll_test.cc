@@ -31,6 +31,8 @@ TEST(UnrollTest, LoopsThatIndexArraysOfTheThread) {
   EXPECT_EQ(unrolled_loops("for (int i = 0; i < 16; ++i) v[i] = x[i];"), 1U);
   EXPECT_EQ(unrolled_loops("for (uint i = 1; i <= 15; i += 2) v[i] = x[i];"), 1U);
   EXPECT_EQ(unrolled_loops("for (int i = 0; i < 4; ++i) for (int j = 0; j < 4; ++j) w[i][3 - j] = x[i * 4 + j];"), 2U);
+  EXPECT_EQ(unrolled_loops("for (short i = 0; i < 16; i++) v[i] = x[i];"), 1U);
+  EXPECT_EQ(unrolled_loops("for (uchar i = 0; i < 16; i += 1) v[i] = x[i];"), 1U);
   EXPECT_THAT(unroll_text("for (int i = 0; i < 16; ++i) v[i] = x[i];"), HasSubstr("#pragma unroll\n  for (int i = 0;"));
 }
 

@@ -26,6 +26,19 @@ class SameAnswers:
         text, _ = kymo("fleet", "stragglers", "--db", self.url, "--job", "a")
         self.assertNotIn("job", text)
 
+    def test_rows_that_are_not_shown_count_for_the_exit_code(self):
+        now = int(time.time() * 1e6)
+        for job, scale, steps in [("long", 2, 3), ("short", 1, 2)]:
+            files = [write_trace(self.folder / f"limit-{job}{rank}.json", at_us=now - 60_000_000, rank=rank, steps=steps,
+                                 scale=scale, slow_collective=rank == 1) for rank in range(2)]
+            kymo("push", *files, self.url, "--job", job)
+        text, _ = kymo("fleet", "stragglers", "--db", self.url, "--json")
+        first, second = json.loads(text)["rows"]
+        self.assertLess(first["share"], second["share"])
+        above = f"{50 * (first['share'] + second['share']):.4f}%"
+        text, _ = kymo("fleet", "stragglers", "--db", self.url, "--limit", 1, "--fail-above", above, "--json", expect=1)
+        self.assertEqual([row["job"] for row in json.loads(text)["rows"]], ["long"])
+
     def test_ranks_for_which_nobody_waits_are_not_stragglers(self):
         now = int(time.time() * 1e6)
         files = [write_trace(self.folder / f"equal{rank}.json", at_us=now - 60_000_000, rank=rank, steps=3)

@@ -202,6 +202,8 @@ int answer(const Options& options) {
       break;
     }
     case Question::Stragglers:
+      // The rows are those with the longest waits, and a limit of their share applies to all.
+      if (options.fail_above) selection.limit = kMostRows;
       statement = fleet::stragglers_statement(selection);
       break;
     case Question::History:
@@ -231,7 +233,7 @@ int answer(const Options& options) {
       if (!has_collectives && without_calls.empty() && !say_nothing_found(selection))
         say("no collective that several ranks have in a numbered iteration: push the traces of all ranks, with --rank "
             "if the program does not say it");
-      return show_stragglers(found, has_collectives, options.fail_above, options.json);
+      return show_stragglers(found, has_collectives, options.limit, options.fail_above, options.json);
     }
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);

@@ -29,8 +29,9 @@ std::string json_of(const Rows& rows, Write&& write, int exit_code) {
   return json.text();
 }
 
-// Prints them, and returns the exit code. `has_collectives`: also ones for which nobody waits.
-int show_stragglers(const std::vector<fleet::StragglerRow>& rows, bool has_collectives,
+// Prints up to `limit` of them, and returns the exit code, for which all count. `has_collectives`: also ones for which
+// nobody waits.
+int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives, uint64_t limit,
                     std::optional<double> fail_above, bool json);
 
 }  // namespace kymo::cli

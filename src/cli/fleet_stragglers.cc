@@ -12,12 +12,15 @@ namespace kymo::cli {
 
 using Align = base::TextTable::Align;
 
-int show_stragglers(const std::vector<fleet::StragglerRow>& rows, bool has_collectives,
+int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives, uint64_t limit,
                     std::optional<double> fail_above, bool json) {
   const bool is_slow = fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
                          return row.share > *fail_above;
                        });
   const int exit_code = is_slow ? kSlower : has_collectives ? kFine : kTooFew;
+  const bool has_jobs =
+      std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) { return row.job != rows[0].job; });
+  if (rows.size() > limit) rows.resize(limit);
   if (json) {
     print(json_of(
         rows,
@@ -35,8 +38,6 @@ int show_stragglers(const std::vector<fleet::StragglerRow>& rows, bool has_colle
         exit_code));
     return exit_code;
   }
-  const bool has_jobs =
-      std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) { return row.job != rows[0].job; });
   base::TextTable table({{"rank", Align::Right},
                          {"last", Align::Right},
                          {"others waited", Align::Right},

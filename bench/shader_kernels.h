@@ -34,7 +34,6 @@ kernel void product(device float* c, device const float* a, device const float* 
 }
 
 // Each simdgroup computes 32 x 32 numbers, a group of four 64 x 64.
-[[max_total_threads_per_threadgroup(128)]]
 kernel void blocks(device float* c, device const float* a, device const float* b, constant uint& n,
                    uint2 g [[threadgroup_position_in_grid]], uint t [[thread_index_in_threadgroup]],
                    uint s [[simdgroup_index_in_threadgroup]]) {

@@ -59,6 +59,9 @@ std::string CFunction::kernel_parameters() {
     if (binding.kind == ir::BindingKind::Threadgroup && dialect_.group_memory_by_offset())
       add(base::format("{} {}", dialect_.scalar(TypeKind::UInt),
                        given_[binding.variable] = names_.take(wanted + "_offset")));
+    else if (is_cast_argument(binding))
+      add(base::format("{}{}* {}", dialect_.space(Space::Threadgroup), dialect_.vector(TypeKind::Float, 4),
+                       given_[binding.variable] = names_.take(wanted + "_in")));
     else if (binding.kind == ir::BindingKind::Value)
       add(types_.inline_value(type) + " " + (given_[binding.variable] = names_.take(wanted + "_in")));
     else
@@ -66,6 +69,11 @@ std::string CFunction::kernel_parameters() {
   }
   if (!hidden_.grid.empty()) add("kymo_grid_type kymo_grid");
   return list.empty() ? "void" : list;
+}
+
+// Drivers align the memory of an argument for its type, which must then be the widest that it is used as.
+bool CFunction::is_cast_argument(const ir::Binding& binding) const {
+  return binding.kind == ir::BindingKind::Threadgroup && module_.casts_group_memory;
 }
 
 void CFunction::kernel_opening() {
@@ -78,6 +86,8 @@ void CFunction::kernel_opening() {
       dialect_.prelude.use("group_memory");
       line(base::format("{0} {1} = ({0})(kymo_group_memory + {2});", types_.value(type), wanted,
                         given_.at(binding.variable)));
+    } else if (is_cast_argument(binding)) {
+      line(base::format("{0} {1} = ({0}){2};", types_.value(type), wanted, given_.at(binding.variable)));
     } else if (binding.kind == ir::BindingKind::Value) {
       const std::string& given = given_.at(binding.variable);
       const std::string pointer =

@@ -65,6 +65,7 @@ class CFunction {
   std::string parameters();
   std::string kernel_parameters();
   void kernel_opening();
+  bool is_cast_argument(const ir::Binding& binding) const;
   void declare_group_memory(const ir::Block& block);
   std::string& name(const ir::Variable& variable);
 

@@ -1,0 +1,40 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kymo/translate.h"
+
+namespace kymo::shader {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string aligned_text(std::string_view use, Target target) {
+  Options options;
+  options.target = target;
+  const Translation translation = translate(
+      "kernel void f(device float4* x, threadgroup char* given [[threadgroup(0)]]) { threadgroup uchar own[64]; " +
+          std::string(use) + " }",
+      options);
+  EXPECT_TRUE(translation.ok()) << translation.log;
+  return translation.text;
+}
+
+// Bytes begin at any address, and a float4 does not.
+TEST(GroupAlignmentTest, MemoryThatIsUsedAsWiderTypesIsAligned) {
+  constexpr std::string_view kUse = "x[0] = *(threadgroup float4*)own + *(threadgroup float4*)given;";
+  EXPECT_THAT(aligned_text(kUse, Target::Cuda), HasSubstr("__shared__ alignas(16) uchar own[64];"));
+  const std::string opencl = aligned_text(kUse, Target::OpenCl);
+  EXPECT_THAT(opencl, HasSubstr("__local __attribute__((aligned(16))) uchar own[64];"));
+  EXPECT_THAT(opencl, HasSubstr("__local float4* given_in)"));
+  EXPECT_THAT(opencl, HasSubstr("__local char* given = (__local char*)given_in;"));
+}
+
+TEST(GroupAlignmentTest, OtherMemoryIsNot) {
+  constexpr std::string_view kUse = "own[1] = 2; x[0] = float(own[1]) + float(given[2]);";
+  EXPECT_THAT(aligned_text(kUse, Target::Cuda), HasSubstr("__shared__ uchar own[64];"));
+  EXPECT_THAT(aligned_text(kUse, Target::OpenCl), Not(HasSubstr("float4* given")));
+}
+
+}  // namespace
+}  // namespace kymo::shader

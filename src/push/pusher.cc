@@ -132,6 +132,11 @@ void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
   if (head.lacks_end)
     warn(base::format("{} has no end: the file or its recording was cut off; only what is in it is pushed",
                       base::printable(file)));
+  if (head.left_out > 0)
+    warn(
+        base::format("{} has more operations than one trace may have in the tables: {} are not counted; record fewer "
+                     "iterations",
+                     base::printable(file), head.left_out));
   if (head.started < kFirstDate)
     warn(base::format("{} does not say when it was recorded: it counts as of 1970, and no --since finds it",
                       base::printable(file)));

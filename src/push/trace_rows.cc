@@ -146,8 +146,8 @@ uint64_t median_of(std::vector<uint64_t> values) {
   return *middle;
 }
 
-// The rows of what happens in iterations. Returns the lengths of the iterations.
-std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head, const trace::Reader& reader,
+// The rows of what happens in iterations, and how many are left out. Returns the lengths of the iterations.
+std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const trace::Reader& reader,
                                      const analyze::Summary& summary, Damage& damage) {
   analyze::EventWalk walk(reader);
   const analyze::DeviceWork work = analyze::read_device_work(walk);
@@ -197,6 +197,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, const RowHead& head,
     blocks.collectives.number(static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0)));
     blocks.collectives.end_row();
   }
+  head.left_out = work.left_out + operations.left_out + calls.left_out;
   const analyze::Intervals window = iterations.window();
   for (const analyze::Device& device : work.devices)
     add_device_time(blocks.device_time, head, device.name, analyze::device_time(walk, work, device, window));
@@ -234,7 +235,7 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(summary.file_size);
   block.number(summary.lost);
   block.number(damage.size());
-  block.number(head.lacks_end || !damage.empty() ? 0 : 1);
+  block.number(head.lacks_end || head.left_out > 0 || !damage.empty() ? 0 : 1);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();

@@ -24,6 +24,7 @@ struct RowHead {
   int32_t rank = -1;       // -1: unknown
   std::string not_a_rank;  // what the program has in place of a rank: KYMO_RANK=x
   bool lacks_end = false;  // the end of the file or of a recording is missing
+  uint64_t left_out = 0;   // operations and calls that are too many for the rows of one trace
   std::string damage;      // the first part before the end that cannot be read; empty: all can be read
   void add_to(Block& block) const;
 };

@@ -41,6 +41,13 @@ def free_ports(count):
     return ports
 
 
+def skip_without_duckdb():
+    said = subprocess.run([KYMO, "push", "x", "parquet:/x"], capture_output=True, text=True).stderr
+    if "DuckDB" in said:
+        print(f"SKIPPED: {said.strip()}")
+        sys.exit(SKIP)
+
+
 def skip_without_server():
     if shutil.which("clickhouse-server") is None:
         print("SKIPPED: clickhouse-server is not installed (scripts/install-deps test)")

@@ -101,8 +101,5 @@ class FolderErrorsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    library = subprocess.run([clickhouse.KYMO, "push", "x", "parquet:/x"], capture_output=True, text=True).stderr
-    if "DuckDB" in library:
-        print(f"SKIPPED: {library.strip()}")
-        sys.exit(clickhouse.SKIP)
+    clickhouse.skip_without_duckdb()
     unittest.main(verbosity=2)

@@ -46,7 +46,7 @@ struct Options {
   // The kernels to translate, by the names that callers use; empty: all. The bodies of the others are parsed only, and
   // errors in them are not found.
   std::vector<std::string> kernels = {};
-  // The max number of expressions of a source, including those of its default arguments and templates.
+  // The max number of expressions of a kernel, including those of its functions, default arguments and templates.
   uint64_t max_expressions = 500'000;
   // Called for each #include that is not in `headers`, before the built-in headers: the file, or nothing. `from` is the
   // name of the file with the #include.

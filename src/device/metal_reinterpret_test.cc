@@ -59,6 +59,32 @@ kernel void divided(device float* out, device const float* in, threadgroup char*
   }
 }
 
+// A compiler of C may assume that a uint and a float are never the same bytes.
+TEST_P(MetalReinterpretTest, NumbersAreReadAsAnotherTypeThanTheyWereWritten) {
+  const ShaderLibrary library = metal(R"(
+void negate(device uint* words, uint i) { words[i] ^= 0x80000000u; }
+kernel void bits(device float* out, device uint* seen, uint i [[thread_position_in_grid]]) {
+  device uint* words = (device uint*)out;
+  out[i] = float(i) + 1.5f;
+  seen[i] = words[i];
+  words[i] += 0x00800000u;
+  const float twice = out[i];
+  negate(words, i);
+  float local[2] = {twice, out[i]};
+  thread uint* kept = (thread uint*)local;
+  kept[0] |= 0x80000000u;
+  out[i] = local[0] + out[i];
+}
+)");
+  const Tensor out = zeros({kReinterpretThreads}, DType::F32), seen = zeros({kReinterpretThreads}, DType::U32);
+  library["bits"].threads(kReinterpretThreads)(out, seen);
+  for (size_t i = 0; i < kReinterpretThreads; ++i) {
+    const float first = static_cast<float>(i) + 1.5F;
+    EXPECT_EQ(seen.to_host<uint32_t>()[i], std::bit_cast<uint32_t>(first)) << i;
+    EXPECT_EQ(out.to_host<float>()[i], -4 * first) << i;
+  }
+}
+
 // Neighbours write parts of one word at the same time.
 TEST_P(MetalReinterpretTest, ThreadsWriteNeighbouringBytesAtTheSameTime) {
   const ShaderLibrary library = metal(R"(

@@ -16,6 +16,7 @@ class CudaDialect final : public CDialect {
   std::string vector(TypeKind component, uint32_t count) override;
   std::string_view space(Space) const override { return ""; }
   std::string forward(std::string_view structure, bool is_defined_next) const override;
+  std::string aliasing(std::string_view, std::string_view) const override { return ""; }
   std::string structure(std::string_view name, uint32_t align) const override;
   std::string aligned(uint32_t align) const override;
   std::string_view function_head() const override { return "static __device__ "; }

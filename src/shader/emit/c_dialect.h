@@ -40,6 +40,8 @@ class CDialect {
   virtual std::string_view space(Space space) const = 0;  // the text before the pointee type
   // Makes the name known as a type: directly before its definition, or long before.
   virtual std::string forward(std::string_view structure, bool is_defined_next) const = 0;
+  // Defines `alias` as the type whose objects may be the bytes of any other; empty: all types are so.
+  virtual std::string aliasing(std::string_view type, std::string_view alias) const = 0;
   virtual std::string structure(std::string_view name, uint32_t align) const = 0;  // its first line; align 0: natural
   virtual std::string aligned(uint32_t align) const = 0;                           // before the type of a member
   virtual std::string_view function_head() const = 0;

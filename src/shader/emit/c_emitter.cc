@@ -22,6 +22,7 @@ class CModuleWriter {
     module_.functions = name_functions(functions, names_);
     for (const ir::Function* function : functions) module_.needs[function] = needs_of(*function);
     module_.casts_group_memory = std::ranges::any_of(functions, casts_group_memory);
+    if (std::ranges::any_of(functions, reinterprets)) types_.let_pointers_alias();
     const std::string constants = write_constants();
     std::string code;
     Emitted emitted;
@@ -50,6 +51,19 @@ class CModuleWriter {
                                                      one.type->inner->align > from->inner->align;
                                           }});
     return casts;
+  }
+
+  // Whether the same bytes may be numbers of several types.
+  static bool reinterprets(const ir::Function* function) {
+    bool does = false;
+    walk_block(function->body, Overloaded{[](const ir::Statement&) {},
+                                          [&](const ir::Expression& one) {
+                                            if (one.kind != ir::ExpressionKind::PointerCast) return;
+                                            const Type* from = one.operands[0]->type;
+                                            does |= one.type->is_pointer() && from->is_pointer() &&
+                                                    one.type->inner != from->inner;
+                                          }});
+    return does;
   }
 
   // Kernels and the functions they call, in the order of the module.

@@ -52,6 +52,10 @@ std::string_view OpenClDialect::space(Space space) const {
   return "";
 }
 
+std::string OpenClDialect::aliasing(std::string_view type, std::string_view alias) const {
+  return base::format("typedef {} {} __attribute__((may_alias));\n", type, alias);
+}
+
 std::string OpenClDialect::forward(std::string_view structure, bool) const {
   return base::format("typedef struct {0} {0};\n", structure);
 }

@@ -17,6 +17,7 @@ class OpenClDialect final : public CDialect {
   std::string vector(TypeKind component, uint32_t count) override;
   std::string_view space(Space space) const override;
   std::string forward(std::string_view structure, bool is_defined_next) const override;
+  std::string aliasing(std::string_view type, std::string_view alias) const override;
   std::string structure(std::string_view name, uint32_t align) const override;
   std::string aligned(uint32_t align) const override;
   // Not static. If all callers pass the address of one __local variable to a static function, PoCL 3.1 with LLVM 14

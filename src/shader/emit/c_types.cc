@@ -76,6 +76,18 @@ std::string CTypes::mention(Form form, const Type* type) {
   return kept.name[which];
 }
 
+// C lets a compiler assume that numbers of two types are never the same bytes, and Metal's programs rely on the contrary.
+std::string CTypes::pointee(const std::string& name) {
+  if (!pointers_alias_ || name == "void" || name == "char" || name == "uchar") return name;
+  const auto [known, is_new] = aliases_.try_emplace(name);
+  if (!is_new) return known->second;
+  std::string alias = names_.take_outermost(name + "_bytes");
+  const std::string text = dialect_.aliasing(name, alias);
+  if (text.empty()) alias = name;
+  text_ += text;
+  return aliases_[name] = alias;
+}
+
 std::string CTypes::spelled(Form form, const Type* type) {
   const bool in_memory = form == Form::Memory;
   switch (type->kind) {
@@ -86,7 +98,7 @@ std::string CTypes::spelled(Form form, const Type* type) {
     case TypeKind::Pointer:
     case TypeKind::Reference:
       if (in_memory) return std::string(dialect_.scalar(TypeKind::ULong));
-      return std::string(dialect_.space(type->space)) + mention(form_in(type->space), type->inner) + "*";
+      return std::string(dialect_.space(type->space)) + pointee(mention(form_in(type->space), type->inner)) + "*";
     case TypeKind::Vector:
       if (type->packed) break;
       return dialect_.vector(

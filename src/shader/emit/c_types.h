@@ -42,6 +42,9 @@ class CTypes {
   // { ulong address; T value; }: how a kernel takes a value.
   std::string inline_value(const Type* type);
 
+  // Numbers that are accessed through pointers may be of another type than their memory. Before the first pointer.
+  void let_pointers_alias() { pointers_alias_ = true; }
+
   // The definitions, in order of dependency.
   std::string take_text();
 
@@ -56,6 +59,7 @@ class CTypes {
 
   Known& known(const Type* type);
   std::string mention(Form form, const Type* type);  // its name, for a pointer to it
+  std::string pointee(const std::string& name);
   void complete(Form form, const Type* type);
   std::string body_of(Form form, const Type* type);
   CText convert(const Type* type, CText text, bool is_load);
@@ -65,6 +69,8 @@ class CTypes {
   Names& names_;
   std::unordered_map<const Type*, Known> known_;
   std::vector<std::pair<Form, const Type*>> mentioned_;  // only by pointers
+  bool pointers_alias_ = false;
+  std::unordered_map<std::string, std::string> aliases_;  // of types, for pointers to them
   std::string text_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "shader/emit/glsl_constants.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -51,6 +52,11 @@ void write_constants(Unit& unit, Memory& memory) {
   for (const ir::Variable* constant : unit.module.constants) {
     const Cell& cell = unit.resolver.cell(nobody, *constant);
     if (cell.name.empty()) continue;  // no kernel reaches it
+    if (cell.is_words) {
+      unit.add_global(base::format("const uint[{}] {} = {};\n", words_of(cell.type), cell.name, words_text(*constant)),
+                      nullptr);
+      continue;
+    }
     const Text value = constant->value == nullptr ? memory.zero(constant->type) : writer.value(*constant->value);
     unit.add_global(base::format("const {} {} = {};\n", unit.types.name(constant->type), cell.name, value.text),
                     nullptr);

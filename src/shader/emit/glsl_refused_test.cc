@@ -106,11 +106,12 @@ TEST(GlslPointerTest, APointerToMoreBytesThanTheVariableHasIsRefused) {
             "refused: a thread float* cannot be converted to a thread float4* on Vulkan: \"a\" has only 4 bytes");
 }
 
-TEST(GlslPointerTest, APointerToAConstantIsNotConverted) {
+TEST(GlslPointerTest, AConstantWhoseBytesAreNotKnownIsNotConverted) {
   GlslModule m;
   Function& kernel = m.kernel("run");
   Variable& out = m.buffer(kernel, "out", m.number(TypeKind::UChar));
-  Variable& table = m.program_constant("table", m.construct(m.array(m.number(TypeKind::Float), 2), {m.f(1), m.f(2)}));
+  Variable& table = m.program_constant(
+      "table", m.construct(m.array(m.number(TypeKind::Float), 2), {m.f(1), m.intrinsic(Intrinsic::Sqrt, {m.f(2)})}));
   const Type* bytes = m.types().pointer(m.number(TypeKind::UChar), Space::Program, true);
   kernel.body = {m.set(m.deref(m.v(out)), m.deref(m.pointer_cast(bytes, m.decay(m.v(table)))))};
   EXPECT_THAT(glsl_outcome(m), AllOf(HasSubstr("refused: a pointer to the constant \"table\""), HasSubstr("copy")));

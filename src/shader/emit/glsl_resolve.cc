@@ -10,7 +10,7 @@ namespace kymo::shader::glsl {
 namespace {
 
 constexpr uint32_t kMaxWalks = 64;
-constexpr uint32_t kMaxInstances = 4096;
+constexpr uint32_t kMaxInstances = 4096;  // for one kernel, on average
 constexpr uint32_t kMaxShapes = 256;
 constexpr uint32_t kMaxDepth = 1000;
 
@@ -109,7 +109,7 @@ Instance& Resolver::instance_for(const ir::Function& function, Shapes arguments,
   std::vector<Instance*>& known = by_function_[&function];
   for (Instance* instance : known)
     if (instance->arguments == arguments) return *instance;
-  if (instances_.size() >= kMaxInstances)
+  if (instances_.size() >= kMaxInstances * module_.kernels().size())
     throw Rejected{at, base::format("pointers to variables make more than {} functions here, too many for Vulkan: pass "
                                     "values, or device pointers",
                                     kMaxInstances)};

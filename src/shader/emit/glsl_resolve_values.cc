@@ -1,6 +1,7 @@
 // The shapes of expressions.
 
 #include "base/text.h"
+#include "shader/emit/glsl_constants.h"
 #include "shader/emit/glsl_resolve.h"
 
 namespace kymo::shader::glsl {
@@ -166,7 +167,7 @@ Shape Resolver::converted(const ir::Expression& cast) {
     throw Rejected{
         cast.at, base::format("a {} cannot be converted to a {} on Vulkan: \"{}\" has only {} bytes",
                               TypeTable::name(from), TypeTable::name(cast.type), root.variable->name, root.type->size)};
-  if (root.variable->space == Space::Program)
+  if (root.variable->space == Space::Program && !has_known_bytes(*root.variable))
     throw Rejected{cast.at, base::format("a pointer to the constant \"{}\" cannot be converted to a {} on Vulkan: copy "
                                          "the constant to a variable, or use as_type on values",
                                          root.variable->name, TypeTable::name(cast.type))};

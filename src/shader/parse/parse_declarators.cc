@@ -10,7 +10,7 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
   declarator.type = base != nullptr ? parse_pointers(base) : nullptr;
   declarator.at = at();
   if (is(Word::LeftParen) && at_nested_declarator()) {
-    // (*name)[4]: the part after the parenthesis is nearer to the type than the part in it.
+    // (*name)[4], (name)(int): the part after the parenthesis is nearer to the type than the part in it.
     const Nesting nesting(*this);
     const size_t open = index_;
     index_ = behind_group(open);
@@ -48,7 +48,8 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
 bool ParserImpl::at_nested_declarator() const {
   const Word next = word(1);
   return next == Word::Star || next == Word::Amp || next == Word::AmpAmp ||
-         (is_name(next) && word(2) == Word::Scope && word(3) == Word::Star);
+         (is_name(next) && word(2) == Word::Scope && word(3) == Word::Star) ||
+         (is_name(next) && word(2) == Word::RightParen && word(3) == Word::LeftParen);
 }
 
 const ast::TypeName* ParserImpl::parse_pointers(const ast::TypeName* base) {

@@ -199,9 +199,7 @@ void ParserImpl::parse_attributes(std::vector<ast::Attribute>& into) {
       expect(Word::RightBracket, "after the attribute");
       expect(Word::RightBracket, "after the attribute");
     } else if (is(Word::Attribute)) {
-      advance();
-      if (!is(Word::LeftParen)) expect(Word::LeftParen, "after __attribute__");
-      index_ = behind_group(index_);
+      parse_gnu_attributes(into);
     } else if (is(Word::Alignas)) {
       ast::Attribute& attribute = into.emplace_back();
       attribute.name = token().text;
@@ -222,6 +220,33 @@ void ParserImpl::parse_attributes(std::vector<ast::Attribute>& into) {
       return;
     }
   }
+}
+
+// __attribute__((always_inline, aligned(16))): those that change a layout count, the others are advice.
+void ParserImpl::parse_gnu_attributes(std::vector<ast::Attribute>& into) {
+  advance();
+  expect(Word::LeftParen, "after __attribute__");
+  expect(Word::LeftParen, "after __attribute__");
+  while (!is(Word::RightParen) && !is(Word::End)) {
+    if (take(Word::Comma)) continue;
+    const std::string_view name = token().text;
+    if (name == "packed" || name == "__packed__") {
+      fail(
+          "packed structs (\"__attribute__((packed))\") are not supported: use packed_float3 and its relatives, or "
+          "bytes");
+    }
+    const bool has_value = word(1) == Word::LeftParen;
+    if ((name == "aligned" || name == "__aligned__") && has_value) {
+      ast::Attribute attribute = parse_attribute();
+      attribute.name = spelling(Word::Alignas);
+      into.push_back(std::move(attribute));
+      continue;
+    }
+    advance();
+    if (has_value) index_ = behind_group(index_);
+  }
+  expect(Word::RightParen, "after the attribute");
+  expect(Word::RightParen, "after the attribute");
 }
 
 ast::Attribute ParserImpl::parse_attribute() {

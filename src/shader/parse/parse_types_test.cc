@@ -121,10 +121,24 @@ m: float [[alignas(16)]]
 n: float [[alignas(alignof<float4>)]])");
 }
 
+TEST(ParseTypesTest, OnlyAttributesOfTheLayoutCountAmongThoseOfOtherCompilers) {
+  EXPECT_EQ(parsed(R"(struct __attribute__((aligned(16), unused)) S { int i; };
+__extension__ __attribute__((always_inline, vec_type_hint(float4))) int f();)"),
+            R"(struct [[alignas(16)]] S { i: int; }
+fn f() -> int)");
+  EXPECT_EQ(parse_errors("struct __attribute__((packed)) S { char c; int i; };"),
+            "1:23: packed structs (\"__attribute__((packed))\") are not supported: use packed_float3 and its "
+            "relatives, or bytes");
+}
+
 TEST(ParseTypesTest, FunctionTypesAreKept) {
   EXPECT_EQ(parsed(R"(using F = float(int, thread float&);
+typedef void (G)(int, float x);
+typedef void H(int);
 template <typename R, typename... A> struct S<R(A...)>;)"),
             R"(type F = float(int, thread float&)
+type G = void(int, float)
+type H = void(int)
 <typename R, typename... A> struct S<R(A...)>)");
 }
 

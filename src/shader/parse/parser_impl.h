@@ -161,6 +161,7 @@ class ParserImpl {
   bool at_attributes() const { return is(Word::LeftBracket) && word(1) == Word::LeftBracket; }
   void parse_attributes(std::vector<ast::Attribute>& into);  // all of them, also __attribute__ and alignas
   ast::Attribute parse_attribute();
+  void parse_gnu_attributes(std::vector<ast::Attribute>& into);
 
   // ---- Names (parse_names.cc)
 

@@ -64,6 +64,7 @@ SourceReader::SourceReader(SourceFiles& files, const PreprocessorInput& input, s
                                               "__FLT_EPSILON__=1.192092896e-07f",
                                               "KYMO=1",
                                               "_Pragma(directive)=",
+                                              "__extension__=",
                                               "METAL_FUNC=inline __attribute__((always_inline))"};
   for (const std::string_view option : kPredefined) define(option);
 }

@@ -28,7 +28,7 @@ void Context::check_instances(Location at) const {
 void Context::spend_step(Location at) {
   if (++steps_ > options.max_expressions)
     throw Rejected{
-        at, base::format("the source expands to more than {} expressions: check its default arguments and templates",
+        at, base::format("the kernel expands to more than {} expressions: check its default arguments and templates",
                          options.max_expressions)};
 }
 

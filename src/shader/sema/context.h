@@ -4,7 +4,7 @@
 // tried, a Rejected means that the candidate does not match.
 //
 // Limits, each an error: depth of instantiation 200, instances 20,000, depth of expressions 250, expressions lowered
-// Options::max_expressions.
+// for one kernel Options::max_expressions.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,10 @@ struct Context {
   ir::Builder& build(Location at);                                    // for objects at this position
   void report(const Rejected& rejected);                              // once: one without a text was already reported
   void check_instances(Location at) const;                            // throws if there are too many
-  // Counts a step of the work; their number is limited: defaults that need defaults take 2^n steps in n lines.
+  // Counts a step of the work; their number is limited: defaults that need defaults take 2^n steps in n lines. Each
+  // kernel has a budget of its own, because files with hundreds of kernels are common.
   void spend_step(Location at);
+  void renew_steps() { steps_ = 0; }
 
  private:
   uint64_t steps_ = 0;

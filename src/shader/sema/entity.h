@@ -122,7 +122,7 @@ struct Class {
   std::vector<Class*> bases;       // they come first in `members` and in type->fields
   std::vector<Member> members;     // none of a lambda
   bool has_bits = false;           // one of the members is a bit-field
-  bool in_words = false;           // a union whose type has one field, an array of uint (lowering/union_views.cc)
+  bool in_words = false;           // a union whose type has one field, an array of words (lowering/union_views.cc)
   const Symbol* symbol = nullptr;  // from which it was instantiated: all instances of a template share it
   uint32_t ancestors = 0;          // bases, and their bases, each as often as it occurs
   bool is_completing = false;
@@ -184,7 +184,7 @@ struct Value {
   // A place in a union: `ir` is its storage, whose type differs from `type`. See members.cc.
   const Type* viewed = nullptr;
   const ir::Expression* view_index = nullptr;  // an element of the viewed type; in words: more bytes
-  bool in_words = false;                       // a union that is an array of uint: union_views.cc
+  bool in_words = false;                       // a union that is an array of words: union_views.cc
   uint32_t view_at = 0;                        // in words: its first byte
   const Member* bits = nullptr;                // a bit-field: `viewed` is the struct, `ir` is its place or its words
   const Type* promoted = nullptr;              // of the contents of a bit-field: its type in arithmetic, if it differs

@@ -82,6 +82,17 @@ TEST(LimitsTest, NestedDefaultArgumentsHaveALimit) {
               HasSubstr("expands to more than 20000 expressions"));
 }
 
+// The limit is that of a kernel: files with hundreds of them are common.
+TEST(LimitsTest, EachKernelHasItsOwnBudget) {
+  std::string source = "template <int N> kernel void f(device int* b) { int x = N;\n";
+  for (int i = 0; i < 500; ++i) source += "x = x * 3 + " + std::to_string(i) + ";\n";
+  source += "b[0] = x; }\n";
+  for (int i = 0; i < 40; ++i)
+    source += "template [[host_name(\"f" + std::to_string(i) + "\")]] kernel void f<" + std::to_string(i) +
+              ">(device int*);\n";
+  EXPECT_EQ(faults(source, small_budget()), "");
+}
+
 TEST(LimitsTest, NestedTemplateArgumentsHaveALimit) {
   const std::string structs =
       "template <int N> struct V { static constant constexpr int v = N; };\n"

@@ -106,10 +106,14 @@ Type* TypeTable::derive(TypeKind kind, const Type* inner, uint32_t count, bool p
       known->size = inner->size * (count == 3 && !packed ? 4 : count);
       known->align = packed ? inner->align : static_cast<uint32_t>(known->size);
       break;
-    case TypeKind::Array:
+    case TypeKind::Array: {
       known->size = type_times(inner->size, count);
       known->align = inner->align;
+      const Type* element = inner;
+      while (element->is_array()) element = element->inner;
+      if (!element->complete) unsized_[element].push_back(known);
       break;
+    }
     case TypeKind::Atomic:
       known->size = std::max(inner->size, kSmallestAtomic);
       known->align = static_cast<uint32_t>(known->size);
@@ -166,6 +170,12 @@ void TypeTable::complete(Type& made, std::vector<Field> fields, uint32_t at_leas
   }
   made.size = type_round_up(std::max<uint64_t>(made.size, 1), made.align);
   made.complete = true;
+  // Inner arrays were made before those that contain them.
+  for (Type* array : unsized_[&made]) {
+    array->size = type_times(array->inner->size, array->count);
+    array->align = array->inner->align;
+  }
+  unsized_.erase(&made);
 }
 
 const Type* TypeTable::with_scalar(const Type* shape, const Type* scalar) {

@@ -104,6 +104,7 @@ class TypeTable {
 
   std::deque<Type> types_;
   std::map<Key, Type*> derived_;
+  std::map<const Type*, std::vector<Type*>> unsized_;  // arrays of a struct that is not complete yet
   const Type* plain_[static_cast<size_t>(TypeKind::Float) + 1] = {};
 };
 

@@ -75,7 +75,8 @@ std::vector<CodeWriter::BitsPart> CodeWriter::parts_of(const Value& field) {
     }
     if (!object.in_words) continue;
     // The words of a union. A bit-field begins at bit 0.
-    const uint64_t words = std::min<uint64_t>(stored.type->count, (member.width + kInt - 1) / kInt);
+    const uint64_t bits = stored.type->inner->size * kByte;
+    const uint64_t words = std::min<uint64_t>(stored.type->count, (member.width + bits - 1) / bits);
     for (uint64_t k = 0; k < words; ++k) add(stored.type->inner, k * stored.type->inner->size, i);
   }
   return parts;

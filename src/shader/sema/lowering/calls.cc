@@ -49,8 +49,7 @@ Value Lowering::call_value(const Value& callee, std::span<const Value> given, Sc
 
 Value Lowering::object_place(const Value& object, Location at) {
   if (object.is_place && object.viewed == nullptr) return object;
-  if (object.in_words && !object.is_const)
-    throw Rejected{at, "a member function cannot be called on a member of a union: copy it to a variable"};
+  if (object.is_place && object.bits == nullptr) return place_at(address(object, at), object.is_const);
   const Value loaded = load(object);
   ir::Variable& kept = local("object", loaded.type, loaded.ir, at);
   Value place = rvalue(build(at).variable(kept), loaded.type);

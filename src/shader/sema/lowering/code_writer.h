@@ -110,6 +110,7 @@ class CodeWriter {
 
  private:
   bool is_absent(const Value& place) const;
+  const ir::Expression* view_address(const Value& view);
   const ir::Expression* view_offset(const Value& view, uint32_t byte);
   const ir::Expression* view_word(const Value& view, uint32_t byte);
   const ir::Expression* view_shift(const Value& view);

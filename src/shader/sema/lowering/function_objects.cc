@@ -77,6 +77,30 @@ const ir::Expression* Lowering::function_named(const ast::Expression& expression
   return function_object(named->name, found, scope, named->at).ir;
 }
 
+// Whether one of the functions takes these parameters. Functions that only differ in the kind of function that is their
+// template argument are told apart by this.
+bool Lowering::takes_parameters(const OverloadSet& set, std::span<const QualifiedType> parameters) {
+  std::vector<Value> given;
+  for (const QualifiedType& type : parameters) {
+    if (type.type == nullptr || type.function != nullptr || type.is_auto) return true;  // not known before the call
+    given.push_back(typical_argument(type));
+  }
+  return std::any_of(set.candidates.begin(), set.candidates.end(), [&](const Symbol* symbol) {
+    const auto& own = symbol->declaration->parameters;
+    const bool is_variadic = !own.empty() && own.back()->is_variadic;
+    if (own.size() < given.size() ? !is_variadic
+                                  : own.size() > given.size() && own[given.size()]->initializer == nullptr)
+      return false;
+    if (!symbol->declaration->is_template) return true;
+    try {
+      TemplateArguments attempt;
+      return templates_.deduce(*symbol->declaration, *symbol->scope, set.arguments, given, attempt);
+    } catch (const Rejected&) {
+      return false;
+    }
+  });
+}
+
 // The type of a pointer to a function after it was initialized with a value of this type.
 const Type* Lowering::pointed_function(const QualifiedType& pointer, const Type* given, Location at) {
   const Class* object = given == nullptr ? nullptr : types_.class_of(given);
@@ -92,6 +116,9 @@ const Type* Lowering::pointed_function(const QualifiedType& pointer, const Type*
     const QualifiedType& type = parameters.emplace_back(types_.resolve(*written, *pointer.function_scope));
     key += base::format("{},", type.type != nullptr ? type.type->id : 0);
   }
+  const OverloadSet& functions = *object->function;
+  if (!functions.candidates.empty() && !takes_parameters(functions, parameters))
+    throw Rejected{at, base::format("no function {} takes the parameters of the pointer", in_quotes(functions.name))};
   const Class*& known = function_objects_[key];
   if (known == nullptr) {
     Class& made = make_function_class(given->name, *object->scope->parent);

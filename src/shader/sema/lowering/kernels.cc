@@ -38,6 +38,7 @@ void Lowering::check_wanted() const {
 void Lowering::lower_kernels() {
   const auto attempt = [&](auto&& work) {
     if (diagnostics_.is_full()) return;
+    context_.renew_steps();
     try {
       work();
     } catch (const Rejected& rejected) {
@@ -78,6 +79,19 @@ void Lowering::lower_instantiation(const ast::Declaration& declaration, Scope& s
   lower_kernel(overloads_.instance(*symbol, arguments, {}, nullptr, inner.at), std::move(name));
 }
 
+// What a parameter of this type takes without a conversion.
+Value Lowering::typical_argument(const QualifiedType& type) {
+  const bool is_reference = type.type->is(TypeKind::Reference);
+  Value value;
+  value.type = is_reference ? type.type->inner : type.type;
+  value.is_place = is_reference;
+  value.is_const = is_reference && type.type->is_const;
+  if (is_reference) value.space = type.type->space;
+  if (value.type->is_array())
+    value.type = types_.pointer_to({.type = value.type->inner, .is_const = type.is_const, .space = type.space});
+  return value;
+}
+
 // The template of `template kernel void f<float>(device float*);`, and its arguments.
 const Symbol* Lowering::instantiated_kernel(const ast::Declaration& function, Scope& scope,
                                             TemplateArguments& arguments) {
@@ -92,14 +106,7 @@ const Symbol* Lowering::instantiated_kernel(const ast::Declaration& function, Sc
     for (const ast::Declaration* parameter : function.parameters) {
       const QualifiedType type = types_.resolve(*parameter->type, scope);
       if (type.type == nullptr || type.type->is(TypeKind::Void)) break;
-      const bool is_reference = type.type->is(TypeKind::Reference);
-      Value& value = given.emplace_back();
-      value.type = is_reference ? type.type->inner : type.type;
-      value.is_place = is_reference;
-      value.is_const = is_reference && type.type->is_const;
-      if (is_reference) value.space = type.type->space;
-      if (value.type->is_array())
-        value.type = types_.pointer_to({.type = value.type->inner, .is_const = type.is_const, .space = type.space});
+      given.push_back(typical_argument(type));
     }
   const TemplateArguments written = templates_.evaluate_arguments(name.last().arguments, scope);
   const Symbol* found = nullptr;

@@ -68,6 +68,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void check_wanted() const;                // throws if there is no kernel of a wanted name
   void lower_kernels();
   void lower_instantiation(const ast::Declaration& declaration, Scope& scope);
+  Value typical_argument(const QualifiedType& type);
   const Symbol* instantiated_kernel(const ast::Declaration& function, Scope& scope, TemplateArguments& arguments);
   // Bindings, attributes, positions; then the body.
   void lower_kernel(FunctionInstance& instance, std::string host_name);
@@ -207,6 +208,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   OverloadSet overload_set(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope, Location at);
   Value function_object(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope, Location at);
   Class& make_function_class(std::string name, Scope& scope);
+  bool takes_parameters(const OverloadSet& set, std::span<const QualifiedType> parameters);
   Value call_function_object(const Class& object, std::span<const Value> given, Scope& scope, Location at);
 
   // ---- lambdas.cc: a lambda is a struct of the captured values with an operator()

@@ -74,8 +74,8 @@ Value CodeWriter::decayed(const Value& value) {
     Value kept = keep(value, "array");
     return decayed(kept);
   }
-  if (value.in_words) throw Rejected{value.ir->at, "a member of a union has no address: copy it to a variable"};
   const Type* pointer = table_.pointer(value.type->inner, value.space, value.is_const || is_read_only(value.space));
+  if (value.viewed != nullptr) return rvalue(build(value.ir->at).pointer_cast(pointer, view_address(value)), pointer);
   const ir::Expression* made = build(value.ir->at).decay(value.ir);
   return rvalue(build_.pointer_cast(pointer, made), pointer);
 }
@@ -121,13 +121,13 @@ void CodeWriter::assign(const Value& place, const ir::Expression* value, Locatio
 const ir::Expression* CodeWriter::address(const Value& place, Location at) {
   if (!place.is_place) throw Rejected{at, "a value has no address: only variables, elements and members have"};
   if (place.bits != nullptr) throw Rejected{at, "a bit-field has no address: copy it to a variable"};
-  if (place.viewed != nullptr) throw Rejected{at, "a member of a union has no address: copy it to a variable"};
+  const Type* pointer = table_.pointer(place.type, place.space, place.is_const || is_read_only(place.space));
+  if (place.viewed != nullptr) return build(at).pointer_cast(pointer, view_address(place));
   const ir::Expression& ir = *place.ir;
   if (ir.kind == ir::ExpressionKind::Swizzle ||
       (ir.kind == ir::ExpressionKind::Index && ir.operands[0]->type->is_vector())) {
     throw Rejected{at, "a component of a vector has no address: copy it to a variable"};
   }
-  const Type* pointer = table_.pointer(place.type, place.space, place.is_const || is_read_only(place.space));
   return build(at).pointer_cast(pointer, build_.address_of(place.ir));
 }
 

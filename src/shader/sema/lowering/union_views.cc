@@ -1,8 +1,11 @@
 // Members of unions whose members differ in shape: a vector and an array, a struct and a number.
 //
-// Such a union is stored as an array of uint. A member is a *view*: a Value whose `ir` is this array, whose `type` is
-// the type of the member, and whose first byte is `view_at` plus `view_index`. Its numbers are read and written word by
-// word, so that no target needs pointers to other types.
+// Such a union is stored as an array of words: uint, or ushort or uchar if its alignment is smaller. A member is a
+// *view*: a Value whose `ir` is this array, whose `type` is the type of the member, and whose first byte is `view_at`
+// plus `view_index`. Its numbers are read and written word by word, so that no target needs pointers to other types.
+// A number that is aligned to its size is never larger than a word, or it is two words.
+
+#include <bit>
 
 #include "base/text.h"
 #include "shader/sema/lowering/code_writer.h"
@@ -14,6 +17,8 @@ namespace {
 constexpr uint32_t kMaxViewParts = 256;  // of an array that is read or written as a whole
 
 uint64_t view_part_size(const Type* whole) { return whole->inner->size; }  // of an array or a vector
+
+const Type* view_word_type(const Value& view) { return view.ir->type->inner; }
 
 void view_check_count(const Type* type, Location at) {
   if (type->is_array() && type->count > kMaxViewParts)
@@ -33,7 +38,7 @@ Value CodeWriter::view_part(const Value& view, const Type* type, uint64_t offset
 
 // A view of one word of the union is the word itself: it has an address.
 Value CodeWriter::view_or_word(const Value& view) {
-  if (!view.type->is(TypeKind::UInt)) return view;
+  if (view.type != view_word_type(view)) return view;
   Value word = view;
   word.ir = view_word(view, 0);
   word.viewed = nullptr;
@@ -64,16 +69,34 @@ const ir::Expression* CodeWriter::view_offset(const Value& view, uint32_t byte) 
 
 const ir::Expression* CodeWriter::view_word(const Value& view, uint32_t byte) {
   ir::Builder& make = build(view.ir->at);
-  if (view.view_index == nullptr) return make.index(view.ir, static_cast<int32_t>((view.view_at + byte) / 4));
-  return make.index(view.ir, make.binary(ir::Operator::ShiftRight, view_offset(view, byte), make.constant_int(2)));
+  const uint64_t size = view_word_type(view)->size;
+  if (view.view_index == nullptr) return make.index(view.ir, static_cast<int32_t>((view.view_at + byte) / size));
+  const int64_t bits = std::countr_zero(size);
+  return make.index(view.ir, make.binary(ir::Operator::ShiftRight, view_offset(view, byte), make.constant_int(bits)));
 }
 
 // How far a number of 1 or 2 bytes is shifted in its word.
 const ir::Expression* CodeWriter::view_shift(const Value& view) {
   ir::Builder& make = build(view.ir->at);
-  if (view.view_index == nullptr) return make.constant_int(view.view_at % 4 * 8);
-  return make.binary(ir::Operator::Multiply, make.binary(ir::Operator::And, view_offset(view, 0), make.constant_int(3)),
+  const uint64_t size = view_word_type(view)->size;
+  if (view.view_index == nullptr) return make.constant_int(static_cast<int64_t>(view.view_at % size * 8));
+  const ir::Expression* last = make.constant_int(static_cast<int64_t>(size - 1));
+  return make.binary(ir::Operator::Multiply, make.binary(ir::Operator::And, view_offset(view, 0), last),
                      make.constant_int(8));
+}
+
+// A pointer to the first byte of a view: as a number it is somewhere in a word, as a pointer it is anywhere.
+const ir::Expression* CodeWriter::view_address(const Value& view) {
+  ir::Builder& make = build(view.ir->at);
+  const bool is_const = view.is_const || is_read_only(view.space);
+  const ir::Expression* storage = make.address_of(view.ir);
+  if (!view.in_words) {
+    if (view.view_index == nullptr) return storage;
+    const Type* element = table_.pointer(view.viewed->inner, view.space, is_const);
+    return make.pointer_add(make.pointer_cast(element, storage), view.view_index);
+  }
+  const Type* bytes = table_.pointer(table_.get(TypeKind::UChar), view.space, is_const);
+  return make.pointer_add(make.pointer_cast(bytes, storage), view_offset(view, 0));
 }
 
 const ir::Expression* CodeWriter::read_view(const Value& view) {
@@ -81,14 +104,17 @@ const ir::Expression* CodeWriter::read_view(const Value& view) {
   ir::Builder& make = build(view.ir->at);
   view_check_count(type, view.ir->at);
   if (type->is_scalar()) {
-    if (type->size == 4) return make.bitcast(type, view_word(view, 0));
-    if (type->size == 8) {
-      const Type* pair = table_.vector(table_.get(TypeKind::UInt), 2);
+    const Type* word = view_word_type(view);
+    if (type->size > word->size) {
+      const Type* pair = table_.vector(word, 2);
       return make.bitcast(type, make.construct(pair, {view_word(view, 0), view_word(view, 4)}));
     }
-    const ir::Expression* bits = make.binary(ir::Operator::ShiftRight, view_word(view, 0), view_shift(view));
-    const Type* narrow = table_.get(type->size == 1 ? TypeKind::UChar : TypeKind::UShort);
-    const ir::Expression* number = make.convert(narrow, bits);
+    const ir::Expression* number = view_word(view, 0);
+    if (type->size < word->size) {
+      const Type* narrow = table_.get(type->size == 1 ? TypeKind::UChar : TypeKind::UShort);
+      const ir::Expression* bits = make.convert(table_.get(TypeKind::UInt), number);
+      number = make.convert(narrow, make.binary(ir::Operator::ShiftRight, bits, view_shift(view)));
+    }
     return type->is(TypeKind::Bool) ? make.convert(type, number) : make.bitcast(type, number);
   }
   std::vector<const ir::Expression*> parts;
@@ -105,26 +131,31 @@ const ir::Expression* CodeWriter::read_view(const Value& view) {
 void CodeWriter::write_view(const Value& view, const ir::Expression* value, Location at) {
   const Type* type = view.type;
   view_check_count(type, at);
-  const Type* word = table_.get(TypeKind::UInt);
+  const Type* word = view_word_type(view);
   if (type->is_scalar()) {
     const ir::Expression* number = settle(build(at).convert(type, value));
     ir::Builder& make = build(at);
-    if (type->size == 4) return emit(make.assign(view_word(view, 0), make.bitcast(word, number)));
-    if (type->size == 8) {
+    if (type->size > word->size) {
       const ir::Expression* pair = settle(make.bitcast(table_.vector(word, 2), number));
       emit(make.assign(view_word(view, 0), make.index(pair, 0)));
       return emit(make.assign(view_word(view, 4), make.index(pair, 1)));
     }
     const Type* narrow = table_.get(type->size == 1 ? TypeKind::UChar : TypeKind::UShort);
+    const bool is_bool = type->is(TypeKind::Bool);
+    if (type->size == word->size) {
+      const ir::Expression* bits = is_bool ? make.convert(word, number) : make.bitcast(word, number);
+      return emit(make.assign(view_word(view, 0), bits));
+    }
+    const Type* wide = table_.get(TypeKind::UInt);
     const ir::Expression* bits =
-        make.convert(word, type->is(TypeKind::Bool) ? make.convert(narrow, number) : make.bitcast(narrow, number));
+        make.convert(wide, is_bool ? make.convert(narrow, number) : make.bitcast(narrow, number));
     const ir::Expression* shift = settle(view_shift(view));
     const ir::Expression* mask =
         make.binary(ir::Operator::ShiftLeft, make.constant_uint(type->size == 1 ? 0xff : 0xffff), shift);
-    const ir::Expression* rest =
-        make.binary(ir::Operator::And, view_word(view, 0), make.unary(ir::Operator::Complement, mask));
-    return emit(make.assign(view_word(view, 0),
-                            make.binary(ir::Operator::Or, rest, make.binary(ir::Operator::ShiftLeft, bits, shift))));
+    const ir::Expression* rest = make.binary(ir::Operator::And, make.convert(wide, view_word(view, 0)),
+                                             make.unary(ir::Operator::Complement, mask));
+    const ir::Expression* all = make.binary(ir::Operator::Or, rest, make.binary(ir::Operator::ShiftLeft, bits, shift));
+    return emit(make.assign(view_word(view, 0), make.convert(word, all)));
   }
   ir::Variable& kept = local("view", value->type, value, at);
   const ir::Expression* whole = build(at).variable(kept);

@@ -154,6 +154,9 @@ void Templates::check_argument(const ast::TemplateParameter& parameter, Template
     return;
   }
   if (type.is_auto || type.type == argument.value->type) return;
+  // decltype(f) as the type of a parameter is the type of functions like f.
+  const Class *wanted = class_named(type.type), *given = class_named(argument.value->type);
+  if (wanted != nullptr && given != nullptr && wanted->function != nullptr && given->function != nullptr) return;
   if (argument.value->type->is_struct())
     throw Rejected{at, base::format("template parameter \"{}\" takes {}, not {}", parameter.name, in_quotes(type.type),
                                     in_quotes(argument.value->type))};

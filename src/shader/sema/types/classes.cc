@@ -231,7 +231,8 @@ void Types::complete_members(Class& made) {
   for (const ast::Declaration* each : asserts) check_assert(*each, *made.scope);
 }
 
-// A union is stored as its first member if all members are numbers of one size; else as an array of uint.
+// A union is stored as its first member if all members are numbers of one size; else as an array of words: of uint, or
+// of ushort or uchar if its alignment is less than that of uint.
 void Types::store_union(Class& made, std::vector<Field>& fields, uint32_t& align) {
   // Bit-fields without a name have no effect here.
   std::erase_if(made.members, [](const Member& member) { return member.is_bits && member.name.empty(); });
@@ -257,15 +258,11 @@ void Types::store_union(Class& made, std::vector<Field>& fields, uint32_t& align
     size = std::max(size, member.type->size);
     align = std::max(align, member.align);
   }
-  constexpr uint32_t kWord = 4;
+  const TypeKind word = align == 1 ? TypeKind::UChar : align == 2 ? TypeKind::UShort : TypeKind::UInt;
   size = (size + align - 1) / align * align;
-  if (size % kWord != 0)
-    throw Rejected{
-        made.declaration->at,
-        base::format("the union \"{}\" has {} bytes: its size must be a multiple of {}", made.type->name, size, kWord)};
   made.in_words = true;
   made.type->is_union = false;
-  fields = {{"words", table_.array(table_.get(TypeKind::UInt), static_cast<uint32_t>(size / kWord))}};
+  fields = {{"words", table_.array(table_.get(word), static_cast<uint32_t>(size / table_.get(word)->size))}};
 }
 
 // Completes what a variable of the type needs: structs in it now, structs that it points to as soon as possible.

@@ -314,5 +314,43 @@ kernel void arrays(device int* out, uint i [[thread_position_in_grid]]) {
             }));
 }
 
+// Which instance a specialisation replaces may follow from its result only.
+TEST_P(MetalTemplateTest, SpecialisationsForTheTypeOfTheResult) {
+  const ShaderLibrary library = metal(R"(
+template <typename T> T as(bool b) { return b ? T(1) : T(0); }
+template <> half as(bool b) { return b ? 7.0h : 9.0h; }
+template <> float as(bool b) { return b ? 5.0f : 3.0f; }
+kernel void run(device int* out, uint i [[thread_position_in_grid]]) {
+  const bool b = i % 2 == 0;
+  out[i] = int(as<float>(b)) + int(as<half>(b)) * 10 + as<int>(b) * 100 + int(as<short>(!b)) * 1000;
+}
+)");
+  EXPECT_EQ(run<int32_t>(library["run"], kTemplateCount),
+            each(kTemplateCount, [](int i) { return i % 2 == 0 ? 5 + 70 + 100 : 3 + 90 + 1000; }));
+}
+
+TEST_P(MetalTemplateTest, TablesAndArraysInOtherPlaces) {
+  const ShaderLibrary library = metal(R"(
+float poly(float x, const float c[], int n) { float r = 0; for (int i = 0; i < n; ++i) r = r * x + c[i]; return r; }
+struct value { float re, im; constexpr value(float r, float i) : re(r), im(i) {} };
+struct first { static constexpr constant value v = value(numeric_limits<float>::quiet_NaN(), -INFINITY); };
+template <typename T, int N> struct indices { array<T, N> of; int count; };
+template <int N> int sum(thread const indices<int, N>& x) { int s = x.count; for (int i = 0; i < N; ++i) s += x.of[i]; return s; }
+uint two(constant array<uint, 2>& s) { return s[1]; }
+kernel void run(device float* out, constant array<uint, 4>& s, uint i [[thread_position_in_grid]]) {
+  constexpr float c[] = {1.0f, 2.0f, 3.0f};
+  const value v = first::v;
+  indices<int, 0> none{{}, 40};
+  indices<int, 2> some{{{5, 6}}, 0};
+  out[i] = poly(float(i), c, 3) + (isnan(v.re) && v.im < 0 ? 1000.0f : 0.0f) + float(sum<0>(none) + sum<2>(some)) +
+           float(two(reinterpret_cast<constant array<uint, 2>&>(s)));
+}
+)");
+  const Tensor out = zeros({kTemplateCount}, DType::F32);
+  library["run"].threads(kTemplateCount)(out, std::vector<uint32_t>{1, 10000, 3, 4});
+  EXPECT_EQ(out.to_host<float>(),
+            each(kTemplateCount, [](int i) { return static_cast<float>(i * i + 2 * i + 3 + 1000 + 51 + 10000); }));
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

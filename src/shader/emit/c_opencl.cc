@@ -83,7 +83,7 @@ bool OpenClDialect::needs_grid(ir::Intrinsic intrinsic, bool) const {
 std::string OpenClDialect::float_of_bits(uint32_t bits) const { return base::format("as_float({:#010x}u)", bits); }
 
 std::string OpenClDialect::float_of_bits_static(uint32_t bits) const {
-  if ((bits & 0x7fffffff) != 0x7f800000) return "NAN";
+  if ((bits & 0x7fffffff) != 0x7f800000) return "0.0f / 0.0f";  // NAN is not a constant everywhere
   return (bits >> 31) != 0 ? "-INFINITY" : "INFINITY";
 }
 

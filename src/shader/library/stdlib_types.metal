@@ -199,7 +199,7 @@ template <> struct numeric_limits<bfloat> : kymo_float_limits {
 
 template <typename T, size_t N>
 struct array {
-  T __v[N];
+  T __v[N == 0 ? 1 : N];
 
   static constexpr size_t size() { return N; }
   static constexpr bool empty() { return N == 0; }

@@ -62,7 +62,10 @@ Value Lowering::cast_to(const QualifiedType& wanted, const Value& given, std::st
     return Rejected{at, "cannot convert " + in_quotes(given.type) + " to " + in_quotes(type)};
   };
   if (type->is(TypeKind::Reference)) {
-    if (!given.is_place || given.space != type->space) throw refuse();
+    // The address space of `constant` is that of the object.
+    const bool is_constant =
+        type->space == Space::Constant && (given.space == Space::Program || given.is_constant || given.is_const);
+    if (!given.is_place || (given.space != type->space && !is_constant)) throw refuse();
     Class* to = types_.class_of(type->inner);
     Class* from = types_.class_of(given.type);
     if (given.type == type->inner || (to != nullptr && from != nullptr && types_.is_derived(*from, *to))) {
@@ -70,7 +73,7 @@ Value Lowering::cast_to(const QualifiedType& wanted, const Value& given, std::st
       place.is_const = type->is_const;
       return place;
     }
-    const Type* pointer = table_.pointer(type->inner, type->space, type->is_const);
+    const Type* pointer = table_.pointer(type->inner, given.space, type->is_const);
     return place_at(build(at).pointer_cast(pointer, address(given, at)), type->is_const);
   }
   if (how == "const_cast" && !type->is_pointer()) throw refuse();

@@ -71,7 +71,9 @@ const ir::Expression* Lowering::convert_explicitly(const Value& from, const Type
 
 const ir::Expression* Lowering::convert_pointer(const Value& from, const Type* pointer, Location at) {
   if (from.is_null || from.is_literal_zero) return build(at).null(pointer);
-  const Value value = decayed(from);
+  const bool is_table =
+      from.type->is_array() && from.is_place && from.space == Space::Program && pointer->space == Space::Thread;
+  const Value value = decayed(is_table ? keep(from, "table") : from);
   const ir::Expression* given = read(value);
   const Type* to = pointer->inner;
   const Type* pointee = value.type->inner;

@@ -88,6 +88,10 @@ Rank Overloads::rank_pointer(const Value& from, const Type* pointer) {
   if (!is_array && !from.type->is_pointer()) return rank_user(from, pointer);
   const Space space = is_array ? from.space : from.type->space;
   const bool is_const = is_array ? from.is_const : from.type->is_const;
+  // A table of constants in a function may be in thread memory for the source: its copy is.
+  if (is_array && space == Space::Program && pointer->space == Space::Thread && pointer->is_const &&
+      from.type->inner == pointer->inner)
+    return Rank::Conversion;
   if (!rank_fits_space(space, is_const, pointer->space)) return Rank::Impossible;
   if (is_const && !pointer->is_const && pointer->space != Space::Constant) return Rank::Impossible;
   const Type* to = pointer->inner;

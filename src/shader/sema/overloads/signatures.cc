@@ -1,6 +1,8 @@
 // The types of a function for one list of template arguments, and the instance for a call.
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "shader/sema/guards.h"
@@ -169,7 +171,10 @@ void Overloads::use_specialisation(Signature& made) {
     }
     if (!is_it) continue;
     read_result(made);  // of several templates it belongs to the one whose result has a type for these arguments
-    made.result.reset();
+    const std::optional<QualifiedType> own = std::exchange(made.result, std::nullopt);
+    // template <> half f(bool) is f<half>, if only the result says what T is.
+    read_result(attempt);
+    if (own && attempt.result && own->type != attempt.result->type) continue;
     made.declaration = &special;
     made.scope = placed.scope;
     made.parameters = std::move(attempt.parameters);

@@ -136,6 +136,30 @@ case 1:
 )");
 }
 
+TEST(StructsTest, TheTypeAfterOperatorChoosesTheConversion) {
+  const std::string source = R"(struct P {
+  int v;
+  operator half() { return half(v); }
+  operator short() const { return short(v); }
+  operator short() { return short(v + 1); }
+  template <typename T> operator T() { return T(v + 2); }
+  operator float() { return float(this->operator half()) + float(operator short()); }
+};
+kernel void f(device float* a) {
+  P p = {int(a[0])};
+  const P c = {3};
+  a[0] = p.operator float();
+  a[1] = c.operator short();
+  a[2] = p.operator int();
+}
+)";
+  const std::string ir = lowered(source);
+  EXPECT_NE(ir.find("return (float(P_convert(self)) + float(P_convert(self)))"), std::string::npos) << ir;
+  EXPECT_NE(ir.find("return ((*self).v + 2)"), std::string::npos) << ir;
+  EXPECT_EQ(faults_of("P p; a[0] = p.operator int();", "struct P { int v; operator float() { return 1.0f; } };"),
+            "error: there is no operator that converts to \"int\" here\n");
+}
+
 TEST(StructsTest, ABaseIsAMember) {
   EXPECT_EQ("\n" + lines(R"(D d(3);
 b[0] = d.all() + peek(d) + d.get();

@@ -82,6 +82,7 @@ Value Lowering::call_named(const ast::Expression& callee, const ast::Expression&
     return call_value(object, given, scope, at);
   }
   OverloadSet set = overload_set(callee.name, found, scope, at);
+  if (part.conversion != nullptr) keep_conversions(set, *part.conversion, scope);
   const bool has_member = std::any_of(set.candidates.begin(), set.candidates.end(),
                                       [](const Symbol* symbol) { return symbol->owner != nullptr; });
   if (has_member && body_.self) set.object = body_.self;
@@ -139,11 +140,20 @@ Value Lowering::call_member(const ast::Expression& callee, const ast::Expression
   }
   object = object_place(object, at);
   if (part.has_arguments) set.arguments = templates_.evaluate_arguments(part.arguments, scope);
+  if (part.conversion != nullptr) keep_conversions(set, *part.conversion, scope);
   const size_t since = mark();
   const std::vector<Value> given = arguments(std::span(call.operands).subspan(1), scope);
   protect_place(object, since);
   set.object = object;
   return call_overloads(set, given, scope, at);
+}
+
+// x.operator T(): T chooses one of the operators of x.
+void Lowering::keep_conversions(OverloadSet& set, const ast::TypeName& to, Scope& scope) {
+  const Type* wanted = types_.resolve_plain(to, scope);
+  overloads_.keep_conversions(set, wanted);
+  if (set.candidates.empty())
+    throw Rejected{set.at, "there is no operator that converts to " + in_quotes(wanted) + " here"};
 }
 
 Value Lowering::call_overloads(OverloadSet& set, std::span<const Value> given, Scope&, Location at) {

@@ -198,6 +198,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value call_named(const ast::Expression& callee, const ast::Expression& call, Scope& scope);
   Value call_member(const ast::Expression& callee, const ast::Expression& call, Scope& scope);
   Value call_library(std::string_view name, std::span<const Value> given, Location at);  // metal::name
+  void keep_conversions(OverloadSet& set, const ast::TypeName& to, Scope& scope);        // operator T()
   Value unevaluated(const Type* type, Location at);
   Value finish_call(const ir::Function& function, std::vector<const ir::Expression*> operands, Location at);
   const ir::Expression* folded_call(const ir::Expression* made);

@@ -64,6 +64,8 @@ class Overloads {
   Rank rank_reference(const Value& from, const Type* reference);
   // The only conversion of a struct: by a constructor of `to`, or by its own operator.
   std::optional<UserConversion> user_conversion(const Value& from, const Type* to);
+  // x.operator T(): keeps the candidates that convert to exactly this type; templates only if there is no function.
+  void keep_conversions(OverloadSet& set, const Type* to);
   // Whether user_conversion() also finds explicit operators. Lowering sets it for a cast.
   bool& allows_explicit() { return allows_explicit_; }
 
@@ -88,6 +90,8 @@ class Overloads {
   Rank rank_pointer(const Value& from, const Type* pointer);
   Rank rank_braces(const Value& from, const Type* to);
   Rank rank_user(const Value& from, const Type* to);
+  // Of a conversion operator to that type; empty: it converts to no such type.
+  std::optional<TemplateArguments> conversion_arguments(const Symbol& symbol, const Type* to);
 
   // The definition outside of its struct of a member that has only a declaration inside.
   const PlacedDeclaration* definition_of(const Symbol& member);

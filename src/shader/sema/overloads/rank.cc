@@ -146,6 +146,36 @@ Rank Overloads::rank_user(const Value& from, const Type* to) {
   return user_conversion(from, to) ? Rank::User : Rank::Impossible;
 }
 
+std::optional<TemplateArguments> Overloads::conversion_arguments(const Symbol& symbol, const Type* to) {
+  const ast::Declaration& declaration = *symbol.declaration;
+  TemplateArguments arguments;
+  if (!declaration.is_template) return arguments;
+  Deduction deduction(declaration.template_parameters);
+  try {
+    if (!templates_.match_type(*declaration.conversion, {.type = to}, *symbol.scope, deduction)) return std::nullopt;
+    Scope* bound = nullptr;
+    arguments = templates_.finish_arguments(declaration, *symbol.scope, deduction.found, declaration.at, bound);
+  } catch (const Rejected&) {
+    return std::nullopt;
+  }
+  return arguments;
+}
+
+void Overloads::keep_conversions(OverloadSet& set, const Type* to) {
+  std::vector<const Symbol*> functions, templates;
+  for (const Symbol* symbol : set.candidates) {
+    const std::optional<TemplateArguments> arguments = conversion_arguments(*symbol, to);
+    if (!arguments) continue;
+    const Signature& types = signature(*symbol, *arguments);
+    if (types.fault || !types.result || types.result->type != to) continue;
+    (symbol->declaration->is_template ? templates : functions).push_back(symbol);
+    if (symbol->declaration->is_template) set.arguments = types.arguments;
+  }
+  set.has_arguments = functions.empty() && !templates.empty();
+  if (!set.has_arguments) set.arguments.clear();
+  set.candidates = set.has_arguments ? std::move(templates) : std::move(functions);
+}
+
 std::optional<UserConversion> Overloads::user_conversion(const Value& from, const Type* to) {
   if (user_conversions_ != 0) return std::nullopt;
   const Restore<uint32_t> restore(user_conversions_);
@@ -175,19 +205,9 @@ std::optional<UserConversion> Overloads::user_conversion(const Value& from, cons
     if (symbol->declaration->is_explicit && !is_explicit && !to->is(TypeKind::Bool)) continue;
     const Rank of_object = object_rank(*symbol, from);
     if (of_object == Rank::Impossible) continue;
-    TemplateArguments arguments;
-    if (symbol->declaration->is_template) {
-      Deduction deduction(symbol->declaration->template_parameters);
-      try {
-        if (!templates_.match_type(*symbol->declaration->conversion, {.type = to}, *symbol->scope, deduction)) continue;
-        Scope* bound = nullptr;
-        arguments = templates_.finish_arguments(*symbol->declaration, *symbol->scope, deduction.found,
-                                                symbol->declaration->at, bound);
-      } catch (const Rejected&) {
-        continue;
-      }
-    }
-    const Signature& types = signature(*symbol, arguments);
+    const std::optional<TemplateArguments> arguments = conversion_arguments(*symbol, to);
+    if (!arguments) continue;
+    const Signature& types = signature(*symbol, *arguments);
     if (types.fault || !types.result) continue;
     Value result;
     result.type = types.result->type->is(TypeKind::Reference) ? types.result->type->inner : types.result->type;

@@ -1,4 +1,6 @@
 // Control flow: loops, branches, jumps, and the order of side effects.
+#include <numeric>
+
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -102,6 +104,53 @@ kernel void over_an_array(device int* out, uint i [[thread_position_in_grid]]) {
               int sum = 0;
               for (const int v : {3, 1, 4, 1, 5}) sum = v + i == 5 ? sum : sum * 3 + v + i;
               return sum;
+            }));
+}
+
+TEST_P(MetalControlTest, CallsOfItselfAtTheEnd) {
+  const ShaderLibrary library = metal(R"(
+uint gcd(uint a, uint b) {
+  if (b == 0) return a;
+  return gcd(b, a % b);
+}
+struct Walk {
+  int at = 0, outer = 0;
+  void next(int n, const constant int* sizes) {
+    at += n;
+    if (at >= sizes[0]) {
+      int extra = at - sizes[0];
+      outer += 1;
+      at = 0;
+      if (extra > 0) next(extra, sizes);
+    }
+  }
+};
+int pick(int n, int sum) {
+  switch (n % 3) {
+    case 0: return n == 0 ? sum : pick(n - 1, sum * 3);
+    case 1: { int more = sum + n; return pick(n - 1, more); }
+    default: break;
+  }
+  return pick(n - 2, sum + 1);
+}
+kernel void divisors(device uint* out, uint i [[thread_position_in_grid]]) { out[i] = gcd(i * 6, 100 - i); }
+kernel void walk(device int* out, constant int& size, uint i [[thread_position_in_grid]]) {
+  Walk w;
+  w.next(int(i), &size);
+  out[i] = w.outer * 100 + w.at;
+}
+kernel void picked(device int* out, uint i [[thread_position_in_grid]]) { out[i] = pick(int(i), 1); }
+)");
+  EXPECT_EQ(run<uint32_t>(library["divisors"], kCount),
+            each(kCount, [](int i) { return static_cast<uint32_t>(std::gcd(i * 6, 100 - i)); }));
+  EXPECT_EQ(run<int32_t>(library["walk"], kCount, 7), each(kCount, [](int i) { return i / 7 * 100 + i % 7; }));
+  EXPECT_EQ(run<int32_t>(library["picked"], kCount), each(kCount, [](int i) {
+              uint32_t sum = 1;
+              for (int n = i; n != 0;) {
+                sum = n % 3 == 0 ? sum * 3 : sum + (n % 3 == 1 ? static_cast<uint32_t>(n) : 1);
+                n -= n % 3 == 2 ? 2 : 1;
+              }
+              return static_cast<int32_t>(sum);
             }));
 }
 

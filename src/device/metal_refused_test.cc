@@ -85,11 +85,11 @@ TEST(MetalRefusedTest, UnsupportedLanguageFeaturesAreRefused) {
       {"template <typename T> concept C = true;\nkernel void k() {}", "1:23", {"concept", "not supported"}},
       {"int f(int n) { return n < 2 ? 1 : n * f(n - 1); }\nkernel void k(device int* o) { o[0] = f(5); }",
        "1:39",
-       {"recursion", "\"f\""}},
+       {"recursion", "last step", "\"f\"", "more to do after this"}},
       {"int g(int n);\nint f(int n) { return n < 2 ? 1 : g(n - 1); }\nint g(int n) { return f(n) + 1; }\nkernel void "
        "k(device int* o) { o[0] = f(5); }",
        "3:23",
-       {"recursion", "\"f\""}},
+       {"recursion", "\"f\"", "through other functions"}},
   });
 }
 

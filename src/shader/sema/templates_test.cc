@@ -320,16 +320,6 @@ kernel void f(device int* a) {
             "5: note: in the instantiation of \"outer\" that is needed here\n");
 }
 
-TEST(TemplatesTest, RecursionIsRefused) {
-  EXPECT_EQ(faults(R"(int down(int n) { return n > 0 ? down(n - 1) : 0; }
-int ping(int n);
-int pong(int n) { return ping(n); }
-int ping(int n) { return pong(n); }
-kernel void f(device int* a) { a[0] = down(3) + ping(2); })"),
-            "1: error: recursion is not supported: \"down\" calls itself\n"
-            "3: error: recursion is not supported: \"ping\" calls itself\n");
-}
-
 TEST(TemplatesTest, EndlessInstantiationIsRefused) {
   EXPECT_EQ(faults(R"(template <int N> int f() { return f<N + 1>(); }
 template <int N> struct S { static constexpr int v = S<N + 1>::v; };

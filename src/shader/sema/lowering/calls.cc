@@ -269,7 +269,8 @@ const ir::Expression* Lowering::folded_call(const ir::Expression* made) {
 // A call with effects becomes a statement, its result a temporary.
 Value Lowering::finish_call(const ir::Function& function, std::vector<const ir::Expression*> operands, Location at) {
   const bool has_effects = with_effects_.contains(&function);
-  body_.has_effects = body_.has_effects || has_effects;
+  const bool is_recursive = body_.instance != nullptr && body_.instance->function == &function;
+  body_.has_effects = body_.has_effects || (has_effects && !is_recursive);
   const ir::Expression* made = build(at).call(function, std::move(operands));
   Value value;
   value.type = function.result;

@@ -1,5 +1,7 @@
 // Bodies of functions: lowered when the first call needs them, before the caller.
 
+#include "base/text.h"
+#include "shader/ir/tail_calls.h"
 #include "shader/sema/guards.h"
 #include "shader/sema/lowering/lowering.h"
 
@@ -43,9 +45,7 @@ void Lowering::need(FunctionInstance& instance, Location at) {
   using State = FunctionInstance::State;
   if (instance.state == State::Lowered) return;
   if (instance.state == State::Failed) throw Rejected{at, ""};
-  if (instance.state == State::Lowering) {
-    throw Rejected{at, "recursion is not supported: " + in_quotes(instance.declaration->name) + " calls itself"};
-  }
+  if (instance.state == State::Lowering) return need_itself(instance, at);
   const DepthGuard guard(call_depth_, kCallDepth, at, "the chain of calls");
   const size_t reported = diagnostics_.list().size();
   instance.state = State::Lowering;
@@ -69,6 +69,25 @@ void Lowering::need(FunctionInstance& instance, Location at) {
   }
   if (instance.state == State::Failed) throw Rejected{at, ""};
   module_.functions.push_back(instance.function);
+}
+
+// A call of the function that is being lowered: replace_tail_calls() makes a loop of it.
+void Lowering::need_itself(FunctionInstance& instance, Location at) {
+  const std::string name = in_quotes(instance.declaration->name);
+  if (body_.instance != &instance || body_.is_constructor)
+    throw Rejected{at, "recursion is not supported: " + name + " calls itself through other functions"};
+  if (body_.result == nullptr)
+    throw Rejected{at, name + " returns auto and calls itself before a return: write the type that it returns"};
+  set_result(instance, body_.result);
+  body_.calls_itself = true;
+  with_effects_.insert(instance.function);  // until they are known
+}
+
+void Lowering::set_result(FunctionInstance& instance, const Type* result) {
+  instance.result = result;
+  instance.result_is_reference = result->is(TypeKind::Reference);
+  instance.function->result =
+      instance.result_is_reference ? table_.pointer(result->inner, result->space, result->is_const) : plain(result);
 }
 
 void Lowering::lower_body(FunctionInstance& instance) {
@@ -176,15 +195,20 @@ void Lowering::lower_statements(FunctionInstance& instance, Scope& scope, bool i
     if (diagnostics_.list().size() != reported) throw Rejected{instance.declaration->at, ""};
     body_.result = table_.get(TypeKind::Void);
   }
-  instance.result = body_.result;
-  if (instance.result->is(TypeKind::Reference)) {
-    instance.result_is_reference = true;
-    function.result = table_.pointer(instance.result->inner, instance.result->space, instance.result->is_const);
-  } else {
-    function.result = plain(instance.result);
-  }
+  const Type* called = body_.calls_itself ? function.result : nullptr;
+  set_result(instance, body_.result);
   function.is_defined = true;
+  with_effects_.erase(&function);
   if (body_.has_effects) with_effects_.insert(&function);
+  if (!body_.calls_itself || diagnostics_.has_errors()) return;  // a body with an error may lack its return
+  if (called != function.result)
+    throw Rejected{instance.declaration->at, "recursion is not supported with pointers to different address spaces"};
+  const ir::TailCallFault fault = ir::replace_tail_calls(module_, function);
+  if (fault.call == nullptr) return;
+  throw Rejected{fault.call->at,
+                 base::format("recursion is supported only as the last step of a function, as a loop: {} "
+                              "calls itself, and {}",
+                              in_quotes(instance.declaration->name), fault.why)};
 }
 
 // A constructor returns the object that it makes.

@@ -51,8 +51,10 @@ class Lowering final : public ExpressionUses, private CodeWriter {
 
  private:
   // ---- functions.cc: bodies of functions
-  // Lowers the body now, before the caller; recursion is refused.
+  // Lowers the body now, before the caller.
   void need(FunctionInstance& instance, Location at);
+  void need_itself(FunctionInstance& instance, Location at);  // recursion
+  void set_result(FunctionInstance& instance, const Type* result);
   void lower_body(FunctionInstance& instance);
   void lower_statements(FunctionInstance& instance, Scope& scope, bool is_kernel);
   void bind_parameters(FunctionInstance& instance, Scope& scope);

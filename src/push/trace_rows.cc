@@ -188,7 +188,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
     head.add_to(blocks.collectives);
     blocks.collectives.number(number_of(call.iteration));
     blocks.collectives.number(numbers.empty() ? 0 : 1);
-    blocks.collectives.text(calls.groups[call.group]);
+    blocks.collectives.text(calls.groups[call.group].name);
     blocks.collectives.text(calls.names[call.name]);
     blocks.collectives.number(call.is_point_to_point ? 1 : 0);
     blocks.collectives.number(call.call);

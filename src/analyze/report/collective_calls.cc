@@ -1,7 +1,9 @@
 #include "analyze/report/collective_calls.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "base/iteration_name.h"
@@ -9,25 +11,68 @@
 namespace kymo::analyze {
 namespace {
 
-// Arguments that PyTorch's profiler gives to the kernels of collectives.
-constexpr std::string_view kGroupName = "Process Group Name", kGroupRanks = "Process Group Ranks",
-                           kCollective = "Collective name";
+// Arguments that PyTorch's profiler gives to the kernels of collectives, and to the operators that launch them. Kymo
+// has its own names for them in the ranges of NCCL.
+constexpr std::string_view kGroupName[] = {"Process Group Name", "communicator"},
+                           kGroupRanks[] = {"Process Group Ranks"}, kGroupSize[] = {"Group size", "ranks"},
+                           kSequence[] = {"Seq", "sequence"}, kCollective[] = {"Collective name"};
 // NCCL runs sends, receives and everything that is made of them with the same kernel. Of these only all-to-all is a
 // collective in which every rank waits for every other one.
 constexpr std::string_view kSendKernel = "SendRecv", kAllToAll = "all_to_all", kAllToAllShort = "alltoall";
 
+using Row = std::vector<trace::ValueCursor::Value>;
+
+// The fields of a class that tell about a collective.
+class Fields {
+ public:
+  Fields() = default;
+  explicit Fields(const trace::EventClass& event_class)
+      : group_name_(field(event_class, kGroupName)),
+        group_ranks_(field(event_class, kGroupRanks)),
+        group_size_(field(event_class, kGroupSize)),
+        sequence_(field(event_class, kSequence)),
+        collective_(field(event_class, kCollective)) {}
+
+  bool name_a_group() const { return group_name_ >= 0 || group_ranks_ >= 0; }
+  ProcessGroup group(const Row& row) const {
+    return make_process_group(text(row, group_name_), text(row, group_ranks_), text(row, group_size_));
+  }
+  int64_t sequence(const Row& row) const {
+    const std::string number = text(row, sequence_);
+    int64_t value = -1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    return error == std::errc() && end == number.data() + number.size() ? std::max<int64_t>(value, -1) : -1;
+  }
+  std::string collective(const Row& row) const { return text(row, collective_); }
+
+ private:
+  static int field(const trace::EventClass& event_class, std::span<const std::string_view> names) {
+    for (const std::string_view name : names)
+      for (size_t i = 0; i < event_class.fields.size(); ++i)
+        if (event_class.fields[i].name == name) return static_cast<int>(i);
+    return -1;
+  }
+  static std::string text(const Row& row, int field) {
+    return field < 0 || static_cast<size_t>(field) >= row.size() ? std::string()
+                                                                 : trace::to_text(row[static_cast<size_t>(field)]);
+  }
+
+  int group_name_ = -1, group_ranks_ = -1, group_size_ = -1, sequence_ = -1, collective_ = -1;
+};
+
+template <typename Item>
 class Numbers {
  public:
-  explicit Numbers(std::vector<std::string>& list) : list_(list) {}
-  uint32_t of(const std::string& text) {
-    const auto [entry, is_new] = numbers_.try_emplace(text, static_cast<uint32_t>(list_.size()));
-    if (is_new) list_.push_back(text);
+  explicit Numbers(std::vector<Item>& list) : list_(list) {}
+  uint32_t of(const Item& item) {
+    const auto [entry, is_new] = numbers_.try_emplace(item, static_cast<uint32_t>(list_.size()));
+    if (is_new) list_.push_back(item);
     return entry->second;
   }
 
  private:
-  std::vector<std::string>& list_;
-  std::map<std::string, uint32_t> numbers_;
+  std::vector<Item>& list_;
+  std::map<Item, uint32_t> numbers_;
 };
 
 class Calls {
@@ -40,6 +85,7 @@ class Calls {
         trace::kRangeTimes | trace::kRangeClasses | trace::kRangeCorrelations | trace::kRangeValues,
         [](const TrackOfTrace& track) { return track.on_device; },
         [&](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
+    if (!without_group_.empty()) ask_host();
     number_calls();
     return std::move(result_);
   }
@@ -50,7 +96,18 @@ class Calls {
     const trace::EventClass* event_class = nullptr;
     bool is_communication = false, is_send = false;
     uint32_t name = 0;
-    int group_name = -1, group_ranks = -1, collective = -1;  // fields
+    Fields fields;
+  };
+  // Work whose group the device's track does not name.
+  struct WithoutGroup {
+    uint32_t row = 0, track = 0;  // `track` and `begin` are those of its launch
+    int64_t begin = 0;
+  };
+  // A range of the host that names a group.
+  struct HostCall {
+    int64_t begin = 0, end = 0, sequence = -1;
+    uint32_t group = 0;
+    bool is_all_to_all = false;
   };
 
   const Known& class_of(const TrackOfTrace& track, uint32_t class_id) {
@@ -64,33 +121,12 @@ class Calls {
     if (!known.is_communication) return known;
     known.is_send = event_class.name.find(kSendKernel) != std::string::npos;
     known.name = names_.of(base::without_iteration_number(trace::shown_name(event_class)));
-    for (size_t i = 0; i < event_class.fields.size(); ++i) {
-      const std::string& field = event_class.fields[i].name;
-      if (field == kGroupName) known.group_name = static_cast<int>(i);
-      if (field == kGroupRanks) known.group_ranks = static_cast<int>(i);
-      if (field == kCollective) known.collective = static_cast<int>(i);
-    }
+    known.fields = Fields(event_class);
     return known;
   }
 
-  using Row = std::vector<trace::ValueCursor::Value>;
-  static std::string text(const Row& row, int field) {
-    return field < 0 || static_cast<size_t>(field) >= row.size() ? std::string()
-                                                                 : trace::to_text(row[static_cast<size_t>(field)]);
-  }
-
-  // With the ranks: groups that are made by some ranks only may have the same name.
-  static std::string group_of(const Known& known, const Row& row) {
-    std::string name = text(row, known.group_name);
-    const std::string ranks = text(row, known.group_ranks);
-    if (!name.empty() && !ranks.empty()) name += ' ';
-    return name + ranks;
-  }
-
-  static bool is_point_to_point(const Known& known, const Row& row) {
-    if (!known.is_send) return false;
-    const std::string collective = text(row, known.collective);
-    return collective.find(kAllToAll) == std::string::npos && collective.find(kAllToAllShort) == std::string::npos;
+  static bool is_all_to_all(const std::string& collective) {
+    return collective.find(kAllToAll) != std::string::npos || collective.find(kAllToAllShort) != std::string::npos;
   }
 
   void add(TrackOfTrace& track, const trace::EventBatch& batch) {
@@ -114,21 +150,80 @@ class Calls {
       }
       CollectiveCall& call = result_.rows.emplace_back();
       call.iteration = *iteration;
-      call.group = groups_.of(group_of(known, row));
+      const ProcessGroup group = known.fields.group(row);
+      call.group = groups_.of(group);
       call.name = known.name;
-      call.is_point_to_point = is_point_to_point(known, row);
+      call.sequence = known.fields.sequence(row);
+      call.is_point_to_point = known.is_send && !is_all_to_all(known.fields.collective(row));
       call.begin = operation.begin;
       call.end = operation.end;
+      if (group.name.empty() && launch != nullptr)
+        without_group_.push_back({static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin});
     }
+  }
+
+  void ask_host() {
+    std::map<uint32_t, std::vector<HostCall>> calls;  // by track
+    for (const WithoutGroup& one : without_group_) calls.try_emplace(one.track);
+    std::map<std::pair<uint32_t, uint32_t>, std::pair<const trace::EventClass*, Fields>> classes;
+    size_t count = 0;
+    walk_.each(
+        trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues,
+        [&](const TrackOfTrace& track) { return calls.contains(track.number); },
+        [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+          const trace::Ranges& ranges = batch.ranges;
+          trace::ValueCursor values(ranges.values);
+          for (size_t i = 0; i < ranges.size(); ++i) {
+            auto [entry, is_new] = classes.try_emplace({track.writer_number, ranges.class_id[i]});
+            auto& [event_class, fields] = entry->second;
+            const auto found = track.writer->classes.find(ranges.class_id[i]);
+            if (is_new && found != track.writer->classes.end()) {
+              event_class = &found->second;
+              fields = Fields(found->second);
+            }
+            const Row& row = values.next(event_class);
+            if (!fields.name_a_group() || ++count > CollectiveCalls::kMostRows) continue;
+            calls[track.number].push_back({track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i]),
+                                           fields.sequence(row), groups_.of(fields.group(row)),
+                                           is_all_to_all(fields.collective(row))});
+          }
+        });
+    std::sort(without_group_.begin(), without_group_.end(), [](const WithoutGroup& a, const WithoutGroup& b) {
+      return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
+    });
+    auto next = without_group_.begin();
+    for (auto& [track, list] : calls) next = add_groups(next, track, list);
+  }
+
+  // Gives the work of a track the groups of the innermost ranges around its launches. Returns that of the next track.
+  std::vector<WithoutGroup>::iterator add_groups(std::vector<WithoutGroup>::iterator next, uint32_t track,
+                                                 std::vector<HostCall>& calls) {
+    std::sort(calls.begin(), calls.end(), [](const HostCall& a, const HostCall& b) {
+      return std::tie(a.begin, b.end) < std::tie(b.begin, a.end);  // outer ranges first
+    });
+    std::vector<const HostCall*> open;
+    for (auto begun = calls.begin(); next != without_group_.end() && next->track == track; ++next) {
+      for (; begun != calls.end() && begun->begin <= next->begin; ++begun) {
+        while (!open.empty() && open.back()->end < begun->begin) open.pop_back();
+        open.push_back(&*begun);
+      }
+      while (!open.empty() && open.back()->end < next->begin) open.pop_back();
+      if (open.empty()) continue;
+      CollectiveCall& call = result_.rows[next->row];
+      call.group = open.back()->group;
+      call.sequence = open.back()->sequence;
+      call.is_point_to_point &= !open.back()->is_all_to_all;
+    }
+    return next;
   }
 
   void number_calls() {
     std::stable_sort(result_.rows.begin(), result_.rows.end(),
                      [](const CollectiveCall& a, const CollectiveCall& b) { return a.begin < b.begin; });
-    std::map<std::tuple<uint64_t, uint32_t, uint32_t, bool>, uint32_t> counts;
+    std::map<std::tuple<uint64_t, uint32_t, uint32_t, int64_t, bool>, uint32_t> counts;
     const auto count_of = [&](const CollectiveCall& call) -> uint32_t& {
       const uint64_t iteration = numbers_.empty() ? call.iteration : numbers_[call.iteration];
-      return counts[{iteration, call.group, call.name, call.is_point_to_point}];
+      return counts[{iteration, call.group, call.name, call.sequence, call.is_point_to_point}];
     };
     for (CollectiveCall& call : result_.rows) call.call = count_of(call)++;
     for (CollectiveCall& call : result_.rows) call.calls = count_of(call);
@@ -139,7 +234,9 @@ class Calls {
   const Iterations& iterations_;
   const std::vector<uint64_t>& numbers_;
   CollectiveCalls result_;
-  Numbers groups_{result_.groups}, names_{result_.names};
+  Numbers<ProcessGroup> groups_{result_.groups};
+  Numbers<std::string> names_{result_.names};
+  std::vector<WithoutGroup> without_group_;
   std::map<std::pair<uint32_t, uint32_t>, Known> classes_;  // by writer and class
 };
 

@@ -1,8 +1,9 @@
 // Each call of a collective on a device, with its process group and its place among the calls of an iteration.
 //
 // All ranks of a group make the same calls in the same order. So the same call of two ranks has the same iteration,
-// group, name and place. A rank whose number of calls is another one has lost some, or does something else, and its
-// places mean nothing to the others.
+// group, name, sequence number and place. A rank whose number of calls is another one has lost some, or does something
+// else, and its places mean nothing to the others. PyTorch numbers the calls of a group, so that with these numbers a
+// lost call does not matter for the others.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "analyze/report/device_work.h"
 #include "analyze/report/iterations.h"
+#include "analyze/report/process_group.h"
 
 namespace kymo::analyze {
 
@@ -18,7 +20,8 @@ struct CollectiveCall {
   uint32_t iteration = 0;  // its index in Iterations::list: that of its launch, as in iteration_operations()
   uint32_t group = 0;      // index in CollectiveCalls::groups
   uint32_t name = 0;       // index in CollectiveCalls::names
-  uint32_t call = 0;       // its place among those of the same iteration, group and name
+  int64_t sequence = -1;   // the number that the trace gives it in its group; -1: none
+  uint32_t call = 0;       // its place among those of the same iteration, group, name and sequence number
   uint32_t calls = 0;      // the number of these
   // A send or receive: not all ranks of the group take part. NCCL's kernels for gather and scatter are such, too.
   bool is_point_to_point = false;
@@ -26,16 +29,19 @@ struct CollectiveCall {
 };
 
 struct CollectiveCalls {
-  std::vector<std::string> groups, names;
+  std::vector<ProcessGroup> groups;
+  std::vector<std::string> names;
   std::vector<CollectiveCall> rows;  // by begin
   uint64_t left_out = 0;             // calls beyond kMostRows
 
   static constexpr size_t kMostRows = 1 << 20;
 };
 
-// The group is what the trace says: name and ranks of PyTorch's process group. It is empty if the trace says nothing.
-// `numbers` are those of iteration_numbers(): iterations with the same number are one. Reads the device tracks once; if
-// there is no communication, nothing.
+// The group is what the trace says of the work on the device: name and ranks of PyTorch's process group. If it says
+// nothing, it is that of the innermost range of the host that launched the work and names a group (as PyTorch's
+// record_param_comms does, or any range with an argument `communicator`). `numbers` are those of iteration_numbers():
+// iterations with the same number are one. Reads the device tracks once, and the launching threads if they are asked
+// for groups; if there is no communication, nothing.
 CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations,
                                  const std::vector<uint64_t>& numbers);
 

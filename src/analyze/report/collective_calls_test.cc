@@ -13,7 +13,7 @@ using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
 constexpr uint32_t kMain = 1, kStream = 2;
-enum Class : uint32_t { kStep = 1, kKernel, kReduce, kUnnamed, kSend };
+enum Class : uint32_t { kStep = 1, kKernel, kReduce, kUnnamed, kSend, kNumbered, kOperator, kLaunch };
 
 class CollectiveCallsTest : public ::testing::Test {
  protected:
@@ -26,6 +26,14 @@ class CollectiveCallsTest : public ::testing::Test {
     recorder_.add_class(kReduce, "ncclDevKernel_AllReduce", "kernel", fields);
     recorder_.add_class(kUnnamed, "ncclDevKernel_AllGather", "kernel");
     recorder_.add_class(kSend, "ncclDevKernel_SendRecv", "kernel", fields);
+    recorder_.add_class(
+        kNumbered, "ncclDevKernel_Broadcast", "kernel",
+        {{"Process Group Name", FieldType::String}, {"Group size", FieldType::Int}, {"Seq", FieldType::Int}});
+    recorder_.add_class(kOperator, "record_param_comms", "cpu_op",
+                        {{"Process Group Name", FieldType::String},
+                         {"Process Group Ranks", FieldType::String},
+                         {"Seq", FieldType::Int}});
+    recorder_.add_class(kLaunch, "cudaLaunchKernel", "cuda_runtime");
     recorder_.add_thread(kMain, 7, "main");
     recorder_.add_queue(kStream, "GPU 0", "stream");
   }
@@ -65,7 +73,7 @@ TEST_F(CollectiveCallsTest, CallsAreNumberedByIterationAndGroup) {
   for (size_t i = 0; i < 6; ++i) {
     const CollectiveCall& one = calls.rows[i];
     EXPECT_EQ(one.iteration, i / 3);
-    EXPECT_EQ(calls.groups[one.group], i % 3 == 1 ? "dp [0, 1]" : "tp [0, 1]");
+    EXPECT_EQ(calls.groups[one.group].name, i % 3 == 1 ? "dp [0, 1]" : "tp [0, 1]");
     EXPECT_EQ(calls.names[one.name], "ncclDevKernel_AllReduce");
     EXPECT_EQ(one.call, i % 3 == 2 ? 1u : 0u);
     EXPECT_EQ(one.calls, i % 3 == 1 ? 1u : 2u);
@@ -81,7 +89,7 @@ TEST_F(CollectiveCallsTest, IterationsWithOneNumberAreOne) {
   }
   const CollectiveCalls calls = read();
   ASSERT_EQ(calls.rows.size(), 2u);
-  EXPECT_EQ(calls.groups[calls.rows[1].group], "");
+  EXPECT_EQ(calls.groups[calls.rows[1].group].name, "");
   EXPECT_EQ(calls.rows[1].call, 1u);
   EXPECT_EQ(calls.rows[1].calls, 2u);
 }
@@ -94,6 +102,43 @@ TEST_F(CollectiveCallsTest, OfKernelsThatSendOnlyAllToAllIsACollective) {
   ASSERT_EQ(calls.rows.size(), 2u);
   EXPECT_TRUE(calls.rows[0].is_point_to_point);
   EXPECT_FALSE(calls.rows[1].is_point_to_point);
+}
+
+TEST_F(CollectiveCallsTest, CallsWithSequenceNumbersAreNotCountedTogether) {
+  step(0, 1);
+  for (const int64_t sequence : {41, 42}) {
+    recorder_.begin(kStream, static_cast<uint64_t>(sequence * 10), kNumbered,
+                    {std::string("tp"), int64_t{8}, sequence});
+    recorder_.end(kStream, static_cast<uint64_t>(sequence * 10 + 5));
+  }
+  const CollectiveCalls calls = read();
+  ASSERT_EQ(calls.rows.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(calls.groups[calls.rows[i].group], (ProcessGroup{"tp", 8}));
+    EXPECT_EQ(calls.rows[i].sequence, static_cast<int64_t>(41 + i));
+    EXPECT_EQ(calls.rows[i].call, 0u);
+    EXPECT_EQ(calls.rows[i].calls, 1u);
+  }
+}
+
+TEST_F(CollectiveCallsTest, TheGroupIsThatOfTheHostRangeIfTheDeviceNamesNone) {
+  recorder_.begin(kMain, 0, kStep, {int64_t{1}});
+  for (const uint64_t at : {100u, 200u}) {
+    recorder_.begin(kMain, at, kOperator,
+                    {std::string(at == 100 ? "tp" : "dp"), std::string("[1,0]"), static_cast<int64_t>(at)});
+    recorder_.complete(kMain, at + 10, at + 20, kLaunch, 2, 0, at);
+    recorder_.end(kMain, at + 50);
+  }
+  recorder_.complete(kMain, 300, 310, kLaunch, 1, 0, 300);
+  recorder_.end(kMain, 1'000);
+  for (const uint64_t at : {100u, 200u, 300u}) recorder_.complete(kStream, at + 400, at + 410, kUnnamed, 0, 0, at);
+  const CollectiveCalls calls = read();
+  ASSERT_EQ(calls.rows.size(), 3u);
+  EXPECT_EQ(calls.groups[calls.rows[0].group], (ProcessGroup{"tp [0, 1]", 2}));
+  EXPECT_EQ(calls.rows[0].sequence, 100);
+  EXPECT_EQ(calls.groups[calls.rows[1].group], (ProcessGroup{"dp [0, 1]", 2}));
+  EXPECT_EQ(calls.groups[calls.rows[2].group], ProcessGroup{});
+  EXPECT_EQ(calls.rows[2].sequence, -1);
 }
 
 TEST_F(CollectiveCallsTest, OutsideOfIterationsThereIsNone) {

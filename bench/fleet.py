@@ -5,7 +5,7 @@
 
 push       1,000 traces of 10 iterations with 100 names each
 events     one trace with 3 million ranges; the floor is reading it with `kymo stats`
-questions  two jobs of 10,000 traces, each with 10 million rows of operations and as many calls of collectives, made by
+questions  two jobs of 10,240 traces, each with 10 million rows of operations and as many calls of collectives, made by
            SQL; one server, two of a cluster, and the same two with Distributed tables
 folder     the traces of push into a folder of Parquet files, without a server; the questions, with ten times the rows
 """
@@ -26,7 +26,7 @@ from clickhouse import KYMO, kymo, visible, write_trace  # noqa: E402
 TRACES = int(os.environ.get("KYMO_FLEET_TRACES", "1000"))
 EVENTS = int(os.environ.get("KYMO_FLEET_EVENTS", "3000000"))
 ROUNDS = 3
-GENERATED = 10_000  # traces, with 10 iterations of 100 names
+GENERATED = 10_240  # traces, with 10 iterations of 100 names; whole runs of 64 ranks
 
 
 def timed(*command):
@@ -93,19 +93,21 @@ def events(folder):
 
 
 # Of each table: how many rows a trace has, and the columns after `job`. `i` is the number of the trace.
-ITERATION = "intDiv(number % {rows}, {per_iteration}) + 10 * intDiv({i}, 64), 1"
+ITERATION = "intDiv(number % {rows}, {per_iteration}) + 10 * intDiv({i}, 64) AS iteration, 1"
+GROUP = "if(number % 2 = 0, concat('tp', toString(intDiv({i} % 64, 8))), 'dp')"
 FILL = {
     "operations": (1000, "{i} % 64, " + ITERATION + ", concat('op', toString(number % 100)), number % 2, "
                    "if(number % 100 = 1, 'communication', 'compute'), 3, 1000 + rand() % 1000, 500 + rand() % 1000, 1, 2, "
                    "3, 4 + rand() % 100"),
-    "collectives": (1000, "{i} % 64, " + ITERATION + ", if(number % 2 = 0, concat('tp', toString(intDiv({i} % 64, 8))), "
-                    "'dp'), 'ncclDevKernel_AllReduce_Sum_f32_RING_LL', 0, intDiv(number % 100, 2), 50, "
-                    "number * 1000000 + rand() % 1000000, 500 + rand() % 1000"),
-    "iterations": (10, "{i} % 64, " + ITERATION + ", 0, 100000 + rand() % 1000"),
+    "collective_calls": (1000, "{i} % 64, " + ITERATION + ", " + GROUP + ", if(number % 2 = 0, 8, 64), "
+                         "'ncclDevKernel_AllReduce_Sum_f32_RING_LL', 0, -1, intDiv(number % 100, 2), 50, "
+                         "cityHash64(job, iteration, " + GROUP + ", number % 100), number * 1000000 + rand() % 1000000, "
+                         "500 + rand() % 1000, 0"),
+    "iterations": (10, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
     "traces": (1, "{i} % 64"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.
-JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600 + {i} % 64"}
+JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600"}
 
 
 def fill(server, shift, traces, now):
@@ -115,7 +117,7 @@ def fill(server, shift, traces, now):
             words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1)}
             names = "(trace, attempt, started, job, rank)" if table == "traces" else ""
             server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {shift + number * 1_000_000}, 1, "
-                         f"toDateTime({now}) - ({age.format(**words)}), '{job}', {columns.format(**words)} "
+                         f"toDateTime({now}) - ({age.format(**words)}) AS started, '{job}' AS job, {columns.format(**words)} "
                          f"FROM numbers({rows * traces})")
 
 

@@ -140,9 +140,10 @@ def visible(server, table, database="kymo", what="count()"):
 
 
 def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000, first_step=1, scale=1.0,
-                slow_collective=False, name=lambda i: f"aten::op{i}", metadata=None):
+                slow_collective=False, name=lambda i: f"aten::op{i}", metadata=None, ranks=0):
     """A trace of PyTorch's profiler: steps with operators, kernels and one collective. All ranks enter a collective, the
-    slow one last: it spends the least time in it. `metadata` is as of the environment of a recorded program."""
+    slow one last: it spends the least time in it. `metadata` is as of the environment of a recorded program. `ranks` are
+    those of the process group; 0: the trace does not name it."""
     events = []
     kernel = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
     for step in range(steps):
@@ -155,7 +156,8 @@ def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000
                            "dur": 15})
         events.append({**kernel, "name": "gemm", "ts": begin + 500, "dur": 1_000 * scale})
         wait = 200 if slow_collective else 700
-        events.append({**kernel, "name": "ncclDevKernel_AllReduce_Sum", "ts": begin + 8_000 - wait, "dur": wait})
+        group = {"args": {"Process Group Name": "0", "Process Group Ranks": str(list(range(ranks)))}} if ranks else {}
+        events.append({**kernel, "name": "ncclDevKernel_AllReduce_Sum", "ts": begin + 8_000 - wait, "dur": wait, **group})
     about = {**({} if rank is None else {"distributedInfo": {"rank": rank}}), **(metadata or {})}
     pathlib.Path(path).write_text(json.dumps({"schemaVersion": 1, **about, "traceEvents": events}))
     return str(path)
@@ -173,14 +175,14 @@ def damage_events(path):
 
 def write_runs(folder, steps):
     """A job that ran three times with the same steps. Rank 0 is the slow one of the older two runs, rank 1 that of the
-    newest. Rank 2 is only in the oldest. One trace has no rank."""
+    newest. Rank 2 is only in the oldest. The clocks of the ranks differ by seconds. One trace has no rank."""
     now = int(time.time() * 1e6)
     files = []
     for run, age_hours in enumerate([30, 20, 2]):
         for rank in [0, 1, 2] if run == 0 else [0, 1]:
             files.append(write_trace(folder / f"run{run}-{rank}.json", rank=rank, steps=steps, names=2,
-                                     at_us=now - age_hours * 3_600_000_000 + rank * 30_000_000, scale=1 + run / 1000,
-                                     slow_collective=rank == (1 if run == 2 else 0)))
+                                     at_us=now - age_hours * 3_600_000_000 + rank * 3_000_000, scale=1 + run / 1000,
+                                     ranks=3 if run == 0 else 2, slow_collective=rank == (1 if run == 2 else 0)))
     files.append(write_trace(folder / "run-none.json", rank=None, steps=steps, names=2, at_us=now - 7_200_000_000))
     return files
 

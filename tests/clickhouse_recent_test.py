@@ -41,7 +41,7 @@ class RecentTest(same_answers.SameAnswers, unittest.TestCase):
                     file = write_trace(cls.folder / f"{week}-{sample}-{rank}.json", names=3, steps=3,
                                        at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
                                        scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000),
-                                       first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1)
+                                       first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1, ranks=2)
                     cls.files.append(file)
                     kymo("push", file, cls.server.url(), "--job", "train", "--rank", rank, "--events", "-q")
 
@@ -56,7 +56,10 @@ class RecentTest(same_answers.SameAnswers, unittest.TestCase):
         self.url = self.server.url(self.database)
 
     def make_old(self):
-        self.server.query(f"DROP TABLE {self.database}.collectives")
+        self.server.query(f"DROP TABLE {self.database}.collective_calls")
+
+    def make_newer(self):
+        self.server.query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (99, 0)")
 
     def ask(self, question, *more, expect=0):
         arguments = ["--db", self.server.url(), "--job", "train", "--json", *([] if "--since" in more else ["--since", "30d"]), *more]

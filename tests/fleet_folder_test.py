@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`kymo push`, `kymo fleet` and `kymo watch` with a folder of Parquet files, which DuckDB writes and reads."""
+import ctypes
 import json
 import os
 import pathlib
@@ -23,6 +24,17 @@ OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
 
 
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kymo"
+
+
+def run_duckdb(statement):
+    library = ctypes.CDLL(os.environ.get("KYMO_DUCKDB_LIBRARY") or str(max(CACHE.glob("duckdb-*/libduckdb.so"), default="libduckdb.so")))
+    database, connection = ctypes.c_void_p(), ctypes.c_void_p()
+    assert library.duckdb_open(None, ctypes.byref(database)) == 0
+    assert library.duckdb_connect(database, ctypes.byref(connection)) == 0
+    assert library.duckdb_query(connection, statement.encode(), None) == 0
+
+
 class FolderTest(same_answers.SameAnswers, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -38,7 +50,7 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
                         cls.folder / f"{week}-{sample}-{rank}.json", names=NAMES, steps=STEPS,
                         at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
                         scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000), rank=rank,
-                        first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1))
+                        first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1, ranks=2))
         # A push writes one file per table and month. These are of one month, whatever day it is.
         cls.of_a_month = [write_trace(cls.folder / f"of-a-month-{i}.json", names=NAMES, steps=STEPS,
                                       at_us=MID_MONTH_US + i * 1_000_000) for i in range(4)]
@@ -55,11 +67,15 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
         self.url = f"parquet:{self.path}"
 
     def make_old(self):
-        for file in self.path.glob("collectives/2*.parquet"):
+        for file in self.path.glob("collective_calls/2*.parquet"):
             [mark] = self.path.glob(f"traces/{file.name.rsplit('-', 1)[0]}-*.parquet")
             file.unlink()
             mark.rename(mark.with_name(file.name))  # the mark had the next number
-        shutil.rmtree(self.path / "collectives")
+        shutil.rmtree(self.path / "collective_calls")
+
+    def make_newer(self):
+        run_duckdb(f"COPY (SELECT 99::UINTEGER AS version, 0::UBIGINT AS attempt) TO "
+                   f"'{self.path}/kymo_schema/197001-0000000000000000-0.parquet' (FORMAT parquet)")
 
     def ask(self, question, *more, url=None, expect=0):
         since = [] if "--since" in more else ["--since", "30d"]
@@ -103,8 +119,9 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
             self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.5, delta=0.02)
         kymo("push", *self.files[0][8:16], self.url, "--job", "train")
         for more in [[], ["--fail-above", "5%"]]:
-            text, _ = kymo("fleet", "history", "--db", self.url, "--since", "30d", *more, expect=3)
-            self.assertIn("too few samples: a change point needs at least 10", text)
+            text, errors = kymo("fleet", "history", "--db", self.url, "--since", "30d", *more, expect=3)
+            self.assertIn("8 samples", text)
+            self.assertIn("too few samples: 8, and a change point needs at least 10", errors)
 
     def test_traces_without_the_operation_are_not_in_its_history(self):
         now = int(time.time() * 1e6)

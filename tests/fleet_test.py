@@ -36,7 +36,7 @@ class FleetTest(same_answers.SameAnswers, unittest.TestCase):
                 for rank in range(2):
                     file = write_trace(cls.folder / f"{week}-{sample}-{rank}.json", at_us=begin, names=3, steps=3,
                                        scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000),
-                                       first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1)
+                                       first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1, ranks=2)
                     # The ranks are on different servers.
                     kymo("push", file, cls.servers[rank].url(), "--job", "train", "--rank", rank, "-q")
         cls.one, cls.all = cls.servers[0].url(), cls.servers[0].url(cluster=True)
@@ -56,7 +56,10 @@ class FleetTest(same_answers.SameAnswers, unittest.TestCase):
         self.url = self.servers[0].url(self.database, cluster=True)
 
     def make_old(self):
-        self.servers[0].query(f"DROP TABLE {self.database}.collectives")
+        self.servers[0].query(f"DROP TABLE {self.database}.collective_calls")
+
+    def make_newer(self):
+        self.servers[1].query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (99, 0)")
 
     def ask(self, *arguments, expect=0):
         return json.loads(kymo("fleet", *arguments, "--json", expect=expect)[0])
@@ -89,7 +92,8 @@ class FleetTest(same_answers.SameAnswers, unittest.TestCase):
         kymo("fleet", "stragglers", *arguments, "--fail-above", "1%", expect=1)
         # One server has one rank only.
         _, text = kymo("fleet", "stragglers", "--db", self.one, "--job", "train", "--since", "30d", expect=3)
-        self.assertIn("no collective that several ranks have", text)
+        self.assertIn("no trace of rank 1 of process group '0 [0, 1]'", text)
+        self.assertIn("no call of a collective can be compared", text)
 
     def test_history_has_the_change_and_a_trace_that_shows_it(self):
         arguments = ["--db", self.all, "--job", "train", "--since", "30d"]

@@ -62,9 +62,9 @@ class PushTest(unittest.TestCase):
         self.assertEqual(self.server.rows(f"SELECT DISTINCT iteration, numbered FROM {self.database}.iterations "
                                           "ORDER BY iteration"), [[str(i), "1"] for i in range(1, 11)])
         self.assertEqual(self.server.rows(
-            f"SELECT process_group, name, min(call), max(calls), sum(ns), sum(point_to_point), count() FROM "
-            f"{self.database}.collectives GROUP BY process_group, name"),
-            [["", "ncclDevKernel_AllReduce_Sum", "0", "1", str((3 * 700 + 200) * 10_000), "0", "40"]])
+            f"SELECT process_group, name, max(members), min(call), max(calls), sum(ns), sum(point_to_point), count(), "
+            f"max(sequence), count(DISTINCT same_call) FROM {self.database}.collective_calls GROUP BY process_group, name"),
+            [["", "ncclDevKernel_AllReduce_Sum", "0", "0", "1", str((3 * 700 + 200) * 10_000), "0", "40", "-1", "10"]])
         parts = dict(self.server.rows(f"SELECT part, sum(ns) FROM {self.database}.device_time GROUP BY part"))
         self.assertEqual(int(parts["compute"]), 40_000_000)
         trace = self.server.rows(f"SELECT DISTINCT job, program, iterations, median_wall_ns, has_events FROM "

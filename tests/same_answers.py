@@ -7,13 +7,13 @@ from clickhouse import kymo, write_runs, write_trace
 
 class SameAnswers:
     """For a TestCase with a `folder` for files, and a new and empty database at `url`. make_old() makes this database one of
-    version 1, which had no calls of collectives."""
+    version 1, which had no calls of collectives. make_newer() gives its tables the version 99."""
 
     def test_ranks_of_different_jobs_are_different(self):
         now = int(time.time() * 1e6)
         for job in ["a", "b"]:
             files = [write_trace(self.folder / f"job-{job}{rank}.json", at_us=now - 60_000_000, rank=rank, steps=3,
-                                 names=2 if job == "a" else 3, slow_collective=rank == 1) for rank in range(2)]
+                                 names=2 if job == "a" else 3, slow_collective=rank == 1, ranks=2) for rank in range(2)]
             kymo("push", *files, self.url, "--job", job)
         text, _ = kymo("fleet", "stragglers", "--db", self.url, "--json")
         rows = json.loads(text)["rows"]
@@ -30,7 +30,7 @@ class SameAnswers:
         now = int(time.time() * 1e6)
         for job, scale, steps in [("long", 2, 3), ("short", 1, 2)]:
             files = [write_trace(self.folder / f"limit-{job}{rank}.json", at_us=now - 60_000_000, rank=rank, steps=steps,
-                                 scale=scale, slow_collective=rank == 1) for rank in range(2)]
+                                 scale=scale, slow_collective=rank == 1, ranks=2) for rank in range(2)]
             kymo("push", *files, self.url, "--job", job)
         text, _ = kymo("fleet", "stragglers", "--db", self.url, "--json")
         first, second = json.loads(text)["rows"]
@@ -41,7 +41,7 @@ class SameAnswers:
 
     def test_ranks_for_which_nobody_waits_are_not_stragglers(self):
         now = int(time.time() * 1e6)
-        files = [write_trace(self.folder / f"equal{rank}.json", at_us=now - 60_000_000, rank=rank, steps=3)
+        files = [write_trace(self.folder / f"equal{rank}.json", at_us=now - 60_000_000, rank=rank, steps=3, ranks=2)
                  for rank in range(2)]
         kymo("push", *files, self.url)
         text, errors = kymo("fleet", "stragglers", "--db", self.url, "--json")
@@ -63,7 +63,8 @@ class SameAnswers:
         kymo("push", file, self.url, "--job", "first", prefix=["faketime", "+1 day"])
         _, text = kymo("push", file, self.url, "--job", "second")
         self.assertIn("in place of the same one", text)
-        kymo("fleet", "top", "--db", self.url, "--job", "first", expect=3)
+        _, text = kymo("fleet", "top", "--db", self.url, "--job", "first", expect=3)
+        self.assertIn("no traces of job 'first'", text)
         kymo("fleet", "top", "--db", self.url, "--job", "second")
 
     def test_no_traces_no_job_and_no_operation_have_a_reason(self):
@@ -72,8 +73,9 @@ class SameAnswers:
             _, text = kymo("fleet", question, "--db", self.filled, "--job", "tr%in", expect=3)
             self.assertIn("no traces of job 'tr%in'", text)
             self.assertIn("'train'", text)
-            _, text = kymo("fleet", question, "--db", self.filled, "--job", "train", "--since", "1m", expect=3)
-            self.assertIn("use a longer --since", text)
+            answer, text = kymo("fleet", question, "--db", self.filled, "--job", "train", "--since", "1m", "--json", expect=3)
+            self.assertRegex(text, r"no traces of job 'train' from .* to .*; the last one began at .*: use a longer --since")
+            self.assertEqual(["kymo: " + note for note in json.loads(answer)["notes"]], text.splitlines())
         _, text = kymo("fleet", "history", "--db", self.filled, "--job", "train", "--since", "30d", "--operation", "gem",
                        expect=3)
         self.assertIn("no operation 'gem'", text)
@@ -85,6 +87,7 @@ class SameAnswers:
         for name, median in [("gemm", "15.0 µs"), ("gemm (device)", "1.00 ms")]:
             text, _ = kymo("fleet", "history", "--db", self.url, "--operation", name, expect=3)
             self.assertIn("1 sample, median " + median, text)
+
     def collectives(self, name, rank, calls, *, steps=2, age_s=60):
         """A trace of a rank with these calls in each step: (process group, length in µs, more arguments)."""
         at_us = int(time.time() * 1e6) - age_s * 1_000_000
@@ -107,7 +110,7 @@ class SameAnswers:
         return {row["rank"]: row for row in json.loads(text)["rows"]}, errors
 
     def test_ranks_are_late_in_different_calls_of_one_name(self):
-        files = [self.collectives("calls", rank, [("", [200, 700][rank], {}), ("", [700, 200][rank], {})])
+        files = [self.collectives("calls", rank, [("0, 1", [200, 700][rank], {}), ("0, 1", [700, 200][rank], {})])
                  for rank in range(2)]
         kymo("push", *files, self.url)
         rows, _ = self.stragglers()
@@ -128,32 +131,136 @@ class SameAnswers:
         text, _ = kymo("fleet", "stragglers", "--db", self.url)
         self.assertRegex(text.splitlines()[0], "process group$")
 
-    def test_only_calls_that_all_ranks_enter_are_compared(self):
+    def test_sends_and_receives_are_not_collectives(self):
         send = {"name": "ncclDevKernel_SendRecv"}
-        files = [self.collectives("sends", rank, [("", 100 + 300 * rank, send), ("", 200 + 100 * rank, {})])
+        files = [self.collectives("sends", rank, [("0, 1", 100 + 300 * rank, send), ("0, 1", 200 + 100 * rank, {})])
                  for rank in range(2)]
-        # A rank with another number of calls has lost some: its first call may be the second one of the others.
-        files.append(self.collectives("sends", 2, [("", 1, {}), ("", 1, {})]))
         kymo("push", *files, self.url)
         rows, _ = self.stragglers()
         self.assertEqual({rank: row["others_waited_ns"] for rank, row in rows.items()}, {0: 200_000})
 
+    def assert_nobody_is_named(self, note, *more):
+        rows, errors = self.stragglers(*more, expect=3)
+        self.assertEqual(rows, {})
+        self.assertRegex(errors, note)
+        self.assertIn("no call of a collective can be compared", errors)
+        answer = json.loads(kymo("fleet", "stragglers", "--db", self.url, "--json", *more, expect=3)[0])
+        self.assertEqual(["kymo: " + line for line in answer["notes"]], errors.splitlines())
+
+    def test_nobody_is_named_if_the_trace_of_a_rank_is_missing(self):
+        # Rank 2 is late. Without it, rank 1 would be the one with the shortest call.
+        files = [self.collectives("absent", rank, [("0, 1, 2", [900, 800, 100][rank], {})]) for rank in range(3)]
+        kymo("push", *files[:2], self.url, "--job", "train")
+        self.assert_nobody_is_named("2 calls of job 'train', because .*: no trace of rank 2 of process group '0, 1, 2 "
+                                    r"\[0, 1, 2\]'; push the traces of all ranks")
+        kymo("push", files[2], self.url, "--job", "train")
+        rows, errors = self.stragglers()
+        self.assertEqual(list(rows), [2])
+        self.assertEqual(errors, "")
+
+    def test_nobody_is_named_for_calls_of_which_a_rank_lost_some(self):
+        calls = [("0, 1, 2", [900, 800, 100], {}), ("0, 1, 2", [300, 200, 300], {})]
+        files = [self.collectives("lost", rank, [(group, times[rank], more) for group, times, more in calls[rank == 2:]])
+                 for rank in range(3)]
+        kymo("push", *files, self.url)
+        self.assert_nobody_is_named("rank 2 has 2 of 4 calls of process group")
+
+    def test_calls_with_a_sequence_number_are_compared_although_a_rank_lost_others(self):
+        calls = [([900, 800, 100], {"args": {"Seq": 7}}), ([300, 200, 300], {"args": {"Seq": 8}})]
+        files = [self.collectives("seq", rank, [("0, 1, 2", times[rank], more) for times, more in calls[rank == 2:]])
+                 for rank in range(3)]
+        kymo("push", *files, self.url)
+        rows, errors = self.stragglers()
+        self.assertEqual({rank: row["others_waited_ns"] for rank, row in rows.items()}, {1: 2 * 200_000})
+        self.assertIn("rank 2 has 2 of 4 calls", errors)
+
+    def test_calls_with_different_sequence_numbers_are_different(self):
+        files = [self.collectives("other", rank, [("0, 1", [900, 100][rank], {"args": {"Seq": 7 + rank}})]) for rank in range(2)]
+        kymo("push", *files, self.url)
+        self.assert_nobody_is_named("the calls of the ranks are different ones")
+
+    def test_calls_without_a_process_group_need_the_number_of_ranks(self):
+        files = [self.collectives("plain", rank, [("", [900, 800, 100][rank], {})]) for rank in range(3)]
+        kymo("push", *files, self.url)
+        self.assert_nobody_is_named("2 calls of job '', because the traces do not say which ranks take part; use --ranks")
+        self.assert_nobody_is_named("no trace of 1 of the 4 ranks of the calls without a process group", "--ranks", 4)
+        rows, _ = self.stragglers("--ranks", 3)
+        self.assertEqual(list(rows), [2])
+
+    def test_nobody_is_named_if_one_trace_does_not_name_the_process_group(self):
+        files = [self.collectives("nameless", rank, [("" if rank == 2 else "0, 1, 2", [900, 800, 100][rank], {})])
+                 for rank in range(3)]
+        kymo("push", *files, self.url)
+        self.assert_nobody_is_named("no trace of rank 2 of process group")
+
+    def test_the_order_of_the_ranks_of_a_group_does_not_matter(self):
+        files = [self.collectives("order", rank, [("tp", [900, 100][rank], {"args": {
+            "Process Group Ranks": ["[0, 1]", "[1,0]"][rank]}})]) for rank in range(2)]
+        kymo("push", *files, self.url)
+        rows, _ = self.stragglers()
+        self.assertEqual(list(rows), [1])
+        self.assertEqual(rows[1]["worst_group"], "tp [0, 1]")
+
+    def test_a_list_of_ranks_that_was_cut_has_the_size_of_the_group(self):
+        more = {"args": {"Process Group Ranks": "[0, 1, ...]", "Group size": 3}}
+        files = [self.collectives("cut", rank, [("dp", [900, 800, 100][rank], more)]) for rank in range(3)]
+        kymo("push", *files[:2], self.url)
+        self.assert_nobody_is_named("no trace of 1 of the 3 ranks of process group")
+        kymo("push", files[2], self.url)
+        self.assertEqual(list(self.stragglers()[0]), [2])
+
+    def test_a_rank_of_another_run_or_with_a_wrong_clock_is_not_compared(self):
+        # The job began again after a minute, and the trace of rank 1 is that of the first run.
+        for age in [180, 120]:
+            files = [self.collectives(f"again{age}-", rank, [("0, 1", [900, 100][rank], {})], age_s=age) for rank in range(2)]
+            kymo("push", *(files if age == 180 else files[:1]), self.url)
+        self.assert_nobody_is_named("no trace of rank 1 of process group")
+        kymo("push", files[1], self.url)
+        self.assertEqual(list(self.stragglers()[0]), [1])
+
+    def test_waits_that_are_shorter_than_the_clock_error_do_not_count(self):
+        # A merge without shared events has an error of a second.
+        other = self.folder / "other-host.json"
+        other.write_text(json.dumps({"traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": "x", "pid": 5, "tid": 5, "ts": int(time.time() * 1e6) - 60_000_000, "dur": 1}]}))
+        for rank in range(2):
+            file = self.collectives("imprecise", rank, [("0, 1", [900, 100][rank], {})])
+            kymo("merge", file, other, "-o", self.folder / f"imprecise{rank}.kymo")
+            kymo("push", self.folder / f"imprecise{rank}.kymo", self.url, "--rank", rank, "--job", "train")
+        self.assert_nobody_is_named("2 calls of job 'train', because the ranks differ by less than the clock error .*1.00 s")
+
+    def test_tables_of_a_newer_version_are_refused(self):
+        kymo("push", self.collectives("newer", 0, [("0, 1", 100, {})]), self.url)
+        self.make_newer()
+        for question in ["top", "diff", "stragglers", "history"]:
+            _, text = kymo("fleet", question, "--db", self.url, expect=2)
+            self.assertIn("the tables have version 99, and this kymo knows version 3: update kymo", text)
+
+    def test_a_job_that_is_not_among_the_latest_is_found(self):
+        now = int(time.time() * 1e6)
+        for i in range(21):
+            file = write_trace(self.folder / f"many{i}.json", at_us=now - (100 - i) * 86_400_000_000, steps=3, names=1)
+            kymo("push", file, self.url, "--job", f"job{i}", "-q")
+        _, text = kymo("fleet", "top", "--db", self.url, "--job", "job0", expect=3)
+        self.assertIn("no traces of job 'job0' from ", text)
+        self.assertIn("use a longer --since", text)
+
     def test_traces_of_an_older_version_are_named_and_pushed_again(self):
         """`make_old` removes the calls of all traces, as if an older version had pushed them."""
-        late = [self.collectives("old", rank, [("", 300 - 100 * rank, {})]) for rank in range(2)]
+        late = [self.collectives("old", rank, [("0, 1", 300 - 100 * rank, {})]) for rank in range(2)]
         kymo("push", *late, self.url)
         self.make_old()
         text = kymo("fleet", "stragglers", "--db", self.url, expect=2)[1]
-        self.assertIn("no table collectives", text)
+        self.assertIn("no table collective_calls", text)
         kymo("fleet", "top", "--db", self.url)
-        new = [self.collectives("new", rank, [("", 200 + 100 * rank, {})], steps=3) for rank in range(2)]
+        new = [self.collectives("new", rank, [("0, 1", 200 + 100 * rank, {})], steps=3) for rank in range(2)]
         kymo("push", *new, self.url, "--job", "new")
         rows, errors = self.stragglers()
         self.assertEqual({rank: row["job"] for rank, row in rows.items()}, {0: "new"})
         self.assertRegex(errors, r"not counted: .*old0\.json.*old1\.json.*push them again")
         _, errors = self.stragglers("--job", "", expect=3)
         self.assertIn("not counted", errors)
-        self.assertNotIn("several ranks", errors)
+        self.assertNotIn("no collective", errors)
         _, errors = self.stragglers("--job", "new")
         self.assertNotIn("not counted", errors)
         _, text = kymo("push", *late, *new, self.url)

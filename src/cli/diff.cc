@@ -220,7 +220,7 @@ void write_row(base::JsonWriter& json, const DiffRow& row) {
 
 }  // namespace
 
-std::string diff_json(const Diff& diff, std::optional<int> exit_code) {
+std::string diff_json(const Diff& diff, std::optional<int> exit_code, const std::vector<std::string>* notes) {
   base::JsonWriter json;
   json.begin_object();
   json.field("replicates", base::format("{}s", name_of(diff.replicate)));
@@ -237,6 +237,11 @@ std::string diff_json(const Diff& diff, std::optional<int> exit_code) {
     json.end_object();
   }
   json.end_array();
+  if (notes != nullptr) {
+    json.begin_array("notes");
+    for (const std::string& line : *notes) json.value(line);
+    json.end_array();
+  }
   if (exit_code) json.field("exit_code", *exit_code);
   json.end_object();
   return json.text();

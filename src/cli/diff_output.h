@@ -3,13 +3,15 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analyze/diff/diff.h"
 
 namespace kymo::cli {
 
-// With the exit code of the command, if it was one.
-std::string diff_json(const analyze::Diff& diff, std::optional<int> exit_code);
+// With the exit code of the command, if it was one, and with notes if there can be some.
+std::string diff_json(const analyze::Diff& diff, std::optional<int> exit_code,
+                      const std::vector<std::string>* notes = nullptr);
 
 // The table of `kymo diff`.
 std::string diff_text(const analyze::Diff& diff);

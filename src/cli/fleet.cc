@@ -18,6 +18,7 @@
 #include "fleet/answers.h"
 #include "fleet/incomplete.h"
 #include "fleet/statements.h"
+#include "fleet/stragglers.h"
 #include "fleet/target.h"
 #include "fleet/text_name.h"
 #include "options/command_line.h"
@@ -29,7 +30,7 @@ using Align = base::TextTable::Align;
 
 enum class Question : uint8_t { Top, Diff, Stragglers, History };
 
-constexpr int64_t kMinute = 60, kDay = 86'400;
+constexpr int64_t kDay = 86'400;
 constexpr uint64_t kMostRows = 100'000;
 constexpr const char* kNoIterations =
     "these traces have no iterations: a program marks them with ranges that it repeats, or with kymo::step()";
@@ -40,6 +41,7 @@ struct Options {
   std::optional<std::string> job;
   int64_t since = 7 * kDay;
   uint64_t limit = 20;
+  uint64_t ranks = 0;  // of a group that is not named; 0: unknown
   std::optional<double> fail_above;
   bool sql = false, json = false;
 };
@@ -50,7 +52,7 @@ std::string name_of(const std::string& name, bool on_device) {
 }
 std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
 
-int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
+int show_top(const std::vector<fleet::TopRow>& rows, const Notes& notes, const Options& options) {
   const int exit_code = rows.empty() ? kTooFew : kFine;
   if (options.json) {
     print(json_of(
@@ -67,7 +69,7 @@ int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
           json.field("slowest_trace", fleet::trace_text(row.slowest_trace));
           json.field("slowest_rank", row.slowest_rank);
         },
-        exit_code));
+        notes, exit_code));
     return exit_code;
   }
   base::TextTable table({{"self", Align::Right},
@@ -87,13 +89,18 @@ int show_top(const std::vector<fleet::TopRow>& rows, const Options& options) {
   return exit_code;
 }
 
-int show_history(const fleet::History& history, const Options& options) {
+int show_history(const fleet::History& history, Notes& notes, const Options& options) {
   const bool is_enough = history.points.size() >= fleet::kFewestValues;
   const bool is_slower =
       options.fail_above && std::any_of(history.changes.begin(), history.changes.end(), [&](const auto& one) {
         return one.change.shift > *options.fail_above * one.median_before;
       });
   const int exit_code = is_slower ? kSlower : is_enough ? kFine : kTooFew;
+  if (!is_enough && !history.points.empty())
+    notes.say(
+        base::format("too few samples: {}, and a change point needs at least {}; use a longer --since, or push "
+                     "more traces",
+                     history.points.size(), fleet::kFewestValues));
   if (options.json) {
     print(json_of(
         history.changes,
@@ -108,17 +115,14 @@ int show_history(const fleet::History& history, const Options& options) {
           json.field("high_ns", change.change.high);
           json.field("p", change.p);
         },
-        exit_code));
+        notes, exit_code));
     return exit_code;
   }
   std::vector<double> values;
   for (const fleet::HistoryPoint& point : history.points) values.push_back(point.ns);
   print(base::format("{}, median {} per iteration\n", count_of(history.points.size(), "sample"),
                      time(analyze::median(values))));
-  if (!is_enough)
-    print(base::format("too few samples: a change point needs at least {}\n", fleet::kFewestValues));
-  else if (history.changes.empty())
-    print("no change point\n");
+  if (is_enough && history.changes.empty()) print("no change point\n");
   base::TextTable table({{"since"},
                          {"before", Align::Right},
                          {"after", Align::Right},
@@ -137,14 +141,21 @@ int show_history(const fleet::History& history, const Options& options) {
   return exit_code;
 }
 
-int show_diff(const analyze::Diff& diff, const Options& options) {
+int show_diff(const analyze::Diff& diff, Notes& notes, const Options& options) {
   const int exit_code = diff.enough ? diff_exit_code(diff, options.fail_above) : kTooFew;
-  print(options.json ? diff_json(diff, exit_code) : diff_text(diff));
+  if (!diff.enough)
+    notes.say(
+        base::format("too few samples: {} in A and {} in B, and a comparison needs at least {} in each; use "
+                     "another --since, or push more traces",
+                     diff.replicates_a, diff.replicates_b, analyze::Comparison::kFewest));
+  print(options.json ? diff_json(diff, exit_code, &notes.lines()) : diff_text(diff));
   return exit_code;
 }
 
+std::string date_of(int64_t seconds) { return date_text(seconds * 1'000'000'000); }
+
 // Says why a selection has no traces: false if it has some.
-bool say_nothing_found(const fleet::Selection& selection) {
+bool say_nothing_found(const fleet::Selection& selection, Notes& notes) {
   const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection));
   if (jobs.columns.size() != 2) throw Error("the server's answer is not a list of jobs");
   const std::string place = selection.target.text();
@@ -152,36 +163,61 @@ bool say_nothing_found(const fleet::Selection& selection) {
   int64_t last = 0;
   bool is_known = !selection.job;
   for (const auto& row : jobs.rows) {
-    const int64_t minute = push::parse_i64(row[1], "last");
     names.push_back("'" + base::printable(row[0]) + "'");
-    const bool is_chosen = !selection.job || row[0] == *selection.job;
-    is_known |= is_chosen;
-    if (is_chosen) last = std::max(last, minute * kMinute);
+    if (selection.job && row[0] != *selection.job) continue;
+    is_known = true;
+    last = std::max(last, push::parse_i64(row[1], "last"));
   }
+  const std::string of_job = selection.job ? base::format(" of job '{}'", base::printable(*selection.job)) : "";
   if (names.empty())
-    say(base::format("{} has no traces; 'kymo push' writes them", place));
+    notes.say(base::format("{} has no traces; 'kymo push' writes them", place));
   else if (!is_known)
-    say(base::format("no traces of job '{}' in {}; the latest jobs are {}", base::printable(*selection.job), place,
-                     base::join(names, ", ")));
+    notes.say(base::format("no traces{} in {}; the latest jobs are {}", of_job, place, base::join(names, ", ")));
   else if (last < selection.from)
-    say(base::format("no traces in this time in {}; the last one began at {}: use a longer --since", place,
-                     date_text(last * 1'000'000'000)));
+    notes.say(base::format("no traces{} from {} to {} in {}; the last one began at {}: use a longer --since", of_job,
+                           date_of(selection.from), date_of(selection.to), place, date_of(last)));
+  else if (last >= selection.to)
+    notes.say(
+        base::format("no traces{} from {} to {} in {}; the last one began at {}, which is in the future: check "
+                     "the clocks of the hosts",
+                     of_job, date_of(selection.from), date_of(selection.to), place, date_of(last)));
   else
     return false;
   return true;
 }
 
 // Says why there is nothing to compare.
-void say_empty_sides(const fleet::Selection& selection, const analyze::Diff& diff, int64_t middle) {
+void say_empty_sides(const fleet::Selection& selection, const analyze::Diff& diff, int64_t middle, Notes& notes) {
   if (diff.replicates_a + diff.replicates_b == 0) {
-    say(kNoIterations);
+    notes.say(kNoIterations);
     return;
   }
   const bool is_a = diff.replicates_a == 0;
-  say(base::format("nothing to compare: no iterations from {} to {} ({}), and {} {} it; choose another --since",
-                   date_text((is_a ? selection.from : middle) * 1'000'000'000),
-                   date_text((is_a ? middle : selection.to) * 1'000'000'000), is_a ? "A" : "B",
-                   count_of(diff.replicates_a + diff.replicates_b, "sample"), is_a ? "after" : "before"));
+  notes.say(base::format("nothing to compare: no iterations from {} to {} ({}), and {} {} it; choose another --since",
+                         date_of(is_a ? selection.from : middle), date_of(is_a ? middle : selection.to),
+                         is_a ? "A" : "B", count_of(diff.replicates_a + diff.replicates_b, "sample"),
+                         is_a ? "after" : "before"));
+}
+
+int answer_stragglers(const fleet::Selection& selection, Notes& notes, const Options& options) {
+  const std::vector<std::string> without_calls = fleet::traces_without_calls(selection);
+  std::vector<std::string> left_out;
+  fleet::Stragglers found = fleet::ask_stragglers(selection, options.ranks, options.limit, left_out);
+  for (const std::string& line : fleet::incomplete_traces(selection, false)) notes.warn(line);
+  for (const std::string& line : without_calls) notes.warn(line);
+  for (const std::string& line : left_out) notes.warn(line);
+  const bool has_collectives = !found.rows.empty();
+  std::erase_if(found.rows, [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; });
+  if (has_collectives && found.rows.empty())
+    notes.say("no rank makes others wait: all spend the same time in collectives");
+  else if (!has_collectives && !left_out.empty())
+    notes.say("no call of a collective can be compared, so no rank is named");
+  else if (!has_collectives && without_calls.empty() && !say_nothing_found(selection, notes))
+    notes.say(
+        "no collective on a device in a numbered iteration of a trace with a rank: push the traces of all ranks, with "
+        "--rank if the program does not say it");
+  return show_stragglers(std::move(found.rows), has_collectives, options.limit, options.fail_above, notes,
+                         options.json);
 }
 
 int answer(const Options& options) {
@@ -203,8 +239,8 @@ int answer(const Options& options) {
     }
     case Question::Stragglers:
       // The rows are those with the longest waits, and a limit of their share applies to all.
-      if (options.fail_above) selection.limit = kMostRows;
-      statement = fleet::stragglers_statement(selection);
+      selection.limit = kMostRows;
+      statement = fleet::stragglers_statement(selection, options.ranks);
       break;
     case Question::History:
       statement = fleet::history_statement(selection, options.operation);
@@ -214,45 +250,39 @@ int answer(const Options& options) {
     print(statement + "\n");
     return kFine;
   }
-  const bool needs_calls = options.question == Question::Stragglers;
-  const auto without_calls = needs_calls ? fleet::traces_without_calls(selection) : std::vector<std::string>();
+  fleet::refuse_newer_version(target);
+  Notes notes;
+  if (options.question == Question::Stragglers) return answer_stragglers(selection, notes, options);
   const push::Rows rows = fleet::ask(target, statement);
-  for (const std::string& line : fleet::incomplete_traces(selection, !needs_calls)) say_warning(line);
-  for (const std::string& line : without_calls) say_warning(line);
+  for (const std::string& line : fleet::incomplete_traces(selection, true)) notes.warn(line);
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);
-      if (found.empty() && !say_nothing_found(selection)) say("these traces have no operations");
-      return show_top(found, options);
-    }
-    case Question::Stragglers: {
-      auto found = fleet::read_stragglers(rows);
-      const bool has_collectives = !found.empty();
-      std::erase_if(found, [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; });
-      if (has_collectives && found.empty()) say("no rank makes others wait: all spend the same time in collectives");
-      if (!has_collectives && without_calls.empty() && !say_nothing_found(selection))
-        say("no collective that several ranks have in a numbered iteration: push the traces of all ranks, with --rank "
-            "if the program does not say it");
-      return show_stragglers(found, has_collectives, options.limit, options.fail_above, options.json);
+      if (found.empty() && !say_nothing_found(selection, notes))
+        notes.say("these traces have no operations: they have no ranges on their main thread, and no work of devices");
+      return show_top(found, notes, options);
     }
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);
-      if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, options);
-      if (diff.replicates_a + diff.replicates_b > 0 || !say_nothing_found(selection))
-        say_empty_sides(selection, diff, middle);
-      if (options.json) print(diff_json(diff, kTooFew));
+      if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, notes, options);
+      if (diff.replicates_a + diff.replicates_b > 0 || !say_nothing_found(selection, notes))
+        say_empty_sides(selection, diff, middle, notes);
+      if (options.json) print(diff_json(diff, kTooFew, &notes.lines()));
       return kTooFew;
     }
     case Question::History: {
       const auto history = fleet::read_history(rows);
-      if (history.points.empty() && !say_nothing_found(selection))
-        say(options.operation.empty() ? std::string(kNoIterations)
-                                      : base::format("no operation '{}' in an iteration of these traces; 'kymo fleet "
-                                                     "top' lists operations",
-                                                     base::printable(options.operation)));
+      if (history.points.empty() && !say_nothing_found(selection, notes))
+        notes.say(options.operation.empty()
+                      ? std::string(kNoIterations)
+                      : base::format("no operation '{}' in an iteration of these traces; 'kymo fleet top' lists "
+                                     "operations",
+                                     base::printable(options.operation)));
       if (history.points.empty() && !options.json) return kTooFew;
-      return show_history(history, options);
+      return show_history(history, notes, options);
     }
+    case Question::Stragglers:
+      break;
   }
   return kFine;
 }
@@ -268,11 +298,10 @@ int fleet_command(const Arguments& arguments) {
       "files.\n"
       "  top         the operations that take the most time, over all ranks\n"
       "  diff        this period against the one before it, with the statistics of 'kymo diff'\n"
-      "  stragglers  the ranks that others wait for in collectives: by process group, if the traces name it, and "
-      "call\n"
+      "  stragglers  the ranks that others wait for in collectives; only calls that all ranks of a group have count\n"
       "  history     when an operation, or the iteration, became slower or faster, with a trace that shows it\n"
       "Each is one SQL statement, which --sql prints. The exit code is 0, 1 if something is slower than --fail-above\n"
-      "allows, 2 for an error, and 3 if there is too little data.",
+      "allows, 2 for an error, and 3 if there is too little data; then a line on standard error says what is missing.",
       "kymo fleet top --db clickhouse://db/kymo --job train\n"
       "kymo fleet top --db parquet:/data/kymo --job train\n"
       "kymo fleet diff --db clickhouse://db/kymo --job train --since 7d --fail-above 5%\n"
@@ -311,6 +340,9 @@ int fleet_command(const Arguments& arguments) {
       },
       "top and stragglers: rows to show (default: 20)");
   line.text(
+      "--ranks", "N", [&](const std::string& text) { options.ranks = base::parse_count(text); },
+      "stragglers: the calls of traces that name no process group are made by all N ranks of the job");
+  line.text(
       "--fail-above", "SHARE", [&](const std::string& text) { options.fail_above = parse_share(text); },
       "exit with 1 if something is slower by more than this share of an iteration: 5%");
   line.flag("--sql", options.sql, "print the SQL statement, and do not run it");
@@ -319,6 +351,8 @@ int fleet_command(const Arguments& arguments) {
   if (!has_question) throw options::UsageError("fleet", "no question given; questions: top, diff, stragglers, history");
   if (!options.operation.empty() && options.question != Question::History)
     throw options::UsageError("fleet", "--operation is only for history");
+  if (options.ranks > 0 && options.question != Question::Stragglers)
+    throw options::UsageError("fleet", "--ranks is only for stragglers");
   if (options.fail_above && options.question == Question::Top)
     throw options::UsageError("fleet", "--fail-above is not for top");
   try {

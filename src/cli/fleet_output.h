@@ -6,15 +6,28 @@
 #include <vector>
 
 #include "base/json_writer.h"
-#include "fleet/answers.h"
+#include "fleet/stragglers.h"
 
 namespace kymo::cli {
 
 enum FleetExit : int { kFine = 0, kSlower = 1, kError = 2, kTooFew = 3 };
 
-// {"rows": [...], "exit_code": 0}; `write` adds the fields of a row.
+// What a person must know about an answer: lines on standard error, and the "notes" of --json.
+class Notes {
+ public:
+  // Something about the data: what is missing, and does not count.
+  void warn(const std::string& line);
+  // Why there is no answer, or what it means.
+  void say(const std::string& line);
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+// {"rows": [...], "notes": [...], "exit_code": 0}; `write` adds the fields of a row.
 template <typename Rows, typename Write>
-std::string json_of(const Rows& rows, Write&& write, int exit_code) {
+std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exit_code) {
   base::JsonWriter json;
   json.begin_object();
   json.begin_array("rows");
@@ -24,6 +37,9 @@ std::string json_of(const Rows& rows, Write&& write, int exit_code) {
     json.end_object();
   }
   json.end_array();
+  json.begin_array("notes");
+  for (const std::string& line : notes.lines()) json.value(line);
+  json.end_array();
   json.field("exit_code", exit_code);
   json.end_object();
   return json.text();
@@ -32,6 +48,6 @@ std::string json_of(const Rows& rows, Write&& write, int exit_code) {
 // Prints up to `limit` of them, and returns the exit code, for which all count. `has_collectives`: also ones for which
 // nobody waits.
 int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives, uint64_t limit,
-                    std::optional<double> fail_above, bool json);
+                    std::optional<double> fail_above, const Notes& notes, bool json);
 
 }  // namespace kymo::cli

@@ -6,6 +6,7 @@
 #include "cli/fleet_output.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "fleet/answers.h"
 #include "fleet/text_name.h"
 
 namespace kymo::cli {
@@ -13,7 +14,7 @@ namespace kymo::cli {
 using Align = base::TextTable::Align;
 
 int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives, uint64_t limit,
-                    std::optional<double> fail_above, bool json) {
+                    std::optional<double> fail_above, const Notes& notes, bool json) {
   const bool is_slow = fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
                          return row.share > *fail_above;
                        });
@@ -35,7 +36,7 @@ int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives,
           out.field("worst_iteration", row.worst_iteration);
           out.field("worst_trace", fleet::trace_text(row.worst_trace));
         },
-        exit_code));
+        notes, exit_code));
     return exit_code;
   }
   base::TextTable table({{"rank", Align::Right},

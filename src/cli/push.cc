@@ -65,7 +65,8 @@ int push_command(const Arguments& arguments) {
       "push", "kymo push FILE... clickhouse://HOST[:PORT]/DATABASE|parquet:FOLDER [options]",
       "Writes the figures of traces into the tables of a ClickHouse server, or into a folder of Parquet files: "
       "traces,\n"
-      "iterations, operations, collectives, device_time and memory; with --events also every event. Creates what is\n"
+      "iterations, operations, collective_calls, device_time and memory; with --events also every event. Creates what "
+      "is\n"
       "missing. "
       "A trace that is already there is skipped, so a push that was interrupted can simply be repeated.\n"
       "With another --job or --rank than before it is replaced. Nothing of a trace counts before all of it is there.\n"

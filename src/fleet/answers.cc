@@ -53,20 +53,6 @@ std::vector<TopRow> read_top(const push::Rows& rows) {
   return all;
 }
 
-std::vector<StragglerRow> read_stragglers(const push::Rows& rows) {
-  expect(rows, 9);
-  std::vector<StragglerRow> all;
-  for (const auto& row : rows.rows) {
-    const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
-    StragglerRow one{
-        row[0], parse_i64(row[1], rows.columns[1]), number(2), number(3), row[4], row[5], number(6), number(7), 0};
-    const uint64_t wall = number(8);
-    one.share = wall == 0 ? 0 : static_cast<double>(one.others_waited_ns) / static_cast<double>(wall);
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
 analyze::Diff read_diff(const push::Rows& rows) {
   expect(rows, 6);
   struct Row {

@@ -20,16 +20,6 @@ struct TopRow {
 };
 std::vector<TopRow> read_top(const push::Rows& rows);
 
-struct StragglerRow {
-  std::string job;
-  int64_t rank = 0;
-  uint64_t times_last = 0, others_waited_ns = 0;
-  std::string worst_group, worst_name;
-  uint64_t worst_iteration = 0, worst_trace = 0;
-  double share = 0;  // of the time of all iterations of all ranks of the job
-};
-std::vector<StragglerRow> read_stragglers(const push::Rows& rows);
-
 // With the statistics of `kymo diff`: a sample is a minute in which traces began.
 analyze::Diff read_diff(const push::Rows& rows);
 

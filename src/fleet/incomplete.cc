@@ -36,6 +36,17 @@ bool lacks_calls(const Target& target) {
 
 }  // namespace
 
+void refuse_newer_version(const Target& target) {
+  if (!target.server && !has_files(target.folder, push::kSchema)) return;  // ask() says what is missing there
+  const push::Rows rows = ask(target, version_statement(target));
+  if (rows.rows.size() != 1 || rows.columns.size() != 1) throw Error("the server's answer is not a version");
+  const std::string& text = rows.rows[0][0];
+  const uint64_t version = text.empty() ? 0 : push::parse_u64(text, "version");
+  if (version > push::kSchemaVersion)
+    throw Error(base::format("{}: the tables have version {}, and this kymo knows version {}: update kymo",
+                             target.text(), version, push::kSchemaVersion));
+}
+
 std::vector<std::string> incomplete_traces(const Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
   if (!target.server) return incomplete_traces(target.folder);
@@ -49,14 +60,14 @@ std::vector<std::string> traces_without_calls(const Selection& selection) {
   const Target& target = selection.target;
   if (lacks_calls(target))
     throw Error(
-        base::format("{} has no table {}, because an older kymo wrote it: push the traces again with this kymo, "
-                     "and add the table to a database of Distributed tables",
-                     target.text(), push::kCollectives.name));
+        base::format("{0} has no table {1}, which tables of version {2} have: push the traces with this kymo, and add "
+                     "{1} to a database of Distributed tables",
+                     target.text(), push::kCollectives.name, push::kSchemaVersion));
   const push::Rows rows = list_of(target, without_calls_statement(selection));
   if (rows.rows.empty()) return {};
   return {
-      base::format("not counted: {}; an older kymo pushed them to {}, without the calls of their collectives: push "
-                   "them again",
+      base::format("not counted: {}; the calls of their collectives are not in {}, because they were lost or an older "
+                   "kymo pushed them: push them again",
                    trace_names(rows), target.text())};
 }
 

@@ -1,4 +1,4 @@
-// Which traces of a selection are not complete in the database.
+// Whether the database can answer, and which traces of a selection are not complete in it.
 #pragma once
 
 #include <string>
@@ -7,6 +7,9 @@
 #include "fleet/statements.h"
 
 namespace kymo::fleet {
+
+// Throws kymo::Error if a newer version of Kymo made the tables: they may mean something else.
+void refuse_newer_version(const Target& target);
 
 // A line each, for people. In a folder: traces whose files were removed. On a server: traces of the selection whose
 // rows of iterations are gone, or those of operations if the answer uses them. Throws kymo::Error.

@@ -57,6 +57,8 @@ class Dialect {
   std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
   // Of a table of the selection: each server of a cluster gets the right side.
   std::string_view join_everywhere() const { return is_server_ ? "GLOBAL ALL INNER JOIN" : "INNER JOIN"; }
+  // Of any row: the same in all rows of a group.
+  std::string_view any() const { return is_server_ ? "any" : "any_value"; }
   std::string list(std::string_view of) const { return base::format("{}({})", is_server_ ? "groupArray" : "list", of); }
 
  private:
@@ -107,28 +109,37 @@ std::string minutes_of_sample(const Selection& selection, const Dialect& dialect
 
 // For each job and step the newest run of each rank: columns its_job, step, its_rank, newest_trace, newest_attempt and
 // newest_ns. A job may have run several times with the same steps, and the times of different runs must not be
-// compared. So a rank counts only if its newest trace of the step began together with the newest one of all ranks.
+// compared. All ranks of a run are in a step at the same time, because they wait for each other. So a rank counts only
+// if its newest step of this number had not ended when the last rank began it.
 std::string newest_run(const Selection& selection, const Dialect& dialect) {
-  constexpr int64_t kBeginTogether = 600;  // seconds
+  constexpr int64_t kClocksDiffer = 10'000'000'000;  // by at most this many nanoseconds between hosts
   constexpr std::string_view kNewest = "(began, its_trace)";
   return base::format(
       "SELECT its_job, step, its_rank, newest_trace, newest_attempt, newest_ns\n"
       "FROM (\n"
       "  SELECT its_job, step, its_rank, argMax(its_trace, {0}) AS newest_trace,\n"
-      "    argMax(its_attempt, {0}) AS newest_attempt, argMax(ns, {0}) AS newest_ns, max(began) AS newest_began\n"
+      "    argMax(its_attempt, {0}) AS newest_attempt, argMax(ns, {0}) AS newest_ns,\n"
+      "    argMax(ended, {0}) AS newest_ended\n"
       "  FROM (\n"
       "    SELECT CAST(job AS String) AS its_job, iteration AS step, rank AS its_rank, trace AS its_trace,\n"
-      "      attempt AS its_attempt, max({1}) AS began, sum(wall_ns) AS ns\n"
-      "    FROM {2}\n    WHERE {3}\n      AND numbered = 1 AND rank >= 0\n"
+      "      attempt AS its_attempt, max(begin_ns) AS began, max(begin_ns + wall_ns) AS ended, sum(wall_ns) AS ns\n"
+      "    FROM {1}\n    WHERE {2}\n      AND numbered = 1 AND rank >= 0\n"
       "    GROUP BY its_job, step, its_rank, its_trace, its_attempt)\n"
       "  GROUP BY its_job, step, its_rank) AS ranks\n"
-      "{4} (\n"
-      "  SELECT CAST(job AS String) AS its_job, iteration AS step, max({1}) AS run_began\n"
-      "  FROM {2}\n  WHERE {3}\n    AND numbered = 1 AND rank >= 0\n"
+      "{3} (\n"
+      "  SELECT CAST(job AS String) AS its_job, iteration AS step, max(begin_ns) AS run_began\n"
+      "  FROM {1}\n  WHERE {2}\n    AND numbered = 1 AND rank >= 0\n"
       "  GROUP BY its_job, step) AS runs\n"
-      "USING (its_job, step)\nWHERE newest_began + {5} >= run_began",
-      kNewest, dialect.second(), dialect.table(push::kIterations), chosen(selection, dialect), dialect.join(),
-      kBeginTogether);
+      "USING (its_job, step)\nWHERE newest_ended + {4} >= run_began",
+      kNewest, dialect.table(push::kIterations), chosen(selection, dialect), dialect.join(), kClocksDiffer);
+}
+
+// The calls that stragglers are found in: those of the newest runs.
+std::string calls_of_runs(const Selection& selection, const Dialect& dialect) {
+  return base::format(
+      "{} AND numbered = 1 AND rank >= 0 AND point_to_point = 0\n"
+      "      AND (trace, attempt, iteration) {} (SELECT newest_trace, newest_attempt, step FROM ({}))",
+      job_and_times(selection, dialect), dialect.in(), newest_run(selection, dialect));
 }
 
 }  // namespace
@@ -170,28 +181,53 @@ std::string diff_statement(const Selection& selection, int64_t middle) {
       sums(push::kIterations, "''", "2", "wall_ns"));
 }
 
-std::string stragglers_statement(const Selection& selection) {
+std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
   const Dialect dialect(selection.target);
-  const std::string runs = newest_run(selection, dialect);
   return base::format(
-      "SELECT its_job, last_rank, times_last, others_waited, worst_group, worst_name, worst_iteration, worst_trace,\n"
-      "  wall_sum\n"
+      "SELECT its_job, left_out, its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error, "
+      "wall_sum\n"
       "FROM (\n"
-      "  SELECT its_job, last_rank, count() AS times_last, sum(waited) AS others_waited,\n"
-      "    argMax(its_group, {0}) AS worst_group, argMax(operation, {0}) AS worst_name,\n"
-      "    argMax(step, {0}) AS worst_iteration, argMax(last_trace, {0}) AS worst_trace\n"
+      "  SELECT its_job, left_out, its_rank, count() AS its_calls, sum(waited) AS others_waited,\n"
+      "    argMax(step, {0}) AS worst_iteration, argMax(same_call, {0}) AS worst_call, max(error) AS clock_error\n"
       "  FROM (\n"
-      "    SELECT CAST(job AS String) AS its_job, iteration AS step, CAST(process_group AS String) AS its_group,\n"
-      "      CAST(name AS String) AS operation, calls, call, argMin(rank, {7}) AS last_rank,\n"
-      "      argMin(trace, {7}) AS last_trace, sum(ns) - min(ns) * count() AS waited\n"
-      "    FROM {1}\n    WHERE {2} AND numbered = 1 AND rank >= 0 AND point_to_point = 0\n"
-      "      AND (trace, attempt, iteration) {3} (SELECT newest_trace, newest_attempt, step FROM ({4}))\n"
-      "    GROUP BY its_job, step, its_group, operation, calls, call\n    HAVING count() > 1)\n"
-      "  GROUP BY its_job, last_rank) AS waits\n"
-      "{5} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({4}) GROUP BY its_job) AS walls\n"
-      "USING (its_job)\nORDER BY others_waited DESC, its_job, last_rank\nLIMIT {6}",
-      ordered("waited", falling("step")), dialect.table(push::kCollectives), job_and_times(selection, dialect),
-      dialect.in(), runs, dialect.join(), selection.limit, ordered("ns", rising("rank")));
+      "    SELECT its_job, step, same_call, waited, error, left_out,\n"
+      "      CASE WHEN left_out = {1} THEN last_rank ELSE -1 END AS its_rank\n"
+      "    FROM (\n"
+      "      SELECT its_job, step, same_call, waited, error, last_rank,\n"
+      "        CASE WHEN its_members = 0 THEN {2} WHEN present != its_members THEN {3}\n"
+      "          WHEN longest - shortest < error THEN {4} ELSE {1} END AS left_out\n"
+      "      FROM (\n"
+      "        SELECT {5}(CAST(job AS String)) AS its_job, {5}(iteration) AS step, same_call, count() AS present,\n"
+      "          CASE WHEN max(members) = 0 THEN {6} ELSE max(members) END AS its_members,\n"
+      "          argMin(rank, {7}) AS last_rank, min(ns) AS shortest, max(ns) AS longest,\n"
+      "          sum(ns) - min(ns) * count() AS waited, max(clock_error_ns) AS error\n"
+      "        FROM {8}\n        WHERE {9}\n        GROUP BY same_call)))\n"
+      "  GROUP BY its_job, left_out, its_rank) AS waits\n"
+      "{10} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({11}) GROUP BY its_job) AS walls\n"
+      "USING (its_job)\nORDER BY left_out DESC, others_waited DESC, its_job, its_rank\nLIMIT {12}",
+      ordered("waited", falling("step")), static_cast<int>(LeftOut::No), static_cast<int>(LeftOut::UnknownMembers),
+      static_cast<int>(LeftOut::MissingRanks), static_cast<int>(LeftOut::ClockError), dialect.any(), ranks,
+      ordered("ns", rising("rank")), dialect.table(push::kCollectives), calls_of_runs(selection, dialect),
+      dialect.join(), newest_run(selection, dialect), selection.limit);
+}
+
+std::string worst_calls_statement(const Selection& selection, const std::vector<uint64_t>& calls) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT same_call, rank, max(trace) AS its_trace, {0}(CAST(process_group AS String)) AS its_group,\n"
+      "  {0}(CAST(name AS String)) AS operation\n"
+      "FROM {1}\nWHERE same_call IN ({2}) AND {3}\nGROUP BY same_call, rank",
+      dialect.any(), dialect.table(push::kCollectives), base::join(calls, ", "), calls_of_runs(selection, dialect));
+}
+
+std::string members_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT CAST(job AS String) AS its_job, CAST(process_group AS String) AS its_group, max(members) AS "
+      "its_members,\n"
+      "  rank, count() AS its_calls\n"
+      "FROM {}\nWHERE {}\nGROUP BY its_job, its_group, rank\nORDER BY its_job, its_group, rank",
+      dialect.table(push::kCollectives), calls_of_runs(selection, dialect));
 }
 
 namespace {
@@ -262,9 +298,15 @@ std::string without_calls_statement(const Selection& selection) {
 std::string jobs_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
-      "SELECT CAST(job AS String) AS its_job, max({}) AS last\nFROM {}\nGROUP BY its_job\nORDER BY last DESC, its_job\n"
-      "LIMIT {}",
-      dialect.minute(), dialect.table(push::kTraces), kMostJobs);
+      "SELECT its_job, max(began) AS last\nFROM (\n"
+      "  SELECT argMax(CAST(job AS String), attempt) AS its_job, argMax({}, attempt) AS began\n"
+      "  FROM {}\n  GROUP BY trace)\nGROUP BY its_job\nORDER BY {}last DESC, its_job\nLIMIT {}",
+      dialect.second(), dialect.table(push::kTraces),
+      selection.job ? base::format("its_job = {} DESC, ", dialect.text(*selection.job)) : "", kMostJobs);
+}
+
+std::string version_statement(const Target& target) {
+  return base::format("SELECT max(version) AS version FROM {}", Dialect(target).table(push::kSchema));
 }
 
 }  // namespace kymo::fleet

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fleet/target.h"
 
@@ -27,12 +28,27 @@ std::string top_statement(const Selection& selection);
 // one sample. If both sides have many more minutes than the statistics use, a sample is several minutes.
 std::string diff_statement(const Selection& selection, int64_t middle);
 
-// Columns: its_job, last_rank, times_last, others_waited, worst_group, worst_name, worst_iteration, worst_trace,
-// wall_sum. A collective ends on all ranks at the same time, so the rank that spends the least time in it came last,
-// and the others waited for it. That needs no common clock. Only the ranks of one process group and one call are
-// compared, and of these only those with the same number of calls in the iteration. If a job ran several times with the
-// same steps, only the newest run of a step counts.
-std::string stragglers_statement(const Selection& selection);
+// Why calls of collectives do not count for stragglers.
+enum class LeftOut : uint8_t {
+  No,
+  MissingRanks,    // not all ranks of the group have this call, or more than the group has
+  UnknownMembers,  // the trace does not say how many ranks take part
+  ClockError,      // the clocks of the traces are less precise than the ranks differ
+};
+
+// Columns: its_job, left_out (LeftOut), its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error,
+// wall_sum. The rows with calls that do not count have the rank -1, and come first. A collective ends on all ranks at
+// the same time, so the rank that spends the least time in it came last, and the others waited for it. That needs no
+// common clock. It needs all ranks: of those that are missing, one may be the last. So a call counts if every rank of
+// its process group has it. `ranks` are those of a group that is not named; 0: unknown. If a job ran several times with
+// the same steps, only the newest run of a step counts.
+std::string stragglers_statement(const Selection& selection, uint64_t ranks);
+
+// Columns: same_call, rank, its_trace, its_group, operation. Of these calls, which are `worst_call` above.
+std::string worst_calls_statement(const Selection& selection, const std::vector<uint64_t>& calls);
+
+// Columns: its_job, its_group, its_members, rank, its_calls: how many calls of a group each rank has that could count.
+std::string members_statement(const Selection& selection);
 
 // Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). An empty operation means the
 // iterations. Only traces that have the operation count. "NAME (device)" is the one on devices; "NAME" is that of the
@@ -46,8 +62,11 @@ std::string lost_rows_statement(const Selection& selection, bool uses_operations
 // Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
 std::string without_calls_statement(const Selection& selection);
 
-// Columns: its_job, last (minutes since 1970). The jobs of all times, the latest first: for a selection that has no
-// traces.
+// Columns: its_job, last (seconds since 1970). The jobs of all times, the chosen one first, then the latest: for a
+// selection that has no traces.
 std::string jobs_statement(const Selection& selection);
+
+// Column: version, of the tables.
+std::string version_statement(const Target& target);
 
 }  // namespace kymo::fleet

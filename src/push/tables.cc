@@ -26,9 +26,10 @@ constexpr ColumnSpec kOperationColumns[] = {
     {"self_ns", U64}, {"min_ns", U64},  {"median_ns", U64}, {"p99_ns", U64}, {"max_ns", U64},
 };
 constexpr ColumnSpec kCollectiveColumns[] = {
-    {"trace", U64},     {"attempt", U64}, {"started", Date},       {"job", Name},  {"rank", I32},
-    {"iteration", U64}, {"numbered", U8}, {"process_group", Name}, {"name", Name}, {"point_to_point", U8},
-    {"call", U32},      {"calls", U32},   {"begin_ns", I64},       {"ns", U64},
+    {"trace", U64},         {"attempt", U64},  {"started", Date},       {"job", Name},    {"rank", I32},
+    {"iteration", U64},     {"numbered", U8},  {"process_group", Name}, {"members", U32}, {"name", Name},
+    {"point_to_point", U8}, {"sequence", I64}, {"call", U32},           {"calls", U32},   {"same_call", U64},
+    {"begin_ns", I64},      {"ns", U64},       {"clock_error_ns", U64},
 };
 constexpr ColumnSpec kDeviceTimeColumns[] = {
     {"trace", U64}, {"attempt", U64}, {"started", Date}, {"job", Name},
@@ -49,7 +50,7 @@ constexpr ColumnSpec kSchemaColumns[] = {{"version", U32}, {"attempt", U64}};
 const TableSpec kTraces{"traces", kOrder, kTraceColumns};
 const TableSpec kIterations{"iterations", kOrder, kIterationColumns};
 const TableSpec kOperations{"operations", kOrder, kOperationColumns};
-const TableSpec kCollectives{"collectives", kOrder, kCollectiveColumns};
+const TableSpec kCollectives{"collective_calls", kOrder, kCollectiveColumns};
 const TableSpec kDeviceTime{"device_time", kOrder, kDeviceTimeColumns};
 const TableSpec kMemory{"memory", kOrder, kMemoryColumns};
 const TableSpec kEvents{"events", kOrder, kEventColumns};

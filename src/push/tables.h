@@ -12,12 +12,13 @@
 
 namespace kymo::push {
 
-inline constexpr uint32_t kSchemaVersion = 2;  // 1 had no collectives
+// 1 had no calls of collectives, 2 had them in a table `collectives` without the members of their groups.
+inline constexpr uint32_t kSchemaVersion = 3;
 
 extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kEvents, kSchema;
 
-// The rows of `operations` that have rows in `collectives`: one for each call. A trace with such operations and without
-// calls was pushed by a version that did not write them, or they were lost.
+// The rows of `operations` that have rows in `collective_calls`: one for each call. A trace with such operations and
+// without calls was pushed by a version that did not write them, or they were lost.
 inline constexpr std::string_view kIsCommunication = "kind = 'communication' AND on_device = 1";
 
 // All of them; `traces` is not the first.

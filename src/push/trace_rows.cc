@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 
 #include "analyze/memory/profile.h"
 #include "analyze/report/collective_calls.h"
@@ -146,6 +148,48 @@ uint64_t median_of(std::vector<uint64_t> values) {
   return *middle;
 }
 
+uint64_t clock_error(const analyze::Summary& summary) {
+  uint64_t most = 0;
+  for (const analyze::ProcessSummary& process : summary.processes)
+    for (const analyze::ClockSummary& clock : process.clocks)
+      if (clock.usable) most = std::max(most, clock.error_ns);
+  return most;
+}
+
+// A number that all ranks have for the same call of a collective, and no other call has.
+uint64_t same_call(const RowHead& head, uint64_t iteration, const analyze::CollectiveCalls& calls,
+                   const analyze::CollectiveCall& call) {
+  const std::string &group = calls.groups[call.group].name, &name = calls.names[call.name];
+  const std::string key =
+      base::format("{} {} {} {} {} {} {} {}{}{}", iteration, call.sequence, call.call, call.calls,
+                   call.is_point_to_point ? 1 : 0, head.job.size(), group.size(), head.job, group, name);
+  return base::hash(std::as_bytes(std::span(key)));
+}
+
+void add_collectives(Block& block, const RowHead& head, const analyze::CollectiveCalls& calls,
+                     const std::vector<uint64_t>& numbers, uint64_t clock_error_ns,
+                     const std::function<uint64_t(int64_t)>& realtime_of) {
+  for (const analyze::CollectiveCall& call : calls.rows) {
+    const uint64_t iteration = numbers.empty() ? call.iteration : numbers[call.iteration];
+    const analyze::ProcessGroup& group = calls.groups[call.group];
+    head.add_to(block);
+    block.number(iteration);
+    block.number(numbers.empty() ? 0 : 1);
+    block.text(group.name);
+    block.number(group.members);
+    block.text(calls.names[call.name]);
+    block.number(call.is_point_to_point ? 1 : 0);
+    block.number(static_cast<uint64_t>(call.sequence));
+    block.number(call.call);
+    block.number(call.calls);
+    block.number(same_call(head, iteration, calls, call));
+    block.number(realtime_of(call.begin));
+    block.number(static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0)));
+    block.number(clock_error_ns);
+    block.end_row();
+  }
+}
+
 // The rows of what happens in iterations, and how many are left out. Returns the lengths of the iterations.
 std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const trace::Reader& reader,
                                      const analyze::Summary& summary, Damage& damage) {
@@ -184,33 +228,13 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
     block.end_row();
   }
   const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers);
-  for (const analyze::CollectiveCall& call : calls.rows) {
-    head.add_to(blocks.collectives);
-    blocks.collectives.number(number_of(call.iteration));
-    blocks.collectives.number(numbers.empty() ? 0 : 1);
-    blocks.collectives.text(calls.groups[call.group].name);
-    blocks.collectives.text(calls.names[call.name]);
-    blocks.collectives.number(call.is_point_to_point ? 1 : 0);
-    blocks.collectives.number(call.call);
-    blocks.collectives.number(call.calls);
-    blocks.collectives.number(realtime_of(call.begin));
-    blocks.collectives.number(static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0)));
-    blocks.collectives.end_row();
-  }
+  add_collectives(blocks.collectives, head, calls, numbers, clock_error(summary), realtime_of);
   head.left_out = work.left_out + operations.left_out + calls.left_out;
   const analyze::Intervals window = iterations.window();
   for (const analyze::Device& device : work.devices)
     add_device_time(blocks.device_time, head, device.name, analyze::device_time(walk, work, device, window));
   add_damage(damage, reader, walk.problems());
   return lengths;
-}
-
-uint64_t clock_error(const analyze::Summary& summary) {
-  uint64_t most = 0;
-  for (const analyze::ProcessSummary& process : summary.processes)
-    for (const analyze::ClockSummary& clock : process.clocks)
-      if (clock.usable) most = std::max(most, clock.error_ns);
-  return most;
 }
 
 void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary, const TraceLabels& labels,

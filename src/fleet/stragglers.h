@@ -1,0 +1,55 @@
+// The ranks that others wait for in collectives. stragglers_statement() says how they are found.
+//
+// A rank is never named on incomplete data: calls that cannot be compared are left out, and the notes say how many and
+// why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fleet/statements.h"
+#include "push/answer.h"
+
+namespace kymo::fleet {
+
+struct StragglerRow {
+  std::string job;
+  int64_t rank = 0;
+  uint64_t times_last = 0, others_waited_ns = 0;
+  uint64_t worst_iteration = 0, worst_call = 0, worst_trace = 0;
+  std::string worst_group, worst_name;
+  double share = 0;  // of the time of all iterations of all ranks of the job
+};
+
+// Calls of a job that do not count.
+struct CallsLeftOut {
+  std::string job;
+  LeftOut why = LeftOut::No;
+  uint64_t calls = 0;
+  uint64_t clock_error_ns = 0;  // of LeftOut::ClockError, the largest
+};
+
+struct Stragglers {
+  std::vector<StragglerRow> rows;  // the longest waits first; also ranks for which nobody waits
+  std::vector<CallsLeftOut> left_out;
+};
+
+// From the rows of stragglers_statement(), without the names and traces of the worst calls. Rows are untrusted: all of
+// these throw kymo::Error if they are not what the statement asks for.
+Stragglers read_stragglers(const push::Rows& rows);
+
+// Adds what worst_calls_statement() has.
+void add_worst_calls(Stragglers& stragglers, const push::Rows& rows);
+
+// Which ranks of a job lack calls, from the rows of members_statement(): "no trace of rank 3 of process group …". Empty
+// if all have the same number. `ranks` are those of a group that is not named.
+std::string missing_ranks(const push::Rows& rows, const std::string& job, uint64_t ranks);
+
+// A line each, for people. `members` are the rows of members_statement(), if calls are left out for missing ranks.
+std::vector<std::string> notes_of(const Stragglers& stragglers, const push::Rows& members, uint64_t ranks);
+
+// Asks the database. The names of the worst calls are those of the first `limit` rows.
+Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t limit, std::vector<std::string>& notes);
+
+}  // namespace kymo::fleet

@@ -112,9 +112,18 @@ std::vector<std::string> Attempt::files_of(const std::string& folder, const push
   return found;
 }
 
+namespace {
+
+// The table of calls of version 2. The numbers of its files are a part of those of their attempts.
+constexpr push::TableSpec kOldCollectives{"collectives", "", {}};
+
+}  // namespace
+
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
   std::map<uint64_t, Attempt> found;
-  for (const push::TableSpec* table : push::all_tables()) {
+  std::vector<const push::TableSpec*> tables(push::all_tables().begin(), push::all_tables().end());
+  tables.push_back(&kOldCollectives);
+  for (const push::TableSpec* table : tables) {
     if (table == &push::kSchema) continue;
     const std::string place = folder_of(folder, *table);
     std::error_code error;
@@ -128,8 +137,9 @@ std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
       // A mark that was written twice is complete with the first one.
       if (table == &push::kTraces && (!attempt.mark || *attempt.mark > name->number)) attempt.mark = name->number;
     }
-    // An older version did not have this table. If it was removed later, the numbers of its files are missing.
-    if (table == &push::kCollectives && error == std::errc::no_such_file_or_directory) continue;
+    // Only some versions have these tables. If one was removed later, the numbers of its files are missing.
+    const bool may_be_absent = table == &push::kCollectives || table == &kOldCollectives;
+    if (may_be_absent && error == std::errc::no_such_file_or_directory) continue;
     if (error) throw base::file_error("read", place, error.value());
   }
   return found;

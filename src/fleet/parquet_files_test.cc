@@ -67,6 +67,14 @@ TEST_F(ParquetFilesTest, AMarkThatWasWrittenTwiceIsComplete) {
   EXPECT_THAT(missing(0x30), IsEmpty());
 }
 
+TEST_F(ParquetFilesTest, CallsOfAnOlderVersionAreNotMissing) {
+  add(push::kIterations, file_name("202611", 0x40, 0));
+  std::filesystem::create_directory(folder_ / "collectives");
+  std::ofstream(folder_ / ("collectives/" + file_name("202611", 0x40, 1)));
+  add(push::kTraces, file_name("202611", 0x40, 2));
+  EXPECT_THAT(missing(0x40), IsEmpty());
+}
+
 TEST_F(ParquetFilesTest, OtherNamesAreIgnored) {
   for (const char* const name : {"empty.parquet", "202611-zz-0.parquet", "202611-10.parquet", "notes.txt",
                                  "202611-0000000000000010-0.parquet.Ab12Cd", "202611-10-x.parquet"})

@@ -48,14 +48,14 @@ std::string program_of(const analyze::Summary& summary) {
   return {};
 }
 
-// PyTorch's profiler writes it beside the events: {"rank": 3, "world_size": 8}.
+// PyTorch's profiler writes it beside the events: {"rank": 3, "world_size": 8}. Empty: there is none.
 std::string rank_in_info(std::string_view info) {
-  constexpr std::string_view kKey = "\"rank\"", kDigits = "0123456789";
+  constexpr std::string_view kKey = "\"rank\"", kBefore = " :\"", kAfter = " \",}";
   const size_t key = info.find(kKey);
   if (key == info.npos) return {};
   info.remove_prefix(key + kKey.size());
-  info.remove_prefix(std::min(info.find_first_not_of(" :"), info.size()));
-  return std::string(info.substr(0, info.find_first_not_of(kDigits)));
+  info.remove_prefix(std::min(info.find_first_not_of(kBefore), info.size()));
+  return std::string(info.substr(0, info.find_first_of(kAfter)));
 }
 
 int32_t parse_rank(std::string_view text) {
@@ -67,13 +67,14 @@ int32_t parse_rank(std::string_view text) {
 // The first variable that has a rank. One that does not have one is kept for a warning.
 void find_rank(RowHead& head, const trace::Reader& reader, const TraceLabels& labels) {
   head.rank = labels.rank >= 0 ? static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX)) : -1;
-  for (const std::string_view name : {"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+  const auto take = [&](std::string_view name, const std::string& text) {
     if (head.rank >= 0) return;
-    const std::string text = from_environment(reader, {name});
     head.rank = parse_rank(text);
     if (head.rank < 0 && !text.empty() && head.not_a_rank.empty()) head.not_a_rank = base::format("{}={}", name, text);
-  }
-  if (head.rank < 0) head.rank = parse_rank(rank_in_info(from_environment(reader, {"distributedInfo"})));
+  };
+  for (const std::string_view name : {"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    take(name, from_environment(reader, {name}));
+  take("rank in distributedInfo", rank_in_info(from_environment(reader, {"distributedInfo"})));
 }
 
 template <typename Items, typename Text>

@@ -227,7 +227,7 @@ class SameAnswers:
             file = self.collectives("imprecise", rank, [("0, 1", [900, 100][rank], {})])
             kymo("merge", file, other, "-o", self.folder / f"imprecise{rank}.kymo")
             kymo("push", self.folder / f"imprecise{rank}.kymo", self.url, "--rank", rank, "--job", "train")
-        self.assert_nobody_is_named("2 calls of job 'train', because the ranks differ by less than the clock error .*1.00 s")
+        self.assert_nobody_is_named("2 calls of job 'train', because the others waited less than the clock error .*1.00 s")
 
     def test_tables_of_a_newer_version_are_refused(self):
         kymo("push", self.collectives("newer", 0, [("0, 1", 100, {})]), self.url)

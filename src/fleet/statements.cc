@@ -57,6 +57,9 @@ class Dialect {
   std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
   // Of a table of the selection: each server of a cluster gets the right side.
   std::string_view join_everywhere() const { return is_server_ ? "GLOBAL ALL INNER JOIN" : "INNER JOIN"; }
+  // A condition that few rows meet, and the others. The server reads the columns of the others only for these rows.
+  std::string_view first_where() const { return is_server_ ? "PREWHERE" : "WHERE"; }
+  std::string_view next_where() const { return is_server_ ? "WHERE" : "AND"; }
   // Of any row: the same in all rows of a group.
   std::string_view any() const { return is_server_ ? "any" : "any_value"; }
   std::string list(std::string_view of) const { return base::format("{}({})", is_server_ ? "groupArray" : "list", of); }
@@ -195,12 +198,12 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
       "    FROM (\n"
       "      SELECT its_job, step, same_call, waited, error, last_rank,\n"
       "        CASE WHEN its_members = 0 THEN {2} WHEN present != its_members THEN {3}\n"
-      "          WHEN longest - shortest < error THEN {4} ELSE {1} END AS left_out\n"
+      "          WHEN waited < error * (present - 1) THEN {4} ELSE {1} END AS left_out\n"
       "      FROM (\n"
       "        SELECT {5}(CAST(job AS String)) AS its_job, {5}(iteration) AS step, same_call, count() AS present,\n"
       "          CASE WHEN max(members) = 0 THEN {6} ELSE max(members) END AS its_members,\n"
-      "          argMin(rank, {7}) AS last_rank, min(ns) AS shortest, max(ns) AS longest,\n"
-      "          sum(ns) - min(ns) * count() AS waited, max(clock_error_ns) AS error\n"
+      "          argMin(rank, {7}) AS last_rank, sum(ns) - min(ns) * count() AS waited,\n"
+      "          max(clock_error_ns) AS error\n"
       "        FROM {8}\n        WHERE {9}\n        GROUP BY same_call)))\n"
       "  GROUP BY its_job, left_out, its_rank) AS waits\n"
       "{10} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({11}) GROUP BY its_job) AS walls\n"
@@ -214,10 +217,11 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
 std::string worst_calls_statement(const Selection& selection, const std::vector<uint64_t>& calls) {
   const Dialect dialect(selection.target);
   return base::format(
-      "SELECT same_call, rank, max(trace) AS its_trace, {0}(CAST(process_group AS String)) AS its_group,\n"
-      "  {0}(CAST(name AS String)) AS operation\n"
-      "FROM {1}\nWHERE same_call IN ({2}) AND {3}\nGROUP BY same_call, rank",
-      dialect.any(), dialect.table(push::kCollectives), base::join(calls, ", "), calls_of_runs(selection, dialect));
+      "SELECT same_call, rank, argMax(trace, begin_ns) AS its_trace,\n"
+      "  {0}(CAST(process_group AS String)) AS its_group, {0}(CAST(name AS String)) AS operation\n"
+      "FROM {1}\n{2} same_call IN ({3})\n{4} {5}\nGROUP BY same_call, rank",
+      dialect.any(), dialect.table(push::kCollectives), dialect.first_where(), base::join(calls, ", "),
+      dialect.next_where(), chosen(selection, dialect));
 }
 
 std::string members_statement(const Selection& selection) {

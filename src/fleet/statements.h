@@ -33,7 +33,7 @@ enum class LeftOut : uint8_t {
   No,
   MissingRanks,    // not all ranks of the group have this call, or more than the group has
   UnknownMembers,  // the trace does not say how many ranks take part
-  ClockError,      // the clocks of the traces are less precise than the ranks differ
+  ClockError,      // the others waited less than the clock error of the traces, on average
 };
 
 // Columns: its_job, left_out (LeftOut), its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error,
@@ -44,7 +44,8 @@ enum class LeftOut : uint8_t {
 // the same steps, only the newest run of a step counts.
 std::string stragglers_statement(const Selection& selection, uint64_t ranks);
 
-// Columns: same_call, rank, its_trace, its_group, operation. Of these calls, which are `worst_call` above.
+// Columns: same_call, rank, its_trace (of the newest run), its_group, operation. Of these calls, which are `worst_call`
+// above.
 std::string worst_calls_statement(const Selection& selection, const std::vector<uint64_t>& calls);
 
 // Columns: its_job, its_group, its_members, rank, its_calls: how many calls of a group each rank has that could count.

@@ -74,7 +74,7 @@ std::string note_of(const CallsLeftOut& left_out, const push::Rows& members, uin
           "{}, because the traces do not say which ranks take part; use --ranks N if these are all N ranks of the job",
           what);
     case LeftOut::ClockError:
-      return base::format("{}, because the ranks differ by less than the clock error of their traces (up to {})", what,
+      return base::format("{}, because the others waited less than the clock error of the traces (up to {})", what,
                           base::duration_text(left_out.clock_error_ns));
     default: {
       const std::string missing = missing_ranks(members, left_out.job, ranks);

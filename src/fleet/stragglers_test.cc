@@ -30,8 +30,8 @@ TEST(StragglersTest, RowsAreRanksAndCallsThatDoNotCount) {
   EXPECT_EQ(found.rows[0].worst_group, "dp");
   EXPECT_EQ(found.rows[0].worst_name, "gather");
   EXPECT_EQ(notes_of(found, {}, 0),
-            std::vector<std::string>{"not counted: 5 calls of job 'train', because the ranks differ by less than the "
-                                     "clock error of their traces (up to 1.50 µs)"});
+            std::vector<std::string>{"not counted: 5 calls of job 'train', because the others waited less than the "
+                                     "clock error of the traces (up to 1.50 µs)"});
 }
 
 TEST(StragglersTest, OtherRowsAreRefused) {

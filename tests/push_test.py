@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`kymo push` into real ClickHouse servers: each trace once, whatever ends in between, and with any bytes in names."""
+import gzip
 import http.server
 import json
 import os
@@ -217,6 +218,20 @@ class PushTest(unittest.TestCase):
         old = write_trace(self.folder / "old.json", at_us=1_000_000)
         _, text = kymo("push", old, self.url)
         self.assertIn("old.json does not say when it was recorded", text)
+
+    def test_a_trace_of_another_tool_that_was_cut_is_pushed_with_a_warning(self):
+        whole = (self.folder / "rank0.json").read_bytes()
+        packed = gzip.compress(whole)
+        for name, content in [("cut.json", whole[:len(whole) // 2]), ("no-bracket.json", whole[:-1]),
+                              ("cut.json.gz", packed[:len(packed) // 2]), ("no-checksum.json.gz", packed[:-4])]:
+            cut = self.folder / name
+            cut.write_bytes(content)
+            kymo("import", cut, "-o", self.folder / f"{name}.kymo", expect=None)
+            for file, more in [(cut, []), (cut, ["--events"]), (self.folder / f"{name}.kymo", [])]:
+                _, text = kymo("push", file, self.url, *more)
+                self.assertRegex(text, f"{file.name} is damaged: cannot read the .*; only what can be read is pushed")
+        marks = self.server.rows(f"SELECT DISTINCT complete, problems FROM {self.database}.traces")
+        self.assertEqual(marks, [["0", "1"]])
 
     def test_a_rank_that_is_not_a_number_is_said_once(self):
         files = [write_trace(self.folder / f"zz{i}.json", rank=None, first_step=i, metadata={"KYMO_RANK": "zz", **more})

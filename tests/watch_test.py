@@ -178,6 +178,18 @@ class WatchTest(unittest.TestCase):
         kymo("watch", self.arriving, "--push", url, "--once", "--keep", "1B")
         self.assertEqual([file.name for file in self.arriving.iterdir()], ["damaged.kymo"])
 
+    def test_a_trace_of_another_tool_that_was_cut_waits_and_is_not_deleted(self):
+        content = (self.folder / "0.json").read_bytes()
+        cut = self.arriving / "cut.kymo"
+        cut.write_bytes(content[:len(content) // 2])
+        _, text = kymo("watch", self.arriving, "--push", self.url, "--once", expect=1)
+        self.assertIn("cut.kymo has no end, or is damaged, and changed less than 60 s ago", text)
+        os.utime(cut, (1_600_000_000, 1_600_000_000))
+        for said in ["cut.kymo is damaged: cannot read the end of the file", "in traces that are damaged or not pushed"]:
+            _, text = kymo("watch", self.arriving, "--push", self.url, "--once", "--keep", "1B")
+            self.assertIn(said, text)
+            self.assertTrue(cut.exists())
+
     def test_a_damaged_trace_is_not_deleted(self):
         self.check_that_damaged_traces_stay(self.url)
 

@@ -144,8 +144,8 @@ class ChromeImport {
                                  : std::string("events of an unknown phase"),
                     counts_.phases[phase]);
     }
-    if (pieces.is_truncated()) builder_.lose("the end of the file, which is truncated", 1);
-    if (!source.damage().empty()) builder_.lose("the rest of the file: " + source.damage(), 1);
+    if (pieces.is_truncated()) builder_.lose_damaged("the end of the file, which is truncated");
+    if (!source.damage().empty()) builder_.lose_damaged("the rest of the file: " + source.damage());
   }
 
   int64_t read_members(const JsonPieces& pieces) {

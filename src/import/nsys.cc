@@ -72,7 +72,7 @@ class NsysImport {
     annotations();
     rows_.finish(file_);
     builder_.lose("rows without a time", without_time_);
-    if (!file_.damage().empty()) builder_.lose("the rest of the file: " + file_.damage(), 1);
+    if (!file_.damage().empty()) builder_.lose_damaged("the rest of the file: " + file_.damage());
     int64_t base_ns = 0;
     for (SqliteRows rows = file_.rows("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}); rows.next();)
       base_ns = rows.number(0).value_or(0);

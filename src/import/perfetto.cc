@@ -360,8 +360,8 @@ class PerfettoImport {
                                                  : base::format("packets of type {}", field),
                     other_content_[field]);
     }
-    if (!packets.damage().empty()) builder_.lose("the end of the file: " + packets.damage(), 1);
-    if (!source.damage().empty()) builder_.lose("the rest of the file: " + source.damage(), 1);
+    if (!packets.damage().empty()) builder_.lose_damaged("the end of the file: " + packets.damage());
+    if (!source.damage().empty()) builder_.lose_damaged("the rest of the file: " + source.damage());
   }
 
   struct Async {

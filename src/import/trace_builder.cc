@@ -53,9 +53,9 @@ EventBlock& TraceBuilder::last_block(uint32_t track) {
   return blocks.back();
 }
 
-void TraceBuilder::lose(std::string detail, uint64_t count) {
+void TraceBuilder::lose(trace::LossCause cause, std::string detail, uint64_t count) {
   if (count == 0) return;
-  losses_[std::move(detail)] += count;
+  losses_[{cause, std::move(detail)}] += count;
   lost_count_ += count;
 }
 
@@ -84,7 +84,7 @@ void TraceBuilder::write(trace::Writer& writer, int64_t realtime_base_ns, const 
   lose("ends of ranges that did not begin", output.ends_without_begin);
   if (losses_.empty()) return;
   std::vector<trace::Loss> losses;
-  for (const auto& [detail, count] : losses_) losses.push_back({trace::LossCause::NotImported, 0, count, 0, 0, detail});
+  for (const auto& [loss, count] : losses_) losses.push_back({loss.first, 0, count, 0, 0, loss.second});
   writer.losses(*output.first, losses);
 }
 

@@ -108,7 +108,9 @@ class TraceBuilder {
 
   static constexpr const char* kReversed = "ends of ranges that are before their starts; the ranges are empty";
   // Something that is not in the trace: it appears in the ledger of losses.
-  void lose(std::string detail, uint64_t count);
+  void lose(std::string detail, uint64_t count) { lose(trace::LossCause::NotImported, std::move(detail), count); }
+  // The same for what cannot be read because the file was cut off or is damaged.
+  void lose_damaged(std::string detail) { lose(trace::LossCause::SourceDamaged, std::move(detail), 1); }
 
   // After write().
   uint64_t event_count() const { return event_count_; }
@@ -120,6 +122,7 @@ class TraceBuilder {
 
  private:
   struct Output;
+  void lose(trace::LossCause cause, std::string detail, uint64_t count);
   EventBlock& last_block(uint32_t track);
   void merge_lanes();
   int64_t count_events();
@@ -130,7 +133,7 @@ class TraceBuilder {
   std::deque<std::vector<EventBlock>> events_;  // by track
   std::deque<EventTables> tables_ = std::deque<EventTables>(1);
   ImportedStacks stacks_;
-  std::map<std::string, uint64_t> losses_;
+  std::map<std::pair<trace::LossCause, std::string>, uint64_t> losses_;
   uint64_t event_count_ = 0, lost_count_ = 0;
 };
 

@@ -199,8 +199,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       // Opened first: that adds what dead processes left to the file, which changes its content.
       const trace::Reader reader = open(file);
       if (reader.is_being_written()) return report({file, Outcome::StillRecording, {}});
-      const bool is_part = lacks_end(reader) || !reader.problems().empty();
-      if (options.may_still_arrive && is_part && options.may_still_arrive(file))
+      if (options.may_still_arrive && may_be_part(reader) && options.may_still_arrive(file))
         return report({file, Outcome::StillArriving, {}});
       numbers.push_back(trace_number(file));
       readable.push_back(file);

@@ -126,6 +126,21 @@ void add_damage(Damage& damage, const trace::Reader& reader, const std::vector<t
                          problem.what.starts_with(file) ? problem.what.substr(file.size()) : problem.what);
 }
 
+// The file ends before the recording did: it was cut, or is not copied completely.
+bool lacks_end(const trace::Reader& reader) {
+  if (reader.trace_size() < reader.file_size() || reader.has_unended_session()) return true;
+  return std::any_of(reader.writers().begin(), reader.writers().end(),
+                     [](const auto& writer) { return writer.second.lacks_ending(); });
+}
+
+// What could not be read of the trace of another tool, when it was imported; nullptr if all could.
+const std::string* damage_of_source(const trace::Reader& reader) {
+  for (const auto& [id, writer] : reader.writers())
+    for (const trace::Loss& loss : writer.losses)
+      if (loss.cause == trace::LossCause::SourceDamaged) return &loss.detail;
+  return nullptr;
+}
+
 void add_memory(Block& block, const RowHead& head, const trace::Reader& reader, Damage& damage) {
   const memory::Profile profile = memory::read_profile(reader);
   add_damage(damage, reader, profile.problems);
@@ -297,10 +312,8 @@ void SummaryBlocks::clear() {
   for (Block* block : {&iterations, &operations, &device_time, &memory, &collectives, &traces}) block->clear();
 }
 
-bool lacks_end(const trace::Reader& reader) {
-  if (reader.trace_size() < reader.file_size() || reader.has_unended_session()) return true;
-  return std::any_of(reader.writers().begin(), reader.writers().end(),
-                     [](const auto& writer) { return writer.second.lacks_ending(); });
+bool may_be_part(const trace::Reader& reader) {
+  return lacks_end(reader) || !reader.problems().empty() || damage_of_source(reader) != nullptr;
 }
 
 uint64_t trace_number(const std::string& path) {
@@ -331,6 +344,7 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   Damage damage;
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, damage);
   add_memory(blocks.memory, head, reader, damage);
+  if (const std::string* what = damage_of_source(reader)) damage[reader.file_size()] = "cannot read " + *what;
   head.lacks_end = !summary.missing.empty() || summary.torn_bytes != 0 || lacks_end(reader);
   if (!damage.empty()) head.damage = damage.begin()->second;
   add_mark(blocks.traces, head, summary, labels, lengths, damage, has_events);

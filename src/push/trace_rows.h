@@ -42,8 +42,8 @@ struct SummaryBlocks {
   void clear();
 };
 
-// True if the file ends before the recording did: it was cut, or is not copied completely.
-bool lacks_end(const trace::Reader& reader);
+// True if the file may be a part of one that is still copied: its end is missing, or something in it cannot be read.
+bool may_be_part(const trace::Reader& reader);
 
 // A number for the content of a file: the same content has the same number.
 uint64_t trace_number(const std::string& path);

@@ -33,6 +33,7 @@ constexpr LossWords kWords[] = {
     {LossCause::SamplingPaused, "sampling_paused", "pause", "of sampling, because the kernel found it too expensive"},
     {LossCause::NotDelivered, "not_delivered", "interface",
      "whose newest work on devices was not delivered before the process ended"},
+    {LossCause::SourceDamaged, "source_damaged", "part", "that could not be imported"},
 };
 
 constexpr LossWords kOfANewerKymo = {LossCause{}, "unknown", kEvent, "for a reason this version does not know"};

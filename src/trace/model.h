@@ -202,6 +202,7 @@ enum class LossCause : uint16_t {
   SamplesLost = 17,     // the kernel's ring was full: samples, or records about threads and files
   SamplingPaused = 18,  // the kernel stopped sampling for a moment, because it took too much time
   NotDelivered = 19,    // an interface's newest work on devices, when the process was killed; the detail is its name
+  SourceDamaged = 20,   // of the trace of another tool: what cannot be read, because it was cut off or is damaged
 };
 
 struct Loss {

@@ -166,6 +166,37 @@ class WatchTest(unittest.TestCase):
                     server.query(f"ALTER TABLE kymo.operations DROP PARTITION {part}")
             self.check_that_lost_rows_come_back(server.url(), remove)
 
+    def check_that_removed_tables_come_back(self, url, tables, remove, has):
+        with self.watch("--events", url=url):
+            self.add(self.traces[0], "a.kymo")
+            self.wait_for(lambda: "pushed " in (self.arriving.parent / "said").read_text())
+            for table in tables():
+                remove(table)
+                self.wait_for(lambda: has(table) and self.names(url).get("gemm") == 1
+                              and kymo("fleet", "top", "--db", url)[1] == "")
+            self.assertEqual(self.names(url)["gemm"], 1)
+
+    def test_a_table_that_was_removed_from_a_folder_comes_back(self):
+        self.check_that_removed_tables_come_back(
+            self.url, lambda: sorted(folder.name for folder in self.store.iterdir()),
+            lambda table: (self.store / table).rename(self.arriving.parent / f"{table}.removed"),
+            lambda table: any((self.store / table).glob("*.parquet")))
+
+    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
+    def test_a_table_that_was_removed_from_a_server_comes_back(self):
+        def has(table):
+            return (server.query(f"EXISTS TABLE kymo.{table}").strip() == "1"
+                    and int(server.query(f"SELECT count() FROM kymo.{table}")) > 0)
+
+        with clickhouse.Server(self.arriving.parent / "server") as server:
+            self.check_that_removed_tables_come_back(server.url(),
+                                                     lambda: ["iterations", "operations", "traces", "kymo_schema"],
+                                                     lambda table: server.query(f"DROP TABLE kymo.{table}"), has)
+
+    def test_no_trace_is_deleted_while_a_table_is_missing(self):
+        self.check_that_nothing_is_lost(
+            self.url, lambda: (self.store / "operations").rename(self.arriving.parent / "operations.removed"))
+
     def check_that_damaged_traces_stay(self, url):
         self.add(self.traces[0], "damaged.kymo")
         clickhouse.damage_events(self.arriving / "damaged.kymo")

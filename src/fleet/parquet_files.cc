@@ -1,5 +1,6 @@
 #include "fleet/parquet_files.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <iterator>
@@ -38,21 +39,37 @@ std::optional<Name> parse_name(std::string_view name) {
   return parsed;
 }
 
+// The table of calls of version 2. The numbers of its files are a part of those of their attempts.
+constexpr push::TableSpec kOldCollectives{"collectives", "", {}};
+
+std::vector<const push::TableSpec*> tables_of_all_versions() {
+  std::vector<const push::TableSpec*> tables{&kOldCollectives};
+  tables.insert(tables.end(), push::all_tables().begin(), push::all_tables().end());
+  return tables;
+}
+
+bool is_table(const std::string& name) {
+  const auto tables = tables_of_all_versions();
+  return std::any_of(tables.begin(), tables.end(), [&](const push::TableSpec* table) { return table->name == name; });
+}
+
 }  // namespace
 
 std::string folder_of(const std::string& folder, const push::TableSpec& table) {
   return base::format("{}/{}", folder, table.name);
 }
 
-bool has_files(const std::string& folder, const push::TableSpec& table) {
+std::vector<std::string> table_files(const std::string& folder, const push::TableSpec& table) {
   const std::string place = folder_of(folder, table);
+  std::vector<std::string> found;
   std::error_code error;
   for (auto entry = fs::directory_iterator(place, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
-    if (entry->path().extension() == kParquetEnding) return true;
+    if (entry->path().extension() == kParquetEnding) found.push_back(entry->path().string());
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
     throw base::file_error("read", place, error.value());
-  return false;
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 void refuse_file(const std::string& folder) {
@@ -67,17 +84,20 @@ void make_folder(const std::string& path) {
   if (error) throw Error(base::format("cannot make the folder {}: {}", base::printable(path), error.message()));
 }
 
-// The folder of the schema is made first. So if there is anything in the folder, and then still no folder of the
-// schema, the files are not of another kymo that began just now.
+// The folder of the schema is made first. So if there are other files in the folder, and then still no folder of the
+// schema, the folder is not one of another kymo that began just now. If only the schema was removed, it is made again.
 void claim_folder(const std::string& folder) {
   refuse_file(folder);
   std::error_code error;
   const std::string first = folder_of(folder, push::kSchema);
-  const bool is_new = !fs::exists(folder, error) || (!error && fs::is_empty(folder, error));
-  const bool is_other = !error && !is_new && !fs::exists(first, error);
-  if (error) throw base::file_error("read", folder, error.value());
-  if (is_other)
-    throw Error(base::format("{} has other files: use a new folder for the Parquet files", base::printable(folder)));
+  std::string other;
+  auto entry = fs::directory_iterator(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (!is_table(entry->path().filename().string())) other = entry->path().filename().string();
+  if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder, error.value());
+  if (!other.empty() && !fs::exists(first, error))
+    throw Error(base::format("{} has other files, such as {}: use a new folder for the Parquet files",
+                             base::printable(folder), base::printable(other)));
   make_folder(first);
 }
 
@@ -112,35 +132,19 @@ std::vector<std::string> Attempt::files_of(const std::string& folder, const push
   return found;
 }
 
-namespace {
-
-// The table of calls of version 2. The numbers of its files are a part of those of their attempts.
-constexpr push::TableSpec kOldCollectives{"collectives", "", {}};
-
-}  // namespace
-
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
   std::map<uint64_t, Attempt> found;
-  std::vector<const push::TableSpec*> tables(push::all_tables().begin(), push::all_tables().end());
-  tables.push_back(&kOldCollectives);
-  for (const push::TableSpec* table : tables) {
+  for (const push::TableSpec* table : tables_of_all_versions()) {
     if (table == &push::kSchema) continue;
-    const std::string place = folder_of(folder, *table);
-    std::error_code error;
-    fs::directory_iterator entry(place, error);
-    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-      const auto name = parse_name(entry->path().filename().string());
+    for (const std::string& file : table_files(folder, *table)) {
+      const auto name = parse_name(fs::path(file).filename().string());
       if (!name) continue;
       Attempt& attempt = found[name->attempt];
       attempt.month = name->month;
-      attempt.files[name->number] = entry->path().string();
+      attempt.files[name->number] = file;
       // A mark that was written twice is complete with the first one.
       if (table == &push::kTraces && (!attempt.mark || *attempt.mark > name->number)) attempt.mark = name->number;
     }
-    // Only some versions have these tables. If one was removed later, the numbers of its files are missing.
-    const bool may_be_absent = table == &push::kCollectives || table == &kOldCollectives;
-    if (may_be_absent && error == std::errc::no_such_file_or_directory) continue;
-    if (error) throw base::file_error("read", place, error.value());
   }
   return found;
 }

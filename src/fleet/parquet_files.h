@@ -21,15 +21,18 @@ inline constexpr std::string_view kParquetEnding = ".parquet";
 
 // A table is a folder.
 std::string folder_of(const std::string& folder, const push::TableSpec& table);
-// False also if the folder of the table does not exist. Throws kymo::Error if it cannot be read.
-bool has_files(const std::string& folder, const push::TableSpec& table);
+// The complete files of a table; none if its folder does not exist. Throws kymo::Error if it cannot be read.
+std::vector<std::string> table_files(const std::string& folder, const push::TableSpec& table);
+inline bool has_files(const std::string& folder, const push::TableSpec& table) {
+  return !table_files(folder, table).empty();
+}
 
 // Throws kymo::Error for a path that is not a folder. One that does not exist may become one.
 void refuse_file(const std::string& folder);
 // With the folders above it. Throws kymo::Error.
 void make_folder(const std::string& path);
 // Makes a new or empty folder one of Parquet files. Several processes may do this at the same time. Throws kymo::Error
-// if it has other files.
+// if it has other files and no schema.
 void claim_folder(const std::string& folder);
 
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number);
@@ -53,7 +56,7 @@ struct Attempt {
   std::vector<std::string> files_of(const std::string& folder, const push::TableSpec& table) const;
 };
 
-// Of all tables. Throws kymo::Error if a folder cannot be read.
+// Of all tables; one that is gone has no files. Throws kymo::Error if a folder cannot be read.
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder);
 
 }  // namespace kymo::fleet

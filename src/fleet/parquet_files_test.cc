@@ -114,9 +114,21 @@ TEST_F(ParquetFilesTest, AFolderWithOtherFilesIsNotClaimed) {
   EXPECT_THROW(claim_folder(folder + "/notes.txt"), Error);
 }
 
-TEST_F(ParquetFilesTest, AFolderThatIsGoneIsAnError) {
+TEST_F(ParquetFilesTest, AFolderWithoutItsSchemaIsClaimedAgain) {
+  const std::string folder = folder_ / "";
+  std::filesystem::remove_all(path(push::kSchema));
+  EXPECT_NO_THROW(claim_folder(folder));
+  EXPECT_TRUE(std::filesystem::exists(path(push::kSchema)));
+}
+
+TEST_F(ParquetFilesTest, TheFilesOfATableThatIsGoneAreMissing) {
+  add(push::kIterations, file_name("202611", 0x10, 0));
+  add(push::kOperations, file_name("202611", 0x10, 1));
+  add(push::kTraces, file_name("202611", 0x10, 2));
+  std::filesystem::remove_all(path(push::kOperations));
+  EXPECT_THAT(missing(0x10), ElementsAre("202611-0000000000000010-1.parquet"));
   std::filesystem::remove_all(path(push::kTraces));
-  EXPECT_THROW(attempts_of(folder_ / ""), Error);
+  EXPECT_FALSE(attempts_of(folder_ / "").at(0x10).mark);
 }
 
 }  // namespace

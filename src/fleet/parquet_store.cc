@@ -245,10 +245,8 @@ std::unique_ptr<push::EventSink> ParquetStore::events(uint64_t attempt) {
 
 push::Content ParquetStore::content() {
   push::Content content;
-  std::error_code error;
-  if (!fs::exists(folder_, error)) return content;
-  for (const auto& [number, attempt] : attempts_of(folder_))
-    for (const auto& [place, file] : attempt.files) content[file] = 1;
+  for (const TableSpec* table : push::all_tables())
+    for (const std::string& file : table_files(folder_, *table)) content[file] = 1;
   return content;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/file.h"
 #include "base/printable.h"
@@ -74,6 +75,7 @@ struct Pusher::Impl {
   void push_batch(const std::vector<std::string>& files);
   void warn_of(const RowHead& head, const std::string& file);
   bool push_events(uint64_t trace, const TraceLabels& labels);
+  void look_for_losses();
   void flush();
   void drop_batch();
 
@@ -84,6 +86,7 @@ struct Pusher::Impl {
   Warn warn;
   bool prepared = false, warned_of_rank = false;
   LossDetector losses;
+  bool looks_for_losses = false, has_lost = false;
   Counts counts;
   SummaryBlocks blocks;
   std::vector<FileOutcome> in_blocks;  // what to report when the store has the blocks
@@ -146,6 +149,15 @@ void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
                     base::printable(head.not_a_rank)));
 }
 
+// Also after each push, before it is reported: what is lost after that is noticed.
+void Pusher::Impl::look_for_losses() {
+  if (!looks_for_losses) return;
+  try {
+    has_lost |= losses.look(store->content());
+  } catch (const Error&) {  // the next push says why
+  }
+}
+
 void Pusher::Impl::flush() {
   if (in_blocks.empty()) return;
   uint64_t attempt = 0;
@@ -158,6 +170,7 @@ void Pusher::Impl::flush() {
   with_retries([&] { store->insert(blocks.traces, attempt); });
   counts.traces += in_blocks.size();
   counts.rows += blocks.rows();
+  look_for_losses();
   for (const FileOutcome& file : in_blocks) report(file);
   drop_batch();
 }
@@ -187,6 +200,7 @@ bool Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
   counts.rows += blocks.rows();
   counts.events += rows;
   blocks.clear();
+  look_for_losses();
   report({labels.file, Outcome::Pushed, {}, !head.damage.empty()});
   return !head.damage.empty();
 }
@@ -281,13 +295,11 @@ void Pusher::push(const std::vector<std::string>& given) {
 }
 
 bool Pusher::has_lost_rows() {
-  try {
-    if (!impl_->losses.look(impl_->store->content())) return false;
-  } catch (const Error&) {
-    return false;  // the next push says why
-  }
-  impl_->prepared = false;
-  return true;
+  impl_->looks_for_losses = true;
+  impl_->look_for_losses();
+  const bool has_lost = std::exchange(impl_->has_lost, false);
+  if (has_lost) impl_->prepared = false;
+  return has_lost;
 }
 
 void Pusher::remove_orphans() {

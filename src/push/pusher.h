@@ -66,8 +66,9 @@ class Pusher {
   // pushed stays. After an error the next call prepares the store again: its tables may be gone.
   void push(const std::vector<std::string>& files);
 
-  // True if the store has lost something since the last call (LossDetector). What was pushed before must be pushed
-  // again then: the store says which of it is really lost. False if the store does not answer.
+  // True if the store has lost something since the last call, or what was pushed since then (LossDetector). What was
+  // pushed before must be pushed again then: the store says which of it is really lost. False if the store does not
+  // answer.
   bool has_lost_rows();
 
   // Deletes the rows of attempts that were not completed, or that a later one replaced, if they are older than a day.

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""A folder of Parquet files that cannot be written for a while: no trace is blamed, and nothing is left behind."""
+"""A folder of Parquet files that cannot be written for a while, or that has other files than it should: no trace is blamed,
+nothing is left behind, and the message says what to do."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,6 +100,43 @@ class FolderErrorsTest(unittest.TestCase):
         self.assertEqual(said.read_text().count("kymo: pushed "), 3)
         self.assertNotIn(".kymo: cannot write", said.read_text())
         self.assertEqual(self.traces_of_operations(), {3})
+
+    def ask(self, expect=0):
+        return kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=expect)[1]
+
+    def test_a_copied_file_is_named_and_does_not_count(self):
+        self.push(*self.traces)
+        for table in ["operations", "traces"]:
+            file = min(self.path.glob(f"{table}/2*.parquet"))
+            names = [f"copy of {file.name}", f"{file.stem}-copy.parquet", "b.parquet"]
+            if table != "traces":  # a mark may be there twice
+                names.append(f"{file.stem.rsplit('-', 1)[0]}-77.parquet")
+            for name in names:
+                copy = shutil.copyfile(file, file.with_name(name))
+                self.assertIn(f"{copy} was not written by kymo push: move it out of {self.path}", self.ask(expect=2))
+                self.push(*self.traces)
+                copy.unlink()
+        self.assertEqual(self.ask(), "")
+        self.assertEqual(self.traces_of_operations(), {3})
+
+    def test_a_table_that_was_removed_is_named(self):
+        self.push(*self.traces)
+        for table in ["iterations", "operations", "traces"]:
+            (self.path / table).rename(self.path.with_name("removed"))
+            self.assertIn(f"{self.path}/{table} was removed: push the traces again", self.ask(expect=2))
+            self.path.with_name("removed").rename(self.path / table)
+        self.assertEqual(self.ask(), "")
+
+    def test_garbage_in_any_table_is_named_with_what_to_do(self):
+        self.push(*self.traces)
+        for table in sorted(folder.name for folder in self.path.iterdir()):
+            for file, why in [(self.path / table / "000.parquet", "was not written by kymo push: move it out of"),
+                              (min(self.path.glob(f"{table}/*.parquet")), "is damaged: delete it")]:
+                file.write_bytes(b"garbage")
+                self.assertIn(f"{file} {why}", self.push(*self.traces, expect=1))
+                file.unlink()
+                self.push(*self.traces)
+                self.assertEqual(self.traces_of_operations(), {3})
 
 
 if __name__ == "__main__":

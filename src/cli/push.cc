@@ -134,7 +134,7 @@ int push_command(const Arguments& arguments) {
   if (!options.quiet) {
     const push::Pusher::Counts& counts = pusher.counts();
     std::string text = base::format("{} pushed ({}", count_of(totals.pushed, "trace"), count_of(counts.rows, "row"));
-    if (options.push.events) text += base::format(", {}", count_of(counts.events, "event"));
+    if (options.push.events || counts.events > 0) text += base::format(", {}", count_of(counts.events, "event"));
     text += ")";
     if (counts.relabelled > 0)
       text +=

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 
 #include "base/file.h"
 #include "base/printable.h"
@@ -73,15 +74,26 @@ std::vector<std::string> incomplete_traces(const std::string& folder) {
   return lines;
 }
 
+std::string foreign_file(const std::string& folder) {
+  const std::vector<std::string> files = foreign_files(folder);
+  if (files.empty()) return {};
+  return base::format("{}{} not written by kymo push: move {} out of {}", base::printable(files[0]),
+                      files.size() == 1 ? " was" : base::format(" and {} more were", files.size() - 1),
+                      files.size() == 1 ? "it" : "them", base::printable(folder));
+}
+
 std::string damaged_file(const std::string& folder) {
   const query::Engine engine(0, query::FileAccess::On);
-  for (const auto& [number, attempt] : attempts_of(folder)) {
-    for (const auto& [place, file] : attempt.files) {
+  for (const push::TableSpec* table : push::all_tables()) {
+    for (const std::string& file : table_files(folder, *table)) {
       try {
         (void)rows_of(engine, base::format("SELECT max(hash(t)) FROM read_parquet({}) AS t", query::sql_literal(file)));
       } catch (const query::QueryError&) {
         if (::access(file.c_str(), R_OK) != 0) return base::file_error("read", file, errno).what();
-        const std::string traces = traces_of(engine, folder, number);
+        const auto attempt = attempt_in(std::filesystem::path(file).filename().string());
+        if (!attempt || table == &push::kSchema)
+          return base::format("{} is damaged: delete it, the next kymo push writes it again", base::printable(file));
+        const std::string traces = traces_of(engine, folder, *attempt);
         return base::format("{} is damaged: delete it, and push its traces again{}{}", base::printable(file),
                             traces.empty() ? "" : ": ", traces);
       }

@@ -1,4 +1,4 @@
-// Which traces of a folder of Parquet files lost some of their files.
+// What is wrong in a folder of Parquet files: files that were removed, damaged or added, and their traces.
 #pragma once
 
 #include <string>
@@ -10,6 +10,9 @@ namespace kymo::fleet {
 // because their mark is missing. A push that began in the last minutes may still run, and is not reported. The names of
 // the files are enough to find them; only the traces of those that are reported are read. Throws kymo::Error.
 std::vector<std::string> incomplete_traces(const std::string& folder);
+
+// The files that kymo push did not write (foreign_files()) and what to do, for people; empty if there are none.
+std::string foreign_file(const std::string& folder);
 
 // The first file that cannot be read, with its traces and what to do, for people; empty if all can. Reads all of them.
 std::string damaged_file(const std::string& folder);

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kMonthDigits = 6;
+
 struct Name {
   std::string month;
   uint64_t attempt = 0, number = 0;
@@ -26,16 +28,19 @@ bool parse_all(std::string_view text, Number& value, int base) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Of a complete file.
-std::optional<Name> parse_name(std::string_view name) {
+// Of a complete file that kymo push wrote.
+std::optional<Name> parse_name(std::string_view complete) {
+  std::string_view name = complete;
   if (!name.ends_with(kParquetEnding)) return std::nullopt;
   name.remove_suffix(kParquetEnding.size());
   const size_t first = name.find('-'), second = first == name.npos ? first : name.find('-', first + 1);
   if (second == name.npos) return std::nullopt;
   Name parsed{std::string(name.substr(0, first))};
-  if (!parse_all(name.substr(first + 1, second - first - 1), parsed.attempt, 16) ||
+  const bool is_month = first == kMonthDigits && parsed.month.find_first_not_of("0123456789") == parsed.month.npos;
+  if (!is_month || !parse_all(name.substr(first + 1, second - first - 1), parsed.attempt, 16) ||
       !parse_all(name.substr(second + 1), parsed.number, 10))
     return std::nullopt;
+  if (file_name(parsed.month, parsed.attempt, parsed.number) != complete) return std::nullopt;
   return parsed;
 }
 
@@ -46,6 +51,23 @@ std::vector<const push::TableSpec*> tables_of_all_versions() {
   std::vector<const push::TableSpec*> tables{&kOldCollectives};
   tables.insert(tables.end(), push::all_tables().begin(), push::all_tables().end());
   return tables;
+}
+
+struct Listed {
+  const push::TableSpec* table;
+  std::string path;
+  std::optional<Name> name;  // nothing: kymo push did not write it, or it is kEmptyFile
+};
+
+// The complete files, `traces` after the tables whose files are written before.
+std::vector<Listed> list_files(const std::string& folder) {
+  std::vector<Listed> found;
+  for (const push::TableSpec* table : tables_of_all_versions())
+    for (std::string& file : table_files(folder, *table)) {
+      const auto name = parse_name(fs::path(file).filename().string());
+      found.push_back({table, std::move(file), name});
+    }
+  return found;
 }
 
 bool is_table(const std::string& name) {
@@ -134,18 +156,38 @@ std::vector<std::string> Attempt::files_of(const std::string& folder, const push
 
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
   std::map<uint64_t, Attempt> found;
-  for (const push::TableSpec* table : tables_of_all_versions()) {
-    if (table == &push::kSchema) continue;
-    for (const std::string& file : table_files(folder, *table)) {
-      const auto name = parse_name(fs::path(file).filename().string());
-      if (!name) continue;
-      Attempt& attempt = found[name->attempt];
-      attempt.month = name->month;
-      attempt.files[name->number] = file;
-      // A mark that was written twice is complete with the first one.
-      if (table == &push::kTraces && (!attempt.mark || *attempt.mark > name->number)) attempt.mark = name->number;
-    }
+  for (const Listed& file : list_files(folder)) {
+    if (!file.name || file.table == &push::kSchema) continue;
+    Attempt& attempt = found[file.name->attempt];
+    attempt.month = file.name->month;
+    attempt.files[file.name->number] = file.path;
+    // A mark that was written twice is complete with the first one.
+    if (file.table == &push::kTraces && (!attempt.mark || *attempt.mark > file.name->number))
+      attempt.mark = file.name->number;
   }
+  return found;
+}
+
+std::vector<std::string> foreign_files(const std::string& folder) {
+  const std::vector<Listed> files = list_files(folder);
+  std::map<uint64_t, uint64_t> marks;
+  for (const Listed& file : files)
+    if (file.name && file.table == &push::kTraces) {
+      uint64_t& mark = marks.try_emplace(file.name->attempt, file.name->number).first->second;
+      mark = std::min(mark, file.name->number);
+    }
+  std::set<std::pair<uint64_t, uint64_t>> seen;
+  const auto is_ours = [&](const Listed& file) {
+    if (!file.name) return fs::path(file.path).filename() == kEmptyFile;
+    if (file.table == &push::kSchema) return true;
+    const auto mark = marks.find(file.name->attempt);
+    const bool is_after_mark = mark != marks.end() && file.name->number > mark->second;
+    return seen.emplace(file.name->attempt, file.name->number).second &&
+           (file.table == &push::kTraces || !is_after_mark);
+  };
+  std::vector<std::string> found;
+  for (const Listed& file : files)
+    if (!is_ours(file)) found.push_back(file.path);
   return found;
 }
 

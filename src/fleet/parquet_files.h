@@ -18,6 +18,7 @@
 namespace kymo::fleet {
 
 inline constexpr std::string_view kParquetEnding = ".parquet";
+inline constexpr std::string_view kEmptyFile = "empty.parquet";  // gives a table without rows its columns
 
 // A table is a folder.
 std::string folder_of(const std::string& folder, const push::TableSpec& table);
@@ -58,5 +59,9 @@ struct Attempt {
 
 // Of all tables; one that is gone has no files. Throws kymo::Error if a folder cannot be read.
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder);
+
+// The complete files that kymo push did not write, by their names: copies of files, for example, whose rows would count
+// twice. Throws as attempts_of().
+std::vector<std::string> foreign_files(const std::string& folder);
 
 }  // namespace kymo::fleet

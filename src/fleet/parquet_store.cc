@@ -27,8 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using push::TableSpec;
 
-constexpr std::string_view kEmptyFile = "empty.parquet";  // gives a table without rows its columns
-
 // "202611", of the first row.
 std::string month_of(const push::Block& block) {
   size_t column = 0;
@@ -61,10 +59,10 @@ std::string first_line(std::string_view text) { return base::printable(std::stri
 
 // DuckDB does not say which traces that are, and not always which file.
 Error unreadable(const std::string& folder, const query::QueryError& problem) {
-  const std::string why = first_line(problem.what());
-  const std::string damaged = damaged_file(folder);
-  return Error(base::format("cannot read the files in {}: {}{}{}", base::printable(folder), why,
-                            damaged.empty() ? "" : "; ", damaged));
+  std::string cause = foreign_file(folder);
+  if (cause.empty()) cause = damaged_file(folder);
+  return Error(base::format("cannot read the files in {}: {}{}{}", base::printable(folder), first_line(problem.what()),
+                            cause.empty() ? "" : "; ", cause));
 }
 
 // The traces that were pushed by a version without the calls of collectives. Only attempts without such a file can have
@@ -140,8 +138,7 @@ void ParquetStore::check_columns() {
       rows = rows_of(engine_, base::format("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {})",
                                            parquet_table(folder_, *table)));
     } catch (const query::QueryError& problem) {
-      throw Error(base::format("the files in {} are not readable: {}", base::printable(folder_of(folder_, *table)),
-                               first_line(problem.what())));
+      throw unreadable(folder_, problem);
     }
     for (const push::ColumnSpec& column : table->columns) {
       std::string found;
@@ -149,10 +146,12 @@ void ParquetStore::check_columns() {
         if (row[0] == column.name) found = row[1];
       const std::string_view wanted = duckdb_type(column.type);
       if (found == wanted) continue;
-      throw Error(base::format("{}: the files of {} are not Kymo's: {}; use another folder", text(), table->name,
+      const std::string foreign = foreign_file(folder_);
+      throw Error(base::format("{}: the files of {} are not Kymo's: {}; {}", text(), table->name,
                                found.empty() ? base::format("they have no column {}", column.name)
                                              : base::format("their column {} is {} instead of {}", column.name,
-                                                            base::printable(found), wanted)));
+                                                            base::printable(found), wanted),
+                               foreign.empty() ? "use another folder" : foreign));
     }
   }
 }
@@ -275,9 +274,16 @@ void ParquetStore::remove_orphans(uint64_t before) {
 
 push::Rows ask_parquet(const std::string& folder, const std::string& statement) {
   refuse_file(folder);
-  if (!has_files(folder, push::kTraces) || !has_files(folder, push::kOperations))
-    throw Error(base::format("{} has no traces; 'kymo push FILE... parquet:{}' writes them", base::printable(folder),
-                             base::printable(folder)));
+  const bool is_store = has_files(folder, push::kSchema) || has_files(folder, push::kTraces);
+  for (const TableSpec* table : {&push::kTraces, &push::kIterations, &push::kOperations}) {
+    if (has_files(folder, *table)) continue;
+    throw Error(is_store ? base::format("{} was removed: push the traces again, which writes what is missing",
+                                        base::printable(folder_of(folder, *table)))
+                         : base::format("{0} has no traces; 'kymo push FILE... parquet:{0}' writes them",
+                                        base::printable(folder)));
+  }
+  if (const std::string foreign = foreign_file(folder); !foreign.empty())
+    throw Error(base::format("{}; its rows may count twice", foreign));
   try {
     return rows_of(query::Engine(0, query::FileAccess::On), statement);
   } catch (const query::QueryError& problem) {

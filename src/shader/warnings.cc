@@ -69,16 +69,21 @@ void warn_about_barriers(const ir::Module& module, Diagnostics& diagnostics) {
   const bool has_barriers = std::ranges::any_of(
       module.functions, [&](const ir::Function* function) { return uses.of(*function).has_barriers(); });
   if (!has_barriers) return;
-  const ir::Uniformity uniformity(module);
-  std::vector<Location> places;
-  for (const ir::Expression* barrier : uniformity.barriers_apart()) places.push_back(barrier->at);
-  const auto key = [](const Location& at) { return std::tuple(at.file, at.line, at.column); };
-  std::ranges::sort(places, {}, key);
-  places.erase(std::unique(places.begin(), places.end()), places.end());
-  for (const Location& at : places) {
-    diagnostics.warning(at,
-                        "some threads of the group may not reach this barrier: move it out of the branch or loop whose "
-                        "condition differs between threads, and return only after it");
+  const ir::Uniformity uniformity(module, ir::Uniformity::ConstMemory::Stays);
+  const auto& apart = uniformity.barriers_apart();
+  std::vector<const ir::Expression*> barriers(apart.begin(), apart.end());
+  const auto key = [](const ir::Expression* e) { return std::tuple(e->at.file, e->at.line, e->at.column); };
+  std::ranges::sort(barriers, {}, key);
+  const auto rest = std::ranges::unique(barriers, {}, key);
+  barriers.erase(rest.begin(), rest.end());
+  for (const ir::Expression* each : barriers) {
+    const bool is_call = each->kind == ir::ExpressionKind::Call;
+    diagnostics.warning(each->at,
+                        base::format("some threads of the group may not reach {}: move {} out of the branch or loop "
+                                     "whose condition differs between threads, and return only after it",
+                                     is_call ? base::format("the barrier in \"{}\"", each->function->name)
+                                             : std::string("this barrier"),
+                                     is_call ? "the call" : "it"));
   }
 }
 

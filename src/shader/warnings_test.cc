@@ -33,6 +33,34 @@ TEST(WarningsTest, ABarrierThatSomeThreadsMayNotReach) {
   EXPECT_EQ(warnings_of(begin + barrier + "if (i >= uint(n)) return;\nx[i] = 1; }"), "");
 }
 
+TEST(WarningsTest, ConditionsThatAllThreadsOfAGroupShare) {
+  const std::string begin =
+      "using namespace metal;\nbool is_odd(thread const short& n) { return n % 2 == 1; }\n"
+      "kernel void f(device const int* mask, device int* x, constant int& n, uint g [[threadgroup_position_in_grid]],\n"
+      "              uint i [[thread_index_in_threadgroup]]) {\n";
+  const std::string barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);\n";
+  EXPECT_EQ(warnings_of(begin + "if (mask[g] == 0) return;\n" + barrier + "}"), "");
+  EXPECT_EQ(warnings_of(begin + "if (mask[i] == 0) return;\n" + barrier + "}"), "6" + kBarrier);
+  EXPECT_EQ(warnings_of(begin + "if (x[g] == 0) return;\n" + barrier + "}"), "6" + kBarrier);
+  EXPECT_EQ(warnings_of(begin + "const short q = n; if (q < 3 || is_odd(q)) return;\n" + barrier + "}"), "");
+  EXPECT_EQ(warnings_of(begin + "const short q = i; if (is_odd(q)) return;\n" + barrier + "}"), "6" + kBarrier);
+}
+
+TEST(WarningsTest, ACallOfAFunctionWithABarrier) {
+  const std::string begin =
+      "using namespace metal;\nvoid inner() { threadgroup_barrier(mem_flags::mem_threadgroup); }\n"
+      "void step(device int* x, uint i) { x[i] += 1; inner(); x[i] += 2; }\n"
+      "kernel void f(device int* x, constant int& n, uint i [[thread_index_in_threadgroup]]) {\n";
+  const std::string expected =
+      ": some threads of the group may not reach the barrier in \"step\": move the call out of the branch or loop "
+      "whose "
+      "condition differs between threads, and return only after it\n";
+  EXPECT_EQ(warnings_of(begin + "if (i < 7)\nstep(x, i); }"), "6" + expected);
+  EXPECT_EQ(warnings_of(begin + "if (i < 7) return;\nstep(x, i); }"), "6" + expected);
+  EXPECT_EQ(warnings_of(begin + "for (uint k = 0; k < i; ++k)\nstep(x, i); }"), "6" + expected);
+  EXPECT_EQ(warnings_of(begin + "if (n < 7)\nstep(x, i); }"), "");
+}
+
 TEST(WarningsTest, GroupMemoryBeyondTheLimit) {
   EXPECT_EQ(warnings_of("kernel void big(device float* x) {\n  threadgroup float room[10000];\n  room[0] = x[0];\n"
                         "  x[1] = room[0];\n}\n"

@@ -2,9 +2,9 @@
 //
 // These values are the same: constants, kernel arguments that are passed by value, `constant` memory at a uniform
 // address, the sizes of grid and group and the index of the group, and everything computed from such values. A variable
-// is uniform if all values assigned to it are uniform and all threads execute the assignments, and its address is not
-// taken. The parameters of a function are uniform if all calls pass uniform arguments. Everything unknown counts as
-// different.
+// is uniform if all values assigned to it are uniform and all threads execute the assignments, and no pointer can write
+// to it. The parameters of a function are uniform if all calls pass uniform arguments; what a `thread const T&` refers
+// to is uniform if all calls pass uniform variables. Everything unknown counts as different.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,10 @@ namespace kymo::shader::ir {
 
 class Uniformity {
  public:
-  explicit Uniformity(const Module& module);
+  // Whether `device const` memory at a uniform address is the same for all threads. Another pointer may write to it
+  // while the kernel runs, so code must not rely on it; a warning may.
+  enum class ConstMemory : uint8_t { MayChange, Stays };
+  explicit Uniformity(const Module& module, ConstMemory memory = ConstMemory::MayChange);
 
   // Whether threads may have different values of it.
   bool varies(const Expression& expression) const;
@@ -28,7 +31,8 @@ class Uniformity {
   // Simdgroup operations that some threads of a group may not reach. For those in functions, the call is the one that
   // not all threads reach.
   const std::unordered_set<const Expression*>& collectives_apart() const { return apart_; }
-  // Group barriers that some threads of a group may not reach, because of the function that has them.
+  // Group barriers, and calls of functions with group barriers, that some threads of a group may not reach because of
+  // the function that they are in.
   const std::unordered_set<const Expression*>& barriers_apart() const { return barriers_apart_; }
 
  private:
@@ -40,15 +44,24 @@ class Uniformity {
   Jumps loop(const Statement& s, bool together);
   Jumps switch_(const Statement& s, bool together);
   void assign(const Variable& variable, bool varies);
+  void point_elsewhere(const Variable& variable);
   void look_at(const Expression* expression, bool together);
   bool place_varies(const Expression& place) const;  // its address, not its contents
   bool intrinsic_varies(const Expression& e) const;
+  bool dereference_varies(const Expression& e) const;
+  bool pointee_varies(const Expression& pointer) const;  // of a `thread const` pointer
+  bool argument_varies(const Expression& e) const;       // it, or what it points to
+  void find_written_by_pointers(const Module& module);
 
+  const ConstMemory memory_;
   bool changed_ = false, result_varies_ = false;
   bool is_summing_up_ = true;  // parameters count as uniform, independent of the calls
   std::unordered_set<const Variable*> varying_;
-  std::unordered_set<const Function*> uniform_results_;  // if the arguments are uniform
-  std::unordered_set<const Function*> together_;         // have simdgroup operations
+  std::unordered_set<const Variable*> varying_pointees_;     // `thread const` pointers to values that vary
+  std::unordered_set<const Variable*> written_by_pointers_;  // perhaps: a pointer to it or to its part is not const
+  std::unordered_set<const Function*> uniform_results_;      // if the arguments are uniform
+  std::unordered_set<const Function*> together_;             // have simdgroup operations
+  std::unordered_set<const Function*> with_barriers_;
   std::unordered_set<const Statement*> divergent_, returning_;
   std::unordered_set<const Expression*> apart_, barriers_apart_;
 };

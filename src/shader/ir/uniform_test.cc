@@ -67,8 +67,48 @@ TEST_F(UniformTest, AVariableIsAsUniformAsItsValue) {
   EXPECT_TRUE(varies(var(x)));
   kernel.body.back() = b.if_(less(var(n), i(3)), {b.assign(var(x), i(1))});
   EXPECT_FALSE(varies(var(x)));
-  x.address_taken = true;
+}
+
+TEST_F(UniformTest, APointerMayChangeAVariableUnlessItIsConst) {
+  const Type* read_only = module.types.pointer(integer(), Space::Thread, true);
+  const E address = b.address_of(var(x));
+  Variable& p = b.local("p", read_only);
+  kernel.body = {b.declare(x, var(n)), b.declare(p, b.pointer_cast(read_only, address))};
+  EXPECT_FALSE(varies(var(x)));
+  Variable& q = b.local("q", address->type);
+  kernel.body.push_back(b.declare(q, b.pointer_cast(address->type, var(p))));
   EXPECT_TRUE(varies(var(x)));
+  kernel.body.back() = b.declare(q, address);
+  EXPECT_TRUE(varies(var(x)));
+}
+
+TEST_F(UniformTest, AConstReferenceIsAsUniformAsItsVariables) {
+  const Type* read_only = module.types.pointer(integer(), Space::Thread, true);
+  Variable& y = b.local("y", integer());
+  parameter.type = read_only;
+  const E argument = b.pointer_cast(read_only, b.address_of(var(x)));
+  const E contents = b.deref(var(parameter));
+  const E call = shared_function(b.return_(contents), argument);
+  kernel.body = {b.declare(x, var(n)), b.evaluate(call)};
+  EXPECT_FALSE(varies(call));
+  EXPECT_FALSE(varies(contents));
+  kernel.body = {b.declare(x, lane()), b.evaluate(call)};
+  EXPECT_TRUE(varies(call));
+  EXPECT_TRUE(varies(contents));
+  const E other = b.call(*call->function, {b.pointer_cast(read_only, b.address_of(var(y)))});
+  kernel.body = {b.declare(x, var(n)), b.evaluate(call), b.declare(y, lane()), b.evaluate(other)};
+  EXPECT_FALSE(varies(call));
+  EXPECT_TRUE(varies(other));
+  EXPECT_TRUE(varies(contents));
+}
+
+TEST_F(UniformTest, ConstDeviceMemoryIsUniformOnlyForWarnings) {
+  const Variable &c = pointer("c", Space::Device, true), &d = pointer("d", Space::Device, false);
+  const Uniformity trusting(module, Uniformity::ConstMemory::Stays);
+  EXPECT_FALSE(trusting.varies(*b.element(var(c), var(n))));
+  EXPECT_TRUE(trusting.varies(*b.element(var(c), lane())));
+  EXPECT_TRUE(trusting.varies(*b.element(var(d), var(n))));
+  EXPECT_TRUE(varies(b.element(var(c), var(n))));
 }
 
 TEST_F(UniformTest, LoopsPropagateDivergence) {

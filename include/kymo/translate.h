@@ -57,6 +57,10 @@ struct Options {
 
 // How the generated kernel takes an argument. On OpenCL and CUDA an argument is a parameter of the kernel; on GLSL it
 // is a member of the push constants, with `scalar` layout. Sizes and alignments are those of Metal.
+//
+// If the push constants of a kernel would have more than 128 bytes, the generated GLSL has one push constant, the
+// device address of a block with all of them in the same order. The block must start at a multiple of 64. In it, an
+// Inline starts at a multiple of its `value_offset`, and an Address at a multiple of 8.
 enum class Passing : uint8_t {
   Address,  // 8 bytes: a device address
   // A structure {uint64 address; T value}: `inline_bytes` in total, the value at `value_offset`. If the address is 0,

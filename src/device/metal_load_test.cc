@@ -84,6 +84,19 @@ TEST_P(MetalLoadTest, ALibraryForAnotherBackendIsRefused) {
   EXPECT_THAT(error_of_loading(library_for({other})), HasSubstr("only, and this device needs"));
 }
 
+TEST_P(MetalLoadTest, PushConstantsThatAreTooSmallAreRefused) {
+  if (!Device::current().name().starts_with("vulkan")) GTEST_SKIP() << "only Vulkan has push constants";
+  constexpr std::string_view kGrid = "kernel void f(device int* x, uint n [[threads_per_grid]]) { x[0] = n; }";
+  const auto error_with = [&](std::string_view member, std::string_view smaller) {
+    shader::Translation translation = shader::translate(kGrid, {.target = shader::Target::Glsl});
+    translation.text.replace(translation.text.find(member), member.size(), smaller);
+    const shader::KernelLibrary library{{{shader::Target::Glsl, translation.text, translation.kernels}}};
+    return error_of_loading(shader::encode_library(library));
+  };
+  EXPECT_THAT(error_with("uint64_t x;", "uint x;"), HasSubstr("push constant 1 of the kernel f has 4 bytes, not 8"));
+  EXPECT_THAT(error_with("kymo_grid[6];", "kymo_grid[3];"), HasSubstr("push constant 2 of the kernel f has 12 bytes"));
+}
+
 TEST_P(MetalLoadTest, TheSameBytesAreCompiledOnce) {
   const std::string bytes = library_for_all();
   const ShaderLibrary library = compile_shader(bytes);  // the bytes of a library are a source too

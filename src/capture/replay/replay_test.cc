@@ -56,6 +56,29 @@ TEST_P(CaptureReplayTest, ListsOfTensorsAreRebuilt) {
   expect_the_same_everywhere(folder);
 }
 
+TEST_P(CaptureReplayTest, KernelsWithManyArguments) {
+  std::string parameters = "device float* x", sum = "0";
+  for (int k = 1; k < 40; ++k) {
+    const std::string name = "p" + std::to_string(k);
+    parameters += k % 2 == 0 ? ", constant float& " + name : ", device const float* " + name;
+    sum += " + " + name + (k % 2 == 0 ? "" : "[i]");
+  }
+  const ShaderLibrary lib = compile_shader("kernel void many(" + parameters +
+                                           ", uint i [[thread_position_in_grid]]) { x[i] += " + sum + "; }");
+  const std::string folder = captured([&] {
+    Tensor x = zeros({64});
+    const Tensor rows = from_host(counting(64));
+    for (int launch = 0; launch < 5; ++launch) {
+      std::vector<KernelArgument> arguments{KernelArgument(x)};
+      for (int k = 1; k < 40; ++k) arguments.push_back(k % 2 == 0 ? KernelArgument(k * launch) : KernelArgument(rows));
+      lib["many"].launch(arguments);
+    }
+    EXPECT_EQ(x.to_host<float>()[4], 5 * 20 * 1.0f + 10 * 380);
+  });
+  EXPECT_EQ(CaptureFile(folder).manifest().calls, 8u);
+  expect_the_same_everywhere(folder);
+}
+
 TEST_P(CaptureReplayTest, ThreadGroupsWithSharedMemory) {
   const ShaderLibrary lib = compile_shader(kMetal);
   expect_the_same_everywhere(captured([&] {

@@ -10,6 +10,8 @@ namespace {
 constexpr VkBufferUsageFlags kDeviceUsage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
                                             VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                                             VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+// Memory that the host writes without further calls.
+constexpr VkMemoryPropertyFlags kWritten = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
 }  // namespace
 
@@ -83,12 +85,15 @@ Buffer Context::make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryProp
 
 // Device memory that is the host's stays mapped, so that host code can use it without a copy.
 void Context::map_if_shared(Buffer& buffer, uint32_t memory_type) {
-  constexpr VkMemoryPropertyFlags kShared = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const VkMemoryPropertyFlags flags = physical_.memory.memoryTypes[memory_type].propertyFlags;
-  if (!physical_.unified() || (flags & kShared) != kShared) return;
+  if (physical_.unified() && (flags & kWritten) == kWritten) map(buffer);
+}
+
+bool Context::map(Buffer& buffer) {
   void* mapped = nullptr;
-  if (api_.vkMapMemory(device_, buffer.memory, 0, VK_WHOLE_SIZE, 0, &mapped) >= 0)
-    buffer.mapped = static_cast<std::byte*>(mapped);
+  if (api_.vkMapMemory(device_, buffer.memory, 0, VK_WHOLE_SIZE, 0, &mapped) < 0) return false;
+  buffer.mapped = static_cast<std::byte*>(mapped);
+  return true;
 }
 
 uint64_t Context::address_of(VkBuffer buffer) const {
@@ -146,16 +151,23 @@ Buffer Context::import_host_buffer(void* memory, size_t bytes) {
 }
 
 Buffer Context::make_host_buffer(size_t bytes) {
-  constexpr VkMemoryPropertyFlags kNeeded = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   Buffer buffer = make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                              kNeeded | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kNeeded);
+                              kWritten | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kWritten);
+  if (buffer.handle == VK_NULL_HANDLE || map(buffer)) return buffer;
+  destroy(buffer);
+  return {};
+}
+
+Buffer Context::make_argument_buffer(size_t bytes) {
+  Buffer buffer = make_buffer(bytes, kDeviceUsage, kWritten | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, kWritten);
+  // Only a small part of the device's memory may be open to the host, and in use.
+  if (buffer.handle == VK_NULL_HANDLE) buffer = make_buffer(bytes, kDeviceUsage, kWritten, kWritten);
   if (buffer.handle == VK_NULL_HANDLE) return buffer;
-  void* mapped = nullptr;
-  if (api_.vkMapMemory(device_, buffer.memory, 0, VK_WHOLE_SIZE, 0, &mapped) < 0) {
+  if (buffer.mapped == nullptr && !map(buffer)) {
     destroy(buffer);
     return {};
   }
-  buffer.mapped = static_cast<std::byte*>(mapped);
+  buffer.address = address_of(buffer.handle);
   return buffer;
 }
 

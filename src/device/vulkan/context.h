@@ -24,7 +24,7 @@ struct SharedQueue {
 struct Buffer {
   VkBuffer handle = VK_NULL_HANDLE;
   VkDeviceMemory memory = VK_NULL_HANDLE;
-  std::byte* mapped = nullptr;  // of host memory, and of device memory that is the host's
+  std::byte* mapped = nullptr;  // of host memory, and of device memory that the host can write
   uint64_t address = 0;         // of device memory
   size_t bytes = 0;
 };
@@ -55,9 +55,11 @@ class Context {
 
   SharedQueue& next_queue();  // in turn
 
-  // Memory. The first function returns an empty buffer (a null handle) if the driver has no more.
+  // Memory. These functions return an empty buffer (a null handle) if the driver has no more.
   Buffer make_device_buffer(size_t bytes);
   Buffer make_host_buffer(size_t bytes);
+  // Memory that the host writes and kernels read by its address; of the device, if it has such memory.
+  Buffer make_argument_buffer(size_t bytes);
   // A buffer over host memory, which begins and ends at a multiple of host_import_alignment. Empty: the driver refuses.
   Buffer import_host_buffer(void* memory, size_t bytes);
   void destroy(const Buffer& buffer) noexcept;
@@ -69,6 +71,7 @@ class Context {
                      VkMemoryPropertyFlags needed);
   uint64_t address_of(VkBuffer buffer) const;
   void map_if_shared(Buffer& buffer, uint32_t memory_type);
+  bool map(Buffer& buffer);
   [[noreturn]] void fail(VkResult result, const char* call);
 
   const std::shared_ptr<Instance> instance_;

@@ -29,10 +29,14 @@ DeviceKernel::DeviceKernel(Context& context, const spirv::Module& module, const 
   if (patched_.place == spirv::Place::Pushed && patched_.tail_words != 0)
     push_bytes_ = patched_.tail_offset + patched_.tail_words * static_cast<uint32_t>(sizeof(uint32_t));
   push_bytes_ = (push_bytes_ + 3) / 4 * 4;
-  if (translated != nullptr)
-    make_translated_slots(kernel, *translated);
-  else
+  if (translated == nullptr) {
     make_slots(kernel);
+  } else {
+    const std::vector<spirv::PushMember> block = spirv::block_members(module, kernel);
+    for (const spirv::PushMember& member : block)
+      block_bytes_ = std::max(block_bytes_, member.offset + member.parameter.bytes);
+    make_translated_slots(block.empty() ? kernel.members : block, *translated);
+  }
 
   try {
     make_layout(kernel);
@@ -69,23 +73,28 @@ void DeviceKernel::make_slots(const spirv::Kernel& kernel) {
     slots_.push_back({Slot::Kind::Pushed, member.offset, member.parameter.bytes});
 }
 
-// Each parameter is one push constant, except shared arrays: their lengths are specialization constants.
-void DeviceKernel::make_translated_slots(const spirv::Kernel& kernel, const KernelInfo& translated) {
+// Each parameter is one push constant, or member of the block, except shared arrays: their lengths are specialization
+// constants. `needed`: the bytes that a launch writes even if the member is smaller.
+void DeviceKernel::make_translated_slots(std::span<const spirv::PushMember> members, const KernelInfo& translated) {
   size_t member = 0;
-  const auto next = [&]() -> const spirv::PushMember& {
-    if (member == kernel.members.size())
-      refuse_kernel(base::format("the kernel {} has only {} push constants for its parameters", kernel.name, member));
-    return kernel.members[member++];
+  const auto next = [&](size_t needed) -> const spirv::PushMember& {
+    if (member == members.size())
+      refuse_kernel(
+          base::format("the kernel {} has only {} push constants for its parameters", translated.name, member));
+    if (members[member].parameter.bytes < needed)
+      refuse_kernel(base::format("push constant {} of the kernel {} has {} bytes, not {}", member + 1, translated.name,
+                                 members[member].parameter.bytes, needed));
+    return members[member++];
   };
   for (const Parameter& parameter : translated.parameters) {
     if (parameter.kind == ParameterKind::Local) {
       slots_.push_back({Slot::Kind::Shared, shared_arrays_++, std::max(parameter.bytes, 1u)});
       continue;
     }
-    const spirv::PushMember& pushed = next();
+    const spirv::PushMember& pushed = next(sizeof(Address));
     slots_.push_back({Slot::Kind::Pushed, pushed.offset, pushed.parameter.bytes});
   }
-  if (translated.takes_grid) grid_offset_ = next().offset;
+  if (translated.takes_grid) grid_offset_ = next(sizeof(Grid::threads) + sizeof(Grid::group)).offset;
   if (shared_arrays_ > kMaxShared)
     refuse_kernel(base::format("the kernel {} takes {} blocks of group memory; on Vulkan the max is {}",
                                translated.name, shared_arrays_, kMaxShared));

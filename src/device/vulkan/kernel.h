@@ -36,7 +36,7 @@ class DeviceKernel {
   // Where an argument is stored.
   struct Slot {
     enum class Kind : uint8_t { Pushed, Descriptor, Shared } kind = Kind::Pushed;
-    uint32_t place = 0;  // the offset in the push constants, the binding, or the index of the shared array
+    uint32_t place = 0;  // the offset in the push constants or the block, the binding, the index of the shared array
     uint32_t bytes = 0;  // of a push constant, or of an element of a shared array
   };
 
@@ -53,7 +53,10 @@ class DeviceKernel {
   VkDescriptorSetLayout set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_; }
   uint32_t push_bytes() const { return push_bytes_; }  // including the tail
-  // The offset of the grid description in the push constants.
+  // 0: arguments are push constants. Otherwise they are in a block of this size, and the push constant at offset 0 is
+  // its address.
+  uint32_t block_bytes() const { return block_bytes_; }
+  // The offset of the grid description in the push constants or the block.
   std::optional<uint32_t> grid_offset() const { return grid_offset_; }
   uint64_t group_memory() const { return group_memory_; }
   const spirv::Patched& patched() const { return patched_; }  // without its words
@@ -73,7 +76,7 @@ class DeviceKernel {
 
   void check_limits(const spirv::Module& module, const spirv::Kernel& kernel) const;
   void make_slots(const spirv::Kernel& kernel);
-  void make_translated_slots(const spirv::Kernel& kernel, const KernelInfo& translated);
+  void make_translated_slots(std::span<const spirv::PushMember> members, const KernelInfo& translated);
   void make_layout(const spirv::Kernel& kernel);
   VkPipeline make_pipeline(const PipelineKey& key) const;
   void destroy();
@@ -89,7 +92,7 @@ class DeviceKernel {
   std::vector<VkDescriptorType> bindings_;
   bool pushes_descriptors_ = false, any_group_ = false, groups_visible_ = false;
   Extent group_;
-  uint32_t push_bytes_ = 0;
+  uint32_t push_bytes_ = 0, block_bytes_ = 0;
   std::optional<uint32_t> grid_offset_;
   uint32_t shared_arrays_ = 0;  // that the caller sizes
   uint64_t group_memory_ = 0;

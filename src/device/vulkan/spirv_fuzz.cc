@@ -1,5 +1,5 @@
-// Reads any bytes as SPIR-V, reflects them and patches every kernel. The patched module must be readable again, with
-// one kernel that accepts any group size.
+// Reads any bytes as SPIR-V, reflects them, also as a block of arguments, and patches every kernel. The patched module
+// must be readable again, with one kernel that accepts any group size.
 #include <cstdlib>
 #include <string_view>
 
@@ -12,6 +12,12 @@ using namespace kymo::device::vulkan::spirv;
 
 void patch_all(const Module& module, bool several) {
   for (const Kernel& kernel : reflect(module, several)) {
+    try {
+      for (const PushMember& member : block_members(module, kernel))
+        if (member.offset + member.parameter.bytes > 1 << 16) std::abort();
+    } catch (const kymo::CompileError&) {
+      // It is not a block of arguments.
+    }
     for (const uint32_t push_limit : {256u, 0u}) {
       Patched patched;
       try {

@@ -80,6 +80,49 @@ Function reached(const std::unordered_map<uint32_t, Function>& functions, uint32
   return all;
 }
 
+Parameter parameter_of(const Module& module, uint32_t id, const Decorations& decorations, std::string_view kernel) {
+  const Instruction& type = module.definition(id);
+  Parameter parameter;
+  if (type.op == Op::TypePointer) {
+    if (static_cast<StorageClass>(type.at(2)) != StorageClass::PhysicalStorageBuffer)
+      refuse(base::format("a push constant of the kernel {} is a pointer to something other than a buffer", kernel));
+    parameter.kind = ParameterKind::Buffer;
+    parameter.type = pointee_type(module, type.at(3));
+    parameter.bytes = sizeof(Address);
+    return parameter;
+  }
+  const uint64_t bytes = bytes_of(module, id, decorations);
+  if (bytes == 0 || bytes > kMaxPushBytes)
+    refuse(base::format("a push constant of the kernel {} has an unsupported size of {} bytes", kernel, bytes));
+  parameter.bytes = static_cast<uint32_t>(bytes);
+  if (const auto elements = elements_of(module, id, decorations)) {
+    parameter.kind = ParameterKind::Value;
+    parameter.type = elements->type;
+    parameter.count = elements->count;
+  } else {
+    parameter.kind = ParameterKind::Unknown;
+  }
+  return parameter;
+}
+
+// By offset.
+std::vector<PushMember> members_of(const Module& module, const Instruction& structure, std::string_view kernel) {
+  std::vector<PushMember> members;
+  for (size_t i = 2; i < structure.size(); ++i) {
+    const auto member = static_cast<uint32_t>(i - 2);
+    const Decorations& decorations = module.member_decorations(structure.at(1), member);
+    if (!decorations.offset) refuse(base::format("a push constant of the kernel {} has no offset", kernel));
+    PushMember entry{*decorations.offset, parameter_of(module, structure.at(i), decorations, kernel)};
+    entry.parameter.name = module.member_name(structure.at(1), member);
+    const uint64_t end = uint64_t{entry.offset} + entry.parameter.bytes;
+    if (end > kMaxPushBytes)
+      refuse(base::format("the kernel {} has too many bytes of push constants: {}", kernel, end));
+    members.push_back(std::move(entry));
+  }
+  std::ranges::stable_sort(members, {}, &PushMember::offset);
+  return members;
+}
+
 class KernelReader {
  public:
   KernelReader(const Module& module, const Function& reached, bool alone)
@@ -172,46 +215,9 @@ class KernelReader {
     if (type.op != Op::TypeStruct)
       refuse(base::format("the push constants of the kernel {} are not a block", kernel_.name));
     kernel_.push_variable = id;
-    for (size_t i = 2; i < type.size(); ++i) {
-      const auto member = static_cast<uint32_t>(i - 2);
-      const Decorations& decorations = module_.member_decorations(structure, member);
-      if (!decorations.offset) refuse(base::format("a push constant of the kernel {} has no offset", kernel_.name));
-      PushMember entry{*decorations.offset, push_parameter(type.at(i), decorations)};
-      entry.parameter.name = module_.member_name(structure, member);
-      const uint64_t end = uint64_t{entry.offset} + entry.parameter.bytes;
-      if (end > kMaxPushBytes)
-        refuse(base::format("the kernel {} has too many bytes of push constants: {}", kernel_.name, end));
-      kernel_.push_bytes = std::max(kernel_.push_bytes, static_cast<uint32_t>(end));
-      kernel_.members.push_back(std::move(entry));
-    }
-    std::stable_sort(kernel_.members.begin(), kernel_.members.end(),
-                     [](const PushMember& a, const PushMember& b) { return a.offset < b.offset; });
-  }
-
-  Parameter push_parameter(uint32_t id, const Decorations& decorations) const {
-    const Instruction& type = module_.definition(id);
-    Parameter parameter;
-    if (type.op == Op::TypePointer) {
-      if (static_cast<StorageClass>(type.at(2)) != StorageClass::PhysicalStorageBuffer)
-        refuse(base::format("a push constant of the kernel {} is a pointer to something other than a buffer",
-                            kernel_.name));
-      parameter.kind = ParameterKind::Buffer;
-      parameter.type = pointee_type(module_, type.at(3));
-      parameter.bytes = sizeof(Address);
-      return parameter;
-    }
-    const uint64_t bytes = bytes_of(module_, id, decorations);
-    if (bytes == 0 || bytes > kMaxPushBytes)
-      refuse(base::format("a push constant of the kernel {} has an unsupported size of {} bytes", kernel_.name, bytes));
-    parameter.bytes = static_cast<uint32_t>(bytes);
-    if (const auto elements = elements_of(module_, id, decorations)) {
-      parameter.kind = ParameterKind::Value;
-      parameter.type = elements->type;
-      parameter.count = elements->count;
-    } else {
-      parameter.kind = ParameterKind::Unknown;
-    }
-    return parameter;
+    kernel_.members = members_of(module_, type, kernel_.name);
+    for (const PushMember& member : kernel_.members)
+      kernel_.push_bytes = std::max(kernel_.push_bytes, member.offset + member.parameter.bytes);
   }
 
   // A kernel without a declared size has 1 × 1 × 1 in SPIR-V. That is never intended, so it means any size.
@@ -261,6 +267,16 @@ std::vector<Kernel> reflect(const Module& module, bool several) {
   }
   if (kernels.empty()) refuse("it has no entry point for compute (GLCompute)");
   return kernels;
+}
+
+std::vector<PushMember> block_members(const Module& module, const Kernel& kernel) {
+  if (kernel.members.size() != 1 || kernel.members[0].offset != 0) return {};
+  const Instruction& constants =
+      module.definition(module.definition(module.definition(kernel.push_variable).at(1)).at(3));
+  const Instruction& pointer = module.definition(constants.at(2));
+  if (pointer.op != Op::TypePointer) return {};
+  const Instruction& block = module.definition(pointer.at(3));
+  return block.op == Op::TypeStruct ? members_of(module, block, kernel.name) : std::vector<PushMember>();
 }
 
 }  // namespace kymo::device::vulkan::spirv

@@ -43,4 +43,8 @@ struct Kernel {
 // kernels: images, samplers, arrays of descriptors.
 std::vector<Kernel> reflect(const Module& module, bool several = false);
 
+// The members of the structure that the only push constant points to, by offset. Empty: the push constants are not one
+// pointer. A translated kernel takes more arguments than fit into push constants in such a structure.
+std::vector<PushMember> block_members(const Module& module, const Kernel& kernel);
+
 }  // namespace kymo::device::vulkan::spirv

@@ -60,6 +60,22 @@ TEST(SpirvReflectTest, BindingsAreOrderedByNumberAndPushConstantsByOffset) {
   EXPECT_EQ(kernel.members[4].parameter.bytes, 8u);
 }
 
+TEST(SpirvReflectTest, APushConstantMayPointToABlockOfArguments) {
+  const Module module(kBlock), mixed(kMixed);
+  const Kernel kernel = only_kernel(module);
+  ASSERT_EQ(kernel.members.size(), 1u);
+  EXPECT_EQ(kernel.members[0].parameter.kind, ParameterKind::Buffer);
+  EXPECT_EQ(kernel.push_bytes, 8u);
+  const std::vector<PushMember> block = block_members(module, kernel);
+  ASSERT_EQ(block.size(), 3u);
+  EXPECT_EQ(block[0].parameter.kind, ParameterKind::Buffer);
+  EXPECT_EQ(block[1].offset, 16u);
+  EXPECT_EQ(block[1].parameter.bytes, 24u);
+  EXPECT_EQ(block[2].offset, 40u);
+  EXPECT_EQ(block[2].parameter.bytes, 24u);
+  EXPECT_TRUE(block_members(mixed, only_kernel(mixed)).empty());
+}
+
 TEST(SpirvReflectTest, ALiteralGroupSizeIsRequiredAndASpecialisedOneIsNot) {
   const Module fixed(kMixed), any(kAny), none(kPlain);
   EXPECT_FALSE(only_kernel(fixed).any_group);

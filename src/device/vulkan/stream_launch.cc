@@ -1,4 +1,4 @@
-// Launches: converts arguments to push constants and descriptors, and a grid to dispatches.
+// Launches: converts arguments to push constants, a block in memory or descriptors, and a grid to dispatches.
 
 #include <array>
 #include <cstring>
@@ -65,8 +65,8 @@ VkDescriptorBufferInfo StreamQueue::describe(const DeviceKernel& kernel, const L
   return {range->buffer, offset, bytes};
 }
 
-void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::byte* constants,
-                         Descriptors& descriptors, PipelineKey& key) {
+void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::byte* values, Descriptors& descriptors,
+                         PipelineKey& key) {
   using Kind = DeviceKernel::Slot::Kind;
   const auto slots = kernel.slots();
   uint64_t shared_bytes = 0;
@@ -79,14 +79,14 @@ void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::
       key.shared[slot.place] = static_cast<uint32_t>((uint64_t{argument.bytes} + slot.bytes - 1) / slot.bytes);
       shared_bytes += argument.bytes;
     } else if (argument.data == nullptr) {
-      std::memcpy(constants + slot.place, &argument.address, sizeof argument.address);
+      std::memcpy(values + slot.place, &argument.address, sizeof argument.address);
     } else {
-      std::memcpy(constants + slot.place, argument.data, std::min(argument.bytes, slot.bytes));
+      std::memcpy(values + slot.place, argument.data, std::min(argument.bytes, slot.bytes));
     }
   }
   if (const auto offset = kernel.grid_offset()) {
     const Grid grid = grid_of(launch);
-    std::memcpy(constants + *offset, &grid, sizeof grid.threads + sizeof grid.group);
+    std::memcpy(values + *offset, &grid, sizeof grid.threads + sizeof grid.group);
   }
   const uint64_t max = context_.physical().properties.limits.maxComputeSharedMemorySize;
   if (shared_bytes != 0 && shared_bytes + kernel.group_memory() > max) {
@@ -129,7 +129,8 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
   std::memset(constants.data(), 0, kernel.push_bytes());
   Descriptors descriptors(kernel.bindings().size());
   PipelineKey key;
-  gather(kernel, launch, constants.data(), descriptors, key);
+  block_.assign(kernel.block_bytes(), std::byte{});
+  gather(kernel, launch, block_.empty() ? constants.data() : block_.data(), descriptors, key);
 
   const Extent& group = kernel.any_group() ? launch.group : kernel.group();
   const uint32_t* limits = context_.physical().properties.limits.maxComputeWorkGroupCount;
@@ -137,6 +138,12 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
   const Axis x(launch.threads.x, group.x, limits[0], visible), y(launch.threads.y, group.y, limits[1], visible),
       z(launch.threads.z, group.z, limits[2], visible);
 
+  if (!block_.empty()) {
+    // In use until the submission that begin() opens, or continues, is done.
+    const Staging::Space space = stage(block_.size(), argument_staging_);
+    std::memcpy(space.host, block_.data(), block_.size());
+    std::memcpy(constants.data(), &space.address, sizeof space.address);
+  }
   begin(ticket);
   const DeviceApi& api = context_.api();
   const VkCommandBuffer commands = open_->commands;

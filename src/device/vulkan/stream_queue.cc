@@ -19,7 +19,8 @@ StreamQueue::StreamQueue(Context& context)
     : context_(context),
       shared_(context.next_queue()),
       timeline_(std::make_shared<Timeline>(context)),
-      staging_(context, *timeline_),
+      staging_(context, *timeline_, Staging::Use::Copies),
+      argument_staging_(context, *timeline_, Staging::Use::Arguments),
       tickets_(context),
       device_cache_(context.device_memory()),
       host_cache_(context.host_memory()) {

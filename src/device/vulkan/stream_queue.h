@@ -71,7 +71,7 @@ class StreamQueue final : public Queue {
 
   // stream_launch.cc
   struct Descriptors;
-  void gather(const DeviceKernel& kernel, const Launch& launch, std::byte* constants, Descriptors& descriptors,
+  void gather(const DeviceKernel& kernel, const Launch& launch, std::byte* values, Descriptors& descriptors,
               PipelineKey& key);
   VkDescriptorBufferInfo describe(const DeviceKernel& kernel, const Launch& launch, uint32_t parameter,
                                   uint32_t binding);
@@ -80,7 +80,8 @@ class StreamQueue final : public Queue {
   // stream_transfer.cc
   Place device_place(Address address, size_t bytes);
   std::optional<Place> pinned_place(const void* memory, size_t bytes);
-  Staging::Space stage(size_t bytes);
+  Staging::Space stage(size_t bytes, Staging& ring);
+  Staging::Space stage(size_t bytes) { return stage(bytes, staging_); }
   void copy_buffer(const Place& from, const Place& to, size_t bytes);
   void fill_words(const Place& to, uint32_t word, size_t bytes);
   void fill_pattern(const Place& to, const std::byte* pattern, uint32_t pattern_bytes, size_t bytes);
@@ -96,7 +97,8 @@ class StreamQueue final : public Queue {
   uint32_t gathered_ = 0;  // operations in the open batch
   uint64_t submitted_ = 0;
   std::vector<Wait> waits_;  // for the next submission
-  Staging staging_;
+  Staging staging_, argument_staging_;
+  std::vector<std::byte> block_;  // the arguments of a launch that are not push constants, while they are gathered
   Tickets tickets_;
   AddressCache device_cache_, host_cache_;
   Buffer nothing_;  // used for an empty tensor if the device has no null descriptors

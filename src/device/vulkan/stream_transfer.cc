@@ -34,10 +34,10 @@ std::optional<StreamQueue::Place> StreamQueue::pinned_place(const void* memory, 
   return Place{range->buffer, range->offset_of(address)};
 }
 
-Staging::Space StreamQueue::stage(size_t bytes) {
+Staging::Space StreamQueue::stage(size_t bytes, Staging& ring) {
   for (;;) {
-    if (const auto space = staging_.take(bytes, next_value())) return *space;
-    const uint64_t oldest = staging_.oldest();
+    if (const auto space = ring.take(bytes, next_value())) return *space;
+    const uint64_t oldest = ring.oldest();
     if (oldest > submitted_) submit();
     timeline_->wait(oldest);
   }

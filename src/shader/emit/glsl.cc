@@ -56,7 +56,7 @@ Emitted emit(Unit& unit, const ir::Module& module) {
     kernel.symbol = unit.kernel_names[i];
     for (const Instance* instance : instances)
       kernel.takes_grid |= instance->asks_grid && instance->kernels.contains(i);
-    fit_push_constants(kernel, kernels[i]->at);
+    fit_arguments(kernel);
   }
   for (Instance* instance : instances) {
     if (!instance->function->is_kernel) {

@@ -13,42 +13,68 @@ constexpr uint32_t kAddressBytes = 8;
 constexpr uint32_t kGridWords = 6;
 constexpr uint32_t kFirstGroupConstant = 3;
 
-uint32_t glsl_pushed_bytes(const KernelParameter& parameter) {
-  switch (parameter.passing) {
-    case Passing::Address:
-      return kAddressBytes;
-    case Passing::Inline:
-      return parameter.inline_bytes;
-    case Passing::Group:
-      break;
-  }
-  return 0;
-}
+// Every device has space for this many push constants.
+constexpr uint32_t kPushBytes = 128;
+// Space for the addresses of all arguments that a kernel may have.
+constexpr uint32_t kBlockBytes = 1 << 16;
 
-uint64_t glsl_pushed_bytes(const Kernel& kernel) {
-  uint64_t bytes = kernel.takes_grid ? kGridWords * sizeof(uint32_t) : 0;
-  for (const KernelParameter& parameter : kernel.parameters) bytes += glsl_pushed_bytes(parameter);
-  return bytes;
-}
+// Where the arguments are in a block.
+class ArgumentLayout {
+ public:
+  explicit ArgumentLayout(const Kernel& kernel) {
+    for (const KernelParameter& parameter : kernel.parameters) offsets_.push_back(add(parameter));
+    if (kernel.takes_grid) add(kGridWords * sizeof(uint32_t), sizeof(uint32_t));
+  }
+
+  uint64_t operator[](size_t parameter) const { return offsets_[parameter]; }
+  uint64_t bytes() const { return bytes_; }
+  bool fits_push_constants() const { return pushed_bytes_ <= kPushBytes; }  // where values are not aligned
+
+ private:
+  uint64_t add(const KernelParameter& parameter) {
+    switch (parameter.passing) {
+      case Passing::Address:
+        return add(kAddressBytes, kAddressBytes);
+      case Passing::Inline:
+        return add(parameter.inline_bytes, parameter.value_offset);  // which is the alignment of the value
+      case Passing::Group:
+        break;
+    }
+    return bytes_;
+  }
+
+  uint64_t add(uint64_t bytes, uint64_t align) {
+    const uint64_t offset = (bytes_ + align - 1) / align * align;
+    bytes_ = offset + bytes;
+    pushed_bytes_ += bytes;
+    return offset;
+  }
+
+  std::vector<uint64_t> offsets_;
+  uint64_t bytes_ = 0, pushed_bytes_ = 0;
+};
 
 class KernelWriter {
  public:
   KernelWriter(Unit& unit, Memory& memory, Instance& instance, const Kernel& kernel)
-      : unit_(unit), memory_(memory), instance_(instance), kernel_(kernel), writer_(unit, memory, instance) {}
+      : unit_(unit),
+        memory_(memory),
+        instance_(instance),
+        kernel_(kernel),
+        layout_(kernel),
+        is_block_(!layout_.fits_push_constants()),
+        writer_(unit, memory, instance) {}
 
   void write() {
     unit_.at = instance_.function->at;
     const auto& bindings = instance_.function->bindings;
     name_members();
     writer_.enter();
-    for (size_t i = 0; i < bindings.size(); ++i) take(bindings[i], kernel_.parameters[i], member_names_[i]);
+    for (size_t i = 0; i < bindings.size(); ++i) take(bindings[i], i);
     if (kernel_.takes_grid) members_ += base::format("  uint kymo_grid[{}];\n", kGridWords);
     writer_.body();
     writer_.leave();
-    if (!members_.empty())
-      unit_.add_global(base::format("layout(push_constant, scalar) uniform {} {{\n{}}} arguments;\n",
-                                    unit_.names.take_outermost(kernel_.symbol + "_arguments"), members_),
-                       &instance_.kernels);
+    declare_arguments();
     unit_.add_function(base::format("void {}() {{\n{}}}\n", kernel_.symbol, writer_.take_text()), &instance_.kernels);
   }
 
@@ -61,9 +87,23 @@ class KernelWriter {
           names.take(parameter.passing == Passing::Inline ? parameter.name + "_in" : parameter.name));
   }
 
-  void take(const ir::Binding& binding, const KernelParameter& parameter, const std::string& member_name) {
+  void declare_arguments() {
+    if (members_.empty()) return;
+    const std::string name = unit_.names.take_outermost(kernel_.symbol + "_arguments");
+    std::string text = base::format("layout(push_constant, scalar) uniform {} {{\n{}}} arguments;\n", name, members_);
+    if (is_block_)
+      text = base::format(
+          "layout(buffer_reference, scalar, buffer_reference_align = {}) readonly buffer {} {{\n{}}};\n"
+          "layout(push_constant, scalar) uniform {} {{ {} arguments; }};\n",
+          kAddressBytes, name, members_, unit_.names.take_outermost(kernel_.symbol + "_block"), name);
+    unit_.add_global(std::move(text), &instance_.kernels);
+  }
+
+  void take(const ir::Binding& binding, size_t number) {
     Cell& cell = writer_.cell(*binding.variable);
+    const KernelParameter& parameter = kernel_.parameters[number];
     const std::string& name = binding.variable->name;
+    const std::string& member_name = member_names_[number];
     switch (parameter.passing) {
       case Passing::Address: {
         const std::string member = "arguments." + member_name;
@@ -75,6 +115,7 @@ class KernelWriter {
         return;
       }
       case Passing::Inline: {
+        if (is_block_) return take_from_block(cell, number);
         const std::string words = "arguments." + member_name;
         members_ += base::format("  uint {}[{}];\n", member_name, parameter.inline_bytes / 4);
         unit_.prelude.use("wide");
@@ -89,6 +130,16 @@ class KernelWriter {
       case Passing::Group:
         take_group(cell, unit_.resolver.memory(*binding.variable));
     }
+  }
+
+  // It has an address like any other value in memory.
+  void take_from_block(Cell& cell, size_t number) {
+    const KernelParameter& parameter = kernel_.parameters[number];
+    const std::string& name = member_names_[number];
+    members_ += base::format("  layout(offset = {}) uint64_t {}[{}];\n", layout_[number], name,
+                             parameter.inline_bytes / kAddressBytes);
+    take_by_address(cell, base::format("arguments.{0}[0] != 0ul ? arguments.{0}[0] : uint64_t(arguments) + {1}", name,
+                                       glsl::number(layout_[number] + parameter.value_offset)));
   }
 
   // A large value is not copied unless a pointer refers to it.
@@ -114,6 +165,8 @@ class KernelWriter {
   Memory& memory_;
   Instance& instance_;
   const Kernel& kernel_;
+  const ArgumentLayout layout_;
+  const bool is_block_;
   Writer writer_;
   std::vector<std::string> member_names_;
   std::string members_;
@@ -122,18 +175,16 @@ class KernelWriter {
 
 }  // namespace
 
-void fit_push_constants(Kernel& kernel, const Location& at) {
-  while (glsl_pushed_bytes(kernel) > kPushBytes) {
-    const auto largest = std::ranges::max_element(kernel.parameters, {}, [](const KernelParameter& parameter) {
-      return parameter.passing == Passing::Inline ? parameter.inline_bytes : 0;
-    });
-    if (largest == kernel.parameters.end() || largest->passing != Passing::Inline)
-      throw Rejected{
-          at, base::format("the kernel {} has {} bytes of arguments; the max on Vulkan is {}: put pointers into a "
-                           "structure in a constant buffer",
-                           kernel.name, glsl_pushed_bytes(kernel), kPushBytes)};
+void fit_arguments(Kernel& kernel) {
+  if (ArgumentLayout(kernel).bytes() <= kBlockBytes) return;
+  std::vector<KernelParameter*> values;
+  for (KernelParameter& parameter : kernel.parameters)
+    if (parameter.passing == Passing::Inline) values.push_back(&parameter);
+  std::ranges::stable_sort(values, std::ranges::greater(), &KernelParameter::inline_bytes);
+  for (KernelParameter* largest : values) {
     largest->passing = Passing::Address;
     largest->inline_bytes = largest->value_offset = 0;
+    if (ArgumentLayout(kernel).bytes() <= kBlockBytes) return;
   }
 }
 

@@ -133,29 +133,33 @@ TEST(GlslPointerTest, AReinterpretedVariableIsAnArrayOfWords) {
                                  HasSubstr("store_uchar_a(p + 3, uint8_t(7));\n"), HasSubstr("  float b = 2.0;\n")));
 }
 
-TEST(GlslKernelTest, LargeValuesArePassedByAddress) {
+TEST(GlslKernelTest, ArgumentsOf128BytesArePushConstants) {
+  for (const int buffers : {16, 17}) {
+    GlslModule m;
+    Function& kernel = m.kernel("many");
+    for (int i = 0; i < buffers; ++i) m.buffer(kernel, "b" + std::to_string(i), m.number(TypeKind::Float));
+    EXPECT_THAT(glsl_outcome(m), HasSubstr(buffers == 16 ? "  uint64_t b15;\n} arguments;\n"
+                                                         : "  uint64_t b16;\n};\n"
+                                                           "layout(push_constant, scalar) uniform many_block { "
+                                                           "many_arguments arguments; };\n"));
+  }
+}
+
+TEST(GlslKernelTest, ValuesBeyond64KiBArePassedByAddress) {
   GlslModule m;
-  Function& kernel = m.kernel("many");
+  Function& kernel = m.kernel("large");
   m.buffer(kernel, "out", m.number(TypeKind::Float));
-  for (int i = 0; i < 8; ++i)
-    m.constant_value(kernel, "v" + std::to_string(i), m.number(TypeKind::Float, i == 3 ? 4 : 1));
+  m.constant_value(kernel, "small", m.number(TypeKind::Float));
+  m.constant_value(kernel, "large", m.array(m.number(TypeKind::Float), 10'000));
+  m.constant_value(kernel, "larger", m.array(m.number(TypeKind::Float), 16'000));
   const Emitted emitted = emit_glsl(m.module());
   const std::vector<KernelParameter>& parameters = emitted.kernels[0].parameters;
   EXPECT_EQ(parameters[0].passing, Passing::Address);
   EXPECT_EQ(parameters[1].passing, Passing::Inline);
-  EXPECT_EQ(parameters[4].passing, Passing::Address);
-  EXPECT_THAT(emitted.text, AllOf(HasSubstr("  uint v2_in[4];\n  uint64_t v3;\n  uint v4_in[4];\n"),
-                                  HasSubstr("vec4 v3 = vec4_at(v3_at).v;")));
-}
-
-TEST(GlslKernelTest, TooManyBuffersAreRefused) {
-  GlslModule m;
-  Function& kernel = m.kernel("many");
-  for (int i = 0; i < 17; ++i) m.buffer(kernel, "b" + std::to_string(i), m.number(TypeKind::Float));
-  EXPECT_EQ(glsl_outcome(m),
-            "refused: the kernel many has 136 bytes of arguments; the max on Vulkan is 128: put pointers into a "
-            "structure in a "
-            "constant buffer");
+  EXPECT_EQ(parameters[2].passing, Passing::Inline);
+  EXPECT_EQ(parameters[3].passing, Passing::Address);
+  EXPECT_THAT(emitted.text, HasSubstr("  uint64_t out_;\n  layout(offset = 8) uint64_t small_in[2];\n"
+                                      "  layout(offset = 24) uint64_t large_in[5001];\n  uint64_t larger;\n};\n"));
 }
 
 TEST(GlslKernelTest, AKernelThatReadsTheGridTakesIt) {

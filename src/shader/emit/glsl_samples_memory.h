@@ -107,12 +107,29 @@ inline void sample_constants(GlslModule& m) {
   };
 }
 
+inline const Type* setting_type(GlslModule& m) {
+  return m.structure("Setting", {{"scale", m.number(TypeKind::Float)},
+                                 {"offset", m.number(TypeKind::Half, 2)},
+                                 {"on", m.number(TypeKind::Bool)}});
+}
+
+// Values in push constants.
+inline void sample_values(GlslModule& m) {
+  const Type* real = m.number(TypeKind::Float);
+  Function& kernel = m.kernel("values");
+  Variable& out = m.buffer(kernel, "out", real);
+  Variable& set = m.constant_value(kernel, "setting", setting_type(m));
+  Variable& ids = m.constant_value(kernel, "ids", m.number(TypeKind::Long, 2));
+  const Value offset = m.convert(real, m.index(m.member(m.v(set), "offset"), 1));
+  kernel.body = {m.if_(m.member(m.v(set), "on"),
+                       {m.set(m.element(m.v(out), m.thread()), m.add(offset, m.convert(real, m.index(m.v(ids), 1))))})};
+}
+
 // Addresses in a structure, and a value that is too large for push constants.
 inline void sample_arguments(GlslModule& m) {
   const Type* real = m.number(TypeKind::Float);
   const Type* list = m.structure("List", {{"items", m.array(m.to(real), 64)}});
-  const Type* setting = m.structure(
-      "Setting", {{"scale", real}, {"offset", m.number(TypeKind::Half, 2)}, {"on", m.number(TypeKind::Bool)}});
+  const Type* setting = setting_type(m);
   Function& kernel = m.kernel("take_arguments");
   Variable& out = m.buffer(kernel, "out", real);
   Variable& many = m.constant_value(kernel, "many", list);
@@ -232,6 +249,7 @@ inline const std::vector<Sample>& all_samples() {
       {"reinterpreted", sample_reinterpreted},
       {"positions", sample_positions},
       {"constants", sample_constants},
+      {"values", sample_values},
       {"take_arguments", sample_arguments},
       {"one", sample_two_kernels},
       {"x_kernel", sample_two_kernels},

@@ -105,11 +105,10 @@ void unions() {
 )");
 }
 
-TEST(GlslTest, LargeValuesAreNotCopied) {
-  EXPECT_EQ(glsl_text_of(sample_arguments, kGlslArguments),
-            R"(layout(push_constant, scalar) uniform take_arguments_arguments {
+TEST(GlslTest, ValuesArePushConstants) {
+  EXPECT_EQ(glsl_text_of(sample_values, kGlslArguments),
+            R"(layout(push_constant, scalar) uniform values_arguments {
   uint64_t out_;
-  uint64_t many;
   uint setting_in[6];
   uint ids_in[8];
 } arguments;
@@ -121,23 +120,45 @@ vec2 load_half2(uint64_t at) {
 Setting load_Setting(uint64_t at) {
   return Setting(float_at(at).v, load_half2(at + 4ul), bool(uint8_t_at(at + 8ul).v));
 }
-void take_arguments() {
+void values() {
   uint64_t out_ = arguments.out_;
-  uint64_t many_at = arguments.many;
   uint64_t setting_at = kymo_wide(arguments.setting_in[0], arguments.setting_in[1]);
   Setting setting = setting_at != 0ul ? load_Setting(setting_at) : Setting(uintBitsToFloat(arguments.setting_in[2]), vec2(kymo_from_half(uint16_t(arguments.setting_in[3])), kymo_from_half(uint16_t(arguments.setting_in[3] >> 16))), (arguments.setting_in[4] & 255u) != 0u);
   uint64_t ids_at = kymo_wide(arguments.ids_in[0], arguments.ids_in[1]);
   i64vec2 ids = ids_at != 0ul ? i64vec2_at(ids_at).v : i64vec2(int64_t(kymo_wide(arguments.ids_in[4], arguments.ids_in[5])), int64_t(kymo_wide(arguments.ids_in[6], arguments.ids_in[7])));
+  if (setting.on) {
+    float_at(out_ + uint64_t(gl_GlobalInvocationID.x) * 4ul).v = setting.offset.y + float(ids.y);
+  }
+}
+)");
+}
+
+TEST(GlslTest, ArgumentsThatAreTooLargeForPushConstantsAreReadByAddress) {
+  EXPECT_EQ(glsl_text_of(sample_arguments, "layout(buffer_reference, scalar, buffer_reference_align = 8) readonly"),
+            R"(layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer take_arguments_arguments {
+  uint64_t out_;
+  layout(offset = 8) uint64_t many_in[65];
+  layout(offset = 528) uint64_t setting_in[3];
+  layout(offset = 560) uint64_t ids_in[4];
+};
+layout(push_constant, scalar) uniform take_arguments_block { take_arguments_arguments arguments; };
+
+void take_arguments() {
+  uint64_t out_ = arguments.out_;
+  uint64_t many_at = arguments.many_in[0] != 0ul ? arguments.many_in[0] : uint64_t(arguments) + 16ul;
+  uint64_t setting_at = arguments.setting_in[0] != 0ul ? arguments.setting_in[0] : uint64_t(arguments) + 536ul;
+  uint64_t ids_at = arguments.ids_in[0] != 0ul ? arguments.ids_in[0] : uint64_t(arguments) + 576ul;
+  i64vec2 ids = i64vec2_at(ids_at).v;
   uint i = gl_GlobalInvocationID.x;
-  float sum = setting.offset.y;
+  float sum = kymo_from_half(uint16_t_at(setting_at + 6ul).v);
   int k = 0;
   for (; k < 64; ++k) {
     if (uint64_t_at(many_at + uint64_t(k) * 8ul).v != 0ul) {
       sum += float_at(uint64_t_at(many_at + uint64_t(k) * 8ul).v + uint64_t(i) * 4ul).v;
     }
   }
-  if (setting.on) {
-    sum *= setting.scale;
+  if (bool(uint8_t_at(setting_at + 8ul).v)) {
+    sum *= float_at(setting_at).v;
   }
   float_at(out_ + uint64_t(i) * 4ul).v = sum + float(ids.y);
 }

@@ -1,5 +1,7 @@
 #include "fleet/incomplete.h"
 
+#include <map>
+
 #include "base/text.h"
 #include "fleet/answers.h"
 #include "fleet/parquet_check.h"
@@ -14,10 +16,8 @@ push::Rows list_of(const Target& target, const std::string& statement) {
   return rows;
 }
 
-// True if a server, or the folder, has operations and no table for calls.
-bool lacks_calls(const Target& target) {
-  if (!target.server)
-    return has_files(target.folder, push::kOperations) && !has_files(target.folder, push::kCollectives);
+// How many servers have each table of the database.
+std::map<std::string, uint64_t> servers_of_tables(const Target& target) {
   const push::Address& address = *target.server;
   const push::Rows rows =
       ask(target, base::format("SELECT name, count() AS servers FROM {} WHERE database = {} GROUP BY name",
@@ -26,18 +26,28 @@ bool lacks_calls(const Target& target) {
                                    : base::format("cluster({}, system, tables)", push::quoted_text(address.cluster)),
                                push::quoted_text(address.database)));
   if (rows.columns.size() != 2) throw Error("the server's answer is not a list of tables");
-  uint64_t operations = 0, calls = 0;
-  for (const auto& row : rows.rows) {
-    if (row[0] == push::kOperations.name) operations = push::parse_u64(row[1], "servers");
-    if (row[0] == push::kCollectives.name) calls = push::parse_u64(row[1], "servers");
-  }
-  return calls < operations;
+  std::map<std::string, uint64_t> servers;
+  for (const auto& row : rows.rows) servers[row[0]] = push::parse_u64(row[1], "servers");
+  return servers;
+}
+
+// True if a server, or the folder, has operations and no table for calls.
+bool lacks_calls(const Target& target) {
+  if (!target.server)
+    return has_files(target.folder, push::kOperations) && !has_files(target.folder, push::kCollectives);
+  auto servers = servers_of_tables(target);
+  return servers[std::string(push::kCollectives.name)] < servers[std::string(push::kOperations.name)];
 }
 
 }  // namespace
 
 void refuse_newer_version(const Target& target) {
   if (!target.server && !has_files(target.folder, push::kSchema)) return;  // ask() says what is missing there
+  if (target.server && !servers_of_tables(target).contains(std::string(push::kSchema.name)))
+    throw Error(
+        base::format("{0} has no table {1}: 'kymo push FILE... {0}' makes the tables; a database of Distributed "
+                     "tables needs {1} too",
+                     target.text(), push::kSchema.name));
   const push::Rows rows = ask(target, version_statement(target));
   if (rows.rows.size() != 1 || rows.columns.size() != 1) throw Error("the server's answer is not a version");
   const std::string& text = rows.rows[0][0];

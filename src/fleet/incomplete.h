@@ -8,7 +8,8 @@
 
 namespace kymo::fleet {
 
-// Throws kymo::Error if a newer version of Kymo made the tables: they may mean something else.
+// Throws kymo::Error if a newer version of Kymo made the tables, because they may mean something else, or if a server
+// has no tables of Kymo.
 void refuse_newer_version(const Target& target);
 
 // A line each, for people. In a folder: traces whose files were removed. On a server: traces of the selection whose

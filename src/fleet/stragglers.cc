@@ -78,8 +78,10 @@ std::string note_of(const CallsLeftOut& left_out, const push::Rows& members, uin
                           base::duration_text(left_out.clock_error_ns));
     default: {
       const std::string missing = missing_ranks(members, left_out.job, ranks);
-      return base::format("{}, because not every rank of the process group has them: {}; push the traces of all ranks",
-                          what, missing.empty() ? "the calls of the ranks are different ones" : missing);
+      return base::format(
+          "{}, because not every rank of the process group has them: {}; push the traces of all ranks, or "
+          "use a longer --since",
+          what, missing.empty() ? "the calls of the ranks are different ones" : missing);
     }
   }
 }

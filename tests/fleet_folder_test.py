@@ -208,8 +208,8 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
         for table in ["operations", "iterations", "device_time"]:
             [removed] = [file for file in self.path.glob(f"{table}/2*.parquet")][-1:]
             removed.unlink()
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=None)
-            self.assertIn("incomplete: 0x", text)
+            answer, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--json", expect=None)
+            self.assertEqual("".join(f"kymo: {note}\n" for note in json.loads(answer)["notes"]), text)
             self.assertIn(removed.name, text)
             self.assertIn("of-a-month-0.json", text)
             _, text = kymo("push", *files, self.url)  # of the same job as before

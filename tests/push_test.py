@@ -160,6 +160,10 @@ class PushTest(unittest.TestCase):
             _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=None)
             self.assertRegex(text, "incomplete: 0x.*; their iterations or operations are missing in .*: push these traces again")
             self.assertIn("rank3.kymo", text)
+            for question in ["top", "diff", "history"]:
+                answer, text = kymo("fleet", question, "--db", self.url, "--since", "5000d", "--json", expect=None)
+                self.assertEqual(["kymo: " + note for note in json.loads(answer)["notes"]], text.splitlines(), question)
+                self.assertIn("incomplete: 0x", text)
             _, text = kymo("push", *self.traces, self.url)
             self.assertIn("4 traces pushed", text)
             self.assert_complete()

@@ -240,9 +240,8 @@ namespace {
 // host is meant if there is one.
 std::string rows_of_operation(const Dialect& dialect, const std::string& where, const std::string& operation) {
   const std::string is_name = base::format("name = {}", dialect.text(operation));
-  const std::string rows =
-      base::format("{0} AND on_device = (SELECT min(on_device) FROM {1}\n    WHERE {2}\n    AND {0})", is_name,
-                   dialect.table(push::kOperations), where);
+  std::string rows = base::format("{0} AND on_device = (SELECT min(on_device) FROM {1}\n    WHERE {2}\n    AND {0})",
+                                  is_name, dialect.table(push::kOperations), where);
   if (!operation.ends_with(kOnDevice)) return rows;
   const std::string name = operation.substr(0, operation.size() - kOnDevice.size());
   return base::format("({} OR (name = {} AND on_device = 1))", is_name, dialect.text(name));

@@ -69,9 +69,9 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
     def make_old(self):
         for file in self.path.glob("collective_calls/2*.parquet"):
             [mark] = self.path.glob(f"traces/{file.name.rsplit('-', 1)[0]}-*.parquet")
-            file.unlink()
-            mark.rename(mark.with_name(file.name))  # the mark had the next number
-        shutil.rmtree(self.path / "collective_calls")
+            mark.rename(mark.with_name(file.name))  # between them was the file of row_counts
+        for table in ["collective_calls", "row_counts"]:
+            shutil.rmtree(self.path / table)
 
     def make_newer(self):
         run_duckdb(f"COPY (SELECT 99::UINTEGER AS version, 0::UBIGINT AS attempt) TO "

@@ -158,7 +158,7 @@ class PushTest(unittest.TestCase):
         for table, partition in [("operations", "202311"), ("iterations", "202311")]:
             self.server.query(f"ALTER TABLE {self.database}.{table} DROP PARTITION {partition}")
             _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=None)
-            self.assertRegex(text, "incomplete: 0x.*; their iterations or operations are missing in .*: push these traces again")
+            self.assertRegex(text, "incomplete: 0x.*; some of their rows are missing in .*, or are there twice: push these traces again")
             self.assertIn("rank3.kymo", text)
             for question in ["top", "diff", "history"]:
                 answer, text = kymo("fleet", question, "--db", self.url, "--since", "5000d", "--json", expect=None)
@@ -173,6 +173,31 @@ class PushTest(unittest.TestCase):
             self.assertIn("4 already there", text)
             _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
             self.assertEqual(text, "")
+
+    def test_single_rows_that_the_server_lost_or_doubled_are_pushed_again(self):
+        kymo("push", *self.traces, self.url, "--job", "train", "--events")
+
+        def delete(table, where):
+            before = int(self.server.query(f"SELECT count() FROM {self.database}.{table}"))
+            self.server.query(f"ALTER TABLE {self.database}.{table} DELETE WHERE {where}")
+            while int(self.server.query(f"SELECT count() FROM {self.database}.{table}")) == before:
+                time.sleep(0.1)
+
+        def double(table, where):
+            self.server.query(f"INSERT INTO {self.database}.{table} SELECT * FROM {self.database}.{table} WHERE {where} "
+                              f"AND attempt = (SELECT max(attempt) FROM {self.database}.{table})")
+
+        changes = [(delete, "operations", "name = 'gemm' AND rank = 1"), (delete, "events", "name = 'gemm' AND rank = 1"),
+                   (delete, "device_time", "rank = 1"), (delete, "row_counts", "rank = 1"),
+                   (double, "operations", "rank = 1")]
+        for change, table, where in changes:
+            change(table, where)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
+            self.assertEqual("incomplete: 0x" in text and "rank1.kymo" in text, table == "operations", text)
+            _, text = kymo("push", *self.traces, self.url)
+            self.assertIn("1 trace pushed (254 rows, 230 events), 3 already there", text, table)
+            self.assert_complete()
+            self.assertEqual(self.seen("events"), 4 * OPERATIONS)
 
     def test_a_trace_without_operations_is_there_once(self):
         file = self.folder / "instants.json"

@@ -186,11 +186,12 @@ class WatchTest(unittest.TestCase):
     def test_a_table_that_was_removed_from_a_server_comes_back(self):
         def has(table):
             return (server.query(f"EXISTS TABLE kymo.{table}").strip() == "1"
-                    and int(server.query(f"SELECT count() FROM kymo.{table}")) > 0)
+                    and (table == "memory" or int(server.query(f"SELECT count() FROM kymo.{table}")) > 0))
 
         with clickhouse.Server(self.arriving.parent / "server") as server:
             self.check_that_removed_tables_come_back(server.url(),
-                                                     lambda: ["iterations", "operations", "traces", "kymo_schema"],
+                                                     lambda: [table for [table] in server.rows(
+                                                         "SELECT name FROM system.tables WHERE database = 'kymo'")],
                                                      lambda table: server.query(f"DROP TABLE kymo.{table}"), has)
 
     def test_no_trace_is_deleted_while_a_table_is_missing(self):

@@ -31,12 +31,11 @@ std::map<std::string, uint64_t> servers_of_tables(const Target& target) {
   return servers;
 }
 
-// True if a server, or the folder, has operations and no table for calls.
-bool lacks_calls(const Target& target) {
-  if (!target.server)
-    return has_files(target.folder, push::kOperations) && !has_files(target.folder, push::kCollectives);
+// True if a server, or the folder, has operations and not this table.
+bool lacks(const Target& target, const push::TableSpec& table) {
+  if (!target.server) return has_files(target.folder, push::kOperations) && !has_files(target.folder, table);
   auto servers = servers_of_tables(target);
-  return servers[std::string(push::kCollectives.name)] < servers[std::string(push::kOperations.name)];
+  return servers[std::string(table.name)] < servers[std::string(push::kOperations.name)];
 }
 
 }  // namespace
@@ -60,15 +59,18 @@ void refuse_newer_version(const Target& target) {
 std::vector<std::string> incomplete_traces(const Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
   if (!target.server) return incomplete_traces(target.folder);
-  const push::Rows rows = list_of(target, lost_rows_statement(selection, uses_operations));
+  push::Rows rows = list_of(target, lost_rows_statement(selection, uses_operations));
+  if (rows.rows.empty() && !lacks(target, push::kRowCounts))
+    rows = list_of(target, wrong_counts_statement(selection, uses_operations));
   if (rows.rows.empty()) return {};
-  return {base::format("incomplete: {}; their iterations or operations are missing in {}: push these traces again",
-                       trace_names(rows), target.text())};
+  return {
+      base::format("incomplete: {}; some of their rows are missing in {}, or are there twice: push these traces again",
+                   trace_names(rows), target.text())};
 }
 
 std::vector<std::string> traces_without_calls(const Selection& selection) {
   const Target& target = selection.target;
-  if (lacks_calls(target))
+  if (lacks(target, push::kCollectives))
     throw Error(
         base::format("{0} has no table {1}, which tables of version {2} have: push the traces with this kymo, and add "
                      "{1} to a database of Distributed tables",

@@ -65,22 +65,6 @@ Error unreadable(const std::string& folder, const query::QueryError& problem) {
                             cause.empty() ? "" : "; ", cause));
 }
 
-// The traces that were pushed by a version without the calls of collectives. Only attempts without such a file can have
-// some, so that only their files are read.
-push::Rows traces_without_calls(const query::Engine& engine, const std::string& folder,
-                                const std::map<uint64_t, Attempt>& attempts, const std::set<uint64_t>& chosen) {
-  std::vector<std::string> files;
-  for (const uint64_t number : chosen) {
-    const Attempt& attempt = attempts.at(number);
-    if (!attempt.files_of(folder, push::kCollectives).empty()) continue;
-    for (const std::string& file : attempt.files_of(folder, push::kOperations))
-      files.push_back(query::sql_literal(file));
-  }
-  if (files.empty()) return {};
-  return rows_of(engine, base::format("SELECT DISTINCT trace FROM read_parquet([{}]) WHERE {}", base::join(files, ", "),
-                                      push::kIsCommunication));
-}
-
 class ParquetEvents : public push::EventSink {
  public:
   ParquetEvents(ParquetStore& store, uint64_t attempt) : store_(store), attempt_(attempt) {}
@@ -180,19 +164,16 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
                                       parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
     const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
     std::map<uint64_t, push::KnownTrace> found;
-    std::set<uint64_t> complete;
     for (const auto& row : rows.rows) {
       push::KnownTrace& trace = found[push::parse_u64(row[0], "trace")];
       const uint64_t attempt = push::parse_u64(row[4], "attempt");
       trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank"), attempt};
       const auto its = attempts.find(attempt);
-      trace.lost_rows = its == attempts.end() || its->second.missing_count() > 0;
-      if (!trace.lost_rows) complete.insert(attempt);
+      // Older versions did not write counts, and had other tables.
+      trace.lost_rows = its == attempts.end() || its->second.missing_count() > 0 ||
+                        its->second.files_of(folder_, push::kRowCounts).empty();
       trace.is_damaged = push::parse_u64(row[5], "problems") != 0;
     }
-    for (const auto& row : traces_without_calls(engine_, folder_, attempts, complete).rows)
-      if (const auto its = found.find(push::parse_u64(row[0], "trace")); its != found.end())
-        its->second.lost_rows = true;
     return found;
   } catch (const query::QueryError& problem) {
     throw unreadable(folder_, problem);

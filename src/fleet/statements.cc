@@ -286,6 +286,29 @@ std::string lost_rows_statement(const Selection& selection, bool uses_operations
       uses_operations ? "\n  AND " : "", uses_operations ? has(push::kOperations) : "");
 }
 
+std::string wrong_counts_statement(const Selection& selection, bool uses_operations) {
+  const Dialect dialect(selection.target);
+  const std::string rows = job_and_times(selection, dialect);
+  std::string counts = base::format(
+      "    SELECT trace, attempt, CAST(of_table AS String) AS its_table, toInt64(max(row_count)) AS n\n"
+      "    FROM {} WHERE {} GROUP BY trace, attempt, its_table\n",
+      dialect.table(push::kRowCounts), rows);
+  std::vector<std::string> names;
+  for (const push::TableSpec* table :
+       {&push::kIterations, uses_operations ? &push::kOperations : &push::kCollectives}) {
+    names.push_back(quoted_text(table->name));
+    base::format_to(counts,
+                    "    UNION ALL SELECT trace, attempt, {} AS its_table, -toInt64(count()) AS n\n"
+                    "    FROM {} WHERE {} GROUP BY trace, attempt\n",
+                    names.back(), dialect.table(*table), rows);
+  }
+  return base::format(
+      "SELECT trace, file\nFROM {0}\nWHERE {1}\n  AND (trace, attempt) {2} (SELECT trace, attempt FROM (\n{3}  )\n"
+      "  WHERE its_table IN ({4}) GROUP BY trace, attempt, its_table HAVING max(n) >= 0 AND sum(n) != 0)\n"
+      "GROUP BY trace, file\nORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), counts, base::join(names, ", "));
+}
+
 std::string without_calls_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   const std::string rows = job_and_times(selection, dialect);

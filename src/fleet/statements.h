@@ -60,6 +60,10 @@ std::string history_statement(const Selection& selection, const std::string& ope
 // missing.
 std::string lost_rows_statement(const Selection& selection, bool uses_operations);
 
+// Columns: trace, file. The same for traces that have another number of these rows than they were pushed with, or of
+// calls if operations are not used. For a server with counts (kRowCounts): in a folder, the names of files tell it.
+std::string wrong_counts_statement(const Selection& selection, bool uses_operations);
+
 // Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
 std::string without_calls_statement(const Selection& selection);
 

@@ -1,7 +1,5 @@
 #include "push/clickhouse_store.h"
 
-#include <set>
-
 #include "base/printable.h"
 #include "base/text.h"
 #include "push/attempt.h"
@@ -103,47 +101,55 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
   const Rows rows = client_.query(base::format(
       "SELECT trace, max(attempt) AS newest, argMax(has_events, attempt) AS events,\n  argMax(CAST(job AS String), "
       "attempt) AS its_job, argMax(rank, attempt) AS its_rank,\n  argMax(toUnixTimestamp(started), attempt) AS began, "
-      "argMax(iterations, attempt) AS its_iterations,\n  argMax(problems, attempt) AS its_problems\nFROM {} WHERE "
-      "trace IN ({}) GROUP BY trace",
+      "argMax(problems, attempt) AS its_problems\nFROM {} WHERE trace IN ({}) GROUP BY trace",
       everywhere(kTraces), base::join(traces, ", ")));
-  if (rows.columns.size() != 8) throw Error(base::format("{}: the list of traces is not readable", text()));
+  if (rows.columns.size() != 7) throw Error(base::format("{}: the list of traces is not readable", text()));
   std::map<uint64_t, KnownTrace> found;
   if (rows.rows.empty()) return found;
-  const auto iterations = rows_of(kIterations, rows), operations = rows_of(kOperations, rows);
-  const auto communication = rows_of(kOperations, rows, kIsCommunication), collectives = rows_of(kCollectives, rows);
+  const std::set<Attempt> complete = complete_attempts(rows);
   for (const auto& row : rows.rows) {
     const Attempt its{parse_u64(row[0], "trace"), parse_u64(row[1], "attempt")};
     KnownTrace& trace = found[its.first];
     trace = {parse_u64(row[2], "events") != 0, row[3], parse_i64(row[4], "rank"), its.second};
-    const auto counted = iterations.find(its);
-    trace.lost_rows = (counted == iterations.end() ? 0 : counted->second) < parse_u64(row[6], "iterations");
-    trace.lost_rows |= communication.contains(its) && !collectives.contains(its);
-    trace.lacks_operations = !operations.contains(its);
-    trace.is_damaged = parse_u64(row[7], "problems") != 0;
+    trace.lost_rows = !complete.contains(its);
+    trace.is_damaged = parse_u64(row[6], "problems") != 0;
   }
   return found;
 }
 
-// How many rows of a table the attempts of these marks have. Job and time are for the sorting key: without them the
-// server would read the whole table.
-std::map<ClickHouseStore::Attempt, uint64_t> ClickHouseStore::rows_of(const TableSpec& table, const Rows& marks,
-                                                                      std::string_view condition) {
+// Of these marks, the attempts that have as many rows in each table as they were written with. Older versions did not
+// write counts, and had other tables. Job and time are for the sorting key: without them the server would read whole
+// tables. A count may be there twice.
+std::set<ClickHouseStore::Attempt> ClickHouseStore::complete_attempts(const Rows& marks) {
   std::set<std::string> jobs, times, traces;
   for (const auto& row : marks.rows) {
     traces.insert(std::to_string(parse_u64(row[0], "trace")));
     jobs.insert(quoted_text(row[3]));
     times.insert(base::format("toDateTime({})", parse_u64(row[5], "began")));
   }
+  const std::string chosen = base::format("WHERE job IN ({}) AND started IN ({}) AND trace IN ({})",
+                                          base::join(jobs, ", "), base::join(times, ", "), base::join(traces, ", "));
+  std::string counts = base::format(
+      "SELECT trace, attempt, CAST(of_table AS String) AS name, toInt64(max(row_count)) AS n FROM {} {}\n"
+      "GROUP BY trace, attempt, name",
+      everywhere(kRowCounts), chosen);
+  for (const TableSpec* table : all_tables()) {
+    if (table == &kTraces || table == &kRowCounts || table == &kSchema) continue;
+    base::format_to(counts,
+                    "\nUNION ALL SELECT trace, attempt, {} AS name, -toInt64(count()) AS n FROM {} {}\n"
+                    "GROUP BY trace, attempt",
+                    quoted_text(table->name), everywhere(*table), chosen);
+  }
   const Rows rows = client_.query(
-      base::format("SELECT trace, attempt, count() AS n FROM {}\nWHERE job IN ({}) AND started IN ({}) AND trace IN "
-                   "({}){}{}\nGROUP BY trace, attempt",
-                   everywhere(table), base::join(jobs, ", "), base::join(times, ", "), base::join(traces, ", "),
-                   condition.empty() ? "" : " AND ", condition));
+      base::format("SELECT trace, attempt, max(differs) AS has_lost\nFROM (SELECT trace, attempt, name, sum(n) != 0 "
+                   "AS differs, max(n) AS counted FROM (\n{})\nGROUP BY trace, attempt, name)\n"
+                   "GROUP BY trace, attempt HAVING max(counted) >= 0",
+                   counts));
   if (rows.columns.size() != 3) throw Error(base::format("{}: the numbers of rows are not readable", text()));
-  std::map<Attempt, uint64_t> counts;
+  std::set<Attempt> complete;
   for (const auto& row : rows.rows)
-    counts[{parse_u64(row[0], "trace"), parse_u64(row[1], "attempt")}] = parse_u64(row[2], "count");
-  return counts;
+    if (row[2] == "0") complete.emplace(parse_u64(row[0], "trace"), parse_u64(row[1], "attempt"));
+  return complete;
 }
 
 void ClickHouseStore::insert(const Block& block, uint64_t attempt) {
@@ -154,9 +160,13 @@ std::unique_ptr<EventSink> ClickHouseStore::events(uint64_t attempt) {
   return std::make_unique<ClickHouseEvents>(client_, attempt);
 }
 
+// A table without rows counts too.
 Content ClickHouseStore::content() {
   const Rows rows = client_.query(
-      base::format("SELECT table, sum(rows) AS n FROM system.parts WHERE active AND database = {} GROUP BY table",
+      base::format("SELECT table, sum(rows) AS n FROM (\n"
+                   "  SELECT table, toUInt64(rows) AS rows FROM system.parts WHERE active AND database = {0}\n"
+                   "  UNION ALL SELECT name AS table, toUInt64(1) AS rows FROM system.tables WHERE database = {0})\n"
+                   "GROUP BY table",
                    quoted_text(client_.address().database)));
   if (rows.columns.size() != 2) throw Error(base::format("{}: the sizes of tables are not readable", text()));
   Content content;

@@ -1,6 +1,8 @@
 // The tables of a ClickHouse server as a Store.
 #pragma once
 
+#include <set>
+
 #include "push/http.h"
 #include "push/store.h"
 #include "push/tables.h"
@@ -27,7 +29,7 @@ class ClickHouseStore : public Store {
   void check_version();
 
   using Attempt = std::pair<uint64_t, uint64_t>;  // trace and attempt
-  std::map<Attempt, uint64_t> rows_of(const TableSpec& table, const Rows& marks, std::string_view condition = "");
+  std::set<Attempt> complete_attempts(const Rows& marks);
 
   Client client_;
 };

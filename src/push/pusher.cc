@@ -71,7 +71,6 @@ struct Pusher::Impl {
   // Later than all that it replaces, and than the ones of this pusher that failed.
   uint64_t next_attempt() { return newest = new_attempt(newest); }
   bool has_other_labels(const KnownTrace& trace) const;
-  bool lost_rows(const KnownTrace& trace, const std::string& file) const;
   void push_batch(const std::vector<std::string>& files);
   void warn_of(const RowHead& head, const std::string& file);
   bool push_events(uint64_t trace, const TraceLabels& labels);
@@ -119,14 +118,6 @@ bool Pusher::Impl::has_other_labels(const KnownTrace& trace) const {
   return (!options.job.empty() && options.job != trace.job) || (options.rank >= 0 && options.rank != trace.rank);
 }
 
-// Only the trace itself tells whether it has operations.
-bool Pusher::Impl::lost_rows(const KnownTrace& trace, const std::string& file) const {
-  if (trace.lost_rows || !trace.lacks_operations) return trace.lost_rows;
-  SummaryBlocks rows;
-  (void)add_summary(rows, open(file), 0, {}, false);
-  return rows.operations.rows() > 0;
-}
-
 void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
   if (!warn) return;
   if (!head.damage.empty())
@@ -165,6 +156,7 @@ void Pusher::Impl::flush() {
     attempt = next_attempt();
     for (const Block* block : blocks.of_traces())
       if (block->rows() > 0) store->insert(*block, attempt);
+    store->insert(blocks.row_counts, attempt);
   });
   // A mark may be there twice: that has no effect.
   with_retries([&] { store->insert(blocks.traces, attempt); });
@@ -194,6 +186,9 @@ bool Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
     const auto sink = store->events(attempt);
     rows = add_events(reader, head, [&](const Block& block) { sink->add(block); });
     sink->finish();
+    Block row_counts = blocks.row_counts;
+    add_row_count(row_counts, head, kEvents, rows);
+    store->insert(row_counts, attempt);
   });
   with_retries([&] { store->insert(blocks.traces, attempt); });
   counts.traces += 1;
@@ -227,8 +222,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     const bool is_known = found != there.end();
     const bool with_events = options.events || (is_known && found->second.has_events);
     const bool is_relabelled = is_known && has_other_labels(found->second);
-    if (is_known && found->second.has_events == with_events && !is_relabelled &&
-        !lost_rows(found->second, readable[i])) {
+    if (is_known && found->second.has_events == with_events && !is_relabelled && !found->second.lost_rows) {
       report({readable[i], Outcome::AlreadyThere, {}, found->second.is_damaged});
       continue;
     }

@@ -37,10 +37,9 @@ struct KnownTrace {
   bool has_events = false;
   std::string job;
   int64_t rank = -1;
-  uint64_t attempt = 0;           // that wrote it
-  bool lost_rows = false;         // the mark is there, and rows that it stands for are not
-  bool lacks_operations = false;  // there are none; the trace may have none, or they were lost
-  bool is_damaged = false;        // parts of its file could not be read when it was pushed
+  uint64_t attempt = 0;     // that wrote it
+  bool lost_rows = false;   // the mark is there, and rows that it stands for are not, or are not known to be
+  bool is_damaged = false;  // parts of its file could not be read when it was pushed
 };
 
 // Takes the events of one trace. What was added without finish() is dropped, or does not count.

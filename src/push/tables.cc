@@ -43,6 +43,10 @@ constexpr ColumnSpec kEventColumns[] = {
     {"trace", U64},  {"attempt", U64}, {"started", Date}, {"job", Name},     {"rank", I32},        {"kind", Name},
     {"track", Name}, {"name", Name},   {"text", Text},    {"begin_ns", I64}, {"duration_ns", U64}, {"depth", U16},
 };
+constexpr ColumnSpec kRowCountColumns[] = {
+    {"trace", U64}, {"attempt", U64},   {"started", Date},  {"job", Name},
+    {"rank", I32},  {"of_table", Name}, {"row_count", U64},
+};
 constexpr ColumnSpec kSchemaColumns[] = {{"version", U32}, {"attempt", U64}};
 
 }  // namespace
@@ -54,11 +58,12 @@ const TableSpec kCollectives{"collective_calls", kOrder, kCollectiveColumns};
 const TableSpec kDeviceTime{"device_time", kOrder, kDeviceTimeColumns};
 const TableSpec kMemory{"memory", kOrder, kMemoryColumns};
 const TableSpec kEvents{"events", kOrder, kEventColumns};
+const TableSpec kRowCounts{"row_counts", kOrder, kRowCountColumns};
 const TableSpec kSchema{"kymo_schema", "version", kSchemaColumns};
 
 std::span<const TableSpec* const> all_tables() {
-  static constexpr const TableSpec* kAll[] = {&kIterations,  &kOperations, &kDeviceTime, &kMemory,
-                                              &kCollectives, &kEvents,     &kTraces,     &kSchema};
+  static constexpr const TableSpec* kAll[] = {&kIterations, &kOperations, &kDeviceTime, &kMemory, &kCollectives,
+                                              &kEvents,     &kRowCounts,  &kTraces,     &kSchema};
   return kAll;
 }
 

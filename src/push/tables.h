@@ -15,7 +15,8 @@ namespace kymo::push {
 // 1 had no calls of collectives, 2 had them in a table `collectives` without the members of their groups.
 inline constexpr uint32_t kSchemaVersion = 3;
 
-extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kEvents, kSchema;
+extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kEvents, kRowCounts,
+    kSchema;
 
 // The rows of `operations` that have rows in `collective_calls`: one for each call. A trace with such operations and
 // without calls was pushed by a version that did not write them, or they were lost.

@@ -296,10 +296,11 @@ SummaryBlocks::SummaryBlocks()
       device_time(kDeviceTime),
       memory(kMemory),
       collectives(kCollectives),
+      row_counts(kRowCounts),
       traces(kTraces) {}
 
 size_t SummaryBlocks::bytes() const {
-  size_t sum = traces.bytes();
+  size_t sum = row_counts.bytes() + traces.bytes();
   for (const Block* block : of_traces()) sum += block->bytes();
   return sum;
 }
@@ -309,7 +310,8 @@ size_t SummaryBlocks::rows() const {
   return sum;
 }
 void SummaryBlocks::clear() {
-  for (Block* block : {&iterations, &operations, &device_time, &memory, &collectives, &traces}) block->clear();
+  for (Block* block : {&iterations, &operations, &device_time, &memory, &collectives, &row_counts, &traces})
+    block->clear();
 }
 
 bool may_be_part(const trace::Reader& reader) {
@@ -342,13 +344,26 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   if (head.job.empty()) head.job = program_of(summary);
   find_rank(head, reader, labels);
   Damage damage;
+  std::vector<size_t> before;
+  for (const Block* block : blocks.of_traces()) before.push_back(block->rows());
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, damage);
   add_memory(blocks.memory, head, reader, damage);
   if (const std::string* what = damage_of_source(reader)) damage[reader.file_size()] = "cannot read " + *what;
   head.lacks_end = !summary.missing.empty() || summary.torn_bytes != 0 || lacks_end(reader);
   if (!damage.empty()) head.damage = damage.begin()->second;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Block& block = *blocks.of_traces()[i];
+    add_row_count(blocks.row_counts, head, block.table(), block.rows() - before[i]);
+  }
   add_mark(blocks.traces, head, summary, labels, lengths, damage, has_events);
   return head;
+}
+
+void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& table, uint64_t rows) {
+  head.add_to(row_counts);
+  row_counts.text(table.name);
+  row_counts.number(rows);
+  row_counts.end_row();
 }
 
 uint32_t month_of(const trace::Reader& reader) {

@@ -32,13 +32,14 @@ struct RowHead {
 struct SummaryBlocks {
   SummaryBlocks();
   Block iterations, operations, device_time, memory, collectives;
-  Block traces;  // the commit marks
-  // All but the marks, in the order in which they are inserted.
+  Block row_counts;  // of the others
+  Block traces;      // the commit marks
+  // All but the counts and the marks, in the order in which they are inserted.
   std::array<const Block*, 5> of_traces() const {
     return {&iterations, &operations, &device_time, &memory, &collectives};
   }
   size_t bytes() const;
-  size_t rows() const;  // of all but the marks
+  size_t rows() const;  // of of_traces()
   void clear();
 };
 
@@ -51,6 +52,9 @@ uint64_t trace_number(const std::string& path);
 // Adds the rows of a trace, and its mark. Never throws for a damaged trace: what is readable is added.
 RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,
                     bool has_events);
+
+// Adds how many rows of a table a trace has.
+void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& table, uint64_t rows);
 
 // The month of the partition, as the tables are divided: rows of one insert should have one.
 uint32_t month_of(const trace::Reader& reader);

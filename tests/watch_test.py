@@ -50,8 +50,8 @@ class WatchTest(unittest.TestCase):
         return {row["name"]: row["traces"] for row in json.loads(text)["rows"]} if text else {}
 
     @contextlib.contextmanager
-    def watch(self, *options, url=None):
-        with open(self.arriving.parent / "said", "w+") as said:
+    def watch(self, *options, url=None, said="said"):
+        with open(self.arriving.parent / said, "w+") as said:
             watch = subprocess.Popen([clickhouse.KYMO, "watch", self.arriving, "--push", url or self.url, "--every",
                                       "200ms", *map(str, options)], stderr=said)
             try:
@@ -197,6 +197,21 @@ class WatchTest(unittest.TestCase):
     def test_no_trace_is_deleted_while_a_table_is_missing(self):
         self.check_that_nothing_is_lost(
             self.url, lambda: (self.store / "operations").rename(self.arriving.parent / "operations.removed"))
+
+    def test_two_watches_of_one_folder_push_each_trace_once(self):
+        count = 8
+        for events in [[], ["--events"]]:
+            with self.watch("--keep", "1B", *events), self.watch("--keep", "1B", *events, said="said too"):
+                for i in range(count):
+                    file = write_trace(self.arriving / ".new", rank=i + 100 * len(events), steps=3, names=3,
+                                       at_us=int(time.time() * 1e6))
+                    os.rename(file, self.arriving / f"{i}.kymo")
+                self.wait_for(lambda: not any(self.arriving.glob("*.kymo")))
+            said = self.said + (self.arriving.parent / "said too").read_text()
+            self.assertEqual([line for line in said.splitlines() if "pushed" not in line], [])
+        text, _ = kymo("fleet", "top", "--db", self.url, "--json")
+        [gemm] = [row for row in json.loads(text)["rows"] if row["name"] == "gemm"]
+        self.assertEqual((gemm["traces"], gemm["calls"]), (2 * count, 2 * count * 3))
 
     def check_that_damaged_traces_stay(self, url):
         self.add(self.traces[0], "damaged.kymo")

@@ -106,7 +106,7 @@ std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_se
   for (const std::string& path : chosen) {
     const auto file = files_.find(path);
     if (file->second.state != State::Pushed || version_of(path) != file->second.version) continue;
-    if (::unlink(path.c_str()) != 0) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) {  // another watch may have deleted it
       not_deleted_ = base::file_error("delete", path, errno).what();
       continue;
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -189,6 +190,8 @@ class Watcher {
                            base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
         break;
       case push::Outcome::Unreadable:
+        // Somebody deleted it, such as another watch that has pushed it.
+        if (std::error_code ignored; !std::filesystem::exists(file.file, ignored)) break;
         ++numbers_.refused;
         traces_.set_refused(file.file);
         say_warning(base::format("{}: {}", base::printable(file.file), file.reason));

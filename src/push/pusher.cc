@@ -73,7 +73,7 @@ struct Pusher::Impl {
   bool has_other_labels(const KnownTrace& trace) const;
   void push_batch(const std::vector<std::string>& files);
   void warn_of(const RowHead& head, const std::string& file);
-  bool push_events(uint64_t trace, const TraceLabels& labels);
+  bool push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels);
   void look_for_losses();
   void flush();
   void drop_batch();
@@ -173,9 +173,8 @@ void Pusher::Impl::drop_batch() {
 }
 
 // Events are too many to keep: a new attempt reads them again. True if the trace is damaged.
-bool Pusher::Impl::push_events(uint64_t trace, const TraceLabels& labels) {
+bool Pusher::Impl::push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels) {
   flush();
-  const trace::Reader reader = open(labels.file);
   const RowHead head = add_summary(blocks, reader, trace, labels, true);
   warn_of(head, labels.file);
   uint64_t attempt = 0, rows = 0;
@@ -231,10 +230,6 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     if (is_known && labels.job.empty()) labels.job = found->second.job;
     if (is_known && labels.rank < 0) labels.rank = found->second.rank;
     KnownTrace& pushed = there[numbers[i]] = {with_events, labels.job, labels.rank};  // it may be in two files
-    if (with_events) {
-      pushed.is_damaged = push_events(numbers[i], labels);
-      continue;
-    }
     std::optional<trace::Reader> reader;
     uint32_t its_month = 0;
     const auto open_file = [&] {
@@ -242,6 +237,10 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       its_month = month_of(*reader);
     };
     if (!can_read(readable[i], open_file)) continue;
+    if (with_events) {
+      pushed.is_damaged = push_events(*reader, numbers[i], labels);
+      continue;
+    }
     if (its_month != month) flush();
     month = its_month;
     const auto add_rows = [&] {

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "shader/emit/emit.h"
+#include "shader/ir/balance.h"
 #include "shader/ir/ir.h"
 #include "shader/ir/predicate.h"
 #include "shader/parse/parser.h"
@@ -33,6 +34,7 @@ Emitted emit_for(Target target, ir::Module& module) {
   ir::make_collectives_uniform(module);
   switch (target) {
     case Target::OpenCl:
+      ir::balance_barriers(module);
       return emit_opencl(module);
     case Target::Cuda:
       return emit_cuda(module);

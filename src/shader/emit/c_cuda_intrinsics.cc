@@ -110,8 +110,10 @@ CText CudaDialect::atomic(const ir::Expression& expression, std::span<CText> ope
 CText CudaDialect::collective(const ir::Expression& expression, std::span<CText> operands) {
   const Intrinsic intrinsic = expression.intrinsic;
   if (intrinsic == Intrinsic::GroupAny) {
-    prelude.use("group_any");
-    return c_call_with("kymo_group_any", operands);
+    // In a loop without barriers no operation needs more threads than those of the warp to come along.
+    const std::string_view piece = expression.index != 0 ? "group_any" : "warp_any";
+    prelude.use(piece);
+    return c_call_with(base::format("kymo_{}", piece), operands);
   }
   if (intrinsic == Intrinsic::SimdMatrix) {  // all lanes come to it, whether they are active or not
     const std::string_view type = expression.index == 0 ? "f16" : "bf16";

@@ -240,6 +240,8 @@ __device__ kymo_vec<float, 2> kymo_simd_matrix_TYPE(kymo_vec<float, 2> a, kymo_v
 //# simd_ballot: simd
 __device__ uint kymo_simd_ballot(bool value, bool active) { return kymo_simd_lanes(active && value); }
 
-//# group_any: simd
-// Of the warp: no operation needs more threads than that to come along.
-__device__ bool kymo_group_any(bool value) { return __any_sync(kymo_all_lanes, value); }
+//# warp_any: simd
+__device__ bool kymo_warp_any(bool value) { return __any_sync(kymo_all_lanes, value); }
+
+//# group_any:
+__device__ bool kymo_group_any(bool value) { return __syncthreads_or(value) != 0; }

@@ -121,7 +121,9 @@ enum class Intrinsic : uint8_t {
   SimdBallot,   // (bool) -> uint: a bit for each lane that has true
   // Each of these, and SimdBarrier, may have one more operand at the end, `active` (bool). Threads with false execute
   // the operation, but do not take part, as if they did not exist; their result is undefined. predicate.h adds it.
-  GroupAny,  // (bool) -> bool: whether any thread of the group has true. Only predicate.h creates it, for whole groups
+  // (bool) -> bool: whether any thread of the group has true; `index` is 0 if no barrier depends on it, and those of the
+  // simdgroup are enough. Only predicate.h creates it.
+  GroupAny,
   // The position of the thread: uint3. The size of a group at the edge is the number of its threads.
   GridPosition, GroupPosition, GroupIndex, GridSize, GroupSize, GroupCount,
   FullGroupSize,        // of a group that is not at the edge

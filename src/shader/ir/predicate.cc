@@ -14,6 +14,12 @@ namespace {
 
 using FunctionSet = std::unordered_set<const Function*>;
 
+bool predicate_has(const Function& function, const std::unordered_set<const Expression*>& some) {
+  bool found = false;
+  if (!some.empty()) for_each_expression(function.body, [&](const Expression& e) { found |= some.contains(&e); });
+  return found;
+}
+
 // Every function that could need a variant has one. Of the two, those without callers are removed.
 void predicate_drop_unused(Module& module, const FunctionSet& candidates) {
   FunctionSet called;
@@ -32,32 +38,37 @@ void predicate_drop_unused(Module& module, const FunctionSet& candidates) {
 }  // namespace
 
 void make_collectives_uniform(Module& module) {
-  FunctionSet together, simd;
+  FunctionSet together, simd, barriers;
   {
     const Uses uses(module);
     for (const Function* function : module.functions) {
       const FunctionUses& used = uses.of(*function);
       if (used.has_simd_collectives()) simd.insert(function);
+      if (used.has_barriers()) barriers.insert(function);
       if (used.has_simd_collectives() || used.has_barriers()) together.insert(function);
     }
   }
-  if (simd.empty()) return;
+  // Whether a barrier is missed is a guess, as for the warning: memory that never changes must not make code slower.
+  constexpr auto kStays = Uniformity::ConstMemory::Stays;
+  if (together.empty() || (simd.empty() && Uniformity(module, kStays).barriers_apart().empty())) return;
   for (Function* function : module.functions)
     if (together.contains(function)) split_collectives(module, *function, together);
 
-  const Uniformity uniformity(module);
+  const Uniformity uniformity(module), guess(module, kStays);
   Predicator::Variants variants;
   FunctionSet candidates;
   std::vector<Function*> functions;
   for (Function* function : module.functions) {
     if (together.contains(function) && !function->is_kernel) {
       Function& variant = clone_function(module, *function, function->name);
-      Predicator(module, uniformity, together, simd, variants).rewrite_variant(variant);
+      Predicator(module, uniformity, {together, simd, barriers, guess.barriers_apart()}, variants)
+          .rewrite_variant(variant);
       variants[function] = &variant;
       candidates.insert({function, &variant});
       functions.push_back(&variant);
     }
-    if (simd.contains(function)) Predicator(module, uniformity, together, simd, variants).rewrite(*function);
+    if (simd.contains(function) || predicate_has(*function, guess.barriers_apart()))
+      Predicator(module, uniformity, {together, simd, barriers, guess.barriers_apart()}, variants).rewrite(*function);
     functions.push_back(function);
   }
   module.functions = std::move(functions);

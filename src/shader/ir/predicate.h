@@ -1,7 +1,9 @@
 // For targets that implement simdgroups with barriers for whole groups (OpenCL, GLSL). There every thread of a group
-// must reach every simdgroup operation, but in Metal only those threads do that the control flow leads there.
+// must reach every simdgroup operation, but in Metal only those threads do that the control flow leads there. The same
+// is true for group barriers: Metal requires that all threads reach them, but Apple's devices do not wait for threads
+// that took another way, and kernels rely on it.
 //
-// The pass rewrites functions so that each simdgroup operation is executed by all threads of a group or by none. If
+// The pass rewrites functions so that each of them is executed by all threads of a group or by none. If
 // threads may take different ways around one, all threads take both ways, and a bool says whether a thread is active:
 //
 //   if (lane < n) {                        bool active = lane < n;
@@ -13,9 +15,7 @@
 // A loop continues while any thread of the group is in it (GroupAny); break, continue and return make a thread inactive
 // instead of leaving. A function that is called from such code gets a variant with a first parameter `active`.
 //
-// Group barriers in such code are executed by all threads too. Other barriers stay unchanged: Metal itself requires
-// that all threads reach them. Code that is already uniform stays unchanged (see uniform.h), and so does a module
-// without simdgroup operations.
+// Code that is already uniform stays unchanged (see uniform.h).
 #pragma once
 
 #include "shader/ir/ir.h"

@@ -12,7 +12,8 @@ Predicator::Facts Predicator::learn(const Block& statements) {
   for (const Statement* s : statements) {
     const Facts one = learn(*s);
     all.has_together = all.has_together || one.has_together;
-    all.has_simd = all.has_simd || one.has_simd;
+    all.for_all = all.for_all || one.for_all;
+    all.has_barrier = all.has_barrier || one.has_barrier;
     all.jumps |= one.jumps;
   }
   return all;
@@ -23,7 +24,8 @@ Predicator::Facts Predicator::learn(const Statement& s) {
   const auto add = [&](const Block& inner) {
     const Facts more = learn(inner);
     found.has_together = found.has_together || more.has_together;
-    found.has_simd = found.has_simd || more.has_simd;
+    found.for_all = found.for_all || more.for_all;
+    found.has_barrier = found.has_barrier || more.has_barrier;
     found.jumps |= more.jumps;
   };
   for (const Block* inner : {&s.before, &s.body, &s.otherwise, &s.step}) add(*inner);
@@ -33,10 +35,13 @@ Predicator::Facts Predicator::learn(const Statement& s) {
   if (s.kind == StatementKind::Break) found.jumps = kBreaks;
   if (s.kind == StatementKind::Continue) found.jumps = kContinues;
   if (s.kind == StatementKind::Return) found.jumps = kReturns;
-  if (s.value != nullptr && is_together(*s.value, together_)) {
-    found.has_together = true;
+  if (s.value != nullptr && is_together(*s.value, collectives_.together)) {
     const bool is_call = s.value->kind == ExpressionKind::Call;
-    if (is_call ? simd_.contains(s.value->function) : is_simd_collective(s.value->intrinsic)) found.has_simd = true;
+    const bool is_simd =
+        is_call ? collectives_.simd.contains(s.value->function) : is_simd_collective(s.value->intrinsic);
+    found.has_together = true;
+    found.for_all = is_simd || collectives_.barriers_apart.contains(s.value);
+    found.has_barrier = is_call ? collectives_.barriers.contains(s.value->function) : !is_simd;
   }
   facts_[&s] = found;
   return found;
@@ -53,7 +58,7 @@ void Predicator::rewrite(Function& function) {
   size_t apart = 0;
   while (apart < statements.size() && !uniformity_.may_return_apart(*statements[apart])) ++apart;
   const Block rest(statements.begin() + static_cast<std::ptrdiff_t>(apart), statements.end());
-  const bool begins = std::ranges::any_of(rest, [&](const Statement* s) { return facts_[s].has_simd; });
+  const bool begins = std::ranges::any_of(rest, [&](const Statement* s) { return facts_[s].for_all; });
   for (size_t i = 0; i < (begins ? apart : statements.size()); ++i) keep(*statements[i], out);
   if (!begins) return;
   begin_function(function, flag("active", b_.constant_bool(true), out), out);
@@ -83,8 +88,8 @@ void Predicator::keep(Block& statements) {
 
 void Predicator::keep(Statement& s, Block& out) {
   b_.at = s.at;
-  if (!facts_[&s].has_simd || !uniformity_.diverges(s)) {
-    if (facts_[&s].has_simd) {
+  if (!facts_[&s].for_all || !uniformity_.diverges(s)) {
+    if (facts_[&s].for_all) {
       for (Block* inner : {&s.before, &s.body, &s.otherwise, &s.step}) keep(*inner);
       for (Case& one : s.cases) keep(one.body);
     }
@@ -262,7 +267,7 @@ void Predicator::cut_loop(Statement& s, Block& out) {
     enter(s.before, turn, true);
     b_.at = s.at;
     if (s.value != nullptr) turn.push_back(b_.assign(b_.variable(going), if_active(s.value)));
-    const Expression* any = b_.intrinsic(Intrinsic::GroupAny, {b_.variable(going)});
+    const Expression* any = b_.intrinsic(Intrinsic::GroupAny, {b_.variable(going)}, facts_[&s].has_barrier ? 1 : 0);
     turn.push_back(b_.if_(b_.logical_not(any), {b_.break_()}));
   };
   if (s.kind == StatementKind::Loop) decide();

@@ -2,8 +2,8 @@
 //
 // While all threads take the same way, statements stay unchanged. Where they may diverge, a region begins: all threads
 // execute everything in it, and each region has a bool variable that says whether a thread is in it. Statements without
-// simdgroup operations are collected and put under `if (active)`. Leaving a region (break, continue, return) sets the
-// variables of all left regions to false.
+// simdgroup operations and barriers are collected and put under `if (active)`. Leaving a region (break, continue,
+// return) sets the variables of all left regions to false.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,16 @@ class Predicator {
   using Functions = std::unordered_set<const Function*>;
   using Variants = std::unordered_map<const Function*, const Function*>;
 
-  // `together`: functions with simdgroup operations or barriers. `simd`: those of them with simdgroup operations.
+  struct Collectives {
+    const Functions& together;                                    // functions with simdgroup operations or barriers
+    const Functions& simd;                                        // those of them with simdgroup operations
+    const Functions& barriers;                                    // those of them with barriers
+    const std::unordered_set<const Expression*>& barriers_apart;  // that not all threads reach
+  };
+
   // `variants`: for functions that were already rewritten, the variants with the parameter `active`.
-  Predicator(Module& module, const Uniformity& uniformity, const Functions& together, const Functions& simd,
-             const Variants& variants)
-      : b_(module), uniformity_(uniformity), together_(together), simd_(simd), variants_(variants) {}
+  Predicator(Module& module, const Uniformity& uniformity, const Collectives& collectives, const Variants& variants)
+      : b_(module), uniformity_(uniformity), collectives_(collectives), variants_(variants) {}
 
   // A function that all threads of a group call together.
   void rewrite(Function& function);
@@ -42,7 +47,8 @@ class Predicator {
   static constexpr uint8_t kBreaks = 1, kContinues = 2, kReturns = 4;
   struct Facts {
     bool has_together = false;  // simdgroup operations or barriers
-    bool has_simd = false;
+    bool for_all = false;  // of these: what all threads must reach, simdgroup operations and barriers that some miss
+    bool has_barrier = false;
     uint8_t jumps = 0;  // that leave the statement
   };
   // The position of a jump's replacement within the unchanged statements.
@@ -91,7 +97,7 @@ class Predicator {
 
   Builder b_;
   const Uniformity& uniformity_;
-  const Functions &together_, &simd_;
+  const Collectives collectives_;
   const Variants& variants_;
 
   std::vector<Region> regions_;

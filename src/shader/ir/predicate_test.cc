@@ -293,12 +293,27 @@ TEST_F(PredicateTest, PointersToOwnMemoryAreNotCopied) {
   EXPECT_NE(text.find("f.3(active.10, (&a.4[operand.11]))"), std::string::npos) << text;
 }
 
-TEST_F(PredicateTest, AModuleWithoutSimdgroupsIsUnchanged) {
+TEST_F(PredicateTest, BarriersThatAllThreadsReachStay) {
   const E barrier = b.intrinsic(Intrinsic::GroupBarrier, {}, 2);
-  kernel.body = {b.if_(less(lane(), i(1)), {b.return_()}), b.evaluate(barrier)};
+  kernel.body = {b.if_(less(var(n), i(1)), {b.return_()}), b.evaluate(barrier)};
   const std::string before = print(module);
   make_collectives_uniform(module);
   EXPECT_EQ(print(module), before);
+}
+
+TEST_F(PredicateTest, AllThreadsPassABarrierThatSomeReach) {
+  const E barrier = b.intrinsic(Intrinsic::GroupBarrier, {}, 2);
+  kernel.body = {b.if_(less(lane(), i(1)), {b.return_()}), b.evaluate(barrier)};
+  EXPECT_EQ(made(), R"(kernel "k" void k.1([[buffer(0)]] device int* out.1, [[value(1) const]] int n.2) {
+  bool active.3 = true
+  if active.3 {
+    if (int(simd_lane()) < 1) {
+      active.3 = false
+    }
+  }
+  group_barrier<2>()
+}
+)");
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ Place Writer::place(const ir::Expression& expression) {
   switch (expression.kind) {
     case ExpressionKind::Variable: {
       const Cell& known = cell(*expression.variable);
-      if (known.is_words) return {Place::Kind::Bytes, expression.type, {"0"}, 0, {}, {}, nullptr, &known};
+      if (known.is_words)
+        return {Place::Kind::Bytes, expression.type, {"0"}, known.offset, {}, {}, nullptr, &known.storage()};
       if (!known.address.empty()) return {Place::Kind::Buffer, expression.type, {known.address}, 0, {}, {}, nullptr};
       return {Place::Kind::Here, expression.type, {known.name}, 0, {}, {}, nullptr};
     }

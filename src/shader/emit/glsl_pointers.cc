@@ -109,10 +109,11 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
   switch (place_expression.kind) {
     case ExpressionKind::Variable: {
       Pointer whole_variable;
-      whole_variable.shape.root = &cell(*place_expression.variable);
-      if (whole_variable.shape.root->is_words) {
+      Cell& known = cell(*place_expression.variable);
+      whole_variable.shape.root = &known.storage();
+      if (known.is_words) {
         whole_variable.shape.path = path_of_bytes();
-        whole_variable.ints = {{"0"}};
+        whole_variable.ints = {{std::to_string(known.offset)}};
       }
       return whole_variable;
     }

@@ -78,11 +78,45 @@ bool Resolver::walk(const std::vector<ir::Function*>& kernels) {
     try {
       resolve(instance_for(*kernel, {}, kernel->at));
     } catch (const Reinterpreted& reinterpreted) {
-      reinterpreted_.insert(reinterpreted.variable);
+      put_into_words(reinterpreted);
       found = true;
     }
   }
   return found;
+}
+
+void Resolver::put_into_words(const Reinterpreted& found) {
+  const auto group_of = [&](const ir::Variable* variable) -> Together& {
+    Together& group = reinterpreted_[variable];
+    if (group == nullptr) group = std::make_shared<std::vector<const ir::Variable*>>(1, variable);
+    return group;
+  };
+  const Together group = group_of(found.variable);
+  if (found.other == nullptr) return;
+  const Together other = group_of(found.other);
+  if (other == group) return;
+  for (const ir::Variable* variable : *other) {
+    group->push_back(variable);
+    reinterpreted_[variable] = group;
+  }
+}
+
+// The first variable of an array has it in its cell.
+void Resolver::set_words(Instance& instance, Cell& cell) {
+  const auto found = reinterpreted_.find(cell.variable);
+  if (found == reinterpreted_.end()) return;
+  const std::vector<const ir::Variable*>& group = *found->second;
+  cell.is_words = true;
+  for (const ir::Variable* variable : group) {
+    const uint64_t align = std::max<uint64_t>(variable->type->align, sizeof(uint32_t));
+    const uint64_t offset = (cell.bytes + align - 1) / align * align;
+    if (variable == cell.variable) cell.offset = offset;
+    cell.bytes = offset + variable->type->size;
+  }
+  if (group.size() == 1) return;
+  Cell& first = group[0] == cell.variable ? cell : this->cell(instance, *group[0]);
+  first.is_rooted = true;
+  cell.home = &first;
 }
 
 // All shapes, because those of reinterpreted variables are different.
@@ -133,8 +167,8 @@ Cell& Resolver::cell(Instance& instance, const ir::Variable& variable) {
   known->variable = &variable;
   known->type = variable.type;
   known->shapes.resize(pointers);
-  known->is_words = pointers == 0 && reinterpreted_.contains(&variable);
   Cell& made = *known;
+  if (pointers == 0) set_words(instance, made);
   if (pointers != 0 && variable.space == Space::Program && variable.value != nullptr)
     write({&made, {}}, value(*variable.value), variable.value->at);
   return made;

@@ -2,7 +2,7 @@
 // pointers that are passed to it, and the functions that each of them calls.
 //
 // Walks from the kernels through everything they call, and repeats while a walk finds new shapes. It starts again if it
-// finds a variable that is reinterpreted. Throws Rejected if a pointer has no shape.
+// finds a variable that must be an array of words. Throws Rejected if a pointer has no shape.
 #pragma once
 
 #include <deque>
@@ -45,11 +45,6 @@ struct Instance {
   uint32_t walk = 0;  // the last walk that visited it
 };
 
-// Thrown by the walk when it finds that a variable is reinterpreted.
-struct Reinterpreted {
-  const ir::Variable* variable = nullptr;
-};
-
 class Resolver {
  public:
   Resolver(const ir::Module& module, Types& types) : module_(module), types_(types) {}
@@ -80,6 +75,8 @@ class Resolver {
   };
 
   bool walk(const std::vector<ir::Function*>& kernels);  // returns whether variables were found to be reinterpreted
+  void put_into_words(const Reinterpreted& found);
+  void set_words(Instance& instance, Cell& cell);
   void forget();
   static void check_depth(uint32_t depth, const Location& at);
   void resolve(Instance& instance);
@@ -108,7 +105,9 @@ class Resolver {
   Types& types_;
   std::deque<Cell> cells_;
   std::unordered_map<const ir::Variable*, Cell*> plain_, memories_;  // cells that all instances share
-  std::unordered_set<const ir::Variable*> reinterpreted_;
+  // Variables that are arrays of words, with all variables in the same array, in order.
+  using Together = std::shared_ptr<std::vector<const ir::Variable*>>;
+  std::unordered_map<const ir::Variable*, Together> reinterpreted_;
   std::deque<Instance> instances_;
   std::unordered_map<const ir::Function*, std::vector<Instance*>> by_function_;
   std::vector<Instance*> order_;

@@ -112,7 +112,7 @@ Shape Resolver::pointer(const ir::Expression& expression) {
       Spot spot = place(*expression.operands[0]);
       if (spot.cell == nullptr) return {};
       spot.cell->is_rooted = true;
-      if (spot.cell->is_words) return {spot.cell, path_of_bytes()};
+      if (spot.cell->is_words) return {&spot.cell->storage(), path_of_bytes()};
       if (expression.kind == ExpressionKind::Decay) spot.path.push_back({true, 0, expression.operands[0]->type->count});
       return {spot.cell, std::move(spot.path)};
     }

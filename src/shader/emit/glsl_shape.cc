@@ -11,6 +11,15 @@ std::string_view glsl_cell_name(const Cell& cell) {
                                                                   : "a temporary";
 }
 
+// Constants are written as values of their types.
+bool glsl_may_be_words(const Cell& cell) { return cell.variable->space != Space::Program && cell.shapes.empty(); }
+
+// Nothing can follow memory whose length the caller sets.
+bool glsl_may_be_together(const Cell& a, const Cell& b) {
+  const auto is_shared = [](const Cell& cell) { return cell.variable->space == Space::Threadgroup; };
+  return glsl_may_be_words(a) && glsl_may_be_words(b) && !a.is_memory && !b.is_memory && is_shared(a) == is_shared(b);
+}
+
 }  // namespace
 
 Path path_of_bytes() { return {{true, 0, 0}}; }
@@ -28,10 +37,13 @@ bool join(Shape& into, const Shape& from, const Location& at) {
     into = from;
     changed = true;
   } else if (from.root != nullptr && into.root != from.root) {
+    if (glsl_may_be_together(*into.root, *from.root)) throw Reinterpreted{into.root->variable, from.root->variable};
     throw Rejected{at, base::format("a pointer that may point to two different variables, \"{}\" and \"{}\", is not "
-                                    "supported on Vulkan",
+                                    "supported on Vulkan if they are constants, or memory that the caller gives: copy "
+                                    "them to variables",
                                     glsl_cell_name(*into.root), glsl_cell_name(*from.root))};
   } else if (from.root != nullptr && into.path != from.path) {
+    if (glsl_may_be_words(*into.root)) throw Reinterpreted{into.root->variable};
     throw Rejected{
         at, base::format("a pointer that may point to two different members of \"{}\" is not supported on Vulkan",
                          glsl_cell_name(*into.root))};

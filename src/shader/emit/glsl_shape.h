@@ -13,6 +13,8 @@
 //
 // A variable that is reinterpreted (pointers to it are converted to pointers to types of another size, as in
 // `(threadgroup half*)bytes`) is an array of 32-bit words. A pointer to any part of it is an int, its offset in bytes.
+// So is a variable if one pointer may point to different members of it. Variables to which one pointer may point are in
+// one array of words, one after the other, and this array is the root.
 #pragma once
 
 #include <cstdint>
@@ -56,11 +58,23 @@ struct Cell {
   bool is_memory = false;  // an array of `type`, whose length the caller sets
   bool is_rooted = false;  // pointers point to it: a global
   bool was_read = false;   // its shapes were used
-  bool is_words = false;   // it is reinterpreted
-  Shapes shapes;           // of the static pointers in it
+  bool is_words = false;   // it is an array of words
+  Cell* home = nullptr;    // of words: the cell with the array in which it is, from `offset` on; null: its own
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // of words: of the array
+  Shapes shapes;       // of the static pointers in it
   std::string name;
   // The address of a kernel's value that is not copied; empty: it is here.
   std::string address;
+
+  Cell& storage() { return home == nullptr ? *this : *home; }
+  const Cell& storage() const { return home == nullptr ? *this : *home; }
+};
+
+// Thrown if a variable must be an array of words; `other`: one that must be in the same array, or null.
+struct Reinterpreted {
+  const ir::Variable* variable = nullptr;
+  const ir::Variable* other = nullptr;
 };
 
 // A place: a part of a cell. No cell: it is in a buffer, is not a place, or is unknown.
@@ -69,7 +83,8 @@ struct Spot {
   Path path;
 };
 
-// Merges both shapes into the first; returns whether it changed. Throws Rejected if there is no common shape.
+// Merges both shapes into the first; returns whether it changed. Throws Reinterpreted if there is no common shape, and
+// Rejected if there can be none.
 bool join(Shape& into, const Shape& from, const Location& at);
 
 // A part of a cell: its type, and the index of its first shape among those of the cell.

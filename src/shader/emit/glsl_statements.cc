@@ -92,8 +92,9 @@ void Writer::statement(const ir::Statement& statement) {
 void Writer::begin(Cell& known, const Text& initial) {
   if (known.is_rooted) {
     unit_.declare(known, instance_.kernels);
-    line(known.is_words ? memory_.store(known.type, known, {"0"}, initial, instance_.kernels)
-                        : base::format("{} = {};", known.name, initial.text));
+    line(known.is_words
+             ? memory_.store(known.type, known.storage(), {std::to_string(known.offset)}, initial, instance_.kernels)
+             : base::format("{} = {};", known.name, initial.text));
     return;
   }
   known.name = unit_.names.take(known.variable->name);

@@ -41,15 +41,17 @@ std::string Unit::references() const {
 }
 
 void Unit::declare(const Cell& cell, const KernelSet& kernels) {
-  const auto [place, is_first] = cell_numbers_.emplace(&cell, cells_.size());
+  const Cell& declared = cell.storage();
+  const auto [place, is_first] = cell_numbers_.emplace(&declared, cells_.size());
   if (is_first)
-    cells_.emplace_back(&cell, kernels);
+    cells_.emplace_back(&declared, kernels);
   else
     cells_[place->second].second.add(kernels);
 }
 
 std::string Unit::type_of(const Cell& cell) {
-  if (cell.is_words) return cell.is_memory ? "uint" : base::format("uint[{}]", words_of(cell.type));
+  if (cell.is_words)
+    return cell.is_memory ? "uint" : base::format("uint[{}]", std::max<uint64_t>(1, (cell.bytes + 3) / 4));
   if (!is_static_pointer(cell.type)) return types.name(cell.type);
   return types.vector_name(TypeKind::Int, std::max(1U, cell.shapes[0].ints()));
 }

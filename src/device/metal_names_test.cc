@@ -31,6 +31,34 @@ kernel void moved(device long* out, uint i [[thread_position_in_grid]]) {
   }
 }
 
+TEST_P(MetalNamesTest, GlobalNamesAfterAUsingDirective) {
+  const ShaderLibrary library = metal(R"(
+namespace scaled { using namespace metal; float sqrt(half x) { return -1.0f; } }
+kernel void global(device float* out, device const float* in, uint i [[thread_position_in_grid]]) {
+  out[i] = ::sqrt(in[i]) + ::fmod(in[i], 3.0f) + ::metal::exp2(2.0f) + scaled::floor(0.5f) + scaled::sqrt(1.0h);
+}
+)");
+  EXPECT_EQ(run<float>(library["global"], 2, std::vector<float>{4, 16}), (std::vector<float>{6, 8}));
+}
+
+TEST_P(MetalNamesTest, AnArrayHasAPointerToItsElements) {
+  const ShaderLibrary library = metal(R"(
+struct Sizes { array<int, 5> of; };
+kernel void pointed(device int* out, constant Sizes& sizes, device array<int, 3>* buffer, uint i [[thread_position_in_grid]]) {
+  auto from = sizes.of.data();
+  from += 2;
+  threadgroup array<int, 2> shared;
+  shared.data()[1] = from[1];
+  array<int, 2> mine = {1, 2};
+  *mine.data() = 10;
+  buffer->data()[2] = *(buffer[0].data() + 1);
+  out[0] = from[0]; out[1] = shared[1]; out[2] = mine[0] + mine.data()[1]; out[3] = buffer->data()[2];
+}
+)");
+  EXPECT_EQ(run<int32_t>(library["pointed"], 4, std::vector<int32_t>{3, 4, 5, 6, 7}, std::vector<int32_t>{8, 9, 0}),
+            (std::vector<int32_t>{5, 6, 12, 9}));
+}
+
 TEST_P(MetalNamesTest, LowLevelNamesAreTheFunctionsOfMetal) {
   const ShaderLibrary library = metal(R"(
 kernel void low(device float* out, uint i [[thread_position_in_grid]]) {

@@ -85,7 +85,7 @@ template <typename T> struct is_integral : integral_constant<bool, kymo_is_integ
 template <typename T> struct is_floating_point : integral_constant<bool, kymo_is_floating<T>()> {};
 template <typename T> struct is_arithmetic : integral_constant<bool, kymo_is_integral<T>() || kymo_is_floating<T>()> {};
 template <typename T> struct is_scalar
-    : integral_constant<bool, kymo_is_integral<T>() || kymo_is_floating<T>() || kymo_is_pointer<T>()> {};
+    : integral_constant<bool, (is_arithmetic<T>::value && !kymo_is_vector<T>()) || kymo_is_pointer<T>()> {};
 template <typename T> struct is_signed : integral_constant<bool, kymo_is_signed<T>()> {};
 template <typename T> struct is_unsigned : integral_constant<bool, kymo_is_integral<T>() && !kymo_is_signed<T>()> {};
 template <typename T> struct is_pointer : integral_constant<bool, kymo_is_pointer<T>()> {};
@@ -210,6 +210,13 @@ struct array {
   threadgroup T& operator[](size_t i) threadgroup { return __v[i]; }
   const threadgroup T& operator[](size_t i) const threadgroup { return __v[i]; }
   const constant T& operator[](size_t i) const constant { return __v[i]; }
+  thread T* data() thread { return __v; }
+  const thread T* data() const thread { return __v; }
+  device T* data() device { return __v; }
+  const device T* data() const device { return __v; }
+  threadgroup T* data() threadgroup { return __v; }
+  const threadgroup T* data() const threadgroup { return __v; }
+  const constant T* data() const constant { return __v; }
 };
 
 }  // namespace metal

@@ -127,6 +127,17 @@ int clamp(int x) { return x; })"),
 )");
 }
 
+TEST(BuiltinsTest, BuiltinsComeBeforeTemplatesOfUsedNamespaces) {
+  EXPECT_EQ("\n" + lines(R"(a[0] = max(a[1], a[2]); a[3] = max(a[1], i); a[4] = other::max(a[1], a[2]);)",
+                         R"(namespace other { template <typename T, typename U> T max(T x, U y) { return x; } }
+using namespace other;)"),
+            R"(
+(*(a + 0)) = fmax((*(a + 1)), (*(a + 2)))
+(*(a + 3)) = max((*(a + 1)), i)
+(*(a + 4)) = max((*(a + 1)), (*(a + 2)))
+)");
+}
+
 TEST(BuiltinsTest, TypeTraitsAreEvaluated) {
   EXPECT_EQ(
       "\n" +

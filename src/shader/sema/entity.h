@@ -202,6 +202,7 @@ struct OverloadSet {
   Location at;
   bool is_qualified = false;    // a::f: no lookup in the namespaces of the arguments
   bool allows_builtin = false;  // an unqualified name, or one in metal::
+  bool is_used = false;         // "using namespace" made all candidates visible: none hides a builtin
 };
 
 // ---- Helpers -------------------------------------------------------------------------------------------------------

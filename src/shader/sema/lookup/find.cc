@@ -98,6 +98,16 @@ std::vector<const Symbol*> Lookup::find(std::string_view name, const Scope& from
   return found;
 }
 
+bool Lookup::uses_metal(const Scope& scope) const {
+  Visited visited{&scope};
+  for (size_t i = 0; i < visited.size(); ++i) {
+    if (visited[i] == metal_) return true;
+    for (const Scope* used : visited[i]->used)
+      if (std::find(visited.begin(), visited.end(), used) == visited.end()) visited.push_back(used);
+  }
+  return false;
+}
+
 Scope* Lookup::scope_of(const ast::Name& name, Scope& from, Location at) {
   if (name.parts.size() < 2) return name.from_global ? global_ : nullptr;
   Scope* scope = name.from_global ? global_ : nullptr;

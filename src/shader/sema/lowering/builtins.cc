@@ -82,15 +82,16 @@ Value Lowering::builtin_trait(const BuiltinRow& row, const TemplateArguments& ar
   const QualifiedType& first = arguments[0].type;
   const Type* type = first.type;
   if (row.name == "kymo_vector_size") return rvalue(build(at).constant_uint(type->components()));
+  const Type* number = type->scalar();  // a vector of integers is integral too
   bool holds = false;
   if (row.name == "kymo_is_same") {
     holds = type == arguments[1].type.type && first.is_const == arguments[1].type.is_const;
   } else if (row.name == "kymo_is_integral") {
-    holds = type->is_integer() || type->is(TypeKind::Bool);
+    holds = number->is_integer() || number->is(TypeKind::Bool);
   } else if (row.name == "kymo_is_floating") {
-    holds = type->is_floating();
+    holds = number->is_floating();
   } else if (row.name == "kymo_is_signed") {
-    holds = type->is_signed() || type->is_floating();
+    holds = number->is_signed() || number->is_floating();
   } else if (row.name == "kymo_is_pointer") {
     holds = type->is_pointer();
   } else {

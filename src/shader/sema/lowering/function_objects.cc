@@ -23,10 +23,9 @@ OverloadSet Lowering::overload_set(const ast::Name& name, std::span<const Symbol
   set.has_arguments = part.has_arguments;
   set.allows_builtin = true;
   if (set.is_qualified) {
-    // metal::sin, and metal::precise::sin, are the builtins
+    // metal::sin and metal::precise::sin are the builtins, and ::sin after "using namespace metal"
     const Scope* in = lookup_.scope_of(name, scope, at);
-    set.allows_builtin =
-        in == lookup_.metal() || (in != nullptr && in->kind == Scope::Kind::Namespace && in->parent == lookup_.metal());
+    set.allows_builtin = in != nullptr && lookup_.uses_metal(*in);
   }
   for (const Symbol* symbol : found) {
     if (symbol->kind != Symbol::Kind::Function) continue;
@@ -35,6 +34,11 @@ OverloadSet Lowering::overload_set(const ast::Name& name, std::span<const Symbol
     set.candidates.push_back(symbol);
     if (symbol->owner != nullptr) set.is_qualified = true;
   }
+  set.is_used = std::none_of(set.candidates.begin(), set.candidates.end(), [&](const Symbol* symbol) {
+    const Scope* around = &scope;
+    while (around != nullptr && around != symbol->scope) around = around->parent;
+    return around != nullptr || symbol->owner != nullptr || symbol->scope == lookup_.metal();
+  });
   if (part.has_arguments) set.arguments = templates_.evaluate_arguments(part.arguments, scope);
   return set;
 }

@@ -63,6 +63,23 @@ bool overload_is_inside(const Scope* inner, const Scope* outer) {
   return false;
 }
 
+// Whether the builtin of this name is a function, and no template, with exactly these parameters: max(float, float).
+bool has_exact_builtin(const OverloadSet& set, std::span<const Value> arguments) {
+  if (set.has_arguments || arguments.empty()) return false;
+  const Type* type = arguments[0].type;
+  for (const Value& each : arguments)
+    if (each.type != type) return false;
+  switch (builtin_row(set.name)->kind) {
+    case BuiltinKind::MinMax:
+      return true;
+    case BuiltinKind::Float:
+    case BuiltinKind::FloatOrLibrary:
+      return type->scalar()->is_floating();
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Rank Overloads::object_rank(const Symbol& function, const std::optional<Value>& object) const {
@@ -147,8 +164,10 @@ std::optional<Chosen> Overloads::choose_best(OverloadSet& set, std::span<const V
   gives_way = gives_way && is_builtin_name && set.allows_builtin && !set.object &&
               std::all_of(arguments.begin(), arguments.end(),
                           [](const Value& each) { return each.type != nullptr && each.type->is_number(); });
+  const bool has_exact = gives_way && set.is_used && has_exact_builtin(set, arguments);
   for (const Symbol* symbol : set.candidates) {
     if (symbol->kind != Symbol::Kind::Function) continue;
+    if (has_exact && symbol->declaration->is_template) continue;
     // The library only declares the builtins.
     if (is_builtin_name && symbol->declaration->body == nullptr && symbol->owner == nullptr) continue;
     std::string why;

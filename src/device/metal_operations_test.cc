@@ -11,7 +11,8 @@ using ::testing::IsSupersetOf;
 class MetalOperationsTest : public MetalTest {};
 KYMO_ON_EVERY_DEVICE(MetalOperationsTest);
 
-constexpr uint32_t kFloatType = 6, kIntType = 3, kByteType = 0;  // ScalarType
+// ScalarType
+constexpr uint32_t kByteType = 0, kCharType = 1, kIntType = 3, kHalfType = 5, kFloatType = 6, kBoolType = 11;
 
 TEST_P(MetalOperationsTest, OneTensor) {
   const ShaderLibrary library = metal(R"(
@@ -68,6 +69,78 @@ REGISTER_BINARY_ALPHA_OP(axpy, float, float, float);
   EXPECT_EQ(out.to_host<float>(), (std::vector<float>{17, 38, 29, 50}));
 }
 
+TEST_P(MetalOperationsTest, OneTensorFromAndToAnyType) {
+  const ShaderLibrary library = metal(R"(
+#include <c10/metal/indexing.h>
+struct negate_functor { template <typename T> T operator()(const T x) { return T(-x); } };
+REGISTER_UNARY_OP_CAST(negate, float);
+REGISTER_UNARY_OP_CASTOUT(negate, int);
+REGISTER_UNARY_OP_CASTOUT(negate, float2);
+)");
+  EXPECT_EQ(run<float>(library["negate_dense_cast_float"], 3, std::vector<uint8_t>{1, 2, 255},
+                       std::vector<uint32_t>{1, kByteType}),
+            (std::vector<float>{-1, -2, -255}));
+  // Strides in bytes. The input is transposed.
+  const std::vector<int64_t> sizes = {3, 2}, turned = {8, 4}, plain = {4, 12};
+  const Tensor floats = zeros({6});
+  library["negate_strided_cast_float"].threads(3, 2)(floats, from_host(std::vector<int32_t>{0, 1, 2, 3, 4, 5}), sizes,
+                                                     turned, plain, std::vector<uint32_t>{2, kIntType});
+  EXPECT_EQ(floats.to_host<float>(), (std::vector<float>{0, -2, -4, -1, -3, -5}));
+
+  const Tensor ints = from_host(std::vector<int32_t>{0, 1, 2, 3, 4, 5}), bytes = zeros({6}, DType::I8);
+  library["negate_dense_castout_int"].threads(6)(bytes, ints, std::vector<uint32_t>{1, kCharType});
+  EXPECT_EQ(bytes.to_host<int8_t>(), (std::vector<int8_t>{0, -1, -2, -3, -4, -5}));
+  const Tensor half_floats = zeros({6}, DType::F16);
+  library["negate_strided_castout_int"].threads(3, 2)(half_floats, ints, sizes, turned, std::vector<int64_t>{2, 6},
+                                                      std::vector<uint32_t>{2, kHalfType});
+  EXPECT_EQ(half_floats.to_host<float>(), (std::vector<float>{0, -2, -4, -1, -3, -5}));
+  const Tensor flags = zeros({2}, DType::Bool);
+  library["negate_dense_castout_float2"].threads(2)(flags, from_host(std::vector<float>{0, 3, 0, 0}),
+                                                    std::vector<uint32_t>{1, kBoolType});
+  EXPECT_EQ(flags.to_host<bool>(), (std::vector<bool>{true, false}));
+}
+
+TEST_P(MetalOperationsTest, ComparisonsToAnyType) {
+  const ShaderLibrary library = metal(R"(
+#include <c10/metal/indexing.h>
+DEFINE_BINARY_COMPARISON_FUNCTOR(at_least, >=);
+REGISTER_BINARY_OP(at_least, float, bool);
+REGISTER_BINARY_CASTOUT_OP(at_least, float, bool);
+)");
+  const Tensor flags = zeros({3}, DType::Bool), floats = zeros({3});
+  const Tensor a = from_host(std::vector<float>{1, 2, 3}), b = from_host(std::vector<int32_t>{2, 2, 2});
+  library["at_least_dense_bool_float"].threads(3)(flags, a, from_host(std::vector<float>{2, 2, 2}));
+  EXPECT_EQ(flags.to_host<bool>(), (std::vector<bool>{false, true, true}));
+  const std::vector<int64_t> strides = {4};
+  library["at_least_strided_castout_bool_float"].threads(3)(floats, a, b, std::vector<int64_t>{3}, strides, strides,
+                                                            strides,
+                                                            std::vector<uint32_t>{1, kFloatType, kIntType, kFloatType});
+  EXPECT_EQ(floats.to_host<float>(), (std::vector<float>{0, 1, 1}));
+}
+
+TEST_P(MetalOperationsTest, ThreeTensorsAndANumber) {
+  const ShaderLibrary library = metal(R"(
+#include <c10/metal/indexing.h>
+struct addcmul_functor {
+  template <typename T, typename A> T operator()(const T a, const T b, const T c, const A by) { return T(a + by * b * c); }
+};
+REGISTER_OPMATH_TERNARY_ALPHA_OP(addcmul, half, float, half);
+REGISTER_OPMATH_TERNARY_ALPHA_OP(addcmul, int, int, int);
+)");
+  const std::vector<int32_t> a = {1, 2}, b = {3, 4}, c = {5, 6};
+  EXPECT_EQ(run<int32_t>(library["addcmul_dense_int_int_int"], 2, a, b, c, 2), (std::vector<int32_t>{31, 50}));
+  const Tensor out = zeros({2}, DType::F16);
+  library["addcmul_dense_cast_half_float"].threads(2)(out, from_host(a), from_host(b), from_host(c), 0.5,
+                                                      std::vector<uint32_t>{4, 4, 4},
+                                                      std::vector<uint32_t>{kIntType, kIntType, kIntType});
+  EXPECT_EQ(out.to_host<float>(), (std::vector<float>{8.5f, 14}));
+  const std::vector<int64_t> strides = {4};
+  const Tensor ints = zeros({2}, DType::I32);
+  library["addcmul_strided_int_int_int"].threads(2)(ints, from_host(a), from_host(b), from_host(c), -1,
+                                                    std::vector<int64_t>{2}, strides, strides, strides, strides, 1);
+  EXPECT_EQ(ints.to_host<int32_t>(), (std::vector<int32_t>{-14, -22}));
+}
+
 TEST_P(MetalOperationsTest, ThreeTensors) {
   const ShaderLibrary library = metal(R"(
 #include <c10/metal/indexing.h>
@@ -76,7 +149,7 @@ REGISTER_TERNARY_OP(lerp, float, float);
 kernel void helpers(device float* out) {
   out[0] = c10::metal::logaddexp(1.0f, 1.0f); out[1] = c10::metal::logaddexp(-INFINITY, -INFINITY);
   out[2] = c10::metal::logaddexp2(3.0f, 3.0f); out[3] = float(c10::metal::ceil_div(7u, 3u));
-  out[4] = c10::metal::lowest<float>(); out[5] = c10::metal::less()(1, 2) && !c10::metal::greater_equal()(1, 2) ? 1.0f : 0.0f;
+  out[4] = c10::metal::lowest<float>(); out[5] = c10::metal::less(1, 2) && !c10::metal::greater_equal()(1, 2) ? 1.0f : 0.0f;
 }
 )");
   const std::vector<float> a = {0, 10}, b = {4, 20}, w = {0.25f, 0.5f};

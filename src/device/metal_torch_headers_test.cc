@@ -33,8 +33,9 @@ kernel void dice(device long* out, constant long2& seed_offset, uint i [[thread_
   EXPECT_LT(std::fabs(mean), 0.01);
   EXPECT_NEAR(std::sqrt(square / 1e5), 1, 0.02);
   const auto first = run<float>(library["normals"], 1, from_host(std::vector<int64_t>{42, 0}));
-  EXPECT_NEAR(first[0], 0.6742473, 2e-6);  // the value of PyTorch's own header
+  EXPECT_NEAR(first[0], 0.6742473, 2e-6);  // Philox with nine rounds, computed apart
   EXPECT_EQ(run<float>(library["flat"], 1, from_host(std::vector<int64_t>{42, 0}))[0], 0.207096815f);
+  EXPECT_EQ(run<int64_t>(library["dice"], 1, from_host(std::vector<int64_t>{42, 0}))[0], 2);
   for (const float v : run<float>(library["flat"], 1000, seed)) ASSERT_TRUE(v >= 0 && v < 1);
   std::vector<int> faces(8);
   for (const int64_t v : run<int64_t>(library["dice"], 6000, seed)) ++faces.at(static_cast<size_t>(v));
@@ -120,41 +121,73 @@ kernel void both(device float2* out, device const float2* in, uint i [[thread_po
   }
 }
 
-TEST_P(MetalTorchHeadersTest, AtomicAdditionOfAnyType) {
+TEST_P(MetalTorchHeadersTest, ReductionsAsTypes) {
   const ShaderLibrary library = metal(R"(
-#include <c10/metal/atomic.h>
-using namespace c10::metal;
-template <typename T>
-kernel void add(device AtomicType_t<T>* out, device const T* in, uint i [[thread_position_in_grid]]) {
-  AtomicType<T>::atomic_add(out, (i & 1) == 0 ? 3 : 4, in[i]);
+#include <c10/metal/reduction_utils.h>
+template <template <typename> class OpOf, typename T>
+kernel void reduced(device T* out, device const T* in, uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+  using Op = OpOf<T>;
+  threadgroup T shared[32];
+  const T all = Op::threadgroup_reduce(shared, Op::combine(Op::identity(), in[i]), i, n), near = Op::simd_reduce(in[i]);
+  if (i == 0) { out[0] = all; out[1] = near; }
 }
-#define INSTANTIATE(T) template [[host_name("add_" #T)]] kernel void add<T>(device AtomicType_t<T>*, device const T*, uint)
-INSTANTIATE(float);
-INSTANTIATE(half);
-INSTANTIATE(bfloat);
-INSTANTIATE(int);
-INSTANTIATE(short);
-INSTANTIATE(char);
-INSTANTIATE(long);
+#define INSTANTIATE(OP, T) template [[host_name(#OP "_" #T)]] kernel void reduced<c10::metal::OP, T>(device T*, device const T*, uint, uint)
+INSTANTIATE(SumOp, float); INSTANTIATE(ProdOp, float); INSTANTIATE(MaxOp, float); INSTANTIATE(MinOp, float); INSTANTIATE(MinOp, int);
+kernel void replaced(device int* out) {
+  using Op = c10::metal::MaxOp<float>;
+  out[0] = Op::replace(2, 1); out[1] = Op::replace(1, 1); out[2] = Op::replace(NAN, 1); out[3] = Op::replace(1, NAN); out[4] = Op::replace(NAN, NAN);
+}
 )");
-  const auto check = [&](const std::string& type, DType dtype, auto zero) {
-    using T = decltype(zero);
-    const auto in = each(16, [](int i) { return static_cast<T>(i % 2 == 0 ? i % 4 + 1 : 2); });
-    Tensor x = empty({16}, dtype), out = zeros({8}, dtype);
-    x.copy_from(std::span<const T>(in));
-    library["add_" + type].threads(16)(out, x);
-    std::vector<T> wanted(8);
-    wanted[3] = static_cast<T>(16);
-    wanted[4] = static_cast<T>(16);
-    EXPECT_EQ(out.to_host<T>(), wanted) << type;
+  const auto in = each(40, [](int i) { return i == 35 ? 2.0f : i == 3 ? -1.5f : 1.0f; });
+  const auto reduced = [&](const char* kernel) {
+    const Tensor out = zeros({2});
+    library[kernel].threads(40).group(40)(out, from_host(in));
+    return out.to_host<float>();
   };
-  check("float", DType::F32, 0.0f);
-  check("half", DType::F16, 0.0f);
-  check("bfloat", DType::BF16, 0.0f);
-  check("int", DType::I32, int32_t{0});
-  check("short", DType::I16, int16_t{0});
-  check("char", DType::I8, int8_t{0});
-  check("long", DType::I64, int64_t{0});
+  EXPECT_EQ(reduced("SumOp_float"), (std::vector<float>{38.5f, 29.5f}));
+  EXPECT_EQ(reduced("ProdOp_float"), (std::vector<float>{-3, -1.5f}));
+  EXPECT_EQ(reduced("MaxOp_float"), (std::vector<float>{2, 1}));
+  EXPECT_EQ(reduced("MinOp_float"), (std::vector<float>{-1.5f, -1.5f}));
+  const Tensor ints = zeros({2}, DType::I32), flags = zeros({5}, DType::I32);
+  library["MinOp_int"].threads(4).group(4)(ints, from_host(std::vector<int32_t>{7, 5, 9, 6}));
+  EXPECT_EQ(ints.to_host<int32_t>(), (std::vector<int32_t>{5, 5}));
+  library["replaced"].threads(1)(flags);
+  EXPECT_EQ(flags.to_host<int32_t>(), (std::vector<int32_t>{1, 0, 1, 0, 0}));
+}
+
+TEST_P(MetalTorchHeadersTest, IndexOfAnExtreme) {
+  const ShaderLibrary library = metal(R"(
+#include <c10/metal/reduction_utils.h>
+kernel void found(device int* out, device const float* in, uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+  threadgroup float values[32];
+  threadgroup int places[32];
+  const int index = int(n - i);
+  const int most = c10::metal::threadgroup_argmax(values, places, in[i], index, i, n);
+  const int least = c10::metal::threadgroup_argmin(values, places, in[i], index, i, n);
+  const auto near = c10::metal::simd_argmax(in[i], index);
+  const long third = c10::metal::simd_broadcast(long(i) << 40, 3);
+  if (i == 0) { out[0] = most; out[1] = least; out[2] = near.second; out[3] = int(near.first); out[4] = int(third >> 40); }
+}
+kernel void spread(device float* out, device const float* in, uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+  threadgroup float values[100];
+  values[n - 1 - i] = in[i];
+  const float3 all = c10::metal::threadgroup_welford_reduce(values, n);
+  out[2 * i] = all.x;
+  out[2 * i + 1] = all.y;
+}
+)");
+  const auto in = each(100, [](int i) { return static_cast<float>(i % 10); });
+  const Tensor out = zeros({5}, DType::I32);
+  library["found"].threads(100).group(100)(out, from_host(in));
+  // The least index of the equal ones: that of the last thread.
+  EXPECT_EQ(out.to_host<int32_t>(), (std::vector<int32_t>{1, 10, 71, 9, 3}));
+  const Tensor spread = zeros({200});
+  library["spread"].threads(100).group(100)(spread, from_host(in));
+  const auto got = spread.to_host<float>();
+  for (size_t i = 0; i < 100; ++i) {
+    ASSERT_NEAR(got[2 * i], 4.5, 1e-5) << "all threads see what others wrote";
+    ASSERT_NEAR(got[2 * i + 1], 825, 1e-3);
+  }
 }
 
 TEST_P(MetalTorchHeadersTest, ErrorOfAKernelIsThrownByTheNextSynchronize) {

@@ -56,26 +56,26 @@ inline float sin_less_eighth(float x) { return (::metal::sin(x) - ::metal::cos(x
 }  // namespace detail
 
 template <typename T>
-float i0e(T a) {
+floating_dtype<T> i0e(T a) {
   const float x = ::metal::fabs(float(a));
   return x < 12.0f ? detail::bessel_i_near(x, 1.0f, 0.0f) * ::metal::exp(-x) : detail::bessel_i_far(x, 0.0f);
 }
 template <typename T>
-float i0(T a) {
+floating_dtype<T> i0(T a) {
   const float x = ::metal::fabs(float(a));
   if (x < 12.0f) return detail::bessel_i_near(x, 1.0f, 0.0f);
   const float half_way = ::metal::exp(0.5f * x);
   return half_way * detail::bessel_i_far(x, 0.0f) * half_way;
 }
 template <typename T>
-float i1e(T a) {
+floating_dtype<T> i1e(T a) {
   const float x = ::metal::fabs(float(a));
   const float r =
       x < 12.0f ? detail::bessel_i_near(x, 0.5f * x, 1.0f) * ::metal::exp(-x) : detail::bessel_i_far(x, 4.0f);
   return float(a) < 0.0f ? -r : r;
 }
 template <typename T>
-float i1(T a) {
+floating_dtype<T> i1(T a) {
   const float x = ::metal::fabs(float(a));
   float r;
   if (x < 12.0f) {

@@ -4,6 +4,10 @@
 
 #include <metal_stdlib>
 
+// PyTorch's header has these too, and its kernels use the names.
+using namespace c10::metal;
+using namespace metal;
+
 namespace c10 {
 namespace metal {
 namespace detail {
@@ -44,20 +48,22 @@ inline float igammac_fraction(float a, float x) {
 }  // namespace detail
 
 template <typename T>
-float igamma(T first, T second) {
+T igamma(T first, T second) {
   const float a = float(first), x = float(second);
   if (!(x >= 0.0f) || !(a >= 0.0f) || (a == 0.0f && x == 0.0f)) return NAN;
+  if (::metal::isinf(a) && ::metal::isinf(x)) return NAN;
   if (a == 0.0f || ::metal::isinf(x)) return 1.0f;
   if (x == 0.0f || ::metal::isinf(a)) return 0.0f;
-  return x < a + 1.0f ? detail::igamma_series(a, x) : 1.0f - detail::igammac_fraction(a, x);
+  return T(x < a + 1.0f ? detail::igamma_series(a, x) : 1.0f - detail::igammac_fraction(a, x));
 }
 template <typename T>
-float igammac(T first, T second) {
+T igammac(T first, T second) {
   const float a = float(first), x = float(second);
   if (!(x >= 0.0f) || !(a >= 0.0f) || (a == 0.0f && x == 0.0f)) return NAN;
+  if (::metal::isinf(a) && ::metal::isinf(x)) return NAN;
   if (a == 0.0f || ::metal::isinf(x)) return 0.0f;
   if (x == 0.0f || ::metal::isinf(a)) return 1.0f;
-  return x < a + 1.0f ? 1.0f - detail::igamma_series(a, x) : detail::igammac_fraction(a, x);
+  return T(x < a + 1.0f ? 1.0f - detail::igamma_series(a, x) : detail::igammac_fraction(a, x));
 }
 
 }  // namespace metal

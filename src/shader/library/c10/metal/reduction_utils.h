@@ -31,6 +31,11 @@ T simd_prod(T val) {
   }
 }
 
+template <typename T>
+T simd_broadcast(T val, ushort lane) {
+  return ::metal::simd_broadcast(val, lane);
+}
+
 // What is not a number wins.
 template <typename T>
 T simd_max(T val) {
@@ -50,6 +55,10 @@ T simd_min(T val) {
 namespace detail {
 inline ushort first_lane(bool here) {
   return ushort(::metal::ctz(uint(::metal::simd_vote::vote_t(::metal::simd_ballot(here)))));
+}
+template <typename I>
+I least_index(bool here, I index) {
+  return I(::metal::simd_min(here ? index : ::metal::numeric_limits<I>::max()));
 }
 template <typename T>
 bool is_nan_or(T value, T extreme) {
@@ -72,6 +81,18 @@ pair<T, ushort> simd_argmin(T val) {
   const T least = c10::metal::simd_min(val);
   const ushort lane = detail::first_lane(detail::is_nan_or(val, least));
   return pair<T, ushort>{least, lane};
+}
+
+// The extreme and the least index of the lanes that have it.
+template <typename T, typename I>
+pair<T, I> simd_argmax(T val, I index) {
+  const T most = c10::metal::simd_max(val);
+  return pair<T, I>{most, detail::least_index(detail::is_nan_or(val, most), index)};
+}
+template <typename T, typename I>
+pair<T, I> simd_argmin(T val, I index) {
+  const T least = c10::metal::simd_min(val);
+  return pair<T, I>{least, detail::least_index(detail::is_nan_or(val, least), index)};
 }
 
 // ---- A group
@@ -135,11 +156,10 @@ T threadgroup_min(threadgroup T* data, T val, unsigned idx, unsigned size) {
 }
 
 namespace detail {
-template <typename T, bool Maximum>
-long group_arg(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx, unsigned size) {
+template <bool Maximum, typename T, typename I>
+I group_arg(threadgroup T* values, threadgroup I* indices, T val, I index, unsigned idx, unsigned size) {
   const T extreme = Maximum ? c10::metal::simd_max(val) : c10::metal::simd_min(val);
-  const ushort lane = first_lane(is_nan_or(val, extreme));
-  const long at = ::metal::simd_shuffle(index, lane);
+  const I at = least_index(is_nan_or(val, extreme), index);
   if (idx % simdgroup_size == 0) {
     values[idx / simdgroup_size] = extreme;
     indices[idx / simdgroup_size] = at;
@@ -147,10 +167,11 @@ long group_arg(threadgroup T* values, threadgroup long* indices, T val, long ind
   ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
   const unsigned parts = (size + simdgroup_size - 1) / simdgroup_size;
   T best = values[0];
-  long where = indices[0];
+  I where = indices[0];
   for (unsigned i = 1; i < parts; ++i) {
     const T better = Maximum ? c10::metal::max(best, values[i]) : c10::metal::min(best, values[i]);
-    if (!is_nan_or(best, better)) where = indices[i];
+    const bool is_old = is_nan_or(best, better), is_new = is_nan_or(values[i], better);
+    if (!is_old || (is_new && indices[i] < where)) where = indices[i];
     best = better;
   }
   ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
@@ -158,19 +179,84 @@ long group_arg(threadgroup T* values, threadgroup long* indices, T val, long ind
 }
 }  // namespace detail
 
-// Where in the group's values the extreme is: `index` is the place of `val`.
-template <typename T>
-long threadgroup_argmax(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx,
-                        unsigned size) {
-  return detail::group_arg<T, true>(values, indices, val, index, idx, size);
+// Where in the group's values the extreme is: `index` is the place of `val`. The least index, if several have it.
+template <typename T, typename I>
+I threadgroup_argmax(threadgroup T* values, threadgroup I* indices, T val, I index, unsigned idx, unsigned size) {
+  return detail::group_arg<true>(values, indices, val, index, idx, size);
 }
-template <typename T>
-long threadgroup_argmin(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx,
-                        unsigned size) {
-  return detail::group_arg<T, false>(values, indices, val, index, idx, size);
+template <typename T, typename I>
+I threadgroup_argmin(threadgroup T* values, threadgroup I* indices, T val, I index, unsigned idx, unsigned size) {
+  return detail::group_arg<false>(values, indices, val, index, idx, size);
 }
 
-// ---- Means and variances: {mean, sum of squared distances from it, count}
+// ---- Reductions as types: their operation, and its value for no elements. replace() says whether an element is a new
+// extreme: what is not a number is one, but the first one stays.
+
+namespace detail {
+template <typename T>
+bool is_extreme(T val, T old, bool is_better) {
+  if constexpr (::metal::is_floating_point_v<T>)
+    return !::metal::isnan(old) && (::metal::isnan(val) || is_better);
+  else
+    return is_better;
+}
+template <typename T>
+T highest() {
+  if constexpr (::metal::is_floating_point_v<T>)
+    return T(INFINITY);
+  else
+    return ::metal::numeric_limits<T>::max();
+}
+template <typename T>
+T least() {
+  if constexpr (::metal::is_floating_point_v<T>)
+    return T(-INFINITY);
+  else
+    return ::metal::numeric_limits<T>::lowest();
+}
+}  // namespace detail
+
+template <typename T>
+struct SumOp {
+  static T identity() { return T(0); }
+  static T combine(T a, T b) { return a + b; }
+  static T simd_reduce(T val) { return c10::metal::simd_sum(val); }
+  static T threadgroup_reduce(threadgroup T* data, T val, unsigned idx, unsigned size) {
+    return c10::metal::threadgroup_sum(data, val, idx, size);
+  }
+};
+template <typename T>
+struct ProdOp {
+  static T identity() { return cast_to<T>(1); }
+  static T combine(T a, T b) { return c10::metal::mul(a, b); }
+  static T simd_reduce(T val) { return c10::metal::simd_prod(val); }
+  static T threadgroup_reduce(threadgroup T* data, T val, unsigned idx, unsigned size) {
+    return c10::metal::threadgroup_prod(data, val, idx, size);
+  }
+};
+template <typename T>
+struct MaxOp {
+  static T identity() { return detail::least<T>(); }
+  static T combine(T a, T b) { return c10::metal::max(a, b); }
+  static T simd_reduce(T val) { return c10::metal::simd_max(val); }
+  static T threadgroup_reduce(threadgroup T* data, T val, unsigned idx, unsigned size) {
+    return c10::metal::threadgroup_max(data, val, idx, size);
+  }
+  static bool replace(T val, T old) { return detail::is_extreme(val, old, val > old); }
+};
+template <typename T>
+struct MinOp {
+  static T identity() { return detail::highest<T>(); }
+  static T combine(T a, T b) { return c10::metal::min(a, b); }
+  static T simd_reduce(T val) { return c10::metal::simd_min(val); }
+  static T threadgroup_reduce(threadgroup T* data, T val, unsigned idx, unsigned size) {
+    return c10::metal::threadgroup_min(data, val, idx, size);
+  }
+  static bool replace(T val, T old) { return detail::is_extreme(val, old, val < old); }
+};
+
+// ---- Means and variances: {mean, sum of squared distances from it, count}. What other threads wrote to `data` is
+// seen.
 
 template <typename T>
 float3 welford_combine(T a, T b) {
@@ -181,6 +267,7 @@ float3 welford_combine(T a, T b) {
 
 template <typename T>
 float3 threadgroup_welford_reduce(threadgroup T* data, unsigned size) {
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
   float mean = 0.0f, squares = 0.0f;
   for (unsigned i = 0; i < size; ++i) {
     const float value = float(data[i]), delta = value - mean;
@@ -192,6 +279,7 @@ float3 threadgroup_welford_reduce(threadgroup T* data, unsigned size) {
 
 template <typename T>
 float3 threadgroup_welford_combine(threadgroup T* data, unsigned size) {
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
   float3 all = data[0];
   for (unsigned i = 1; i < size; ++i) all = welford_combine(all, float3(data[i]));
   return all;

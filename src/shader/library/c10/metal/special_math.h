@@ -1,7 +1,10 @@
-// Special functions, in single precision: each takes any number and gives a float.
+// Special functions, in single precision. They take any number. Most give a float; those that PyTorch defines for a
+// type give that type.
 #pragma once
 #include <c10/metal/bessel.h>
 #include <c10/metal/expm1f.h>
+#include <c10/metal/gamma.h>
+#include <c10/metal/polynomials.h>
 #include <c10/metal/utils.h>
 
 #include <metal_stdlib>
@@ -12,25 +15,35 @@ namespace metal {
 // ---- Small ones
 
 template <typename T>
-float sinc(T a) {
-  const float x = float(a);
-  return x == 0.0f ? 1.0f : ::metal::sinpi(x) / (M_PI_F * x);
+floating_dtype<T> sinc(T a) {
+  if constexpr (is_complex_v<T>) {
+    const float2 z = float2(a) * M_PI_F;
+    const float square = z.x * z.x + z.y * z.y;
+    if (square == 0.0f) return T(1, 0);
+    const float2 sine =
+        float2(::metal::sinpi(float(a.x)) * ::metal::cosh(z.y), ::metal::cospi(float(a.x)) * ::metal::sinh(z.y));
+    return T(float2(sine.x * z.x + sine.y * z.y, sine.y * z.x - sine.x * z.y) / square);
+  } else {
+    const float x = float(a);
+    return floating_dtype<T>(x == 0.0f ? 1.0f : ::metal::sinpi(x) / (M_PI_F * x));
+  }
 }
 template <typename T>
-float spherical_bessel_j0(T a) {
+floating_dtype<T> spherical_bessel_j0(T a) {
   const float x = float(a);
   if (::metal::isinf(x)) return 0.0f;
   if (::metal::fabs(x) < 0.5f) {
     const float z = x * x;
-    return 1.0f - z * (0.166666667f - z * (8.33333333e-3f - z * (1.98412698e-4f - z * 2.75573192e-6f)));
+    return floating_dtype<T>(1.0f -
+                             z * (0.166666667f - z * (8.33333333e-3f - z * (1.98412698e-4f - z * 2.75573192e-6f))));
   }
-  return ::metal::sin(x) / x;
+  return floating_dtype<T>(::metal::sin(x) / x);
 }
 template <typename T>
-float entr(T a) {
+floating_dtype<T> entr(T a) {
   const float x = float(a);
-  if (::metal::isnan(x)) return x;
-  return x > 0.0f ? -x * ::metal::log(x) : x == 0.0f ? 0.0f : -INFINITY;
+  if (::metal::isnan(x)) return floating_dtype<T>(x);
+  return floating_dtype<T>(x > 0.0f ? -x * ::metal::log(x) : x == 0.0f ? 0.0f : -INFINITY);
 }
 template <typename T, typename U>
 float xlogy(T a, U b) {
@@ -93,6 +106,36 @@ float erfc(T a) {
   const float far = size > 10.2f ? 0.0f : detail::exp_of_minus_square(size) * detail::erfcx_far(size);
   return x > 0.0f ? far : 2.0f - far;
 }
+// e^(x*x) erfc(x).
+template <typename T>
+float erfcx(T a) {
+  const float x = float(a), size = ::metal::fabs(x);
+  if (::metal::isnan(x)) return x;
+  float result = 0.564189584f / size;
+  if (size < 1e7f) {
+    const float y = (size - 2.0f) / (size + 2.0f);
+    const float p =
+        1.27697838f +
+        y * (-0.0927630388f +
+             y * (-0.166030604f +
+                  y * (0.164035273f +
+                       y * (-0.0542159009f +
+                            y * (-0.00794070691f +
+                                 y * (0.00870021721f +
+                                      y * (0.0010404808f +
+                                           y * (-0.00140835775f + y * (-0.000182478015f + y * 0.000165867579f)))))))));
+    result = p / (1.0f + 2.0f * size);
+  }
+  if (x >= 0.0f) return result;
+  float low;
+  const float square = ::metal::kymo_product(x, x, low);
+  return x < -9.5f ? INFINITY : 2.0f * ::metal::exp(square) * (1.0f + low) - result;
+}
+// The same for y100 = 400 / (4 + x), x >= 0.
+template <typename T>
+float erfcx_y100(T y100) {
+  return erfcx(400.0f / float(y100) - 4.0f);
+}
 template <typename T>
 float erfinv(T a) {
   const float x = float(a);
@@ -121,224 +164,19 @@ float erfinv(T a) {
                                             t * (-3.30040809e-5f + t * (-0.000291021793f + t * 9.85013822e-5f)))))))));
 }
 
-// ---- The gamma function and what comes of it
-
-namespace detail {
-
-// log Gamma(2 + x), |x| <= 1/2.
-inline float log_gamma_of_two_and(float x) {
-  return x * (0.422784335f +
-              x * (0.322467034f +
-                   x * (-0.0673522813f +
-                        x * (0.020580777f +
-                             x * (-0.00738617836f +
-                                  x * (0.00289111859f +
-                                       x * (-0.00118583271f +
-                                            x * (0.000504793323f + x * (-0.000253872574f + x * 0.000116536295f)))))))));
-}
-inline float log_gamma_positive(float x) {
-  if (x < 0.5f) return log_gamma_of_two_and(x) - ::metal::log(x) - ::metal::kymo_log1p(x);
-  if (x < 1.5f) return log_gamma_of_two_and(x - 1.0f) - ::metal::kymo_log1p(x - 1.0f);
-  if (x <= 2.5f) return log_gamma_of_two_and(x - 2.0f);
-  float product = 1.0f;
-  if (x < 8.0f) {
-    while (x > 2.5f) {
-      x -= 1.0f;
-      product *= x;
-    }
-    return ::metal::log(product) + log_gamma_of_two_and(x - 2.0f);
+// A sum of Chebyshev polynomials of x / 2: the coefficient of the highest is the first.
+template <typename T>
+T chbevl(T x, const float coefficients[], const int count) {
+  T b0 = T(coefficients[0]), b1 = T(0), b2 = T(0);
+  for (int i = 1; i < count; ++i) {
+    b2 = b1;
+    b1 = b0;
+    b0 = x * b1 - b2 + T(coefficients[i]);
   }
-  const float inverse = 1.0f / x, z = inverse * inverse;
-  return (x - 0.5f) * ::metal::log(x) - x + 0.918938533f +
-         inverse * (0.0833333333f - z * (2.77777778e-3f - z * 7.93650794e-4f));
-}
-
-}  // namespace detail
-
-template <typename T>
-float log_gamma(T a) {
-  const float x = float(a);
-  if (::metal::isnan(x)) return x;
-  if (::metal::isinf(x)) return INFINITY;
-  if (x > 0.0f) return detail::log_gamma_positive(x);
-  if (x == ::metal::floor(x)) return INFINITY;
-  return 1.14472989f - ::metal::log(::metal::fabs(::metal::sinpi(x))) - detail::log_gamma_positive(1.0f - x);
-}
-
-template <typename T>
-float digamma(T a) {
-  float x = float(a);
-  if (::metal::isnan(x)) return x;
-  if (x == 0.0f) return ::metal::copysign(INFINITY, -x);
-  float result = 0.0f;
-  if (x < 0.0f) {
-    if (x == ::metal::floor(x)) return NAN;
-    result = -M_PI_F / ::metal::tanpi(x);
-    x = 1.0f - x;
-  }
-  for (; x < 10.0f; x += 1.0f) result -= 1.0f / x;
-  const float z = 1.0f / (x * x);
-  return result + ::metal::log(x) - 0.5f / x -
-         z * (0.0833333333f - z * (8.33333333e-3f - z * (3.96825397e-3f - z * 4.16666667e-3f)));
-}
-
-// Hurwitz's: the sum of (q + k)^-x.
-template <typename T, typename U>
-float zeta(T a, U b) {
-  const float x = float(a), q = float(b);
-  if (x == 1.0f) return INFINITY;
-  if (x < 1.0f || ::metal::isnan(x) || ::metal::isnan(q)) return NAN;
-  if (q <= 0.0f) {
-    if (q == ::metal::floor(q)) return INFINITY;
-    if (x != ::metal::floor(x)) return NAN;
-  }
-  float sum = 0.0f, at = q;
-  for (int i = 0; i < 9 || at <= 9.0f; ++i) {
-    const float term = ::metal::pow(at, -x);
-    sum += term;
-    at += 1.0f;
-    if (i >= 9 && ::metal::fabs(term) < 6e-8f * ::metal::fabs(sum)) return sum;
-    if (i > 10000) break;
-  }
-  // The rest by Euler and Maclaurin: with Bernoulli numbers over factorials.
-  const float power = ::metal::pow(at, -x);
-  sum += power * at / (x - 1.0f) + 0.5f * power;
-  float factor = x * power / at, square = 1.0f / (at * at), k = x;
-  sum += factor * 0.0833333333f;
-  factor *= (k + 1.0f) * (k + 2.0f) * square;
-  sum -= factor * 1.38888889e-3f;
-  factor *= (k + 3.0f) * (k + 4.0f) * square;
-  sum += factor * 3.30687831e-5f;
-  factor *= (k + 5.0f) * (k + 6.0f) * square;
-  return sum - factor * 8.2671958e-7f;
-}
-
-template <typename T>
-float trigamma(T a) {
-  float x = float(a), sign = 1.0f, result = 0.0f;
-  if (x < 0.5f) {
-    sign = -1.0f;
-    const float s = ::metal::sinpi(x);
-    result = -(M_PI_F * M_PI_F) / (s * s);
-    x = 1.0f - x;
-  }
-  for (; x < 8.0f; x += 1.0f) result += 1.0f / (x * x);
-  const float z = 1.0f / (x * x);
-  result += (1.0f + 0.5f / x + z * (0.166666667f - z * (0.0333333333f - z * 0.0238095238f))) / x;
-  return sign * result;
-}
-
-template <typename T>
-float polygamma(T a, long order) {
-  const float x = float(a);
-  if (order == 0l) return digamma(x);
-  if (order == 1l) return trigamma(x);
-  float factorial = 1.0f;
-  for (long i = 2l; i <= order; ++i) factorial *= float(i);
-  return (order % 2l == 0l ? -1.0f : 1.0f) * factorial * zeta(float(order + 1l), x);
-}
-
-// ---- Polynomials by their recurrences: p(n + 1) = (a x + b) p(n) - c p(n - 1)
-
-namespace detail {
-inline float three_terms(float x, int n, float first, float second) {  // of the Chebyshev kinds: 2 x p - q
-  if (n < 0) return 0.0f;
-  if (n == 0) return first;
-  float q = first, p = second;
-  for (int k = 2; k <= n && !::metal::isnan(p); ++k) {
-    const float r = 2.0f * x * p - q;
-    q = p;
-    p = r;
-  }
-  return p;
-}
-}  // namespace detail
-
-template <typename T>
-float chebyshev_polynomial_t_forward(T a, int n) {
-  return detail::three_terms(float(a), n, 1.0f, float(a));
-}
-template <typename T>
-float chebyshev_polynomial_u_forward(T a, int n) {
-  return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a));
-}
-template <typename T>
-float chebyshev_polynomial_v_forward(T a, int n) {
-  return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a) - 1.0f);
-}
-template <typename T>
-float chebyshev_polynomial_w_forward(T a, int n) {
-  return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a) + 1.0f);
-}
-template <typename T>
-float shifted_chebyshev_polynomial_t_forward(T a, int n) {
-  return chebyshev_polynomial_t_forward(2.0f * float(a) - 1.0f, n);
-}
-template <typename T>
-float shifted_chebyshev_polynomial_u_forward(T a, int n) {
-  return chebyshev_polynomial_u_forward(2.0f * float(a) - 1.0f, n);
-}
-template <typename T>
-float shifted_chebyshev_polynomial_v_forward(T a, int n) {
-  return chebyshev_polynomial_v_forward(2.0f * float(a) - 1.0f, n);
-}
-template <typename T>
-float shifted_chebyshev_polynomial_w_forward(T a, int n) {
-  return chebyshev_polynomial_w_forward(2.0f * float(a) - 1.0f, n);
-}
-
-template <typename T>
-float hermite_polynomial_h_forward(T a, int n) {
-  const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
-  float q = 1.0f, p = 2.0f * x;
-  for (int k = 1; k < n; ++k) {
-    const float r = 2.0f * x * p - 2.0f * float(k) * q;
-    q = p;
-    p = r;
-  }
-  return p;
-}
-template <typename T>
-float hermite_polynomial_he_forward(T a, int n) {
-  const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
-  float q = 1.0f, p = x;
-  for (int k = 1; k < n; ++k) {
-    const float r = x * p - float(k) * q;
-    q = p;
-    p = r;
-  }
-  return p;
-}
-template <typename T>
-float legendre_polynomial_p_forward(T a, int n) {
-  const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
-  float q = 1.0f, p = x;
-  for (int k = 1; k < n; ++k) {
-    const float r = (float(2 * k + 1) * x * p - float(k) * q) / float(k + 1);
-    q = p;
-    p = r;
-  }
-  return p;
-}
-template <typename T>
-float laguerre_polynomial_l_forward(T a, int n) {
-  const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
-  float q = 1.0f, p = 1.0f - x;
-  for (int k = 1; k < n; ++k) {
-    const float r = ((float(2 * k + 1) - x) * p - float(k) * q) / float(k + 1);
-    q = p;
-    p = r;
-  }
-  return p;
+  return T(0.5f) * (b0 - b2);
 }
 
 }  // namespace metal
 }  // namespace c10
+
+#include <c10/metal/igamma.h>

@@ -95,26 +95,6 @@ template <>
 struct AccumulationType<half2> {
   using type = float2;
 };
-template <>
-struct AccumulationType<bool> {
-  using type = long;
-};
-template <>
-struct AccumulationType<char> {
-  using type = long;
-};
-template <>
-struct AccumulationType<uchar> {
-  using type = long;
-};
-template <>
-struct AccumulationType<short> {
-  using type = long;
-};
-template <>
-struct AccumulationType<int> {
-  using type = long;
-};
 }  // namespace detail
 
 template <typename T>
@@ -143,6 +123,8 @@ template <typename T, typename U>
 using common_dtype = decltype(T(0) + U(0));
 template <typename T>
 using floating_dtype = ::metal::conditional_t<::metal::is_integral_v<T>, float, T>;
+template <typename T>
+using floating_or = ::metal::conditional_t<::metal::is_integral_v<T>, T, float>;
 
 // ---- Conversion
 
@@ -150,6 +132,8 @@ template <typename To, typename From>
 To cast_to(const From from) {
   if constexpr (is_complex_v<To> && !is_complex_v<From>)
     return To(from, 0);
+  else if constexpr (is_complex_v<From> && ::metal::is_same_v<To, bool>)
+    return from.x != 0 || from.y != 0;
   else if constexpr (is_complex_v<From> && !is_complex_v<To>)
     return static_cast<To>(from.x);
   else
@@ -158,19 +142,19 @@ To cast_to(const From from) {
 
 // ---- Comparison: what is not a number wins
 
-template <typename T>
-T max(T a, T b) {
+template <typename T, typename U>
+T max(T a, U b) {
   if constexpr (::metal::is_floating_point_v<T>)
-    return ::metal::isnan(a) || ::metal::isnan(b) ? T(NAN) : ::metal::max(a, b);
+    return ::metal::select(::metal::max(a, T(b)), T(NAN), ::metal::isunordered(a, T(b)));
   else
-    return ::metal::max(a, b);
+    return ::metal::max(a, static_cast<T>(b));
 }
-template <typename T>
-T min(T a, T b) {
+template <typename T, typename U>
+T min(T a, U b) {
   if constexpr (::metal::is_floating_point_v<T>)
-    return ::metal::isnan(a) || ::metal::isnan(b) ? T(NAN) : ::metal::min(a, b);
+    return ::metal::select(::metal::min(a, T(b)), T(NAN), ::metal::isunordered(a, T(b)));
   else
-    return ::metal::min(a, b);
+    return ::metal::min(a, static_cast<T>(b));
 }
 
 template <typename T>
@@ -178,12 +162,14 @@ constexpr T lowest() {
   return ::metal::numeric_limits<T>::lowest();
 }
 
-struct less {
-  template <typename T>
-  bool operator()(T a, T b) const {
+// What is not a number comes last.
+template <typename T>
+bool less(T a, T b) {
+  if constexpr (::metal::is_floating_point_v<T>)
+    return !::metal::isnan(a) && (::metal::isnan(b) || a < b);
+  else
     return a < b;
-  }
-};
+}
 struct less_equal {
   template <typename T>
   bool operator()(T a, T b) const {
@@ -217,12 +203,6 @@ struct not_equal_to {
 
 // ---- Division
 
-// Rounded up. Both are positive.
-template <typename T, typename U>
-constexpr common_dtype<T, U> ceil_div(T x, U y) {
-  return (x + y - 1) / y;
-}
-
 template <typename T, typename U>
 common_dtype<T, U> floor_divide(T x, U y) {
   using R = common_dtype<T, U>;
@@ -247,12 +227,26 @@ common_dtype<T, U> fmod(const T x, const U y) {
   else
     return ::metal::fmod(R(x), R(y));
 }
-// With the sign of the divisor.
+// With the sign of the divisor: a float if one of the two is a floating-point number.
 template <typename T, typename U>
-common_dtype<T, U> remainder(const T x, const U y) {
-  using R = common_dtype<T, U>;
-  const R b = R(y), r = fmod(R(x), b);
+floating_or<common_dtype<T, U>> remainder(const T x, const U y) {
+  using R = floating_or<common_dtype<T, U>>;
+  const R b = R(y), r = c10::metal::fmod(R(x), b);
   return r != R(0) && (r < R(0)) != (b < R(0)) ? r + b : r;
+}
+// The quotient rounded down. It agrees with the remainder also where the quotient of two floats is rounded up.
+template <typename T, typename U>
+common_dtype<T, U> div_floor(const T x, const U y) {
+  using R = common_dtype<T, U>;
+  if constexpr (::metal::is_integral_v<R>) {
+    return floor_divide(x, y);
+  } else {
+    const float a = float(x), b = float(y), rest = ::metal::fmod(a, b);
+    if (b == 0.0f) return R(a / b);
+    float quotient = (a - rest) / b;
+    if (rest != 0.0f && (rest < 0.0f) != (b < 0.0f)) quotient -= 1.0f;
+    return R(quotient == 0.0f ? ::metal::copysign(0.0f, a / b) : ::metal::rint(quotient));
+  }
 }
 
 // ---- Powers
@@ -261,29 +255,65 @@ template <typename T>
 float log1p(T x) {
   return ::metal::kymo_log1p(float(x));
 }
-template <typename T, typename U>
-common_dtype<T, U> pow(T base, U exponent) {
-  using R = common_dtype<T, U>;
-  if constexpr (::metal::is_integral_v<R>) {
-    if (exponent < 0) return base == 1 ? R(1) : base == -1 ? (exponent % 2 == 0 ? R(1) : R(-1)) : R(0);
-    R result = 1, square = R(base);
-    for (auto e = exponent; e != 0; e /= 2) {
-      if (e % 2 != 0) result *= square;
-      square *= square;
-    }
-    return result;
-  } else {
-    return ::metal::pow(R(base), R(exponent));
+inline float2 log1p(float2 z) {
+  const float angle = ::metal::atan2(z.y, 1.0f + z.x);
+  // The square of |1 + z|, less 1. It keeps the digits of a small z.
+  if (::metal::fabs(z.x) < 0.5f && ::metal::fabs(z.y) < 0.5f)
+    return float2(0.5f * ::metal::kymo_log1p(z.x * (2.0f + z.x) + z.y * z.y), angle);
+  return float2(::metal::log(hypot(1.0f + z.x, z.y)), angle);
+}
+
+template <typename T>
+T powi_impl(T base, T exponent) {
+  T result = 1;
+  for (; exponent != 0; exponent /= 2) {
+    if (exponent % 2 != 0) result *= base;
+    base *= base;
   }
+  return result;
+}
+// Integers give an integer of the type of the base, complex numbers a float2, others a float.
+template <typename T, typename U>
+auto pow(T base, U exponent) {
+  if constexpr (is_complex_v<T> && is_complex_v<U>) {
+    const float length = hypot(float(base.x), float(base.y)), angle = ::metal::atan2(float(base.y), float(base.x));
+    if (length == 0.0f) return float2(0.0f);
+    const float log_length = ::metal::log(length), re = float(exponent.x), im = float(exponent.y);
+    const float size = ::metal::exp(re * log_length - im * angle), turn = re * angle + im * log_length;
+    return float2(size * ::metal::cos(turn), size * ::metal::sin(turn));
+  } else if constexpr (::metal::is_floating_point_v<T> || ::metal::is_floating_point_v<U>) {
+    return ::metal::pow(float(base), float(exponent));
+  } else {
+    if (exponent < 0) return base == T(1) ? T(1) : base == T(-1) ? (exponent % 2 == 0 ? T(1) : T(-1)) : T(0);
+    return powi_impl(base, T(exponent));
+  }
+}
+// Without overflow of the squares.
+inline float hypot(float x, float y) {
+  const float a = ::metal::max(::metal::fabs(x), ::metal::fabs(y)),
+              b = ::metal::min(::metal::fabs(x), ::metal::fabs(y));
+  if (::metal::isinf(a)) return INFINITY;
+  if (::metal::isunordered(x, y)) return NAN;
+  if (a == 0.0f) return 0.0f;
+  const float ratio = b / a;
+  return a * ::metal::sqrt(1.0f + ratio * ratio);
 }
 
 // log(exp(a) + exp(b)), without overflow.
 template <typename T>
 T logaddexp(T a, T b) {
-  const float x = float(a), y = float(b);
-  if (::metal::isinf(x) && x == y) return a;
-  const float most = ::metal::max(x, y);
-  return T(most + ::metal::kymo_log1p(::metal::exp(-::metal::abs(x - y))));
+  if constexpr (is_complex_v<T>) {
+    if (::metal::any(::metal::isnan(a)) || ::metal::any(::metal::isnan(b))) return T(NAN);
+    const float2 most = float2(a.x > b.x ? a : b), least = float2(a.x > b.x ? b : a);
+    if (::metal::isinf(most.x) || ::metal::isinf(least.x)) return T(most);
+    const float size = ::metal::exp(least.x - most.x), turn = least.y - most.y;
+    return T(most + log1p(float2(size * ::metal::cos(turn), size * ::metal::sin(turn))));
+  } else {
+    const float x = float(a), y = float(b);
+    if (::metal::isinf(x) && x == y) return a;
+    const float most = ::metal::max(x, y);
+    return T(most + ::metal::kymo_log1p(::metal::exp(-::metal::abs(x - y))));
+  }
 }
 template <typename T>
 T logaddexp2(T a, T b) {
@@ -295,18 +325,20 @@ T logaddexp2(T a, T b) {
 
 // ---- Complex numbers: two components
 
-template <typename T>
-T mul(const T x, const T y) {
-  if constexpr (is_complex_v<T>)
-    return T(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
+template <typename T, typename U>
+common_dtype<T, U> mul(const T x, const U y) {
+  if constexpr (is_complex_v<T> && is_complex_v<U>)
+    return common_dtype<T, U>(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
   else
     return x * y;
 }
-template <typename T>
-T div(const T x, const T y) {
-  if constexpr (is_complex_v<T>) {
+template <typename T, typename U>
+common_dtype<T, U> div(const T x, const U y) {
+  if constexpr (is_complex_v<T> && is_complex_v<U>) {
+    using R = common_dtype<T, U>;
+    if (y.y == 0) return R(x.x / y.x, x.y / y.x);  // an infinite x has no NaN
     const auto square = y.x * y.x + y.y * y.y;
-    return T((x.x * y.x + x.y * y.y) / square, (x.y * y.x - x.x * y.y) / square);
+    return R((x.x * y.x + x.y * y.y) / square, (x.y * y.x - x.x * y.y) / square);
   } else {
     return x / y;
   }
@@ -327,5 +359,29 @@ struct pair {
   U second;
 };
 
+// Any address of the two: as wide as both are aligned.
+inline void copy_bytes_aligned(device uchar* to, constant uchar* from, uint count) {
+  uint i = 0;
+  if (((reinterpret_cast<ulong>(to) | reinterpret_cast<ulong>(from)) & 15ul) == 0ul)
+    for (; i + 16u <= count; i += 16u)
+      *reinterpret_cast<device uint4*>(to + i) = *reinterpret_cast<constant uint4*>(from + i);
+  for (; i < count; ++i) to[i] = from[i];
+}
+
 }  // namespace metal
 }  // namespace c10
+
+// ---- Kernels for many types
+
+#define INSTANTIATE_FOR_FLOAT_TYPES(MACRO) \
+  MACRO(float);                            \
+  MACRO(half);                             \
+  MACRO(bfloat);
+#define INSTANTIATE_FOR_ALL_TYPES(MACRO) \
+  INSTANTIATE_FOR_FLOAT_TYPES(MACRO)     \
+  MACRO(float2);                         \
+  MACRO(long);                           \
+  MACRO(char);                           \
+  MACRO(uchar);                          \
+  MACRO(short);                          \
+  MACRO(int);

@@ -181,8 +181,8 @@ struct CompileOptions {
   std::string file = "shader";            // the name of the source in messages
 
   // Only for Metal.
-  // Function constants, by name or by index: {{"0", 1}, {"use_mask", true}}. CompileError if the source has no such
-  // one.
+  // Function constants, by name or by index: {{"0", 1}, {"use_mask", true}}. Those of a vector by component:
+  // {{"tint.x", 1}, {"tint.y", 0.5}}. CompileError if the source has no such one, or its type cannot hold the value.
   std::map<std::string, double> constants = {};
   // Texts that #include finds, besides <metal_stdlib> and <c10/metal/….h>.
   std::map<std::string, std::string> headers = {};

@@ -38,7 +38,8 @@ struct Options {
   std::string file = "shader";                                   // the name of the source in messages
   std::vector<std::string> defines = {};                         // "NAME", "NAME=VALUE"
   std::map<std::string, std::string, std::less<>> headers = {};  // for #include "…"
-  std::map<std::string, double, std::less<>> constants = {};     // function constants, by name or by index ("0")
+  // Function constants, by name or by index ("0"). Vectors by component: "tint.x", "tint.y".
+  std::map<std::string, double, std::less<>> constants = {};
   // Lets simdgroup_multiply and simdgroup_multiply_accumulate of half and bfloat matrices use the matrix unit of the
   // target: CUDA's tensor cores. They add in another order, so results may differ in their last bits from those of
   // other targets. Other targets and types are not changed.

@@ -103,12 +103,27 @@ kernel void line(device float* x, {INDEX}) {{ x[i] = (is_negative ? -1 : 1) * in
         with self.assertRaisesRegex(SyntaxError, "no_such"):
             mps.compile_shader(source, constants={"no_such": 1})
         for wrong, error, message in (([1], TypeError, "constants must be a dict, not list"),
-                                      ({"factor": "3"}, TypeError, "'factor'.* number or a bool, not str"),
+                                      ({"factor": "3"}, TypeError, "'factor'.* a number, a bool, .*not str"),
+                                      ({"factor": [1]}, ValueError, "'factor'.* a list of 1"),
+                                      ({"factor": [1, 2]}, SyntaxError, "factor.* is .int.* one number, not .factor.x"),
+                                      ({"is_negative": 2}, SyntaxError, "is_negative.* is .bool.*cannot be 2"),
+                                      ({"offset": float("nan")}, SyntaxError, "offset.* is .float.*cannot be nan"),
+                                      ({"factor": 1, 0: 2}, SyntaxError, "factor.* two values: 1 .*name.* 2 .*index 0"),
                                       ({1.5: 3}, TypeError, "by str or int, not float"),
                                       ({"factor": 2**53 + 1}, ValueError, "9007199254740993.*double"),
                                       ({"factor": 10**400}, ValueError, "double")):
             with self.assertRaisesRegex(error, message):
                 mps.compile_shader(source, constants=wrong)
+
+    def test_vectors_as_function_constants(self):
+        source = f"""
+constant float3 tint [[function_constant(0)]];
+constant int2 size [[function_constant(1)]];
+kernel void line(device float* x, {INDEX}) {{ x[i] = tint[i] + size.y; }}
+"""
+        x = mps.zeros(3)
+        mps.compile_shader(source, constants={"tint": [1, 2.5, -3], 1: (10, 20)}).line(x)
+        self.assert_equal(x, [21, 22.5, 17])
 
     def test_macros_and_headers(self):
         source = f'#include "lib/scale.h"\nkernel void go(device float* x, {INDEX}) {{ x[i] = scaled(i) + EXTRA; }}'

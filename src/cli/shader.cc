@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
+#include <filesystem>
+#include <optional>
 
 #include "base/file.h"
 #include "base/json_writer.h"
@@ -143,19 +145,45 @@ shader::Target target_of(ShaderOutput output) {
   }
 }
 
-// NAME=VALUE, where VALUE is a number, true or false.
+// 12, -1.5, 0x1F, true or false.
+std::optional<double> number_in(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true" ? 1 : 0;
+  const bool is_negative = text.starts_with('-');
+  const std::string_view digits = text.substr(is_negative ? 1 : 0);
+  if (digits.starts_with("0x") || digits.starts_with("0X")) {
+    uint64_t value = 0;
+    const auto [end, failed] = std::from_chars(digits.data() + 2, digits.data() + digits.size(), value, 16);
+    if (failed != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    return is_negative ? -static_cast<double>(value) : static_cast<double>(value);
+  }
+  double value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// NAME=VALUE, or NAME=X,Y,Z for a vector: its components are constants of their own, NAME.x, NAME.y and NAME.z.
 void add_constant(const std::string& given, ShaderOptions& options) {
   const size_t equals = std::min(given.find('='), given.size());
-  const std::string name = given.substr(0, equals), text = given.substr(std::min(equals + 1, given.size()));
-  double value = text == "true" ? 1 : 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = failed == std::errc{} && end == text.data() + text.size() && !text.empty();
-  if (name.empty() || (!is_number && text != "true" && text != "false")) {
-    throw options::UsageError(
-        "shader",
-        base::format("-C {} is not NAME=VALUE; VALUE is a number, true or false, as in -C use_mask=true", given));
+  constexpr size_t kMaxComponents = 4;
+  const std::string name = given.substr(0, equals);
+  std::vector<std::optional<double>> values;
+  for (size_t begin = equals, end = equals; end < given.size() && values.size() <= kMaxComponents; begin = end) {
+    end = std::min(given.find(',', begin + 1), given.size());
+    values.push_back(number_in(std::string_view(given).substr(begin + 1, end - begin - 1)));
   }
-  options.constants[name] = value;
+  if (name.empty() || values.empty() || values.size() > kMaxComponents ||
+      std::ranges::find(values, std::optional<double>()) != values.end()) {
+    throw options::UsageError("shader",
+                              base::format("-C {} is not NAME=VALUE; VALUE is a number, true or false, or 2 to 4 of "
+                                           "them for a vector, as in -C use_mask=true or -C tint=1,0.5,0",
+                                           given));
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string key = values.size() == 1 ? name : base::format("{}.{}", name, "xyzw"[i]);
+    if (!options.constants.emplace(key, *values[i]).second)
+      throw options::UsageError("shader", base::format("-C gives the constant {} two values: give one", key));
+  }
 }
 
 constexpr std::string_view kLibrarySuffix = ".kymolib";
@@ -210,7 +238,7 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
   line.values("-I", "DIR", options.folders, "a folder with headers, for #include; several are searched in this order");
   line.text(
       "-C", "NAME=VALUE", [&](const std::string& constant) { add_constant(constant, options); },
-      "the value of a function constant, by its name or its index");
+      "the value of a function constant, by its name or its index; X,Y,Z for a vector");
   line.flag("--tensor-cores", options.tensor_cores,
             "CUDA multiplies simdgroup matrices of half and bfloat by its tensor cores");
   line.value("--kernel", "NAME", options.kernel, "translate only this kernel; SPIR-V needs it if there are several");

@@ -154,9 +154,9 @@ def compile_shader(source, *, constants=None, defines=None, headers=None, tensor
     its memory in bytes. Raises CompileError, which is a SyntaxError. What the translator warns about is a
     CompileWarning.
 
-    `constants` are the values of function constants, by name or by index. `defines` are macros: a text, a number, or
-    None for a macro without a value. `headers` are the texts that #include finds, by name. `tensor_cores` lets CUDA
-    multiply simdgroup matrices of half and bfloat by its tensor cores.
+    `constants` are the values of function constants, by name or by index: numbers, bools, and lists for vectors.
+    `defines` are macros: a text, a number, or None for a macro without a value. `headers` are the texts that #include
+    finds, by name. `tensor_cores` lets CUDA multiply simdgroup matrices of half and bfloat by its tensor cores.
 
     >>> from kymo import mps
     >>> lib = mps.compile_shader("kernel void twice(device int* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }")

@@ -12,22 +12,32 @@ def _items(option, given):
     return given.items()
 
 
+def _number(name, value):
+    if not hasattr(type(value), "__float__"):  # a str has none
+        raise InvalidType(f"compile_shader: constants[{name!r}] must be a number, a bool, or a list of 2 to 4 of them "
+                          f"for a vector, not {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = None
+    if number != value and value == value:  # a NaN is refused with the type of the constant, by the translator
+        raise InvalidArgument(f"compile_shader: constants[{name!r}] is {value}, which a double cannot hold")
+    return number
+
+
 def constants(given):
-    """Function constants: {name or index: number} as {text: float}."""
+    """Function constants: {name or index: number or list} as {text: float}. A vector has a number for "name.x", …"""
     numbers = {}
     for name, value in _items("constants", given):
         if not isinstance(name, (str, int)) or isinstance(name, bool):
             raise InvalidType(f"compile_shader: a function constant is named by str or int, not {type(name).__name__}")
-        if not hasattr(type(value), "__float__"):  # a str has none
-            raise InvalidType(f"compile_shader: constants[{name!r}] must be a number or a bool, "
-                              f"not {type(value).__name__}")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = None
-        if number != value and value == value:  # a NaN is accepted
-            raise InvalidArgument(f"compile_shader: constants[{name!r}] is {value}, which a double cannot hold")
-        numbers[str(name)] = number
+        if not isinstance(value, (list, tuple)):
+            numbers[str(name)] = _number(name, value)
+            continue
+        if not 2 <= len(value) <= 4:
+            raise InvalidArgument(f"compile_shader: constants[{name!r}] is a list of {len(value)}; a vector has 2 to 4")
+        for component, each in zip("xyzw", value):
+            numbers[f"{name}.{component}"] = _number(name, each)
     return numbers
 
 

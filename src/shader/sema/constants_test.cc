@@ -1,3 +1,7 @@
+#include <cmath>
+#include <limits>
+
+#include "base/text.h"
 #include "shader/sema/sema_test.h"
 
 // What is known when a shader is translated.
@@ -154,12 +158,79 @@ kernel "f" void f([[buffer(0)]] device float* a) {
 )");
 }
 
-TEST(ConstantsTest, AFunctionConstantWithoutAValueIsZero) {
+TEST(ConstantsTest, FunctionConstantsWithoutValuesAreZeroAndOneWarning) {
   EXPECT_EQ(faults(R"(constant int n [[function_constant(0)]];
-constant float4 v [[function_constant(1)]];
-kernel void f(device float* a) { a[0] = n; a[1] = v.x; })"),
-            "1: warning: the function constant \"n\" has no value, and is 0 here: give one by its name or its index\n"
-            "2: error: the function constant \"v\" must be a number, and is \"float4\"\n");
+kernel void f(device float* a) { a[0] = n; a[1] = n; })"),
+            "0: warning: the function constant \"n\" has no value, and is 0 here: set it by name or index with -C "
+            "(kymo shader) or constants (compile_shader)\n");
+  std::string declared, used;
+  for (int i = 0; i < 15; ++i) {
+    declared += "constant int c" + std::to_string(i) + " [[function_constant(" + std::to_string(i) + ")]];\n";
+    used = "a[0] += c" + std::to_string(i) + "; " + used;
+  }
+  EXPECT_EQ(faults(declared + "kernel void f(device float* a) { " + used + "}"),
+            "0: warning: the function constants \"c0\", \"c1\", \"c2\", \"c3\", \"c4\", \"c5\", \"c6\", \"c7\", "
+            "\"c8\", \"c9\", \"c10\", \"c11\" and 3 more have no value, and are 0 here: set them by name or index with "
+            "-C (kymo shader) or constants (compile_shader)\n");
+}
+
+TEST(ConstantsTest, AFunctionConstantIsANumberOrAVector) {
+  EXPECT_EQ(faults(R"(struct S { int x; };
+constant S s [[function_constant(0)]];
+kernel void f(device float* a) { a[0] = s.x; })"),
+            "2: error: the function constant \"s\" must be a number or a vector, and is \"S\"\n");
+}
+
+TEST(ConstantsTest, AVectorFunctionConstantHasAValueForEachComponent) {
+  Options options;
+  options.constants = {{"v.x", 1}, {"v.y", 2}, {"v.z", 0.5}, {"1.x", 7}, {"1.y", -8}};
+  constexpr std::string_view kSource = R"(constant float3 v [[function_constant(0)]];
+constant int2 w [[function_constant(1)]];
+constant bool has = is_function_constant_defined(v);
+kernel void f(device float* a) { a[0] = v.z; a[1] = w.y; a[2] = has; })";
+  EXPECT_EQ("\n" + lowered(kSource, options), R"(
+kernel "f" void f([[buffer(0)]] device float* a) {
+  (*(a + 0)) = 0.5f
+  (*(a + 1)) = -8.0f
+  (*(a + 2)) = 1.0f
+}
+)");
+  options.constants = {{"v.x", 1}, {"v.y", 2}, {"w", 3}, {"v.w", 4}};
+  EXPECT_EQ(faults(kSource, options),
+            "1: error: the function constant \"v\" is \"float3\", and was given no value for v.z\n"
+            "0: error: the function constant \"v\" is \"float3\", and takes 3 numbers, v.x to v.z, not \"v.w\"\n"
+            "0: error: the function constant \"w\" is \"int2\", and takes 2 numbers, w.x to w.y, not \"w\"\n"
+            "0: warning: the function constant \"w\" has no value, and is 0 here: set it by name or index with -C "
+            "(kymo shader) or constants (compile_shader)\n");
+  options.constants = {{"n.x", 1}};
+  EXPECT_EQ(faults("constant int n [[function_constant(0)]];\nkernel void f(device int* a) { a[0] = 1; }", options),
+            "0: error: the function constant \"n\" is \"int\", and takes one number, not \"n.x\"\n");
+}
+
+TEST(ConstantsTest, ValuesThatAFunctionConstantCannotHaveAreRefused) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto fault = [](std::string_view type, double value) {
+    Options options;
+    options.constants["c"] = value;
+    return faults(
+        base::format("constant {} c [[function_constant(0)]];\nkernel void f(device float* a) {{ a[0] = 1; }}", type),
+        options);
+  };
+  EXPECT_EQ(fault("bool", 2), "1: error: the function constant \"c\" is \"bool\", and cannot be 2\n");
+  EXPECT_EQ(fault("int", 1.5), "1: error: the function constant \"c\" is \"int\", and cannot be 1.5\n");
+  EXPECT_EQ(fault("uchar", 256), "1: error: the function constant \"c\" is \"uchar\", and cannot be 256\n");
+  EXPECT_EQ(fault("float", kInfinity), "1: error: the function constant \"c\" is \"float\", and cannot be inf\n");
+  EXPECT_EQ(fault("float", std::nan("")), "1: error: the function constant \"c\" is \"float\", and cannot be nan\n");
+  EXPECT_EQ(fault("half", 1e6), "1: error: the function constant \"c\" is \"half\", and cannot be 1000000\n");
+  for (const auto& [type, value] : {std::pair("bool", 1.0), {"half", 65504.0}, {"float", -3.4e38}, {"ulong", 0x1p63}})
+    EXPECT_EQ(fault(type, value), "") << type;
+}
+
+TEST(ConstantsTest, AFunctionConstantHasOneValue) {
+  Options options;
+  options.constants = {{"n", 5}, {"2", 7}};
+  EXPECT_EQ(faults("constant int n [[function_constant(2)]];\nkernel void f(device int* a) { a[0] = n; }", options),
+            "1: error: the function constant \"n\" has two values: 5 by its name, and 7 by its index 2\n");
 }
 
 TEST(ConstantsTest, ValuesForUnknownFunctionConstantsAreRefused) {

@@ -28,8 +28,12 @@ void Lowering::lower() {
     context_.report(rejected);
   }
   lower_kernels();
-  if (!options_.kernels.empty()) return;
-  // Functions that no kernel needs are lowered too, to find their errors.
+  if (options_.kernels.empty()) lower_other_functions();
+  warn_about_unset_constants();
+}
+
+// Functions that no kernel needs are lowered too, to find their errors.
+void Lowering::lower_other_functions() {
   for (const Symbol* symbol : lookup_.declared().functions) {
     if (diagnostics_.is_full()) return;
     const ast::Declaration& function = *symbol->declaration;

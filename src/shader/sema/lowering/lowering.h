@@ -65,6 +65,9 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   bool base_is_named(const Class& base, const ast::Name& name, Scope& scope);
   const Type* plain(const Type* type);  // of a packed vector: the vector
 
+  // ---- lowering.cc
+  void lower_other_functions();
+
   // ---- kernels.cc: kernels, and explicit instantiations with host_name
   bool is_wanted(const std::string& name);  // a kernel that is to be translated
   void check_wanted() const;                // throws if there is no kernel of a wanted name
@@ -128,12 +131,16 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value variable_template(const Symbol& variable, const TemplateArguments& arguments, Location at);
   Value constant_variable(const ast::Declaration& declaration, Scope& scope);
   Value constant_value(std::string_view name, const ir::Expression* known);
+  Value variable(const Symbol& symbol, Location at);  // lowered at its first use
+
+  // ---- function_constants.cc: constants whose values are options of the translation
   std::optional<Value> function_constant(const ast::Declaration& declaration, Scope& scope, Location at);
-  std::optional<double> given_constant(const ast::Declaration& declaration, Scope& scope);
+  std::optional<double> given_number(const ast::Declaration& declaration, Scope& scope, std::string_view part);
   std::string function_constant_index(const ast::Declaration& declaration, Scope& scope);
   void check_given_constants();
+  void check_given_constant(const ast::Declaration& declaration, const Type* type, Scope& scope);
+  void warn_about_unset_constants();
   Value function_constant_defined(const ast::Expression& call, Scope& scope);
-  Value variable(const Symbol& symbol, Location at);  // lowered at its first use
 
   // ---- constants.cc: values that are known during the translation
   // The result of the statements and then the value: a tree of constants; null if it is not constant.
@@ -311,8 +318,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   std::unordered_map<std::string, Value> variable_instances_;       // of templates, by instance_key()
   std::unordered_map<std::string, const Class*> function_objects_;  // by candidates and signature
   std::deque<OverloadSet> functions_;
-  std::deque<ast::Declaration> guides_;                // constructors as function templates
-  std::set<const ast::Declaration*> unset_constants_;  // function constants without a value that were reported
+  std::deque<ast::Declaration> guides_;                            // constructors as function templates
+  std::set<const ast::Declaration*> unset_constants_;              // function constants without a value that are used
   std::map<std::string, const ir::Variable*, std::less<>> texts_;  // string literals
   std::map<std::string, Location, std::less<>> host_names_;        // of kernels
   std::vector<std::string> unwanted_;                              // the names of those that are not translated

@@ -1,18 +1,9 @@
 // Variables outside of functions: all are constants, computed at their first use.
 
-#include <cmath>
-
-#include "base/text.h"
 #include "shader/sema/guards.h"
 #include "shader/sema/lowering/lowering.h"
 
 namespace kymo::shader {
-
-namespace {
-
-constexpr std::string_view kFunctionConstant = "function_constant";
-
-}  // namespace
 
 Value Lowering::variable(const Symbol& symbol, Location at) {
   const ast::Declaration* declaration = symbol.declaration;
@@ -116,94 +107,6 @@ Value Lowering::constant_value(std::string_view name, const ir::Expression* know
   value.is_place = true;
   value.space = Space::Program;
   return value;
-}
-
-// ---- Function constants --------------------------------------------------------------------------------------------
-
-std::optional<Value> Lowering::function_constant(const ast::Declaration& declaration, Scope& scope, Location at) {
-  const ast::Attribute* attribute = declaration.attribute(kFunctionConstant);
-  if (attribute == nullptr) return std::nullopt;
-  const Type* type = types_.resolve_plain(*declaration.type, scope);
-  if (!type->is_scalar()) {
-    throw Rejected{declaration.at, "the function constant " + in_quotes(declaration.name) +
-                                       " must be a number, and is " + in_quotes(type)};
-  }
-  const std::optional<double> given = given_constant(declaration, scope);
-  ir::Builder& make = build(at);
-  if (!given) {
-    if (!body_.is_unevaluated && unset_constants_.insert(&declaration).second)
-      diagnostics_.warning(declaration.at, "the function constant " + in_quotes(declaration.name) +
-                                               " has no value, and is 0 here: give one by its name" +
-                                               (attribute->arguments.empty() ? "" : " or its index"));
-    Value unset = rvalue(make.zero(type));
-    unset.is_const = true;
-    return unset;
-  }
-  if (type->is_integer()) {
-    const bool is_large = *given >= 0x1p63;
-    const bool is_whole = *given >= -0x1p63 && *given < 0x1p64 && std::trunc(*given) == *given;
-    if (!is_whole ||
-        !fits(type, is_large ? static_cast<int64_t>(static_cast<uint64_t>(*given)) : static_cast<int64_t>(*given),
-              is_large)) {
-      throw Rejected{at, base::format("the function constant {} is {}, and cannot be {}", in_quotes(declaration.name),
-                                      in_quotes(type), *given)};
-    }
-  }
-  Value value = rvalue(type->is(TypeKind::Bool) ? make.constant_bool(*given != 0)
-                       : type->is_floating()    ? make.constant_float(static_cast<float>(*given), type->kind)
-                       : *given >= 0x1p63       ? make.constant_uint(static_cast<uint64_t>(*given), type->kind)
-                                                : make.constant_int(static_cast<int64_t>(*given), type->kind));
-  value.is_const = true;
-  return value;
-}
-
-std::optional<double> Lowering::given_constant(const ast::Declaration& declaration, Scope& scope) {
-  auto found = options_.constants.find(declaration.name);
-  if (found == options_.constants.end()) found = options_.constants.find(function_constant_index(declaration, scope));
-  if (found == options_.constants.end()) return std::nullopt;
-  return found->second;
-}
-
-// As a text; empty: it has none.
-std::string Lowering::function_constant_index(const ast::Declaration& declaration, Scope& scope) {
-  const ast::Attribute* attribute = declaration.attribute(kFunctionConstant);
-  if (attribute == nullptr || attribute->arguments.empty()) return "";
-  return std::to_string(constant_integer(*attribute->arguments[0], scope, "the index of a function constant"));
-}
-
-// A value that no function constant takes is a mistake: a wrong name, or a constant that the source no longer has.
-void Lowering::check_given_constants() {
-  if (options_.constants.empty()) return;
-  std::set<std::string, std::less<>> known;
-  std::vector<std::string> names;
-  for (const PlacedDeclaration& placed : lookup_.declared().variables) {
-    const ast::Declaration& declaration = *placed.declaration;
-    if (declaration.attribute(kFunctionConstant) == nullptr) continue;
-    const std::string index = function_constant_index(declaration, *placed.scope);
-    known.emplace(declaration.name);
-    if (!index.empty()) known.insert(index);
-    names.push_back(index.empty() ? std::string(declaration.name) : base::format("{} ({})", declaration.name, index));
-  }
-  for (const auto& [name, value] : options_.constants) {
-    if (known.contains(name)) continue;
-    diagnostics_.error(
-        {.file = context_.user_file},
-        base::format("the source has no function constant {}; {}", in_quotes(name),
-                     names.empty() ? "it has none at all" : "it has (with the index): " + base::join(names, ", ")));
-  }
-}
-
-Value Lowering::function_constant_defined(const ast::Expression& call, Scope& scope) {
-  const ast::Expression* argument = call.operands.size() == 2 ? call.operands[1] : nullptr;
-  if (argument != nullptr && argument->kind == ast::ExpressionKind::Name) {
-    for (const Symbol* symbol : lookup_.find(argument->name, scope, argument->at)) {
-      if (symbol->kind != Symbol::Kind::Variable || symbol->declaration->attribute(kFunctionConstant) == nullptr)
-        continue;
-      const bool is_defined = given_constant(*symbol->declaration, *symbol->scope).has_value();
-      return rvalue(build(call.at).constant_bool(is_defined));
-    }
-  }
-  throw Rejected{call.at, "is_function_constant_defined takes one function constant, by its name"};
 }
 
 Value Lowering::variable_template(const Symbol& variable, const TemplateArguments& given, Location at) {

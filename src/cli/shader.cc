@@ -99,7 +99,8 @@ std::string as_json(const std::vector<shader::Kernel>& kernels) {
 }
 
 void write_output(const std::string& path, std::string_view text) {
-  if (path.empty()) return print(text);
+  if (path.empty() || path == "/dev/stdout") return print(text);
+  if (path == "/dev/null") return;  // only the messages are wanted
   const base::FileDescriptor file(
       ::open(base::output_path(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
   size_t written = 0;
@@ -164,8 +165,8 @@ std::optional<double> number_in(std::string_view text) {
 
 // NAME=VALUE, or NAME=X,Y,Z for a vector: its components are constants of their own, NAME.x, NAME.y and NAME.z.
 void add_constant(const std::string& given, ShaderOptions& options) {
-  const size_t equals = std::min(given.find('='), given.size());
   constexpr size_t kMaxComponents = 4;
+  const size_t equals = std::min(given.find('='), given.size());
   const std::string name = given.substr(0, equals);
   std::vector<std::optional<double>> values;
   for (size_t begin = equals, end = equals; end < given.size() && values.size() <= kMaxComponents; begin = end) {
@@ -242,7 +243,8 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
   line.flag("--tensor-cores", options.tensor_cores,
             "CUDA multiplies simdgroup matrices of half and bfloat by its tensor cores");
   line.value("--kernel", "NAME", options.kernel, "translate only this kernel; SPIR-V needs it if there are several");
-  line.value("-o,--output", "OUT", options.output, "the file to write; default: standard output");
+  line.value("-o,--output", "OUT", options.output,
+             "the file to write: the translation with --to, otherwise the list; default: standard output");
   if (!line.read(arguments)) return false;
   if (options.list || options.json) options.to = ShaderOutput::List;
   return true;
@@ -263,6 +265,9 @@ int shader_command(const Arguments& arguments) {
   asked.defines = options.defines;
   asked.constants = options.constants;
   asked.tensor_cores = options.tensor_cores;
+  for (const std::string& folder : options.folders)
+    if (std::error_code failed; !std::filesystem::is_directory(folder, failed))
+      say_warning(base::format("-I {}: there is no such folder", folder));
   asked.include = headers_in(options.folders);
   if (!options.kernel.empty()) asked.kernels = {options.kernel};
   const std::string source = read_source(options.path);
@@ -279,6 +284,9 @@ int shader_command(const Arguments& arguments) {
         say(base::format("{} has no kernels", base::printable(asked.file)));
       else
         write_output(options.output, as_table(translation.kernels));
+      if (!options.output.empty() && !options.output.starts_with("/dev/") && !options.list && !options.json)
+        say(base::format("{} has the list of kernels; to write a translation, choose its language with --to",
+                         base::printable(options.output)));
       break;
     case ShaderOutput::SpirV:
       write_output(options.output, spirv_of(translation, options.kernel));

@@ -178,6 +178,21 @@ TEST(PreprocessorLimitTest, TheSizeOfASourceIsLimited) {
   EXPECT_THAT(preprocessed("#include \"a.h\"\nx", {}, {{"a.h", text}}), HasSubstr("x | error: a.h has 17825792 bytes"));
 }
 
+TEST(PreprocessorTest, AFileThatIsNotATextIsOneError) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(preprocessed("\x7f"
+                         "ELF\x02\0 kernel \xff"sv),
+            " | error: shader is not a text: it has bytes of 0");
+  EXPECT_EQ(preprocessed("\xff\xfe#\0i\0"sv), " | error: shader is UTF-16: save it as UTF-8");
+  EXPECT_EQ(preprocessed("MTLB\x01"), " | error: shader is a compiled Metal library: its source is needed");
+  EXPECT_EQ(preprocessed("a // Gr\xfc\xdf"
+                         "e\nb"),
+            "a b")
+      << "comments may have any encoding";
+  EXPECT_THAT(preprocessed("#include \"a.h\"\nx", {}, {{"a.h", std::string("\0", 1)}}),
+              HasSubstr("x | error: a.h is not a text"));
+}
+
 TEST(PreprocessorLimitTest, AnyInputEnds) {
   constexpr std::string_view kPieces[] = {"#define F(x) ",
                                           "#define G(x, ...) ",

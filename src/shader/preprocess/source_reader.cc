@@ -16,6 +16,14 @@ constexpr size_t kMaxOpenFiles = 64;
 constexpr size_t kMaxHeaders = 10'000;  // read, all together
 constexpr size_t kLongestSource = size_t{16} << 20;
 
+// Why a file cannot be a source; empty: it may be one. Bytes above 0x7f may be in comments, in any encoding.
+std::string_view refusal_of(std::string_view text) {
+  if (text.starts_with("MTLB")) return "is a compiled Metal library: its source is needed";
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) return "is UTF-16: save it as UTF-8";
+  if (text.find('\0') != text.npos) return "is not a text: it has bytes of 0";
+  return "";
+}
+
 bool is_macro_signature(std::string_view text) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   const size_t end = std::min(text.find_first_not_of(kLetters), text.size());
@@ -98,6 +106,8 @@ void SourceReader::open(std::string name, std::string_view text) {
   if (text.size() > kLongestSource) {
     throw Rejected{{}, base::format("{} has {} bytes; a source may have {}", name, text.size(), kLongestSource)};
   }
+  if (const std::string_view refusal = refusal_of(text); !refusal.empty())
+    throw Rejected{{}, base::format("{} {}", name, refusal)};
   const uint32_t file = files_.add(std::move(name), text);
   open_.push_back({Lexer(files_.text(file), file, texts_, diagnostics_), conditionals_.size()});
 }

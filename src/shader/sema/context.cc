@@ -16,20 +16,25 @@ ir::Builder& Context::build(Location at) {
 }
 
 void Context::report(const Rejected& rejected) {
-  if (!rejected.text.empty()) diagnostics.report(rejected);
+  if (!rejected.text.empty() && !gave_up_) diagnostics.report(rejected);
 }
 
-void Context::check_instances(Location at) const {
+void Context::give_up(Location at, const std::string& text) {
+  report({at, text});
+  gave_up_ = true;
+  throw Rejected{at, ""};
+}
+
+void Context::check_instances(Location at) {
   if (instances > kMaxInstances)
-    throw Rejected{at,
-                   base::format("more than {} instances of templates: their recursion does not end", kMaxInstances)};
+    give_up(at, base::format("more than {} instances of templates: their recursion does not end", kMaxInstances));
 }
 
 void Context::spend_step(Location at) {
   if (++steps_ > options.max_expressions)
-    throw Rejected{
-        at, base::format("the kernel expands to more than {} expressions: check its default arguments and templates",
-                         options.max_expressions)};
+    give_up(at,
+            base::format("the kernel expands to more than {} expressions: check its default arguments and templates",
+                         options.max_expressions));
 }
 
 }  // namespace kymo::shader

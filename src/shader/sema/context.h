@@ -45,14 +45,18 @@ struct Context {
   bool is_library(Location at) const { return at.file < user_file; }  // a part of the standard library
   ir::Builder& build(Location at);                                    // for objects at this position
   void report(const Rejected& rejected);                              // once: one without a text was already reported
-  void check_instances(Location at) const;                            // throws if there are too many
+  void check_instances(Location at);                                  // throws if there are too many
   // Counts a step of the work; their number is limited: defaults that need defaults take 2^n steps in n lines. Each
   // kernel has a budget of its own, because files with hundreds of kernels are common.
   void spend_step(Location at);
   void renew_steps() { steps_ = 0; }
 
  private:
+  [[noreturn]] void give_up(Location at,
+                            const std::string& text);  // at a limit: the errors that follow from it are dropped
+
   uint64_t steps_ = 0;
+  bool gave_up_ = false;
 };
 
 }  // namespace kymo::shader

@@ -82,6 +82,16 @@ TEST(LimitsTest, NestedDefaultArgumentsHaveALimit) {
               HasSubstr("expands to more than 20000 expressions"));
 }
 
+TEST(LimitsTest, AfterALimitThereAreNoMoreErrors) {
+  std::string functions = "int f0(int x = 1) { return x; }\n";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string name = std::to_string(i), before = std::to_string(i - 1);
+    functions += "int f" + name + "(int x = f" + before + "() + f" + before + "()) { return x; }\n";
+  }
+  EXPECT_EQ(faults_of("b[0] = f40();\nint x = f39();\nb[1] = x;\nb[2] = f38() + x;", functions, small_budget()),
+            "error: the kernel expands to more than 20000 expressions: check its default arguments and templates\n");
+}
+
 // The limit is that of a kernel: files with hundreds of them are common.
 TEST(LimitsTest, EachKernelHasItsOwnBudget) {
   std::string source = "template <int N> kernel void f(device int* b) { int x = N;\n";

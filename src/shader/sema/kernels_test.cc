@@ -77,6 +77,15 @@ vertex void h(device float* p) {})"),
             "6: error: [[thread_position_in_grid]] must have type uint, uint2 or uint3 (or ushort), not \"float\"\n");
 }
 
+TEST(KernelsTest, GroupMemoryHasOneIndexForEachParameter) {
+  EXPECT_EQ(faults("kernel void f(threadgroup int* s [[threadgroup(0)]],\n"
+                   "threadgroup int* t [[threadgroup(0)]]) { s[0] = t[0]; }"),
+            "2: error: two parameters have [[threadgroup(0)]]\n");
+  EXPECT_EQ(faults("kernel void f(threadgroup int* s [[threadgroup(1)]],\n"
+                   "threadgroup int* t [[threadgroup(0)]]) { s[0] = t[0]; }"),
+            "");
+}
+
 TEST(KernelsTest, PacksAreParameters) {
   EXPECT_EQ("\n" + lowered(R"(template <typename... A> int all(A... a) { return (a + ... + 0); }
 template <typename... A> kernel void f(device int* out, constant A&... more, uint i [[thread_position_in_grid]]) {

@@ -174,6 +174,10 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
     if (buffers[binding.index])
       throw Rejected{written.at, base::format("two parameters have [[buffer({})]]", binding.index)};
     buffers[binding.index] = true;
+  } else if (std::ranges::any_of(instance.function->bindings, [&](const ir::Binding& each) {
+               return each.kind == binding.kind && each.index == binding.index;
+             })) {
+    throw Rejected{written.at, base::format("two parameters have [[threadgroup({})]]", binding.index)};
   }
 
   const Type* held = is_value       ? type->inner

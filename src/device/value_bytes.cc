@@ -62,8 +62,15 @@ std::string store_value(const KernelArgument& given, const Parameter& parameter,
   const size_t count = given.list_size();
   const DType type = parameter.type.value_or(given.list_type());
   const bool fills = parameter.type ? count == parameter.count : count * size_of(type) == parameter.bytes;
+  if (!fills && given.list_type() == DType::U8 && count == parameter.bytes) {
+    std::memcpy(to, given.list(), count);  // the bytes of the value, with its gaps
+    return {};
+  }
   if (!fills) {
-    if (parameter.type) return base::format("it takes {}, and was given a list of {}", type_text(parameter), count);
+    if (parameter.type) {
+      return base::format("it takes {} or {} bytes, and was given a list of {} {}, {} bytes", type_text(parameter),
+                          parameter.bytes, count, name_of(given.list_type()), count * size_of(given.list_type()));
+    }
     return base::format("it takes {}, and was given a list of {} {}, {} bytes", type_text(parameter), count,
                         name_of(type), count * size_of(type));
   }

@@ -31,6 +31,21 @@ TEST(ValueBytesTest, VectorOfThreeTakesTheSpaceOfFour) {
   EXPECT_THAT(floats_in(bytes), ElementsAre(1, 2, 3, 0, 4, 5, 6, 0));
 }
 
+TEST(ValueBytesTest, AValueTakesItsNumbersOrItsBytes) {
+  const Parameter matrix = parameter_of_floats(9, 48);  // float3x3
+  const std::vector<float> columns = {1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0};
+  std::vector<std::byte> bytes(48);
+  EXPECT_EQ(store_value(std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9}, matrix, bytes.data()), "");
+  EXPECT_EQ(floats_in(bytes), columns);
+  bytes.assign(48, std::byte{0});
+  EXPECT_EQ(store_value(std::as_bytes(std::span(columns)), matrix, bytes.data()), "");
+  EXPECT_EQ(floats_in(bytes), columns);
+  EXPECT_EQ(store_value(std::vector<std::byte>(36), matrix, bytes.data()),
+            "it takes 9 of f32 or 48 bytes, and was given a list of 36 u8, 36 bytes");
+  EXPECT_EQ(store_value(std::vector<float>(12), matrix, bytes.data()),
+            "it takes 9 of f32 or 48 bytes, and was given a list of 12 f32, 48 bytes");
+}
+
 TEST(ValueBytesTest, BufferTakesOnlyWholeElements) {
   Parameter buffer = parameter_of_floats(3, 16);
   buffer.kind = ParameterKind::Buffer;

@@ -119,6 +119,7 @@ struct Kernel {
   uint32_t group_memory = 0;                // bytes that it declares itself
   uint32_t max_threads = 0;                 // of a group; 0: the device's limit
   bool uses_simdgroups = false;
+  bool uses_simdgroup_matrices = false;  // all threads of its simdgroups must exist
   // It has one more parameter, the last, with the grid of the launch. OpenCL and CUDA: by value, a structure
   // {uint threads[3]; uint group[3]; uint offset[3];}, where `offset` is the first thread of this launch, if a grid is
   // launched in several pieces. GLSL: uint[6], only threads and group.

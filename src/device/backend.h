@@ -112,7 +112,8 @@ struct KernelInfo {
   std::string symbol;           // its name in the translated text
   std::vector<uint32_t> order;  // argument i is for parameters[order[i]]; empty: for parameters[i]
   bool uses_simdgroups = false;
-  bool takes_grid = false;  // it has one more parameter after the others: a Grid
+  bool uses_simdgroup_matrices = false;  // all threads of its simdgroups must exist
+  bool takes_grid = false;               // it has one more parameter after the others: a Grid
 
   const std::string& symbol_or_name() const { return is_translated ? symbol : name; }
 };

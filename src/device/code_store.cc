@@ -31,14 +31,15 @@ std::string folder() {
 }
 
 // A translated kernel's flags, and a parameter's.
-enum : uint8_t { kMatchedByKind = 1, kTranslated = 2, kUsesSimdgroups = 4, kTakesGrid = 8 };
+enum : uint8_t { kMatchedByKind = 1, kTranslated = 2, kUsesSimdgroups = 4, kTakesGrid = 8, kUsesMatrices = 16 };
 enum : uint8_t { kIsValue = 1, kIsAddresses = 2, kReportsErrors = 4, kIsWritten = 8 };
 
 void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
   out.string(kernel.name);
   out.byte(static_cast<uint8_t>((kernel.matched_by_kind ? kMatchedByKind : 0) |
                                 (kernel.is_translated ? kTranslated : 0) |
-                                (kernel.uses_simdgroups ? kUsesSimdgroups : 0) | (kernel.takes_grid ? kTakesGrid : 0)));
+                                (kernel.uses_simdgroups ? kUsesSimdgroups : 0) | (kernel.takes_grid ? kTakesGrid : 0) |
+                                (kernel.uses_simdgroup_matrices ? kUsesMatrices : 0)));
   out.string(kernel.symbol);
   out.varint(kernel.order.size());
   for (const uint32_t place : kernel.order) out.varint(place);
@@ -100,6 +101,7 @@ KernelInfo take_kernel(base::ByteReader& in) {
   kernel.is_translated = (flags & kTranslated) != 0;
   kernel.uses_simdgroups = (flags & kUsesSimdgroups) != 0;
   kernel.takes_grid = (flags & kTakesGrid) != 0;
+  kernel.uses_simdgroup_matrices = (flags & kUsesMatrices) != 0;
   kernel.symbol = in.string();
   for (size_t left = in.count(); left > 0; --left) kernel.order.push_back(in.varint_as<uint32_t>("place"));
   kernel.max_threads_per_group = in.varint();

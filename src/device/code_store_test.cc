@@ -26,7 +26,7 @@ StoredCode sample() {
   translated.is_translated = true;
   translated.symbol = "blur_float";
   translated.order = {1, 0};
-  translated.uses_simdgroups = translated.takes_grid = true;
+  translated.uses_simdgroups = translated.uses_simdgroup_matrices = translated.takes_grid = true;
   Parameter value{"radius", ParameterKind::Inline, DType::F32, 3, 16};
   value.value_offset = 16;
   value.inline_bytes = 32;
@@ -65,6 +65,7 @@ TEST(CodeStoreTest, TranslatedKernelInfoSurvivesEncoding) {
   EXPECT_FALSE(decoded->kernels[0].is_translated);
   const KernelInfo& kernel = decoded->kernels[2];
   EXPECT_TRUE(kernel.is_translated && kernel.uses_simdgroups && kernel.takes_grid);
+  EXPECT_TRUE(kernel.uses_simdgroup_matrices);
   EXPECT_EQ(kernel.symbol_or_name(), "blur_float");
   EXPECT_EQ(kernel.order, (std::vector<uint32_t>{1, 0, 2}));
   EXPECT_EQ(kernel.parameters[2].texture, shader::TextureShape::Layers);

@@ -55,8 +55,9 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
   const bool overflows =
       __builtin_mul_overflow(group.x, group.y, &volume) || __builtin_mul_overflow(volume, group.z, &volume);
   if (overflows || volume > info.max_threads_per_group) {
-    throw InvalidArgument(base::format("a group of {} threads is too large for kernel \"{}\": its max is {} threads",
-                                       text_of(group, dimensions), kernel.name, info.max_threads_per_group));
+    throw InvalidArgument(
+        base::format("a group of {} threads is too large for kernel \"{}\": its max is {} threads on {}",
+                     text_of(group, dimensions), kernel.name, info.max_threads_per_group, device.name));
   }
   if (group.x > longest.x || group.y > longest.y || group.z > longest.z) {
     throw InvalidArgument(
@@ -67,6 +68,23 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
     throw InvalidArgument(base::format("a group of {} does not match kernel \"{}\": its source requires {}",
                                        text_of(group, dimensions), kernel.name, text_of(info.required_group, 3)));
   }
+}
+
+// The threads of a simdgroup hold its matrices together: without some of them a product has elements of nothing.
+void check_simdgroups(const KernelState& kernel, const Extent& threads, const Extent& group) {
+  const KernelInfo& info = *kernel.info;
+  if (!info.uses_simdgroup_matrices) return;
+  const auto check = [&](uint64_t x, uint64_t y, uint64_t z) {
+    if (x * y * z % info.execution_width == 0) return;
+    throw InvalidArgument(base::format(
+        "kernel \"{}\" uses simdgroup matrices, which need all {} threads of each simdgroup: {} threads in groups of "
+        "{} "
+        "have a group of {} threads; make the sizes of all groups multiples of {}",
+        kernel.name, info.execution_width, text_of(threads, 3), text_of(group, 3), x * y * z, info.execution_width));
+  };
+  for (const uint64_t x : {group.x, threads.x % group.x})
+    for (const uint64_t y : {group.y, threads.y % group.y})
+      for (const uint64_t z : {group.z, threads.z % group.z}) check(x, y, z);
 }
 
 // Metal counts threads in 32 bits.
@@ -146,6 +164,7 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
     launch.group.y = std::min(launch.group.y, launch.threads.y);
     launch.group.z = std::min(launch.group.z, launch.threads.z);
   }
+  check_simdgroups(*state_, launch.threads, launch.group);
   if (WorkCapture* capture = work_capture(); capture != nullptr && library_->source() != nullptr)
     capture->launch(*state_, launch, given, stream);
   arguments.complete();

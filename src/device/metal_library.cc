@@ -119,6 +119,7 @@ KernelInfo kernel_of_metal(const shader::Kernel& from) {
   kernel.execution_width = kMetalSimdWidth;
   kernel.group_memory = from.group_memory;
   kernel.uses_simdgroups = from.uses_simdgroups;
+  kernel.uses_simdgroup_matrices = from.uses_simdgroup_matrices;
   kernel.takes_grid = from.takes_grid;
   return kernel;
 }

@@ -4,6 +4,8 @@
 namespace kymo::device::tests {
 namespace {
 
+using ::testing::HasSubstr;
+
 class MetalMatrixTest : public MetalTest {};
 KYMO_ON_EVERY_DEVICE(MetalMatrixTest);
 
@@ -203,6 +205,28 @@ kernel void zeros(device float* out, uint lane [[thread_index_in_simdgroup]]) {
   EXPECT_EQ(got[320], 10);
   EXPECT_EQ(got[321], 0);
   EXPECT_EQ(got[322], 0);
+}
+
+TEST_P(MetalMatrixTest, PartialSimdgroupsAreRefused) {
+  const ShaderLibrary library = metal(R"(
+kernel void product(device float* out, uint i [[thread_position_in_grid]]) {
+  simdgroup_float8x8 a = make_filled_simdgroup_matrix<float, 8, 8>(2), c;
+  simdgroup_multiply(c, a, a);
+  simdgroup_store(c, out);
+}
+kernel void sums(device float* out, uint i [[thread_position_in_grid]]) { out[i] = simd_sum(1); })");
+  const Tensor out = zeros({64});
+  const Kernel product = library["product"];
+  EXPECT_THAT(
+      refusal([&] { product.threads(48).group(48)(out); }),
+      HasSubstr("kernel \"product\" uses simdgroup matrices, which need all 32 threads of each simdgroup: 48 x 1 "
+                "x 1 threads in groups of 48 x 1 x 1 have a group of 48 threads"));
+  EXPECT_THAT(refusal([&] { product.threads(100).group(64)(out); }), HasSubstr("have a group of 36 threads"));
+  EXPECT_THAT(refusal([&] { product.threads(20)(out); }), HasSubstr("have a group of 20 threads"));
+  product.threads(8, 12).group(8, 4)(out);
+  EXPECT_EQ(out.to_host<float>()[63], 32);
+  library["sums"].threads(48).group(48)(out);
+  EXPECT_EQ(out.to_host<float>()[47], 16) << "other operations work with the threads that exist";
 }
 
 TEST_P(MetalMatrixTest, OtherSizesAreRefused) {

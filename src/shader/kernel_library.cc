@@ -16,7 +16,7 @@ constexpr uint32_t kMaxValueBytes = 1u << 20;
 constexpr uint32_t kMaxIndex = 4096;
 constexpr size_t kSmallestKernel = 6, kSmallestParameter = 15, kSmallestPart = 3;
 
-enum : uint8_t { kUsesSimdgroups = 1, kTakesGrid = 2 };
+enum : uint8_t { kUsesSimdgroups = 1, kTakesGrid = 2, kUsesMatrices = 4 };
 enum : uint8_t { kReportsErrors = 1, kIsConst = 2, kIsWritten = 4, kIsAddresses = 8 };
 
 uint32_t size_of(Scalar scalar) {
@@ -69,7 +69,8 @@ void put_kernel(base::ByteWriter& out, const Kernel& kernel) {
   out.string(kernel.symbol);
   out.varint(kernel.group_memory);
   out.varint(kernel.max_threads);
-  out.byte(static_cast<uint8_t>((kernel.uses_simdgroups ? kUsesSimdgroups : 0) | (kernel.takes_grid ? kTakesGrid : 0)));
+  out.byte(static_cast<uint8_t>((kernel.uses_simdgroups ? kUsesSimdgroups : 0) | (kernel.takes_grid ? kTakesGrid : 0) |
+                                (kernel.uses_simdgroup_matrices ? kUsesMatrices : 0)));
   out.varint(kernel.parameters.size());
   for (const KernelParameter& parameter : kernel.parameters) put_parameter(out, parameter);
 }
@@ -136,6 +137,7 @@ Kernel take_kernel(base::ByteReader& in) {
   const uint8_t flags = in.byte();
   kernel.uses_simdgroups = (flags & kUsesSimdgroups) != 0;
   kernel.takes_grid = (flags & kTakesGrid) != 0;
+  kernel.uses_simdgroup_matrices = (flags & kUsesMatrices) != 0;
   for (size_t left = in.count(kSmallestParameter); left > 0; --left) kernel.parameters.push_back(take_parameter(in));
   return kernel;
 }

@@ -71,6 +71,7 @@ TEST(KernelLibraryTest, ReturnsWhatWasWritten) {
       EXPECT_EQ(x.group_memory, y.group_memory);
       EXPECT_EQ(x.max_threads, y.max_threads);
       EXPECT_EQ(x.uses_simdgroups, y.uses_simdgroups);
+      EXPECT_EQ(x.uses_simdgroup_matrices, y.uses_simdgroup_matrices);
       EXPECT_EQ(x.takes_grid, y.takes_grid);
       ASSERT_EQ(x.parameters.size(), y.parameters.size());
       for (size_t i = 0; i < x.parameters.size(); ++i) {

@@ -6,6 +6,7 @@
 namespace kymo::shader {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -28,6 +29,22 @@ constexpr std::string_view kHalves = R"(kernel void f(device half* x) {
 })";
 
 constexpr const char* kOtherOrder = "matrix_lane(lane >> 2";  // from Apple's to that of the unit
+
+TEST(SimdgroupMatrixTest, TheTranslationSaysWhichKernelsHaveMatrices) {
+  const Translation translation = translate(R"(#include <metal_stdlib>
+using namespace metal;
+struct Tile { simdgroup_float8x8 parts[2]; };
+void zero(device float* x) { simdgroup_store(simdgroup_float8x8(0), x); }
+kernel void own(device float* x) { simdgroup_half8x8 m; m = simdgroup_half8x8(1); x[0] = m.thread_elements()[0]; }
+kernel void in_a_structure(device float* x) { Tile t; simdgroup_load(t.parts[1], x); simdgroup_store(t.parts[1], x); }
+kernel void in_a_function(device float* x) { zero(x); }
+kernel void none(device float* x) { x[0] = simd_sum(x[0]); })");
+  ASSERT_TRUE(translation.ok()) << translation.log;
+  std::vector<std::string> with;
+  for (const Kernel& kernel : translation.kernels)
+    if (kernel.uses_simdgroup_matrices) with.push_back(kernel.name);
+  EXPECT_THAT(with, ElementsAre("own", "in_a_structure", "in_a_function"));
+}
 
 TEST(TensorCoresTest, OnlyCudaAndOnlyIfItIsAsked) {
   const std::string with = translated(kHalves, Target::Cuda, true);

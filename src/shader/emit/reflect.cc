@@ -198,14 +198,23 @@ KernelParameter reflect_parameter(const ir::Binding& binding) {
   return parameter;
 }
 
+// `seen`: the structures without one.
+bool holds_simdgroup_matrix(const Type* type, std::unordered_set<const Type*>& seen) {
+  while (type->is_array()) type = type->inner;
+  if (!type->is_struct() || !seen.insert(type).second) return false;
+  return type->name.starts_with("metal::simdgroup_matrix<") ||
+         std::ranges::any_of(type->fields, [&](const Field& f) { return holds_simdgroup_matrix(f.type, seen); });
+}
+
 // The kernel and the functions it calls.
 struct ReflectFacts {
   uint64_t group_memory = 0;
-  bool uses_simdgroups = false;
+  bool uses_simdgroups = false, uses_simdgroup_matrices = false;
 };
 
 ReflectFacts reflect_facts(const ir::Function& kernel) {
   ReflectFacts facts;
+  std::unordered_set<const Type*> plain_structures;
   std::unordered_set<const ir::Function*> seen{&kernel};
   std::vector<const ir::Function*> open{&kernel};
   while (!open.empty()) {
@@ -215,6 +224,8 @@ ReflectFacts reflect_facts(const ir::Function& kernel) {
                Overloaded{[&](const ir::Statement& statement) {
                             if (statement.kind != ir::StatementKind::Declare) return;
                             const ir::Variable& variable = *statement.variable;
+                            if (!facts.uses_simdgroup_matrices)
+                              facts.uses_simdgroup_matrices = holds_simdgroup_matrix(variable.type, plain_structures);
                             if (variable.space != Space::Threadgroup) return;
                             facts.group_memory = reflect_round_up(facts.group_memory, variable.type->align);
                             facts.group_memory += variable.type->size;
@@ -252,6 +263,7 @@ Kernel reflect(const ir::Module&, const ir::Function& kernel) {
   const ReflectFacts facts = reflect_facts(kernel);
   described.group_memory = reflect_clamped(facts.group_memory);
   described.uses_simdgroups = facts.uses_simdgroups;
+  described.uses_simdgroup_matrices = facts.uses_simdgroup_matrices;
   described.max_threads = kernel.max_threads;
   return described;
 }

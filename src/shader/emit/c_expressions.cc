@@ -167,8 +167,9 @@ CText CFunction::pointer_cast(const ir::Expression& expression) {
         types_.value(to->inner) != types_.value(from->inner))
       throw Rejected{expression.at,
                      base::format("a pointer \"{}\" cannot be used as \"{}\" on this device: a thread's own "
-                                  "variables of these types are not laid out as in memory; use as_type",
-                                  TypeTable::name(from), TypeTable::name(to))};
+                                  "variables of these types are not laid out as in memory; convert the values with "
+                                  "as_type<{}>(...), or keep the bytes in threadgroup memory",
+                                  TypeTable::name(from), TypeTable::name(to), TypeTable::name(to->inner))};
   }
   CText text = value(operand);
   const std::string wanted = types_.value(to);

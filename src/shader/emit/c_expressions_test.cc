@@ -99,6 +99,7 @@ TEST_F(CExpressionsTest, PointerCastsOfLocalHalvesAreRefused) {
   const Type* bits = b_.pointer(TypeKind::UShort, Space::Thread);
   b_.let("p", b_.pointer_cast(bits, b_.address_of(h)));
   EXPECT_THAT(rejected(), HasSubstr("\"thread half*\" cannot be used as \"thread ushort*\""));
+  EXPECT_THAT(rejected(), HasSubstr("convert the values with as_type<ushort>(...)"));
 }
 
 TEST_F(CExpressionsTest, PointerCastsOfLocalFloatsAreAllowed) {

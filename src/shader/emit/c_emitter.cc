@@ -1,12 +1,11 @@
 #include "shader/emit/c_emitter.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "shader/emit/c_function.h"
 #include "shader/emit/c_literals.h"
 #include "shader/emit/reflect.h"
 #include "shader/emit/walk.h"
+#include "shader/ir/uses.h"
 
 namespace kymo::shader {
 namespace {
@@ -17,12 +16,11 @@ class CModuleWriter {
       : source_(module), dialect_(dialect), names_(dialect.reserved()), types_(dialect, names_) {}
 
   Emitted write() {
-    const std::vector<const ir::Function*> functions = reachable();
+    const std::vector<const ir::Function*> functions = ir::Uses(source_).reachable_from_kernels();
     if (functions.empty()) return {};
     module_.functions = name_functions(functions, names_);
     for (const ir::Function* function : functions) module_.needs[function] = needs_of(*function);
-    module_.casts_group_memory = std::ranges::any_of(functions, casts_group_memory);
-    if (std::ranges::any_of(functions, reinterprets)) types_.let_pointers_alias();
+    if (reinterprets_) types_.let_pointers_alias();
     const std::string constants = write_constants();
     std::string code;
     Emitted emitted;
@@ -40,52 +38,11 @@ class CModuleWriter {
   }
 
  private:
-  static bool casts_group_memory(const ir::Function* function) {
-    bool casts = false;
-    walk_block(function->body, Overloaded{[](const ir::Statement&) {},
-                                          [&](const ir::Expression& one) {
-                                            if (one.kind != ir::ExpressionKind::PointerCast) return;
-                                            const Type* from = one.operands[0]->type;
-                                            casts |= one.type->is_pointer() && from->is_pointer() &&
-                                                     one.type->space == Space::Threadgroup &&
-                                                     one.type->inner->align > from->inner->align;
-                                          }});
-    return casts;
-  }
-
-  // Whether the same bytes may be numbers of several types.
-  static bool reinterprets(const ir::Function* function) {
-    bool does = false;
-    walk_block(function->body, Overloaded{[](const ir::Statement&) {},
-                                          [&](const ir::Expression& one) {
-                                            if (one.kind != ir::ExpressionKind::PointerCast) return;
-                                            const Type* from = one.operands[0]->type;
-                                            does |= one.type->is_pointer() && from->is_pointer() &&
-                                                    one.type->inner != from->inner;
-                                          }});
-    return does;
-  }
-
-  // Kernels and the functions they call, in the order of the module.
-  std::vector<const ir::Function*> reachable() const {
-    std::unordered_set<const ir::Function*> seen;
-    std::vector<const ir::Function*> open;
-    for (const ir::Function* function : source_.functions)
-      if (function->is_kernel && seen.insert(function).second) open.push_back(function);
-    while (!open.empty()) {
-      const ir::Function* function = open.back();
-      open.pop_back();
-      walk_block(function->body, Overloaded{[](const ir::Statement&) {},
-                                            [&](const ir::Expression& expression) {
-                                              if (expression.kind != ir::ExpressionKind::Call) return;
-                                              if (seen.insert(expression.function).second)
-                                                open.push_back(expression.function);
-                                            }});
-    }
-    std::vector<const ir::Function*> found;
-    for (const ir::Function* function : source_.functions)
-      if (seen.contains(function)) found.push_back(function);
-    return found;
+  void look_at_cast(const ir::Expression& cast) {
+    const Type *from = cast.operands[0]->type, *to = cast.type;
+    if (!from->is_pointer() || !to->is_pointer()) return;
+    reinterprets_ |= to->inner != from->inner;
+    module_.casts_group_memory |= to->space == Space::Threadgroup && to->inner->align > from->inner->align;
   }
 
   // Of a function whose callees are finished.
@@ -100,6 +57,8 @@ class CModuleWriter {
         const ir::Intrinsic intrinsic = expression.intrinsic;
         needs.simd |= intrinsic >= ir::Intrinsic::SimdSum && intrinsic <= ir::Intrinsic::GroupAny;
         needs.grid |= dialect_.needs_grid(intrinsic, function.is_kernel);
+      } else if (expression.kind == ir::ExpressionKind::PointerCast) {
+        look_at_cast(expression);
       }
     };
     walk_block(function.body, Overloaded{[](const ir::Statement&) {}, see});
@@ -129,6 +88,7 @@ class CModuleWriter {
   }
 
   const ir::Module& source_;
+  bool reinterprets_ = false;  // the same bytes may be numbers of several types
   CDialect& dialect_;
   Names names_;
   CTypes types_;

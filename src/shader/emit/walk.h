@@ -1,8 +1,6 @@
 // Visits everything in a function: each statement and each expression once, outer ones before inner ones.
 #pragma once
 
-#include <vector>
-
 #include "shader/ir/ir.h"
 
 namespace kymo::shader {
@@ -10,10 +8,10 @@ namespace kymo::shader {
 // Not recursive, because long sums are deep trees.
 template <class See>
 void walk_expression(const ir::Expression* expression, const See& see) {
-  std::vector<const ir::Expression*> open;
+  ShortList<const ir::Expression*, 32> open;
   while (expression != nullptr) {
     see(*expression);
-    open.insert(open.end(), expression->operands.begin(), expression->operands.end());
+    open.append(expression->operands.begin(), expression->operands.end());
     expression = open.empty() ? nullptr : open.back();
     if (!open.empty()) open.pop_back();
   }

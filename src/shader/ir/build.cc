@@ -7,7 +7,7 @@
 
 namespace kymo::shader::ir {
 
-const Type* intrinsic_type(TypeTable& types, Intrinsic intrinsic, const std::vector<const Expression*>& operands) {
+const Type* intrinsic_type(TypeTable& types, Intrinsic intrinsic, const Operands& operands) {
   const Type* first = operands.empty() ? nullptr : operands[0]->type;
   if (intrinsic <= Intrinsic::Fma) return first;
   if (intrinsic <= Intrinsic::IsInf)

@@ -15,12 +15,12 @@
 namespace kymo::shader::ir {
 
 // The result type of an intrinsic, from its operands; void for barriers and stores. Null if the operands are wrong.
-const Type* intrinsic_type(TypeTable& types, Intrinsic intrinsic, const std::vector<const Expression*>& operands);
+const Type* intrinsic_type(TypeTable& types, Intrinsic intrinsic, const Operands& operands);
 
 class Builder {
  public:
   using Value = const Expression*;
-  using Values = std::vector<const Expression*>;
+  using Values = Operands;
 
   explicit Builder(Module& module) : module_(module) {}
 

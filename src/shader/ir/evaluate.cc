@@ -88,10 +88,20 @@ const Expression* fold_operands(Module& module, const Expression& e, bool first_
   return changed != nullptr ? changed : &e;
 }
 
+// Whether its value begins with one that only a running kernel has. Most values that are asked about are such ones, and
+// an exception of the evaluator is slow.
+bool begins_at_run_time(const Expression& expression) {
+  const Expression* first = &expression;
+  while (!first->operands.empty()) first = first->operands[0];
+  if (first->kind == ExpressionKind::Variable) return first->variable->space != Space::Program;
+  return first->kind == ExpressionKind::Intrinsic;
+}
+
 }  // namespace
 
 std::optional<uint64_t> evaluate_scalar(const Expression& expression) {
   if (expression.kind == ExpressionKind::Constant) return expression.bits;
+  if (begins_at_run_time(expression)) return std::nullopt;
   try {
     const Evaluated found = Evaluator().value(expression);
     if (found.kind == EvaluatedKind::Scalar) return found.bits;
@@ -107,6 +117,7 @@ const Expression* evaluate_to_expression(Module& module, const Expression& expre
 const Expression* evaluate_to_expression(Module& module, const Block& statements, const Expression& value,
                                          uint64_t* steps) {
   if (value.kind == ExpressionKind::Constant && statements.empty()) return &value;
+  if (statements.empty() && begins_at_run_time(value)) return nullptr;
   const uint64_t allowed = steps == nullptr ? Evaluator::kMaxSteps : std::min(*steps, Evaluator::kMaxSteps);
   Evaluator evaluator(allowed);
   const Expression* found = nullptr;

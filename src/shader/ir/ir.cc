@@ -50,7 +50,7 @@ std::vector<Function*> Module::kernels() const {
 }
 
 Expression& Module::make_expression(ExpressionKind kind, const Type* type, Location at) {
-  Expression& made = expressions_.emplace_back();
+  Expression& made = expressions_.make();
   made.kind = kind;
   made.type = type;
   made.at = at;
@@ -58,14 +58,14 @@ Expression& Module::make_expression(ExpressionKind kind, const Type* type, Locat
 }
 
 Statement& Module::make_statement(StatementKind kind, Location at) {
-  Statement& made = statements_.emplace_back();
+  Statement& made = statements_.make();
   made.kind = kind;
   made.at = at;
   return made;
 }
 
 Variable& Module::make_variable(std::string name, const Type* type, Space space) {
-  Variable& made = variables_.emplace_back();
+  Variable& made = variables_.make();
   made.name = std::move(name);
   made.type = type;
   made.space = space;
@@ -74,7 +74,7 @@ Variable& Module::make_variable(std::string name, const Type* type, Space space)
 }
 
 Function& Module::make_function(std::string name) {
-  Function& made = functions_.emplace_back();
+  Function& made = functions_.make();
   made.name = std::move(name);
   made.id = static_cast<uint32_t>(functions_.size());
   return made;

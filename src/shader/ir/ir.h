@@ -22,12 +22,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shader/diagnostic.h"
+#include "shader/pool.h"
+#include "shader/short_list.h"
 #include "shader/types/type.h"
 
 namespace kymo::shader::ir {
@@ -131,11 +132,13 @@ enum class Intrinsic : uint8_t {
 };
 // clang-format on
 
+using Operands = ShortList<const struct Expression*, 2>;
+
 struct Expression {
   ExpressionKind kind = ExpressionKind::Constant;
   const Type* type = nullptr;
   Location at;
-  std::vector<const Expression*> operands;
+  Operands operands;
   uint64_t bits = 0;  // of a Constant: an integer sign- or zero-extended; a bool 0 or 1; a float, half or bfloat as the
                       // bits of a float
   uint32_t index = 0;
@@ -239,10 +242,10 @@ class Module {
   Variable& changeable(const Variable& variable) { return variables_[variable.id - 1]; }
 
  private:
-  std::deque<Expression> expressions_;
-  std::deque<Statement> statements_;
-  std::deque<Variable> variables_;
-  std::deque<Function> functions_;
+  Pool<Expression> expressions_;
+  Pool<Statement> statements_;
+  Pool<Variable> variables_;
+  Pool<Function> functions_;
 };
 
 }  // namespace kymo::shader::ir

@@ -12,13 +12,12 @@ namespace kymo::shader::ir {
 // Visits everything in it, an outer expression before its operands.
 template <typename See>
 void for_each_expression(const Expression* expression, const See& see) {
-  if (expression == nullptr) return;
-  std::vector<const Expression*> open = {expression};  // long sums are deep trees: this does not recurse
-  while (!open.empty()) {
-    const Expression* next = open.back();
-    open.pop_back();
-    see(*next);
-    open.insert(open.end(), next->operands.rbegin(), next->operands.rend());
+  ShortList<const Expression*, 32> open;  // long sums are deep trees: this does not recurse
+  while (expression != nullptr) {
+    see(*expression);
+    open.append(expression->operands.rbegin(), expression->operands.rend());
+    expression = open.empty() ? nullptr : open.back();
+    if (!open.empty()) open.pop_back();
   }
 }
 

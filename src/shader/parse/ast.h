@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "shader/diagnostic.h"
-#include "shader/parse/pool.h"
+#include "shader/pool.h"
 #include "shader/types/type.h"
 
 namespace kymo::shader::ast {

@@ -255,7 +255,7 @@ const ir::Expression* Lowering::aggregate_part(const Type* type, std::span<const
       item.ir->variable->value != nullptr && type->inner->size == 1) {
     // a text inside: char names[2][8] = {"a", "b"}
     ++next;
-    std::vector<const ir::Expression*> letters = item.ir->variable->value->operands;
+    ir::Operands letters = item.ir->variable->value->operands;
     while (letters.size() < type->count) letters.push_back(build(at).zero(type->inner));
     letters.resize(type->count);
     return build(at).construct(type, std::move(letters));

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace kymo::shader::ast {
+namespace kymo::shader {
 
 template <typename T>
 class Pool {
@@ -13,10 +13,12 @@ class Pool {
     if (blocks_.empty() || blocks_.back().size() == kBlock) blocks_.emplace_back().reserve(kBlock);
     return blocks_.back().emplace_back();
   }
+  size_t size() const { return blocks_.empty() ? 0 : (blocks_.size() - 1) * kBlock + blocks_.back().size(); }
+  T& operator[](size_t i) { return blocks_[i / kBlock][i % kBlock]; }  // in the order of make()
 
  private:
   static constexpr size_t kBlock = 64;
   std::vector<std::vector<T>> blocks_;  // never grow beyond the reserved size
 };
 
-}  // namespace kymo::shader::ast
+}  // namespace kymo::shader

@@ -78,6 +78,7 @@ class CFunction {
   std::string plain_parts(const ir::Expression& array);
   void if_statement(const ir::Statement& statement);
   void switch_statement(const ir::Statement& statement);
+  void unroll(const ir::Statement& loop, const ir::Statement* first);  // the line before it that asks for it
   void loop(const ir::Statement& statement, const ir::Statement* first);
   void general_loop(const ir::Statement& statement);
   void do_loop(const ir::Statement& statement);

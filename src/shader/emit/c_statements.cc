@@ -4,6 +4,7 @@
 #include "shader/emit/c_literals.h"
 #include "shader/emit/unroll.h"
 #include "shader/emit/walk.h"
+#include "shader/preprocess/unroll_wish.h"
 
 namespace kymo::shader {
 namespace {
@@ -201,6 +202,15 @@ void CFunction::hoist_shared(const ir::Statement& loop) {
   }
 }
 
+void CFunction::unroll(const ir::Statement& loop, const ir::Statement* first) {
+  if (dialect_.unrolling().empty()) return;
+  const uint16_t wish = loop.unroll;
+  if (wish == kNoUnrollWish && (first == nullptr || !should_unroll(*first, loop))) return;
+  out_ += dialect_.unrolling();
+  if (wish != kNoUnrollWish && wish != kUnrollAll) out_ += base::format(" {}", wish);
+  out_ += '\n';
+}
+
 void CFunction::loop(const ir::Statement& statement, const ir::Statement* first) {
   const std::string start = first != nullptr ? declaration(*first) : std::string();
   if (statement.before.empty()) {
@@ -209,8 +219,7 @@ void CFunction::loop(const ir::Statement& statement, const ir::Statement* first)
       if (start.empty() && step->empty())
         line("while (" + (condition.empty() ? "true" : condition) + ") {");
       else {
-        if (first != nullptr && !dialect_.unrolling().empty() && should_unroll(*first, statement))
-          (out_ += dialect_.unrolling()) += '\n';
+        unroll(statement, first);
         line(base::format("for ({};{}{};{}{}) {{", start, condition.empty() ? "" : " ", condition,
                           step->empty() ? "" : " ", *step));
       }

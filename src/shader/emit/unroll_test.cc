@@ -56,6 +56,34 @@ TEST(UnrollTest, NestedLoopsOnlyUpToALimit) {
             2U);
 }
 
+TEST(UnrollTest, TheWishOfThePragmaBeforeALoop) {
+  for (const std::string_view pragma :
+       {"\n#pragma unroll\n", "\n#pragma clang loop unroll(full)\n", "_Pragma(\"unroll\") ",
+        "_Pragma(\"clang loop unroll(full)\") ", "\n#define ALL _Pragma(\"unroll\")\nALL ",
+        "\n#define DO(x) _Pragma(#x)\n#define ALL DO(unroll)\nALL ", "\n#define ALL(x) x\nALL(_Pragma(\"unroll\")) "})
+    EXPECT_THAT(unroll_text(std::string(pragma) + "for (int i = 0; i < 64; ++i) x[i] = 1;"),
+                HasSubstr("#pragma unroll\n  for (int i = 0; i < 64;"))
+        << pragma;
+  EXPECT_THAT(unroll_text("int i = n;\n#pragma unroll 4\nfor (; i < n * n; ++i) x[i] = 1;"),
+              HasSubstr("#pragma unroll 4\n  for (; i < n * n;"));
+  EXPECT_THAT(unroll_text("\n#pragma clang loop unroll(disable)\nfor (int i = 0; i < 16; ++i) v[i] = x[i];"),
+              HasSubstr("#pragma unroll 1\n  for (int i = 0; i < 16;"));
+}
+
+TEST(UnrollTest, APragmaElsewhereHasNoEffect) {
+  for (const std::string_view body : {"\n#pragma unroll\n x[1] = 2; for (int i = 0; i < 64; ++i) x[i] = 1;",
+                                      "for (int i = 0; i < 64; ++i)\n#pragma unroll\n x[i] = 1;",
+                                      "for _Pragma(\"unroll\") (int i = 0; i < 64; ++i) x[i] = 1;",
+                                      "for (int i = 0; i < 64; ++i) x[i] = 1;\n#pragma unroll\n",
+                                      "\n#pragma vectorize\nfor (int i = 0; i < 64; ++i) x[i] = 1;"})
+    EXPECT_EQ(unrolled_loops(body), 0U) << body;
+}
+
+TEST(UnrollTest, APragmaWithoutItsTextIsAnError) {
+  const Translation translation = translate("kernel void f() { _Pragma for (;;) {} }");
+  EXPECT_THAT(translation.log, HasSubstr("_Pragma needs a text in parentheses"));
+}
+
 TEST(UnrollTest, OnlyOnCuda) {
   EXPECT_EQ(unroll_text("for (int i = 0; i < 16; ++i) v[i] = x[i];", Target::OpenCl).find("unroll"), std::string::npos);
 }

@@ -50,6 +50,7 @@ class FunctionCloner {
 
   Statement* statement(const Statement& original) {
     Statement& made = module_.make_statement(original.kind, original.at);
+    made.unroll = original.unroll;
     if (original.variable != nullptr) made.variable = variable(*original.variable);
     made.place = expression(original.place);
     made.value = expression(original.value);

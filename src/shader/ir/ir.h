@@ -179,6 +179,7 @@ struct Case {
 
 struct Statement {
   StatementKind kind = StatementKind::Evaluate;
+  uint16_t unroll = 0;  // of a Loop: the rounds that the source wants one after another (unroll_wish.h); 0: no wish
   Location at;
   const Variable* variable = nullptr;
   const Expression* place = nullptr;

@@ -166,6 +166,7 @@ struct Statement {
   StatementKind kind = StatementKind::Empty;
   Location at;
   bool is_constexpr = false;
+  uint16_t unroll = 0;  // of a loop: the wish of the pragma before it (unroll_wish.h)
   std::vector<const Statement*> statements;
   std::vector<const Declaration*> declarations;
   const Expression* expression = nullptr;

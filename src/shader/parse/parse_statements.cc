@@ -10,6 +10,7 @@ ast::Statement& ParserImpl::make_statement(ast::StatementKind kind) {
   ast::Statement& made = tree_.make_statement();
   made.kind = kind;
   made.at = at();
+  made.unroll = token().unroll;
   return made;
 }
 

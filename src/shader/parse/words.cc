@@ -60,6 +60,7 @@ WordTable::WordTable() : slots_(kFirstWordSlots) {
 Word WordTable::word(const Token& token) {
   switch (token.kind) {
     case TokenKind::End:
+    case TokenKind::Pragma:  // there is none any more
       return Word::End;
     case TokenKind::Integer:
       return Word::Integer;

@@ -71,7 +71,6 @@ SourceReader::SourceReader(SourceFiles& files, const PreprocessorInput& input, s
                                               "__FLT_MIN__=1.175494351e-38f",
                                               "__FLT_EPSILON__=1.192092896e-07f",
                                               "KYMO=1",
-                                              "_Pragma(directive)=",
                                               "__extension__=",
                                               "METAL_FUNC=inline __attribute__((always_inline))"};
   for (const std::string_view option : kPredefined) define(option);
@@ -126,8 +125,13 @@ Token SourceReader::next() {
       if (is_last) return token;
     } else if (token.line_start && token.is("#")) {
       do_directive();
-      if (!diagnostics_.is_full()) continue;
-      token.kind = TokenKind::End;  // enough is wrong
+      if (diagnostics_.is_full()) {
+        token.kind = TokenKind::End;  // enough is wrong
+        return token;
+      }
+      if (unroll_ == kNoUnrollWish) continue;
+      token.kind = TokenKind::Pragma;
+      token.unroll = std::exchange(unroll_, kNoUnrollWish);
       return token;
     } else {
       return token;
@@ -154,6 +158,7 @@ void SourceReader::do_other(const Token& name) {
   if (text == "include" || text == "import") return do_include(name);
   const std::string_view rest = lexer().rest_of_line();
   if (text == "pragma" && rest == "once") once_.insert(std::string(files_.name(name.at.file)));
+  if (text == "pragma") unroll_ = unroll_wish(rest);
   if (text == "pragma" || text == "line" || name.kind == TokenKind::Integer) return;
   if (text == "error") throw Rejected{name.at, base::format("#error {}", rest)};
   if (text == "warning") return diagnostics_.warning(name.at, base::format("#warning {}", rest));

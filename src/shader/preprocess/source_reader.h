@@ -16,6 +16,7 @@
 #include "shader/preprocess/lexer.h"
 #include "shader/preprocess/macros.h"
 #include "shader/preprocess/preprocessor.h"
+#include "shader/preprocess/unroll_wish.h"
 
 namespace kymo::shader {
 
@@ -82,6 +83,7 @@ class SourceReader : public TokenSource {
   std::vector<Conditional> conditionals_;
   std::unordered_set<std::string> once_;  // headers that are not read again
   size_t headers_read_ = 0;
+  uint16_t unroll_ = kNoUnrollWish;  // of the directive that was just read
 };
 
 }  // namespace kymo::shader

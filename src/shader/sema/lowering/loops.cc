@@ -50,6 +50,7 @@ void Lowering::loop_statement(const ast::Statement& statement, Scope& scope) {
     discard(*statement.step, turn);
   }
   ir::Statement* loop = build(statement.at).loop(condition, std::move(body), std::move(step), std::move(before));
+  loop->unroll = statement.unroll;
   if (whole.empty()) return emit(loop);
   whole.push_back(loop);
   emit(build(statement.at).block(std::move(whole)));
@@ -116,6 +117,7 @@ void Lowering::range_for(const ast::Statement& statement, Scope& scope) {
       assign(position, read(this->step(load(position), true, at)), at);
     }
     loop = build(at).loop(condition, std::move(body), std::move(step));
+    loop->unroll = statement.unroll;
   }
   whole.push_back(loop);
   emit(build(at).block(std::move(whole)));

@@ -212,13 +212,18 @@ def check_bad_hosts(hosts, folder):
     (old / "kymo").write_text("#!/bin/sh\necho \"kymo: unknown command '$1'\" >&2\nexit 2\n")
     (old / "kymo").chmod(0o755)
     hosts.add("old", path=old, programs=0)
+    broken = folder / "bin-broken"
+    broken.mkdir()
+    (broken / "kymo").write_text("#!/bin/sh\necho 'kymo: error while loading shared libraries: libzstd.so.1' >&2\nexit 127\n")
+    (broken / "kymo").chmod(0o755)
+    hosts.add("broken", path=broken, programs=0)
     noisy = folder / "bin-noisy"
     noisy.mkdir()
     (noisy / "kymo").write_text(f"#!/bin/sh\necho Welcome to this host\nexec {hosts.build}/bin/kymo \"$@\"\n")
     (noisy / "kymo").chmod(0o755)
     hosts.add("noisy", path=noisy, programs=1)
     wait_until(lambda: "serves" in hosts.kymo("ps", "--hosts", "noisy").stdout, "a host whose shell prints a greeting")
-    names = "refuses,hangs,bare,old,noisy,node0"
+    names = "refuses,hangs,bare,old,broken,noisy,node0"
     done = hosts.kymo("trigger", "--hosts", names, "--host-timeout", "30s", "--all", "--duration", "100ms")
     expect(done.returncode == 1, done.stdout)
     lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
@@ -226,6 +231,8 @@ def check_bad_hosts(hosts, folder):
     expect("failed" in lines["hangs"], done.stdout)
     expect("kymo was not found there" in lines["bare"], done.stdout)
     expect("unknown command 'remote'" in lines["old"], done.stdout)
+    expect("kymo does not start there: kymo: error while loading shared libraries: libzstd.so.1" in lines["broken"],
+           done.stdout)
     expect("finished" in lines["noisy"] and "finished" in lines["node0"], done.stdout)
     silent.close()
 

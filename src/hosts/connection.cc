@@ -69,6 +69,8 @@ Connection::Connection(const SshOptions& options, const std::string& host, const
 
 void Connection::fail(std::string_view why) {
   const std::string_view said = last_line(errors_);
+  if (ssh_->ended() == kNotFound && said.find("shared libraries") != said.npos)
+    throw Error(base::format("kymo does not start there: {}; install it with its libraries", base::printable(said)));
   if (ssh_->ended() == kNotFound)
     throw Error("kymo was not found there; install it, or say where it is with --remote-kymo");
   if (ssh_->ended() == kSshFailed && !said.empty()) throw Error(base::printable(said));
@@ -97,7 +99,7 @@ void Connection::read_streams(Clock::time_point until) {
   const ssize_t count = ::read(ssh_->output.get(), buffer, sizeof buffer);
   if (count > 0) frames_.add({buffer, static_cast<size_t>(count)});
   if (count == 0) {
-    for (int i = 0; i < 20 && ssh_->ended() < 0; ++i) ::usleep(10'000);  // its exit code says why
+    for (int i = 0; i < 200 && ssh_->ended() < 0; ++i) ::usleep(10'000);  // its exit code says why
     fail("the connection ended");
   }
 }

@@ -145,6 +145,7 @@ TEST_P(ForeignMemoryTest, AStreamOfTheDriverRunsAfterAStreamOfKymo) {
   const Stream side;
   EXPECT_EQ(side.native_handle() != 0, is("cuda"));
   Tensor tensor = full({1 << 20}, 1);
+  synchronize();  // before the other stream begins
   {
     const StreamGuard on(side);
     tensor.fill(2);

@@ -1,7 +1,9 @@
 // Memory that is declared as one type and used as others: pointers that are converted to pointers to another type.
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "device/metal_test.h"
 
@@ -207,6 +209,61 @@ kernel void parts(device uint* out, uint i [[thread_position_in_grid]]) {
               return std::bit_cast<uint32_t>(bytes) + weigh(all.data(), 12) * 3 + static_cast<uint32_t>(numbers[1]) +
                      weigh(bytes.data() + 1, 3) + shorts[i % 6];
             }));
+}
+
+// Devices of Apple allow it, and kernels for matrices of any width rely on it.
+TEST_P(MetalReinterpretTest, VectorsMayBeAlignedAsTheirComponents) {
+  const ShaderLibrary library = metal(R"(
+struct pair { float4 a; half4 b; };
+kernel void loads(device float* out, device const char* in, uint t [[thread_position_in_grid]]) {
+  device const float4* four = (device const float4*)(in + 4 * t);
+  device const half2* two = (device const half2*)(in + 2 * t);
+  out[t * 4] = dot(four[0], float4(1, 2, 3, 4)) + four[0].z;
+  out[t * 4 + 1] = four[1].yx[0];
+  out[t * 4 + 2] = float(two->y);
+  device const pair* both = (device const pair*)(in + 4 * t);
+  out[t * 4 + 3] = both->a[t % 4] + float(both->b.w);
+}
+kernel void stores(device char* out, uint t [[thread_position_in_grid]]) {
+  *(device float4*)(out + 20 * t) = float4(t, t + 1, t + 2, t + 3);
+  ((device float4*)(out + 20 * t))->y += 100;
+  *(device half2*)(out + 20 * t + 16) = half2(half(t), half(t + 1));
+}
+)");
+  constexpr size_t kThreads = 16;
+  const auto floats = each(64, [](int i) { return static_cast<float>(i) * 0.5F; });
+  std::vector<uint8_t> bytes(floats.size() * sizeof(float));
+  std::memcpy(bytes.data(), floats.data(), bytes.size());
+  const Tensor out = zeros({4 * kThreads}, DType::F32), in = from_host(bytes);
+  library["loads"].threads(kThreads)(out, in);
+  const auto got = out.to_host<float>();
+  const auto half_at = [&](size_t byte) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, bytes.data() + byte, sizeof(bits));
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const float value = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                      : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    return (bits & 0x8000) != 0 ? -value : value;
+  };
+  for (size_t t = 0; t < kThreads; ++t) {
+    const float* at = floats.data() + t;
+    EXPECT_EQ(got[t * 4], at[0] + 2 * at[1] + 3 * at[2] + 4 * at[3] + at[2]) << t;
+    EXPECT_EQ(got[t * 4 + 1], at[5]) << t;
+    EXPECT_EQ(got[t * 4 + 2], half_at(2 * t + 2)) << t;
+    EXPECT_EQ(got[t * 4 + 3], at[t % 4] + half_at(4 * t + 16 + 6)) << t;
+  }
+  const Tensor stored = zeros({20 * kThreads}, DType::U8);
+  library["stores"].threads(kThreads)(stored);
+  const auto after = stored.to_host<uint8_t>();
+  for (size_t t = 0; t < kThreads; ++t) {
+    std::array<float, 4> four{};
+    std::array<uint16_t, 2> two{};
+    std::memcpy(four.data(), after.data() + 20 * t, sizeof(four));
+    std::memcpy(two.data(), after.data() + 20 * t + 16, sizeof(two));
+    const float n = static_cast<float>(t);
+    EXPECT_EQ(four, (std::array<float, 4>{n, n + 101, n + 2, n + 3})) << t;
+    EXPECT_EQ(two[1] == 0, false) << t;
+  }
 }
 
 }  // namespace

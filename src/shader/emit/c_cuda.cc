@@ -119,6 +119,16 @@ CText CudaDialect::swizzle(CText vector, std::span<const uint8_t> components) {
   return c_call(base::format("kymo_swizzle<{}>", list), std::move(vector));
 }
 
+CText CudaDialect::loose_load(uint32_t, std::string_view, std::string_view, CText place) {
+  prelude.use("loose");
+  return c_call("kymo_loose_load", c_prefix("&", std::move(place)));
+}
+
+std::string CudaDialect::loose_store(uint32_t, std::string_view, std::string_view, CText place, CText value) {
+  prelude.use("loose");
+  return base::format("kymo_loose_store({}, {})", c_prefix("&", std::move(place)).text, value.text);
+}
+
 CText CudaDialect::component_place(std::string_view, std::string_view, CText vector, CText index) {
   return {base::format("{}[{}]", std::move(vector).in(Binding::Postfix), index.text)};
 }

@@ -82,6 +82,11 @@ class CDialect {
   // A component as a place, with a variable index; `scalar` as in memory, `space` before it.
   virtual CText component_place(std::string_view scalar, std::string_view space, CText vector, CText index) = 0;
 
+  // A vector in memory that may be aligned only as its components, of the type `scalar`, are.
+  virtual CText loose_load(uint32_t count, std::string_view scalar, std::string_view space, CText place) = 0;
+  virtual std::string loose_store(uint32_t count, std::string_view scalar, std::string_view space, CText place,
+                                  CText value) = 0;
+
   // A component of a position (walk.h).
   virtual CText position(ir::Intrinsic intrinsic, uint32_t component, const CHidden& hidden) = 0;
   virtual CText intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) = 0;

@@ -42,7 +42,9 @@ class CModuleWriter {
     const Type *from = cast.operands[0]->type, *to = cast.type;
     if (!from->is_pointer() || !to->is_pointer()) return;
     reinterprets_ |= to->inner != from->inner;
-    module_.casts_group_memory |= to->space == Space::Threadgroup && to->inner->align > from->inner->align;
+    if (to->inner->align <= from->inner->align) return;
+    module_.casts_group_memory |= to->space == Space::Threadgroup;
+    if (to->space != Space::Thread) module_.loose.insert(to->inner);
   }
 
   // Of a function whose callees are finished.

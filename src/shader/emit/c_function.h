@@ -24,6 +24,9 @@ struct CModule {
   std::unordered_map<const ir::Function*, CNeeds> needs = {};
   std::unordered_map<const ir::Variable*, std::string> constants = {};
   bool casts_group_memory = false;  // to types that need more alignment
+  // The types that pointers to types of less alignment are converted to. A vector that is reached through a pointer to
+  // one of them may be aligned as its components only, which Metal's devices allow.
+  std::unordered_set<const Type*> loose = {};
 };
 
 class CFunction {
@@ -96,6 +99,7 @@ class CFunction {
   CText offset(const ir::Expression& position);
   CText address_of(const ir::Expression& expression);
   CText decay(const ir::Expression& expression);
+  bool is_loose(const ir::Expression& place) const;  // a vector in memory whose alignment is not known
   CText whole(const Place& place, const Type* type);  // an array as one value
   Components components(const ir::Expression& expression) const;
   std::optional<std::string> assignment(const ir::Statement& statement);  // empty: it needs several statements

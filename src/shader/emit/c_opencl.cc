@@ -83,8 +83,8 @@ bool OpenClDialect::needs_grid(ir::Intrinsic intrinsic, bool) const {
 std::string OpenClDialect::float_of_bits(uint32_t bits) const { return base::format("as_float({:#010x}u)", bits); }
 
 std::string OpenClDialect::float_of_bits_static(uint32_t bits) const {
-  if ((bits & 0x7fffffff) != 0x7f800000) return "0.0f / 0.0f";  // NAN is not a constant everywhere
-  return (bits >> 31) != 0 ? "-INFINITY" : "INFINITY";
+  if ((bits & 0x7fffffff) != 0x7f800000) return "0.0f / 0.0f";
+  return (bits >> 31) != 0 ? "-1.0f / 0.0f" : "1.0f / 0.0f";
 }
 
 CText OpenClDialect::convert16(std::string_view function, bool, uint32_t count, CText operand) {
@@ -154,6 +154,16 @@ CText OpenClDialect::swizzle(CText vector, std::span<const uint8_t> components) 
   std::string names;
   for (const uint8_t component : components) names += component_name(component);
   return c_member(std::move(vector), names);
+}
+
+CText OpenClDialect::loose_load(uint32_t count, std::string_view scalar, std::string_view space, CText place) {
+  return {base::format("vload{}(0, (const {}{}*){})", count, space, scalar, c_prefix("&", std::move(place)).text)};
+}
+
+std::string OpenClDialect::loose_store(uint32_t count, std::string_view scalar, std::string_view space, CText place,
+                                       CText value) {
+  return base::format("vstore{}({}, 0, ({}{}*){})", count, value.text, space, scalar,
+                      c_prefix("&", std::move(place)).text);
 }
 
 CText OpenClDialect::component_place(std::string_view scalar, std::string_view space, CText vector, CText index) {

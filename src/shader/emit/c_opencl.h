@@ -51,6 +51,9 @@ class OpenClDialect final : public CDialect {
   CText swizzle(CText vector, std::span<const uint8_t> components) override;
   bool has_swizzles() const override { return true; }
   CText component_place(std::string_view scalar, std::string_view space, CText vector, CText index) override;
+  CText loose_load(uint32_t count, std::string_view scalar, std::string_view space, CText place) override;
+  std::string loose_store(uint32_t count, std::string_view scalar, std::string_view space, CText place,
+                          CText value) override;
 
   CText position(ir::Intrinsic intrinsic, uint32_t component, const CHidden& hidden) override;
   CText intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) override;

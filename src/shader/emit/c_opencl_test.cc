@@ -292,7 +292,7 @@ Pair load_Pair(Pair_memory from) {
 
 __constant char text[4] = "Hi\042";
 __constant float table[2][2] = {{0.1f, 1e+30f}, {0}};
-__constant Pair_memory both = {(ushort2)(0x3800, 0xc000), -INFINITY, 1};
+__constant Pair_memory both = {(ushort2)(0x3800, 0xc000), -1.0f / 0.0f, 1};
 
 __kernel void constants(__global float* out) {
   uint i = (uint)get_global_id(0);

@@ -40,6 +40,7 @@ CFunction::Place CFunction::place(const ir::Expression& expression) {
     case ExpressionKind::Index:
       return index(expression);
     case ExpressionKind::Swizzle: {
+      if (is_loose(*expression.operands[0])) return {read(expression)};
       Place vector = base(*expression.operands[0]);
       vector.text = dialect_.swizzle(std::move(vector.text), {expression.swizzle, expression.index});
       return vector;
@@ -83,6 +84,12 @@ CFunction::Place CFunction::index(const ir::Expression& expression) {
     if (object.type->packed) place.form = Form::Memory;
     return place;
   }
+  if (is_loose(object)) {  // a compiler may read the whole vector for a component of it
+    place.text = {base::format("(({}{}*){})[{}]", dialect_.space(place.space),
+                               types_.pointed(place.form, expression.type), c_prefix("&", std::move(place.text)).text,
+                               offset(position).text)};
+    return place;
+  }
   if (c_places_is_constant_index(position)) {
     place.text = c_member(std::move(place.text), component_name(static_cast<uint32_t>(position.bits)));
     return place;
@@ -98,6 +105,15 @@ CText CFunction::whole(const Place& place, const Type* type) {
   if (!place.is_plain_array) return place.text;
   const std::string structure = types_.spelled(place.form, type);
   return c_prefix("*", c_cast(base::format("{}{}*", dialect_.space(place.space), structure), place.text));
+}
+
+bool CFunction::is_loose(const ir::Expression& place) const {
+  if (module_.loose.empty() || !place.type->is_vector() || place.type->packed || !ir::is_place(place) ||
+      place.kind == ExpressionKind::Swizzle)
+    return false;
+  const ir::Expression& root = ir::place_root(place);
+  return root.kind == ExpressionKind::Dereference && root.operands[0]->type->space != Space::Thread &&
+         module_.loose.contains(root.type);
 }
 
 CText CFunction::read(const ir::Expression& expression) {
@@ -118,8 +134,13 @@ CText CFunction::read(const ir::Expression& expression) {
     return dialect_.swizzle(types_.unpack(packed.type, whole(base(packed), packed.type)),
                             {expression.swizzle, expression.index});
   }
+  if (expression.kind == ExpressionKind::Swizzle && is_loose(*expression.operands[0]))
+    return dialect_.swizzle(read(*expression.operands[0]), {expression.swizzle, expression.index});
   Place found = place(expression);
   CText text = whole(found, expression.type);
+  if (is_loose(expression))
+    text = dialect_.loose_load(expression.type->count, types_.pointed(found.form, expression.type->inner),
+                               dialect_.space(found.space), std::move(text));
   return found.form == Form::Memory ? types_.load(expression.type, std::move(text)) : text;
 }
 
@@ -148,6 +169,10 @@ std::optional<std::string> CFunction::assignment(const ir::Statement& statement)
     return component_assignment(target, *statement.value);
   if (auto shorter = in_place(statement)) return shorter;
   const Place place = this->place(target);
+  if (is_loose(target))
+    return dialect_.loose_store(target.type->count, types_.pointed(place.form, target.type->inner),
+                                dialect_.space(place.space), whole(place, target.type),
+                                value_for(place.form, *statement.value));
   return whole(place, target.type).text + " = " + value_for(place.form, *statement.value).text;
 }
 

@@ -76,7 +76,8 @@ std::string CTypes::mention(Form form, const Type* type) {
   return kept.name[which];
 }
 
-// C lets a compiler assume that numbers of two types are never the same bytes, and Metal's programs rely on the contrary.
+// C lets a compiler assume that numbers of two types are never the same bytes, and Metal's programs rely on the
+// contrary.
 std::string CTypes::pointee(const std::string& name) {
   if (!pointers_alias_ || name == "void" || name == "char" || name == "uchar") return name;
   const auto [known, is_new] = aliases_.try_emplace(name);

@@ -27,7 +27,8 @@ class CTypes {
 
   std::string spelled(Form form, const Type* type);
   std::string value(const Type* type) { return spelled(Form::Value, type); }
-  bool is_same(const Type* type);  // both forms are the same
+  std::string pointed(Form form, const Type* type) { return pointee(mention(form, type)); }  // for a pointer to it
+  bool is_same(const Type* type);                                                            // both forms are the same
 
   // From memory form to value form, and the reverse.
   CText load(const Type* type, CText text);

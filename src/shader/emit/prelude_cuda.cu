@@ -47,6 +47,23 @@ struct alignas(4 * sizeof(T)) kymo_vec<T, 4> {
 //# alias NAME TYPE COUNT: vector
 typedef kymo_vec<TYPE, COUNT> kymo_NAMECOUNT;
 
+//# loose: vector
+// Vectors at addresses that are aligned for their components only. Most are aligned as vectors.
+template <class T, int N>
+__device__ kymo_vec<T, N> kymo_loose_load(const kymo_vec<T, N>* from) {
+  if ((ulong)from % sizeof(*from) == 0) return *from;
+  kymo_vec<T, N> value;
+  for (uint i = 0; i < N; ++i) value[i] = ((const T*)from)[i];
+  return value;
+}
+template <class T, int N>
+__device__ void kymo_loose_store(kymo_vec<T, N>* to, kymo_vec<T, N> value) {
+  if ((ulong)to % sizeof(*to) == 0)
+    *to = value;
+  else
+    for (uint i = 0; i < N; ++i) ((T*)to)[i] = value[i];
+}
+
 //# map: vector
 // A function of each component, or of each two.
 template <class R, class T, class F>

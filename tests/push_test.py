@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`kymo push` into real ClickHouse servers: each trace once, whatever ends in between, and with any bytes in names."""
+"""`kymo push` into real ClickHouse servers: each trace once, and with any bytes in names."""
 import gzip
 import http.server
 import json
@@ -7,9 +7,7 @@ import os
 import pathlib
 import random
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -17,34 +15,10 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
 from clickhouse import kymo, visible, write_trace  # noqa: E402
-
-ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "6"))
-DISK_ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "2"))
-STEPS, NAMES = 10, 20
-OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a kernel and a collective
+from pushed_traces import NAMES, OPERATIONS, STEPS, PushedTraces  # noqa: E402
 
 
-class PushTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-push-")
-        cls.folder = pathlib.Path(cls.temporary.name)
-        cls.server = clickhouse.Server(cls.folder / "server").start()
-        cls.traces = []
-        for rank in range(4):
-            json_file = write_trace(cls.folder / f"rank{rank}.json", rank=rank, slow_collective=rank == 2)
-            kymo("import", json_file, "-o", cls.folder / f"rank{rank}.kymo")
-            cls.traces.append(str(cls.folder / f"rank{rank}.kymo"))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.kill()
-        cls.temporary.cleanup()
-
-    def setUp(self):
-        self.database = "d" + self.id().rsplit(".", 1)[-1]
-        self.url = self.server.url(self.database)
-
+class PushTest(PushedTraces):
     def seen(self, table, what="count()"):
         return visible(self.server, table, self.database, what)
 
@@ -347,74 +321,6 @@ class PushTest(unittest.TestCase):
             _, text = kymo("fleet", "top", "--db", url, "--job", "x", expect=2)
             self.assertIn("kymo:", text)
         fake.shutdown()
-
-    def test_a_killed_server_loses_and_doubles_nothing(self):
-        server = clickhouse.Server(self.folder / "killed").start()
-        try:
-            for round_number in range(ROUNDS):
-                database = f"{self.database}{round_number}"
-                pusher = subprocess.Popen(
-                    [clickhouse.KYMO, "push", *self.traces, server.url(database), "--events", "--retries", "60"],
-                    stderr=subprocess.PIPE)
-                time.sleep(random.uniform(0, 0.6))
-                server.kill()
-                time.sleep(0.1)
-                server.start()
-                self.assertEqual(pusher.wait(timeout=600), 0, pusher.stderr.read())
-                pusher.stderr.close()
-                self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
-                self.assertEqual(visible(server, "events", database), 4 * OPERATIONS)
-                self.assertEqual(visible(server, "iterations", database), 4 * STEPS)
-        finally:
-            server.kill()
-
-    def test_a_killed_pusher_loses_and_doubles_nothing(self):
-        for round_number in range(ROUNDS):
-            database = f"{self.database}{round_number}"
-            command = [clickhouse.KYMO, "push", *self.traces, self.server.url(database), "--events", "-q"]
-            for _ in range(3):
-                pusher = subprocess.Popen(command)
-                time.sleep(random.uniform(0, 0.5))
-                pusher.kill()
-                pusher.wait()
-            self.assertEqual(subprocess.run(command, timeout=600).returncode, 0)
-            for table, rows in [("operations", 4 * OPERATIONS), ("events", 4 * OPERATIONS), ("iterations", 4 * STEPS)]:
-                self.assertEqual(visible(self.server, table, database), rows)
-
-    def test_a_full_disk_loses_and_doubles_nothing(self):
-        disk = self.folder / "disk"
-        disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], capture_output=True).returncode != 0:
-            self.skipTest("no permission to mount a small file system")
-        server = clickhouse.Server(self.folder / "full", data=disk / "data")
-        try:
-            server.start()
-            for round_number in range(DISK_ROUNDS):
-                database = f"{self.database}{round_number}"
-                url = server.url(database)
-                kymo("push", self.traces[0], url)
-                free = os.statvfs(disk)
-                # Sometimes there is room for a part of what is pushed.
-                room = random.choice([0, 0, 4096, 16384, 65536])
-                with open(disk / "ballast", "wb") as ballast:
-                    try:
-                        ballast.write(b"\0" * max(0, free.f_bavail * free.f_frsize - room))
-                        ballast.flush()
-                    except OSError:
-                        pass
-                _, text = kymo("push", *self.traces, url, "--events", "--retries", 1, expect=1 if room == 0 else None)
-                if room == 0:
-                    self.assertIn("run the same command again", text)
-                    self.assertEqual(visible(server, "operations", database), OPERATIONS)
-                (disk / "ballast").unlink()
-                kymo("push", *self.traces, url, "--events", "--retries", 8)
-                self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
-                self.assertEqual(visible(server, "events", database), 4 * OPERATIONS)
-                self.assertEqual(visible(server, "iterations", database), 4 * STEPS)
-                server.query(f"DROP DATABASE {database}")
-        finally:
-            server.kill()
-            subprocess.run(["umount", "-l", disk], check=False)
 
 
 if __name__ == "__main__":

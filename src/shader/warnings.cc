@@ -74,8 +74,8 @@ void warn_about_barriers(const ir::Module& module, Diagnostics& diagnostics) {
   std::vector<const ir::Expression*> barriers(apart.begin(), apart.end());
   const auto key = [](const ir::Expression* e) { return std::tuple(e->at.file, e->at.line, e->at.column); };
   std::ranges::sort(barriers, {}, key);
-  const auto rest = std::ranges::unique(barriers, {}, key);
-  barriers.erase(rest.begin(), rest.end());
+  const auto is_same = [&](const ir::Expression* a, const ir::Expression* b) { return key(a) == key(b); };
+  barriers.erase(std::unique(barriers.begin(), barriers.end(), is_same), barriers.end());
   for (const ir::Expression* each : barriers) {
     const bool is_call = each->kind == ir::ExpressionKind::Call;
     diagnostics.warning(each->at,

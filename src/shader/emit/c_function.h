@@ -99,7 +99,7 @@ class CFunction {
   CText offset(const ir::Expression& position);
   CText address_of(const ir::Expression& expression);
   CText decay(const ir::Expression& expression);
-  bool is_loose(const ir::Expression& place) const;  // a vector in memory whose alignment is not known
+  bool is_loose(const ir::Expression& place) const;   // a vector in memory whose alignment is not known
   CText whole(const Place& place, const Type* type);  // an array as one value
   Components components(const ir::Expression& expression) const;
   std::optional<std::string> assignment(const ir::Statement& statement);  // empty: it needs several statements

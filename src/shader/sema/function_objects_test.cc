@@ -89,7 +89,8 @@ template <fn_t F> void run(thread int& r) { F(3.0f, 4, r); }
 )";
   EXPECT_EQ(faults_of("int r; run<fn<one<int>>>(r); run<fn<two<5>>>(r);", functions), "");
   EXPECT_THAT(faults_of("int r; fn<two<5>, 3>(1.0f, 2, r);", functions), HasSubstr("error"));
-  EXPECT_THAT(faults_of("int r; run<3>(r);", functions), HasSubstr("a template's value must be a number, not \"function fn\""));
+  EXPECT_THAT(faults_of("int r; run<3>(r);", functions),
+              HasSubstr("a template's value must be a number, not \"function fn\""));
 }
 
 TEST(FunctionObjectsTest, UnionsRefuseWhatHasNoWords) {

@@ -31,6 +31,7 @@ class CudaDialect final : public CDialect {
   bool needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const override;
   bool pieces_need_grid() const override { return true; }
   bool group_memory_by_offset() const override { return true; }
+  bool aligns_group_arrays() const override { return true; }
 
   std::string float_of_bits(uint32_t bits) const override;
   std::string float_of_bits_static(uint32_t bits) const override;

@@ -169,7 +169,7 @@ static __device__ void bump(float* mine, float* from, float* shared) {
 }
 
 extern "C" __global__ void pointers(float* x, long* far) {
-  __shared__ float group[8];
+  __shared__ alignas(16) float group[8];
   uint i = blockIdx.x * blockDim.x + threadIdx.x;
   uint lane = threadIdx.x;
   group[lane] = x[i];
@@ -213,8 +213,8 @@ struct inline_uint {
 };
 
 extern "C" __global__ void matrix(float* a, float* b, float* out, inline_uint n_in) {
-  __shared__ float left[8][8];
-  __shared__ float right[8][8];
+  __shared__ alignas(16) float left[8][8];
+  __shared__ alignas(16) float right[8][8];
   uint n = n_in.address != 0 ? *(uint*)n_in.address : n_in.value;
   kymo_uint2 at = kymo_swizzle<0, 1>(kymo_grid_position());
   kymo_uint2 lane = kymo_swizzle<0, 1>(kymo_group_position());
@@ -348,7 +348,7 @@ extern "C" __global__ void conversions(packed_float3* packed, kymo_float3* out, 
 TEST(CudaDialectTest, PositionsAreCorrectInPartialGroups) {
   EXPECT_EQ(cuda_text(test::positions), R"(
 extern "C" __global__ void positions(kymo_uint4* out, uint scratch_offset, kymo_grid_type kymo_grid) {
-  uint* scratch = (uint*)(kymo_group_memory + scratch_offset);
+  uint* scratch = (uint*)(kymo_group_memory + (scratch_offset & ~15u));
   kymo_uint3 at = kymo_grid_position(kymo_grid);
   kymo_uint3 size = kymo_grid_size(kymo_grid);
   uint lane = threadIdx.x;

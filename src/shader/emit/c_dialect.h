@@ -58,6 +58,8 @@ class CDialect {
   virtual bool pieces_need_grid() const = 0;  // a kernel with simdgroups is launched in pieces
   // A parameter of group memory is an offset in the prelude's kymo_group_memory, not a pointer.
   virtual bool group_memory_by_offset() const = 0;
+  // The compiler combines accesses to neighbours in group memory if it knows that an array begins at 16 bytes.
+  virtual bool aligns_group_arrays() const = 0;
 
   // ---- Numbers
   virtual std::string float_of_bits(uint32_t bits) const = 0;         // infinities and NaN

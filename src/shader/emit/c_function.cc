@@ -6,7 +6,7 @@
 namespace kymo::shader {
 namespace {
 
-constexpr uint32_t kAlignOfCasts = 16;  // of the widest vectors that memory is used as
+constexpr uint32_t kGroupAlignment = 16;  // of the widest vectors that memory is used as
 
 }  // namespace
 
@@ -84,8 +84,9 @@ void CFunction::kernel_opening() {
     const std::string& wanted = name(*binding.variable);
     if (binding.kind == ir::BindingKind::Threadgroup && dialect_.group_memory_by_offset()) {
       dialect_.prelude.use("group_memory");
-      line(base::format("{0} {1} = ({0})(kymo_group_memory + {2});", types_.value(type), wanted,
-                        given_.at(binding.variable)));
+      // The runtime rounds the offsets. The mask only tells the compiler, which then combines accesses to neighbours.
+      line(base::format("{0} {1} = ({0})(kymo_group_memory + ({2} & ~{3}u));", types_.value(type), wanted,
+                        given_.at(binding.variable), kGroupAlignment - 1));
     } else if (is_cast_argument(binding)) {
       line(base::format("{0} {1} = ({0}){2};", types_.value(type), wanted, given_.at(binding.variable)));
     } else if (binding.kind == ir::BindingKind::Value) {
@@ -106,9 +107,12 @@ void CFunction::declare_group_memory(const ir::Block& block) {
                                  if (statement.kind != ir::StatementKind::Declare) return;
                                  const ir::Variable& variable = *statement.variable;
                                  if (variable.space != Space::Threadgroup) return;
-                                 if (variable.type->is_array()) plain_arrays_.insert(&variable);
+                                 const bool is_array = variable.type->is_array();
+                                 if (is_array) plain_arrays_.insert(&variable);
+                                 const bool is_aligned =
+                                     module_.casts_group_memory || (is_array && dialect_.aligns_group_arrays());
                                  line(std::string(dialect_.group_head()) +
-                                      (module_.casts_group_memory ? dialect_.aligned(kAlignOfCasts) : "") +
+                                      (is_aligned ? dialect_.aligned(kGroupAlignment) : "") +
                                       types_.declaration(Form::Memory, variable.type, name(variable)) + ";");
                                },
                                [](const ir::Expression&) {}});

@@ -30,10 +30,13 @@ TEST(GroupAlignmentTest, MemoryThatIsUsedAsWiderTypesIsAligned) {
   EXPECT_THAT(opencl, HasSubstr("__local char* given = (__local char*)given_in;"));
 }
 
-TEST(GroupAlignmentTest, OtherMemoryIsNot) {
+TEST(GroupAlignmentTest, OtherMemoryIsAlignedWhereTheCompilerUsesIt) {
   constexpr std::string_view kUse = "own[1] = 2; x[0] = float(own[1]) + float(given[2]);";
-  EXPECT_THAT(aligned_text(kUse, Target::Cuda), HasSubstr("__shared__ uchar own[64];"));
-  EXPECT_THAT(aligned_text(kUse, Target::OpenCl), Not(HasSubstr("float4* given")));
+  const std::string cuda = aligned_text(kUse, Target::Cuda), opencl = aligned_text(kUse, Target::OpenCl);
+  EXPECT_THAT(cuda, HasSubstr("__shared__ alignas(16) uchar own[64];"));
+  EXPECT_THAT(cuda, HasSubstr("(kymo_group_memory + (given_offset & ~15u));"));
+  EXPECT_THAT(opencl, HasSubstr("__local uchar own[64];"));
+  EXPECT_THAT(opencl, Not(HasSubstr("float4* given")));
 }
 
 }  // namespace

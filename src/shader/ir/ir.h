@@ -14,7 +14,7 @@
 //    but the right operand of a shift is any integer (or a vector with the same count), less than the width.
 //  - A packed vector appears only as the type of a place: it is converted (Convert) to the plain vector when read, and
 //    from it when written.
-//  - No recursion: lowering makes a loop of it where it can (tail_calls.h).
+//  - No recursion: after lowering, recursion.h makes loops and copies of it.
 //  - A variable is declared once, before it is used, and is visible to the end of the block that declares it. Each body
 //    of a Case is its own block. Declarations in a loop's `before` are visible in its `value`, and in a Loop's `body`
 //    and `step`; declarations in its `body` only in the body. Break, Continue and Return are in bodies, not in `before`

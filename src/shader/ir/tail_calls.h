@@ -16,7 +16,7 @@ struct TailCallFault {
   const char* why = "";
 };
 
-// Replaces all calls of the function by itself. Each must be a statement: Evaluate, or Declare of its result. After a
+// For recursion.h. Replaces all calls of the function by itself. Each must be a statement: Evaluate, or Declare of its result. After a
 // fault, the function has been changed in part.
 TailCallFault replace_tail_calls(Module& module, Function& function);
 

@@ -163,6 +163,7 @@ struct FunctionInstance {
   const Type* result = nullptr;       // null until an `auto` result was deduced, which happens when the body is lowered
   bool result_is_reference = false;   // the IR function returns a pointer
   ir::Function* function = nullptr;
+  bool is_recursive = false;  // it was called while its body was lowered
   enum class State : uint8_t { Declared, Lowering, Lowered, Failed } state = State::Declared;
 };
 

@@ -1,5 +1,6 @@
 #include "shader/sema/sema.h"
 
+#include "shader/ir/recursion.h"
 #include "shader/sema/context.h"
 #include "shader/sema/lookup/lookup.h"
 #include "shader/sema/lowering/lowering.h"
@@ -24,6 +25,12 @@ void analyze(const ast::Tree& tree, const Options& options, Diagnostics& diagnos
 
   lookup.declare_all(tree);
   lowering.lower();
+  if (diagnostics.has_errors()) return;
+  try {
+    ir::resolve_recursion(module);
+  } catch (const Rejected& rejected) {
+    diagnostics.report(rejected);
+  }
 }
 
 }  // namespace kymo::shader

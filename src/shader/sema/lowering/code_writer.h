@@ -40,7 +40,6 @@ class CodeWriter {
     bool has_effects = false;     // it writes memory that is not its own, or works together with other threads
     bool is_constructor = false;  // `self` is a local that is returned
     bool deduces_result = false;  // from its first return
-    bool calls_itself = false;
     int breakable = 0, continuable = 0;  // number of loops and switches around
   };
 

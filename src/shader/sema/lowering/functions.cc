@@ -1,7 +1,5 @@
 // Bodies of functions: lowered when the first call needs them, before the caller.
 
-#include "base/text.h"
-#include "shader/ir/tail_calls.h"
 #include "shader/sema/guards.h"
 #include "shader/sema/lowering/lowering.h"
 
@@ -71,15 +69,17 @@ void Lowering::need(FunctionInstance& instance, Location at) {
   module_.functions.push_back(instance.function);
 }
 
-// A call of the function that is being lowered: replace_tail_calls() makes a loop of it.
+// A call of a function that is being lowered: resolve_recursion() makes a loop or copies of it.
 void Lowering::need_itself(FunctionInstance& instance, Location at) {
   const std::string name = in_quotes(instance.declaration->name);
-  if (body_.instance != &instance || body_.is_constructor)
-    throw Rejected{at, "recursion is not supported: " + name + " calls itself through other functions"};
-  if (body_.result == nullptr)
+  if (functions_is_constructor(instance))
+    throw Rejected{
+        at, "recursion is not supported: the constructor of " + in_quotes(instance.owner->type) + " calls itself"};
+  const Type* result = body_.instance == &instance ? body_.result : instance.result;
+  if (result == nullptr)
     throw Rejected{at, name + " returns auto and calls itself before a return: write the type that it returns"};
-  set_result(instance, body_.result);
-  body_.calls_itself = true;
+  set_result(instance, result);
+  instance.is_recursive = true;
   with_effects_.insert(instance.function);  // until they are known
 }
 
@@ -195,20 +195,13 @@ void Lowering::lower_statements(FunctionInstance& instance, Scope& scope, bool i
     if (diagnostics_.list().size() != reported) throw Rejected{instance.declaration->at, ""};
     body_.result = table_.get(TypeKind::Void);
   }
-  const Type* called = body_.calls_itself ? function.result : nullptr;
+  const Type* called = function.result;
   set_result(instance, body_.result);
   function.is_defined = true;
   with_effects_.erase(&function);
   if (body_.has_effects) with_effects_.insert(&function);
-  if (!body_.calls_itself || diagnostics_.has_errors()) return;  // a body with an error may lack its return
-  if (called != function.result)
+  if (instance.is_recursive && called != function.result)
     throw Rejected{instance.declaration->at, "recursion is not supported with pointers to different address spaces"};
-  const ir::TailCallFault fault = ir::replace_tail_calls(module_, function);
-  if (fault.call == nullptr) return;
-  throw Rejected{fault.call->at,
-                 base::format("recursion is supported only as the last step of a function, as a loop: {} "
-                              "calls itself, and {}",
-                              in_quotes(instance.declaration->name), fault.why)};
 }
 
 // A constructor returns the object that it makes.

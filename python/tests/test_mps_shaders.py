@@ -96,7 +96,9 @@ constant float offset [[function_constant(7)]];
 kernel void line(device float* x, {INDEX}) {{ x[i] = (is_negative ? -1 : 1) * int(i) * factor + offset; }}
 """
         for constants, wanted in (({"factor": 3, "is_negative": True, "offset": 0.5}, [0.5, -2.5, -5.5]),
-                                  ({0: 2, 3: False, "offset": numpy.float32(1)}, [1, 3, 5])):
+                                  ({0: 2, 3: False, "offset": numpy.float32(1)}, [1, 3, 5]),
+                                  ({0: 2, 3: False, 7: float("-inf")}, [-numpy.inf] * 3),
+                                  ({0: 2, 3: False, 7: numpy.nan}, [numpy.nan] * 3)):
             x = mps.zeros(3)
             mps.compile_shader(source, constants=constants).line(x)
             self.assert_equal(x, wanted)
@@ -107,7 +109,7 @@ kernel void line(device float* x, {INDEX}) {{ x[i] = (is_negative ? -1 : 1) * in
                                       ({"factor": [1]}, ValueError, "'factor'.* a list of 1"),
                                       ({"factor": [1, 2]}, SyntaxError, "factor.* is .int.* one number, not .factor.x"),
                                       ({"is_negative": 2}, SyntaxError, "is_negative.* is .bool.*cannot be 2"),
-                                      ({"offset": float("nan")}, SyntaxError, "offset.* is .float.*cannot be nan"),
+                                      ({"factor": float("nan")}, SyntaxError, "factor.* is .int.*cannot be nan"),
                                       ({"factor": 1, 0: 2}, SyntaxError, "factor.* two values: 1 .*name.* 2 .*index 0"),
                                       ({1.5: 3}, TypeError, "by str or int, not float"),
                                       ({"factor": 2**53 + 1}, ValueError, "9007199254740993.*double"),

@@ -215,6 +215,8 @@ kernel void f(device float* out, uint i [[thread_position_in_grid]]) {
   EXPECT_THAT(with({{"step", 3}, {"negate", 0}}), ElementsAre(9, 13.5, 18));
   EXPECT_THAT(with({{"0", 3}, {"1", 2}, {"2", 1}}), ElementsAre(-12, -18, -24));
   EXPECT_THAT(with({{"step", -1}, {"scale", 0.5}, {"negate", 0}, {"3", 100}}), ElementsAre(49, 48.5, 48));
+  EXPECT_THAT(with({{"step", 1}, {"scale", INFINITY}, {"negate", 1}}), ElementsAre(-INFINITY, -INFINITY, -INFINITY));
+  for (const float got : with({{"step", 1}, {"scale", NAN}, {"negate", 0}})) EXPECT_TRUE(std::isnan(got));
   CompileOptions options;
   options.constants = {{"step", 1.5}, {"negate", 0}};
   try {

@@ -20,7 +20,7 @@ def _number(name, value):
         number = float(value)
     except OverflowError:
         number = None
-    if number != value and value == value:  # a NaN is refused with the type of the constant, by the translator
+    if number != value and value == value:  # a NaN differs from itself
         raise InvalidArgument(f"compile_shader: constants[{name!r}] is {value}, which a double cannot hold")
     return number
 

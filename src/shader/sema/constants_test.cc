@@ -219,10 +219,18 @@ TEST(ConstantsTest, ValuesThatAFunctionConstantCannotHaveAreRefused) {
   EXPECT_EQ(fault("bool", 2), "1: error: the function constant \"c\" is \"bool\", and cannot be 2\n");
   EXPECT_EQ(fault("int", 1.5), "1: error: the function constant \"c\" is \"int\", and cannot be 1.5\n");
   EXPECT_EQ(fault("uchar", 256), "1: error: the function constant \"c\" is \"uchar\", and cannot be 256\n");
-  EXPECT_EQ(fault("float", kInfinity), "1: error: the function constant \"c\" is \"float\", and cannot be inf\n");
-  EXPECT_EQ(fault("float", std::nan("")), "1: error: the function constant \"c\" is \"float\", and cannot be nan\n");
+  EXPECT_EQ(fault("float", 1e39), "1: error: the function constant \"c\" is \"float\", and cannot be 1e+39\n");
+  EXPECT_EQ(fault("int", kInfinity), "1: error: the function constant \"c\" is \"int\", and cannot be inf\n");
+  EXPECT_EQ(fault("bool", std::nan("")), "1: error: the function constant \"c\" is \"bool\", and cannot be nan\n");
   EXPECT_EQ(fault("half", 1e6), "1: error: the function constant \"c\" is \"half\", and cannot be 1000000\n");
-  for (const auto& [type, value] : {std::pair("bool", 1.0), {"half", 65504.0}, {"float", -3.4e38}, {"ulong", 0x1p63}})
+  for (const auto& [type, value] : {std::pair("bool", 1.0),
+                                    {"half", 65504.0},
+                                    {"float", -3.4e38},
+                                    {"ulong", 0x1p63},
+                                    {"float", kInfinity},
+                                    {"half", -kInfinity},
+                                    {"bfloat", kInfinity},
+                                    {"float", std::nan("")}})
     EXPECT_EQ(fault(type, value), "") << type;
 }
 

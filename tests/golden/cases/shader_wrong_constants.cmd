@@ -6,4 +6,4 @@ constant bool is_on [[function_constant(2)]];
 constant float tint [[function_constant(3)]];
 kernel void f(device float* x) { x[0] = factor + is_on + tint; }
 END
-kymo shader tint.metal -C factor=1 -C 0=2 -C is_on=2 -C tint=inf
+kymo shader tint.metal -C factor=1 -C 0=2 -C is_on=2 -C tint=1e39

@@ -23,6 +23,7 @@ std::vector<std::string_view> suffixes_of(const Type* type) {
 }
 
 bool can_hold(const Type* scalar, double value) {
+  if (scalar->is_floating() && !std::isfinite(value)) return true;  // infinity and NaN
   switch (scalar->kind) {
     case TypeKind::Bool:
       return value == 0 || value == 1;

@@ -266,5 +266,59 @@ kernel void stores(device char* out, uint t [[thread_position_in_grid]]) {
   }
 }
 
+// Variables of a thread, which CUDA and OpenCL otherwise keep in registers as floats.
+TEST_P(MetalReinterpretTest, ThreadMemoryOfSmallNumbersIsUsedAsOtherTypes) {
+  const ShaderLibrary library = metal(R"(
+struct Mixed { half a, b; bool on; bfloat c; device const float* from; };
+void fill(thread half* to, uint n, uint start) { for (uint k = 0; k < n; ++k) to[k] = half(start + k); }
+uint bits_of(half given) { return *(thread ushort*)&given; }
+kernel void mixed(device uint* out, device const float* in, constant half& scale, uint t [[thread_position_in_grid]]) {
+  float words[4] = {in[t], 2, 3, 4};
+  thread half4* halves = (thread half4*)words;
+  halves[1] = half4(1, 2, half(t), 4);
+  fill((thread half*)words, 2, t);
+  out[8 * t] = as_type<uint>(words[0]);
+  out[8 * t + 1] = as_type<uint>(words[3]);
+  half row[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+  row[1][0] = half(t);
+  thread const uint* pairs = (thread const uint*)&row[0][0];
+  out[8 * t + 2] = pairs[2];
+  Mixed m = {half(t), 2, true, bfloat(1.5f), in + t};
+  thread const uchar* bytes = (thread const uchar*)&m;
+  out[8 * t + 3] = bytes[0] | bytes[1] << 8 | bytes[4] << 16 | uint(*m.from) << 24;
+  out[8 * t + 4] = *(thread const uint*)&m + bits_of(half(t)) + bits_of(scale);
+  half2 two = half2(t, 1);
+  two.y = 3;
+  *(thread float*)&two += 0.0f;
+  out[8 * t + 5] = as_type<uint>(two);
+  thread void* anything = &row[0][1];
+  out[8 * t + 6] = *(thread ushort*)anything;
+  ushort3 three = *(thread ushort3*)&row[1][0];
+  out[8 * t + 7] = three.z;
+})");
+  constexpr int kThreads = 5;
+  const auto half_bits = [](int whole) {  // of 0 to 8
+    static constexpr uint32_t kBits[] = {0, 0x3C00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
+    return kBits[whole];
+  };
+  const auto in = each(kThreads, [](int i) { return static_cast<float>(i); });
+  const Tensor out = zeros({8 * kThreads}, DType::U32);
+  library["mixed"].threads(kThreads)(out, from_host(in), 2.0);
+  const auto got = out.to_host<uint32_t>();
+  for (int t = 0; t < kThreads; ++t) {
+    const uint32_t own = half_bits(t);
+    const uint32_t wanted[] = {own | half_bits(t + 1) << 16,
+                               own | half_bits(4) << 16,
+                               own | half_bits(6) << 16,
+                               own | 1U << 16 | static_cast<uint32_t>(t) << 24,
+                               (own | half_bits(2) << 16) + own + half_bits(2),
+                               own | half_bits(3) << 16,
+                               half_bits(2),
+                               half_bits(7)};
+    for (size_t k = 0; k < std::size(wanted); ++k)
+      EXPECT_EQ(got[8 * static_cast<size_t>(t) + k], wanted[k]) << t << " " << k;
+  }
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

@@ -21,6 +21,7 @@ class CModuleWriter {
     module_.functions = name_functions(functions, names_);
     for (const ir::Function* function : functions) module_.needs[function] = needs_of(*function);
     if (reinterprets_) types_.let_pointers_alias();
+    if (types_.is_thread_exact()) module_.loose.insert(loose_in_thread_.begin(), loose_in_thread_.end());
     const std::string constants = write_constants();
     std::string code;
     Emitted emitted;
@@ -41,10 +42,13 @@ class CModuleWriter {
   void look_at_cast(const ir::Expression& cast) {
     const Type *from = cast.operands[0]->type, *to = cast.type;
     if (!from->is_pointer() || !to->is_pointer()) return;
-    reinterprets_ |= to->inner != from->inner;
+    if (to->inner == from->inner) return;
+    reinterprets_ = true;
+    const bool is_exact = types_.is_same(to->inner) && types_.is_same(from->inner);
+    if (to->space == Space::Thread && !is_exact) types_.keep_thread_memory_exact();
     if (to->inner->align <= from->inner->align) return;
     module_.casts_group_memory |= to->space == Space::Threadgroup;
-    if (to->space != Space::Thread) module_.loose.insert(to->inner);
+    (to->space == Space::Thread ? loose_in_thread_ : module_.loose).insert(to->inner);
   }
 
   // Of a function whose callees are finished.
@@ -95,6 +99,7 @@ class CModuleWriter {
   Names names_;
   CTypes types_;
   CModule module_{dialect_, names_, types_};
+  std::unordered_set<const Type*> loose_in_thread_;  // see CModule::loose
 };
 
 }  // namespace

@@ -161,16 +161,6 @@ CText CFunction::pointer_cast(const ir::Expression& expression) {
   const ir::Expression& operand = *expression.operands[0];
   const Type* to = expression.type;
   const Type* from = operand.type;
-  if (to->is_pointer() && from->is_pointer() && to->space == Space::Thread && to->inner != from->inner) {
-    const bool is_exact = types_.is_same(to->inner) && types_.is_same(from->inner);
-    if (!is_exact && !to->inner->is(TypeKind::Void) && !from->inner->is(TypeKind::Void) &&
-        types_.value(to->inner) != types_.value(from->inner))
-      throw Rejected{expression.at,
-                     base::format("a pointer \"{}\" cannot be used as \"{}\" on this device: a thread's own "
-                                  "variables of these types are not laid out as in memory; convert the values with "
-                                  "as_type<{}>(...), or keep the bytes in threadgroup memory",
-                                  TypeTable::name(from), TypeTable::name(to), TypeTable::name(to->inner))};
-  }
   CText text = value(operand);
   const std::string wanted = types_.value(to);
   if (from->is_pointer() && to->is_pointer() && types_.value(from) == wanted) return text;

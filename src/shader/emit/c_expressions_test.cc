@@ -94,12 +94,14 @@ TEST_F(CExpressionsTest, DeepNestingIsRefused) {
   EXPECT_THAT(rejected(), HasSubstr("nested more than 300 deep"));
 }
 
-TEST_F(CExpressionsTest, PointerCastsOfLocalHalvesAreRefused) {
+TEST_F(CExpressionsTest, LocalHalvesThatAreUsedAsOtherNumbersAreLaidOutAsInMemory) {
   const Value h = b_.let("h", b_.constant_float(1, TypeKind::Half));
+  const Value other = b_.let("other", b_.constant_float(2, TypeKind::Half));  // has no address
   const Type* bits = b_.pointer(TypeKind::UShort, Space::Thread);
-  b_.let("p", b_.pointer_cast(bits, b_.address_of(h)));
-  EXPECT_THAT(rejected(), HasSubstr("\"thread half*\" cannot be used as \"thread ushort*\""));
-  EXPECT_THAT(rejected(), HasSubstr("convert the values with as_type<ushort>(...)"));
+  const Value p = b_.let("p", b_.pointer_cast(bits, b_.address_of(h)));
+  b_.put(b_.deref(p), b_.constant_uint(0x4000, TypeKind::UShort));
+  EXPECT_EQ(stored(b_.plus(b_.convert(b_.type(TypeKind::Float), h), b_.convert(b_.type(TypeKind::Float), other))),
+            "kymo_half_to_float(h) + other");
 }
 
 TEST_F(CExpressionsTest, PointerCastsOfLocalFloatsAreAllowed) {

@@ -34,6 +34,9 @@ std::string CFunction::write() {
   {
     const Inside inside(*this);
     if (function_.is_kernel) kernel_opening();
+    for (const auto& [parameter, given] : kept_parameters_)
+      line(base::format("{}{} {} = {};", aligned(Form::Memory), types_.spelled(Form::Memory, parameter->type),
+                        name(*parameter), types_.store(parameter->type, {given}).text));
     statements(function_.body);
   }
   names_.leave();
@@ -45,8 +48,14 @@ std::string CFunction::parameters() {
   const auto add = [&](std::string_view one) { (list += list.empty() ? "" : ", ") += one; };
   if (!hidden_.simd.empty()) add(base::format("{}kymo_simd_memory* kymo_simd", dialect_.space(Space::Threadgroup)));
   if (!hidden_.grid.empty()) add("kymo_grid_type kymo_grid");
-  for (const ir::Variable* parameter : function_.parameters)
-    add(types_.value(parameter->type) + " " + name(*parameter));
+  for (const ir::Variable* parameter : function_.parameters) {
+    std::string given = name(*parameter);
+    if (types_.form_of(*parameter) == Form::Memory) {
+      given = names_.take(given + "_in");
+      kept_parameters_.emplace_back(parameter, given);
+    }
+    add(types_.value(parameter->type) + " " + given);
+  }
   return list.empty() ? "void" : list;
 }
 
@@ -76,6 +85,8 @@ bool CFunction::is_cast_argument(const ir::Binding& binding) const {
   return binding.kind == ir::BindingKind::Threadgroup && module_.casts_group_memory;
 }
 
+std::string CFunction::aligned(Form form) const { return form == Form::Memory ? dialect_.aligned(kAlignOfCasts) : ""; }
+
 void CFunction::kernel_opening() {
   if (!hidden_.simd.empty()) line(base::format("{}kymo_simd_memory kymo_simd;", dialect_.group_head()));
   declare_group_memory(function_.body);
@@ -95,8 +106,12 @@ void CFunction::kernel_opening() {
           base::format("{}{}*", dialect_.space(Space::Device), types_.spelled(Form::Memory, type));
       CText there = types_.load(type, c_prefix("*", c_cast(pointer, {given + ".address"})));
       CText here = types_.load(type, {given + ".value"});
-      line(base::format("{} {} = {}.address != 0 ? {} : {};", types_.value(type), wanted, given,
-                        std::move(there).in(Binding::LogicalOr), std::move(here).in(Binding::LogicalOr)));
+      CText taken{base::format("{}.address != 0 ? {} : {}", given, std::move(there).in(Binding::LogicalOr),
+                               std::move(here).in(Binding::LogicalOr)),
+                  Binding::Conditional};
+      const Form form = types_.form_of(*binding.variable);
+      if (form == Form::Memory) taken = types_.store(type, std::move(taken));
+      line(base::format("{}{} {} = {};", aligned(form), types_.spelled(form, type), wanted, taken.text));
     }
   }
 }

@@ -69,6 +69,7 @@ class CFunction {
   std::string kernel_parameters();
   void kernel_opening();
   bool is_cast_argument(const ir::Binding& binding) const;
+  std::string aligned(Form form) const;  // before the type of a thread's variable that may be used as another type
   void declare_group_memory(const ir::Block& block);
   std::string& name(const ir::Variable& variable);
 
@@ -78,7 +79,7 @@ class CFunction {
   void statement(const ir::Statement& statement);
   void declare(const ir::Statement& statement);
   std::string declaration(const ir::Statement& statement);
-  std::string plain_parts(const ir::Expression& array);
+  std::string plain_parts(Form form, const ir::Expression& array);
   void if_statement(const ir::Statement& statement);
   void switch_statement(const ir::Statement& statement);
   void unroll(const ir::Statement& loop, const ir::Statement* first);  // the line before it that asks for it
@@ -131,6 +132,8 @@ class CFunction {
   CHidden hidden_;
   std::unordered_map<const ir::Variable*, std::string> variables_;
   std::unordered_map<const ir::Variable*, std::string> given_;  // the parameters that hold the values
+  // Parameters in memory form, and the names of those that hold their values.
+  std::vector<std::pair<const ir::Variable*, std::string>> kept_parameters_;
   std::unordered_set<const ir::Variable*> plain_arrays_;
   std::unordered_set<const ir::Variable*> hoisted_;  // already declared
   std::string out_;

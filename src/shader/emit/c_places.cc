@@ -24,16 +24,17 @@ CFunction::Place CFunction::place(const ir::Expression& expression) {
       const ir::Variable& variable = *expression.variable;
       const bool is_program = variable.space == Space::Program;
       return {{is_program ? module_.constants.at(&variable) : name(variable)},
-              form_in(variable.space),
+              types_.form_of(variable),
               variable.space,
               variable.type->is_array() && (is_program || plain_arrays_.contains(&variable))};
     }
     case ExpressionKind::Dereference: {
       const ir::Expression& pointer = *expression.operands[0];
       const Space space = pointer.type->space;
-      if (pointer.kind != ExpressionKind::PointerAdd) return {c_prefix("*", value(pointer)), form_in(space), space};
+      if (pointer.kind != ExpressionKind::PointerAdd)
+        return {c_prefix("*", value(pointer)), types_.form_in(space), space};
       std::string text = value(*pointer.operands[0]).in(Binding::Postfix);
-      return {{base::format("{}[{}]", text, offset(*pointer.operands[1]).text)}, form_in(space), space};
+      return {{base::format("{}[{}]", text, offset(*pointer.operands[1]).text)}, types_.form_in(space), space};
     }
     case ExpressionKind::Member:
       return member(expression);
@@ -66,7 +67,7 @@ CFunction::Place CFunction::member(const ir::Expression& expression) {
   const std::string& field = types_.field(object.type, expression.index);
   if (object.kind == ExpressionKind::Dereference && object.operands[0]->kind != ExpressionKind::PointerAdd) {
     const Space space = object.operands[0]->type->space;
-    return {{value(*object.operands[0]).in(Binding::Postfix) + "->" + field}, form_in(space), space};
+    return {{value(*object.operands[0]).in(Binding::Postfix) + "->" + field}, types_.form_in(space), space};
   }
   Place place = base(object);
   place.text = c_member(std::move(place.text), field);
@@ -112,8 +113,8 @@ bool CFunction::is_loose(const ir::Expression& place) const {
       place.kind == ExpressionKind::Swizzle)
     return false;
   const ir::Expression& root = ir::place_root(place);
-  return root.kind == ExpressionKind::Dereference && root.operands[0]->type->space != Space::Thread &&
-         module_.loose.contains(root.type);
+  return root.kind == ExpressionKind::Dereference && module_.loose.contains(root.type) &&
+         (root.operands[0]->type->space != Space::Thread || types_.is_thread_exact());
 }
 
 CText CFunction::read(const ir::Expression& expression) {
@@ -192,7 +193,7 @@ std::optional<std::string> CFunction::in_place(const ir::Statement& statement) {
   const ir::Expression& target = *statement.place;
   const ir::Expression& from = *statement.value;
   if (target.kind != ExpressionKind::Variable || from.kind != ExpressionKind::Binary) return std::nullopt;
-  if (from.op >= ir::Operator::Equal || form_in(target.variable->space) != Form::Value) return std::nullopt;
+  if (from.op >= ir::Operator::Equal || types_.form_of(*target.variable) != Form::Value) return std::nullopt;
   if (from.operands[0]->kind != ExpressionKind::Variable || from.operands[0]->variable != target.variable)
     return std::nullopt;
   const Type* type = target.type;

@@ -108,27 +108,29 @@ std::string CFunction::declaration(const ir::Statement& statement) {
   const ir::Variable& variable = *statement.variable;
   const Type* type = variable.type;
   const ir::Expression* first = statement.value;
+  const Form form = types_.form_of(variable);
   if (hoisted_.contains(&variable)) {
     if (first == nullptr) return {};
-    const Place place{{name(variable)}, Form::Value, Space::Thread, type->is_array()};
-    return whole(place, type).text + " = " + value(*first).text;
+    const Place place{{name(variable)}, form, Space::Thread, type->is_array()};
+    return whole(place, type).text + " = " + value_for(form, *first).text;
   }
   if (type->is_array() && (first == nullptr || c_is_plain_aggregate(*first))) {
     plain_arrays_.insert(&variable);
-    std::string text = types_.declaration(Form::Value, type, name(variable));
-    if (first != nullptr) text += " = " + plain_parts(*first);
+    std::string text = aligned(form) + types_.declaration(form, type, name(variable));
+    if (first != nullptr) text += " = " + plain_parts(form, *first);
     return text;
   }
-  std::string text = types_.value(type) + " " + name(variable);
-  if (first != nullptr) text += " = " + value(*first).text;
+  std::string text = aligned(form) + types_.spelled(form, type) + " " + name(variable);
+  if (first != nullptr) text += " = " + value_for(form, *first).text;
   return text;
 }
 
-std::string CFunction::plain_parts(const ir::Expression& array) {
+std::string CFunction::plain_parts(Form form, const ir::Expression& array) {
   if (array.kind == ir::ExpressionKind::Zero) return base::format("{{{}}}", dialect_.zeros());
   std::string text;
   for (const ir::Expression* part : array.operands)
-    (text += text.empty() ? "{" : ", ") += part->type->is_array() ? plain_parts(*part) : value(*part).text;
+    (text += text.empty() ? "{" : ", ") +=
+        part->type->is_array() ? plain_parts(form, *part) : value_for(form, *part).text;
   return text + "}";
 }
 
@@ -197,7 +199,8 @@ void CFunction::hoist_shared(const ir::Statement& loop) {
   for (const ir::Statement* one : loop.before) {
     if (one->kind != StatementKind::Declare || !used.contains(one->variable)) continue;
     if (one->variable->type->is_array()) plain_arrays_.insert(one->variable);
-    line(types_.declaration(Form::Value, one->variable->type, name(*one->variable)) + ";");
+    const Form form = types_.form_of(*one->variable);
+    line(aligned(form) + types_.declaration(form, one->variable->type, name(*one->variable)) + ";");
     hoisted_.insert(one->variable);
   }
 }

@@ -2,7 +2,8 @@
 //
 //   value form    for computing: half and bfloat are floats, pointers are pointers, bool is bool
 //   memory form   Metal's exact layout, in buffers, in group memory and in the program's constants: half and bfloat
-//                 are ushort, bool is uchar, pointers are ulong
+//                 are ushort, bool is uchar, pointers are ulong. In thread memory only if a source uses the bytes of
+//                 such a type as another type
 //
 // Most types have one form that is both. An array is a structure { T v[N]; }, so that it can be assigned, passed and
 // returned; variables are plain arrays if possible (declaration()). Packed vectors are structures { T v[N]; } in memory
@@ -19,7 +20,6 @@
 namespace kymo::shader {
 
 enum class Form : uint8_t { Value, Memory };
-inline Form form_in(Space space) { return space == Space::Thread ? Form::Value : Form::Memory; }
 
 class CTypes {
  public:
@@ -45,6 +45,16 @@ class CTypes {
 
   // Numbers that are accessed through pointers may be of another type than their memory. Before the first pointer.
   void let_pointers_alias() { pointers_alias_ = true; }
+  // Also in thread memory, by types whose forms differ: whatever a pointer may point to is in memory form there too.
+  void keep_thread_memory_exact() { is_thread_exact_ = true; }
+  bool is_thread_exact() const { return is_thread_exact_; }
+  Form form_in(Space space) const {  // of what a pointer points to
+    return space == Space::Thread && !is_thread_exact_ ? Form::Value : Form::Memory;
+  }
+  Form form_of(const ir::Variable& variable) const {
+    const bool is_own = variable.space == Space::Thread && !variable.address_taken;
+    return is_own ? Form::Value : form_in(variable.space);
+  }
 
   // The definitions, in order of dependency.
   std::string take_text();
@@ -70,7 +80,7 @@ class CTypes {
   Names& names_;
   std::unordered_map<const Type*, Known> known_;
   std::vector<std::pair<Form, const Type*>> mentioned_;  // only by pointers
-  bool pointers_alias_ = false;
+  bool pointers_alias_ = false, is_thread_exact_ = false;
   std::unordered_map<std::string, std::string> aliases_;  // of types, for pointers to them
   std::string text_;
 };

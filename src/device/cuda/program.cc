@@ -24,6 +24,9 @@ int device_attribute(const Context& context, CUdevice_attribute which) {
 }
 
 // The parameters that are group memory.
+constexpr uint32_t kSpareGroupBytes = 16;  // the widest number
+constexpr uint64_t kMaxUnaskedGroupBytes = 48 << 10;
+
 std::vector<uint32_t> locals_of(const KernelInfo& kernel) {
   std::vector<uint32_t> locals;
   for (uint32_t i = 0; i < kernel.parameters.size(); ++i)
@@ -111,6 +114,9 @@ bool CudaProgram::find_functions(bool measure) {
       info.group_memory = group_memory();
       info.execution_width = static_cast<uint32_t>(device_attribute(context_, CU_DEVICE_ATTRIBUTE_WARP_SIZE));
     }
+    const bool only_own = info.is_translated && !has_local && info.group_memory != 0;
+    if (only_own && group_memory() + kSpareGroupBytes <= kMaxUnaskedGroupBytes)
+      kernel.spare_group_bytes = kSpareGroupBytes;
     if (has_local) {  // more than 48 KiB must be requested in advance
       const int max = device_attribute(context_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
       const int rest = max - static_cast<int>(group_memory());

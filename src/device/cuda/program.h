@@ -20,6 +20,10 @@ class CudaProgram final : public Program {
     uint32_t parameters = 0;
     // Of a translated kernel: the parameters that are group memory, passed as offsets in it.
     std::vector<uint32_t> locals;
+    // Of a translated kernel that has group memory of its own only: bytes after all of it. Kernels are written for
+    // devices that let them read an element after the end, whose value they then ignore; here that is an illegal
+    // address if nothing follows. Which array is the last one is the compiler's choice, and this memory comes after it.
+    uint32_t spare_group_bytes = 0;
     bool takes_grid = false;
     bool uses_simdgroups = false;
   };

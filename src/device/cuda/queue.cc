@@ -40,7 +40,7 @@ Groups groups_of(const Piece& piece) {
 // dynamic group memory, one after the other.
 class Parameters {
  public:
-  Parameters(const CudaProgram::Kernel& kernel, const Launch& launch) {
+  Parameters(const CudaProgram::Kernel& kernel, const Launch& launch) : dynamic_bytes_(kernel.spare_group_bytes) {
     if (kernel.parameters + kAdded > kFewParameters) [[unlikely]] {
       many_.resize(kernel.parameters + kAdded);
       places_ = many_.data();
@@ -76,7 +76,7 @@ class Parameters {
   std::vector<void*> many_;
   void** places_ = few_.data();
   std::vector<uint32_t> offsets_;
-  uint32_t dynamic_bytes_ = 0;
+  uint32_t dynamic_bytes_;
 };
 
 }  // namespace

@@ -141,6 +141,26 @@ TEST_F(CudaQueueTest, GroupMemoryOfATranslatedKernelIsPassedAsOffsets) {
   EXPECT_EQ(calls("function_set"), 1);
 }
 
+TEST_F(CudaQueueTest, OwnGroupMemoryOfATranslatedKernelIsFollowedBySpareBytes) {
+  static int own;
+  api_.function_attribute = [](int* value, CUfunction_attribute asked, CUfunction) {
+    *value = asked == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? own : 1024;
+    return CUDA_SUCCESS;
+  };
+  const auto spare = [&](bool is_translated, int bytes) {
+    KernelInfo kernel;
+    kernel.is_translated = is_translated;
+    kernel.group_memory = static_cast<size_t>(own = bytes);
+    make_program(kernel);
+    queue_.launch(launch({64, 1, 1}, {64, 1, 1}, {}), nullptr);
+    return fake_.launches.back().shared_bytes;
+  };
+  EXPECT_EQ(spare(true, 8192), 16u);
+  EXPECT_EQ(spare(true, 0), 0u);
+  EXPECT_EQ(spare(true, 48 << 10), 0u) << "more would have to be asked for";
+  EXPECT_EQ(spare(false, 8192), 0u) << "a kernel in CUDA C++ is launched as it is";
+}
+
 TEST_F(CudaQueueTest, LaunchIsSplitIfLanesOfSimdgroupsWouldBeOutOfOrder) {
   KernelInfo kernel;
   kernel.is_translated = kernel.uses_simdgroups = kernel.takes_grid = true;

@@ -1,5 +1,6 @@
 """ClickHouse servers for tests: real ones, on loopback, in a folder of their own."""
 import contextlib
+import ctypes
 import http.client
 import json
 import os
@@ -15,6 +16,7 @@ BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
 KYMO = BIN / "kymo"
 START_SECONDS = 600
 SKIP = 77
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kymo"
 
 CONFIG = """<yandex>
 <logger><level>warning</level><log>{folder}/log</log><errorlog>{folder}/errors</errorlog></logger>
@@ -46,6 +48,15 @@ def skip_without_duckdb():
     if "DuckDB" in said:
         print(f"SKIPPED: {said.strip()}")
         sys.exit(SKIP)
+
+
+def run_duckdb(statement):
+    newest = max(CACHE.glob("duckdb-*/libduckdb.so"), default="libduckdb.so")
+    library = ctypes.CDLL(os.environ.get("KYMO_DUCKDB_LIBRARY") or str(newest))
+    database, connection = ctypes.c_void_p(), ctypes.c_void_p()
+    assert library.duckdb_open(None, ctypes.byref(database)) == 0
+    assert library.duckdb_connect(database, ctypes.byref(connection)) == 0
+    assert library.duckdb_query(connection, statement.encode(), None) == 0
 
 
 def skip_without_server():

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """`kymo push`, `kymo fleet` and `kymo watch` with a folder of Parquet files, which DuckDB writes and reads."""
-import ctypes
 import json
 import os
 import pathlib
@@ -22,17 +21,6 @@ MID_MONTH_US = 1_700_000_000_000_000
 STEPS, NAMES = 3, 3
 OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a kernel and a collective
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
-
-
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kymo"
-
-
-def run_duckdb(statement):
-    library = ctypes.CDLL(os.environ.get("KYMO_DUCKDB_LIBRARY") or str(max(CACHE.glob("duckdb-*/libduckdb.so"), default="libduckdb.so")))
-    database, connection = ctypes.c_void_p(), ctypes.c_void_p()
-    assert library.duckdb_open(None, ctypes.byref(database)) == 0
-    assert library.duckdb_connect(database, ctypes.byref(connection)) == 0
-    assert library.duckdb_query(connection, statement.encode(), None) == 0
 
 
 class FolderTest(same_answers.SameAnswers, unittest.TestCase):
@@ -74,7 +62,7 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
             shutil.rmtree(self.path / table)
 
     def make_newer(self):
-        run_duckdb(f"COPY (SELECT 99::UINTEGER AS version, 0::UBIGINT AS attempt) TO "
+        clickhouse.run_duckdb(f"COPY (SELECT 99::UINTEGER AS version, 0::UBIGINT AS attempt) TO "
                    f"'{self.path}/kymo_schema/197001-0000000000000000-0.parquet' (FORMAT parquet)")
 
     def ask(self, question, *more, url=None, expect=0):

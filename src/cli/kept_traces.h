@@ -46,6 +46,7 @@ class KeptTraces {
   bool may_still_arrive(const std::string& file) const;
   void set_pushed(const std::string& file) { set(file, State::Pushed); }
   void set_pushed_damaged(const std::string& file) { set(file, State::PushedDamaged); }
+  void set_new(const std::string& file) { set(file, State::New); }
   // The server lost what it had: pushed files are new again.
   void forget_pushed();
   // It cannot be read: it is not tried again before it changes, and never deleted.

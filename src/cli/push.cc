@@ -25,7 +25,7 @@ struct Options {
 };
 
 struct Totals {
-  uint64_t pushed = 0, already = 0, recording = 0, unreadable = 0;
+  uint64_t pushed = 0, already = 0, recording = 0, unreadable = 0, not_kept = 0;
 };
 
 int32_t parse_from_zero(const std::string& text, std::string_view what, int32_t max) {
@@ -48,6 +48,13 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
     case push::Outcome::StillRecording:
       ++totals.recording;
       say_warning(name + " is still being recorded, and was not pushed; push it when the recording has ended");
+      break;
+    case push::Outcome::NotKept:
+      ++totals.not_kept;
+      say_error(
+          base::format("{} was pushed again, and its rows still cannot be read: {}; repair the database, then push it "
+                       "again",
+                       name, file.reason));
       break;
     case push::Outcome::StillArriving:  // only 'kymo watch' waits for the rest of a file
     case push::Outcome::Unreadable:
@@ -117,7 +124,9 @@ int push_command(const Arguments& arguments) {
         status.clear();
         say_warning(text);
       });
-  const auto rest = [&] { return options.arguments.size() - totals.pushed - totals.already - totals.unreadable; };
+  const auto rest = [&] {
+    return options.arguments.size() - totals.pushed - totals.already - totals.unreadable - totals.not_kept;
+  };
   try {
     pusher.push(options.arguments);
     if (options.remove_orphans) pusher.remove_orphans();
@@ -142,7 +151,7 @@ int push_command(const Arguments& arguments) {
     if (totals.already > 0) text += base::format(", {} already there", count_text(totals.already));
     say(text);
   }
-  return totals.unreadable + totals.recording > 0 ? kFailed : kDone;
+  return totals.unreadable + totals.recording + totals.not_kept > 0 ? kFailed : kDone;
 }
 
 }  // namespace kymo::cli

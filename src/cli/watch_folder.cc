@@ -121,6 +121,7 @@ class Watcher {
     try {
       look();
       if (pusher_->has_lost_rows()) traces_.forget_pushed();
+      pushed_now_.clear();
       if (const auto files = traces_.to_push(); !files.empty()) pusher_->push(files);
       remove_traces();
       numbers_.last_success = static_cast<uint64_t>(seconds_now());
@@ -152,7 +153,14 @@ class Watcher {
     // The server is asked once more about each. This does not count as a trace that it had already.
     const auto push_again = [this](const std::vector<std::string>& files) {
       const uint64_t already = numbers_.already;
-      pusher_->push(files);
+      // What was pushed now is read before it is deleted, too.
+      std::vector<std::string> to_check = files;
+      for (int pass = 0; pass < 2 && !to_check.empty(); ++pass) {
+        pushed_now_.clear();
+        pusher_->push(to_check);
+        to_check = pushed_now_;
+      }
+      for (const std::string& file : to_check) traces_.set_new(file);
       numbers_.already = already;
     };
     for (const std::string& path : traces_.remove(options_.limits, seconds_now(), push_again)) {
@@ -173,6 +181,7 @@ class Watcher {
       case push::Outcome::Pushed:
         ++numbers_.pushed;
         set_pushed(file);
+        pushed_now_.push_back(file.file);
         if (!options_.quiet) say("pushed " + base::printable(file.file));
         break;
       case push::Outcome::AlreadyThere:
@@ -188,6 +197,13 @@ class Watcher {
               base::format("{} has no end, or is damaged, and changed less than {} s ago: it may still be copied, and "
                            "was not pushed",
                            base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
+        break;
+      case push::Outcome::NotKept:
+        if (said_not_kept_.insert(file.file).second)
+          say_error(
+              base::format("{} was pushed again, and its rows still cannot be read: {}; it is not deleted: repair the "
+                           "database",
+                           base::printable(file.file), file.reason));
         break;
       case push::Outcome::Unreadable:
         // Somebody deleted it, such as another watch that has pushed it.
@@ -207,7 +223,8 @@ class Watcher {
   std::unique_ptr<metrics::Endpoint> endpoint_;
   uint64_t rounds_ = 0;
   bool ends_ = false, said_too_much_ = false;
-  std::set<std::string> said_unreadable_;
+  std::set<std::string> said_unreadable_, said_not_kept_;
+  std::vector<std::string> pushed_now_;  // by the last push
   std::string said_not_deleted_;
 };
 

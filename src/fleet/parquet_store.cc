@@ -19,6 +19,7 @@
 #include "fleet/parquet_files.h"
 #include "fleet/text_name.h"
 #include "push/attempt.h"
+#include "push/trace_rows.h"
 #include "query/session.h"
 
 namespace kymo::fleet {
@@ -162,16 +163,11 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
                                       "argMax(rank, attempt), max(attempt), argMax(problems, attempt) FROM {} "
                                       "WHERE trace IN ({}) GROUP BY trace",
                                       parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
-    const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
     std::map<uint64_t, push::KnownTrace> found;
     for (const auto& row : rows.rows) {
       push::KnownTrace& trace = found[push::parse_u64(row[0], "trace")];
-      const uint64_t attempt = push::parse_u64(row[4], "attempt");
-      trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank"), attempt};
-      const auto its = attempts.find(attempt);
-      // Older versions did not write counts, and had other tables.
-      trace.lost_rows = its == attempts.end() || its->second.missing_count() > 0 ||
-                        its->second.files_of(folder_, push::kRowCounts).empty();
+      trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank"),
+               push::parse_u64(row[4], "attempt")};
       trace.is_damaged = push::parse_u64(row[5], "problems") != 0;
     }
     return found;
@@ -180,9 +176,27 @@ std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint6
   }
 }
 
+void ParquetStore::check_rows(std::map<uint64_t, push::KnownTrace>& traces) {
+  if (traces.empty()) return;
+  const std::map<uint64_t, Attempt> attempts = attempts_of(folder_);
+  std::map<uint64_t, std::string> damages;  // by attempt: many traces have the same one
+  for (auto& [number, trace] : traces) {
+    const auto its = attempts.find(trace.attempt);
+    // Older versions did not write counts, and had other tables.
+    trace.lost_rows = its == attempts.end() || its->second.missing_count() > 0 ||
+                      its->second.files_of(folder_, push::kRowCounts).empty();
+    if (trace.lost_rows) continue;
+    const auto [found, is_new] = damages.try_emplace(trace.attempt);
+    if (is_new) found->second = damage_of(engine_, folder_, trace.attempt, its->second);
+    trace.damage = found->second;
+    trace.lost_rows = !trace.damage.empty();
+  }
+}
+
 void ParquetStore::insert(const push::Block& block, uint64_t attempt) {
   if (attempt != attempt_) {
     remove_unmarked();
+    hashes_.clear();
     next_ = 0;
   }
   attempt_ = attempt;
@@ -191,7 +205,9 @@ void ParquetStore::insert(const push::Block& block, uint64_t attempt) {
   const bool is_mark = block.table().name == push::kTraces.name;
   if (!is_mark) unmarked_.push_back(path);
   try {
-    write(block, attempt, name);
+    const bool is_counts = block.table().name == push::kRowCounts.name;
+    write(is_counts ? with_hashes(block, hashes_) : block, attempt, name);
+    if (!is_counts && !is_mark) hashes_.push_back({path_in_folder(path), push::trace_number(path)});
   } catch (const Error&) {
     std::error_code error;
     // A mark may be there although it is not known to be on disk. Then its rows count.

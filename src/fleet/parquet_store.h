@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fleet/parquet_verify.h"
 #include "push/answer.h"
 #include "push/store.h"
 #include "push/tables.h"
@@ -26,6 +27,7 @@ class ParquetStore : public push::Store {
   std::string text() const override;
   bool prepare() override;
   std::map<uint64_t, push::KnownTrace> known(const std::vector<uint64_t>& traces) override;
+  void check_rows(std::map<uint64_t, push::KnownTrace>& traces) override;
   void insert(const push::Block& block, uint64_t attempt) override;
   std::unique_ptr<push::EventSink> events(uint64_t attempt) override;
   push::Content content() override;
@@ -43,6 +45,7 @@ class ParquetStore : public push::Store {
   // The files of this attempt while it has no mark. If it gets none they are deleted: nobody counts them, and a full
   // disk would become fuller with each attempt.
   std::vector<std::string> unmarked_;
+  std::vector<FileHash> hashes_;  // of the files of this attempt
 };
 
 // The rows of a statement about the files of a folder, with the bytes of names. Throws kymo::Error.

@@ -105,47 +105,93 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
       everywhere(kTraces), base::join(traces, ", ")));
   if (rows.columns.size() != 7) throw Error(base::format("{}: the list of traces is not readable", text()));
   std::map<uint64_t, KnownTrace> found;
-  if (rows.rows.empty()) return found;
-  const std::set<Attempt> complete = complete_attempts(rows);
   for (const auto& row : rows.rows) {
-    const Attempt its{parse_u64(row[0], "trace"), parse_u64(row[1], "attempt")};
-    KnownTrace& trace = found[its.first];
-    trace = {parse_u64(row[2], "events") != 0, row[3], parse_i64(row[4], "rank"), its.second};
-    trace.lost_rows = !complete.contains(its);
+    KnownTrace& trace = found[parse_u64(row[0], "trace")];
+    trace.attempt = parse_u64(row[1], "attempt");
+    trace.has_events = parse_u64(row[2], "events") != 0;
+    trace.job = row[3];
+    trace.rank = parse_i64(row[4], "rank");
+    trace.started = parse_u64(row[5], "began");
     trace.is_damaged = parse_u64(row[6], "problems") != 0;
   }
   return found;
 }
 
-// Of these marks, the attempts that have as many rows in each table as they were written with. Older versions did not
-// write counts, and had other tables. Job and time are for the sorting key: without them the server would read whole
-// tables. A count may be there twice.
-std::set<ClickHouseStore::Attempt> ClickHouseStore::complete_attempts(const Rows& marks) {
-  std::set<std::string> jobs, times, traces;
-  for (const auto& row : marks.rows) {
-    traces.insert(std::to_string(parse_u64(row[0], "trace")));
-    jobs.insert(quoted_text(row[3]));
-    times.insert(base::format("toDateTime({})", parse_u64(row[5], "began")));
+// If the server cannot read the rows of all of them, each is asked for alone.
+void ClickHouseStore::check_rows(std::map<uint64_t, KnownTrace>& traces) {
+  const auto check = [&](std::map<uint64_t, KnownTrace>& some) {
+    const std::set<Attempt> complete = complete_attempts(some);
+    for (auto& [number, trace] : some) trace.lost_rows = !complete.contains({number, trace.attempt});
+  };
+  if (traces.empty()) return;
+  try {
+    return check(traces);
+  } catch (const TryAgain&) {
+    throw;
+  } catch (const Error&) {
   }
-  const std::string chosen = base::format("WHERE job IN ({}) AND started IN ({}) AND trace IN ({})",
-                                          base::join(jobs, ", "), base::join(times, ", "), base::join(traces, ", "));
+  for (auto& [number, trace] : traces) {
+    std::map<uint64_t, KnownTrace> one{{number, trace}};
+    try {
+      check(one);
+      trace = one.at(number);
+    } catch (const TryAgain&) {
+      throw;
+    } catch (const Error& error) {
+      trace.lost_rows = true;
+      trace.damage = error.what();
+    }
+  }
+}
+
+namespace {
+
+// Reads all columns: the server checks the checksum of what it reads.
+std::string hash_of(const TableSpec& table) {
+  std::vector<std::string> values;
+  for (const ColumnSpec& column : table.columns)
+    values.push_back(column.type == ColumnType::Name ? base::format("CAST({} AS String)", quoted_name(column.name))
+                                                     : quoted_name(column.name));
+  return base::format("max(cityHash64({}))", base::join(values, ", "));
+}
+
+}  // namespace
+
+// Of these, the attempts that have as many rows in each table as they were written with. Older versions did not write
+// counts, and had other tables. Job and time are for the sorting key: without them the server would read whole tables.
+// PREWHERE: of rows of other attempts, which may be damaged, only these two columns are read. A count may be there
+// twice.
+std::set<ClickHouseStore::Attempt> ClickHouseStore::complete_attempts(const std::map<uint64_t, KnownTrace>& traces) {
+  std::set<std::string> jobs, times;
+  std::vector<uint64_t> numbers, attempts;
+  for (const auto& [number, trace] : traces) {
+    numbers.push_back(number);
+    attempts.push_back(trace.attempt);
+    jobs.insert(quoted_text(trace.job));
+    times.insert(base::format("toDateTime({})", trace.started));
+  }
+  const std::string chosen = base::format(
+      "PREWHERE trace IN ({}) AND attempt IN ({}) WHERE job IN ({}) AND started IN ({})", base::join(numbers, ", "),
+      base::join(attempts, ", "), base::join(jobs, ", "), base::join(times, ", "));
   std::string counts = base::format(
-      "SELECT trace, attempt, CAST(of_table AS String) AS name, toInt64(max(row_count)) AS n FROM {} {}\n"
+      "SELECT trace, attempt, CAST(of_table AS String) AS name, toInt64(max(row_count)) AS n, {} AS hash\nFROM {} {}\n"
       "GROUP BY trace, attempt, name",
-      everywhere(kRowCounts), chosen);
+      hash_of(kRowCounts), everywhere(kRowCounts), chosen);
   for (const TableSpec* table : all_tables()) {
     if (table == &kTraces || table == &kRowCounts || table == &kSchema) continue;
     base::format_to(counts,
-                    "\nUNION ALL SELECT trace, attempt, {} AS name, -toInt64(count()) AS n FROM {} {}\n"
+                    "\nUNION ALL SELECT trace, attempt, {} AS name, -toInt64(count()) AS n, {} AS hash\nFROM {} {}\n"
                     "GROUP BY trace, attempt",
-                    quoted_text(table->name), everywhere(*table), chosen);
+                    quoted_text(table->name), hash_of(*table), everywhere(*table), chosen);
   }
+  (void)client_.query(base::format("SELECT {} AS hash FROM {} {}", hash_of(kTraces), everywhere(kTraces), chosen));
+  // What is not selected would not be read.
   const Rows rows = client_.query(
-      base::format("SELECT trace, attempt, max(differs) AS has_lost\nFROM (SELECT trace, attempt, name, sum(n) != 0 "
-                   "AS differs, max(n) AS counted FROM (\n{})\nGROUP BY trace, attempt, name)\n"
-                   "GROUP BY trace, attempt HAVING max(counted) >= 0",
+      base::format("SELECT trace, attempt, max(differs) AS has_lost, max(hash) AS hash\nFROM (SELECT trace, attempt, "
+                   "name, sum(n) != 0 AS differs, max(n) AS counted, max(hash) AS hash FROM (\n{})\n"
+                   "GROUP BY trace, attempt, name)\nGROUP BY trace, attempt HAVING max(counted) >= 0",
                    counts));
-  if (rows.columns.size() != 3) throw Error(base::format("{}: the numbers of rows are not readable", text()));
+  if (rows.columns.size() != 4) throw Error(base::format("{}: the numbers of rows are not readable", text()));
   std::set<Attempt> complete;
   for (const auto& row : rows.rows)
     if (row[2] == "0") complete.emplace(parse_u64(row[0], "trace"), parse_u64(row[1], "attempt"));

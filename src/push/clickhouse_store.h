@@ -16,6 +16,7 @@ class ClickHouseStore : public Store {
   std::string text() const override { return client_.address().text(); }
   bool prepare() override;
   std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) override;
+  void check_rows(std::map<uint64_t, KnownTrace>& traces) override;
   void insert(const Block& block, uint64_t attempt) override;
   std::unique_ptr<EventSink> events(uint64_t attempt) override;
   Content content() override;
@@ -29,7 +30,7 @@ class ClickHouseStore : public Store {
   void check_version();
 
   using Attempt = std::pair<uint64_t, uint64_t>;  // trace and attempt
-  std::set<Attempt> complete_attempts(const Rows& marks);
+  std::set<Attempt> complete_attempts(const std::map<uint64_t, KnownTrace>& traces);
 
   Client client_;
 };

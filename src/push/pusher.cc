@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -26,6 +27,13 @@ constexpr uint32_t kFirstDate = 365 * 86'400;  // seconds; a clock that began at
 }  // namespace
 
 struct Pusher::Impl {
+  // A file whose rows are pushed, and what to report then.
+  struct PushedFile {
+    FileOutcome outcome;
+    uint64_t trace = 0;
+    bool was_damaged = false;  // the store could not read its rows before
+  };
+
   Impl(std::unique_ptr<Store> given, PushOptions chosen, Open open_file, Report on_file, Warn on_retry)
       : store(std::move(given)),
         options(std::move(chosen)),
@@ -73,8 +81,10 @@ struct Pusher::Impl {
   bool has_other_labels(const KnownTrace& trace) const;
   void push_batch(const std::vector<std::string>& files);
   void warn_of(const RowHead& head, const std::string& file);
-  bool push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels);
+  bool push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels, bool was_damaged);
   void look_for_losses();
+  void check_damaged(std::vector<PushedFile>& files);
+  void report_pushed(std::vector<PushedFile> files);
   void flush();
   void drop_batch();
 
@@ -88,9 +98,10 @@ struct Pusher::Impl {
   bool looks_for_losses = false, has_lost = false;
   Counts counts;
   SummaryBlocks blocks;
-  std::vector<FileOutcome> in_blocks;  // what to report when the store has the blocks
-  uint32_t month = 0;                  // of the blocks
-  uint64_t newest = 0;                 // attempt that is known
+  std::vector<PushedFile> in_blocks;  // what to report when the store has the blocks
+  std::set<uint64_t> not_kept;        // traces that the store could not read after they were pushed again
+  uint32_t month = 0;                 // of the blocks
+  uint64_t newest = 0;                // attempt that is known
 };
 
 void Pusher::Impl::prepare() {
@@ -107,9 +118,13 @@ void Pusher::Impl::prepare() {
   prepared = true;
 }
 
+// With all their rows read.
 std::map<uint64_t, KnownTrace> Pusher::Impl::known(const std::vector<uint64_t>& traces) {
   std::map<uint64_t, KnownTrace> found;
-  with_retries([&] { found = store->known(traces); });
+  with_retries([&] {
+    found = store->known(traces);
+    store->check_rows(found);
+  });
   for (const auto& [number, trace] : found) newest = std::max(newest, trace.attempt);
   return found;
 }
@@ -149,6 +164,29 @@ void Pusher::Impl::look_for_losses() {
   }
 }
 
+// If the store could not read the rows of a trace, a new attempt need not help: the same disk, or the same part of a
+// table, may be broken. Then it is not pushed again and again.
+void Pusher::Impl::check_damaged(std::vector<PushedFile>& files) {
+  std::vector<uint64_t> numbers;
+  for (const PushedFile& file : files)
+    if (file.was_damaged) numbers.push_back(file.trace);
+  if (numbers.empty()) return;
+  const std::map<uint64_t, KnownTrace> there = known(numbers);
+  for (PushedFile& file : files) {
+    const auto found = there.find(file.trace);
+    if (!file.was_damaged || found == there.end() || !found->second.lost_rows) continue;
+    not_kept.insert(file.trace);
+    file.outcome.outcome = Outcome::NotKept;
+    file.outcome.reason = found->second.damage;
+  }
+}
+
+void Pusher::Impl::report_pushed(std::vector<PushedFile> files) {
+  look_for_losses();
+  check_damaged(files);
+  for (const PushedFile& file : files) report(file.outcome);
+}
+
 void Pusher::Impl::flush() {
   if (in_blocks.empty()) return;
   uint64_t attempt = 0;
@@ -162,9 +200,9 @@ void Pusher::Impl::flush() {
   with_retries([&] { store->insert(blocks.traces, attempt); });
   counts.traces += in_blocks.size();
   counts.rows += blocks.rows();
-  look_for_losses();
-  for (const FileOutcome& file : in_blocks) report(file);
+  std::vector<PushedFile> pushed = std::move(in_blocks);
   drop_batch();
+  report_pushed(std::move(pushed));
 }
 
 void Pusher::Impl::drop_batch() {
@@ -173,7 +211,8 @@ void Pusher::Impl::drop_batch() {
 }
 
 // Events are too many to keep: a new attempt reads them again. True if the trace is damaged.
-bool Pusher::Impl::push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels) {
+bool Pusher::Impl::push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,
+                               bool was_damaged) {
   flush();
   const RowHead head = add_summary(blocks, reader, trace, labels, true);
   warn_of(head, labels.file);
@@ -194,8 +233,7 @@ bool Pusher::Impl::push_events(const trace::Reader& reader, uint64_t trace, cons
   counts.rows += blocks.rows();
   counts.events += rows;
   blocks.clear();
-  look_for_losses();
-  report({labels.file, Outcome::Pushed, {}, !head.damage.empty()});
+  report_pushed({{{labels.file, Outcome::Pushed, {}, !head.damage.empty()}, trace, was_damaged}});
   return !head.damage.empty();
 }
 
@@ -221,15 +259,24 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     const bool is_known = found != there.end();
     const bool with_events = options.events || (is_known && found->second.has_events);
     const bool is_relabelled = is_known && has_other_labels(found->second);
+    const std::string damage = is_known ? found->second.damage : "";
     if (is_known && found->second.has_events == with_events && !is_relabelled && !found->second.lost_rows) {
+      not_kept.erase(numbers[i]);
       report({readable[i], Outcome::AlreadyThere, {}, found->second.is_damaged});
       continue;
     }
+    if (!damage.empty() && !is_relabelled && not_kept.contains(numbers[i])) {
+      report({readable[i], Outcome::NotKept, damage});
+      continue;
+    }
+    if (!damage.empty() && warn)
+      warn(base::format("{} is pushed again, because its rows cannot be read any more: {}",
+                        base::printable(readable[i]), damage));
     counts.relabelled += is_relabelled ? 1 : 0;
     TraceLabels labels{options.job, options.rank, readable[i]};
     if (is_known && labels.job.empty()) labels.job = found->second.job;
     if (is_known && labels.rank < 0) labels.rank = found->second.rank;
-    KnownTrace& pushed = there[numbers[i]] = {with_events, labels.job, labels.rank};  // it may be in two files
+    KnownTrace& pushed = there[numbers[i]] = {with_events, labels.job, labels.rank};  // two files may have it
     std::optional<trace::Reader> reader;
     uint32_t its_month = 0;
     const auto open_file = [&] {
@@ -238,7 +285,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     };
     if (!can_read(readable[i], open_file)) continue;
     if (with_events) {
-      pushed.is_damaged = push_events(*reader, numbers[i], labels);
+      pushed.is_damaged = push_events(*reader, numbers[i], labels, !damage.empty());
       continue;
     }
     if (its_month != month) flush();
@@ -249,7 +296,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       pushed.is_damaged = !head.damage.empty();
     };
     if (!can_read(readable[i], add_rows)) continue;
-    in_blocks.push_back({readable[i], Outcome::Pushed, {}, pushed.is_damaged});
+    in_blocks.push_back({{readable[i], Outcome::Pushed, {}, pushed.is_damaged}, numbers[i], !damage.empty()});
     if (blocks.bytes() >= kBytesOfBatch) flush();
   }
   flush();

@@ -4,7 +4,8 @@
 // refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
 // count. A trace whose content the store already has is skipped, so a push that was interrupted continues where it
 // stopped. If another job or rank is given for it, or events that the store does not have, a new attempt replaces its
-// rows. The same if the store lost some of its rows. What is not given, job or rank, then stays as the store has it.
+// rows. The same if the store lost some of its rows, or cannot read them: all of them are read before a trace counts as
+// one that the store has. What is not given, job or rank, then stays as the store has it.
 //
 // One thread uses a pusher. Memory: the rows of one batch, or two blocks of events.
 #pragma once
@@ -37,12 +38,19 @@ struct PushOptions {
   std::function<bool(std::chrono::milliseconds)> wait;
 };
 
-enum class Outcome : uint8_t { Pushed, AlreadyThere, StillRecording, StillArriving, Unreadable };
+enum class Outcome : uint8_t {
+  Pushed,
+  AlreadyThere,  // the store has it, and has just read all of its rows
+  StillRecording,
+  StillArriving,
+  Unreadable,
+  NotKept,  // it was pushed again because the store cannot read its rows, and still cannot; it is not tried again
+};
 
 struct FileOutcome {
   std::string file;
   Outcome outcome = Outcome::Pushed;
-  std::string reason;       // why it is Unreadable
+  std::string reason;       // why it is Unreadable or NotKept
   bool is_damaged = false;  // Pushed or AlreadyThere: only those parts of the file that can be read
 };
 

@@ -38,8 +38,11 @@ struct KnownTrace {
   std::string job;
   int64_t rank = -1;
   uint64_t attempt = 0;     // that wrote it
-  bool lost_rows = false;   // the mark is there, and rows that it stands for are not, or are not known to be
+  uint64_t started = 0;     // seconds since 1970
   bool is_damaged = false;  // parts of its file could not be read when it was pushed
+  // Set by Store::check_rows().
+  bool lost_rows = false;  // the mark is there, and rows that it stands for are not, or are not known to be
+  std::string damage{};    // why its rows cannot be read, for people; empty: they can, or there is nothing to say
 };
 
 // Takes the events of one trace. What was added without finish() is dropped, or does not count.
@@ -62,8 +65,12 @@ class Store {
   // of a newer version of Kymo. True if it created one: what was in it before is lost.
   virtual bool prepare() = 0;
 
-  // Those of these traces that have a mark.
+  // Those of these traces that have a mark. Their rows are not looked at.
   virtual std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) = 0;
+
+  // Reads all rows and columns of these traces, as known() returned them: a store may have rows that it cannot give
+  // back. Sets `lost_rows` and `damage`.
+  virtual void check_rows(std::map<uint64_t, KnownTrace>& traces) = 0;
 
   virtual void insert(const Block& block, uint64_t attempt) = 0;
   virtual std::unique_ptr<EventSink> events(uint64_t attempt) = 0;

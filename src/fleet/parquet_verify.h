@@ -1,0 +1,35 @@
+// Whether the files of an attempt still have what was written to them.
+//
+// Parquet has no checksum of the values. So `row_counts` has, beside the numbers of rows, a row for each file of the
+// attempt that was written before it: trace 0, the path of the file as `of_table`, and a hash of its bytes as
+// `row_count`. Attempts of older versions do not have them: their files are read, and their rows are counted.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fleet/parquet_files.h"
+#include "push/block.h"
+#include "query/engine.h"
+
+namespace kymo::fleet {
+
+// The trace of rows of `row_counts` that are about files: no trace has this number.
+inline constexpr uint64_t kFileRows = 0;
+
+struct FileHash {
+  std::string file;  // "operations/202611-063f7d0c1c5a9b23-1.parquet"
+  uint64_t hash = 0;
+};
+// The rows of `row_counts`, and those of the files that are written before it.
+push::Block with_hashes(const push::Block& row_counts, const std::vector<FileHash>& hashes);
+
+// "operations/202611-063f7d0c1c5a9b23-1.parquet": the same wherever the folder is.
+std::string path_in_folder(const std::string& file);
+
+// The first file of an attempt that is not as it was written, for people: "FILE is damaged: delete it". Empty if all
+// are. Reads all of them. Throws kymo::Error if a file may not be read.
+std::string damage_of(const query::Engine& engine, const std::string& folder, uint64_t number, const Attempt& attempt);
+
+}  // namespace kymo::fleet

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""A ClickHouse server that cannot read its rows, has them twice, or has only some: a trace counts as pushed only if all of
+its rows can be read, and no row counts twice."""
+import json
+import pathlib
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import clickhouse  # noqa: E402
+from clickhouse import kymo  # noqa: E402
+from pushed_traces import STEPS, PushedTraces  # noqa: E402
+
+
+class ServerDamageTest(PushedTraces):
+    def setUp(self):
+        super().setUp()
+        self.watched = self.folder / self.database / "in"
+        self.watched.mkdir(parents=True)
+        for trace in self.traces:
+            shutil.copy(trace, self.watched)
+
+    def push(self, *more, expect=0):
+        return kymo("push", *self.traces, self.url, "--job", "train", *more, expect=expect)[1]
+
+    def calls(self):
+        text, _ = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--json")
+        return {row["name"]: (row["calls"], row["traces"]) for row in json.loads(text)["rows"]}["gemm"]
+
+    def damage(self, table, *columns):
+        """Overwrites the values of columns in all parts that there are now. Returns the parts."""
+        parts = [part for [part] in self.server.rows(f"SELECT name FROM system.parts WHERE active AND database = "
+                                                     f"'{self.database}' AND table = '{table}'")]
+        for part in parts:
+            for column in columns:
+                file = self.server.folder / "data" / "data" / self.database / table / part / f"{column}.bin"
+                content = file.read_bytes()
+                file.write_bytes(content[:-8] + bytes(byte ^ 0xFF for byte in content[-8:]))
+        return parts
+
+    def detach(self, table, parts):
+        for part in parts:
+            self.server.query(f"DETACH TABLE {self.database}.{table}")
+            shutil.rmtree(self.server.folder / "data" / "data" / self.database / table / part)
+            self.server.query(f"ATTACH TABLE {self.database}.{table}")
+
+    def test_a_trace_whose_rows_cannot_be_read_is_pushed_again(self):
+        for table, column in [("operations", "self_ns"), ("device_time", "part"), ("iterations", "wall_ns"),
+                              ("collective_calls", "process_group"), ("row_counts", "row_count")]:
+            with self.subTest(table):
+                self.push()
+                self.assertIn("4 already there", self.push())
+                parts = self.damage(table, column)
+                text = self.push()
+                self.assertEqual(text.count("is pushed again, because its rows cannot be read any more: "), 4, text)
+                self.assertIn("4 traces pushed", text)
+                self.assertIn("4 already there", self.push())
+                self.detach(table, parts)
+                self.assertEqual(self.calls(), (4 * STEPS, 4))
+
+    def test_watch_deletes_no_trace_whose_rows_cannot_be_read(self):
+        self.push()
+        parts = self.damage("operations", "self_ns")
+        _, text = kymo("watch", self.watched, "--push", self.url, "--once", "--keep", "1B")
+        self.assertEqual(text.count("is pushed again"), 4, text)
+        self.assertEqual(list(self.watched.iterdir()), [])
+        self.detach("operations", parts)
+        self.assertEqual(self.calls(), (4 * STEPS, 4))
+
+    def test_a_server_that_stays_damaged_is_reported_and_nothing_is_deleted(self):
+        self.push()
+        parts = self.damage("operations", "trace", "attempt", "name")
+        text = self.push(expect=1)
+        self.assertEqual(text.count("was pushed again, and its rows still cannot be read"), 4, text)
+        self.assertNotIn("already there", text)
+        watch = ["watch", self.watched, "--push", self.url, "--keep", "1B"]
+        _, text = kymo(*watch, "--once", expect=1)
+        self.assertEqual(text.count("it is not deleted: repair the database"), 4, text)
+        self.assertEqual(len(list(self.watched.iterdir())), 4)
+        self.detach("operations", parts)
+        kymo(*watch, "--once")
+        self.assertEqual(list(self.watched.iterdir()), [])
+        self.assertEqual(self.calls(), (4 * STEPS, 4))
+
+
+if __name__ == "__main__":
+    clickhouse.skip_without_server()
+    unittest.main(verbosity=2)

@@ -106,6 +106,80 @@ class FolderDamageTest(unittest.TestCase):
         damaged.unlink()
         self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
 
+    def replace(self, file, how):
+        if how == "empty":
+            shutil.copy(self.path / file.parent.name / "empty.parquet", file)
+        else:
+            file.unlink()
+            file.mkdir() if how == "folder" else file.symlink_to("/nowhere")
+
+    def test_a_file_that_was_replaced_by_something_without_rows_is_named_and_pushed_again(self):
+        self.push()
+        empties = self.folder / "empties"
+        shutil.copytree(self.path, empties, ignore=shutil.ignore_patterns("2*"))
+        for table in [name for name in DATA_TABLES if name != "events"]:
+            for how in ["empty", "folder", "dead link"] if table in ["operations", "traces"] else ["empty"]:
+                with self.subTest(f"{table} {how}"):
+                    shutil.rmtree(self.path)
+                    self.push()
+                    shutil.copytree(empties, self.path, dirs_exist_ok=True)
+                    file = self.file_of(table)
+                    self.replace(file, how)
+                    text = self.ask(expect=None)
+                    if table == "traces":
+                        self.assertIn(f"rows of {TRACES} traces without a commit mark", text)
+                        self.assertEqual(text.count("(job train)"), TRACES)
+                    else:
+                        self.assertEqual(text.count(".kymo"), TRACES, text)
+                        self.assertIn(f"{file.name} " if how == "empty" else f"{file.name} of {self.path} is missing", text)
+                        self.assertIn("push these traces again", text)
+                    if how == "empty" and table not in ["row_counts", "traces"]:
+                        self.assertRegex(text, "has 0 rows instead of [1-9]")
+                    self.assertIn(f"{TRACES} traces pushed", self.push())
+                    self.assertEqual(self.ask(), "")
+                    self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
+
+    def test_a_file_that_was_copied_or_renamed_does_not_count_twice(self):
+        self.push()
+        for table in ["operations", "iterations", "traces", "row_counts"]:
+            file = self.file_of(table)
+            month, attempt, number = file.stem.split("-")
+            other = f"{int(attempt, 16) + 1:016x}"
+            for name in [f"{month}-{other}-{number}", f"{month}-{other}-0", f"202310-{attempt}-{number}",
+                         f"202312-{attempt}-{number}"]:
+                with self.subTest(f"{table} {name}"):
+                    copy = shutil.copy(file, file.with_name(f"{name}.parquet"))
+                    for question in ["top", "history"]:
+                        self.assertIn(f"{copy} has rows of another attempt or month than its name says: move it out of "
+                                      f"{self.path}", self.ask(question, expect=2))
+                    copy.unlink()
+            with self.subTest(f"{table} renamed"):
+                renamed = file.rename(file.with_name(f"202310-{attempt}-{number}.parquet"))
+                self.assertIn(f"{renamed} has rows of another attempt or month", self.ask(expect=2))
+                renamed.rename(file)
+        self.assertEqual(self.ask(), "")
+        self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
+
+    def test_traces_that_lost_their_mark_are_named_and_pushed_again(self):
+        for more in [[], ["--events"]]:
+            self.push(*more)
+            for file in self.path.glob("traces/2*"):
+                file.unlink()
+            text = self.ask(expect=3)
+            self.assertIn(f"not counted: rows of {TRACES} traces without a commit mark in {self.path}/traces (a push in "
+                          "progress, or lost files): ", text)
+            self.assertEqual(text.count("(job train)"), TRACES)
+            self.assertNotIn("has no traces", text)
+            kymo("watch", self.watched, "--push", self.url, "--once", *more)
+            self.assertEqual(self.ask(), "")
+            self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
+
+    def test_a_damaged_file_of_another_table_is_only_said(self):
+        self.push()
+        file = self.file_of("device_time")
+        file.write_bytes(b"garbage")
+        self.assertIn(f"{file} is damaged: delete it, and push its traces again", self.ask())
+
 
 if __name__ == "__main__":
     clickhouse.skip_without_duckdb()

@@ -170,7 +170,8 @@ bool say_nothing_found(const fleet::Selection& selection, Notes& notes) {
   }
   const std::string of_job = selection.job ? base::format(" of job '{}'", base::printable(*selection.job)) : "";
   if (names.empty())
-    notes.say(base::format("{} has no traces; 'kymo push' writes them", place));
+    notes.say(notes.lines().empty() ? base::format("{} has no traces; 'kymo push' writes them", place)
+                                    : base::format("{} has no trace that counts", place));
   else if (!is_known)
     notes.say(base::format("no traces{} in {}; the latest jobs are {}", of_job, place, base::join(names, ", ")));
   else if (last < selection.from)

@@ -6,9 +6,10 @@
 
 namespace kymo::fleet {
 
-// A line for people for each attempt that lost a file: the traces whose rows are incomplete, or that do not count
-// because their mark is missing. A push that began in the last minutes may still run, and is not reported. The names of
-// the files are enough to find them; only the traces of those that are reported are read. Throws kymo::Error.
+// A line for people for each attempt that lost files or rows: the traces whose rows are incomplete; and one for the
+// traces that do not count because no attempt of them has a mark. A push that is in progress looks the same. Names and
+// footers of files are read, and the traces of those that are reported. Throws kymo::Error, also for a file whose rows
+// do not belong to its name (misplaced_files()): they may count twice.
 std::vector<std::string> incomplete_traces(const std::string& folder);
 
 // The files that kymo push did not write (foreign_files()) and what to do, for people; empty if there are none.

@@ -87,7 +87,8 @@ std::vector<std::string> table_files(const std::string& folder, const push::Tabl
   std::error_code error;
   for (auto entry = fs::directory_iterator(place, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
-    if (entry->path().extension() == kParquetEnding) found.push_back(entry->path().string());
+    if (std::error_code ignored; entry->path().extension() == kParquetEnding && entry->is_regular_file(ignored))
+      found.push_back(entry->path().string());
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
     throw base::file_error("read", place, error.value());
   std::sort(found.begin(), found.end());
@@ -126,6 +127,8 @@ void claim_folder(const std::string& folder) {
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number) {
   return base::format("{}-{:016x}-{}{}", month, attempt, number, kParquetEnding);
 }
+
+bool is_file_name(std::string_view name) { return parse_name(name).has_value(); }
 
 std::optional<uint64_t> attempt_in(const std::string& name) {
   const size_t begin = name.find('-'), end = begin == name.npos ? begin : name.find('-', begin + 1);

@@ -22,7 +22,8 @@ inline constexpr std::string_view kEmptyFile = "empty.parquet";  // gives a tabl
 
 // A table is a folder.
 std::string folder_of(const std::string& folder, const push::TableSpec& table);
-// The complete files of a table; none if its folder does not exist. Throws kymo::Error if it cannot be read.
+// The complete files of a table; none if its folder does not exist. A folder or a dead link with the name of a file is
+// not one, for DuckDB neither. Throws kymo::Error if it cannot be read.
 std::vector<std::string> table_files(const std::string& folder, const push::TableSpec& table);
 inline bool has_files(const std::string& folder, const push::TableSpec& table) {
   return !table_files(folder, table).empty();
@@ -37,6 +38,9 @@ void make_folder(const std::string& path);
 void claim_folder(const std::string& folder);
 
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number);
+
+// True for the name of a complete file of an attempt.
+bool is_file_name(std::string_view name);
 
 // The attempt in the name of a file, also of one that was never completed; nothing if it is not such a name.
 std::optional<uint64_t> attempt_in(const std::string& name);

@@ -91,9 +91,12 @@ push::Rows rows_of(const query::Engine& engine, const std::string& statement) {
   return rows;
 }
 
+std::string parquet_files(const std::string& folder, const TableSpec& table) {
+  return query::sql_literal(base::format("{}/*{}", folder_of(folder, table), kParquetEnding));
+}
+
 std::string parquet_table(const std::string& folder, const TableSpec& table) {
-  return base::format("read_parquet({})",
-                      query::sql_literal(base::format("{}/*{}", folder_of(folder, table), kParquetEnding)));
+  return base::format("read_parquet({})", parquet_files(folder, table));
 }
 
 ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
@@ -242,7 +245,11 @@ std::unique_ptr<push::EventSink> ParquetStore::events(uint64_t attempt) {
 push::Content ParquetStore::content() {
   push::Content content;
   for (const TableSpec* table : push::all_tables())
-    for (const std::string& file : table_files(folder_, *table)) content[file] = 1;
+    for (const std::string& file : table_files(folder_, *table)) {
+      std::error_code removed_just_now;
+      const uintmax_t bytes = fs::file_size(file, removed_just_now);
+      content[file] = removed_just_now ? 0 : bytes;
+    }
   return content;
 }
 

@@ -54,7 +54,8 @@ push::Rows ask_parquet(const std::string& folder, const std::string& statement);
 // The rows of any statement, with the bytes of names. Throws query::QueryError.
 push::Rows rows_of(const query::Engine& engine, const std::string& statement);
 
-// The files of a table, for SQL: read_parquet('FOLDER/operations/*.parquet').
+// The files of a table, for SQL: 'FOLDER/operations/*.parquet', and read_parquet() of them.
+std::string parquet_files(const std::string& folder, const push::TableSpec& table);
 std::string parquet_table(const std::string& folder, const push::TableSpec& table);
 
 }  // namespace kymo::fleet

@@ -94,6 +94,7 @@ std::string damage_of(const query::Engine& engine, const std::string& folder, ui
   } catch (const query::QueryError&) {
     return damaged(count_files.front());
   }
+  if (counted.rows.empty()) return damaged(count_files.front());  // it had some
   std::map<std::string, uint64_t> rows;
   for (const auto& [place, file] : attempt.files) {
     try {

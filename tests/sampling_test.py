@@ -177,6 +177,10 @@ class EachSampler:
         self.record(BIN / "busy", "one", MILLISECONDS, options=("--flight", "30s"))
         self.assert_path(r"main;busy_outer;busy_inner")
 
+    def test_first_samples_of_a_flight_recorder_have_their_stacks(self):
+        self.record(BIN / "busy", "threads", "1500", options=("--flight", "500ms"))
+        self.assertNotIn("(unknown)", self.functions()[1])
+
     def test_short_program(self):
         code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "true")
         self.assertEqual(code, 0, err)
@@ -230,7 +234,7 @@ class KernelTest(EachSampler, Recorded):
         pid = int(process.stdout.readline())
         recorder = start([BIN / "kymo", "record", "--pid", pid, "-o", "run.kymo"], self.folder)
         wait_until_it_samples(recorder)
-        wait_until_it_worked(process, 0.2)
+        wait_until_it_worked(process.pid, 0.2)
         process.kill()
         process.communicate()
         out, err = recorder.communicate(timeout=LIMIT)

@@ -46,6 +46,7 @@ class RecordedSamples : public collect::Companion {
                                                      collect::Recording& recording, std::string& note);
 
   void write(trace::Writer& file) override { sampler_.write(file); }
+  void end_file(trace::Writer& file) override { sampler_.end_file(file); }
   void restate() override { sampler_.restate(); }
 
   // What the program needs in its environment, besides `others`, which is added to it.

@@ -121,8 +121,11 @@ void Collector::write_companion() {
   restate_if_truncated();
 }
 
-void Collector::restate_companion() {
-  if (Companion* const companion = companion_.load(std::memory_order_acquire)) companion->restate();
+// What the companion has not written yet refers to what it stated in the file that ends now.
+void Collector::rotate() {
+  if (Companion* const companion = companion_.load(std::memory_order_acquire)) companion->end_file(output_->writer());
+  output_->rotate();
+  for (auto& source : sources_) source->introduce(output_->writer());
 }
 
 void Collector::wait(uint32_t seen) {
@@ -163,10 +166,7 @@ void Collector::run() {
         last_note = now;
         for (auto& source : sources_) source->note(output_->writer());
       }
-      if (output_->rotate()) {
-        for (auto& source : sources_) source->introduce(output_->writer());
-        restate_companion();
-      }
+      if (output_->is_rotation_due()) rotate();
       answer_dumps();
       answer_flush();
       failure_ = nullptr;
@@ -196,7 +196,7 @@ void Collector::restate_if_truncated() {
   was_truncated_ = true;
   if (announced_) announce(*announced_);
   for (auto& source : sources_) source->introduce(output_->writer());
-  restate_companion();
+  if (Companion* const companion = companion_.load(std::memory_order_acquire)) companion->restate();
   for (auto& source : sources_)
     if (stated_ && !output_->is_flight()) output_->writer().window(source->id(), *stated_);
   if (!announced_ && sources_.empty()) return;

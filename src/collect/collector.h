@@ -90,7 +90,7 @@ class Collector {
   void read_all();
   void restate_if_truncated();
   void write_companion();
-  void restate_companion();
+  void rotate();
   Output::Endings endings() const;
   void answer_dumps();
   void answer_copies();

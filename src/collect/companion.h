@@ -14,7 +14,9 @@ class Companion {
 
   // Writes what is ready. Throws kymo::Error if the file cannot be written; the next call continues.
   virtual void write(trace::Writer& file) = 0;
-  // The file is new, or has lost its content: the next write() states everything again.
+  // Another file follows: writes everything until now into this one. The next write() states everything again.
+  virtual void end_file(trace::Writer& file) = 0;
+  // The file has lost its content: the next write() states everything again.
   virtual void restate() = 0;
 };
 

@@ -111,15 +111,20 @@ void Output::drop_all() {
   link_.clear();
 }
 
-bool Output::rotate() {
+uint64_t Output::max_flight_bytes() const { return flight_.bytes != 0 ? flight_.bytes : kMaxFlightBytes; }
+
+bool Output::is_rotation_due() const {
   if (!flight_.on()) return false;
-  const uint64_t max_bytes = flight_.bytes != 0 ? flight_.bytes : kMaxFlightBytes;
   const Generation& newest = generations_.back();
-  const bool full = newest.writer->bytes_written() >= max_bytes / kGenerations;
-  const bool old = flight_.seconds != 0 &&
-                   Clock::now() - newest.began >= std::chrono::duration<double>(flight_.seconds / (kGenerations - 1));
-  if (!full && !old) return false;
+  const bool is_full = newest.writer->bytes_written() >= max_flight_bytes() / kGenerations;
+  const bool is_old = flight_.seconds != 0 && Clock::now() - newest.began >=
+                                                  std::chrono::duration<double>(flight_.seconds / (kGenerations - 1));
+  return is_full || is_old;
+}
+
+void Output::rotate() {
   begin_generation();
+  const uint64_t max_bytes = max_flight_bytes();
   while (generations_.size() > 1) {
     const Generation& oldest = generations_.front();
     const bool too_old =
@@ -127,7 +132,6 @@ bool Output::rotate() {
     if (!too_old && bytes() <= max_bytes - max_bytes / kGenerations) break;
     drop_oldest();
   }
-  return true;
 }
 
 namespace {

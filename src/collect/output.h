@@ -41,8 +41,10 @@ class Output {
   // recovery starts from that.
   trace::Writer& file() { return *file_; }
 
-  // Starts the next file of a flight recorder when it is time. True: classes, tracks and so on must be written again.
-  bool rotate();
+  // It is time for the next file of a flight recorder.
+  bool is_rotation_due() const;
+  // Starts the next file of a flight recorder. Classes, tracks and so on must be written again.
+  void rotate();
 
   // The endings of processes that still run: a dump or copy contains everything up to now.
   using Endings = std::vector<std::pair<trace::WriterId, trace::Ending>>;
@@ -89,6 +91,7 @@ class Output {
     uint64_t done = 0;  // bytes copied of the newest generation
     std::exception_ptr failure = {};
   };
+  uint64_t max_flight_bytes() const;
   void begin_generation();
   void drop_oldest();
   void drop_all();

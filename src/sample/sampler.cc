@@ -79,6 +79,14 @@ void Sampler::stop() {
   shared_.outbox.add({*shared_.first_writer, std::move(origin)});
 }
 
+void Sampler::end_file(trace::Writer& file) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t now = base::monotonic_ns();
+  for (auto& [pid, process] : processes_) process->flush(now, true);
+  shared_.outbox.write(file);
+  for (auto& [pid, process] : processes_) process->restate();
+}
+
 void Sampler::restate() {
   const std::lock_guard lock(mutex_);
   for (auto& [pid, process] : processes_) process->restate();

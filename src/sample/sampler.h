@@ -44,7 +44,9 @@ class Sampler {
 
   // For the thread that owns the file. Throws kymo::Error if the file cannot be written; the next call continues.
   void write(trace::Writer& file) { shared_.outbox.write(file); }
-  // The file is new, or lost its content: states everything again.
+  // Another file follows: writes everything until now into this one. From then on, everything is stated again.
+  void end_file(trace::Writer& file);
+  // The file lost its content: states everything again.
   void restate();
 
   // Reads the rest, and ends all processes. write() is needed after it.

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -91,6 +93,80 @@ TEST(SamplerTest, RunningProcessIsSampledAndStatedAgain) {
 
 TEST(SamplerTest, ProcessThatDoesNotExistIsAnError) {
   EXPECT_THROW(PerfEvents::for_process(2'000'000'000, {}), NotAvailable);
+}
+
+// Has another sample of the same instruction each time it is read.
+class SameSampleSource : public RecordSource {
+ public:
+  void wait(int) override {
+    now_ = base::monotonic_ns();
+    usleep(1000);
+  }
+  void wake() override {}
+  void read(bool, const Handle& handle) override {
+    Record record;
+    record.kind = RecordKind::Sample;
+    record.time = now_;
+    record.pid = record.tid = static_cast<uint32_t>(getpid());
+    record.instruction = 0x1000;
+    handle(record);
+  }
+  std::optional<uint64_t> page_faults() const override { return std::nullopt; }
+  bool is_complete() const override { return true; }
+
+ private:
+  uint64_t now_ = 0;
+};
+
+struct SamplesOfFile {
+  explicit SamplesOfFile(const std::string& path) {
+    const trace::Reader reader(path);
+    trace::EventBatch batch;
+    std::set<uint64_t> nodes;
+    for (const trace::EventChunk& chunk : reader.event_chunks()) {
+      reader.read(chunk, batch);
+      trace::ValueCursor values(batch.points.values);
+      for (const uint32_t id : batch.points.class_id) {
+        const trace::EventClass& event_class = reader.writers().begin()->second.classes.at(id);
+        const auto& row = values.next(&event_class);
+        if (event_class.name == "stack node") nodes.insert(row[0].bits);
+        if (event_class.name != "sample") continue;
+        ++all;
+        if (!nodes.contains(row[0].bits)) ++without_stack;
+      }
+    }
+  }
+  uint64_t all = 0, without_stack = 0;
+};
+
+TEST(SamplerTest, SamplesAfterANewFileHaveTheirStacksInIt) {
+  const trace::testing::TemporaryFolder folder;
+  trace::Writer first(folder / "first.kymo", trace::Writer::Mode::Create);
+  trace::Writer second(folder / "second.kymo", trace::Writer::Mode::Create);
+  constexpr uint64_t kPiece = 50'000'000;
+  Sampler sampler(std::make_unique<SameSampleSource>(), {1000, "session", {}, "", kPiece});
+  const uint64_t empty = first.bytes_written();
+  while (first.bytes_written() == empty) {  // the first samples, and their stack
+    usleep(1000);
+    sampler.write(first);
+  }
+  const auto wait_for_samples = [&sampler] {  // they are not written yet, because more may come
+    constexpr uint64_t kMore = 10;
+    const uint64_t taken = sampler.totals().samples;
+    while (sampler.totals().samples < taken + kMore) usleep(1000);
+  };
+  wait_for_samples();
+  sampler.end_file(first);
+  wait_for_samples();
+  sampler.stop();
+  sampler.write(second);
+  first.close();
+  second.close();
+  const SamplesOfFile before(folder / "first.kymo"), after(folder / "second.kymo");
+  EXPECT_EQ(before.without_stack, 0u);
+  EXPECT_EQ(after.without_stack, 0u);
+  EXPECT_GT(after.all, 0u);
+  EXPECT_EQ(before.all + after.all, sampler.totals().samples);
 }
 
 TEST(SamplerTest, RatesAsText) {

@@ -7,9 +7,12 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
-from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded, start
+from recorded_programs import BIN, LIMIT, MILLISECONDS, Recorded, start, wait_until_it_worked
+
+CLOCK_MONOTONIC_COARSE = 6  # which the time module does not name
 
 
 class RecordTest(Recorded):
@@ -25,6 +28,21 @@ class RecordTest(Recorded):
         kept, _ = re.search(r"([0-9,]+) samples? \(the last of ([0-9,]+)\)", err).groups()
         self.assertEqual(int(kept.replace(",", "")), self.functions()[0]["samples"])
         self.assertNotIn("lost", err)
+
+    def test_message_about_lost_samples_has_the_rate_of_the_timers(self):
+        recorder = start([BIN / "kymo", "record", "--sampler", "timers", "-o", "run.kymo", "--", BIN / "busy", "forever",
+                          "0"], self.folder)
+        self.addCleanup(recorder.kill)
+        pid = int(recorder.stdout.readline())
+        rate = min(1000, round(1 / time.clock_getres(CLOCK_MONOTONIC_COARSE)))
+        slots = min(max(256, 64 * os.cpu_count()), 2048)
+        recorder.send_signal(signal.SIGSTOP)
+        wait_until_it_worked(pid, 1.2 * slots / rate)
+        recorder.send_signal(signal.SIGCONT)
+        os.kill(pid, signal.SIGTERM)
+        _, err = recorder.communicate(timeout=LIMIT)
+        text = "1 kHz" if rate == 1000 else f"{rate} Hz"
+        self.assertIn(f"at {text}, samples come faster than they can be recorded: use a lower rate (--sample)", err)
 
     def test_process_that_outlives_the_program_is_said_to_be_cut_off(self):
         self.addCleanup(lambda: os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL))

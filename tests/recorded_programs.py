@@ -33,10 +33,10 @@ def wait_until_it_samples(recorder):
         time.sleep(0.05)
 
 
-def wait_until_it_worked(process, seconds):
+def wait_until_it_worked(pid, seconds):
     """Of CPU time, from now on."""
     def used():
-        fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     end = used() + seconds

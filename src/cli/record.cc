@@ -55,8 +55,9 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
 
 // A flight recorder keeps only the latest samples.
 struct FileSamples : sample::SampleTotals {
-  FileSamples(const sample::SampleTotals& totals, const Progress& progress, bool is_flight, uint64_t cpu_ns)
-      : SampleTotals(totals), taken(totals.samples), used_ns(cpu_ns) {
+  FileSamples(const sample::SampleTotals& totals, uint64_t rate, const Progress& progress, bool is_flight,
+              uint64_t cpu_ns)
+      : SampleTotals(totals), hertz(rate), taken(totals.samples), used_ns(cpu_ns) {
     if (!is_flight || progress.is_elsewhere || samples + waits + page_faults == 0) return;
     const trace::Reader reader(progress.file);
     const auto kept = [&reader](functions::What what) { return functions::read_samples(reader, what).samples; };
@@ -64,19 +65,21 @@ struct FileSamples : sample::SampleTotals {
     if (waits != 0) waits = kept(functions::What::Waits);
     if (page_faults != 0) page_faults = kept(functions::What::PageFaults) * sample::kFaultsOfASample;
   }
+  uint64_t hertz;  // as it was possible: timers have a lower limit
   uint64_t taken;
   uint64_t used_ns;  // CPU time of the process, or of all programs, as the system counts it
 };
 
 // Of a process that was sampled.
-std::string nothing_of_process(const RecordOptions& options, uint64_t used_ns) {
+std::string nothing_of_process(const RecordOptions& options, const FileSamples& samples) {
   constexpr uint64_t kMillisecond = 1'000'000;
-  if (used_ns < kMillisecond) return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
+  if (samples.used_ns < kMillisecond)
+    return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
   return base::format(
       "nothing was recorded: process {} used the CPU for {}, without a sample at {}; use a higher rate (--sample "
       "1kHz), "
       "or a longer time",
-      options.pid, duration_text(used_ns), sample::rate_text(options.samples.hertz));
+      options.pid, duration_text(samples.used_ns), sample::rate_text(samples.hertz));
 }
 
 // How much was recorded, or the likely reason why nothing was.
@@ -96,7 +99,7 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
   if (progress.processes == 0 && !options.memory.empty())
     return "nothing was recorded: no program loaded the library of Kymo (is it linked statically, or does it change "
            "its user?)";
-  if (options.pid != 0) return nothing_of_process(options, samples.used_ns);
+  if (options.pid != 0) return nothing_of_process(options, samples);
   // Kymo's library may have been loaded into a static program, and found there that it does not work.
   const bool is_empty = progress.events == 0 && progress.unfinished == 0 && progress.lost == 0;
   if (progress.processes == 0 || (is_empty && !obstacle_to_libraries(options.program[0]).empty()))
@@ -182,8 +185,8 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
   }
   ledger.show();
   if (!options.quiet && samples.lost != 0)
-    say(base::format("at {}, samples come faster than they can be recorded: {}",
-                     sample::rate_text(options.samples.hertz), remedy_for_lost(options.samples)));
+    say(base::format("at {}, samples come faster than they can be recorded: {}", sample::rate_text(samples.hertz),
+                     remedy_for_lost(options.samples)));
 }
 
 // The ending of kymo: that of the program, or its own exit code.
@@ -233,9 +236,9 @@ Ending record_program(const RecordOptions& options) {
     const sample::SampleTotals totals = samples ? samples->finish() : sample::SampleTotals{};
     const Progress progress = recording->finish();
     const uint64_t used_ns = cpu_ns_of_children();
-    report(progress, options, ending, {totals, progress, options.flight, used_ns});
-    const std::string unsampled =
-        samples ? unsampled_text(used_ns, totals, samples->hertz(), samples->is_by_timers()) : "";
+    const uint64_t hertz = samples ? samples->hertz() : 0;
+    report(progress, options, ending, {totals, hertz, progress, options.flight, used_ns});
+    const std::string unsampled = samples ? unsampled_text(used_ns, totals, hertz, samples->is_by_timers()) : "";
     if (!options.quiet && !options.json && !unsampled.empty()) say(unsampled);
     const bool is_whole = progress.lost == 0 && totals.lost == 0 && !progress.is_elsewhere;
     if (options.strict && !is_whole && ending.exit_code() == kDone) ending.status = kLossOrDamage;
@@ -297,7 +300,7 @@ int record_process(RecordOptions options) {
   }
   const sample::SampleTotals totals = samples->finish();
   const Progress progress = recording->finish();
-  report(progress, options, {}, {totals, progress, options.flight, used_ns - used_before_ns});
+  report(progress, options, {}, {totals, samples->hertz(), progress, options.flight, used_ns - used_before_ns});
   return options.strict && (progress.lost != 0 || totals.lost != 0) ? kLossOrDamage : kDone;
 }
 

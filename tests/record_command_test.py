@@ -29,6 +29,15 @@ class RecordTest(Recorded):
         self.assertEqual(int(kept.replace(",", "")), self.functions()[0]["samples"])
         self.assertNotIn("lost", err)
 
+    def test_environment_of_a_program_that_ends_at_once_is_in_the_trace(self):
+        self.run_words("env", "RANK=3", "KEY=secret", BIN / "kymo", "record", "-o", "run.kymo", "--", BIN / "spins", "0")
+        code, out, err = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
+        self.assertEqual(code, 0, err)
+        for process in json.loads(out)["processes"]:
+            self.assertEqual(process["metadata"].get("RANK"), "3", process)
+            self.assertEqual(process["command_line"], [str(BIN / "spins"), "0"])
+        self.assertNotIn("secret", out)
+
     def test_message_about_lost_samples_has_the_rate_of_the_timers(self):
         recorder = start([BIN / "kymo", "record", "--sampler", "timers", "-o", "run.kymo", "--", BIN / "busy", "forever",
                           "0"], self.folder)

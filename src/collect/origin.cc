@@ -3,12 +3,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 
 #include "base/host.h"
+#include "base/run_variables.h"
 #include "collect/folders.h"
 #include "collect/source.h"
 #include "collect/version.h"
@@ -32,23 +32,13 @@ std::vector<std::string> split_at_nul(std::string_view text) {
   return pieces;
 }
 
-// Variables that change how a program runs, and none that may contain a secret. Variables that `kymo record` sets
-// itself are excluded.
-bool of_interest(std::string_view variable) {
-  constexpr std::array<std::string_view, 3> kOwn{"KYMO_SESSION", "KYMO_POLICY=", "KYMO_RING_BYTES="};
-  for (const std::string_view own : kOwn)
-    if (variable.starts_with(own)) return false;
-  constexpr std::array<std::string_view, 12> kPrefixes{"KYMO_",        "CUDA_",     "OMP_",        "MKL_",
-                                                       "OPENBLAS_NUM", "SLURM_JOB", "LD_PRELOAD=", "GOMP_",
-                                                       "MALLOC_",      "POCL_",     "MESA_",       "VK_"};
-  // The place of a process in its job, for tables of many traces.
-  constexpr std::array<std::string_view, 6> kRanks{
-      "RANK=", "LOCAL_RANK=", "WORLD_SIZE=", "SLURM_PROCID=", "OMPI_COMM_WORLD_RANK=", "PMI_RANK="};
-  for (const std::string_view rank : kRanks)
-    if (variable.starts_with(rank)) return true;
-  for (const std::string_view prefix : kPrefixes)
-    if (variable.starts_with(prefix)) return true;
-  return false;
+// NAME=VALUE each. A segment has none of them if its command line is long, or if an earlier version made it.
+std::vector<std::string> variables_of(const record::SegmentHeader& header, uint32_t begin) {
+  std::string_view stored(header.origin + begin, record::kOriginBytes - begin);
+  stored = stored.substr(0, stored.find(std::string_view("\0", 2)));
+  if (stored.starts_with('\0')) stored = {};
+  if (!stored.empty()) return split_at_nul(stored);
+  return split_at_nul(read_text("/proc/" + std::to_string(header.pid) + "/environ"));
 }
 
 std::string processor_name() {
@@ -100,10 +90,10 @@ trace::Origin origin_of(const record::SegmentHeader& header) {
   origin.boot_id = base::boot_id();
   if (auto name = processor_name(); !name.empty()) origin.metadata.emplace_back("processor", name);
   origin.metadata.emplace_back("processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
-  for (const std::string& variable : split_at_nul(read_text("/proc/" + std::to_string(header.pid) + "/environ"))) {
+  for (const std::string& variable : variables_of(header, bytes)) {
+    if (!base::describes_run(variable)) continue;
     const size_t equals = variable.find('=');
-    if (of_interest(variable) && equals != std::string::npos)
-      origin.metadata.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+    origin.metadata.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
   }
   return origin;
 }

@@ -244,7 +244,9 @@ struct SegmentHeader {
 
   std::atomic<uint32_t> slot_state[kMaxSlots];  // SlotState
 
-  uint32_t origin_bytes;  // executable, then the command line: NUL-terminated strings
+  // NUL-terminated strings: executable, then the command line. After these bytes the variables of the environment that
+  // describe the run, and an empty string.
+  uint32_t origin_bytes;
   char origin[kOriginBytes];
 
   alignas(64) Registry registry;

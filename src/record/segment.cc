@@ -13,6 +13,7 @@
 
 #include "record/clock.h"
 #include "record/cut_guard.h"
+#include "record/origin.h"
 #include "record/registry.h"
 
 namespace kymo::record {
@@ -34,24 +35,6 @@ Outcome try_folder(const char* base, char (&path)[kSegmentPathBytes]) noexcept {
 
 void put_hex(char* out, const uint8_t* bytes, size_t count) noexcept {
   for (size_t i = 0; i < count; ++i) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
-// What a collector cannot read from /proc after the process has ended.
-void fill_origin(SegmentHeader& header) noexcept {
-  const ssize_t executable = readlink("/proc/self/exe", header.origin, kOriginBytes - 1);
-  size_t used = executable > 0 ? static_cast<size_t>(executable) : 0;
-  header.origin[used++] = '\0';
-  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    while (used < kOriginBytes) {
-      const ssize_t got = read(fd, header.origin + used, kOriginBytes - used);
-      if (got <= 0) break;
-      used += static_cast<size_t>(got);
-    }
-    close(fd);
-  }
-  header.origin[kOriginBytes - 1] = '\0';
-  header.origin_bytes = static_cast<uint32_t>(used);
 }
 
 // Without this, a program that was started without its standard files would print into its own segment.

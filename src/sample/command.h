@@ -7,11 +7,12 @@
 
 namespace kymo::sample {
 
-// Its path and its words. Empty: not known.
+// Empty: not known.
 struct Command {
   std::string path;
   std::vector<std::string> words;
-  uint64_t read_ns = 0;  // when it was read from /proc; 0: it is certain
+  uint64_t read_ns = 0;                // when it was read from /proc; 0: it is certain
+  std::vector<std::string> variables;  // of its environment: those that describe the run, NAME=VALUE
 };
 
 // Of a process that may have ended.

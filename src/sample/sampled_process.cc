@@ -54,7 +54,8 @@ SampledProcess::Thread& SampledProcess::thread(uint32_t tid) {
 }
 
 void SampledProcess::set_command(std::string_view words) {
-  command_ = {command_.path, {}, 0};
+  command_.words.clear();
+  command_.read_ns = 0;
   while (!words.empty()) {
     const size_t end = std::min(words.find('\0'), words.size());
     command_.words.emplace_back(words.substr(0, end));
@@ -127,6 +128,11 @@ void SampledProcess::introduce() {
     origin_.metadata = {{"sampling", shared_.rate}};
     if (!shared_.by.empty()) origin_.metadata.emplace_back("sampled by", shared_.by);
     if (!shared_.also.empty()) origin_.metadata.emplace_back("also sampled", shared_.also);
+    if (is_command_own())
+      for (const std::string& variable : command_.variables) {
+        const size_t equals = variable.find('=');
+        origin_.metadata.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+      }
     if (!std::exchange(is_counted_, true)) ++shared_.totals.processes;
     if (!shared_.first_writer) {
       shared_.first_writer = id_;
@@ -138,12 +144,15 @@ void SampledProcess::introduce() {
   shared_.outbox.add({id_, event_classes()});
 }
 
+// What was read a moment after its start may be of another program.
+bool SampledProcess::is_command_own() const {
+  return command_.read_ns == 0 || command_.path.empty() || command_.path == origin_.executable;
+}
+
 // If it is not known, the name of its thread stands for it.
 void SampledProcess::find_command_line() {
   origin_.command_line.clear();
-  // Words that were read a moment after its start may be those of another program.
-  const bool is_own = command_.read_ns == 0 || command_.path.empty() || command_.path == origin_.executable;
-  if (is_own) origin_.command_line = command_.words;
+  if (is_command_own()) origin_.command_line = command_.words;
   if (origin_.command_line.empty() && !threads_.empty()) origin_.command_line = {threads_.begin()->second.name};
 }
 

@@ -107,6 +107,7 @@ class SampledProcess {
   Thread& thread(uint32_t tid);
   void introduce();
   void write_origin(bool is_end);
+  bool is_command_own() const;
   void find_command_line();
   void hand_over(uint32_t tid, Thread& thread);
   std::span<const uint64_t> stack_of(const Record& record, unwind::Node& root);

@@ -1,5 +1,7 @@
 #include "sample/sampler.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -189,7 +191,8 @@ void Sampler::begin_program(const Record& record) {
   std::unique_ptr<SampledProcess>& found = processes_[record.pid];
   const uint32_t parent = found != nullptr ? found->parent_pid() : 0;
   Command command = command_of(record.pid);
-  if (!first_words_.empty()) command = {command.path, std::exchange(first_words_, {}), 0};
+  if (!first_words_.empty())  // the program of the recorder, which has the environment of the recorder
+    command = {command.path, std::exchange(first_words_, {}), 0, command_of(static_cast<uint32_t>(getpid())).variables};
   auto next =
       std::make_unique<SampledProcess>(record.pid, parent, AddressSpace(shared_.files), std::move(command), shared_);
   if (found != nullptr) next->follow(*found, record.time);

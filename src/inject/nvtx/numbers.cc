@@ -152,4 +152,16 @@ uint64_t number_bits(uint64_t type, const uint8_t* bytes) noexcept {
   }
 }
 
+bool is_string(uint64_t type) noexcept { return type >= kTypeString && type <= kTypeUtf32; }
+
+bool is_character(uint64_t type) noexcept {
+  return type == kTypeChar || (type >= kTypeWchar && type <= kTypeChar32) || is_string(type);
+}
+
+size_t character_size(uint64_t type) noexcept {
+  if (type == kTypeUtf16) return 2;
+  if (type == kTypeUtf32) return 4;
+  return is_string(type) ? 1 : number_size(type);
+}
+
 }  // namespace kymo::inject::nvtx

@@ -46,7 +46,8 @@ class DecodedPayload {
   static constexpr size_t kTextBytes = 2048;
   static constexpr uint32_t kMaxDepth = 6;
   static constexpr uint32_t kMaxFields = 512;
-  static constexpr size_t kMaxShown = 16;  // elements of an array
+  static constexpr size_t kMaxShown = 16;      // elements of an array
+  static constexpr size_t kMaxFollowed = 512;  // bytes of a text behind a pointer
 
   void decode_payload(const PayloadData& payload) noexcept;
   size_t decode_schema(const Schema& schema, Bytes bytes, std::string_view prefix, uint32_t depth) noexcept;

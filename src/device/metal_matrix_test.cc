@@ -110,6 +110,37 @@ kernel void others(device float* out, device const float* in) {
   }
 }
 
+// Three simdgroups of a group, each with its own matrices; two of them multiply, in a loop and in a function.
+TEST_P(MetalMatrixTest, SimdgroupsMultiplyInBranches) {
+  const ShaderLibrary library = metal(R"(
+simdgroup_float8x8 square(simdgroup_float8x8 m) { return m * m; }
+kernel void powers(device float* out, device const float* in, uint simd [[simdgroup_index_in_threadgroup]]) {
+  simdgroup_float8x8 m;
+  simdgroup_load(m, in + 64 * simd);
+  if (simd != 1) {
+    for (uint k = 0; k <= simd; ++k) m = square(m);
+  }
+  simdgroup_store(m, out + 64 * simd);
+}
+)");
+  const auto in = each(3 * 64, [](int i) { return static_cast<float>(i * 29 % 5 - 2) / 4.0f; });
+  auto expected = in;
+  for (const size_t simd : {0u, 2u}) {
+    for (size_t k = 0; k <= simd; ++k) {
+      const auto before = expected;
+      for (size_t i = 0; i < 64; ++i) {
+        float sum = 0;
+        for (size_t j = 0; j < 8; ++j)
+          sum = std::fma(before[64 * simd + i / 8 * 8 + j], before[64 * simd + 8 * j + i % 8], sum);
+        expected[64 * simd + i] = sum;
+      }
+    }
+  }
+  const Tensor out = zeros({3 * 64});
+  library["powers"].threads(96).group(96)(out, from_host(in));
+  EXPECT_EQ(out.to_host<float>(), expected);
+}
+
 // Small integers, whose sums are exact in any order. On CUDA this is done by the tensor cores, with lanes in their
 // order, and in Apple's where the source sees it.
 TEST_P(MetalMatrixTest, TensorCoresGiveTheSameProducts) {

@@ -103,6 +103,40 @@ kernel void other_types(device float* out, device const int* in, uint i [[thread
   }
 }
 
+// Threads that do not take part change nothing, whatever the others have.
+TEST_P(MetalSimdTest, ReductionsOfSomeThreadsHaveOnlyTheirValues) {
+  const ShaderLibrary library = metal(R"(
+kernel void some(device float* floats, device int* ints, device const float* in, uint i [[thread_position_in_grid]]) {
+  if (i % 3 == 1) {
+    floats[4 * i] = simd_sum(in[0]); floats[4 * i + 1] = simd_min(in[1]);
+    floats[4 * i + 2] = simd_max(in[2]); floats[4 * i + 3] = simd_product(in[3]);
+    device int* o = ints + 12 * i;
+    o[0] = simd_min(77); o[1] = simd_max(-77); o[2] = simd_and(12); o[3] = simd_or(0); o[4] = simd_xor(0);
+    o[5] = int(simd_min(0xfffffff0u)); o[6] = int(simd_max(5u)); o[7] = int(simd_min(1l << 40) >> 32);
+    o[8] = int(simd_max(-1l << 40) >> 32); o[9] = int(simd_and(ulong(3) << 40) >> 40); o[10] = simd_product(1);
+    o[11] = int(uint(simd_vote::vote_t(simd_active_threads_mask())));
+  }
+}
+)");
+  constexpr int kCount = 40;  // the last simdgroup is partial
+  const float not_a_number = std::numeric_limits<float>::quiet_NaN(), least = -std::numeric_limits<float>::infinity();
+  const Tensor floats = zeros({kCount, 4}), ints = zeros({kCount, 12}, DType::I32);
+  library["some"].threads(kCount).group(kCount)(floats, ints, from_host(std::vector{-0.0f, not_a_number, least, 1.0f}));
+  const auto f = floats.to_host<float>();
+  const auto n = ints.to_host<int32_t>();
+  for (size_t i = 1; i < kCount; i += 3) {
+    EXPECT_TRUE(f[4 * i] == 0 && std::signbit(f[4 * i])) << i;
+    EXPECT_TRUE(std::isnan(f[4 * i + 1])) << i;
+    EXPECT_EQ(f[4 * i + 2], least) << i;
+    EXPECT_EQ(f[4 * i + 3], 1.0f) << i;
+    const int lanes = i < 32 ? 0x12492492 | static_cast<int>(0x80000000) : 0x24;
+    const auto at = n.begin() + static_cast<std::ptrdiff_t>(12 * i);
+    EXPECT_EQ(std::vector<int32_t>(at, at + 12),
+              (std::vector<int32_t>{77, -77, 12, 0, 0, -16, 5, 256, -256, 3, 1, lanes}))
+        << i;
+  }
+}
+
 TEST_P(MetalSimdTest, Shuffles) {
   const ShaderLibrary library = metal(R"(
 kernel void shuffles(device int* out, device const int* in, uint i [[thread_position_in_grid]]) {

@@ -19,7 +19,7 @@ class CudaDialect final : public CDialect {
   std::string aliasing(std::string_view, std::string_view) const override { return ""; }
   std::string structure(std::string_view name, uint32_t align) const override;
   std::string aligned(uint32_t align) const override;
-  std::string_view function_head() const override { return "static __device__ "; }
+  std::string_view function_head(bool) const override { return "static __device__ "; }
   std::string kernel_head(uint32_t max_threads) const override;
   std::string_view group_head() const override { return "__shared__ "; }
   std::string_view program_head() const override { return "static __device__ const "; }

@@ -44,7 +44,7 @@ class CDialect {
   virtual std::string aliasing(std::string_view type, std::string_view alias) const = 0;
   virtual std::string structure(std::string_view name, uint32_t align) const = 0;  // its first line; align 0: natural
   virtual std::string aligned(uint32_t align) const = 0;                           // before the type of a member
-  virtual std::string_view function_head() const = 0;
+  virtual std::string_view function_head(bool has_simd_memory) const = 0;
   virtual std::string kernel_head(uint32_t max_threads) const = 0;
   virtual std::string_view group_head() const = 0;    // of a variable in threadgroup memory
   virtual std::string_view program_head() const = 0;  // of a constant of the program

@@ -20,6 +20,8 @@ class CModuleWriter {
     if (functions.empty()) return {};
     module_.functions = name_functions(functions, names_);
     for (const ir::Function* function : functions) module_.needs[function] = needs_of(*function);
+    if (multiplies_matrices_) dialect_.prelude.use("simd_matrix_memory");
+    if (uses_simd_memory_) dialect_.prelude.use("simd_memory");
     if (reinterprets_) types_.let_pointers_alias();
     if (types_.is_thread_exact()) module_.loose.insert(loose_in_thread_.begin(), loose_in_thread_.end());
     const std::string constants = write_constants();
@@ -63,6 +65,7 @@ class CModuleWriter {
         const ir::Intrinsic intrinsic = expression.intrinsic;
         needs.simd |= intrinsic >= ir::Intrinsic::SimdSum && intrinsic <= ir::Intrinsic::GroupAny;
         needs.grid |= dialect_.needs_grid(intrinsic, function.is_kernel);
+        multiplies_matrices_ |= intrinsic == ir::Intrinsic::SimdMatrix && dialect_.needs_simd_memory();
       } else if (expression.kind == ir::ExpressionKind::PointerCast) {
         look_at_cast(expression);
       }
@@ -70,7 +73,7 @@ class CModuleWriter {
     walk_block(function.body, Overloaded{[](const ir::Statement&) {}, see});
     if (function.is_kernel && dialect_.pieces_need_grid()) needs.grid |= reflect(source_, function).uses_simdgroups;
     needs.simd &= dialect_.needs_simd_memory();
-    if (needs.simd) dialect_.prelude.use("simd_memory");
+    uses_simd_memory_ |= needs.simd;
     if (needs.grid) dialect_.prelude.use("grid");
     return needs;
   }
@@ -95,6 +98,7 @@ class CModuleWriter {
 
   const ir::Module& source_;
   bool reinterprets_ = false;  // the same bytes may be numbers of several types
+  bool uses_simd_memory_ = false, multiplies_matrices_ = false;
   CDialect& dialect_;
   Names names_;
   CTypes types_;

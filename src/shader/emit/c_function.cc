@@ -29,7 +29,7 @@ std::string CFunction::write() {
   if (function_.is_kernel)
     out_ = base::format("{}{}({}) {{\n", dialect_.kernel_head(function_.max_threads), symbol, kernel_parameters());
   else
-    out_ = base::format("{}{} {}({}) {{\n", dialect_.function_head(), types_.value(function_.result), symbol,
+    out_ = base::format("{}{} {}({}) {{\n", dialect_.function_head(!hidden_.simd.empty()), types_.value(function_.result), symbol,
                         parameters());
   {
     const Inside inside(*this);

@@ -22,7 +22,9 @@ class OpenClDialect final : public CDialect {
   std::string aligned(uint32_t align) const override;
   // Not static. If all callers pass the address of one __local variable to a static function, PoCL 3.1 with LLVM 14
   // puts this address into the function, and ignores that every group has its own variable.
-  std::string_view function_head() const override { return ""; }
+  std::string_view function_head(bool has_simd_memory) const override {
+    return has_simd_memory ? "KYMO_TOGETHER " : "";
+  }
   std::string kernel_head(uint32_t) const override { return "__kernel void "; }
   std::string_view group_head() const override { return "__local "; }
   std::string_view program_head() const override { return "__constant "; }

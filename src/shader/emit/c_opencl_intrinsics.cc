@@ -25,6 +25,31 @@ std::string_view opencl_fences(uint32_t flags) {
   return flags == 1 ? "CLK_GLOBAL_MEM_FENCE" : "CLK_LOCAL_MEM_FENCE";
 }
 
+// The value that changes no other value: x + -0 is x even for -0, and fmin and fmax ignore a NaN.
+std::string_view opencl_neutral(Intrinsic intrinsic, const Type* type) {
+  const bool is_float = type->is(TypeKind::Float), is_long = type->size == 8;
+  switch (intrinsic) {
+    case Intrinsic::SimdSum:
+      if (is_float) return "-0.0f";
+      break;
+    case Intrinsic::SimdProduct:
+      return is_float ? "1.0f" : is_long ? "1l" : "1";
+    case Intrinsic::SimdMin:
+      if (is_float) return "NAN";
+      if (type->is_signed()) return is_long ? "LONG_MAX" : "INT_MAX";
+      [[fallthrough]];
+    case Intrinsic::SimdAnd:
+      return is_long ? "-1l" : "-1";
+    case Intrinsic::SimdMax:
+      if (is_float) return "NAN";
+      if (type->is_signed()) return is_long ? "LONG_MIN" : "INT_MIN";
+      break;
+    default:
+      break;
+  }
+  return is_long ? "0l" : "0";
+}
+
 }  // namespace
 
 CText OpenClDialect::intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) {
@@ -131,17 +156,22 @@ CText OpenClDialect::collective(const ir::Expression& expression, std::span<CTex
     prelude.use("group_any");
     return c_call_with("kymo_group_any", arguments);
   }
-  const size_t own = intrinsic == Intrinsic::SimdShuffle ? 2 : 1;
+  const size_t own = intrinsic == Intrinsic::SimdMatrix ? 3 : intrinsic == Intrinsic::SimdShuffle ? 2 : 1;
   if (operands.size() == own) arguments.push_back({"true"});
   if (intrinsic == Intrinsic::SimdBallot) {
     prelude.use("simd_ballot");
     return c_call_with("kymo_simd_ballot", arguments);
   }
+  if (intrinsic == Intrinsic::SimdMatrix) {
+    prelude.use("simd_matrix");
+    return c_call_with("kymo_simd_matrix", arguments);
+  }
   const Type* type = expression.type;
   const std::string_view name = scalar(type->kind);
   const bool is_float = type->is(TypeKind::Float);
+  const std::string_view bits = type->size == 8 ? "ulong" : "uint";
   if (intrinsic == Intrinsic::SimdShuffle) {
-    prelude.use("simd_shuffle", {name});
+    prelude.use("simd_shuffle", {name, bits});
     return c_call_with(base::format("kymo_simd_shuffle_{}", name), arguments);
   }
   const bool is_product = intrinsic == Intrinsic::SimdInclusiveProduct || intrinsic == Intrinsic::SimdExclusiveProduct;
@@ -149,18 +179,20 @@ CText OpenClDialect::collective(const ir::Expression& expression, std::span<CTex
   const std::string_view word = is_product ? "product" : "sum";
   const std::string_view start = is_product ? (is_float ? "1.0f" : "1") : (is_float ? "0.0f" : "0");
   if (intrinsic == Intrinsic::SimdInclusiveSum || intrinsic == Intrinsic::SimdInclusiveProduct) {
-    prelude.use("simd_inclusive", {word, name, sign, start});
+    prelude.use("simd_inclusive", {word, name, bits, sign, start});
     return c_call_with(base::format("kymo_simd_inclusive_{}_{}", word, name), arguments);
   }
   if (intrinsic == Intrinsic::SimdExclusiveSum || intrinsic == Intrinsic::SimdExclusiveProduct) {
-    prelude.use("simd_exclusive", {word, name, sign, start});
+    prelude.use("simd_exclusive", {word, name, bits, sign, start});
     return c_call_with(base::format("kymo_simd_exclusive_{}_{}", word, name), arguments);
   }
   constexpr std::string_view kWords[] = {"sum", "product", "min", "max", "and", "or", "xor"};
-  constexpr std::string_view kCombined[] = {"a + b", "a * b", "min(a, b)", "max(a, b)", "a & b", "a | b", "a ^ b"};
+  constexpr std::string_view kOfFloats[] = {"KYMO_SUM", "KYMO_PRODUCT", "fmin", "fmax"};
+  constexpr std::string_view kOfIntegers[] = {"KYMO_SUM", "KYMO_PRODUCT", "min",     "max",
+                                              "KYMO_AND", "KYMO_OR",      "KYMO_XOR"};
   const size_t which = static_cast<size_t>(intrinsic) - static_cast<size_t>(Intrinsic::SimdSum);
-  const std::string combined = (is_float && (which == 2 || which == 3) ? "f" : "") + std::string(kCombined[which]);
-  prelude.use("simd_reduce", {kWords[which], name, combined});
+  prelude.use("simd_reduce", {kWords[which], name, bits, is_float ? kOfFloats[which] : kOfIntegers[which],
+                              opencl_neutral(intrinsic, type)});
   return c_call_with(base::format("kymo_simd_{}_{}", kWords[which], name), arguments);
 }
 

@@ -186,7 +186,7 @@ std::string CTypes::converter(const Type* type, bool is_load) {
   name = names_.take_outermost((is_load ? "load_" : "store_") + kept.name[0]);
   const std::string from = spelled(is_load ? Form::Memory : Form::Value, type);
   const std::string to = spelled(is_load ? Form::Value : Form::Memory, type);
-  std::string body = base::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, name, from, to);
+  std::string body = base::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(false), to, name, from, to);
   if (type->is_array()) {
     CText element = convert(type->inner, {"from.v[i]"}, is_load);
     body += base::format("  for (int i = 0; i < {}; ++i) to.v[i] = {};\n", c_count(type), element.text);
@@ -209,7 +209,7 @@ CText CTypes::unpack(const Type* packed, CText text) {
     for (uint32_t i = 0; i < packed->count; ++i) parts.push_back(load(packed->inner, {base::format("from.v[{}]", i)}));
     const CText whole = dialect_.construct(plain, component, false, parts);
     const std::string from = spelled(Form::Memory, packed);
-    text_ += base::format("{}{} {}({} from) {{ return {}; }}\n", dialect_.function_head(), plain, kept.load, from,
+    text_ += base::format("{}{} {}({} from) {{ return {}; }}\n", dialect_.function_head(false), plain, kept.load, from,
                           whole.text);
   }
   return c_call(kept.load, std::move(text));
@@ -220,7 +220,7 @@ CText CTypes::pack(const Type* packed, CText text) {
   if (kept.store.empty()) {
     kept.store = names_.take_outermost("make_" + kept.name[0]);
     const std::string to = spelled(Form::Memory, packed);
-    std::string body = base::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, kept.store,
+    std::string body = base::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(false), to, kept.store,
                                     dialect_.vector(held_as(packed->inner), packed->count), to);
     for (uint32_t i = 0; i < packed->count; ++i)
       body += base::format("  to.v[{}] = {};\n", i, store(packed->inner, c_member({"from"}, component_name(i))).text);

@@ -168,31 +168,74 @@ uint kymo_thread_in_group(void) {
          (uint)get_local_id(0);
 }
 
+//# simd_matrix_memory
+#define KYMO_MATRIX_MEMORY
+
 //# simd_memory: thread_in_group
 // Simdgroups of 32 by way of group memory: every thread stores its value, and the first of a simdgroup combines them.
-// PoCL compiles a kernel again for each group size. It takes half as long, and the code is faster, if what one thread
-// does alone is not inlined into the loops over all threads.
+//
+// PoCL compiles a kernel again for each group size, so its text must compile quickly:
+// KYMO_APART      what one thread does alone is not inlined into the loops over all threads.
+// KYMO_TOGETHER   a function that all threads execute together. PoCL inlines the loops over all threads into three
+//                 functions, and uses one of them. It inlines no function that calls one with "returns_twice" (as
+//                 setjmp has), except into functions that have this attribute too: all of ours, but not those of PoCL.
 #ifdef POCL_DEVICE_ADDRESS_BITS
-#define KYMO_APART __attribute__((noinline))
+#define KYMO_APART __attribute__((noinline, returns_twice))
+#define KYMO_TOGETHER __attribute__((returns_twice))
 #else
 #define KYMO_APART
+#define KYMO_TOGETHER
 #endif
 typedef struct {
-  ulong values[1024];
-  ulong results[32];
+  union {
+    uint uints[1024];
+    ulong ulongs[1024];
+  } values;
+  union {
+    uint uints[32];
+    ulong ulongs[32];
+  } results;
   uchar active[1024];
   int any;
+#if defined(KYMO_MATRIX_MEMORY) && defined(POCL_DEVICE_ADDRESS_BITS)
+  ulong right[1024], sum[1024];
+#endif
 } kymo_simd_memory;
 uint kymo_threads_of_group(void) {
   return (uint)get_local_size(0) * (uint)get_local_size(1) * (uint)get_local_size(2);
 }
-uint kymo_simd_give(__local kymo_simd_memory* simd, ulong value, bool active) {
-  const uint me = kymo_thread_in_group();
-  simd->values[me] = value;
-  simd->active[me] = active;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return me;
+
+//# simd_operators
+#define KYMO_SUM(a, b) ((a) + (b))
+#define KYMO_PRODUCT(a, b) ((a) * (b))
+#define KYMO_AND(a, b) ((a) & (b))
+#define KYMO_OR(a, b) ((a) | (b))
+#define KYMO_XOR(a, b) ((a) ^ (b))
+
+//# simd_reduce NAME TYPE WORD COMBINED START: simd_memory, simd_operators
+// Threads that do not take part, or do not exist, have START, which changes no other value.
+KYMO_APART void kymo_simd_combine_NAME_TYPE(__local kymo_simd_memory* simd, uint first, uint threads) {
+  __local WORD* values = simd->values.WORDs + first;
+  if (threads - first < 32)
+    for (uint i = 0; i < 32; ++i)
+      if (first + i >= threads) values[i] = as_WORD(START);
+  const TYPE16 a = as_TYPE16(vload16(0, values)), b = as_TYPE16(vload16(1, values));
+  const TYPE16 of16 = COMBINED(a, b);
+  const TYPE8 of8 = COMBINED(of16.lo, of16.hi);
+  const TYPE4 of4 = COMBINED(of8.lo, of8.hi);
+  const TYPE2 of2 = COMBINED(of4.lo, of4.hi);
+  simd->results.WORDs[first / 32] = as_WORD(COMBINED(of2.lo, of2.hi));
 }
+KYMO_TOGETHER TYPE kymo_simd_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
+  const uint me = kymo_thread_in_group(), first = me & ~31u;
+  simd->values.WORDs[me] = as_WORD(active ? value : START);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (me == first) kymo_simd_combine_NAME_TYPE(simd, first, kymo_threads_of_group());
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return as_TYPE(simd->results.WORDs[first / 32]);
+}
+
+//# simd_lanes: simd_memory
 // A bit for each thread that takes part. `count`: how many threads the simdgroup has.
 KYMO_APART uint kymo_simd_lanes_of(__local kymo_simd_memory* simd, uint first, uint count) {
   uint lanes = 0;
@@ -200,103 +243,126 @@ KYMO_APART uint kymo_simd_lanes_of(__local kymo_simd_memory* simd, uint first, u
     if (i < count && simd->active[first + i]) lanes |= 1u << i;
   return lanes;
 }
-uint kymo_simd_lanes(__local kymo_simd_memory* simd, uint first) {
+KYMO_TOGETHER uint kymo_simd_lanes(__local kymo_simd_memory* simd, uint first) {
   return kymo_simd_lanes_of(simd, first, min(32u, kymo_threads_of_group() - first));
 }
 
-//# simd_bits_int
-ulong kymo_bits_of_int(int v) { return (ulong)(uint)v; }
-int kymo_int_of_bits(ulong bits) { return (int)(uint)bits; }
-
-//# simd_bits_uint
-ulong kymo_bits_of_uint(uint v) { return (ulong)v; }
-uint kymo_uint_of_bits(ulong bits) { return (uint)bits; }
-
-//# simd_bits_long
-ulong kymo_bits_of_long(long v) { return (ulong)v; }
-long kymo_long_of_bits(ulong bits) { return (long)bits; }
-
-//# simd_bits_ulong
-ulong kymo_bits_of_ulong(ulong v) { return v; }
-ulong kymo_ulong_of_bits(ulong bits) { return bits; }
-
-//# simd_bits_float
-ulong kymo_bits_of_float(float v) { return (ulong)as_uint(v); }
-float kymo_float_of_bits(ulong bits) { return as_float((uint)bits); }
-
-//# simd_reduce NAME TYPE COMBINED: simd_memory, simd_bits_TYPE
-KYMO_APART void kymo_simd_combine_NAME_TYPE(__local kymo_simd_memory* simd, uint first, uint lanes) {
-  TYPE v[32];
-  for (uint i = 0; i < 32; ++i) v[i] = lanes >> i & 1u ? kymo_TYPE_of_bits(simd->values[first + i]) : (TYPE)0;
-  for (uint half_width = 16; half_width > 0; half_width /= 2) {
-    for (uint i = 0; i < half_width; ++i) {
-      const TYPE a = v[i], b = v[i + half_width];
-      if (lanes >> (i + half_width) & 1u) v[i] = lanes >> i & 1u ? (COMBINED) : b;
-    }
-    lanes |= lanes >> half_width;
-  }
-  simd->results[first / 32] = kymo_bits_of_TYPE(v[0]);
-}
-TYPE kymo_simd_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
-  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
-  if (me == first) kymo_simd_combine_NAME_TYPE(simd, first, kymo_simd_lanes(simd, first));
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return kymo_TYPE_of_bits(simd->results[first / 32]);
-}
-
-//# simd_inclusive NAME TYPE OPERATOR START: simd_memory, simd_bits_TYPE
+//# simd_inclusive NAME TYPE WORD OPERATOR START: simd_lanes
 KYMO_APART void kymo_simd_scan_inclusive_NAME_TYPE(__local kymo_simd_memory* simd, uint first, uint lanes) {
   TYPE all = START;
   for (uint i = 0; i < 32; ++i) {
     if ((lanes >> i & 1u) == 0) continue;
-    const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
+    const TYPE one = as_TYPE(simd->values.WORDs[first + i]);
     all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
-    simd->values[first + i] = kymo_bits_of_TYPE(all);
+    simd->values.WORDs[first + i] = as_WORD(all);
   }
 }
-TYPE kymo_simd_inclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
-  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
+KYMO_TOGETHER TYPE kymo_simd_inclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
+  const uint me = kymo_thread_in_group(), first = me & ~31u;
+  simd->values.WORDs[me] = as_WORD(value);
+  simd->active[me] = active;
+  barrier(CLK_LOCAL_MEM_FENCE);
   if (me == first) kymo_simd_scan_inclusive_NAME_TYPE(simd, first, kymo_simd_lanes(simd, first));
   barrier(CLK_LOCAL_MEM_FENCE);
-  return kymo_TYPE_of_bits(simd->values[me]);
+  return as_TYPE(simd->values.WORDs[me]);
 }
 
-//# simd_exclusive NAME TYPE OPERATOR START: simd_memory, simd_bits_TYPE
+//# simd_exclusive NAME TYPE WORD OPERATOR START: simd_lanes
 KYMO_APART void kymo_simd_scan_exclusive_NAME_TYPE(__local kymo_simd_memory* simd, uint first, uint lanes) {
   TYPE all = START;
   for (uint i = 0; i < 32; ++i) {
     if ((lanes >> i & 1u) == 0) continue;
-    const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
-    simd->values[first + i] = kymo_bits_of_TYPE(all);
+    const TYPE one = as_TYPE(simd->values.WORDs[first + i]);
+    simd->values.WORDs[first + i] = as_WORD(all);
     all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
   }
 }
-TYPE kymo_simd_exclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
-  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
+KYMO_TOGETHER TYPE kymo_simd_exclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
+  const uint me = kymo_thread_in_group(), first = me & ~31u;
+  simd->values.WORDs[me] = as_WORD(value);
+  simd->active[me] = active;
+  barrier(CLK_LOCAL_MEM_FENCE);
   if (me == first) kymo_simd_scan_exclusive_NAME_TYPE(simd, first, kymo_simd_lanes(simd, first));
   barrier(CLK_LOCAL_MEM_FENCE);
-  return kymo_TYPE_of_bits(simd->values[me]);
+  return as_TYPE(simd->values.WORDs[me]);
 }
 
-//# simd_shuffle TYPE: simd_memory, simd_bits_TYPE
-TYPE kymo_simd_shuffle_TYPE(__local kymo_simd_memory* simd, TYPE value, uint lane, bool active) {
-  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
+//# simd_shuffle TYPE WORD: simd_memory
+KYMO_TOGETHER TYPE kymo_simd_shuffle_TYPE(__local kymo_simd_memory* simd, TYPE value, uint lane, bool active) {
+  const uint me = kymo_thread_in_group(), first = me & ~31u;
+  simd->values.WORDs[me] = as_WORD(value);
+  simd->active[me] = active;
+  barrier(CLK_LOCAL_MEM_FENCE);
   const bool is_there = lane < 32 && first + lane < kymo_threads_of_group() && simd->active[first + lane];
-  const TYPE given = is_there ? kymo_TYPE_of_bits(simd->values[first + lane]) : value;
+  const TYPE given = is_there ? as_TYPE(simd->values.WORDs[first + lane]) : value;
   barrier(CLK_LOCAL_MEM_FENCE);
   return given;
 }
 
-//# simd_ballot: simd_memory
-uint kymo_simd_ballot(__local kymo_simd_memory* simd, bool value, bool active) {
-  const uint me = kymo_simd_give(simd, 0, active && value), first = me & ~31u;
-  if (me == first) simd->results[first / 32] = kymo_simd_lanes(simd, first);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  return (uint)simd->results[first / 32];
+//# simd_ballot: simd_reduce or uint uint KYMO_OR 0
+KYMO_TOGETHER uint kymo_simd_ballot(__local kymo_simd_memory* simd, bool value, bool active) {
+  return kymo_simd_or_uint(simd, value ? 1u << (kymo_thread_in_group() & 31u) : 0u, active);
 }
 
+//# simd_matrix: simd_memory
+// Lanes hold matrices in the order of Apple's devices: a row is in lanes l, l + 1, l + 8 and l + 9.
+uint kymo_matrix_row(uint row) { return (row & 4u) << 2 | (row & 3u) << 1; }
+#ifdef POCL_DEVICE_ADDRESS_BITS
+float8 kymo_matrix_load(__local const ulong* matrix, uint row) {
+  __local const ulong* at = matrix + kymo_matrix_row(row);
+  return (float8)(as_float4(vload2(0, at)), as_float4(vload2(4, at)));
+}
+KYMO_APART void kymo_simd_multiply(__local const ulong* left, __local const ulong* right, __local ulong* sum) {
+  float8 rows[8];
+  for (uint i = 0; i < 8; ++i) rows[i] = kymo_matrix_load(right, i);
+  for (uint i = 0; i < 8; ++i) {
+    const float8 l = kymo_matrix_load(left, i);
+    float8 s = kymo_matrix_load(sum, i);
+    s = fma((float8)l.s0, rows[0], s);
+    s = fma((float8)l.s1, rows[1], s);
+    s = fma((float8)l.s2, rows[2], s);
+    s = fma((float8)l.s3, rows[3], s);
+    s = fma((float8)l.s4, rows[4], s);
+    s = fma((float8)l.s5, rows[5], s);
+    s = fma((float8)l.s6, rows[6], s);
+    s = fma((float8)l.s7, rows[7], s);
+    vstore2(as_ulong2(s.lo), 0, sum + kymo_matrix_row(i));
+    vstore2(as_ulong2(s.hi), 4, sum + kymo_matrix_row(i));
+  }
+}
+KYMO_TOGETHER float2 kymo_simd_matrix(__local kymo_simd_memory* simd, float2 a, float2 b, float2 sum, bool active) {
+  const uint me = kymo_thread_in_group(), first = me & ~31u;
+  simd->values.ulongs[me] = as_ulong(a);
+  simd->right[me] = as_ulong(b);
+  simd->sum[me] = as_ulong(sum);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (me == first && active)
+    kymo_simd_multiply(simd->values.ulongs + first, simd->right + first, simd->sum + first);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return as_float2(simd->sum[me]);
+}
+#else
+float2 kymo_simd_matrix(__local kymo_simd_memory* simd, float2 a, float2 b, float2 sum, bool active) {
+  const uint me = kymo_thread_in_group(), lane = me & 31u;
+  __local ulong* values = simd->values.ulongs + (me & ~31u);
+  float2 row[4];
+  values[lane] = as_ulong(a);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint k = 0; k < 4; ++k) row[k] = as_float2(values[(lane & ~9u) | (k & 2u) << 2 | (k & 1u)]);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  values[lane] = as_ulong(b);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint k = 0; k < 4; ++k) {
+    sum = fma((float2)row[k].x, as_float2(values[(lane & 9u) | kymo_matrix_row(2 * k)]), sum);
+    sum = fma((float2)row[k].y, as_float2(values[(lane & 9u) | kymo_matrix_row(2 * k + 1)]), sum);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return sum;
+}
+#endif
+
 //# group_any: simd_memory
-bool kymo_group_any(__local kymo_simd_memory* simd, bool value) {
+KYMO_TOGETHER bool kymo_group_any(__local kymo_simd_memory* simd, bool value) {
   simd->any = 0;  // by all threads: PoCL loses a store of one thread here if this is in a loop in a loop
   barrier(CLK_LOCAL_MEM_FENCE);
   if (value) simd->any = 1;

@@ -114,8 +114,9 @@ enum class Intrinsic : uint8_t {
   // all targets give the same bits.
   SimdSum, SimdProduct, SimdMin, SimdMax, SimdAnd, SimdOr, SimdXor,
   SimdInclusiveSum, SimdExclusiveSum, SimdInclusiveProduct, SimdExclusiveProduct,  // in the order of lanes
-  // (a, b, sum: float2) -> float2: a product of 8 x 8 x 8 by a matrix unit. Lane n holds two neighbours of row n / 4, those
-  // of columns 2 * (n % 4) and the next. a and b are rounded to half (`index` 0) or bfloat (1). Only CUDA has it.
+  // (a, b, sum: float2) -> float2: a product of 8 x 8 x 8. CUDA: by a matrix unit. Lane n holds two neighbours of row
+  // n / 4, those of columns 2 * (n % 4) and the next. a and b are rounded to half (`index` 0) or bfloat (1). OpenCL: in
+  // float, and in the order of Apple's devices. GLSL does not have it.
   SimdMatrix,
   SimdShuffle,  // (value, uint lane): the value of that lane; its own value if there is no such lane. `index` 1: all 32
                 // lanes exist and come to it, and without a use of its result it need not be executed

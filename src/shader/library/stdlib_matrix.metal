@@ -11,7 +11,7 @@ namespace metal {
 
 // How a target with a matrix unit holds matrices of T: 0 if it has none, 1 in the order of Apple's devices, 2 in the
 // order of the unit, which is row by row. void stands for matrices of any type. 4: there is none, and threads hold rows
-// and columns.
+// and columns. 8: it multiplies matrices of all types in float, in the order of Apple's devices.
 template <typename T> constexpr uint kymo_matrix_unit();
 template <typename T> float2 kymo_matrix_multiply(float2 a, float2 b, float2 sum);
 
@@ -171,11 +171,11 @@ float2 kymo_matrix_product_of_lanes(vec<A, 2> a, vec<B, 2> b, float2 sum) {
 
 template <typename A, typename B>
 float2 kymo_matrix_product(simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b, float2 sum) {
-  constexpr uint unit = is_same_v<A, B> ? kymo_matrix_unit<A>() : kymo_matrix_unit<A>() & kymo_matrix_unit<B>() & 4u;
+  constexpr uint unit = is_same_v<A, B> ? kymo_matrix_unit<A>() : kymo_matrix_unit<A>() & kymo_matrix_unit<B>() & 12u;
   if constexpr (unit == 4u) {
     for (uint k = 0; k < 8u; ++k) sum = fma(float2(float(a.kymo_row[k])), float2(b.kymo_columns[k]), sum);
     return sum;
-  } else if constexpr (unit == 2u) {
+  } else if constexpr (unit == 2u || unit == 8u) {
     return kymo_matrix_multiply<A>(float2(a.kymo_elements), float2(b.kymo_elements), sum);
   } else if constexpr (unit == 1u) {
     const uint lane = kymo_lane(), row = kymo_matrix_row(lane), pair = kymo_matrix_pair(lane);

@@ -5,7 +5,7 @@
 namespace kymo::shader {
 namespace {
 
-enum : uint32_t { kNoUnit = 0, kInOrderOfApple = 1, kInOrderOfUnit = 2, kOperandsAreHeld = 4 };
+enum : uint32_t { kNoUnit = 0, kInOrderOfApple = 1, kInOrderOfUnit = 2, kOperandsAreHeld = 4, kOfAnyType = 8 };
 
 }  // namespace
 
@@ -15,6 +15,7 @@ enum : uint32_t { kNoUnit = 0, kInOrderOfApple = 1, kInOrderOfUnit = 2, kOperand
 uint32_t Lowering::matrix_unit(const TemplateArguments& arguments, Location at) {
   if (arguments.size() != 1 || arguments[0].kind != TemplateArgument::Kind::Type)
     throw Rejected{at, "kymo_matrix_unit takes a type"};
+  if (options_.target == Target::OpenCl) return kOfAnyType;
   if (options_.target != Target::Cuda) return kNoUnit;
   const Type* type = arguments[0].type.type;
   const bool has_unit = options_.tensor_cores && (type->is(TypeKind::Half) || type->is(TypeKind::BFloat));
@@ -27,7 +28,7 @@ uint32_t Lowering::matrix_unit(const TemplateArguments& arguments, Location at) 
 Value Lowering::builtin_matrix(const BuiltinRow& row, const TemplateArguments& arguments, std::span<const Value> given,
                                Location at) {
   const uint32_t unit = matrix_unit(arguments, at);
-  if (unit != kInOrderOfApple && unit != kInOrderOfUnit) throw Rejected{at, "there is no matrix unit for this type"};
+  if (unit == kNoUnit || unit == kOperandsAreHeld) throw Rejected{at, "there is no matrix unit for this type"};
   const Type* pair = table_.vector(table_.get(TypeKind::Float), 2);
   std::vector<const ir::Expression*> operands;
   for (const Value& value : given) operands.push_back(settle(as_number(value, pair, at)));

@@ -139,5 +139,33 @@ kernel void sizes(device uint* out, constant metal::array<uint, 3>& given, uint 
             (std::vector<uint32_t>{12, 18, 18}));
 }
 
+// The names behind numeric_limits in Apple's library, with which sources extend it.
+TEST_P(MetalNamesTest, LimitsOfTypesOfTheSource) {
+  const ShaderLibrary library = metal(R"(
+#pragma METAL internals : enable
+struct Fixed { int bits; operator float() const { return float(bits) / 256; } };
+namespace metal {
+template <> struct _numeric_limits_impl<Fixed> : _fp_numeric_limits_impl_base {
+  static constexpr constant int digits = 31;
+  static constexpr Fixed max() { return {2147483647}; }
+};
+}  // namespace metal
+#pragma METAL internals : disable
+struct Other {};
+template <typename T> float largest() { return float(numeric_limits<T>::max()); }
+kernel void limits(device float* out, device const float* in) {
+  const uint bits = as_type<uint>(in[0]) & ~_fp_encoding_traits<float>::sign_mask;
+  out[0] = largest<Fixed>();
+  out[1] = largest<half>();
+  out[2] = float(numeric_limits<Fixed>::digits + (numeric_limits<Fixed>::is_signed ? 100 : 0));
+  out[3] = float(numeric_limits<Fixed>::is_specialized) + 2 * float(numeric_limits<Other>::is_specialized);
+  out[4] = bits == _fp_encoding_traits<float>::inf_mask ? 1 : 0;
+  out[5] = float(_fp_encoding_traits<half>::inf_mask);
+})");
+  const Tensor out = zeros({6}, DType::F32);
+  library["limits"].threads(1)(out, from_host(std::vector<float>{-INFINITY}));
+  EXPECT_EQ(out.to_host<float>(), (std::vector<float>{8388608.0f, 65504.0f, 131.0f, 1.0f, 1.0f, 31744.0f}));
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

@@ -113,10 +113,12 @@ template <typename T> T declval();
 
 // ---- Limits
 
-template <typename T>
-struct numeric_limits {
+// Sources specialise these names of Apple's library for their own types, and use their masks.
+struct _numeric_limits_impl_base {
   static constexpr constant bool is_specialized = false;
 };
+template <typename T> struct _numeric_limits_impl : _numeric_limits_impl_base {};
+template <typename T> struct numeric_limits : _numeric_limits_impl<T> {};
 
 template <typename T, T Lowest, T Highest, int Digits>
 struct kymo_integer_limits {
@@ -135,18 +137,18 @@ struct kymo_integer_limits {
   static constexpr T infinity() { return T(0); }
   static constexpr T quiet_NaN() { return T(0); }
 };
-template <> struct numeric_limits<bool> : kymo_integer_limits<bool, false, true, 1> {};
-template <> struct numeric_limits<char> : kymo_integer_limits<char, -128, 127, 7> {};
-template <> struct numeric_limits<uchar> : kymo_integer_limits<uchar, 0, 255, 8> {};
-template <> struct numeric_limits<short> : kymo_integer_limits<short, -32768, 32767, 15> {};
-template <> struct numeric_limits<ushort> : kymo_integer_limits<ushort, 0, 65535, 16> {};
-template <> struct numeric_limits<int> : kymo_integer_limits<int, -2147483647 - 1, 2147483647, 31> {};
-template <> struct numeric_limits<uint> : kymo_integer_limits<uint, 0u, 4294967295u, 32> {};
+template <> struct _numeric_limits_impl<bool> : kymo_integer_limits<bool, false, true, 1> {};
+template <> struct _numeric_limits_impl<char> : kymo_integer_limits<char, -128, 127, 7> {};
+template <> struct _numeric_limits_impl<uchar> : kymo_integer_limits<uchar, 0, 255, 8> {};
+template <> struct _numeric_limits_impl<short> : kymo_integer_limits<short, -32768, 32767, 15> {};
+template <> struct _numeric_limits_impl<ushort> : kymo_integer_limits<ushort, 0, 65535, 16> {};
+template <> struct _numeric_limits_impl<int> : kymo_integer_limits<int, -2147483647 - 1, 2147483647, 31> {};
+template <> struct _numeric_limits_impl<uint> : kymo_integer_limits<uint, 0u, 4294967295u, 32> {};
 template <>
-struct numeric_limits<long> : kymo_integer_limits<long, -9223372036854775807l - 1l, 9223372036854775807l, 63> {};
-template <> struct numeric_limits<ulong> : kymo_integer_limits<ulong, 0ul, 18446744073709551615ul, 64> {};
+struct _numeric_limits_impl<long> : kymo_integer_limits<long, -9223372036854775807l - 1l, 9223372036854775807l, 63> {};
+template <> struct _numeric_limits_impl<ulong> : kymo_integer_limits<ulong, 0ul, 18446744073709551615ul, 64> {};
 
-struct kymo_float_limits {
+struct _fp_numeric_limits_impl_base {
   static constexpr constant bool is_specialized = true;
   static constexpr constant bool is_signed = true;
   static constexpr constant bool is_integer = false;
@@ -155,7 +157,7 @@ struct kymo_float_limits {
   static constexpr constant bool has_quiet_NaN = true;
   static constexpr constant int radix = 2;
 };
-template <> struct numeric_limits<float> : kymo_float_limits {
+template <> struct _numeric_limits_impl<float> : _fp_numeric_limits_impl_base {
   static constexpr constant int digits = 24;
   static constexpr constant int max_exponent = 128;
   static constexpr constant int min_exponent = -125;
@@ -169,7 +171,7 @@ template <> struct numeric_limits<float> : kymo_float_limits {
   static constexpr float quiet_NaN() { return as_type<float>(0x7fc00000u); }
   static constexpr float signaling_NaN() { return as_type<float>(0x7fa00000u); }
 };
-template <> struct numeric_limits<half> : kymo_float_limits {
+template <> struct _numeric_limits_impl<half> : _fp_numeric_limits_impl_base {
   static constexpr constant int digits = 11;
   static constexpr constant int max_exponent = 16;
   static constexpr constant int min_exponent = -13;
@@ -182,7 +184,7 @@ template <> struct numeric_limits<half> : kymo_float_limits {
   static constexpr half infinity() { return half(as_type<float>(0x7f800000u)); }
   static constexpr half quiet_NaN() { return half(as_type<float>(0x7fc00000u)); }
 };
-template <> struct numeric_limits<bfloat> : kymo_float_limits {
+template <> struct _numeric_limits_impl<bfloat> : _fp_numeric_limits_impl_base {
   static constexpr constant int digits = 8;
   static constexpr constant int max_exponent = 128;
   static constexpr constant int min_exponent = -125;
@@ -193,6 +195,18 @@ template <> struct numeric_limits<bfloat> : kymo_float_limits {
   static constexpr bfloat round_error() { return bfloat(0.5f); }
   static constexpr bfloat infinity() { return bfloat(as_type<float>(0x7f800000u)); }
   static constexpr bfloat quiet_NaN() { return bfloat(as_type<float>(0x7fc00000u)); }
+};
+
+template <typename T> struct _fp_encoding_traits;
+template <> struct _fp_encoding_traits<float> {
+  using encoding_type = uint;
+  static constexpr constant uint sign_mask = 0x80000000u;
+  static constexpr constant uint inf_mask = 0x7f800000u;
+};
+template <> struct _fp_encoding_traits<half> {
+  using encoding_type = ushort;
+  static constexpr constant ushort sign_mask = 0x8000;
+  static constexpr constant ushort inf_mask = 0x7c00;
 };
 
 // ---- Containers

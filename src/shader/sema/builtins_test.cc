@@ -283,7 +283,7 @@ thread float* array_operator[](thread metal::array<float, 3>* self, ulong i) {
 device float* thread const* array_operator[](thread const metal::array<device float*, 2>* self, ulong i) {
   return (&(*self).__v[i])
 }
-float numeric_limits_max() {
+float _numeric_limits_impl_max() {
   return 3.4028235e+38f
 }
 int kymo_integer_limits_lowest() {

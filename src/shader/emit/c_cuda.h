@@ -32,6 +32,7 @@ class CudaDialect final : public CDialect {
   bool pieces_need_grid() const override { return true; }
   bool group_memory_by_offset() const override { return true; }
   bool aligns_group_arrays() const override { return true; }
+  bool trusts_argument_types() const override { return false; }
 
   std::string float_of_bits(uint32_t bits) const override;
   std::string float_of_bits_static(uint32_t bits) const override;

@@ -60,6 +60,8 @@ class CDialect {
   virtual bool group_memory_by_offset() const = 0;
   // The compiler combines accesses to neighbours in group memory if it knows that an array begins at 16 bytes.
   virtual bool aligns_group_arrays() const = 0;
+  // Compilers take it that a pointer argument is aligned for its type.
+  virtual bool trusts_argument_types() const = 0;
 
   // ---- Numbers
   virtual std::string float_of_bits(uint32_t bits) const = 0;         // infinities and NaN

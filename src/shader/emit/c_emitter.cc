@@ -43,6 +43,7 @@ class CModuleWriter {
  private:
   void look_at_cast(const ir::Expression& cast) {
     const Type *from = cast.operands[0]->type, *to = cast.type;
+    module_.reads_addresses |= from->is_pointer() && from->space == Space::Device && !to->is_pointer();
     if (!from->is_pointer() || !to->is_pointer()) return;
     if (to->inner == from->inner) return;
     reinterprets_ = true;

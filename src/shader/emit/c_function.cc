@@ -71,6 +71,9 @@ std::string CFunction::kernel_parameters() {
     else if (is_cast_argument(binding))
       add(base::format("{}{}* {}", dialect_.space(Space::Threadgroup), dialect_.vector(TypeKind::Float, 4),
                        given_[binding.variable] = names_.take(wanted + "_in")));
+    else if (is_loose_argument(binding))
+      add(base::format("{}{}* {}", dialect_.space(type->space), dialect_.scalar(TypeKind::UChar),
+                       given_[binding.variable] = names_.take(wanted + "_in")));
     else if (binding.kind == ir::BindingKind::Value)
       add(types_.inline_value(type) + " " + (given_[binding.variable] = names_.take(wanted + "_in")));
     else
@@ -83,6 +86,13 @@ std::string CFunction::kernel_parameters() {
 // Drivers align the memory of an argument for its type, which must then be the widest that it is used as.
 bool CFunction::is_cast_argument(const ir::Binding& binding) const {
   return binding.kind == ir::BindingKind::Threadgroup && module_.casts_group_memory;
+}
+
+// A compiler may compute the lowest bits of an address from the type of the argument. A tensor of 8 or 16 bits that is
+// passed to be changed by words may begin inside of a word.
+bool CFunction::is_loose_argument(const ir::Binding& binding) const {
+  return binding.kind == ir::BindingKind::Buffer && module_.reads_addresses && dialect_.trusts_argument_types() &&
+         binding.variable->type->inner->align > 1;
 }
 
 std::string CFunction::aligned(Form form) const { return form == Form::Memory ? dialect_.aligned(kAlignOfCasts) : ""; }
@@ -98,7 +108,7 @@ void CFunction::kernel_opening() {
       // The runtime rounds the offsets. The mask only tells the compiler, which then combines accesses to neighbours.
       line(base::format("{0} {1} = ({0})(kymo_group_memory + ({2} & ~{3}u));", types_.value(type), wanted,
                         given_.at(binding.variable), kGroupAlignment - 1));
-    } else if (is_cast_argument(binding)) {
+    } else if (is_cast_argument(binding) || is_loose_argument(binding)) {
       line(base::format("{0} {1} = ({0}){2};", types_.value(type), wanted, given_.at(binding.variable)));
     } else if (binding.kind == ir::BindingKind::Value) {
       const std::string& given = given_.at(binding.variable);

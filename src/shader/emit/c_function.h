@@ -24,6 +24,7 @@ struct CModule {
   std::unordered_map<const ir::Function*, CNeeds> needs = {};
   std::unordered_map<const ir::Variable*, std::string> constants = {};
   bool casts_group_memory = false;  // to types that need more alignment
+  bool reads_addresses = false;     // as numbers, of buffers
   // The types that pointers to types of less alignment are converted to. A vector that is reached through a pointer to
   // one of them may be aligned as its components only, which Metal's devices allow.
   std::unordered_set<const Type*> loose = {};
@@ -69,6 +70,7 @@ class CFunction {
   std::string kernel_parameters();
   void kernel_opening();
   bool is_cast_argument(const ir::Binding& binding) const;
+  bool is_loose_argument(const ir::Binding& binding) const;
   std::string aligned(Form form) const;  // before the type of a thread's variable that may be used as another type
   void declare_group_memory(const ir::Block& block);
   std::string& name(const ir::Variable& variable);

@@ -37,6 +37,7 @@ class OpenClDialect final : public CDialect {
   bool pieces_need_grid() const override { return false; }
   bool group_memory_by_offset() const override { return false; }
   bool aligns_group_arrays() const override { return false; }
+  bool trusts_argument_types() const override { return true; }
 
   std::string float_of_bits(uint32_t bits) const override;
   std::string float_of_bits_static(uint32_t bits) const override;

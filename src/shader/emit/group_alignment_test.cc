@@ -39,5 +39,15 @@ TEST(GroupAlignmentTest, OtherMemoryIsAlignedWhereTheCompilerUsesIt) {
   EXPECT_THAT(opencl, Not(HasSubstr("float4* given")));
 }
 
+// NVIDIA's compiler takes the lowest two bits of the address of a uint for 0.
+TEST(GroupAlignmentTest, ArgumentsWhoseAddressIsReadArePassedAsBytes) {
+  constexpr std::string_view kUse = "x[0].x = float(ulong(x) & 3);";
+  const std::string opencl = aligned_text(kUse, Target::OpenCl);
+  EXPECT_THAT(opencl, HasSubstr("(__global uchar* x_in, "));
+  EXPECT_THAT(opencl, HasSubstr("__global float4* x = (__global float4*)x_in;"));
+  EXPECT_THAT(aligned_text(kUse, Target::Cuda), HasSubstr("(kymo_float4* x, "));
+  EXPECT_THAT(aligned_text("x[0] = x[1];", Target::OpenCl), HasSubstr("(__global float4* x, "));
+}
+
 }  // namespace
 }  // namespace kymo::shader

@@ -42,6 +42,39 @@ kernel void dice(device long* out, constant long2& seed_offset, uint i [[thread_
   for (size_t face = 1; face <= 6; ++face) EXPECT_NEAR(faces[face], 1000, 150) << face;
 }
 
+// Of the same seed and index with the header of PyTorch 2.11.
+TEST_P(MetalTorchHeadersTest, NumbersOfTorch211) {
+  const ShaderLibrary library = metal(R"(
+#define KYMO_TORCH_2_11_RANDOM
+#include <c10/metal/random.h>
+kernel void both(device float* out, constant long2& seed_offset) {
+  out[0] = c10::metal::rand(seed_offset.x, seed_offset.y);
+  out[1] = c10::metal::randn(seed_offset.x, seed_offset.y);
+})");
+  const Tensor out = zeros({2});
+  library["both"].threads(1)(out, from_host(std::vector<int64_t>{42, 0}));
+  EXPECT_EQ(out.to_host<float>()[0], 0.700041354f);
+  EXPECT_NEAR(out.to_host<float>()[1], 1.2226094, 3e-6);
+}
+
+// As in PyTorch, whose matrix products add these types.
+TEST_P(MetalTorchHeadersTest, ComplexHalvesAreAddedAsSuch) {
+  const ShaderLibrary library = metal(R"(
+#include <c10/metal/utils.h>
+template <typename T> c10::metal::opmath_t<T> product(device const T* in) {
+  c10::metal::opmath_t<T> sum = 0;
+  for (uint k = 0; k < 2; ++k) sum += c10::metal::mul(in[k], in[k + 1]);
+  return sum;
+}
+static_assert(is_same_v<c10::metal::opmath_t<half2>, half2>);
+static_assert(is_same_v<c10::metal::opmath_t<half>, float>);
+kernel void products(device float2* out, device const half2* in) { out[0] = float2(product(in)); })");
+  Tensor out = zeros({2}), in = empty({6}, DType::F16);
+  in.copy_from(std::span<const float>(std::vector<float>{1, 2, 3, 4, 5, 6}));
+  library["products"].threads(1)(out, in);
+  EXPECT_EQ(out.to_host<float>(), (std::vector<float>{-5 - 9, 10 + 38}));
+}
+
 TEST_P(MetalTorchHeadersTest, EveryHeaderCompilesWithoutAKernel) {
   for (const char* header : {"atomic", "common", "error", "expm1f", "igamma", "indexing", "random", "reduction_utils",
                              "special_math", "utils"})

@@ -1,6 +1,7 @@
 // Random numbers from a seed and an index, so any thread can have any of them: Philox 4x32 with nine rounds. The high
-// halves of key and index come first, as in PyTorch. PyTorch 2.11's own rounds exchange the halves of their products,
-// so its numbers are others. The mean of its normal numbers is off by 0.07.
+// halves of key and index come first, as in PyTorch. The rounds of PyTorch up to 2.11 exchange the halves of their
+// products, so its numbers are others, and the mean of its normal numbers is off by 0.07. Later versions do not, and have
+// the numbers of this file. A source that needs the older ones defines KYMO_TORCH_2_11_RANDOM.
 #pragma once
 #include <metal_stdlib>
 
@@ -15,7 +16,13 @@ inline float uint32_to_uniform_float(uint value) { return float(value & 0x7fffff
 
 namespace philox4 {
 
-inline uint2 mulhilo(uint a, uint b) { return uint2(::metal::mulhi(a, b), a * b); }
+inline uint2 mulhilo(uint a, uint b) {
+#ifdef KYMO_TORCH_2_11_RANDOM
+  return uint2(a * b, ::metal::mulhi(a, b));
+#else
+  return uint2(::metal::mulhi(a, b), a * b);
+#endif
+}
 
 inline uint4 single_round(uint4 counter, uint2 key) {
   const uint2 a = mulhilo(0xD2511F53u, counter.x), b = mulhilo(0xCD9E8D57u, counter.z);

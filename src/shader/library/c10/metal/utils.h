@@ -63,10 +63,6 @@ struct OpMathType<bfloat> {
   using type = float;
 };
 template <>
-struct OpMathType<half2> {
-  using type = float2;
-};
-template <>
 struct OpMathType<short> {
   using type = int;
 };

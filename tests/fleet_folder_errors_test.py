@@ -127,6 +127,23 @@ class FolderErrorsTest(unittest.TestCase):
             self.path.with_name("removed").rename(self.path / table)
         self.assertEqual(self.ask(), "")
 
+    def test_a_file_of_another_table_is_named(self):
+        self.push(*self.traces)
+        for table, other in [("iterations", "operations"), ("operations", "iterations"), ("traces", "memory")]:
+            file = min(self.path.glob(f"{table}/2*.parquet"))
+            kept = file.read_bytes()
+            shutil.copyfile(next(self.path.glob(f"{other}/*.parquet")), file)
+            why = f"{file} is not a file of {table}: it has no column "
+            remedy = f"and has those of {other}; move it out of {self.path}, and push its traces again"
+            text = kymo("fleet", "diff", "--db", self.url, "--since", "5000d", "--job", "train", expect=2)[1]
+            self.assertIn(why, text)
+            self.assertIn(remedy, text)
+            text = self.push(*self.traces, expect=1)
+            self.assertIn(why, text)
+            self.assertIn(remedy, text)
+            file.write_bytes(kept)
+        self.assertEqual(self.ask(), "")
+
     def test_garbage_in_any_table_is_named_with_what_to_do(self):
         self.push(*self.traces)
         for table in sorted(folder.name for folder in self.path.iterdir()):

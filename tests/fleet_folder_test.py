@@ -320,7 +320,7 @@ class FolderTest(same_answers.SameAnswers, unittest.TestCase):
                 _, text = kymo(*command, expect=2)
                 self.assertIn(word, text)
         _, text = kymo("fleet", "top", "--db", "parquet:/no/such/folder", expect=2)
-        self.assertIn("has no traces", text)
+        self.assertIn("has no tables", text)
         self.path.mkdir()
         (self.path / "notes.txt").write_text("mine")
         _, text = kymo("push", self.files[0][0], self.url, expect=1)

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "fleet/parquet_block.h"
 #include "fleet/parquet_check.h"
+#include "fleet/parquet_columns.h"
 #include "fleet/parquet_files.h"
 #include "fleet/text_name.h"
 #include "push/attempt.h"
@@ -61,6 +62,7 @@ std::string first_line(std::string_view text) { return base::printable(std::stri
 // DuckDB does not say which traces that are, and not always which file.
 Error unreadable(const std::string& folder, const query::QueryError& problem) {
   std::string cause = foreign_file(folder);
+  if (cause.empty()) cause = misplaced_file(folder);
   if (cause.empty()) cause = damaged_file(folder);
   return Error(base::format("cannot read the files in {}: {}{}{}", base::printable(folder), first_line(problem.what()),
                             cause.empty() ? "" : "; ", cause));
@@ -134,12 +136,13 @@ void ParquetStore::check_columns() {
         if (row[0] == column.name) found = row[1];
       const std::string_view wanted = duckdb_type(column.type);
       if (found == wanted) continue;
-      const std::string foreign = foreign_file(folder_);
+      std::string cause = foreign_file(folder_);
+      if (cause.empty()) cause = misplaced_file(folder_);
       throw Error(base::format("{}: the files of {} are not Kymo's: {}; {}", text(), table->name,
                                found.empty() ? base::format("they have no column {}", column.name)
                                              : base::format("their column {} is {} instead of {}", column.name,
                                                             base::printable(found), wanted),
-                               foreign.empty() ? "use another folder" : foreign));
+                               cause.empty() ? "use another folder" : cause));
     }
   }
 }
@@ -283,7 +286,7 @@ push::Rows ask_parquet(const std::string& folder, const std::string& statement) 
     if (has_files(folder, *table)) continue;
     throw Error(is_store ? base::format("{} was removed: push the traces again, which writes what is missing",
                                         base::printable(folder_of(folder, *table)))
-                         : base::format("{0} has no traces; 'kymo push FILE... parquet:{0}' writes them",
+                         : base::format("{0} has no tables: 'kymo push FILE... parquet:{0}' makes them",
                                         base::printable(folder)));
   }
   if (const std::string foreign = foreign_file(folder); !foreign.empty())

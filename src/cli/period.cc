@@ -1,6 +1,7 @@
 #include "cli/period.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "base/quantity.h"
 #include "base/text.h"
@@ -15,18 +16,20 @@ constexpr int64_t kLongestSpan = 36'500 * kDay;
 }  // namespace
 
 int64_t parse_period(const std::string& text) {
-  int64_t unit = text.ends_with('d') ? kDay : text.ends_with('w') ? 7 * kDay : 0;
+  const int64_t unit = text.ends_with('d') ? kDay : text.ends_with('w') ? 7 * kDay : 0;
   int64_t seconds = 0;
   if (unit > 0) {
     const char* const end = text.data() + text.size() - 1;
-    int64_t count = 0;
-    const auto [stop, error] = std::from_chars(text.data(), end, count);
-    if (error == std::errc() && stop == end && count > 0 && count <= kLongestSpan / unit) seconds = count * unit;
+    double count = 0;  // "1.5d"
+    const auto [stop, error] = std::from_chars(text.data(), end, count, std::chars_format::fixed);
+    const double exact = count * static_cast<double>(unit);
+    if (error == std::errc() && stop == end && exact >= 1 && exact <= static_cast<double>(kLongestSpan))
+      seconds = std::llround(exact);
   } else {
     seconds = static_cast<int64_t>(base::parse_duration_ns(text, "12h, 7d or 4w") / 1'000'000'000);
   }
   if (seconds < 1 || seconds > kLongestSpan)
-    throw InvalidArgument(base::format("'{}' is not a time like 12h, 7d or 4w", text));
+    throw InvalidArgument(base::format("'{}' is not a time like 12h, 1.5d, 7d or 4w, of at most 100 years", text));
   return seconds;
 }
 

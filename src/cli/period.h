@@ -1,4 +1,4 @@
-// Periods of days, as options give them: "12h", "7d", "4w".
+// Periods of days, as options give them: "12h", "7d", "1.5d", "4w".
 #pragma once
 
 #include <cstdint>

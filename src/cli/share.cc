@@ -15,7 +15,7 @@ double parse_share(const std::string& text) {
   if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
       !(value >= 0 && value <= 10'000))
     throw InvalidArgument(base::format("'{}' is not a share: write it like 5%", text));
-  if (!has_unit)
+  if (!has_unit && value > 0)  // 0 is the same in every unit
     throw InvalidArgument(
         base::format("'{0}' has no unit: write {0}% for {0} percent, or {1}% for {0} times the "
                      "length of an iteration",

@@ -1,4 +1,4 @@
-// Shares of an iteration, as options give them: "5%".
+// Shares of an iteration, as options give them: "5%", "0".
 #pragma once
 
 #include <string>

@@ -22,7 +22,6 @@ namespace {
 
 constexpr size_t kBytesOfBatch = 64 << 20;
 constexpr std::chrono::hours kOrphanAge{24};
-constexpr uint32_t kFirstDate = 365 * 86'400;  // seconds; a clock that began at 0 is before it
 
 }  // namespace
 
@@ -147,7 +146,8 @@ void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
                      "iterations",
                      base::printable(file), head.left_out));
   if (head.started < kFirstDate)
-    warn(base::format("{} does not say when it was recorded: it counts as of 1970, and no --since finds it",
+    warn(base::format("{} does not say when it was recorded: it counts as of 1970, and kymo fleet finds it with "
+                      "--since 4000w",
                       base::printable(file)));
   if (head.not_a_rank.empty() || warned_of_rank) return;
   warned_of_rank = true;

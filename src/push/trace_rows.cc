@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "kymo/error.h"
 #include "push/tables.h"
 #include "trace/program_name.h"
 
@@ -368,6 +369,10 @@ void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& tabl
 
 uint32_t month_of(const trace::Reader& reader) {
   const time_t seconds = seconds_of(analyze::summarise(reader).begin_realtime_ns);
+  if (seconds >= kEndOfDates)
+    throw Error(
+        "it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock of the host that "
+        "recorded it");
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   return static_cast<uint32_t>(parts.tm_year * 12 + parts.tm_mon);

@@ -56,7 +56,8 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
 // Adds how many rows of a table a trace has.
 void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& table, uint64_t rows);
 
-// The month of the partition, as the tables are divided: rows of one insert should have one.
+// The month of the partition, as the tables are divided: rows of one insert should have one. Throws
+// kymo::Error for a trace that begins after the last date of the tables.
 uint32_t month_of(const trace::Reader& reader);
 
 }  // namespace kymo::push

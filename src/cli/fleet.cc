@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/diff_output.h"
 #include "cli/fleet_output.h"
+#include "cli/fleet_selection.h"
 #include "cli/period.h"
 #include "cli/share.h"
 #include "cli/terminal.h"
@@ -30,26 +31,30 @@ using Align = base::TextTable::Align;
 
 enum class Question : uint8_t { Top, Diff, Stragglers, History };
 
+constexpr std::pair<const char*, Question> kQuestions[] = {{"top", Question::Top},
+                                                           {"diff", Question::Diff},
+                                                           {"stragglers", Question::Stragglers},
+                                                           {"history", Question::History}};
+const char* name_of(Question question) { return kQuestions[static_cast<size_t>(question)].first; }
+// Times of different jobs are not samples of the same thing.
+bool is_about_one_job(Question question) { return question == Question::Diff || question == Question::History; }
+
 constexpr int64_t kDay = 86'400;
-constexpr uint64_t kMostRows = 100'000;
-constexpr const char* kNoIterations =
-    "these traces have no iterations: a program marks them with ranges that it repeats, or with kymo::step()";
+constexpr uint64_t kMostRows = 100'000, kUsualRows = 20;
 
 struct Options {
   Question question = Question::Top;
-  std::string database, operation;
+  std::string database;
+  std::optional<fleet::Operation> operation;
   std::optional<std::string> job;
   int64_t since = 7 * kDay;
-  uint64_t limit = 20;
+  std::optional<uint64_t> limit;
   uint64_t ranks = 0;  // of a group that is not named; 0: unknown
   std::optional<double> fail_above;
   bool sql = false, json = false;
 };
 
 std::string time(double ns) { return duration_text(static_cast<uint64_t>(std::llround(std::max(ns, 0.0)))); }
-std::string name_of(const std::string& name, bool on_device) {
-  return base::printable(name) + (on_device ? " (device)" : "");
-}
 std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
 
 int show_top(const std::vector<fleet::TopRow>& rows, const Notes& notes, const Options& options) {
@@ -60,6 +65,7 @@ int show_top(const std::vector<fleet::TopRow>& rows, const Notes& notes, const O
         [](base::JsonWriter& json, const fleet::TopRow& row) {
           json.field("name", fleet::text_of_name(row.name));
           json.field("device", row.on_device);
+          json.field("operation", fleet::operation_text(row.name, row.on_device));
           json.field("calls", row.calls);
           json.field("self_ns", row.self_ns);
           json.field("total_ns", row.total_ns);
@@ -84,7 +90,7 @@ int show_top(const std::vector<fleet::TopRow>& rows, const Notes& notes, const O
     table.add({duration_text(row.self_ns), count_text(row.calls),
                duration_text(row.calls == 0 ? 0 : row.total_ns / row.calls), duration_text(row.longest_ns),
                count_text(row.traces), rank_text(row.slowest_rank), fleet::trace_text(row.slowest_trace),
-               name_of(row.name, row.on_device)});
+               fleet::operation_text(row.name, row.on_device)});
   print(shown(table));
   return exit_code;
 }
@@ -152,58 +158,12 @@ int show_diff(const analyze::Diff& diff, Notes& notes, const Options& options) {
   return exit_code;
 }
 
-std::string date_of(int64_t seconds) { return date_text(seconds * 1'000'000'000); }
-
-// Says why a selection has no traces: false if it has some.
-bool say_nothing_found(const fleet::Selection& selection, Notes& notes) {
-  const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection));
-  if (jobs.columns.size() != 2) throw Error("the server's answer is not a list of jobs");
-  const std::string place = selection.target.text();
-  std::vector<std::string> names;
-  int64_t last = 0;
-  bool is_known = !selection.job;
-  for (const auto& row : jobs.rows) {
-    names.push_back("'" + base::printable(row[0]) + "'");
-    if (selection.job && row[0] != *selection.job) continue;
-    is_known = true;
-    last = std::max(last, push::parse_i64(row[1], "last"));
-  }
-  const std::string of_job = selection.job ? base::format(" of job '{}'", base::printable(*selection.job)) : "";
-  if (names.empty())
-    notes.say(notes.lines().empty() ? base::format("{} has no traces; 'kymo push' writes them", place)
-                                    : base::format("{} has no trace that counts", place));
-  else if (!is_known)
-    notes.say(base::format("no traces{} in {}; the latest jobs are {}", of_job, place, base::join(names, ", ")));
-  else if (last < selection.from)
-    notes.say(base::format("no traces{} from {} to {} in {}; the last one began at {}: use a longer --since", of_job,
-                           date_of(selection.from), date_of(selection.to), place, date_of(last)));
-  else if (last >= selection.to)
-    notes.say(
-        base::format("no traces{} from {} to {} in {}; the last one began at {}, which is in the future: check "
-                     "the clocks of the hosts",
-                     of_job, date_of(selection.from), date_of(selection.to), place, date_of(last)));
-  else
-    return false;
-  return true;
-}
-
-// Says why there is nothing to compare.
-void say_empty_sides(const fleet::Selection& selection, const analyze::Diff& diff, int64_t middle, Notes& notes) {
-  if (diff.replicates_a + diff.replicates_b == 0) {
-    notes.say(kNoIterations);
-    return;
-  }
-  const bool is_a = diff.replicates_a == 0;
-  notes.say(base::format("nothing to compare: no iterations from {} to {} ({}), and {} {} it; choose another --since",
-                         date_of(is_a ? selection.from : middle), date_of(is_a ? middle : selection.to),
-                         is_a ? "A" : "B", count_of(diff.replicates_a + diff.replicates_b, "sample"),
-                         is_a ? "after" : "before"));
-}
-
 int answer_stragglers(const fleet::Selection& selection, Notes& notes, const Options& options) {
+  const uint64_t limit = options.limit.value_or(kUsualRows);
   const std::vector<std::string> without_calls = fleet::traces_without_calls(selection);
   std::vector<std::string> left_out;
-  fleet::Stragglers found = fleet::ask_stragglers(selection, options.ranks, options.limit, left_out);
+  fleet::Stragglers found = fleet::ask_stragglers(selection, options.ranks, limit, left_out);
+  warn_of_other_times(selection, notes);
   for (const std::string& line : fleet::incomplete_traces(selection, false)) notes.warn(line);
   for (const std::string& line : without_calls) notes.warn(line);
   for (const std::string& line : left_out) notes.warn(line);
@@ -217,44 +177,35 @@ int answer_stragglers(const fleet::Selection& selection, Notes& notes, const Opt
     notes.say(
         "no collective on a device in a numbered iteration of a trace with a rank: push the traces of all ranks, with "
         "--rank if the program does not say it");
-  return show_stragglers(std::move(found.rows), has_collectives, options.limit, options.fail_above, notes,
-                         options.json);
+  return show_stragglers(std::move(found.rows), has_collectives, limit, options.fail_above, notes, options.json);
 }
 
 int answer(const Options& options) {
   const fleet::Target target = fleet::parse_target(options.database);
   const int64_t now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  fleet::Selection selection{target, options.job, std::max<int64_t>(now - options.since, 0), now + 1, options.limit};
-  std::string statement;
-  int64_t middle = 0;  // of diff: where B begins
-  switch (options.question) {
-    case Question::Top:
-      statement = fleet::top_statement(selection);
-      break;
-    case Question::Diff: {
-      middle = selection.from;
-      selection.from = std::max<int64_t>(middle - options.since, 0);
-      statement = fleet::diff_statement(selection, middle);
-      break;
-    }
-    case Question::Stragglers:
-      // The rows are those with the longest waits, and a limit of their share applies to all.
-      selection.limit = kMostRows;
-      statement = fleet::stragglers_statement(selection, options.ranks);
-      break;
-    case Question::History:
-      statement = fleet::history_statement(selection, options.operation);
-      break;
+  const int64_t middle = std::max<int64_t>(now - options.since, 0);  // of diff: where B begins
+  fleet::Selection selection{target, options.job, middle, now + 1, options.limit.value_or(kUsualRows)};
+  if (options.question == Question::Diff) selection.from = std::max<int64_t>(middle - options.since, 0);
+  // The rows of stragglers are those with the longest waits, and a limit of their share applies to all.
+  if (options.question == Question::Stragglers) selection.limit = kMostRows;
+  if (!options.sql) {
+    fleet::refuse_newer_version(target);
+    if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
   }
+  const std::string statement = options.question == Question::Top    ? fleet::top_statement(selection)
+                                : options.question == Question::Diff ? fleet::diff_statement(selection, middle)
+                                : options.question == Question::Stragglers
+                                    ? fleet::stragglers_statement(selection, options.ranks)
+                                    : fleet::history_statement(selection, options.operation);
   if (options.sql) {
     print(statement + "\n");
     return kFine;
   }
-  fleet::refuse_newer_version(target);
   Notes notes;
   if (options.question == Question::Stragglers) return answer_stragglers(selection, notes, options);
   const push::Rows rows = fleet::ask(target, statement);
+  warn_of_other_times(selection, notes);
   for (const std::string& line : fleet::incomplete_traces(selection, true)) notes.warn(line);
   switch (options.question) {
     case Question::Top: {
@@ -274,11 +225,11 @@ int answer(const Options& options) {
     case Question::History: {
       const auto history = fleet::read_history(rows);
       if (history.points.empty() && !say_nothing_found(selection, notes))
-        notes.say(options.operation.empty()
-                      ? std::string(kNoIterations)
-                      : base::format("no operation '{}' in an iteration of these traces; 'kymo fleet top' lists "
-                                     "operations",
-                                     base::printable(options.operation)));
+        notes.say(!options.operation ? std::string(kNoIterations)
+                                     : base::format("no operation '{}' in an iteration of these traces; 'kymo fleet "
+                                                    "top' lists operations",
+                                                    fleet::operation_text(options.operation->name,
+                                                                          options.operation->only_on_device)));
       if (history.points.empty() && !options.json) return kTooFew;
       return show_history(history, notes, options);
     }
@@ -306,14 +257,10 @@ int fleet_command(const Arguments& arguments) {
       "kymo fleet top --db clickhouse://db/kymo --job train\n"
       "kymo fleet top --db parquet:/data/kymo --job train\n"
       "kymo fleet diff --db clickhouse://db/kymo --job train --since 7d --fail-above 5%\n"
-      "kymo fleet history --db clickhouse://db/kymo --operation gemm --since 30d --sql");
+      "kymo fleet history --db clickhouse://db/kymo --job train --operation gemm --since 30d --sql");
   line.text("QUESTION", "QUESTION",
             [&](const std::string& text) {
-              const std::pair<const char*, Question> all[] = {{"top", Question::Top},
-                                                              {"diff", Question::Diff},
-                                                              {"stragglers", Question::Stragglers},
-                                                              {"history", Question::History}};
-              for (const auto& [name, question] : all) {
+              for (const auto& [name, question] : kQuestions) {
                 if (text != name) continue;
                 options.question = question;
                 has_question = true;
@@ -326,18 +273,20 @@ int fleet_command(const Arguments& arguments) {
   line.required_value("--db", "URL", options.database,
                       "clickhouse://host:8123/database[?cluster=NAME], or parquet:FOLDER");
   line.text(
-      "--job", "NAME", [&](const std::string& text) { options.job = text; },
-      "only this job (default: all); '' is the job of traces that name none");
+      "--job", "NAME", [&](const std::string& text) { options.job = fleet::name_of_text(text); },
+      "only this job (default: all; diff and history need it if there are several); '' is the job of traces that name "
+      "none");
   line.text(
       "--since", "TIME", [&](const std::string& text) { options.since = parse_period(text); },
-      "only traces of this time until now: 12h, 7d, 4w (default: 7d)");
-  line.value("--operation", "NAME", options.operation,
-             "history: of this operation, as top lists it: 'gemm', 'gemm (device)' (default: the iteration)");
+      "only traces of this time until now: 12h, 1.5d, 4w (default: 7d)");
+  line.text(
+      "--operation", "NAME", [&](const std::string& text) { options.operation = fleet::parse_operation(text); },
+      "history: of this operation, as top lists it: 'gemm', 'gemm (device)' (default: the iteration)");
   line.text(
       "--limit", "N",
       [&](const std::string& text) {
         options.limit = base::parse_count(text);
-        if (options.limit > kMostRows) throw InvalidArgument(base::format("at most {}", kMostRows));
+        if (*options.limit > kMostRows) throw InvalidArgument(base::format("at most {}", kMostRows));
       },
       "top and stragglers: rows to show (default: 20)");
   line.text(
@@ -350,8 +299,13 @@ int fleet_command(const Arguments& arguments) {
   line.flag("--json", options.json, "print the answer as JSON");
   if (!line.read(arguments)) return kDone;
   if (!has_question) throw options::UsageError("fleet", "no question given; questions: top, diff, stragglers, history");
-  if (!options.operation.empty() && options.question != Question::History)
+  if (options.operation && options.question != Question::History)
     throw options::UsageError("fleet", "--operation is only for history");
+  if (options.limit && is_about_one_job(options.question))
+    throw options::UsageError("fleet", "--limit is only for top and stragglers");
+  if (options.sql && !options.job && is_about_one_job(options.question))
+    throw options::UsageError(
+        "fleet", base::format("--sql needs --job: the statement of {} is about one job", name_of(options.question)));
   if (options.ranks > 0 && options.question != Question::Stragglers)
     throw options::UsageError("fleet", "--ranks is only for stragglers");
   if (options.fail_above && options.question == Question::Top)

@@ -5,6 +5,7 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "fleet/text_name.h"
 #include "kymo/error.h"
 
 namespace kymo::fleet {
@@ -104,7 +105,7 @@ analyze::Diff read_diff(const push::Rows& rows) {
         iterations[row.side][run] += counts[run];
       } else if (counts[run] > 0) {
         runs[row.side][run].keys.push_back(
-            {std::string(row.name), row.device != 0, {ns[run]}, static_cast<uint64_t>(counts[run])});
+            {shown_name(row.name), row.device != 0, {ns[run]}, static_cast<uint64_t>(counts[run])});
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fleet/target.h"
+#include "fleet/text_name.h"
 
 namespace kymo::fleet {
 
@@ -51,10 +52,9 @@ std::string worst_calls_statement(const Selection& selection, const std::vector<
 // Columns: its_job, its_group, its_members, rank, its_calls: how many calls of a group each rank has that could count.
 std::string members_statement(const Selection& selection);
 
-// Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). An empty operation means the
-// iterations. Only traces that have the operation count. "NAME (device)" is the one on devices; "NAME" is that of the
-// host, or that of devices if the host has none.
-std::string history_statement(const Selection& selection, const std::string& operation);
+// Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). No operation means the iterations. Only
+// traces that have the operation count.
+std::string history_statement(const Selection& selection, const std::optional<Operation>& operation);
 
 // Columns: trace, file. Traces of a server whose rows of iterations or, if `uses_operations`, of operations are all
 // missing.
@@ -70,6 +70,14 @@ std::string without_calls_statement(const Selection& selection);
 // Columns: its_job, last (seconds since 1970). The jobs of all times, the chosen one first, then the latest: for a
 // selection that has no traces.
 std::string jobs_statement(const Selection& selection);
+
+// Columns: its_job. The jobs of the selected time by name, at most kMostJobs.
+inline constexpr int kMostJobs = 20;
+std::string jobs_in_time_statement(const Selection& selection);
+
+// Columns: trace, its_file, its_host, began (seconds since 1970). Traces of the selected job that begin after the
+// selected time, and those that do not say when they were recorded and are before it.
+std::string outside_time_statement(const Selection& selection);
 
 // Column: version, of the tables.
 std::string version_statement(const Target& target);

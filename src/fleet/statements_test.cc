@@ -10,10 +10,13 @@ Selection selection(const std::string& address, const std::string& job) {
 }
 
 std::vector<std::string> all(const Selection& chosen, const std::string& operation) {
-  return {top_statement(chosen),           diff_statement(chosen, 1'500),
-          stragglers_statement(chosen, 0), worst_calls_statement(chosen, {1, 2}),
-          members_statement(chosen),       history_statement(chosen, operation),
-          history_statement(chosen, "")};
+  return {top_statement(chosen),
+          diff_statement(chosen, 1'500),
+          stragglers_statement(chosen, 0),
+          worst_calls_statement(chosen, {1, 2}),
+          members_statement(chosen),
+          history_statement(chosen, Operation{operation}),
+          history_statement(chosen, std::nullopt)};
 }
 
 TEST(StatementsTest, OnlyCompleteAttemptsCount) {

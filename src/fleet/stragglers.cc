@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "fleet/text_name.h"
 #include "kymo/error.h"
 
 namespace kymo::fleet {
@@ -67,7 +68,7 @@ std::vector<std::string> missing_of(const std::string& name, const Group& group)
 
 std::string note_of(const CallsLeftOut& left_out, const push::Rows& members, uint64_t ranks) {
   const std::string what =
-      base::format("not counted: {} of job '{}'", calls_text(left_out.calls), base::printable(left_out.job));
+      base::format("not counted: {} of job '{}'", calls_text(left_out.calls), shown_name(left_out.job));
   switch (left_out.why) {
     case LeftOut::UnknownMembers:
       return base::format(

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -9,6 +10,7 @@ namespace kymo::fleet {
 namespace {
 
 constexpr size_t kEscapeLength = 4;  // \xNN
+constexpr std::string_view kOnDevice = " (device)", kOnDeviceEscaped = " \\x28device)";
 
 bool is_upper_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); }
 
@@ -17,20 +19,44 @@ bool is_escape(std::string_view text) {
          is_upper_hex(text[3]);
 }
 
-}  // namespace
-
-std::string text_of_name(std::string_view name) {
+// `keeps`: which characters of valid UTF-8 stay as they are.
+template <typename Keeps>
+std::string escaped(std::string_view name, Keeps&& keeps) {
   std::string text;
   text.reserve(name.size());
   while (!name.empty()) {
-    const size_t length = name.front() == '\0' || is_escape(name) ? 0 : base::utf8_length(name);
-    if (length == 0)
-      base::format_to(text, "\\x{:02X}", static_cast<unsigned char>(name.front()));
+    const size_t length = is_escape(name) ? 0 : base::utf8_length(name);
+    const std::string_view character = name.substr(0, length == 0 ? 1 : length);
+    if (length > 0 && keeps(character))
+      text += character;
     else
-      text += name.substr(0, length);
-    name.remove_prefix(length == 0 ? 1 : length);
+      for (const char byte : character) base::format_to(text, "\\x{:02X}", static_cast<unsigned char>(byte));
+    name.remove_prefix(character.size());
   }
   return text;
+}
+
+}  // namespace
+
+std::string text_of_name(std::string_view name) {
+  return escaped(name, [](std::string_view character) { return character.front() != '\0'; });
+}
+
+std::string shown_name(std::string_view name) {
+  return escaped(name, [](std::string_view character) { return base::printable(character) == character; });
+}
+
+std::string operation_text(std::string_view name, bool on_device) {
+  const std::string text = shown_name(name);
+  if (on_device) return text + std::string(kOnDevice);
+  if (!text.ends_with(kOnDevice)) return text;
+  return text.substr(0, text.size() - kOnDevice.size()) + std::string(kOnDeviceEscaped);
+}
+
+Operation parse_operation(std::string_view text) {
+  const bool only_on_device = text.ends_with(kOnDevice);
+  if (only_on_device) text.remove_suffix(kOnDevice.size());
+  return {name_of_text(text), only_on_device};
 }
 
 std::string name_of_text(std::string_view text) {

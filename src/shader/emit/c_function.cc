@@ -95,7 +95,7 @@ bool CFunction::is_loose_argument(const ir::Binding& binding) const {
          binding.variable->type->inner->align > 1;
 }
 
-std::string CFunction::aligned(Form form) const { return form == Form::Memory ? dialect_.aligned(kAlignOfCasts) : ""; }
+std::string CFunction::aligned(Form form) const { return form == Form::Memory ? dialect_.aligned(kGroupAlignment) : ""; }
 
 void CFunction::kernel_opening() {
   if (!hidden_.simd.empty()) line(base::format("{}kymo_simd_memory kymo_simd;", dialect_.group_head()));

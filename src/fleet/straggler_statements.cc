@@ -1,0 +1,127 @@
+// The statements of `kymo fleet stragglers`.
+#include "base/text.h"
+#include "fleet/dialect.h"
+#include "fleet/statements.h"
+#include "push/tables.h"
+
+namespace kymo::fleet {
+namespace {
+
+// Which iterations of ranks can be compared. A rank and the time of a call are one number, which is compared faster
+// than two: the time is in the higher bits.
+constexpr int64_t kMostRanks = 1 << 20;
+constexpr std::string_view kComparable = "numbered = 1 AND rank BETWEEN 0 AND 1048575";
+constexpr std::string_view kCallNs = "least(ns, 8796093022207)";  // 43 bits: 2.4 hours
+
+// The job of a row. A text for each of millions of rows costs a server much, so the chosen job is a constant.
+std::string its_job(const Selection& selection, const Dialect& dialect) {
+  return selection.job ? dialect.text(*selection.job) : "CAST(job AS String)";
+}
+
+// For each job and step the newest run of each rank: columns its_job, step, its_rank, newest_trace, newest_attempt and
+// newest_ns. A job may have run several times with the same steps, and the times of different runs must not be
+// compared. All ranks of a run are in a step at the same time, because they wait for each other. So a rank counts only
+// if its newest step of this number had not ended when the last rank began it.
+std::string newest_run(const Selection& selection, const Dialect& dialect) {
+  constexpr int64_t kClocksDiffer = 10'000'000'000;  // by at most this many nanoseconds between hosts
+  constexpr std::string_view kNewest = "(began, its_trace)";
+  return base::format(
+      "SELECT its_job, step, its_rank, newest_trace, newest_attempt, newest_ns\n"
+      "FROM (\n"
+      "  SELECT its_job, step, its_rank, argMax(its_trace, {0}) AS newest_trace,\n"
+      "    argMax(its_attempt, {0}) AS newest_attempt, argMax(ns, {0}) AS newest_ns,\n"
+      "    argMax(ended, {0}) AS newest_ended\n"
+      "  FROM (\n"
+      "    SELECT {5} AS its_job, iteration AS step, rank AS its_rank, trace AS its_trace,\n"
+      "      attempt AS its_attempt, max(begin_ns) AS began, max(begin_ns + wall_ns) AS ended, sum(wall_ns) AS ns\n"
+      "    FROM {1}\n    WHERE {2}\n      AND {6}\n"
+      "    GROUP BY its_job, step, its_rank, its_trace, its_attempt)\n"
+      "  GROUP BY its_job, step, its_rank) AS ranks\n"
+      "{3} (\n"
+      "  SELECT {5} AS its_job, iteration AS step, max(begin_ns) AS run_began\n"
+      "  FROM {1}\n  WHERE {2}\n    AND {6}\n"
+      "  GROUP BY its_job, step) AS runs\n"
+      "USING (its_job, step)\nWHERE newest_ended + {4} >= run_began",
+      kNewest, dialect.table(push::kIterations), chosen(selection, dialect), dialect.join(), kClocksDiffer,
+      its_job(selection, dialect), kComparable);
+}
+
+// The calls that stragglers are found in: those of the newest runs.
+std::string calls_of_runs(const Selection& selection, const Dialect& dialect) {
+  return base::format("{} AND {} AND point_to_point = 0\n      AND {} {} (SELECT {} FROM ({}))",
+                      job_and_times(selection, dialect), kComparable, dialect.key("trace", "attempt", "iteration"),
+                      dialect.in(), dialect.key("newest_trace", "newest_attempt", "step"),
+                      newest_run(selection, dialect));
+}
+
+}  // namespace
+
+std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
+  const Dialect dialect(selection.target);
+  // The innermost statement has few and small columns: it makes a row of each call of millions of rows, which servers
+  // send to each other.
+  const bool has_job = selection.job.has_value();
+  const std::string calls = base::format(
+      "SELECT {0}{1}(iteration) AS step, same_call, count() AS present, max(members) AS its_members,\n"
+      "          min({2} * {3} + rank) AS shortest, sum({2}) AS ns_sum, max(clock_error_ns) AS error\n"
+      "        FROM {4}\n        WHERE {5}\n        GROUP BY same_call",
+      has_job ? "" : base::format("{}({}) AS its_job, ", dialect.any(), its_job(selection, dialect)), dialect.any(),
+      kCallNs, kMostRanks, dialect.table(push::kCollectives), calls_of_runs(selection, dialect));
+  return base::format(
+      "SELECT its_job, left_out, its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error, "
+      "wall_sum\n"
+      "FROM (\n"
+      "  SELECT its_job, left_out, its_rank, count() AS its_calls, sum(waited) AS others_waited,\n"
+      "    argMax(step, {0}) AS worst_iteration, argMax(same_call, {0}) AS worst_call, max(error) AS clock_error\n"
+      "  FROM (\n"
+      "    SELECT its_job, step, same_call, waited, error, left_out,\n"
+      "      CASE WHEN left_out = {1} THEN shortest % {2} ELSE -1 END AS its_rank\n"
+      "    FROM (\n"
+      "      SELECT {12}, step, same_call, ns_sum - {3} * present AS waited, error, shortest,\n"
+      "        CASE WHEN its_members = 0 AND {4} = 0 THEN {5}\n"
+      "          WHEN present != CASE WHEN its_members = 0 THEN {4} ELSE its_members END THEN {6}\n"
+      "          WHEN waited < error * (present - 1) THEN {7} ELSE {1} END AS left_out\n"
+      "      FROM (\n        {8})))\n"
+      "  GROUP BY its_job, left_out, its_rank) AS waits\n"
+      "{9} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({10}) GROUP BY its_job) AS walls\n"
+      "USING (its_job)\nORDER BY left_out DESC, others_waited DESC, its_job, its_rank\nLIMIT {11}",
+      ordered("waited", falling("step")), static_cast<int>(LeftOut::No), kMostRanks,
+      dialect.divided("shortest", std::to_string(kMostRanks)), ranks, static_cast<int>(LeftOut::UnknownMembers),
+      static_cast<int>(LeftOut::MissingRanks), static_cast<int>(LeftOut::ClockError), calls, dialect.join(),
+      newest_run(selection, dialect), selection.limit,
+      has_job ? its_job(selection, dialect) + " AS its_job" : "its_job");
+}
+
+std::string worst_calls_statement(const Selection& selection, const std::vector<uint64_t>& calls) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT same_call, rank, argMax(trace, begin_ns) AS its_trace,\n"
+      "  {0}(CAST(process_group AS String)) AS its_group, {0}(CAST(name AS String)) AS operation\n"
+      "FROM {1}\n{2} same_call IN ({3})\n{4} {5}\nGROUP BY same_call, rank",
+      dialect.any(), dialect.table(push::kCollectives), dialect.first_where(), base::join(calls, ", "),
+      dialect.next_where(), chosen(selection, dialect));
+}
+
+std::string members_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT CAST(job AS String) AS its_job, CAST(process_group AS String) AS its_group, max(members) AS "
+      "its_members,\n"
+      "  rank, count() AS its_calls\n"
+      "FROM {}\nWHERE {}\nGROUP BY its_job, its_group, rank\nORDER BY its_job, its_group, rank",
+      dialect.table(push::kCollectives), calls_of_runs(selection, dialect));
+}
+
+std::string without_calls_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  const std::string rows = job_and_times(selection, dialect);
+  return base::format(
+      "SELECT trace, file\nFROM {0}\nWHERE {1}\n  AND (trace, attempt) {2} (SELECT trace, attempt FROM {3}\n"
+      "    WHERE {4} AND {5} AND numbered = 1 AND rank >= 0 GROUP BY trace, attempt)\n"
+      "  AND (trace, attempt) {6} (SELECT trace, attempt FROM {7} WHERE {4} AND call = 0\n"
+      "    GROUP BY trace, attempt)\nGROUP BY trace, file\nORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), dialect.table(push::kOperations), rows,
+      push::kIsCommunication, dialect.not_in(), dialect.table(push::kCollectives));
+}
+
+}  // namespace kymo::fleet

@@ -1,0 +1,111 @@
+"""Which traces and operations `kymo fleet` is about, the same with a server and with a folder: jobs, names and times."""
+import json
+import os
+import time
+
+from clickhouse import kymo, write_trace
+
+ONE_JOB = ["diff", "history"]
+ODD_NAMES = ["a\\x41", "a\0b", "tab\there", "line\nbreak", "\x1b[31m", "C:\\x\\new", "größe", "gemm (device)", "\u202e"]
+
+
+class SameSelection:
+    """For a TestCase with a `folder` for files, and a new and empty database at `url`."""
+
+    def push_one(self, file, *more, age_s=60, **about):
+        file = write_trace(self.folder / f"{self.id().rsplit('.', 1)[-1]}-{file}.json", steps=3, names=1,
+                           at_us=int(time.time() * 1e6) - age_s * 1_000_000, **about)
+        return kymo("push", file, self.url, *more)[1]
+
+    def test_diff_and_history_are_about_one_job(self):
+        for i in range(4):
+            self.push_one(f"a{i}", "--job", "fast", age_s=300 + 60 * i)
+        text, _ = kymo("fleet", "history", "--db", self.url, "--since", "1h", expect=3)
+        self.assertIn("4 samples, median 9.00 ms", text)
+        for i in range(4):
+            self.push_one(f"b{i}", "--job", "slow", age_s=300 + 60 * i, scale=2)
+        for question in ONE_JOB:
+            _, text = kymo("fleet", question, "--db", self.url, "--since", "1h", expect=2)
+            self.assertIn(f"{question} is about one job, and there are several in this time: 'fast', 'slow'; choose one "
+                          "with --job", text)
+            _, text = kymo("fleet", question, "--db", self.url, "--sql", expect=2)
+            self.assertIn("--sql needs --job", text)
+        text, _ = kymo("fleet", "history", "--db", self.url, "--job", "slow", expect=3)
+        self.assertIn("4 samples, median 18.0 ms", text)
+        # Only jobs of this time count.
+        self.push_one("old", "--job", "old", age_s=3 * 86_400)
+        kymo("fleet", "history", "--db", self.url, "--since", "2d", expect=2)
+        kymo("fleet", "top", "--db", self.url, "--since", "2d")
+
+    def test_every_name_that_is_listed_can_be_asked_for(self):
+        for i, name in enumerate(ODD_NAMES):
+            self.push_one(f"odd{i}", "--job", f"job{i}", name=lambda _, name=name: name)
+        rows = json.loads(kymo("fleet", "top", "--db", self.url, "--limit", 1000, "--json")[0])["rows"]
+        self.assertGreaterEqual(len(rows), len(ODD_NAMES) + 2)
+        table, _ = kymo("fleet", "top", "--db", self.url, "--limit", 1000)
+        for row in rows:
+            self.assertRegex(row["operation"], r"^[^\x00-\x1f\u202e]*$")
+            self.assertIn(f"  {row['operation']}\n", table)
+            job = f"job{ODD_NAMES.index(self.bytes_of(row['name']))}" if self.bytes_of(row["name"]) in ODD_NAMES else "job0"
+            text, _ = kymo("fleet", "history", "--db", self.url, "--job", job, "--operation", row["operation"], expect=3)
+            median = self.shown_ns(row["self_ns"] / row["calls"])
+            self.assertIn(f"1 sample, median {median} per iteration", text, row)
+        _, text = kymo("fleet", "history", "--db", self.url, "--job", "job0", "--operation", "", expect=3)
+        self.assertIn("no operation ''", text)
+
+    def bytes_of(self, text):
+        parts = text.split("\\x")
+        return parts[0] + "".join(chr(int(part[:2], 16)) + part[2:] if part[:2].isalnum() and part[:2].upper() == part[:2]
+                                  and all(c in "0123456789ABCDEF" for c in part[:2]) and len(part) >= 2 else "\\x" + part
+                                  for part in parts[1:])
+
+    def shown_ns(self, ns):
+        return f"{ns / 1e6:.2f} ms" if ns >= 1e6 else f"{ns / 1e3:.1f} µs" if ns < 1e5 else f"{ns / 1e3:.0f} µs"
+
+    def test_a_job_with_any_name_can_be_asked_for(self):
+        for i, job in enumerate([b"a\\x41", b"\xff\xfe", b"b\nc"]):
+            self.push_one(f"job{i}", "--job", os.fsdecode(job))
+        _, text = kymo("fleet", "history", "--db", self.url, expect=2)
+        for job in [r"a\x5Cx41", r"\xFF\xFE", r"b\x0Ac"]:
+            self.assertIn(f"'{job}'", text)
+            out, _ = kymo("fleet", "history", "--db", self.url, "--job", job, expect=3)
+            self.assertIn("1 sample", out)
+
+    def test_traces_of_the_future_and_without_a_time_are_named(self):
+        self.push_one("now", "--job", "train", rank=0)
+        self.push_one("ahead", "--job", "train", age_s=-86_400, rank=1, metadata={"hostname": "n1"})
+        file = write_trace(self.folder / f"undated-{self.id().rsplit('.', 1)[-1]}.json", steps=3, names=1, at_us=1_000, rank=2)
+        _, text = kymo("push", file, self.url, "--job", "train")
+        self.assertIn("counts as of 1970, and kymo fleet finds it with --since 4000w", text)
+        for question in ["top", "stragglers", "diff", "history"]:
+            answer, text = kymo("fleet", question, "--db", self.url, "--job", "train", "--json", expect=None)
+            self.assertRegex(text, r"not counted: 1 trace begins in the future: 0x[0-9a-f]{16} \(\S+ahead.json.*\) at 20.*; "
+                                   "check the clock of its host")
+            self.assertRegex(text, r"not counted: 1 trace does not say when it was recorded: 0x[0-9a-f]{16} \(\S+json.*\); "
+                                   "--since 4000w counts it as of 1970")
+            self.assertEqual(["kymo: " + note for note in json.loads(answer)["notes"]], text.splitlines(), question)
+        rows = json.loads(kymo("fleet", "top", "--db", self.url, "--job", "train", "--since", "4000w", "--json")[0])["rows"]
+        self.assertEqual({row["traces"] for row in rows}, {2})
+        # They are named for a job that has no others, too.
+        kymo("push", file, self.url, "--job", "undated")
+        _, text = kymo("fleet", "top", "--db", self.url, "--job", "undated", expect=3)
+        self.assertIn("does not say when it was recorded", text)
+        self.assertNotIn("longer --since", text)
+
+    def test_a_trace_after_the_last_date_of_the_tables_is_refused(self):
+        for year, at_us in [(2043, 2_310_000_000_000_000), (2110, 4_418_000_000_000_000)]:
+            file = write_trace(self.folder / f"{year}-{self.id().rsplit('.', 1)[-1]}.json", steps=3, names=1, at_us=at_us)
+            _, text = kymo("push", file, self.url, "--job", "train", expect=1)
+            self.assertIn("it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock", text)
+
+    def test_options_of_other_questions_are_refused(self):
+        self.push_one("one", "--job", "train")
+        for question in ONE_JOB:
+            _, text = kymo("fleet", question, "--db", self.url, "--limit", 3, expect=2)
+            self.assertIn("--limit is only for top and stragglers", text)
+        for since in ["1.5d", "0.5w", "12h"]:
+            kymo("fleet", "top", "--db", self.url, "--since", since)
+        for since in ["0d", "1e3d", "nand", "-1d", "36501d", "1,5d"]:
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", since, expect=2)
+            self.assertIn(f"'{since}' is not a time like", text)
+        kymo("fleet", "history", "--db", self.url, "--fail-above", 0, expect=3)

@@ -13,12 +13,13 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
 import same_answers  # noqa: E402
+import same_selection  # noqa: E402
 from clickhouse import kymo, visible, write_trace  # noqa: E402
 
 DAY_US = 86_400_000_000
 
 
-class FleetTest(same_answers.SameAnswers, unittest.TestCase):
+class FleetTest(same_answers.SameAnswers, same_selection.SameSelection, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-fleet-")
@@ -150,6 +151,20 @@ class FleetTest(same_answers.SameAnswers, unittest.TestCase):
         self.assertIn("no traces of job 'absent'", text)
         _, text = kymo("fleet", "top", "--db", self.servers[0].url("nothing"), expect=2)
         self.assertRegex(text, "/nothing has no table kymo_schema: 'kymo push FILE... clickhouse://.*/nothing' makes the tables")
+
+    def test_a_dropped_table_is_named_with_what_to_do(self):
+        file = self.folder / "0-0-0.json"
+        for url, server, where, place in [(self.servers[1].url(self.database), self.servers[1], "", "there"),
+                                          (self.url, self.servers[0], " on 1 of 2 servers", "to each server")]:
+            kymo("push", file, server.url(self.database), "--job", "elsewhere", "-q")
+            for table in ["traces", "iterations", "operations"]:
+                server.query(f"DROP TABLE {self.database}.{table}")
+                for question in ["top", "history", "stragglers"]:
+                    _, text = kymo("fleet", question, "--db", url, expect=2)
+                    self.assertIn(f"has no table {table}{where}: it was dropped, and its rows are lost; 'kymo push' of the "
+                                  f"traces {place} makes it and writes them again", text)
+                kymo("push", file, server.url(self.database), "-q")
+                kymo("fleet", "top", "--db", url, "--since", "30d")
 
     def test_watch_pushes_and_deletes_only_what_it_pushed(self):
         folder = self.folder / "arriving"

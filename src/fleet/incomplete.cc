@@ -40,13 +40,34 @@ bool lacks(const Target& target, const push::TableSpec& table) {
 
 }  // namespace
 
-void refuse_newer_version(const Target& target) {
-  if (!target.server && !has_files(target.folder, push::kSchema)) return;  // ask() says what is missing there
-  if (target.server && !servers_of_tables(target).contains(std::string(push::kSchema.name)))
+namespace {
+
+// The tables that every question reads. A dropped one would only be an error of the server.
+void refuse_lost_tables(const Target& target) {
+  auto servers = servers_of_tables(target);
+  const uint64_t expected = servers[std::string(push::kSchema.name)];
+  if (expected == 0)
     throw Error(
         base::format("{0} has no table {1}: 'kymo push FILE... {0}' makes the tables; a database of Distributed "
                      "tables needs {1} too",
                      target.text(), push::kSchema.name));
+  for (const push::TableSpec* table : {&push::kTraces, &push::kIterations, &push::kOperations}) {
+    const uint64_t found = servers[std::string(table->name)];
+    if (found >= expected) continue;
+    throw Error(
+        base::format("{0} has no table {1}{2}: it was dropped, and its rows are lost; 'kymo push' of the traces {3} "
+                     "makes it and writes them again; a database of Distributed tables needs it too",
+                     target.text(), table->name,
+                     expected > 1 ? base::format(" on {} of {} servers", expected - found, expected) : "",
+                     expected > 1 ? "to each server" : "there"));
+  }
+}
+
+}  // namespace
+
+void refuse_newer_version(const Target& target) {
+  if (!target.server && !has_files(target.folder, push::kSchema)) return;  // ask() says what is missing there
+  if (target.server) refuse_lost_tables(target);
   const push::Rows rows = ask(target, version_statement(target));
   if (rows.rows.size() != 1 || rows.columns.size() != 1) throw Error("the server's answer is not a version");
   const std::string& text = rows.rows[0][0];

@@ -9,7 +9,7 @@
 namespace kymo::fleet {
 
 // Throws kymo::Error if a newer version of Kymo made the tables, because they may mean something else, or if a server
-// has no tables of Kymo.
+// has no tables of Kymo, or lost one.
 void refuse_newer_version(const Target& target);
 
 // A line each, for people. In a folder: traces whose files were removed. On a server: traces of the selection whose

@@ -88,19 +88,22 @@ class SameAnswers:
             text, _ = kymo("fleet", "history", "--db", self.url, "--operation", name, expect=3)
             self.assertIn("1 sample, median " + median, text)
 
-    def collectives(self, name, rank, calls, *, steps=2, age_s=60):
-        """A trace of a rank with these calls in each step: (process group, length in µs, more arguments)."""
+    def collectives(self, name, rank, calls, *, steps=2, age_s=60, runs=()):
+        """A trace of a rank with these calls in each step: (process group, length in µs, more arguments). `runs` are the
+        calls of earlier runs of the same steps in the same trace."""
         at_us = int(time.time() * 1e6) - age_s * 1_000_000
         events = []
-        for step in range(steps):
-            begin = at_us + step * 20_000
-            events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step + 1}", "pid": 100,
-                           "tid": 100, "ts": begin, "dur": 9_000})
-            for i, (group, length, more) in enumerate(calls):
-                args = {"Process Group Name": group, "Process Group Ranks": f"[{group}]"} if group else {}
-                events.append({"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "name": "ncclDevKernel_AllReduce_Sum",
-                               "ts": begin + 1000 * (i + 1) - length, "dur": length, "args": {**args, **more.get("args", {})},
-                               **{key: value for key, value in more.items() if key != "args"}})
+        for run, its_calls in enumerate([*runs, calls]):
+            for step in range(steps):
+                begin = at_us + (run * steps + step) * 20_000
+                events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step + 1}", "pid": 100,
+                               "tid": 100, "ts": begin, "dur": 9_000})
+                for i, (group, length, more) in enumerate(its_calls):
+                    args = {"Process Group Name": group, "Process Group Ranks": f"[{group}]"} if group else {}
+                    events.append({"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "name": "ncclDevKernel_AllReduce_Sum",
+                                   "ts": begin + 1000 * (i + 1) - length, "dur": length,
+                                   "args": {**args, **more.get("args", {})},
+                                   **{key: value for key, value in more.items() if key != "args"}})
         file = self.folder / f"{name}{rank}.json"
         file.write_text(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": events}))
         return file
@@ -217,6 +220,17 @@ class SameAnswers:
         self.assert_nobody_is_named("no trace of rank 1 of process group")
         kymo("push", files[1], self.url)
         self.assertEqual(list(self.stragglers()[0]), [1])
+
+    def test_runs_within_a_trace_are_told_apart(self):
+        # Rank 0 was late before the job began again, and rank 1 after it. Rank 2 was recorded only after it.
+        late = [[("0, 1, 2", [100, 900, 900][rank], {})] for rank in range(3)]
+        later = [[("0, 1, 2", [700, 200, 700][rank], {})] for rank in range(3)]
+        kymo("push", *(self.collectives("within", rank, later[rank], runs=[late[rank]] if rank < 2 else []) for rank in range(3)),
+             self.url)
+        rows, errors = self.stragglers()
+        self.assertEqual({rank: (row["times_last"], row["others_waited_ns"]) for rank, row in rows.items()},
+                         {1: (2, 2 * 2 * 500_000)})
+        self.assertEqual(errors, "")
 
     def test_waits_that_are_shorter_than_the_clock_error_do_not_count(self):
         # A merge without shared events has an error of a second.

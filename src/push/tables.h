@@ -27,6 +27,10 @@ extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceT
 // without calls was pushed by a version that did not write them, or they were lost.
 inline constexpr std::string_view kIsCommunication = "kind = 'communication' AND on_device = 1";
 
+// The column `numbered`: whether `iteration` is the place in the trace, or the number that the program gave. A program
+// that begins again within a trace has several runs of a number, of which only the last one is comparable.
+enum Numbered : uint8_t { kPlace, kNumber, kRepeatedLater };
+
 // All of them; `traces` is not the first.
 std::span<const TableSpec* const> all_tables();
 

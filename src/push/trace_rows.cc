@@ -183,15 +183,29 @@ uint64_t same_call(const RowHead& head, uint64_t iteration, const analyze::Colle
   return base::hash(std::as_bytes(std::span(key)));
 }
 
+// The numbers of the iterations, and the values of the column `numbered`.
+class IterationNumbers {
+ public:
+  explicit IterationNumbers(std::vector<uint64_t> numbers)
+      : numbers_(std::move(numbers)), repeated_(analyze::repeated_later(numbers_, analyze::iteration_runs(numbers_))) {}
+  const std::vector<uint64_t>& numbers() const { return numbers_; }
+  uint64_t number(size_t i) const { return numbers_.empty() ? i : numbers_[i]; }
+  uint64_t numbered(size_t i) const { return numbers_.empty() ? kPlace : repeated_[i] ? kRepeatedLater : kNumber; }
+
+ private:
+  std::vector<uint64_t> numbers_;
+  std::vector<bool> repeated_;
+};
+
 void add_collectives(Block& block, const RowHead& head, const analyze::CollectiveCalls& calls,
-                     const std::vector<uint64_t>& numbers, uint64_t clock_error_ns,
+                     const IterationNumbers& numbers, uint64_t clock_error_ns,
                      const std::function<uint64_t(int64_t)>& realtime_of) {
   for (const analyze::CollectiveCall& call : calls.rows) {
-    const uint64_t iteration = numbers.empty() ? call.iteration : numbers[call.iteration];
+    const uint64_t iteration = numbers.number(call.iteration);
     const analyze::ProcessGroup& group = calls.groups[call.group];
     head.add_to(block);
     block.number(iteration);
-    block.number(numbers.empty() ? 0 : 1);
+    block.number(numbers.numbered(call.iteration));
     block.text(group.name);
     block.number(group.members);
     block.text(calls.names[call.name]);
@@ -213,8 +227,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   analyze::EventWalk walk(reader);
   const analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
-  const std::vector<uint64_t> numbers = analyze::iteration_numbers(walk, iterations);
-  const auto number_of = [&](size_t i) { return numbers.empty() ? i : numbers[i]; };
+  const IterationNumbers numbers(analyze::iteration_numbers(walk, iterations));
   const auto realtime_of = [&](int64_t ns) {
     return static_cast<uint64_t>(summary.begin_realtime_ns + (ns - walk.first_ns()));
   };
@@ -223,8 +236,8 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
     const analyze::Interval& one = iterations.list[i];
     lengths.push_back(static_cast<uint64_t>(std::max<int64_t>(one.end - one.begin, 0)));
     head.add_to(blocks.iterations);
-    blocks.iterations.number(number_of(i));
-    blocks.iterations.number(numbers.empty() ? 0 : 1);
+    blocks.iterations.number(numbers.number(i));
+    blocks.iterations.number(numbers.numbered(i));
     blocks.iterations.number(realtime_of(one.begin));
     blocks.iterations.number(lengths.back());
     blocks.iterations.end_row();
@@ -234,8 +247,8 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   for (const analyze::IterationOperation& row : operations.rows) {
     const analyze::OperationName& name = operations.names[row.name];
     head.add_to(block);
-    block.number(number_of(row.iteration));
-    block.number(numbers.empty() ? 0 : 1);
+    block.number(numbers.number(row.iteration));
+    block.number(numbers.numbered(row.iteration));
     block.text(name.name);
     block.number(name.on_device ? 1 : 0);
     block.text(kind_text(name.kind));
@@ -244,7 +257,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
       block.number(value);
     block.end_row();
   }
-  const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers);
+  const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers.numbers());
   add_collectives(blocks.collectives, head, calls, numbers, clock_error(summary), realtime_of);
   head.left_out = work.left_out + operations.left_out + calls.left_out;
   const analyze::Intervals window = iterations.window();
@@ -371,7 +384,8 @@ uint32_t month_of(const trace::Reader& reader) {
   const time_t seconds = seconds_of(analyze::summarise(reader).begin_realtime_ns);
   if (seconds >= kEndOfDates)
     throw Error(
-        "it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock of the host that "
+        "it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock of the host "
+        "that "
         "recorded it");
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);

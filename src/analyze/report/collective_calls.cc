@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 
+#include "analyze/report/iteration_operations.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
@@ -220,10 +221,12 @@ class Calls {
   void number_calls() {
     std::stable_sort(result_.rows.begin(), result_.rows.end(),
                      [](const CollectiveCall& a, const CollectiveCall& b) { return a.begin < b.begin; });
-    std::map<std::tuple<uint64_t, uint32_t, uint32_t, int64_t, bool>, uint32_t> counts;
+    const std::vector<uint32_t> runs = iteration_runs(numbers_);
+    std::map<std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, int64_t, bool>, uint32_t> counts;
     const auto count_of = [&](const CollectiveCall& call) -> uint32_t& {
       const uint64_t iteration = numbers_.empty() ? call.iteration : numbers_[call.iteration];
-      return counts[{iteration, call.group, call.name, call.sequence, call.is_point_to_point}];
+      const uint32_t run = runs.empty() ? 0 : runs[call.iteration];
+      return counts[{iteration, run, call.group, call.name, call.sequence, call.is_point_to_point}];
     };
     for (CollectiveCall& call : result_.rows) call.call = count_of(call)++;
     for (CollectiveCall& call : result_.rows) call.calls = count_of(call);

@@ -181,4 +181,18 @@ std::vector<uint64_t> iteration_numbers(EventWalk& walk, const Iterations& itera
   return numbers;
 }
 
+std::vector<uint32_t> iteration_runs(const std::vector<uint64_t>& numbers) {
+  std::vector<uint32_t> runs(numbers.size());
+  for (size_t i = 1; i < numbers.size(); ++i) runs[i] = runs[i - 1] + (numbers[i] < numbers[i - 1] ? 1 : 0);
+  return runs;
+}
+
+std::vector<bool> repeated_later(const std::vector<uint64_t>& numbers, const std::vector<uint32_t>& runs) {
+  std::unordered_map<uint64_t, uint32_t> last;  // the last run with a number
+  for (size_t i = 0; i < numbers.size(); ++i) last[numbers[i]] = runs[i];
+  std::vector<bool> repeated(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) repeated[i] = runs[i] < last[numbers[i]];
+  return repeated;
+}
+
 }  // namespace kymo::analyze

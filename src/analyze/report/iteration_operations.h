@@ -45,4 +45,11 @@ IterationOperations iteration_operations(EventWalk& walk, const DeviceWork& work
 // The numbers that the program gave its iterations ("step 7", kymo::step(7)). Empty if it gave none, or not to all.
 std::vector<uint64_t> iteration_numbers(EventWalk& walk, const Iterations& iterations);
 
+// The runs of a program that began again within the trace: the run of each iteration, from 0. A run ends where the
+// next number is a smaller one. Several iterations of a run may have the same number.
+std::vector<uint32_t> iteration_runs(const std::vector<uint64_t>& numbers);
+
+// For each iteration: whether a later run has one with the same number.
+std::vector<bool> repeated_later(const std::vector<uint64_t>& numbers, const std::vector<uint32_t>& runs);
+
 }  // namespace kymo::analyze

@@ -115,5 +115,14 @@ TEST_F(IterationOperationsTest, IterationsWithoutNumbersHaveNone) {
   EXPECT_TRUE(iteration_numbers(*walk_, iterations_).empty());
 }
 
+TEST(IterationRunsTest, ARunEndsBeforeASmallerNumber) {
+  const std::vector<uint64_t> numbers = {1, 2, 2, 3, 2, 3, 4, 1};
+  const std::vector<uint32_t> runs = iteration_runs(numbers);
+  EXPECT_EQ(runs, (std::vector<uint32_t>{0, 0, 0, 0, 1, 1, 1, 2}));
+  EXPECT_EQ(repeated_later(numbers, runs), (std::vector<bool>{true, true, true, true, false, false, false, false}));
+  EXPECT_TRUE(iteration_runs({}).empty());
+  EXPECT_TRUE(repeated_later({}, {}).empty());
+}
+
 }  // namespace
 }  // namespace kymo::analyze

@@ -8,13 +8,15 @@
 #include "annotate/scoped_range.h"
 #include "annotate/session.h"
 #include "annotate/state.h"
+#include "annotate/steps.h"
 
 namespace kymo::python {
 namespace {
 
 int add_contents(PyObject* module) noexcept {
   if (add_ranges(module) < 0 || PyModule_AddFunctions(module, cuda_range_functions()) < 0 ||
-      add_scoped_range(module) < 0 || add_event(module) < 0 || add_functions(module) < 0)
+      PyModule_AddFunctions(module, step_functions()) < 0 || add_scoped_range(module) < 0 || add_event(module) < 0 ||
+      add_functions(module) < 0)
     return -1;
   return add_session(module);
 }

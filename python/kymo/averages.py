@@ -79,9 +79,22 @@ class EventAverages(list):
     @classmethod
     def of_trace(cls, path):
         rows = json.loads(command.run("stats", path, "--json", "--full-text"))["rows"]
-        return cls(EventAverage(row["name"], row["count"], row["total_ns"] / 1e3, row["self_ns"] / 1e3,
-                                row.get("min_ns", 0) / 1e3, row.get("median_ns", 0) / 1e3, row.get("max_ns", 0) / 1e3,
-                                row.get("on_device", False), row.get("category", "")) for row in rows)
+        all_rows = cls(EventAverage(row["name"], row["count"], row["total_ns"] / 1e3, row["self_ns"] / 1e3,
+                                    row.get("min_ns", 0) / 1e3, row.get("median_ns", 0) / 1e3,
+                                    row.get("max_ns", 0) / 1e3, row.get("on_device", False), row.get("category", ""))
+                       for row in rows)
+        return all_rows._with_steps_together()
+
+    def _with_steps_together(self):
+        """The steps of the profiler are one row, with the name that torch.profiler gives it."""
+        steps = [one for one in self if one.key.startswith("ProfilerStep#")]
+        if not steps:
+            return self
+        others = [one for one in self if not one.key.startswith("ProfilerStep#")]
+        row = EventAverage("ProfilerStep*", sum(one.count for one in steps), sum(one.total_us for one in steps),
+                           sum(one.self_us for one in steps), min(one.min_us for one in steps), _weighted_median(steps),
+                           max(one.max_us for one in steps), False, steps[0].category)
+        return type(self)(sorted([row, *others], key=lambda one: -one.total_us))
 
     def __getitem__(self, index):
         if not isinstance(index, str):

@@ -165,6 +165,7 @@ class profile:
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules = with_flops, with_modules
         self.step_num = 0
+        self._step_start = 0  # when the current step began, in ticks
         self.current_action = ProfilerAction.NONE
         self._metadata = {}
         self._folder = self._path = self._functions = None
@@ -183,6 +184,7 @@ class profile:
         self.current_action = self._action()
         if self.current_action in _RECORDING:
             self._begin()
+        self._step_start = _annotate.ticks()
 
     def stop(self):
         """Ends the last step. A recording that runs is completed, and on_trace_ready is called for it."""
@@ -197,6 +199,7 @@ class profile:
         """The next step begins."""
         if not self._is_running:
             raise Error("this profiler does not run; call start(), or use a with statement")
+        _annotate.record_step(self.step_num, self._step_start)
         ended, self.step_num = self.current_action, self.step_num + 1
         self.current_action = self._action()
         if self._is_recording and ended is ProfilerAction.RECORD_AND_SAVE:
@@ -206,6 +209,7 @@ class profile:
         elif self.current_action not in _RECORDING and self._is_recording:
             self._end(is_ready=False)
         ondemand.step()
+        self._step_start = _annotate.ticks()
 
     def __enter__(self):
         self.start()

@@ -67,6 +67,22 @@ class ProfileTest(unittest.TestCase):
                   on_trace_ready=lambda prof: seen.append((prof.step_num, prof.key_averages()["forward"].count)))
         self.assertEqual(seen, [(4, 2), (8, 2)])  # the numbers of PyTorch
 
+    def test_steps_are_ranges_and_the_iterations_of_kymo_report(self):
+        ready = []
+        with profile(schedule=schedule(wait=1, warmup=1, active=3, repeat=1),
+                     on_trace_ready=lambda prof: ready.append(kymo.open(prof.trace_path))) as prof:
+            for _ in range(2):
+                with record_function("epoch"):  # it is open across the begin of one step and the end of another
+                    for _ in range(3):
+                        prof.step()
+        trace, = ready
+        names = [trace.names[number] for number in trace.ranges.name_id]
+        self.assertEqual(sorted(name for name in names if name.startswith("ProfilerStep")), ["ProfilerStep#{}"] * 3)
+        self.assertEqual(names.count("epoch"), 1)
+        iterations = trace.report()["iterations"]
+        self.assertEqual((iterations["name"], iterations["count"]), ("ProfilerStep#{}", 3))
+        self.assertEqual(prof.key_averages()["ProfilerStep*"].count, 3)
+
     def test_chrome_traces(self):
         prof = self.loop(2)
         prof.add_metadata("model", "resnet")

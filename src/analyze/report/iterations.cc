@@ -35,7 +35,7 @@ class Finder {
                [this](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
     if (!crossed_.empty()) add_crossing();
     Iterations found;
-    if (from_marks(found) || from_names(found) || from_repeats(found)) return found;
+    if (from_profiler(found) || from_marks(found) || from_names(found) || from_repeats(found)) return found;
     found.list = {{walk_.first_ns(), walk_.last_ns()}};
     found.track = busiest();
     return found;
@@ -130,9 +130,25 @@ class Finder {
     }
   }
 
+  // A profiler that records its steps as ranges also marks them, but marks do not have the first and the last one.
+  // Where the profiler has seen only some of the steps, the marks count.
+  bool from_profiler(Iterations& found) {
+    const auto marks = most_marks();
+    if (marks == marks_.end()) return false;  // then from_names() finds them
+    const auto steps = candidates_.find({marks->first, "ProfilerStep#{}"});
+    if (steps == candidates_.end() || steps->second.list.size() + 1 < marks->second.size()) return false;
+    if (steps->second.list.empty()) return false;
+    take(*steps, found);
+    return true;
+  }
+
+  std::map<uint32_t, std::vector<int64_t>>::iterator most_marks() {
+    return std::max_element(marks_.begin(), marks_.end(),
+                            [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  }
+
   bool from_marks(Iterations& found) {
-    const auto most = std::max_element(marks_.begin(), marks_.end(),
-                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    const auto most = most_marks();
     if (most == marks_.end() || most->second.size() < 2) return false;
     std::vector<int64_t>& marks = most->second;
     std::sort(marks.begin(), marks.end());
@@ -148,12 +164,16 @@ class Finder {
     for (const auto& entry : candidates_)
       if (!entry.second.list.empty() && (best == nullptr || total_ns(entry) > total_ns(*best))) best = &entry;
     if (best == nullptr) return false;
-    found.source = Iterations::Source::NamedRanges;
-    found.name = best->first.second;
-    found.track = best->first.first;
-    found.list = best->second.list;
-    sort(found.list);
+    take(*best, found);
     return true;
+  }
+
+  static void take(const std::pair<const Key, Candidate>& ranges, Iterations& found) {
+    found.source = Iterations::Source::NamedRanges;
+    found.name = ranges.first.second;
+    found.track = ranges.first.first;
+    found.list = ranges.second.list;
+    sort(found.list);
   }
 
   bool from_repeats(Iterations& found) {

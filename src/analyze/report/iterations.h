@@ -1,5 +1,6 @@
 // Finds the iterations of a program: the unit in which people think about a training loop or a server.
 //
+//   "ProfilerStep#3"        the ranges of a profiler that also marks its steps, if they are as many
 //   kymo::step()            the time from one mark "step N" to the next one
 //   "ProfilerStep#3",       ranges that are named like steps or iterations
 //   "step 7", "iteration 2"

@@ -167,6 +167,29 @@ TEST_F(ReportTest, StepMarksAreIterations) {
   EXPECT_EQ(report.host.rows[0].self_ns, 80u);
 }
 
+TEST_F(ReportTest, ProfilerThatMarksItsStepsHasRangesForAll) {
+  recorder_.add_class(20, "step {}", "kymo", {{"", trace::FieldType::Int}});
+  for (const uint64_t time : {10u, 50u, 90u}) {
+    recorder_.point(kMain, time, trace::PointKind::Instant, 20, 0, {int64_t{1}});
+    recorder_.complete(kMain, time + 1, time + 39, kStep);
+  }
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.source, Iterations::Source::NamedRanges);
+  EXPECT_EQ(report.iterations.name, "ProfilerStep#{}");
+  EXPECT_EQ(report.iterations.list.size(), 3u);
+}
+
+TEST_F(ReportTest, ProfilerThatHasSeenOnlySomeStepsDoesNotHideTheOthers) {
+  recorder_.add_class(20, "step {}", "kymo", {{"", trace::FieldType::Int}});
+  for (uint64_t time = 10; time < 70; time += 10)
+    recorder_.point(kMain, time, trace::PointKind::Instant, 20, 0, {int64_t{1}});
+  recorder_.complete(kMain, 11, 19, kStep);
+  recorder_.complete(kMain, 21, 29, kStep);
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.source, Iterations::Source::StepMarks);
+  EXPECT_EQ(report.iterations.list.size(), 5u);
+}
+
 const HostRow* find(const Report& report, const std::string& name) {
   for (const HostRow& row : report.host.rows)
     if (row.name == name) return &row;

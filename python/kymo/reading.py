@@ -244,20 +244,33 @@ class Trace:
             "across_threads": ranges.across_threads, "finished": ranges.finished,
         }, copy=False)
 
+    def __arrow_c_stream__(self, requested_schema=None):
+        """Its ranges for any library that reads Arrow: polars.DataFrame(trace), pyarrow.table(trace).
+
+        Names are a dictionary. The columns are not copied, and stay after the trace is closed. A requested schema has no
+        effect: the reader casts.
+        """
+        import numpy
+        ranges = self.ranges
+        name_id = ranges.name_id  # first: it may find more names
+
+        def bits(column):
+            return numpy.packbits(column, bitorder="little")
+
+        return _reader.arrow_stream(len(name_id), [
+            ("start_ns", "l", ranges.start_ns, None), ("duration_ns", "l", ranges.duration_ns, None),
+            ("name", "i", name_id, list(self.names)), ("depth", "S", ranges.depth, None),
+            ("track", "i", ranges.track, None), ("across_threads", "b", bits(ranges.across_threads), None),
+            ("finished", "b", bits(ranges.finished), None),
+        ])
+
     def to_arrow(self):
         """Its ranges as a Table of pyarrow. Names are a dictionary."""
         try:
             import pyarrow
         except ImportError as error:
             raise ImportError("to_arrow() needs pyarrow, which is not installed") from error
-        ranges = self.ranges
-        name_id = ranges.name_id  # first: it may find more names
-        return pyarrow.table({
-            "start_ns": pyarrow.array(ranges.start_ns), "duration_ns": pyarrow.array(ranges.duration_ns),
-            "name": pyarrow.DictionaryArray.from_arrays(pyarrow.array(name_id), pyarrow.array(self.names)),
-            "depth": pyarrow.array(ranges.depth), "track": pyarrow.array(ranges.track),
-            "across_threads": pyarrow.array(ranges.across_threads), "finished": pyarrow.array(ranges.finished),
-        })
+        return pyarrow.RecordBatchReader.from_stream(self).read_all()
 
     def _repr_html_(self):
         """The timeline inside a notebook: the page of `kymo view`, if it is not too large, else the statistics."""

@@ -11,6 +11,7 @@
 #include "analyze/stats.h"
 #include "analyze/summary.h"
 #include "base/utf8.h"
+#include "reader/arrow.h"
 #include "reader/catalogue.h"
 #include "reader/column_type.h"
 #include "reader/columns.h"
@@ -349,6 +350,11 @@ int clear(PyObject* module) {
   return 0;
 }
 
+PyMethodDef functions[] = {
+    {"arrow_stream", arrow_stream, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyModuleDef_Slot slots[] = {
     {Py_mod_exec, reinterpret_cast<void*>(&add_contents)},
     {0, nullptr},
@@ -359,7 +365,7 @@ PyModuleDef definition = {
     "_reader",
     "Trace files in C. Use kymo.open().",
     sizeof(State),
-    nullptr,
+    functions,
     slots,
     traverse,
     clear,

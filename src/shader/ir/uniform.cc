@@ -30,14 +30,13 @@ Uniformity::Uniformity(const Module& module, ConstMemory memory) : memory_(memor
   varying_pointees_.clear();
   divergent_.clear();
   returning_.clear();
-  apart_.clear();
   // Callers first: they determine the parameters.
   for (auto at = module.functions.rbegin(); at != module.functions.rend(); ++at) analyze(**at);
 }
 
 void Uniformity::find_written_by_pointers(const Module& module) {
   std::unordered_map<const Expression*, size_t> to_const;  // how often it is converted: trees may share expressions
-  std::unordered_set<const Variable*> addressed;
+  VariableSet addressed;
   bool removes_const = false;
   for (const Function* function : module.functions) {
     for_each_expression(function->body, [&](const Expression& e) {
@@ -70,11 +69,15 @@ void Uniformity::analyze(const Function& function) {
       for_each_statement(function.body, [&](const Statement& s) {
         if (s.kind == StatementKind::Declare) varying_.insert(s.variable);
       });
-      varying_.insert(function.parameters.begin(), function.parameters.end());
-      varying_pointees_.insert(function.parameters.begin(), function.parameters.end());
+      varying_.insert(function.parameters);
+      varying_pointees_.insert(function.parameters);
     }
     block(function.body, true);
   } while (changed_ && round <= kMaxRounds);
+  if (is_summing_up_) return;
+  is_settled_ = true;
+  block(function.body, true);
+  is_settled_ = false;
 }
 
 // ---- Values --------------------------------------------------------------------------------------------------------
@@ -163,18 +166,18 @@ bool Uniformity::argument_varies(const Expression& e) const {
 }
 
 void Uniformity::assign(const Variable& variable, bool now_varies) {
-  if (now_varies && varying_.insert(&variable).second) changed_ = true;
+  if (now_varies && varying_.insert(&variable)) changed_ = true;
 }
 
 // It may point to something else now.
 void Uniformity::point_elsewhere(const Variable& variable) {
-  if (is_thread_const(*variable.type) && varying_pointees_.insert(&variable).second) changed_ = true;
+  if (is_thread_const(*variable.type) && varying_pointees_.insert(&variable)) changed_ = true;
 }
 
 // What its calls pass as parameters, and whether all threads reach its simdgroup operations.
 void Uniformity::look_at(const Expression* expression, bool together) {
   for_each_expression(expression, [&](const Expression& e) {
-    if (e.kind == ExpressionKind::Call && !is_summing_up_) {
+    if (e.kind == ExpressionKind::Call) {
       const size_t count = std::min(e.operands.size(), e.function->parameters.size());
       for (size_t i = 0; i < count; ++i) {
         const Expression& given = *e.operands[i];
@@ -187,7 +190,7 @@ void Uniformity::look_at(const Expression* expression, bool together) {
     if (is_collective && !together) apart_.insert(&e);
     const bool is_barrier = (e.kind == ExpressionKind::Intrinsic && e.intrinsic == Intrinsic::GroupBarrier) ||
                             (e.kind == ExpressionKind::Call && with_barriers_.contains(e.function));
-    if (is_barrier && !together && !is_summing_up_) barriers_apart_.insert(&e);
+    if (is_barrier && !together) barriers_apart_.insert(&e);
     // The right side of && is another way to go.
     const bool chooses = e.kind == ExpressionKind::LogicalAnd || e.kind == ExpressionKind::LogicalOr ||
                          e.kind == ExpressionKind::Conditional;
@@ -214,7 +217,7 @@ Uniformity::Jumps Uniformity::block(const Block& statements, bool together) {
 }
 
 Uniformity::Jumps Uniformity::statement(const Statement& s, bool together) {
-  if (s.kind != StatementKind::Loop && s.kind != StatementKind::DoLoop) {
+  if (is_settled_ && s.kind != StatementKind::Loop && s.kind != StatementKind::DoLoop) {
     look_at(s.place, together);
     look_at(s.value, together);
   }
@@ -262,7 +265,7 @@ Uniformity::Jumps Uniformity::loop(const Statement& s, bool together) {
   jumps |= block(s.body, stay);
   jumps |= block(s.step, stay);
   if (s.kind == StatementKind::DoLoop) jumps |= block(s.before, stay);
-  look_at(s.value, stay);
+  if (is_settled_) look_at(s.value, stay);
   const bool apart = jumps != 0 || (s.value != nullptr && varies(*s.value));
   if (apart && divergent_.insert(&s).second) changed_ = true;
   return jumps & kReturns;

@@ -9,10 +9,30 @@
 
 #include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 #include "shader/ir/ir.h"
 
 namespace kymo::shader::ir {
+
+// Variables of one module.
+class VariableSet {
+ public:
+  bool contains(const Variable* variable) const { return variable->id < has_.size() && has_[variable->id]; }
+  bool insert(const Variable* variable) {  // false: it was there already
+    if (contains(variable)) return false;
+    if (variable->id >= has_.size()) has_.resize(2 * size_t{variable->id} + 1);
+    has_[variable->id] = true;
+    return true;
+  }
+  void insert(const std::vector<const Variable*>& variables) {
+    for (const Variable* variable : variables) insert(variable);
+  }
+  void clear() { has_.clear(); }
+
+ private:
+  std::vector<bool> has_;  // by Variable::id
+};
 
 class Uniformity {
  public:
@@ -56,11 +76,12 @@ class Uniformity {
   const ConstMemory memory_;
   bool changed_ = false, result_varies_ = false;
   bool is_summing_up_ = true;  // parameters count as uniform, independent of the calls
-  std::unordered_set<const Variable*> varying_;
-  std::unordered_set<const Variable*> varying_pointees_;     // `thread const` pointers to values that vary
-  std::unordered_set<const Variable*> written_by_pointers_;  // perhaps: a pointer to it or to its part is not const
-  std::unordered_set<const Function*> uniform_results_;      // if the arguments are uniform
-  std::unordered_set<const Function*> together_;             // have simdgroup operations
+  bool is_settled_ = false;    // what varies in the function is known
+  VariableSet varying_;
+  VariableSet varying_pointees_;                         // `thread const` pointers to values that vary
+  VariableSet written_by_pointers_;                      // perhaps: a pointer to it or to its part is not const
+  std::unordered_set<const Function*> uniform_results_;  // if the arguments are uniform
+  std::unordered_set<const Function*> together_;         // have simdgroup operations
   std::unordered_set<const Function*> with_barriers_;
   std::unordered_set<const Statement*> divergent_, returning_;
   std::unordered_set<const Expression*> apart_, barriers_apart_;

@@ -12,12 +12,20 @@ namespace kymo::shader::ir {
 // Visits everything in it, an outer expression before its operands.
 template <typename See>
 void for_each_expression(const Expression* expression, const See& see) {
-  ShortList<const Expression*, 32> open;  // long sums are deep trees: this does not recurse
-  while (expression != nullptr) {
+  if (expression == nullptr) return;
+  if (expression->operands.empty()) return see(*expression);  // most of them
+  ShortList<const Expression*, 32> open;                      // long sums are deep trees: this does not recurse
+  for (;;) {
     see(*expression);
-    open.append(expression->operands.rbegin(), expression->operands.rend());
-    expression = open.empty() ? nullptr : open.back();
-    if (!open.empty()) open.pop_back();
+    const Operands& operands = expression->operands;
+    if (!operands.empty()) {
+      for (size_t i = operands.size() - 1; i > 0; --i) open.push_back(operands[i]);
+      expression = operands[0];
+      continue;
+    }
+    if (open.empty()) return;
+    expression = open.back();
+    open.pop_back();
   }
 }
 

@@ -76,7 +76,9 @@ kernel void scaled(device float* out, device const float* in, uint i [[thread_po
   for (size_t i = 0; i < in.size(); ++i) {
     const double wanted = scaled_erfc(in[i]);
     EXPECT_NEAR(got[2 * i] / wanted, 1, 2e-6) << in[i];
-    if (in[i] >= 0 && in[i] <= 50) EXPECT_NEAR(got[2 * i + 1] / wanted, 1, 1e-5) << in[i];
+    if (in[i] >= 0 && in[i] <= 50) {
+      EXPECT_NEAR(got[2 * i + 1] / wanted, 1, 1e-5) << in[i];
+    }
   }
   const Tensor edges = zeros({6});
   library["scaled"].threads(3)(edges, from_host(std::vector<float>{-10, INFINITY, NAN}));
@@ -128,7 +130,9 @@ kernel void series(device float* out, uint i [[thread_position_in_grid]]) {
         EXPECT_NEAR(o[4], std::pow(2 * x - 1, 3) * 4 - 3 * (2 * x - 1), 1e-4) << x;
         EXPECT_NEAR(o[5], 8 * x * x * x - 12 * x, 1e-5) << x;
       }
-      if (n > 128) EXPECT_TRUE(std::isnan(o[5])) << "PyTorch's limit of the order";
+      if (n > 128) {
+        EXPECT_TRUE(std::isnan(o[5])) << "PyTorch's limit of the order";
+      }
     }
   }
   // 1/4 T2(x/2) - T1(x/2) + 3/2 for x = -1, 0, 1

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shader/emit/c_dialect.h"
+#include "shader/emit/unroll.h"
 
 namespace kymo::shader {
 
@@ -25,7 +26,8 @@ class CudaDialect final : public CDialect {
   std::string_view program_head() const override { return "static __device__ const "; }
   std::string aggregate(std::string_view type, std::string_view parts) const override;
   std::string_view zeros() const override { return ""; }
-  std::string_view unrolling() const override { return "#pragma unroll"; }
+  std::string unrolling(uint16_t wish) const override { return unroll_pragma(wish); }
+  bool unrolls_without_wish() const override { return true; }
   bool pointers_lose_const() const override { return true; }
   bool needs_simd_memory() const override { return false; }
   bool needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const override;

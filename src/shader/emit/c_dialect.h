@@ -49,9 +49,11 @@ class CDialect {
   virtual std::string_view group_head() const = 0;    // of a variable in threadgroup memory
   virtual std::string_view program_head() const = 0;  // of a constant of the program
   virtual std::string aggregate(std::string_view type, std::string_view parts) const = 0;  // (S){1, 2}
-  virtual std::string_view zeros() const = 0;      // the parts of an aggregate in which everything is 0
-  virtual std::string_view unrolling() const = 0;  // a line before a loop that should be unrolled; empty: none
-  virtual bool pointers_lose_const() const = 0;    // a pointer to a constant of the program needs a cast
+  virtual std::string_view zeros() const = 0;  // the parts of an aggregate in which everything is 0
+  // Lines before a loop with this wish (unroll_wish.h).
+  virtual std::string unrolling(uint16_t wish) const = 0;
+  virtual bool unrolls_without_wish() const = 0;  // loops that should_unroll() names
+  virtual bool pointers_lose_const() const = 0;   // a pointer to a constant of the program needs a cast
   virtual bool needs_simd_memory() const = 0;
   // Whether a kernel (or a function it calls) needs the description of the launch for this intrinsic.
   virtual bool needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const = 0;

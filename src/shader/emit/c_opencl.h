@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shader/emit/c_dialect.h"
+#include "shader/emit/unroll.h"
 
 namespace kymo::shader {
 
@@ -30,7 +31,11 @@ class OpenClDialect final : public CDialect {
   std::string_view program_head() const override { return "__constant "; }
   std::string aggregate(std::string_view type, std::string_view parts) const override;
   std::string_view zeros() const override { return "0"; }
-  std::string_view unrolling() const override { return ""; }  // PoCL would compile for longer, for no gain
+  // NVIDIA's extension. PoCL would compile for longer, for no gain.
+  std::string unrolling(uint16_t wish) const override {
+    return "#ifdef cl_nv_pragma_unroll\n" + unroll_pragma(wish) + "#endif\n";
+  }
+  bool unrolls_without_wish() const override { return false; }
   bool pointers_lose_const() const override { return false; }
   bool needs_simd_memory() const override { return true; }
   bool needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const override;

@@ -206,12 +206,10 @@ void CFunction::hoist_shared(const ir::Statement& loop) {
 }
 
 void CFunction::unroll(const ir::Statement& loop, const ir::Statement* first) {
-  if (dialect_.unrolling().empty()) return;
-  const uint16_t wish = loop.unroll;
-  if (wish == kNoUnrollWish && (first == nullptr || !should_unroll(*first, loop))) return;
-  out_ += dialect_.unrolling();
-  if (wish != kNoUnrollWish && wish != kUnrollAll) out_ += base::format(" {}", wish);
-  out_ += '\n';
+  uint16_t wish = loop.unroll;
+  if (wish == kNoUnrollWish && dialect_.unrolls_without_wish() && first != nullptr && should_unroll(*first, loop))
+    wish = kUnrollAll;
+  if (wish != kNoUnrollWish) out_ += dialect_.unrolling(wish);
 }
 
 void CFunction::loop(const ir::Statement& statement, const ir::Statement* first) {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "shader/emit/glsl_writer.h"
+#include "shader/preprocess/unroll_wish.h"
 
 namespace kymo::shader::glsl {
 namespace {
@@ -59,17 +60,21 @@ void Writer::leave_unless(const ir::Expression& wanted) {
   line(base::format("if (!{}) break;", operand(value(wanted), Level::Prefix)));
 }
 
-void Writer::open_loop(std::string_view head, std::string_view step) {
+void Writer::open_loop(std::string_view head, std::string_view step, uint16_t wish) {
   const std::string endless = head.empty() || head == "true" ? unit_.goes_on() : "";
   if (!endless.empty()) head = endless;
-  line(step.empty() ? base::format("while ({}) {{", head) : base::format("for (; {}; {}) {{", head, step));
+  // GLSL cannot say how often: it is all or none.
+  const std::string_view how = wish == kUnrollAll ? "[[unroll]] " : wish == kNeverUnroll ? "[[dont_unroll]] " : "";
+  if (!how.empty()) unit_.need(Extension::LoopWishes);
+  line(std::string(how) +
+       (step.empty() ? base::format("while ({}) {{", head) : base::format("for (; {}; {}) {{", head, step)));
 }
 
 void Writer::loop(const ir::Statement& statement) {
   const std::optional<std::string> head = inline_condition(statement.value);
   const std::optional<std::string> step = inline_step(statement.step);
   if (statement.before.empty() && head && step) {
-    open_loop(*head, *step);
+    open_loop(*head, *step, statement.unroll);
     return braced(statement.body);
   }
   // The step of a turn that another follows may have to run before that one.

@@ -133,6 +133,7 @@ std::string Unit::extensions() const {
   if (needs(Extension::Bytes)) enable("EXT_shader_8bit_storage");
   if (needs(Extension::Shorts)) enable("EXT_shader_16bit_storage");
   if (needs(Extension::Scopes)) enable("KHR_memory_scope_semantics");
+  if (needs(Extension::LoopWishes)) enable("EXT_control_flow_attributes");
   if (needs(Extension::WideAtomics)) enable("EXT_shader_atomic_int64");
   return text;
 }

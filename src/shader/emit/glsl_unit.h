@@ -19,7 +19,7 @@
 
 namespace kymo::shader::glsl {
 
-enum class Extension : uint8_t { Bytes, Shorts, Scopes, WideAtomics };
+enum class Extension : uint8_t { Bytes, Shorts, Scopes, WideAtomics, LoopWishes };
 
 class Unit {
  public:

@@ -76,7 +76,7 @@ class Writer {
   void do_loop(const ir::Statement& statement);
   void switch_(const ir::Statement& statement);
   void return_(const ir::Statement& statement);
-  void open_loop(std::string_view head, std::string_view step);  // no head: endless
+  void open_loop(std::string_view head, std::string_view step, uint16_t wish = 0);  // no head: endless
   void leave_unless(const ir::Expression& condition);
   // The condition for the head of a loop; empty if it needs its own lines.
   std::optional<std::string> inline_condition(const ir::Expression* condition);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/emit/walk.h"
+#include "shader/preprocess/unroll_wish.h"
 
 namespace kymo::shader {
 namespace {
@@ -117,6 +119,10 @@ uint64_t unroll_bodies(const ir::Block& block) {
 
 bool should_unroll(const ir::Statement& first, const ir::Statement& loop) {
   return unroll_bodies(first, loop) > unroll_bodies(loop.body);
+}
+
+std::string unroll_pragma(uint16_t wish) {
+  return wish == kUnrollAll ? "#pragma unroll\n" : base::format("#pragma unroll {}\n", wish);
 }
 
 }  // namespace kymo::shader

@@ -5,11 +5,16 @@
 // unrolled, if the number of its rounds is known and small. Compilers stop earlier where several such loops are nested.
 #pragma once
 
+#include <string>
+
 #include "shader/ir/ir.h"
 
 namespace kymo::shader {
 
 // `first` declares the counter of the loop.
 bool should_unroll(const ir::Statement& first, const ir::Statement& loop);
+
+// The line before a loop with this wish (unroll_wish.h): "#pragma unroll 4".
+std::string unroll_pragma(uint16_t wish);
 
 }  // namespace kymo::shader

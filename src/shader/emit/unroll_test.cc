@@ -7,6 +7,7 @@ namespace kymo::shader {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string unroll_text(std::string_view body, Target target = Target::Cuda) {
   Options options;
@@ -84,8 +85,24 @@ TEST(UnrollTest, APragmaWithoutItsTextIsAnError) {
   EXPECT_THAT(translation.log, HasSubstr("_Pragma needs a text in parentheses"));
 }
 
-TEST(UnrollTest, OnlyOnCuda) {
-  EXPECT_EQ(unroll_text("for (int i = 0; i < 16; ++i) v[i] = x[i];", Target::OpenCl).find("unroll"), std::string::npos);
+TEST(UnrollTest, WithoutAPragmaOnlyOnCuda) {
+  for (const Target target : {Target::OpenCl, Target::Glsl})
+    EXPECT_THAT(unroll_text("for (int i = 0; i < 16; ++i) v[i] = x[i];", target), Not(HasSubstr("unroll")));
+}
+
+TEST(UnrollTest, OpenClTakesPragmasOnNvidiaOnly) {
+  EXPECT_THAT(unroll_text("\n#pragma unroll 4\nfor (int i = 0; i < 64; ++i) x[i] = 1;", Target::OpenCl),
+              HasSubstr("\n#ifdef cl_nv_pragma_unroll\n#pragma unroll 4\n#endif\n  for (int i = 0; i < 64;"));
+}
+
+TEST(UnrollTest, GlslTakesAllOrNone) {
+  const auto glsl = [](std::string_view pragma) {
+    return unroll_text("\n#pragma " + std::string(pragma) + "\nfor (int i = 0; i < 64; ++i) x[i] = 1;", Target::Glsl);
+  };
+  EXPECT_THAT(glsl("unroll"), HasSubstr("[[unroll]] for (; i < 64;"));
+  EXPECT_THAT(glsl("unroll"), HasSubstr("#extension GL_EXT_control_flow_attributes : require\n"));
+  EXPECT_THAT(glsl("clang loop unroll(disable)"), HasSubstr("[[dont_unroll]] for (; i < 64;"));
+  EXPECT_THAT(glsl("unroll 4"), Not(HasSubstr("unroll")));
 }
 
 }  // namespace

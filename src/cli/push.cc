@@ -1,6 +1,7 @@
 // `kymo push`: the figures of traces in the tables of a ClickHouse server, or in Parquet files.
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <system_error>
 
 #include "base/printable.h"
@@ -12,6 +13,7 @@
 #include "fleet/target.h"
 #include "options/command_line.h"
 #include "push/pusher.h"
+#include "push/trace_rows.h"
 
 namespace kymo::cli {
 namespace {
@@ -21,7 +23,7 @@ constexpr int kMostRetries = 1'000;
 struct Options {
   std::vector<std::string> arguments;
   push::PushOptions push;
-  bool remove_orphans = false, quiet = false;
+  bool remove = false, remove_orphans = false, quiet = false;
 };
 
 struct Totals {
@@ -64,6 +66,39 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
   }
 }
 
+// A number as `kymo fleet` prints it, or that of a file.
+uint64_t number_of(const std::string& trace) {
+  constexpr std::string_view kPrefix = "0x";
+  constexpr size_t kDigits = 16;
+  uint64_t number = 0;
+  const char* const end = trace.data() + trace.size();
+  if (trace.starts_with(kPrefix) && trace.size() == kPrefix.size() + kDigits &&
+      std::from_chars(trace.data() + kPrefix.size(), end, number, 16).ptr == end)
+    return number;
+  if (std::error_code ignored; !std::filesystem::exists(trace, ignored))
+    throw Error(
+        base::format("'{}' is not a trace: give its number as kymo fleet prints it, such as 0x{:016x}, or its "
+                     "file",
+                     base::printable(trace), 0x1a2b3c));
+  (void)open_trace_to_follow(trace);  // that may add to the file, as before a push
+  return push::trace_number(trace);
+}
+
+int remove_traces(push::Pusher& pusher, const Options& options) {
+  uint64_t removed = 0, absent = 0;
+  try {
+    for (const std::string& trace : options.arguments) ++(pusher.remove(number_of(trace)) ? removed : absent);
+  } catch (const Error& error) {
+    say_error(error.what());
+    if (removed > 0) say(base::format("{} removed before that", count_of(removed, "trace")));
+    return kFailed;
+  }
+  if (!options.quiet)
+    say(base::format("{} removed{}", count_of(removed, "trace"),
+                     absent > 0 ? base::format(", {} not there", count_text(absent)) : ""));
+  return kDone;
+}
+
 }  // namespace
 
 int push_command(const Arguments& arguments) {
@@ -80,7 +115,7 @@ int push_command(const Arguments& arguments) {
       "docs/fleet-database.md describes the tables.\n"
       "A password in KYMO_CLICKHOUSE_PASSWORD does not appear in the list of processes.",
       "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "
-      "train\nkymo push run.kymo parquet:/data/kymo");
+      "train\nkymo push run.kymo parquet:/data/kymo\nkymo push --remove 0x00f1a8fc3c4be2d7 parquet:/data/kymo");
   line.arguments("FILE", options.arguments, "the traces, and at the end the database or folder");
   line.flag("--events", options.push.events, "also write every event, about 6 bytes each on disk");
   line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
@@ -93,6 +128,8 @@ int push_command(const Arguments& arguments) {
         options.push.retries = parse_from_zero(text, "a number of retries", kMostRetries);
       },
       "how often to try again if the server does not answer (default: 8)");
+  line.flag("--remove", options.remove,
+            "delete these traces from there, given by their numbers (0x...) or files, instead of writing them");
   line.flag("--remove-orphans", options.remove_orphans, "delete rows that pushes left that did not end, after a day");
   line.flag("-q,--quiet", options.quiet, "print only problems");
   if (!line.read(arguments)) return kDone;
@@ -105,11 +142,13 @@ int push_command(const Arguments& arguments) {
   } catch (const InvalidArgument& error) {
     throw options::UsageError("push", error.what());
   }
-  if (options.arguments.empty() && !options.remove_orphans)
+  if (options.arguments.empty() && (options.remove || !options.remove_orphans))
     throw options::UsageError(
         "push", "no trace given. Usage: kymo push FILE... clickhouse://HOST/DATABASE|parquet:FOLDER [options]");
   if (options.push.rank >= 0 && options.arguments.size() > 1)
     throw options::UsageError("push", "--rank is for one trace");
+  if (options.remove && (options.push.events || !options.push.job.empty() || options.push.rank >= 0))
+    throw options::UsageError("push", "--remove is not for --events, --job or --rank");
 
   Totals totals;
   StatusLine status(!options.quiet);
@@ -124,6 +163,7 @@ int push_command(const Arguments& arguments) {
         status.clear();
         say_warning(text);
       });
+  if (options.remove) return remove_traces(pusher, options);
   const auto rest = [&] {
     return options.arguments.size() - totals.pushed - totals.already - totals.unreadable - totals.not_kept;
   };

@@ -1,6 +1,11 @@
 #include "fleet/parquet_files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <iterator>
@@ -122,6 +127,18 @@ void claim_folder(const std::string& folder) {
     throw Error(base::format("{} has other files, such as {}: use a new folder for the Parquet files",
                              base::printable(folder), base::printable(other)));
   make_folder(first);
+}
+
+void finish_file(base::AtomicFile& file, const std::string& folder) {
+  const std::string& path = file.temporary_path();
+  const base::FileDescriptor written(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat found {};
+  if (!written || ::stat(folder.c_str(), &found) != 0 || ::fchmod(written.get(), found.st_mode & 0666) != 0 ||
+      ::fsync(written.get()) != 0)
+    throw base::file_error("write", file.path(), errno);
+  file.commit();
+  const base::FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened || ::fsync(opened.get()) != 0) throw base::file_error("write", folder, errno);
 }
 
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "push/tables.h"
 
 namespace kymo::fleet {
@@ -36,6 +37,10 @@ void make_folder(const std::string& path);
 // Makes a new or empty folder one of Parquet files. Several processes may do this at the same time. Throws kymo::Error
 // if it has other files and no schema.
 void claim_folder(const std::string& folder);
+
+// Makes a file that was written complete: as readable as the folder that it is in, and on disk, because the trace may
+// be deleted after this. Throws kymo::Error.
+void finish_file(base::AtomicFile& file, const std::string& folder);
 
 std::string file_name(std::string_view month, uint64_t attempt, uint64_t number);
 

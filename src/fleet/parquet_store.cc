@@ -1,10 +1,5 @@
 #include "fleet/parquet_store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <ctime>
 #include <filesystem>
 #include <set>
@@ -18,6 +13,7 @@
 #include "fleet/parquet_check.h"
 #include "fleet/parquet_columns.h"
 #include "fleet/parquet_files.h"
+#include "fleet/parquet_remove.h"
 #include "fleet/text_name.h"
 #include "push/attempt.h"
 #include "push/trace_rows.h"
@@ -41,19 +37,6 @@ std::string month_of(const push::Block& block) {
   std::tm parts{};
   ::gmtime_r(&time, &parts);
   return base::format("{:04}{:02}", parts.tm_year + 1900, parts.tm_mon + 1);
-}
-
-// As readable as the folder that it is in, and on disk: the trace may be deleted after this.
-void finish_file(base::AtomicFile& file, const std::string& folder) {
-  const std::string& path = file.temporary_path();
-  const base::FileDescriptor written(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  struct stat found {};
-  if (!written || ::stat(folder.c_str(), &found) != 0 || ::fchmod(written.get(), found.st_mode & 0666) != 0 ||
-      ::fsync(written.get()) != 0)
-    throw base::file_error("write", file.path(), errno);
-  file.commit();
-  const base::FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.get()) != 0) throw base::file_error("write", folder, errno);
 }
 
 // DuckDB's errors have several lines; the others repeat the statement.
@@ -276,6 +259,14 @@ void ParquetStore::remove_orphans(uint64_t before) {
       if (error)
         throw Error(base::format("cannot delete {}: {}", base::printable(entry.path().string()), error.message()));
     }
+  }
+}
+
+bool ParquetStore::remove(uint64_t trace) {
+  try {
+    return remove_trace(engine_, folder_, trace);
+  } catch (const query::QueryError& problem) {
+    throw unreadable(folder_, problem);
   }
 }
 

@@ -32,6 +32,7 @@ class ParquetStore : public push::Store {
   std::unique_ptr<push::EventSink> events(uint64_t attempt) override;
   push::Content content() override;
   void remove_orphans(uint64_t before) override;
+  bool remove(uint64_t trace) override;
 
  private:
   void check_columns();

@@ -1,5 +1,8 @@
 #include "push/clickhouse_store.h"
 
+#include <chrono>
+#include <thread>
+
 #include "base/printable.h"
 #include "base/text.h"
 #include "push/attempt.h"
@@ -228,6 +231,41 @@ void ClickHouseStore::remove_orphans(uint64_t before) {
         "GROUP BY trace)",
         name_of(*table), before, name_of(kTraces)));
   }
+}
+
+// The mark first: without it the rows do not count. The server deletes later; it is enough to wait for the mark.
+bool ClickHouseStore::remove(uint64_t trace) {
+  const auto before = known({trace});
+  if (before.empty()) return false;
+  const uint64_t newest = before.at(trace).attempt;
+  const auto remove_from = [&](const TableSpec& table) {
+    client_.execute(
+        base::format("ALTER TABLE {} DELETE WHERE trace = {} AND attempt <= {}", name_of(table), trace, newest));
+  };
+  remove_from(kTraces);
+  wait_for_deletions(kTraces);
+  if (const auto after = known({trace}); !after.empty() && after.at(trace).attempt <= newest)
+    throw Error(
+        base::format("{}: the trace is on another server of the cluster: give the address of that one", text()));
+  for (const TableSpec* table : all_tables())
+    if (table != &kTraces && table != &kSchema) remove_from(*table);
+  return true;
+}
+
+void ClickHouseStore::wait_for_deletions(const TableSpec& table) {
+  constexpr std::chrono::milliseconds kBetween{50};
+  constexpr int kMostTimes = 1'200;  // a minute
+  for (int i = 0; i < kMostTimes; ++i) {
+    const Rows rows = client_.query(
+        base::format("SELECT count() AS n FROM system.mutations WHERE database = {} AND table = {} AND is_done = 0",
+                     quoted_text(client_.address().database), quoted_text(table.name)));
+    if (rows.rows.size() == 1 && rows.rows[0][0] == "0") return;
+    std::this_thread::sleep_for(kBetween);
+  }
+  throw Error(
+      base::format("{}: the server has not deleted the rows of {} after a minute; it may do so later: see "
+                   "system.mutations there",
+                   text(), table.name));
 }
 
 }  // namespace kymo::push

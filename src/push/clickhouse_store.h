@@ -21,6 +21,7 @@ class ClickHouseStore : public Store {
   std::unique_ptr<EventSink> events(uint64_t attempt) override;
   Content content() override;
   void remove_orphans(uint64_t before) override;
+  bool remove(uint64_t trace) override;
 
  private:
   std::string name_of(const TableSpec& table) const;
@@ -28,6 +29,7 @@ class ClickHouseStore : public Store {
   bool has_all_tables();
   void check_columns();
   void check_version();
+  void wait_for_deletions(const TableSpec& table);
 
   using Attempt = std::pair<uint64_t, uint64_t>;  // trace and attempt
   std::set<Attempt> complete_attempts(const std::map<uint64_t, KnownTrace>& traces);

@@ -348,4 +348,11 @@ void Pusher::remove_orphans() {
   impl_->with_retries([&] { impl_->store->remove_orphans(before); });
 }
 
+bool Pusher::remove(uint64_t trace) {
+  impl_->prepare();
+  bool was_there = false;
+  impl_->with_retries([&] { was_there |= impl_->store->remove(trace); });
+  return was_there;
+}
+
 }  // namespace kymo::push

@@ -82,6 +82,9 @@ class Pusher {
   // Deletes the rows of attempts that were not completed, or that a later one replaced, if they are older than a day.
   void remove_orphans();
 
+  // Deletes a trace from the store, by the number of its content. False if it is not there. Throws as push().
+  bool remove(uint64_t trace);
+
   struct Counts {
     uint64_t traces = 0, rows = 0, events = 0, retries = 0;
     uint64_t relabelled = 0;  // of the traces: those that were there with another job or rank

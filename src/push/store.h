@@ -80,6 +80,9 @@ class Store {
 
   // Deletes the rows of attempts before this one that were not completed, or that a later one replaced.
   virtual void remove_orphans(uint64_t before) = 0;
+
+  // Deletes a trace. False if it is not there. What is pushed meanwhile stays.
+  virtual bool remove(uint64_t trace) = 0;
 };
 
 }  // namespace kymo::push

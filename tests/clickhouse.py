@@ -206,6 +206,61 @@ def check_labels(test, file, url, labels):
         test.assertEqual(labels(), (job, rank), more)
 
 
+def check_parts(test, url, folder):
+    """A recording without its end, and later the whole one."""
+    whole, half = folder / "whole.kymo", folder / "half.kymo"
+    kymo("record", "-o", whole, "--", BIN / "any_bytes", expect=None)
+    content = whole.read_bytes()
+    half.write_bytes(content[:len(content) * 9 // 10])
+
+    def traces():
+        text, said = kymo("fleet", "top", "--db", url, "--limit", 1000, "--json")
+        return {row["traces"] for row in json.loads(text)["rows"]}, said
+
+    kymo("push", half, url)
+    count, said = traces()
+    test.assertEqual(count, {1})
+    test.assertRegex(said, "^kymo: incomplete, but counted: 0x[0-9a-f]{16} .*half.kymo")
+    kymo("push", whole, url)
+    for question in ["top", "history"]:
+        _, said = kymo("fleet", question, "--db", url, expect=None)
+        test.assertRegex(said, "(?m)^kymo: not counted: 0x[0-9a-f]{16} .*half.kymo.; a complete trace of the same recording")
+        test.assertNotIn("whole.kymo", said)
+    test.assertEqual(traces()[0], {1})
+
+
+def check_removal(test, traces, url):
+    """Removes traces by number and by file. `traces` are at least three of one push."""
+    def top():
+        text, said = kymo("fleet", "top", "--db", url, "--since", "5000d", "--json", expect=None)
+        return {row["name"]: row for row in json.loads(text)["rows"]}.get("gemm", {"traces": 0}), said
+
+    count = len(traces)
+    kymo("push", *traces, url, "--job", "train")
+    kymo("push", traces[1], url, "--job", "relabelled")  # so that it has two attempts
+    calls = top()[0]["calls"] // count
+    number = top()[0]["slowest_trace"]
+    test.assertRegex(number, "^0x[0-9a-f]{16}$")
+    for words in ["1 trace removed", "0 traces removed, 1 not there"]:
+        test.assertIn(words, kymo("push", "--remove", number, url)[1])
+        row, said = top()
+        test.assertEqual((row["traces"], row["calls"], said), (count - 1, (count - 1) * calls, ""))
+    test.assertIn("1 trace pushed", kymo("push", *traces, url)[1])
+    test.assertEqual(top()[0]["traces"], count)
+    # The newest attempt of a trace goes with the ones before it.
+    test.assertIn("1 trace removed", kymo("push", "--remove", traces[1], url)[1])
+    row, said = top()
+    test.assertEqual((row["traces"], row["calls"], said), (count - 1, (count - 1) * calls, ""))
+    others = [trace for trace in traces if trace != traces[1]]
+    test.assertIn(f"{count - 1} already there", kymo("push", *others, url)[1])
+    test.assertIn(f"{count - 1} traces removed, 1 not there", kymo("push", "--remove", *traces, url)[1])
+    test.assertEqual(top()[0]["traces"], 0)
+    kymo("push", *traces, url, "--job", "train")
+    test.assertEqual(top()[0]["calls"], count * calls)
+    _, said = kymo("push", "--remove", "0x12", url, expect=1)
+    test.assertIn("'0x12' is not a trace: give its number as kymo fleet prints it", said)
+
+
 # For tests of permissions: root may do everything, unless it has no capabilities for that.
 AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 

@@ -4,9 +4,12 @@ be read, no row counts twice, and what is missing is named."""
 import json
 import os
 import pathlib
+import random
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -15,6 +18,7 @@ from clickhouse import kymo, write_trace  # noqa: E402
 
 MID_MONTH_US = 1_700_000_000_000_000
 STEPS, TRACES = 3, 3
+ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
 DATA_TABLES = ["iterations", "operations", "device_time", "collective_calls", "events", "row_counts", "traces"]
 
 
@@ -179,6 +183,25 @@ class FolderDamageTest(unittest.TestCase):
         file = self.file_of("device_time")
         file.write_bytes(b"garbage")
         self.assertIn(f"{file} is damaged: delete it, and push its traces again", self.ask())
+
+    def test_a_part_of_a_recording_does_not_count_beside_the_whole(self):
+        clickhouse.check_parts(self, self.url, self.folder)
+
+    def test_a_trace_is_removed(self):
+        clickhouse.check_removal(self, self.traces, self.url)
+
+    def test_a_removal_that_is_killed_loses_and_doubles_nothing(self):
+        for _ in range(ROUNDS):
+            self.push()
+            for _ in range(4):
+                remover = subprocess.Popen([clickhouse.KYMO, "push", "--remove", self.traces[0], self.url, "-q"])
+                time.sleep(random.uniform(0, 0.3))
+                remover.kill()
+                remover.wait()
+                self.assertIn(self.calls(), [(count * STEPS, count) for count in [TRACES, TRACES - 1]])
+            kymo("push", "--remove", self.traces[0], self.url)
+            self.assertEqual(self.calls(), ((TRACES - 1) * STEPS, TRACES - 1))
+            self.assertEqual(self.ask(), "")
 
 
 if __name__ == "__main__":

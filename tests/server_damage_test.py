@@ -83,6 +83,43 @@ class ServerDamageTest(PushedTraces):
         self.assertEqual(list(self.watched.iterdir()), [])
         self.assertEqual(self.calls(), (4 * STEPS, 4))
 
+    def test_doubled_rows_do_not_count_and_are_named(self):
+        self.push()
+        for table, question in [("operations", "top"), ("iterations", "history"), ("collective_calls", "stragglers")]:
+            with self.subTest(table):
+                # Of one trace, as from a backup that is restored beside what is there.
+                [trace] = min(self.server.rows(f"SELECT DISTINCT trace FROM {self.database}.traces"))
+                where = f"trace = {trace} AND attempt = (SELECT max(attempt) FROM {self.database}.traces WHERE trace = {trace})"
+                self.server.query(f"INSERT INTO {self.database}.{table} SELECT * FROM {self.database}.{table} WHERE {where}")
+                _, text = kymo("fleet", question, "--db", self.url, "--since", "5000d", expect=None)
+                self.assertRegex(text, f"not counted: 0x{int(trace):016x} .*; some of their rows are doubled")
+                self.assertNotIn("missing", text)
+                if table == "operations":
+                    self.assertEqual(self.calls(), (3 * STEPS, 3))
+                self.assertIn("1 trace pushed", self.push())
+                self.assertEqual(kymo("fleet", "top", "--db", self.url, "--since", "5000d")[1], "")
+                self.assertEqual(self.calls(), (4 * STEPS, 4))
+
+    def test_too_many_doubled_traces_are_an_error(self):
+        self.push()
+        numbers = ", ".join(trace for [trace] in self.server.rows(f"SELECT trace FROM {self.database}.traces"))
+        for table in ["traces", "operations", "iterations", "row_counts"]:
+            columns = [name for [name] in self.server.rows(
+                f"SELECT name FROM system.columns WHERE database = '{self.database}' AND table = '{table}'")]
+            values = ", ".join("trace + more" if name == "trace" else name for name in columns)
+            for _ in range(2 if table == "operations" else 1):
+                self.server.query(f"INSERT INTO {self.database}.{table} ({', '.join(columns)}) SELECT {values} FROM "
+                                  f"{self.database}.{table} ARRAY JOIN range(300) AS more WHERE more > 0 AND trace IN ({numbers})")
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=2)
+        self.assertRegex(text, "has 1[0-9]+ traces twice, which are more than can be left out")
+
+    def test_a_part_of_a_recording_does_not_count_beside_the_whole(self):
+        clickhouse.check_parts(self, self.url, self.folder)
+
+    def test_a_trace_is_removed(self):
+        clickhouse.check_removal(self, self.traces, self.url)
+        self.assertEqual(clickhouse.visible(self.server, "traces", self.database), 4)
+
 
 if __name__ == "__main__":
     clickhouse.skip_without_server()

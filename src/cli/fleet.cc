@@ -158,13 +158,14 @@ int show_diff(const analyze::Diff& diff, Notes& notes, const Options& options) {
   return exit_code;
 }
 
-int answer_stragglers(const fleet::Selection& selection, Notes& notes, const Options& options) {
+int answer_stragglers(const fleet::Selection& selection, const std::vector<std::string>& about_traces, Notes& notes,
+                      const Options& options) {
   const uint64_t limit = options.limit.value_or(kUsualRows);
   const std::vector<std::string> without_calls = fleet::traces_without_calls(selection);
   std::vector<std::string> left_out;
   fleet::Stragglers found = fleet::ask_stragglers(selection, options.ranks, limit, left_out);
   warn_of_other_times(selection, notes);
-  for (const std::string& line : fleet::incomplete_traces(selection, false)) notes.warn(line);
+  for (const std::string& line : about_traces) notes.warn(line);
   for (const std::string& line : without_calls) notes.warn(line);
   for (const std::string& line : left_out) notes.warn(line);
   const bool has_collectives = !found.rows.empty();
@@ -189,9 +190,11 @@ int answer(const Options& options) {
   if (options.question == Question::Diff) selection.from = std::max<int64_t>(middle - options.since, 0);
   // The rows of stragglers are those with the longest waits, and a limit of their share applies to all.
   if (options.question == Question::Stragglers) selection.limit = kMostRows;
+  std::vector<std::string> about_traces;
   if (!options.sql) {
     fleet::refuse_newer_version(target);
     if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
+    about_traces = fleet::check_traces(selection, options.question != Question::Stragglers);
   }
   const std::string statement = options.question == Question::Top    ? fleet::top_statement(selection)
                                 : options.question == Question::Diff ? fleet::diff_statement(selection, middle)
@@ -203,10 +206,10 @@ int answer(const Options& options) {
     return kFine;
   }
   Notes notes;
-  if (options.question == Question::Stragglers) return answer_stragglers(selection, notes, options);
+  if (options.question == Question::Stragglers) return answer_stragglers(selection, about_traces, notes, options);
   const push::Rows rows = fleet::ask(target, statement);
   warn_of_other_times(selection, notes);
-  for (const std::string& line : fleet::incomplete_traces(selection, true)) notes.warn(line);
+  for (const std::string& line : about_traces) notes.warn(line);
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);

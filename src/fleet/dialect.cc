@@ -67,10 +67,11 @@ std::string job_and_times(const Selection& selection, const Dialect& dialect) {
 }
 
 std::string chosen(const Selection& selection, const Dialect& dialect) {
-  return base::format("{}\n  AND (trace, attempt) {} (SELECT trace, max(attempt) FROM {} WHERE {} GROUP BY trace{})",
-                      job_and_times(selection, dialect), dialect.in(), dialect.table(push::kTraces),
-                      times_of(selection, dialect),
-                      selection.job ? " HAVING argMax(job, attempt) = " + dialect.text(*selection.job) : "");
+  return base::format(
+      "{}\n  AND (trace, attempt) {} (SELECT trace, max(attempt) FROM {} WHERE {}{} GROUP BY trace{})",
+      job_and_times(selection, dialect), dialect.in(), dialect.table(push::kTraces), times_of(selection, dialect),
+      selection.without.empty() ? "" : base::format(" AND trace NOT IN ({})", base::join(selection.without, ", ")),
+      selection.job ? " HAVING argMax(job, attempt) = " + dialect.text(*selection.job) : "");
 }
 
 }  // namespace kymo::fleet

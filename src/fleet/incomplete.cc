@@ -1,11 +1,13 @@
 #include "fleet/incomplete.h"
 
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "fleet/answers.h"
 #include "fleet/parquet_check.h"
 #include "fleet/parquet_files.h"
+#include "fleet/parts.h"
 
 namespace kymo::fleet {
 namespace {
@@ -36,6 +38,47 @@ bool lacks(const Target& target, const push::TableSpec& table) {
   if (!target.server) return has_files(target.folder, push::kOperations) && !has_files(target.folder, table);
   auto servers = servers_of_tables(target);
   return servers[std::string(table.name)] < servers[std::string(push::kOperations.name)];
+}
+
+// `rows` have traces, which then do not count. A statement has a limited length.
+void leave_out(Selection& selection, const push::Rows& rows) {
+  constexpr size_t kMostLeftOut = 1'000;
+  for (const auto& row : rows.rows) selection.without.push_back(push::parse_u64(row[0], "trace"));
+  if (selection.without.size() > kMostLeftOut)
+    throw Error(
+        base::format("{} has {} traces twice, which are more than can be left out: remove what was restored twice, or "
+                     "push the traces again, or use a shorter --since",
+                     selection.target.text(), selection.without.size()));
+}
+
+// Of the rows, those with other traces than `others`.
+push::Rows without_traces(push::Rows rows, const push::Rows& others) {
+  std::set<std::string> left_out;
+  for (const auto& row : others.rows) left_out.insert(row[0]);
+  std::erase_if(rows.rows, [&](const auto& row) { return left_out.contains(row[0]); });
+  return rows;
+}
+
+void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, bool uses_operations) {
+  const Target& target = selection.target;
+  push::Rows missing = list_of(target, lost_rows_statement(selection, uses_operations)), doubled;
+  const bool has_tables = !lacks(target, push::kRowCounts) && (uses_operations || !lacks(target, push::kCollectives));
+  if (has_tables) {
+    const push::Rows wrong = list_of(target, wrong_counts_statement(selection, uses_operations, WrongCounts::Any));
+    if (!wrong.rows.empty())
+      doubled = list_of(target, wrong_counts_statement(selection, uses_operations, WrongCounts::TooMany));
+    const push::Rows counted = without_traces(without_traces(wrong, missing), doubled);
+    missing.rows.insert(missing.rows.end(), counted.rows.begin(), counted.rows.end());
+  }
+  if (!missing.rows.empty())
+    lines.push_back(base::format("incomplete: {}; some of their rows are missing in {}: push these traces again",
+                                 trace_names(missing), target.text()));
+  if (!doubled.rows.empty())
+    lines.push_back(base::format(
+        "not counted: {}; some of their rows are doubled in {}, as after a backup that was restored twice: "
+        "push these traces again",
+        trace_names(doubled), target.text()));
+  leave_out(selection, doubled);
 }
 
 }  // namespace
@@ -77,16 +120,23 @@ void refuse_newer_version(const Target& target) {
                              target.text(), version, push::kSchemaVersion));
 }
 
-std::vector<std::string> incomplete_traces(const Selection& selection, bool uses_operations) {
+std::vector<std::string> check_traces(Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
-  if (!target.server) return incomplete_traces(target.folder);
-  push::Rows rows = list_of(target, lost_rows_statement(selection, uses_operations));
-  if (rows.rows.empty() && !lacks(target, push::kRowCounts))
-    rows = list_of(target, wrong_counts_statement(selection, uses_operations));
-  if (rows.rows.empty()) return {};
-  return {
-      base::format("incomplete: {}; some of their rows are missing in {}, or are there twice: push these traces again",
-                   trace_names(rows), target.text())};
+  std::vector<std::string> lines;
+  // First of all: this says if there is no table to read.
+  const Parts parts = find_parts(ask(target, incomplete_marks_statement(selection)));
+  if (!target.server) lines = incomplete_traces(target.folder);
+  if (target.server) add_wrong_counts(lines, selection, uses_operations);
+  leave_out(selection, parts.of_others);
+  if (!parts.of_others.rows.empty())
+    lines.push_back(base::format("not counted: {}; a complete trace of the same recording is in {} too",
+                                 trace_names(parts.of_others), target.text()));
+  if (!parts.alone.rows.empty())
+    lines.push_back(base::format(
+        "incomplete, but counted: {}; the recording or its file was cut off, or is damaged (complete = 0): "
+        "push the complete file, or remove such a trace with kymo push --remove",
+        trace_names(parts.alone)));
+  return lines;
 }
 
 std::vector<std::string> traces_without_calls(const Selection& selection) {

@@ -12,9 +12,12 @@ namespace kymo::fleet {
 // has no tables of Kymo, or lost one.
 void refuse_newer_version(const Target& target);
 
-// A line each, for people. In a folder: traces whose files were removed. On a server: traces of the selection whose
-// rows of iterations are gone, or those of operations if the answer uses them. Throws kymo::Error.
-std::vector<std::string> incomplete_traces(const Selection& selection, bool uses_operations);
+// What people must know about the traces of a selection, a line each: those that lost rows, those that are incomplete
+// themselves, and those that do not count. The latter become `selection.without`: traces whose rows a server has twice,
+// and parts of a recording that is there completely (parts.h). On a server, the rows of iterations are counted, and
+// those of operations if the answer uses them, else of calls. Throws kymo::Error, also if too many traces are there
+// twice.
+std::vector<std::string> check_traces(Selection& selection, bool uses_operations);
 
 // For stragglers_statement(): the same for traces that an older version of Kymo pushed, without the calls of their
 // collectives. Throws kymo::Error, also if there is no table for the calls at all.

@@ -115,7 +115,7 @@ std::string lost_rows_statement(const Selection& selection, bool uses_operations
       uses_operations ? "\n  AND " : "", uses_operations ? has(push::kOperations) : "");
 }
 
-std::string wrong_counts_statement(const Selection& selection, bool uses_operations) {
+std::string wrong_counts_statement(const Selection& selection, bool uses_operations, WrongCounts wanted) {
   const Dialect dialect(selection.target);
   const std::string rows = job_and_times(selection, dialect);
   std::string counts = base::format(
@@ -133,9 +133,22 @@ std::string wrong_counts_statement(const Selection& selection, bool uses_operati
   }
   return base::format(
       "SELECT trace, file\nFROM {0}\nWHERE {1}\n  AND (trace, attempt) {2} (SELECT trace, attempt FROM (\n{3}  )\n"
-      "  WHERE its_table IN ({4}) GROUP BY trace, attempt, its_table HAVING max(n) >= 0 AND sum(n) != 0)\n"
+      "  WHERE its_table IN ({4}) GROUP BY trace, attempt, its_table HAVING max(n) >= 0 AND sum(n) {5} 0)\n"
       "GROUP BY trace, file\nORDER BY file, trace",
-      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), counts, base::join(names, ", "));
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), counts, base::join(names, ", "),
+      wanted == WrongCounts::TooMany ? "<" : "!=");
+}
+
+std::string incomplete_marks_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT DISTINCT trace, file, complete, CAST(host AS String) AS its_host, CAST(program AS String) AS "
+      "its_program,\n"
+      "  CAST(job AS String) AS its_job, rank, begin_ns AS began_ns, duration_ns, events, bytes\n"
+      "FROM {0}\nWHERE {1}\n"
+      "  AND begin_ns {2} (SELECT begin_ns FROM {0} WHERE {3} AND complete = 0 GROUP BY begin_ns)\nORDER BY file, "
+      "trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), job_and_times(selection, dialect));
 }
 
 std::string jobs_statement(const Selection& selection) {

@@ -16,9 +16,10 @@ namespace kymo::fleet {
 
 struct Selection {
   Target target;
-  std::optional<std::string> job;  // without one: all jobs; a trace that names none has the job ""
-  int64_t from = 0, to = 0;        // seconds since 1970; `to` is not included
-  uint64_t limit = 20;             // rows
+  std::optional<std::string> job;   // without one: all jobs; a trace that names none has the job ""
+  int64_t from = 0, to = 0;         // seconds since 1970; `to` is not included
+  uint64_t limit = 20;              // rows
+  std::vector<uint64_t> without{};  // traces that do not count
 };
 
 // Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks, slowest_trace, slowest_rank.
@@ -61,8 +62,14 @@ std::string history_statement(const Selection& selection, const std::optional<Op
 std::string lost_rows_statement(const Selection& selection, bool uses_operations);
 
 // Columns: trace, file. The same for traces that have another number of these rows than they were pushed with, or of
-// calls if operations are not used. For a server with counts (kRowCounts): in a folder, the names of files tell it.
-std::string wrong_counts_statement(const Selection& selection, bool uses_operations);
+// calls if operations are not used. For a server with counts (kRowCounts): in a folder, the files tell it.
+enum class WrongCounts : uint8_t { Any, TooMany };
+std::string wrong_counts_statement(const Selection& selection, bool uses_operations, WrongCounts wanted);
+
+// Columns: trace, file, complete, its_host, its_program, its_job, rank, began_ns, duration_ns, events, bytes. The
+// traces whose recording or file was cut off, or that are damaged (complete = 0), and those that began in the same
+// nanosecond.
+std::string incomplete_marks_statement(const Selection& selection);
 
 // Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
 std::string without_calls_statement(const Selection& selection);

@@ -1,0 +1,61 @@
+#include "fleet/parts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kymo/error.h"
+
+namespace kymo::fleet {
+namespace {
+
+enum Column : size_t {
+  kTrace,
+  kFile,
+  kComplete,
+  kHost,
+  kProgram,
+  kJob,
+  kRank,
+  kBegan,
+  kDuration,
+  kEvents,
+  kBytes,
+  kColumns
+};
+
+using Row = std::vector<std::string>;
+
+bool is_complete(const Row& row) { return row[kComplete] != "0"; }
+
+bool is_part_of(const Row& part, const Row& whole) {
+  const auto has_more = [&](Column column) {
+    return push::parse_u64(part[column], "size") <= push::parse_u64(whole[column], "size");
+  };
+  return is_complete(whole) && has_more(kDuration) && has_more(kEvents) && has_more(kBytes);
+}
+
+}  // namespace
+
+Parts find_parts(const push::Rows& marks) {
+  if (marks.columns.size() != kColumns) throw Error("the answer is not a list of incomplete traces");
+  std::map<Row, std::vector<const Row*>> recordings;
+  for (const Row& row : marks.rows) recordings[{row.begin() + kHost, row.begin() + kDuration}].push_back(&row);
+  Parts parts;
+  for (const auto& [recording, rows] : recordings) {
+    for (const Row* row : rows) {
+      if (is_complete(*row)) continue;
+      const bool is_identified = !(*row)[kHost].empty() && !(*row)[kProgram].empty();
+      const bool is_part = is_identified && std::any_of(rows.begin(), rows.end(),
+                                                        [&](const Row* whole) { return is_part_of(*row, *whole); });
+      (is_part ? parts.of_others : parts.alone).rows.push_back({(*row)[kTrace], (*row)[kFile]});
+    }
+  }
+  for (push::Rows* one : {&parts.of_others, &parts.alone})
+    std::sort(one->rows.begin(), one->rows.end(), [](const Row& a, const Row& b) { return a[1] < b[1]; });
+  return parts;
+}
+
+}  // namespace kymo::fleet

@@ -1,0 +1,65 @@
+#include "fleet/parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kymo/error.h"
+
+namespace kymo::fleet {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using Row = std::vector<std::string>;
+
+const Row kWhole{"1", "whole", "1", "node1", "train", "job", "3", "1000", "500", "90", "8000"};
+const Row kHalf{"2", "half", "0", "node1", "train", "job", "3", "1000", "200", "40", "4000"};
+
+Parts parts_of(std::vector<Row> rows) {
+  push::Rows marks;
+  marks.columns.resize(kWhole.size());
+  marks.rows = std::move(rows);
+  return find_parts(marks);
+}
+
+Row changed(Row row, size_t column, const char* value) {
+  row[column] = value;
+  return row;
+}
+
+TEST(PartsTest, AnIncompleteTraceOfACompleteRecordingIsAPart) {
+  const Parts parts = parts_of({kHalf, kWhole});
+  EXPECT_THAT(parts.of_others.rows, ElementsAre(Row{"2", "half"}));
+  EXPECT_THAT(parts.alone.rows, IsEmpty());
+}
+
+TEST(PartsTest, AnotherRecordingHasNoParts) {
+  for (size_t column = 3; column < 8; ++column) {
+    const Parts parts = parts_of({changed(kHalf, column, "7"), kWhole});
+    EXPECT_THAT(parts.of_others.rows, IsEmpty()) << column;
+    EXPECT_EQ(parts.alone.rows.size(), 1u) << column;
+  }
+}
+
+TEST(PartsTest, ATraceThatHasMoreOfSomethingIsNotAPart) {
+  for (size_t column = 8; column < 11; ++column)
+    EXPECT_THAT(parts_of({changed(kHalf, column, "9000"), kWhole}).of_others.rows, IsEmpty()) << column;
+}
+
+TEST(PartsTest, WithoutHostOrProgramTheRecordingIsNotCertain) {
+  for (const size_t column : {3u, 4u})
+    EXPECT_THAT(parts_of({changed(kHalf, column, ""), changed(kWhole, column, "")}).of_others.rows, IsEmpty());
+}
+
+TEST(PartsTest, TwoIncompleteTracesStay) {
+  EXPECT_EQ(parts_of({kHalf, changed(kWhole, 2, "0")}).alone.rows.size(), 2u);
+}
+
+TEST(PartsTest, RowsOfAnotherStatementAreRefused) { EXPECT_THROW(find_parts({}), Error); }
+
+}  // namespace
+}  // namespace kymo::fleet

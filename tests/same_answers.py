@@ -217,9 +217,17 @@ class SameAnswers:
         for age in [180, 120]:
             files = [self.collectives(f"again{age}-", rank, [("0, 1", [900, 100][rank], {})], age_s=age) for rank in range(2)]
             kymo("push", *(files if age == 180 else files[:1]), self.url)
-        self.assert_nobody_is_named("no trace of rank 1 of process group")
+        self.assert_nobody_is_named("2 calls of job '', because .*: rank 1 ended its iterations up to .* before rank 0 began "
+                                    "the same ones, so it is of another run, or a clock is wrong; push the traces")
         kymo("push", files[1], self.url)
         self.assertEqual(list(self.stragglers()[0]), [1])
+        # The clock of one rank is an hour ahead of those of the others: it is the one that is named.
+        files = [self.collectives("ahead", rank, [("0, 1, 2", [900, 100, 900][rank], {})],
+                                  age_s=600 if rank == 1 else 4200) for rank in range(3)]
+        kymo("push", *files, self.url, "--job", "ahead")
+        _, errors = self.stragglers("--job", "ahead", expect=3)
+        self.assertIn("ranks 0, 2 ended their iterations up to 1 h 00 min before rank 1 began the same ones", errors)
+        self.assertNotIn("no trace of", errors)
 
     def test_runs_within_a_trace_are_told_apart(self):
         # Rank 0 was late before the job began again, and rank 1 after it. Rank 2 was recorded only after it.
@@ -241,7 +249,8 @@ class SameAnswers:
             file = self.collectives("imprecise", rank, [("0, 1", [900, 100][rank], {})])
             kymo("merge", file, other, "-o", self.folder / f"imprecise{rank}.kymo")
             kymo("push", self.folder / f"imprecise{rank}.kymo", self.url, "--rank", rank, "--job", "train")
-        self.assert_nobody_is_named("2 calls of job 'train', because the others waited less than the clock error .*1.00 s")
+        self.assert_nobody_is_named("2 calls of job 'train', because the others waited less than the clock error of the "
+                                    r"traces \(up to 1.00 s in the trace of rank 0")
 
     def test_tables_of_a_newer_version_are_refused(self):
         kymo("push", self.collectives("newer", 0, [("0, 1", 100, {})]), self.url)

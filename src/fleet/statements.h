@@ -53,6 +53,17 @@ std::string worst_calls_statement(const Selection& selection, const std::vector<
 // Columns: its_job, its_group, its_members, rank, its_calls: how many calls of a group each rank has that could count.
 std::string members_statement(const Selection& selection);
 
+// Columns: its_job, its_rank, last_rank, its_trace, trace_of_last, between. Ranks whose newest run of a step does not
+// count, because it ended long before `last_rank` began the step, by up to `between` nanoseconds: it is an older run,
+// or the clock of a host is wrong.
+std::string other_runs_statement(const Selection& selection);
+
+// Columns: trace, its_host. Of these traces.
+std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces);
+
+// Columns: its_job, its_rank, its_host, error: the trace of each job that has the largest clock error.
+std::string clock_errors_statement(const Selection& selection);
+
 // Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). No operation means the iterations. Only
 // traces that have the operation count.
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation);

@@ -18,32 +18,41 @@ std::string its_job(const Selection& selection, const Dialect& dialect) {
   return selection.job ? dialect.text(*selection.job) : "CAST(job AS String)";
 }
 
+constexpr int64_t kClocksDiffer = 10'000'000'000;  // by at most this many nanoseconds between hosts
+
+// For each job, step and rank the newest run, with the time at which the last rank began the step: columns its_job,
+// step, its_rank, newest_trace, newest_attempt, newest_ns, newest_ended, run_began and `more_of_run`.
+std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, std::string_view more_of_run) {
+  constexpr std::string_view kNewest = "(began, its_trace)";
+  return base::format(
+      "(\n"
+      "  SELECT its_job, step, its_rank, argMax(its_trace, {0}) AS newest_trace,\n"
+      "    argMax(its_attempt, {0}) AS newest_attempt, argMax(ns, {0}) AS newest_ns,\n"
+      "    argMax(ended, {0}) AS newest_ended\n"
+      "  FROM (\n"
+      "    SELECT {4} AS its_job, iteration AS step, rank AS its_rank, trace AS its_trace,\n"
+      "      attempt AS its_attempt, max(begin_ns) AS began, max(begin_ns + wall_ns) AS ended, sum(wall_ns) AS ns\n"
+      "    FROM {1}\n    WHERE {2}\n      AND {5}\n"
+      "    GROUP BY its_job, step, its_rank, its_trace, its_attempt)\n"
+      "  GROUP BY its_job, step, its_rank) AS ranks\n"
+      "{3} (\n"
+      "  SELECT {4} AS its_job, iteration AS step, max(begin_ns) AS run_began{6}\n"
+      "  FROM {1}\n  WHERE {2}\n    AND {5}\n"
+      "  GROUP BY its_job, step) AS runs\n"
+      "USING (its_job, step)",
+      kNewest, dialect.table(push::kIterations), chosen(selection, dialect), dialect.join(),
+      its_job(selection, dialect), kComparable, more_of_run);
+}
+
 // For each job and step the newest run of each rank: columns its_job, step, its_rank, newest_trace, newest_attempt and
 // newest_ns. A job may have run several times with the same steps, and the times of different runs must not be
 // compared. All ranks of a run are in a step at the same time, because they wait for each other. So a rank counts only
 // if its newest step of this number had not ended when the last rank began it.
 std::string newest_run(const Selection& selection, const Dialect& dialect) {
-  constexpr int64_t kClocksDiffer = 10'000'000'000;  // by at most this many nanoseconds between hosts
-  constexpr std::string_view kNewest = "(began, its_trace)";
   return base::format(
-      "SELECT its_job, step, its_rank, newest_trace, newest_attempt, newest_ns\n"
-      "FROM (\n"
-      "  SELECT its_job, step, its_rank, argMax(its_trace, {0}) AS newest_trace,\n"
-      "    argMax(its_attempt, {0}) AS newest_attempt, argMax(ns, {0}) AS newest_ns,\n"
-      "    argMax(ended, {0}) AS newest_ended\n"
-      "  FROM (\n"
-      "    SELECT {5} AS its_job, iteration AS step, rank AS its_rank, trace AS its_trace,\n"
-      "      attempt AS its_attempt, max(begin_ns) AS began, max(begin_ns + wall_ns) AS ended, sum(wall_ns) AS ns\n"
-      "    FROM {1}\n    WHERE {2}\n      AND {6}\n"
-      "    GROUP BY its_job, step, its_rank, its_trace, its_attempt)\n"
-      "  GROUP BY its_job, step, its_rank) AS ranks\n"
-      "{3} (\n"
-      "  SELECT {5} AS its_job, iteration AS step, max(begin_ns) AS run_began\n"
-      "  FROM {1}\n  WHERE {2}\n    AND {6}\n"
-      "  GROUP BY its_job, step) AS runs\n"
-      "USING (its_job, step)\nWHERE newest_ended + {4} >= run_began",
-      kNewest, dialect.table(push::kIterations), chosen(selection, dialect), dialect.join(), kClocksDiffer,
-      its_job(selection, dialect), kComparable);
+      "SELECT its_job, step, its_rank, newest_trace, newest_attempt, newest_ns\nFROM {}\n"
+      "WHERE newest_ended + {} >= run_began",
+      runs_of_ranks(selection, dialect, ""), kClocksDiffer);
 }
 
 // The calls that stragglers are found in: those of the newest runs.
@@ -110,6 +119,33 @@ std::string members_statement(const Selection& selection) {
       "  rank, count() AS its_calls\n"
       "FROM {}\nWHERE {}\nGROUP BY its_job, its_group, rank\nORDER BY its_job, its_group, rank",
       dialect.table(push::kCollectives), calls_of_runs(selection, dialect));
+}
+
+std::string other_runs_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT its_job, its_rank, last_rank, max(newest_trace) AS its_trace, max(last_trace) AS trace_of_last,\n"
+      "  max(run_began - newest_ended) AS between\n"
+      "FROM {}\nWHERE newest_ended + {} < run_began\n"
+      "GROUP BY its_job, its_rank, last_rank\nORDER BY its_job, last_rank, its_rank",
+      runs_of_ranks(selection, dialect, ", argMax(rank, begin_ns) AS last_rank, argMax(trace, begin_ns) AS last_trace"),
+      kClocksDiffer);
+}
+
+std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT trace, argMax(CAST(host AS String), attempt) AS its_host\nFROM {}\nWHERE trace IN ({})\nGROUP BY trace",
+      dialect.table(push::kTraces), base::join(traces, ", "));
+}
+
+std::string clock_errors_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT CAST(job AS String) AS its_job, argMax(rank, {0}) AS its_rank,\n"
+      "  argMax(CAST(host AS String), {0}) AS its_host, max(clock_error_ns) AS error\n"
+      "FROM {1}\nWHERE {2}\n  AND rank >= 0\nGROUP BY its_job",
+      ordered("clock_error_ns", falling("rank")), dialect.table(push::kTraces), chosen(selection, dialect));
 }
 
 std::string without_calls_statement(const Selection& selection) {

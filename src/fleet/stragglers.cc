@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "analyze/report/process_group.h"
-#include "base/printable.h"
 #include "base/text.h"
-#include "base/units.h"
-#include "fleet/text_name.h"
+#include "fleet/straggler_notes.h"
 #include "kymo/error.h"
 
 namespace kymo::fleet {
@@ -16,75 +14,9 @@ namespace {
 using push::parse_i64;
 using push::parse_u64;
 
-constexpr size_t kMostNamed = 5;
-
 void expect(const push::Rows& rows, size_t columns) {
   if (rows.columns.size() != columns)
     throw Error(base::format("the server's answer has {} columns instead of {}", rows.columns.size(), columns));
-}
-
-std::string calls_text(uint64_t calls) { return base::format("{} {}", calls, calls == 1 ? "call" : "calls"); }
-
-// "rank 3", "ranks 3, 4", "ranks 0, 1, 2, 3, 4 and 59 more".
-std::string ranks_text(const std::vector<int64_t>& ranks) {
-  const std::vector<int64_t> named(ranks.begin(),
-                                   ranks.begin() + static_cast<std::ptrdiff_t>(std::min(ranks.size(), kMostNamed)));
-  return base::format("{} {}{}", ranks.size() == 1 ? "rank" : "ranks", base::join(named, ", "),
-                      ranks.size() > kMostNamed ? base::format(" and {} more", ranks.size() - kMostNamed) : "");
-}
-
-struct Group {
-  uint64_t members = 0;
-  std::map<int64_t, uint64_t> calls;  // by rank
-};
-
-// What is missing of a group, a phrase each.
-std::vector<std::string> missing_of(const std::string& name, const Group& group) {
-  const std::string of = name.empty() ? " of the calls without a process group"
-                                      : base::format(" of process group '{}'", base::printable(name));
-  std::vector<std::string> phrases;
-  std::vector<int64_t> absent;
-  if (const auto list = analyze::ranks_in(name))
-    for (const uint32_t rank : list->ranks)
-      if (!group.calls.contains(rank)) absent.push_back(rank);
-  if (!absent.empty())
-    phrases.push_back(base::format("no trace of {}{}", ranks_text(absent), of));
-  else if (group.calls.size() < group.members)
-    phrases.push_back(
-        base::format("no trace of {} of the {} ranks{}", group.members - group.calls.size(), group.members, of));
-  else if (group.members > 0 && group.calls.size() > group.members)
-    phrases.push_back(base::format("traces of {} ranks{}, which has {}", group.calls.size(), of, group.members));
-  uint64_t most = 0;
-  for (const auto& [rank, calls] : group.calls) most = std::max(most, calls);
-  std::vector<int64_t> fewer;
-  for (const auto& [rank, calls] : group.calls)
-    if (calls < most) fewer.push_back(rank);
-  if (fewer.size() == 1)
-    phrases.push_back(base::format("rank {} has {} of {}{}", fewer[0], group.calls.at(fewer[0]), calls_text(most), of));
-  else if (!fewer.empty())
-    phrases.push_back(base::format("{} have fewer than {}{}", ranks_text(fewer), calls_text(most), of));
-  return phrases;
-}
-
-std::string note_of(const CallsLeftOut& left_out, const push::Rows& members, uint64_t ranks) {
-  const std::string what =
-      base::format("not counted: {} of job '{}'", calls_text(left_out.calls), shown_name(left_out.job));
-  switch (left_out.why) {
-    case LeftOut::UnknownMembers:
-      return base::format(
-          "{}, because the traces do not say which ranks take part; use --ranks N if these are all N ranks of the job",
-          what);
-    case LeftOut::ClockError:
-      return base::format("{}, because the others waited less than the clock error of the traces (up to {})", what,
-                          base::duration_text(left_out.clock_error_ns));
-    default: {
-      const std::string missing = missing_ranks(members, left_out.job, ranks);
-      return base::format(
-          "{}, because not every rank of the process group has them: {}; push the traces of all ranks, or "
-          "use a longer --since",
-          what, missing.empty() ? "the calls of the ranks are different ones" : missing);
-    }
-  }
 }
 
 }  // namespace
@@ -129,40 +61,32 @@ void add_worst_calls(Stragglers& stragglers, const push::Rows& rows) {
   }
 }
 
-std::string missing_ranks(const push::Rows& rows, const std::string& job, uint64_t ranks) {
-  expect(rows, 5);
-  std::map<std::string, Group> groups;
-  for (const auto& row : rows.rows) {
-    if (row[0] != job) continue;
-    Group& group = groups[row[1]];
-    group.members = std::max(group.members, parse_u64(row[2], rows.columns[2]));
-    if (group.members == 0) group.members = ranks;
-    group.calls[parse_i64(row[3], rows.columns[3])] = parse_u64(row[4], rows.columns[4]);
-  }
-  std::vector<std::string> all;
-  for (const auto& [name, group] : groups) {
-    if (group.members == 0) continue;  // these calls are left out for another reason
-    const std::vector<std::string> more = missing_of(name, group);
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  const size_t more = all.size() - std::min(all.size(), kMostNamed);
-  if (more > 0) {
-    all.resize(kMostNamed);
-    all.push_back(base::format("and {} more", more));
-  }
-  return base::join(all, ", ");
+namespace {
+
+push::Rows list_of(const Selection& selection, const std::string& statement, size_t columns) {
+  push::Rows rows = ask(selection.target, statement);
+  expect(rows, columns);
+  return rows;
 }
 
-std::vector<std::string> notes_of(const Stragglers& stragglers, const push::Rows& members, uint64_t ranks) {
-  std::vector<std::string> notes;
-  for (const CallsLeftOut& one : stragglers.left_out) notes.push_back(note_of(one, members, ranks));
-  if (notes.size() > kMostNamed) {
-    const size_t more = notes.size() - kMostNamed;
-    notes.resize(kMostNamed);
-    notes.push_back(base::format("the calls of {} more jobs are not counted either: ask for one with --job", more));
-  }
-  return notes;
+LeftOutDetails details_of(const Selection& selection, const std::vector<CallsLeftOut>& left_out) {
+  const auto has = [&](LeftOut why) {
+    return std::any_of(left_out.begin(), left_out.end(), [&](const CallsLeftOut& one) { return one.why == why; });
+  };
+  LeftOutDetails details;
+  if (has(LeftOut::ClockError)) details.clock_errors = list_of(selection, clock_errors_statement(selection), 4);
+  if (!has(LeftOut::MissingRanks)) return details;
+  details.members = list_of(selection, members_statement(selection), 5);
+  details.other_runs = list_of(selection, other_runs_statement(selection), 6);
+  std::set<uint64_t> traces;
+  for (const auto& row : details.other_runs.rows)
+    for (const size_t column : {3, 4}) traces.insert(parse_u64(row[column], details.other_runs.columns[column]));
+  if (!traces.empty())
+    details.hosts = list_of(selection, hosts_statement(selection, {traces.begin(), traces.end()}), 2);
+  return details;
 }
+
+}  // namespace
 
 Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t limit, std::vector<std::string>& notes) {
   Stragglers found = read_stragglers(ask(selection.target, stragglers_statement(selection, ranks)));
@@ -170,10 +94,7 @@ Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t l
   for (const StragglerRow& row : found.rows)
     if (calls.size() < limit && row.others_waited_ns > 0) calls.push_back(row.worst_call);
   if (!calls.empty()) add_worst_calls(found, ask(selection.target, worst_calls_statement(selection, calls)));
-  const bool lacks_ranks = std::any_of(found.left_out.begin(), found.left_out.end(),
-                                       [](const CallsLeftOut& one) { return one.why == LeftOut::MissingRanks; });
-  const push::Rows members = lacks_ranks ? ask(selection.target, members_statement(selection)) : push::Rows{};
-  const std::vector<std::string> more = notes_of(found, members, ranks);
+  const std::vector<std::string> more = notes_of(found.left_out, details_of(selection, found.left_out), ranks);
   notes.insert(notes.end(), more.begin(), more.end());
   return found;
 }

@@ -42,14 +42,8 @@ Stragglers read_stragglers(const push::Rows& rows);
 // Adds what worst_calls_statement() has.
 void add_worst_calls(Stragglers& stragglers, const push::Rows& rows);
 
-// Which ranks of a job lack calls, from the rows of members_statement(): "no trace of rank 3 of process group …". Empty
-// if all have the same number. `ranks` are those of a group that is not named.
-std::string missing_ranks(const push::Rows& rows, const std::string& job, uint64_t ranks);
-
-// A line each, for people. `members` are the rows of members_statement(), if calls are left out for missing ranks.
-std::vector<std::string> notes_of(const Stragglers& stragglers, const push::Rows& members, uint64_t ranks);
-
-// Asks the database. The names of the worst calls are those of the first `limit` rows.
+// Asks the database. The names of the worst calls are those of the first `limit` rows. `notes`: which calls do not
+// count, and why (straggler_notes.h).
 Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t limit, std::vector<std::string>& notes);
 
 }  // namespace kymo::fleet

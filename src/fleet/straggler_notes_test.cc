@@ -1,0 +1,63 @@
+#include "fleet/straggler_notes.h"
+
+#include <gtest/gtest.h>
+
+#include "kymo/error.h"
+
+namespace kymo::fleet {
+namespace {
+
+LeftOutDetails members(std::vector<std::vector<std::string>> rows) {
+  return {{{"its_job", "its_group", "its_members", "rank", "its_calls"}, std::move(rows)}, {}, {}, {}};
+}
+
+TEST(StragglerNotesTest, MissingRanksAreNamed) {
+  const LeftOutDetails rows = members({{"train", "tp [0, 1, 2]", "3", "0", "8"},
+                                       {"train", "tp [0, 1, 2]", "3", "2", "6"},
+                                       {"train", "dp", "64", "0", "4"},
+                                       {"train", "", "0", "0", "4"},
+                                       {"other", "pp [0, 1]", "2", "0", "4"}});
+  EXPECT_EQ(missing_ranks(rows, "train", 0),
+            "no trace of 63 of the 64 ranks of process group 'dp', no trace of rank 1 of process group 'tp [0, 1, 2]', "
+            "rank 2 has 6 of 8 calls of process group 'tp [0, 1, 2]'");
+  EXPECT_EQ(missing_ranks(rows, "other", 0), "no trace of rank 1 of process group 'pp [0, 1]'");
+  EXPECT_TRUE(missing_ranks(rows, "train", 2)
+                  .starts_with("no trace of 1 of the 2 ranks of the calls without a process group, "));
+}
+
+TEST(StragglerNotesTest, ManyMissingRanksAreCounted) {
+  const LeftOutDetails rows = members({{"train", "[0, 1, 2, 3, 4, 5, 6, 7]", "8", "7", "8"}});
+  EXPECT_EQ(missing_ranks(rows, "train", 0),
+            "no trace of ranks 0, 1, 2, 3, 4 and 2 more of process group '[0, 1, 2, 3, 4, 5, 6, 7]'");
+}
+
+TEST(StragglerNotesTest, RanksOfAnotherRunAreNotMissing) {
+  LeftOutDetails details = members({{"train", "tp [0, 1, 2]", "3", "1", "8"}, {"train", "dp", "4", "1", "8"}});
+  details.other_runs.rows = {{"train", "0", "1", "70", "71", "3600000000000"},
+                             {"train", "2", "1", "72", "71", "3500000000000"},
+                             {"other", "5", "1", "75", "71", "3500000000000"}};
+  details.hosts.rows = {{"70", "a"}, {"71", "b"}, {"72", "a"}};
+  EXPECT_EQ(
+      missing_ranks(details, "train", 0),
+      "no trace of 1 of the 4 ranks of process group 'dp', ranks 0, 2 (host a) ended their iterations up to 1 h 00 min "
+      "before rank 1 (host b) began the same ones, so they are of another run, or a clock is wrong");
+  // Those that are not missed do not matter.
+  details.members = members({{"train", "[1, 3]", "2", "1", "8"}}).members;
+  EXPECT_EQ(missing_ranks(details, "train", 0), "no trace of rank 3 of process group '[1, 3]'");
+}
+
+TEST(StragglerNotesTest, TheTraceWithTheLargestClockErrorIsNamed) {
+  LeftOutDetails details;
+  details.clock_errors.rows = {{"other", "1", "x", "9"}, {"train", "7", "node7", "1500"}};
+  EXPECT_EQ(
+      notes_of({{"train", LeftOut::ClockError, 2, 1500}}, details, 0),
+      std::vector<std::string>{"not counted: 2 calls of job 'train', because the others waited less than the clock "
+                               "error of the traces (up to 1.50 µs in the trace of rank 7 on host node7)"});
+}
+
+TEST(StragglerNotesTest, OtherRowsAreRefused) {
+  EXPECT_THROW(missing_ranks({{{"a"}, {}}, {}, {}, {}}, "train", 0), Error);
+}
+
+}  // namespace
+}  // namespace kymo::fleet

@@ -36,6 +36,9 @@ TEST_F(NcclTest, CollectivesAndTheStatesOfTheirSteps) {
   ASSERT_NE(argument(all, "bytes"), nullptr);
   EXPECT_EQ(argument(all, "bytes")->bits, 4000u);
   EXPECT_EQ(argument(all, "communicator")->text, "world");
+  ASSERT_NE(argument(all, "communicator id"), nullptr);
+  EXPECT_EQ(argument(all, "communicator id")->text, "abc");
+  EXPECT_EQ(argument(all, "ranks")->bits, 2u);
   EXPECT_EQ(argument(all, "rank")->bits, 1u);
   EXPECT_EQ(argument(all, "sequence")->bits, 5u);
   EXPECT_EQ(argument(all, "algorithm")->text, "RING");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -16,9 +17,11 @@ namespace {
 // has its own names for them in the ranges of NCCL.
 constexpr std::string_view kGroupName[] = {"Process Group Name", "communicator"},
                            kGroupRanks[] = {"Process Group Ranks"}, kGroupSize[] = {"Group size", "ranks"},
-                           kSequence[] = {"Seq", "sequence"}, kCollective[] = {"Collective name"};
+                           kGroupId[] = {"communicator id"}, kSequence[] = {"Seq", "sequence"},
+                           kCollective[] = {"Collective name"};
 // NCCL runs sends, receives and everything that is made of them with the same kernel. Of these only all-to-all is a
 // collective in which every rank waits for every other one.
+constexpr std::string_view kNccl = "nccl";  // in the names of its kernels, and the category of its calls
 constexpr std::string_view kSendKernel = "SendRecv", kAllToAll = "all_to_all", kAllToAllShort = "alltoall";
 
 using Row = std::vector<trace::ValueCursor::Value>;
@@ -31,12 +34,16 @@ class Fields {
       : group_name_(field(event_class, kGroupName)),
         group_ranks_(field(event_class, kGroupRanks)),
         group_size_(field(event_class, kGroupSize)),
+        group_id_(field(event_class, kGroupId)),
         sequence_(field(event_class, kSequence)),
         collective_(field(event_class, kCollective)) {}
 
   bool name_a_group() const { return group_name_ >= 0 || group_ranks_ >= 0; }
+  // Communicators of different ranks may have the same name, so the id of NCCL is a part of it.
   ProcessGroup group(const Row& row) const {
-    return make_process_group(text(row, group_name_), text(row, group_ranks_), text(row, group_size_));
+    std::string name = text(row, group_name_);
+    if (const std::string id = text(row, group_id_); !id.empty() && id != name) name += " " + id;
+    return make_process_group(name, text(row, group_ranks_), text(row, group_size_));
   }
   int64_t sequence(const Row& row) const {
     const std::string number = text(row, sequence_);
@@ -58,7 +65,7 @@ class Fields {
                                                                  : trace::to_text(row[static_cast<size_t>(field)]);
   }
 
-  int group_name_ = -1, group_ranks_ = -1, group_size_ = -1, sequence_ = -1, collective_ = -1;
+  int group_name_ = -1, group_ranks_ = -1, group_size_ = -1, group_id_ = -1, sequence_ = -1, collective_ = -1;
 };
 
 template <typename Item>
@@ -87,6 +94,7 @@ class Calls {
         [](const TrackOfTrace& track) { return track.on_device; },
         [&](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
     if (!without_group_.empty()) ask_host();
+    if (lacks_groups_of_nccl()) ask_nccl();
     number_calls();
     return std::move(result_);
   }
@@ -95,7 +103,7 @@ class Calls {
   // What is known of a class of events.
   struct Known {
     const trace::EventClass* event_class = nullptr;
-    bool is_communication = false, is_send = false;
+    bool is_communication = false, is_send = false, is_nccl = false;
     uint32_t name = 0;
     Fields fields;
   };
@@ -103,6 +111,7 @@ class Calls {
   struct WithoutGroup {
     uint32_t row = 0, track = 0;  // `track` and `begin` are those of its launch
     int64_t begin = 0;
+    bool is_nccl = false;
   };
   // A range of the host that names a group.
   struct HostCall {
@@ -120,6 +129,7 @@ class Calls {
     known.event_class = &event_class;
     known.is_communication = work_kind(event_class.category, event_class.name) == WorkKind::Communication;
     if (!known.is_communication) return known;
+    known.is_nccl = event_class.name.find(kNccl) != std::string::npos;
     known.is_send = event_class.name.find(kSendKernel) != std::string::npos;
     known.name = names_.of(base::without_iteration_number(trace::shown_name(event_class)));
     known.fields = Fields(event_class);
@@ -159,7 +169,8 @@ class Calls {
       call.begin = operation.begin;
       call.end = operation.end;
       if (group.name.empty() && launch != nullptr)
-        without_group_.push_back({static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin});
+        without_group_.push_back(
+            {static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin, known.is_nccl});
     }
   }
 
@@ -216,6 +227,76 @@ class Calls {
       call.is_point_to_point &= !open.back()->is_all_to_all;
     }
     return next;
+  }
+
+  bool has_group(const WithoutGroup& one) const { return !result_.groups[result_.rows[one.row].group].name.empty(); }
+
+  bool lacks_groups_of_nccl() const {
+    return std::any_of(without_group_.begin(), without_group_.end(),
+                       [&](const WithoutGroup& one) { return one.is_nccl && !has_group(one); });
+  }
+
+  // A call of NCCL, as its interface for profilers reports it.
+  struct NcclCall {
+    int64_t time = 0, sequence = -1;
+    uint32_t group = 0;
+  };
+
+  std::map<uint32_t, std::vector<NcclCall>> read_nccl_calls() {
+    std::map<uint32_t, std::vector<NcclCall>> calls;  // by track
+    std::map<std::pair<uint32_t, uint32_t>, std::pair<const trace::EventClass*, Fields>> classes;
+    size_t count = 0;
+    walk_.each(
+        trace::kPoints | trace::kPointValues, [](const TrackOfTrace& track) { return !track.on_device; },
+        [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+          const trace::Points& points = batch.points;
+          trace::ValueCursor values(points.values);
+          for (size_t i = 0; i < points.size(); ++i) {
+            auto [entry, is_new] = classes.try_emplace({track.writer_number, points.class_id[i]});
+            auto& [event_class, fields] = entry->second;
+            const auto found = track.writer->classes.find(points.class_id[i]);
+            if (is_new && found != track.writer->classes.end()) {
+              event_class = &found->second;
+              if (found->second.category == kNccl) fields = Fields(found->second);
+            }
+            const Row& row = values.next(event_class);
+            if (points.kind[i] != trace::PointKind::AsyncBegin || !fields.name_a_group()) continue;
+            if (++count > CollectiveCalls::kMostRows) continue;
+            calls[track.number].push_back(
+                {track.ns(points.time[i]), fields.sequence(row), groups_.of(fields.group(row))});
+          }
+        });
+    return calls;
+  }
+
+  // NCCL reports a call on the thread that launched its kernel, after the launch. So the call of a kernel is the first
+  // one between its launch and the next launch of communication. That of a CUDA graph is reported on another thread:
+  // then the communicator is known if there is only one.
+  void ask_nccl() {
+    auto calls = read_nccl_calls();
+    std::set<uint32_t> groups;
+    for (auto& [track, list] : calls) {
+      std::sort(list.begin(), list.end(), [](const NcclCall& a, const NcclCall& b) { return a.time < b.time; });
+      for (const NcclCall& call : list) groups.insert(call.group);
+    }
+    // ask_host() sorted them by track and launch.
+    for (auto one = without_group_.begin(); one != without_group_.end(); ++one) {
+      if (!one->is_nccl || has_group(*one)) continue;
+      const auto next = std::find_if(one, without_group_.end(), [&](const WithoutGroup& other) {
+        return other.track != one->track || other.begin > one->begin;
+      });
+      const bool is_last = next == without_group_.end() || next->track != one->track;
+      const auto& list = calls[one->track];
+      const auto found = std::lower_bound(list.begin(), list.end(), one->begin,
+                                          [](const NcclCall& call, int64_t begin) { return call.time < begin; });
+      CollectiveCall& row = result_.rows[one->row];
+      if (found != list.end() && (is_last || found->time < next->begin)) {
+        row.group = found->group;
+        row.sequence = found->sequence;
+      } else if (groups.size() == 1) {
+        row.group = *groups.begin();
+      }
+    }
   }
 
   void number_calls() {

@@ -39,7 +39,8 @@ struct CollectiveCalls {
 
 // The group is what the trace says of the work on the device: name and ranks of PyTorch's process group. If it says
 // nothing, it is that of the innermost range of the host that launched the work and names a group (as PyTorch's
-// record_param_comms does, or any range with an argument `communicator`). `numbers` are those of iteration_numbers():
+// record_param_comms does, or any range with an argument `communicator`), or the communicator of the call that NCCL
+// reports after the launch (inject/nccl). `numbers` are those of iteration_numbers():
 // iterations of a run with the same number are one. Reads the device tracks once, and the launching threads if they are
 // asked for groups; if there is no communication, nothing.
 CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations,

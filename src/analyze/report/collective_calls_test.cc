@@ -13,7 +13,7 @@ using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
 constexpr uint32_t kMain = 1, kStream = 2;
-enum Class : uint32_t { kStep = 1, kKernel, kReduce, kUnnamed, kSend, kNumbered, kOperator, kLaunch };
+enum Class : uint32_t { kStep = 1, kKernel, kReduce, kUnnamed, kSend, kNumbered, kOperator, kLaunch, kNcclCall };
 
 class CollectiveCallsTest : public ::testing::Test {
  protected:
@@ -34,6 +34,11 @@ class CollectiveCallsTest : public ::testing::Test {
                          {"Process Group Ranks", FieldType::String},
                          {"Seq", FieldType::Int}});
     recorder_.add_class(kLaunch, "cudaLaunchKernel", "cuda_runtime");
+    recorder_.add_class(kNcclCall, "AllGather", "nccl",
+                        {{"communicator", FieldType::String},
+                         {"communicator id", FieldType::String},
+                         {"ranks", FieldType::Int},
+                         {"sequence", FieldType::Int}});
     recorder_.add_thread(kMain, 7, "main");
     recorder_.add_queue(kStream, "GPU 0", "stream");
   }
@@ -139,6 +144,39 @@ TEST_F(CollectiveCallsTest, TheGroupIsThatOfTheHostRangeIfTheDeviceNamesNone) {
   EXPECT_EQ(calls.groups[calls.rows[1].group], (ProcessGroup{"dp [0, 1]", 2}));
   EXPECT_EQ(calls.groups[calls.rows[2].group], ProcessGroup{});
   EXPECT_EQ(calls.rows[2].sequence, -1);
+}
+
+TEST_F(CollectiveCallsTest, ACallOfNcclNamesTheCommunicatorOfTheKernelThatWasLaunchedBeforeIt) {
+  recorder_.begin(kMain, 0, kStep, {int64_t{1}});
+  for (const uint64_t at : {100u, 200u, 300u}) {
+    recorder_.complete(kMain, at, at + 10, kLaunch, 1, 0, at);
+    if (at == 200) continue;  // of a CUDA graph
+    recorder_.point(kMain, at + 20, trace::PointKind::AsyncBegin, kNcclCall, at,
+                    {std::string("tp"), std::string(at == 100 ? "a1" : "b2"), int64_t{4}, static_cast<int64_t>(at)});
+  }
+  recorder_.end(kMain, 1'000);
+  for (const uint64_t at : {100u, 200u, 300u}) recorder_.complete(kStream, at + 400, at + 410, kUnnamed, 0, 0, at);
+  const CollectiveCalls calls = read();
+  ASSERT_EQ(calls.rows.size(), 3u);
+  EXPECT_EQ(calls.groups[calls.rows[0].group], (ProcessGroup{"tp a1", 4}));
+  EXPECT_EQ(calls.rows[0].sequence, 100);
+  EXPECT_EQ(calls.groups[calls.rows[1].group], ProcessGroup{});
+  EXPECT_EQ(calls.groups[calls.rows[2].group], (ProcessGroup{"tp b2", 4}));
+  EXPECT_EQ(calls.rows[2].sequence, 300);
+}
+
+TEST_F(CollectiveCallsTest, TheOnlyCommunicatorIsThatOfAllKernelsOfNccl) {
+  recorder_.begin(kMain, 0, kStep, {int64_t{1}});
+  for (const uint64_t at : {100u, 200u}) recorder_.complete(kMain, at, at + 10, kLaunch, 1, 0, at);
+  recorder_.point(kMain, 220, trace::PointKind::AsyncBegin, kNcclCall, 1,
+                  {std::string("c0ffee"), std::string("c0ffee"), int64_t{8}, int64_t{5}});
+  recorder_.end(kMain, 1'000);
+  for (const uint64_t at : {100u, 200u}) recorder_.complete(kStream, at + 400, at + 410, kUnnamed, 0, 0, at);
+  const CollectiveCalls calls = read();
+  ASSERT_EQ(calls.rows.size(), 2u);
+  for (const CollectiveCall& call : calls.rows) EXPECT_EQ(calls.groups[call.group], (ProcessGroup{"c0ffee", 8}));
+  EXPECT_EQ(calls.rows[0].sequence, -1);
+  EXPECT_EQ(calls.rows[1].sequence, 5);
 }
 
 TEST_F(CollectiveCallsTest, OutsideOfIterationsThereIsNone) {

@@ -18,11 +18,8 @@ constinit std::atomic<int*> process_mask{nullptr};
 Communicator* add(uint64_t id, const char* name, int rank, int ranks, int* mask) noexcept {
   auto* const made = new (std::nothrow) Communicator{};
   if (made == nullptr) return nullptr;
-  if (name != nullptr && *name != '\0')
-    snprintf(made->name, sizeof made->name, "%s", name);
-  else
-    snprintf(made->name, sizeof made->name, "%llx", static_cast<unsigned long long>(id));
-  made->id = id;
+  snprintf(made->id, sizeof made->id, "%llx", static_cast<unsigned long long>(id));
+  snprintf(made->name, sizeof made->name, "%s", name != nullptr && *name != '\0' ? name : made->id);
   made->rank = rank;
   made->ranks = ranks;
   if (mask != nullptr) {

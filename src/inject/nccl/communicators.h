@@ -7,7 +7,7 @@ namespace kymo::inject::nccl {
 
 struct Communicator {
   char name[64];
-  uint64_t id;
+  char id[20];  // the same for all ranks, in hex
   int rank, ranks;
 };
 

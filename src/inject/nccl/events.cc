@@ -87,7 +87,8 @@ void start_collective(Event& event, const Communicator& communicator, const Coll
   event.range.store(
       start_range(Label(text(made.function), "nccl"), kymo::bytes("bytes", bytes_of(made.count, made.type)),
                   kymo::arg("count", made.count), kymo::arg("type", text(made.type)),
-                  kymo::arg("communicator", std::string_view(communicator.name)), kymo::arg("rank", communicator.rank),
+                  kymo::arg("communicator", std::string_view(communicator.name)),
+                  kymo::arg("communicator id", std::string_view(communicator.id)), kymo::arg("rank", communicator.rank),
                   kymo::arg("ranks", communicator.ranks), kymo::arg("sequence", made.sequence),
                   kymo::arg("root", made.root), kymo::arg("algorithm", text(made.algorithm)),
                   kymo::arg("protocol", text(made.protocol)), kymo::arg("channels", made.channels)),
@@ -99,7 +100,8 @@ void start_point_to_point(Event& event, const Communicator& communicator, const 
   event.range.store(
       start_range(Label(text(made.function), "nccl"), kymo::bytes("bytes", bytes_of(made.count, made.type)),
                   kymo::arg("count", made.count), kymo::arg("type", text(made.type)),
-                  kymo::arg("communicator", std::string_view(communicator.name)), kymo::arg("rank", communicator.rank),
+                  kymo::arg("communicator", std::string_view(communicator.name)),
+                  kymo::arg("communicator id", std::string_view(communicator.id)), kymo::arg("rank", communicator.rank),
                   kymo::arg("ranks", communicator.ranks), kymo::arg("peer", made.peer),
                   kymo::arg("channels", made.channels)),
       std::memory_order_relaxed);

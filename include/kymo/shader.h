@@ -55,7 +55,7 @@ struct Sampler {
 // One argument of a kernel in a call. It refers to the caller's value, so it must not outlive the call.
 class KernelArgument {
  public:
-  enum class Kind : uint8_t { Tensor, Signed, Unsigned, Float, List, Tensors };
+  enum class Kind : uint8_t { Tensor, Signed, Unsigned, Float, List, Tensors, Bytes };
 
   KernelArgument(const Tensor& tensor) : kind_(Kind::Tensor), pointer_(&tensor) {}
   template <class T>
@@ -76,12 +76,14 @@ class KernelArgument {
   KernelArgument(BFloat16 value) : KernelArgument(static_cast<float>(value)) {}
   template <class T>
   KernelArgument(std::span<const T> list) : kind_(Kind::List), pointer_(list.data()), size_(list.size()) {
-    if constexpr (std::is_same_v<T, Tensor>)
+    if constexpr (std::is_same_v<T, Tensor>) {
       kind_ = Kind::Tensors;
-    else if constexpr (std::is_same_v<T, std::byte>)
+    } else if constexpr (std::is_same_v<T, std::byte>) {
+      kind_ = Kind::Bytes;
       type_ = DType::U8;
-    else
+    } else {
       type_ = dtype_of<T>();
+    }
   }
   template <class T>
   KernelArgument(const std::vector<T>& list) : KernelArgument(std::span<const T>(list)) {}

@@ -1,4 +1,5 @@
 """Wrong arguments of kernels and tensors: the exceptions of PyTorch, with the value and what to do."""
+import struct
 import unittest
 
 import kymo
@@ -63,6 +64,33 @@ class KernelArgumentsTest(DeviceCase):
         for values in ([numpy.float64(1), numpy.float32(2)], [1.0, numpy.int64(2)]):
             lib.sum(x, values, threads=1)
             self.assertEqual(x[0].item(), 3.0)
+
+    def test_bytes_are_copied_unchanged(self):
+        lib = mps.compile_shader("""
+struct Mixed { float a; int b; };
+struct Pair { float a, b; };
+struct Eight { float v[8]; };
+kernel void mixed(device float* x, constant Mixed& p) { x[0] = p.a + p.b; }
+kernel void pair(device float* x, constant Pair& p) { x[0] = 10 * p.a + p.b; }
+kernel void pairs(device float* x, constant Pair* p, uint i [[thread_position_in_grid]]) { x[i] = 10 * p[i].a + p[i].b; }
+kernel void floats(device float* x, constant float* p, uint i [[thread_position_in_grid]]) { x[i] = p[i]; }
+kernel void eight(device float* x, constant Eight& p) { x[0] = p.v[7]; }
+""")
+        x = mps.zeros(2)
+        for kernel, given, wanted in ((lib.mixed, struct.pack("fi", 0.5, 3), [3.5, 0]),
+                                      (lib.pair, struct.pack("ff", 1, 2), [12, 0]),
+                                      (lib.pair, bytearray(struct.pack("ff", 1, 3)), [13, 0]),
+                                      (lib.pairs, struct.pack("4f", 1, 2, 3, 4), [12, 34]),
+                                      (lib.floats, struct.pack("ff", 5, 6), [5, 6])):
+            x.fill_(0)
+            kernel(x, given)
+            self.assertEqual(x.tolist(), wanted, kernel.name)
+        for kernel, size, text in ((lib.mixed, 7, "it takes 8 bytes, and was given 7 bytes"),
+                                   (lib.pair, 9, "it takes 2 of f32 or 8 bytes, and was given 9 bytes"),
+                                   (lib.eight, 8, "it takes 8 of f32 or 32 bytes, and was given 8 bytes"),
+                                   (lib.pairs, 12, "one element has 8 bytes, and 12 bytes do not make whole elements")):
+            with self.assertRaisesRegex(kymo.InvalidArgument, text):
+                kernel(x, bytes(size))
 
     def test_a_stream(self):
         for error in (RuntimeError, TypeError):

@@ -352,13 +352,6 @@ kernel void modulo(device int* x, {INDEX}) {{ x[i] = c10::metal::safe_mod(int(i)
         with self.assertRaises(RuntimeError):
             kernel()
 
-    def test_structures_as_bytes(self):
-        lib = compiled(f"struct Pair {{ float a; int b; }};\n"
-                       f"kernel void use(device float* x, constant Pair& pair, {INDEX}) {{ x[i] = pair.a + pair.b; }}")
-        x = mps.zeros(2)
-        lib.use(x, numpy.float32(0.5).tobytes() + numpy.int32(3).tobytes())
-        self.assert_equal(x, [3.5, 3.5])
-
     def test_other_threads_run_while_a_kernel_is_compiled(self):
         count = 40  # so many are compiled one by one, when they are used first
         unknown = time.time_ns() % 1000000  # to the driver, which stores what it has compiled

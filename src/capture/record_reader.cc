@@ -60,7 +60,7 @@ device::Extent take_extent(base::ByteReader& in) {
 
 ArgumentValue take_argument(base::ByteReader& in) {
   ArgumentValue argument;
-  argument.kind = take_enum<Kind>(in, 0, static_cast<uint8_t>(Kind::Tensors), "kind of argument");
+  argument.kind = take_enum<Kind>(in, 0, static_cast<uint8_t>(Kind::Bytes), "kind of argument");
   switch (argument.kind) {
     case Kind::Tensor:
       argument.tensors.push_back(take_tensor(in));
@@ -78,6 +78,11 @@ ArgumentValue take_argument(base::ByteReader& in) {
       argument.type = take_dtype(in);
       const auto bytes = in.take(in.count());
       if (bytes.size() % device::size_of(argument.type) != 0) throw Error("a list ends within an element");
+      argument.list.assign(bytes.begin(), bytes.end());
+      break;
+    }
+    case Kind::Bytes: {
+      const auto bytes = in.take(in.count());
       argument.list.assign(bytes.begin(), bytes.end());
       break;
     }

@@ -47,6 +47,9 @@ void put_argument(base::ByteWriter& out, const ArgumentValue& argument) {
       out.byte(static_cast<uint8_t>(argument.type));
       out.varint(argument.list.size());
       return out.append(argument.list);
+    case Kind::Bytes:
+      out.varint(argument.list.size());
+      return out.append(argument.list);
     case Kind::Tensors:
       out.varint(argument.tensors.size());
       for (const TensorRef& tensor : argument.tensors) put_tensor(out, tensor);

@@ -45,16 +45,21 @@ TEST(RecordsTest, EveryKindOfArgumentIsReadBack) {
   list.list.assign(6, std::byte{9});
   tensors.kind = Kind::Tensors;
   tensors.tensors = {strided, tensor_ref(1, {})};
+  ArgumentValue bytes;
+  bytes.kind = Kind::Bytes;
+  bytes.list.assign(5, std::byte{7});
   ArgumentValue unsigned_number = number, real = number;
   unsigned_number.kind = Kind::Unsigned;
   real.kind = Kind::Float;
-  launch.arguments = {tensor_argument(strided), number, unsigned_number, real, list, tensors};
+  launch.arguments = {tensor_argument(strided), number, unsigned_number, real, list, tensors, bytes};
 
   const auto read = std::get<LaunchCall>(there_and_back(launch));
   EXPECT_EQ(read.kernel, 3u);
   EXPECT_EQ(read.threads, launch.threads);
   EXPECT_EQ(read.operation, 7u);
-  ASSERT_EQ(read.arguments.size(), 6u);
+  ASSERT_EQ(read.arguments.size(), 7u);
+  EXPECT_EQ(read.arguments[6].kind, Kind::Bytes);
+  EXPECT_EQ(read.arguments[6].list, bytes.list);
   EXPECT_EQ(read.arguments[0].tensors[0].strides, strided.strides);
   EXPECT_EQ(read.arguments[0].tensors[0].offset, strided.offset);
   for (size_t i = 1; i < 4; ++i) EXPECT_EQ(read.arguments[i].bits, number.bits);

@@ -197,7 +197,8 @@ ArgumentValue Session::value_of(const KernelArgument& argument) {
     case KernelArgument::Kind::Float:
       value.bits = std::bit_cast<uint64_t>(argument.as_double());
       break;
-    case KernelArgument::Kind::List: {
+    case KernelArgument::Kind::List:
+    case KernelArgument::Kind::Bytes: {
       value.type = argument.list_type();
       const auto* bytes = static_cast<const std::byte*>(argument.list());
       value.list.assign(bytes, bytes + argument.list_size() * device::size_of(value.type));

@@ -143,7 +143,7 @@ void Arguments::put_buffer(size_t position, const KernelArgument& given) {
     const auto bytes = std::as_bytes(std::span(addresses));
     return put_list(position, {bytes.begin(), bytes.end()});
   }
-  if (given.kind() != Kind::List && !(kernel_.info->is_translated && parameter.type)) {
+  if (given.kind() != Kind::List && given.kind() != Kind::Bytes && !(kernel_.info->is_translated && parameter.type)) {
     throw InvalidArgument(
         base::format("{} is a buffer and takes a tensor; it was given {}", which(position), noun(given)));
   }

@@ -18,6 +18,23 @@ bool has_gaps(const Parameter& parameter) {
          parameter.bytes == parameter.count / 3 * 4 * size_of(*parameter.type);
 }
 
+std::string type_or_bytes(const Parameter& parameter) {
+  if (!parameter.type) return type_text(parameter);
+  return base::format("{} or {} bytes", type_text(parameter), parameter.bytes);
+}
+
+// The bytes of whole elements, unchanged.
+std::string copy_elements(const KernelArgument& given, const Parameter& parameter, std::vector<std::byte>& to) {
+  const size_t number = parameter.type ? size_of(*parameter.type) : 1;
+  const size_t element = parameter.bytes != 0 ? parameter.bytes : number;
+  const size_t size = given.list_size();
+  if (size % element != 0)
+    return base::format("one element has {} bytes, and {} bytes do not make whole elements", element, size);
+  const auto* const begin = static_cast<const std::byte*>(given.list());
+  to.assign(begin, begin + size);
+  return {};
+}
+
 }  // namespace
 
 bool is_number(const KernelArgument& given) {
@@ -33,6 +50,8 @@ std::string_view noun(const KernelArgument& given) {
       return "a list of numbers";
     case KernelArgument::Kind::Tensors:
       return "a list of tensors";
+    case KernelArgument::Kind::Bytes:
+      return "bytes";
     default:
       return "a number";
   }
@@ -60,20 +79,21 @@ std::string store_value(const KernelArgument& given, const Parameter& parameter,
     return fits ? "" : does_not_fit(number, *parameter.type);
   }
   const size_t count = given.list_size();
+  if (given.kind() == KernelArgument::Kind::Bytes) {
+    if (count != parameter.bytes)
+      return base::format("it takes {}, and was given {} bytes", type_or_bytes(parameter), count);
+    std::memcpy(to, given.list(), count);
+    return {};
+  }
   const DType type = parameter.type.value_or(given.list_type());
   const bool fills = parameter.type ? count == parameter.count : count * size_of(type) == parameter.bytes;
   if (!fills && given.list_type() == DType::U8 && count == parameter.bytes) {
     std::memcpy(to, given.list(), count);  // the bytes of the value, with its gaps
     return {};
   }
-  if (!fills) {
-    if (parameter.type) {
-      return base::format("it takes {} or {} bytes, and was given a list of {} {}, {} bytes", type_text(parameter),
-                          parameter.bytes, count, name_of(given.list_type()), count * size_of(given.list_type()));
-    }
-    return base::format("it takes {}, and was given a list of {} {}, {} bytes", type_text(parameter), count,
-                        name_of(type), count * size_of(type));
-  }
+  if (!fills)
+    return base::format("it takes {}, and was given a list of {} {}, {} bytes", type_or_bytes(parameter), count,
+                        name_of(given.list_type()), count * size_of(given.list_type()));
   for (size_t i = 0; i < count; ++i) {
     const Number number = Number::of(given.list_type(), given.list(), i);
     const size_t place = parameter.type ? place_in_value(parameter, i) : i * size_of(type);
@@ -83,6 +103,7 @@ std::string store_value(const KernelArgument& given, const Parameter& parameter,
 }
 
 std::string store_elements(const KernelArgument& given, const Parameter& parameter, std::vector<std::byte>& to) {
+  if (given.kind() == KernelArgument::Kind::Bytes) return copy_elements(given, parameter, to);
   const bool alone = is_number(given);
   const size_t count = alone ? 1 : given.list_size();
   const DType type = parameter.type.value_or(alone ? DType::F32 : given.list_type());

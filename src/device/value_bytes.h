@@ -25,7 +25,7 @@ size_t place_in_value(const Parameter& parameter, size_t index);
 [[nodiscard]] std::string store_value(const KernelArgument& given, const Parameter& parameter, std::byte* to);
 
 // A list for a buffer, or one number. Each element gets the type that the kernel declares; if the kernel does not
-// declare one, it keeps its type.
+// declare one, it keeps its type. Bytes are copied unchanged, if they are whole elements.
 [[nodiscard]] std::string store_elements(const KernelArgument& given, const Parameter& parameter,
                                          std::vector<std::byte>& to);
 

@@ -41,7 +41,10 @@ TEST(ValueBytesTest, AValueTakesItsNumbersOrItsBytes) {
   EXPECT_EQ(store_value(std::as_bytes(std::span(columns)), matrix, bytes.data()), "");
   EXPECT_EQ(floats_in(bytes), columns);
   EXPECT_EQ(store_value(std::vector<std::byte>(36), matrix, bytes.data()),
-            "it takes 9 of f32 or 48 bytes, and was given a list of 36 u8, 36 bytes");
+            "it takes 9 of f32 or 48 bytes, and was given 36 bytes");
+  EXPECT_EQ(store_value(std::vector<std::byte>(9), matrix, bytes.data()),
+            "it takes 9 of f32 or 48 bytes, and was given 9 bytes")
+      << "bytes are not a list of numbers";
   EXPECT_EQ(store_value(std::vector<float>(12), matrix, bytes.data()),
             "it takes 9 of f32 or 48 bytes, and was given a list of 12 f32, 48 bytes");
 }
@@ -54,6 +57,17 @@ TEST(ValueBytesTest, BufferTakesOnlyWholeElements) {
   EXPECT_THAT(floats_in(bytes), ElementsAre(1, 2, 3, 0, 4, 5, 6, 0));
   EXPECT_EQ(store_elements(std::vector<int>{1, 2, 3, 4}, buffer, bytes),
             "one element is 3 of f32, and 4 numbers do not make whole elements");
+}
+
+TEST(ValueBytesTest, BufferTakesBytesUnchanged) {
+  Parameter buffer = parameter_of_floats(2, 8);
+  buffer.kind = ParameterKind::Buffer;
+  const std::vector<float> values = {1, 2, 3, 4};
+  std::vector<std::byte> bytes;
+  EXPECT_EQ(store_elements(std::as_bytes(std::span(values)), buffer, bytes), "");
+  EXPECT_EQ(floats_in(bytes), values);
+  EXPECT_EQ(store_elements(std::vector<std::byte>(12), buffer, bytes),
+            "one element has 8 bytes, and 12 bytes do not make whole elements");
 }
 
 TEST(ValueBytesTest, UntypedParameterTakesItsExactSize) {

@@ -261,6 +261,9 @@ void Player::perform(const LaunchCall& call, const Tables& tables) {
       case KernelArgument::Kind::List:
         arguments.push_back(list_argument(value));
         break;
+      case KernelArgument::Kind::Bytes:
+        arguments.emplace_back(value.list);
+        break;
       case KernelArgument::Kind::Tensors:
         arguments.emplace_back(tensors[i]);
         break;

@@ -17,7 +17,7 @@ class Pool {
   T& operator[](size_t i) { return blocks_[i / kBlock][i % kBlock]; }  // in the order of make()
 
  private:
-  static constexpr size_t kBlock = 64;
+  static constexpr size_t kBlock = 256;
   std::vector<std::vector<T>> blocks_;  // never grow beyond the reserved size
 };
 

@@ -69,7 +69,7 @@ void warn_about_barriers(const ir::Module& module, Diagnostics& diagnostics) {
   const bool has_barriers = std::ranges::any_of(
       module.functions, [&](const ir::Function* function) { return uses.of(*function).has_barriers(); });
   if (!has_barriers) return;
-  const ir::Uniformity uniformity(module, ir::Uniformity::ConstMemory::Stays);
+  const ir::Uniformity uniformity(module, uses, ir::Uniformity::ConstMemory::Stays);
   const auto& apart = uniformity.barriers_apart();
   std::vector<const ir::Expression*> barriers(apart.begin(), apart.end());
   const auto key = [](const ir::Expression* e) { return std::tuple(e->at.file, e->at.line, e->at.column); };

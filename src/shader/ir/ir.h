@@ -137,15 +137,15 @@ using Operands = ShortList<const struct Expression*, 2>;
 
 struct Expression {
   ExpressionKind kind = ExpressionKind::Constant;
-  const Type* type = nullptr;
+  Operator op = Operator::Add;
+  ir::Intrinsic intrinsic = ir::Intrinsic::Abs;
+  uint8_t swizzle[4] = {};
+  uint32_t index = 0;
   Location at;
+  const Type* type = nullptr;
   Operands operands;
   uint64_t bits = 0;  // of a Constant: an integer sign- or zero-extended; a bool 0 or 1; a float, half or bfloat as the
                       // bits of a float
-  uint32_t index = 0;
-  uint8_t swizzle[4] = {};
-  Operator op = Operator::Add;
-  ir::Intrinsic intrinsic = ir::Intrinsic::Abs;
   const ir::Variable* variable = nullptr;
   const Function* function = nullptr;
 };

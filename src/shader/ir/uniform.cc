@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "shader/ir/uses.h"
-
 namespace kymo::shader::ir {
 namespace {
 
@@ -15,8 +13,7 @@ bool is_thread_const(const Type& type) { return type.is_pointer() && type.space 
 
 }  // namespace
 
-Uniformity::Uniformity(const Module& module, ConstMemory memory) : memory_(memory) {
-  const Uses uses(module);
+Uniformity::Uniformity(const Module& module, const Uses& uses, ConstMemory memory) : memory_(memory) {
   find_written_by_pointers(module);
   for (const Function* function : module.functions) {
     if (uses.of(*function).has_simd_collectives()) together_.insert(function);

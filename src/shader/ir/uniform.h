@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "shader/ir/ir.h"
+#include "shader/ir/uses.h"
 
 namespace kymo::shader::ir {
 
@@ -39,7 +40,9 @@ class Uniformity {
   // Whether `device const` memory at a uniform address is the same for all threads. Another pointer may write to it
   // while the kernel runs, so code must not rely on it; a warning may.
   enum class ConstMemory : uint8_t { MayChange, Stays };
-  explicit Uniformity(const Module& module, ConstMemory memory = ConstMemory::MayChange);
+  explicit Uniformity(const Module& module, ConstMemory memory = ConstMemory::MayChange)
+      : Uniformity(module, Uses(module), memory) {}
+  Uniformity(const Module& module, const Uses& uses, ConstMemory memory);  // with the uses of this module
 
   // Whether threads may have different values of it.
   bool varies(const Expression& expression) const;

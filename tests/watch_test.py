@@ -261,6 +261,20 @@ class WatchTest(unittest.TestCase):
         self.assertIn(f"cannot read the folder {self.arriving}/inside", text)
         self.assertEqual(self.names()["gemm"], 1)
 
+    def test_links_and_fifos_are_named_once(self):
+        self.add(self.traces[0], "a.kymo")
+        elsewhere = self.arriving.parent / f"elsewhere-{self.arriving.name}"
+        elsewhere.mkdir()
+        for name, target in [("latest.kymo", "a.kymo"), ("gone.kymo", "nothing"), ("folder", elsewhere), ("notes.txt", "a.kymo")]:
+            (self.arriving / name).symlink_to(target)
+        os.mkfifo(self.arriving / "pipe.kymo")
+        _, text = kymo("watch", self.arriving, "--push", self.url, "--once")
+        for name in ["latest.kymo", "gone.kymo", "folder"]:
+            self.assertEqual(text.count(f"{self.arriving}/{name} is a link, which is not followed"), 1, text)
+        self.assertEqual(text.count(f"{self.arriving}/pipe.kymo is not a regular file, and is not pushed"), 1, text)
+        self.assertNotIn("notes.txt", text)
+        self.assertEqual(self.names()["gemm"], 1)
+
     def test_a_trace_that_may_not_be_deleted_is_named(self):
         self.add(self.traces[0], "a.kymo")
         self.arriving.chmod(0o555)

@@ -29,6 +29,8 @@ void KeptTraces::look(const Now& now) {
   std::map<std::string, File> found;
   bytes_ = 0;
   unreadable_.clear();
+  links_.clear();
+  special_.clear();
   now_ = now;
   fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
   if (error) throw base::file_error("read", folder_, error.value());
@@ -39,10 +41,19 @@ void KeptTraces::look(const Now& now) {
       entry.disable_recursion_pending();
       continue;
     }
-    if (entry->path().extension() != ".kymo") continue;
     const std::string path = entry->path();
+    const bool is_trace = entry->path().extension() == ".kymo";
+    if (std::error_code ignored; entry->is_symlink(ignored) && (is_trace || entry->is_directory(ignored))) {
+      links_.push_back(path);
+      continue;
+    }
+    if (!is_trace) continue;
     const auto version = version_of(path);
-    if (!version) continue;
+    if (!version) {
+      std::error_code ignored;
+      if (entry->exists(ignored) && !entry->is_directory(ignored)) special_.push_back(path);
+      continue;
+    }
     File& file = found[path];
     file.version = *version;
     file.first_seen = now.time;

@@ -26,8 +26,9 @@ class KeptTraces {
   static constexpr std::chrono::milliseconds kSettled{1'000};
   static constexpr std::chrono::seconds kSettledWithoutEnd{60};
 
-  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed. Folders
-  // in it that may not be read are in unreadable().
+  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed:
+  // those to folders and traces are in links(). What has the name of a trace and is not a file, such as a FIFO, is in
+  // special(). Folders in it that may not be read are in unreadable().
   // How long a file has not changed is measured by watching it, so that a date that is set does not matter. The date is
   // compared with the times of files.
   struct Now {
@@ -36,6 +37,8 @@ class KeptTraces {
   };
   void look(const Now& now);
   const std::vector<std::string>& unreadable() const { return unreadable_; }
+  const std::vector<std::string>& links() const { return links_; }
+  const std::vector<std::string>& special() const { return special_; }
 
   // The files that have neither been pushed nor refused as they are now, oldest first: those that two looks at least
   // kSettled apart found unchanged.
@@ -88,7 +91,7 @@ class KeptTraces {
 
   std::string folder_;
   std::map<std::string, File> files_;
-  std::vector<std::string> unreadable_;
+  std::vector<std::string> unreadable_, links_, special_;
   std::string not_deleted_;
   uint64_t bytes_ = 0;
   Now now_;  // of the last look

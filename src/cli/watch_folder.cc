@@ -96,9 +96,16 @@ class Watcher {
 
   void look() {
     traces_.look({std::chrono::steady_clock::now(), std::chrono::system_clock::now()});
+    const auto warn_once = [this](const std::string& path, const std::string& text) {
+      if (said_.insert(path).second) say_warning(text);
+    };
     for (const std::string& folder : traces_.unreadable())
-      if (said_unreadable_.insert(folder).second)
-        say_warning(base::format("cannot read the folder {}: its traces are not pushed", base::printable(folder)));
+      warn_once(folder, base::format("cannot read the folder {}: its traces are not pushed", base::printable(folder)));
+    for (const std::string& link : traces_.links())
+      warn_once(link, base::format("{} is a link, which is not followed: watch the folder that it leads to",
+                                   base::printable(link)));
+    for (const std::string& path : traces_.special())
+      warn_once(path, base::format("{} is not a regular file, and is not pushed", base::printable(path)));
   }
 
   // Files that are new, or that changed, are looked at again as soon as they can be settled.
@@ -199,7 +206,7 @@ class Watcher {
                            base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
         break;
       case push::Outcome::NotKept:
-        if (said_not_kept_.insert(file.file).second)
+        if (said_.insert(file.file).second)
           say_error(
               base::format("{} was pushed again, and its rows still cannot be read: {}; it is not deleted: repair the "
                            "database",
@@ -223,7 +230,7 @@ class Watcher {
   std::unique_ptr<metrics::Endpoint> endpoint_;
   uint64_t rounds_ = 0;
   bool ends_ = false, said_too_much_ = false;
-  std::set<std::string> said_unreadable_, said_not_kept_;
+  std::set<std::string> said_;           // of what there was a message
   std::vector<std::string> pushed_now_;  // by the last push
   std::string said_not_deleted_;
 };

@@ -1,4 +1,5 @@
 // Barriers in branches: where only some threads come to them, and where all take one of two ways.
+#include <utility>
 #include <vector>
 
 #include "device/metal_test.h"
@@ -118,6 +119,72 @@ kernel void in_loop(device int* out, constant int& n, uint t [[thread_position_i
   EXPECT_EQ(run("behind_return", 4), each(64, [](int t) { return t < 4 ? 3 - t : 7; }));
   EXPECT_EQ(run("behind_return", 6), each(64, [](int) { return 1; }));
   EXPECT_EQ(run("in_loop", 4), each(64, [](int t) { return 2 * (63 - t) + 1 + 3 + (t < 4 ? 4000 : 0); }));
+}
+
+// Whole tiles are stored at once, those at the edge of a matrix by way of group memory.
+TEST_P(MetalBarrierTest, BarriersOnlyInGroupsAtTheEdge) {
+  const ShaderLibrary library = metal(R"(
+kernel void tiles(device int* out, constant int& rows, constant int& columns,
+                  uint2 group [[threadgroup_position_in_grid]], ushort t [[thread_index_in_threadgroup]],
+                  ushort simd [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup int tile[16 * 16];
+  const int top = int(group.y) * 16, left = int(group.x) * 16;
+  int mine[2];
+  for (int i = 0; i < 2; ++i) mine[i] = (top + (2 * t + i) / 16) * 100 + left + (2 * t + i) % 16;
+  if (top + 16 <= rows && left + 16 <= columns) {
+    device int* to = out + top * columns + left;
+    for (int i = 0; i < 2; ++i) to[(2 * t + i) / 16 * columns + (2 * t + i) % 16] = mine[i];
+  } else {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (int i = 0; i < 2; ++i) tile[2 * t + i] = mine[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (simd == 0) {
+      for (int r = lane; r < min(16, rows - top); r += 32) {
+        device int* to = out + (top + r) * columns + left;
+        for (int c = 0; c < min(16, columns - left); ++c) to[c] = tile[r * 16 + c];
+      }
+    }
+  }
+}
+)");
+  for (const auto& [rows, columns] : {std::pair{16, 16}, {20, 16}, {16, 20}, {21, 37}, {1, 1}}) {
+    const Tensor out = full({40 * 40}, 7, DType::I32);
+    library["tiles"].threads(128 * ((columns + 15) / 16), (rows + 15) / 16).group(128, 1)(out, rows, columns);
+    const int count = rows * columns, width = columns;
+    EXPECT_EQ(out.to_host<int32_t>(), each(40 * 40, [&](int i) { return i < count ? i / width * 100 + i % width : 7; }))
+        << rows << " x " << columns;
+  }
+}
+
+// The threads of the last group have only some rows. The others return, and the rest calls a function with barriers in
+// a loop, which gets a pointer into group memory.
+TEST_P(MetalBarrierTest, BarriersInALoopOfSomeThreads) {
+  const ShaderLibrary library = metal(R"(
+void reverse(threadgroup int* row, int column, int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    const int other = row[7 - column];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    row[column] = other;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+}
+kernel void rows(device int* out, constant int& n, uint3 at [[thread_position_in_grid]],
+                 uint3 grid [[threads_per_grid]]) {
+  threadgroup int shared[4 * 8];
+  const int row = at.x * grid.y + at.y, column = at.z;
+  if (row >= n) return;
+  shared[at.y * 8 + column] = row * 1000 + column;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  threadgroup int* mine = &shared[at.y * 8];
+  reverse(mine, column, 3);
+  out[row * 8 + column] = mine[column];
+}
+)");
+  for (const int n : {4, 5, 6, 7, 8}) {
+    const Tensor out = full({64}, 7, DType::I32);
+    library["rows"].threads((n + 3) / 4, 4, 8).group(1, 4, 8)(out, n);
+    EXPECT_EQ(out.to_host<int32_t>(), each(64, [&](int i) { return i / 8 < n ? i / 8 * 1000 + 7 - i % 8 : 7; })) << n;
+  }
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include <algorithm>
 
 #include "shader/emit/emit.h"
-#include "shader/ir/balance.h"
 #include "shader/ir/ir.h"
 #include "shader/ir/predicate.h"
 #include "shader/parse/parser.h"
@@ -31,10 +30,11 @@ constexpr std::string_view kTargetNames[] = {"opencl", "cuda", "glsl"};
 
 Emitted emit_for(Target target, ir::Module& module) {
   // Operations of simdgroups need all of their threads: on CUDA those of a warp, elsewhere of a group.
-  ir::make_collectives_uniform(module);
+  ir::CollectiveRules rules;
+  rules.may_be_in_branches = rules.may_leave_pointers_unset = target != Target::OpenCl;
+  ir::make_collectives_uniform(module, rules);
   switch (target) {
     case Target::OpenCl:
-      ir::balance_barriers(module);
       return emit_opencl(module);
     case Target::Cuda:
       return emit_cuda(module);

@@ -75,6 +75,10 @@ CText OpenClDialect::intrinsic(const ir::Expression& expression, std::span<CText
       return select(expression, operands);
     case Intrinsic::GroupBarrier:
     case Intrinsic::SimdBarrier:
+      if (expression.index == ir::kEndOfLoop) {
+        prelude.use("end_of_loop");
+        return {"KYMO_END_OF_LOOP"};
+      }
       return {base::format("barrier({})", opencl_fences(expression.index))};
     case Intrinsic::Fence:
       return {base::format("mem_fence({})", opencl_fences(expression.index))};

@@ -171,6 +171,15 @@ uint kymo_thread_in_group(void) {
 //# simd_matrix_memory
 #define KYMO_MATRIX_MEMORY
 
+//# end_of_loop
+// PoCL executes a loop with barriers wrongly if threads take different ways to its end after the last of them. The
+// compiler must not merge this barrier with one before the loop.
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define KYMO_END_OF_LOOP __attribute__((nomerge)) barrier(CLK_LOCAL_MEM_FENCE)
+#else
+#define KYMO_END_OF_LOOP
+#endif
+
 //# simd_memory: thread_in_group
 // Simdgroups of 32 by way of group memory: every thread stores its value, and the first of a simdgroup combines them.
 //

@@ -185,6 +185,8 @@ GroupSimulator::Lanes GroupSimulator::value(const Expression& e, Mask mask) {
       return call(e, mask);
     case ExpressionKind::Intrinsic:
       return intrinsic(e, mask);
+    case ExpressionKind::Index:  // of a position
+      return value(*e.operands[0], mask);
     case ExpressionKind::LogicalAnd:
     case ExpressionKind::LogicalOr: {
       const Mask left = truth(*e.operands[0], mask);
@@ -238,12 +240,16 @@ GroupSimulator::Lanes GroupSimulator::intrinsic(const Expression& e, Mask mask) 
     for (uint32_t i = 0; i < threads_; ++i) found[i] = e.intrinsic == Intrinsic::SimdLane ? i % 32 : i / 32;
     return found;
   }
-  if (e.intrinsic == Intrinsic::GroupBarrier) return found;
+  if (e.intrinsic == Intrinsic::GroupIndex) {
+    found.fill(1);
+    return found;
+  }
   if (all_must_come_ && mask != all_) fail("not all threads come to `" + print(e) + "`");
   if (e.intrinsic == Intrinsic::GroupAny) {
     found.fill(truth(*e.operands[0], mask) != 0 ? 1 : 0);
     return found;
   }
+  if (e.intrinsic == Intrinsic::GroupBarrier) return found;
   const size_t own = e.intrinsic == Intrinsic::SimdShuffle ? 2 : e.intrinsic == Intrinsic::SimdBarrier ? 0 : 1;
   const Mask there = e.operands.size() > own ? truth(*e.operands.back(), mask) : mask;
   if (there != 0) ++collectives_;

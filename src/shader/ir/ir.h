@@ -107,7 +107,8 @@ enum class Intrinsic : uint8_t {
   AtomicLoad, AtomicStore, AtomicExchange,
   AtomicCompareExchange,  // (pointer, expected value, desired) -> the value that was there
   AtomicAdd, AtomicSubtract, AtomicAnd, AtomicOr, AtomicXor, AtomicMin, AtomicMax,
-  // Barriers for all threads of a group (or of a simdgroup). `index`: 1 device memory, 2 threadgroup memory, or both
+  // Barriers for all threads of a group (or of a simdgroup). `index`: 1 device memory, 2 threadgroup memory, or both;
+  // kEndOfLoop: only for compilers that need a barrier there (predicate.h)
   GroupBarrier, SimdBarrier, Fence,
   // Among the threads of a simdgroup of 32, or of fewer in the last simdgroup of a group. int, uint, long, ulong, float
   // scalars. Sums and products use a tree: v[i] op v[i ^ 16], then 8, 4, 2, 1, without threads that do not exist. So
@@ -132,6 +133,8 @@ enum class Intrinsic : uint8_t {
   SimdLane, SimdIndex,  // uint: in the simdgroup; of the simdgroup in the group
 };
 // clang-format on
+
+inline constexpr uint32_t kEndOfLoop = 4;
 
 using Operands = ShortList<const struct Expression*, 2>;
 

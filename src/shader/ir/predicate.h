@@ -15,13 +15,26 @@
 // A loop continues while any thread of the group is in it (GroupAny); break, continue and return make a thread inactive
 // instead of leaving. A function that is called from such code gets a variant with a first parameter `active`.
 //
-// Code that is already uniform stays unchanged (see uniform.h).
+// Code that is already uniform stays unchanged (see uniform.h), as far as the rules allow it.
 #pragma once
 
 #include "shader/ir/ir.h"
 
 namespace kymo::shader::ir {
 
-void make_collectives_uniform(Module& module);
+struct CollectiveRules {
+  // Whether barriers, and simdgroup operations, may be in a branch that all threads of a group take, or after a jump
+  // that all of them could have taken. OpenCL allows it, but PoCL does not execute it correctly: it divides a kernel at
+  // its barriers into parts that it executes for one thread after the other, and some of these parts are then executed
+  // for the wrong threads. Otherwise they are only outside of branches, and in loops that all threads execute equally
+  // often and leave in one place. Such a loop ends with a barrier, so that PoCL sees one end of its rounds.
+  bool may_be_in_branches = true;
+  // Whether a pointer into the memory of a thread or group may have no value in threads that are not active. Targets
+  // that trace such pointers to their variables need this. In C it is undefined to pass such a pointer to a function:
+  // a compiler then concludes that every thread is active.
+  bool may_leave_pointers_unset = true;
+};
+
+void make_collectives_uniform(Module& module, const CollectiveRules& rules = {});
 
 }  // namespace kymo::shader::ir

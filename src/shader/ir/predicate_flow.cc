@@ -7,29 +7,25 @@
 #include "shader/ir/uses.h"
 
 namespace kymo::shader::ir {
+
+void Predicator::Facts::add(const Facts& more) {
+  has_together = has_together || more.has_together;
+  for_all = for_all || more.for_all;
+  has_simd = has_simd || more.has_simd;
+  has_barrier = has_barrier || more.has_barrier;
+  jumps |= more.jumps;
+}
+
 Predicator::Facts Predicator::learn(const Block& statements) {
   Facts all;
-  for (const Statement* s : statements) {
-    const Facts one = learn(*s);
-    all.has_together = all.has_together || one.has_together;
-    all.for_all = all.for_all || one.for_all;
-    all.has_barrier = all.has_barrier || one.has_barrier;
-    all.jumps |= one.jumps;
-  }
+  for (const Statement* s : statements) all.add(learn(*s));
   return all;
 }
 
 Predicator::Facts Predicator::learn(const Statement& s) {
   Facts found;
-  const auto add = [&](const Block& inner) {
-    const Facts more = learn(inner);
-    found.has_together = found.has_together || more.has_together;
-    found.for_all = found.for_all || more.for_all;
-    found.has_barrier = found.has_barrier || more.has_barrier;
-    found.jumps |= more.jumps;
-  };
-  for (const Block* inner : {&s.before, &s.body, &s.otherwise, &s.step}) add(*inner);
-  for (const Case& one : s.cases) add(one.body);
+  for (const Block* inner : {&s.before, &s.body, &s.otherwise, &s.step}) found.add(learn(*inner));
+  for (const Case& one : s.cases) found.add(learn(one.body));
   if (s.kind == StatementKind::Loop || s.kind == StatementKind::DoLoop) found.jumps &= kReturns;
   if (s.kind == StatementKind::Switch) found.jumps &= kReturns | kContinues;
   if (s.kind == StatementKind::Break) found.jumps = kBreaks;
@@ -37,14 +33,40 @@ Predicator::Facts Predicator::learn(const Statement& s) {
   if (s.kind == StatementKind::Return) found.jumps = kReturns;
   if (s.value != nullptr && is_together(*s.value, collectives_.together)) {
     const bool is_call = s.value->kind == ExpressionKind::Call;
-    const bool is_simd =
-        is_call ? collectives_.simd.contains(s.value->function) : is_simd_collective(s.value->intrinsic);
     found.has_together = true;
-    found.for_all = is_simd || collectives_.barriers_apart.contains(s.value);
-    found.has_barrier = is_call ? collectives_.barriers.contains(s.value->function) : !is_simd;
+    found.has_simd = is_call ? collectives_.simd.contains(s.value->function) : is_simd_collective(s.value->intrinsic);
+    found.for_all = !rules_.may_be_in_branches || found.has_simd || collectives_.barriers_apart.contains(s.value);
+    found.has_barrier = is_call ? collectives_.barriers.contains(s.value->function) : !found.has_simd;
   }
   facts_[&s] = found;
   return found;
+}
+
+bool Predicator::diverges(const Statement& s) const {
+  const auto copied = originals_.find(&s);
+  const Uniformity& known = !rules_.may_be_in_branches && !facts_.at(&s).has_simd ? uniform_.guess : uniform_.certain;
+  return is_called_apart_ || known.diverges(copied != originals_.end() ? *copied->second : s);
+}
+
+bool Predicator::is_cut(const Statement& s) const {
+  if (!facts_.at(&s).for_all) return false;
+  if (rules_.may_be_in_branches) return diverges(s);
+  switch (s.kind) {
+    case StatementKind::If:
+    case StatementKind::Switch:
+      return true;
+    case StatementKind::Loop:
+    case StatementKind::DoLoop:
+      return diverges(s) || jumps_of(s.body) != 0;
+    default:
+      return false;
+  }
+}
+
+uint8_t Predicator::jumps_of(const Block& statements) const {
+  uint8_t jumps = 0;
+  for (const Statement* s : statements) jumps |= facts_.at(s).jumps;
+  return jumps;
 }
 
 // ---- Where all go together -----------------------------------------------------------------------------------------
@@ -55,29 +77,36 @@ void Predicator::rewrite(Function& function) {
   Block& out = function.body;
   out.clear();
   // Once some threads have returned, the others are not all any more.
-  size_t apart = 0;
-  while (apart < statements.size() && !uniformity_.may_return_apart(*statements[apart])) ++apart;
-  const Block rest(statements.begin() + static_cast<std::ptrdiff_t>(apart), statements.end());
-  const bool begins = std::ranges::any_of(rest, [&](const Statement* s) { return facts_[s].for_all; });
-  for (size_t i = 0; i < (begins ? apart : statements.size()); ++i) keep(*statements[i], out);
-  if (!begins) return;
+  const auto returns = [&](const Statement* s) {
+    return rules_.may_be_in_branches ? uniform_.certain.may_return_apart(*s) : (facts_[s].jumps & kReturns) != 0;
+  };
+  auto apart = std::ranges::find_if(statements, returns);
+  const auto for_all = [&](const Statement* s) { return facts_[s].for_all; };
+  if (std::none_of(apart, statements.end(), for_all)) apart = statements.end();
+  for (Statement* s : Block(statements.begin(), apart)) keep(*s, out);
+  if (apart == statements.end()) return;
   begin_function(function, flag("active", b_.constant_bool(true), out), out);
-  last_ = rest.back();
-  enter(rest, out);
+  last_ = statements.back();
+  enter(Block(apart, statements.end()), out);
   end_function(function, out);
 }
 
-void Predicator::rewrite_variant(Function& function) {
-  learn(function.body);
+void Predicator::rewrite_variant(Function& variant, const Function& original) {
+  learn(variant.body);
+  is_called_apart_ = collectives_.called_apart.contains(&original);
+  std::vector<const Statement*> from;
+  for_each_statement(original.body, [&](const Statement& s) { from.push_back(&s); });
+  size_t next = 0;
+  for_each_statement(variant.body, [&](const Statement& s) { originals_[&s] = from[next++]; });
   Variable& is_active = b_.local("active", b_.type(TypeKind::Bool));
   is_active.is_parameter = true;
-  function.parameters.insert(function.parameters.begin(), &is_active);
-  const Block statements = std::move(function.body);
-  function.body.clear();
-  begin_function(function, is_active, function.body);
+  variant.parameters.insert(variant.parameters.begin(), &is_active);
+  const Block statements = std::move(variant.body);
+  variant.body.clear();
+  begin_function(variant, is_active, variant.body);
   last_ = statements.empty() ? nullptr : statements.back();
-  enter(statements, function.body);
-  end_function(function, function.body);
+  enter(statements, variant.body);
+  end_function(variant, variant.body);
 }
 
 void Predicator::keep(Block& statements) {
@@ -88,16 +117,24 @@ void Predicator::keep(Block& statements) {
 
 void Predicator::keep(Statement& s, Block& out) {
   b_.at = s.at;
-  if (!facts_[&s].for_all || !uniformity_.diverges(s)) {
-    if (facts_[&s].for_all) {
-      for (Block* inner : {&s.before, &s.body, &s.otherwise, &s.step}) keep(*inner);
-      for (Case& one : s.cases) keep(one.body);
-    }
-    out.push_back(&s);
-    return;
+  if (is_cut(s)) {
+    Block nothing;
+    return cut(s, nothing, out);
   }
-  Block nothing;
-  cut(s, nothing, out);
+  if (facts_[&s].for_all) {
+    const bool is_loop = s.kind == StatementKind::Loop || s.kind == StatementKind::DoLoop;
+    is_loop ? keep_round(s.body) : keep(s.body);
+    for (Block* inner : {&s.before, &s.otherwise, &s.step}) keep(*inner);
+    for (Case& one : s.cases) keep(one.body);
+  }
+  out.push_back(&s);
+}
+
+void Predicator::keep_round(Block& body) {
+  const Expression* last = body.empty() ? nullptr : body.back()->value;
+  const bool is_ended = last != nullptr && is_together(*last, collectives_.together);
+  keep(body);
+  if (!is_ended) end_round(body);
 }
 
 // ---- Regions -------------------------------------------------------------------------------------------------------
@@ -128,11 +165,11 @@ const Variable& Predicator::flag(const char* name, const Expression* value, Bloc
   return made;
 }
 
-// Threads that are not active read it too, where it is an operand: numbers get a value. Pointers into a thread's or
-// group's memory do not, as targets want to know what they point to.
+// Threads that are not active read it too, where it is an operand.
 void Predicator::declare_outside(const Variable& variable, Block& out) {
   const Type* type = variable.type;
-  const bool is_address = type->is_pointer() && (type->space == Space::Device || type->space == Space::Constant);
+  const bool is_address = type->is_pointer() && (!rules_.may_leave_pointers_unset || type->space == Space::Device ||
+                                                 type->space == Space::Constant);
   const bool has_value = (type->is_number() && !type->packed) || is_address;
   out.push_back(b_.declare(variable, has_value && variable.space == Space::Thread ? b_.zero(type) : nullptr));
 }
@@ -196,9 +233,15 @@ void Predicator::enter(const Block& statements, Block& out, bool used_outside) {
   flush(gathered, out);
 }
 
-Block Predicator::entered(const Block& statements) {
+Block Predicator::entered(const Block& statements, bool by_all) {
   Block made;
-  enter(statements, made);
+  auto next = statements.begin();
+  if (by_all) {
+    const std::vector<Region> around = std::exchange(regions_, {});
+    for (; next != statements.end() && facts_[*next].jumps == 0; ++next) keep(**next, made);
+    regions_ = around;
+  }
+  enter(Block(next, statements.end()), made);
   return made;
 }
 
@@ -210,6 +253,10 @@ void Predicator::put(Block made, Block& out) {
   if (made.empty()) return;
   const bool is_bare = made.size() == 1 && made[0]->kind != StatementKind::Declare;
   out.push_back(is_bare ? made[0] : b_.block(std::move(made)));
+}
+
+void Predicator::end_round(Block& out) {
+  if (!rules_.may_be_in_branches) out.push_back(b_.evaluate(b_.intrinsic(Intrinsic::GroupBarrier, {}, kEndOfLoop)));
 }
 
 void Predicator::cut(Statement& s, Block& gathered, Block& out) {
@@ -260,6 +307,9 @@ void Predicator::cut_if(Statement& s, Block& out) {
 }
 
 void Predicator::cut_loop(Statement& s, Block& out) {
+  const bool is_uniform = !rules_.may_be_in_branches && !diverges(s);
+  const uint8_t jumps = jumps_of(s.body);
+  if (is_uniform && jumps == 0 && s.kind == StatementKind::Loop && s.before.empty()) return cut_whole_loop(s, out);
   const Variable& going = flag("going", regions_.empty() ? b_.constant_bool(true) : active(), out);
   regions_.push_back({RegionKind::Loop, &going});
   Block turn;
@@ -267,19 +317,33 @@ void Predicator::cut_loop(Statement& s, Block& out) {
     enter(s.before, turn, true);
     b_.at = s.at;
     if (s.value != nullptr) turn.push_back(b_.assign(b_.variable(going), if_active(s.value)));
-    const Expression* any = b_.intrinsic(Intrinsic::GroupAny, {b_.variable(going)}, facts_[&s].has_barrier ? 1 : 0);
+    if (s.kind == StatementKind::DoLoop) end_round(turn);
+    const Expression* any = b_.variable(going);
+    if (!is_uniform) any = b_.intrinsic(Intrinsic::GroupAny, {any}, facts_[&s].has_barrier ? 1 : 0);
     turn.push_back(b_.if_(b_.logical_not(any), {b_.break_()}));
   };
   if (s.kind == StatementKind::Loop) decide();
-  const bool has_continue =
-      std::ranges::any_of(s.body, [&](const Statement* one) { return (facts_[one].jumps & kContinues) != 0; });
+  const bool has_continue = (jumps & kContinues) != 0;
   if (has_continue) regions_.push_back({RegionKind::Turn, &flag("active", b_.variable(going), turn)});
-  put(entered(s.body), turn);
+  put(entered(s.body, is_uniform && s.kind == StatementKind::Loop), turn);
   if (has_continue) regions_.pop_back();
   put(entered(s.step), turn);
-  if (s.kind == StatementKind::DoLoop) decide();
+  if (s.kind == StatementKind::DoLoop)
+    decide();
+  else
+    end_round(turn);
   regions_.pop_back();
   out.push_back(b_.loop(nullptr, std::move(turn)));
+}
+
+// A loop without jumps, which all threads execute together, or none.
+void Predicator::cut_whole_loop(Statement& s, Block& out) {
+  s.value = s.value == nullptr ? active() : if_active(s.value);
+  const std::vector<Region> around = std::exchange(regions_, {});
+  keep_round(s.body);
+  keep(s.step);
+  regions_ = around;
+  out.push_back(&s);
 }
 
 // A number says which case a thread begins with; then all walk through all of them.

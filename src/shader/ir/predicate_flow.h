@@ -4,6 +4,10 @@
 // execute everything in it, and each region has a bool variable that says whether a thread is in it. Statements without
 // simdgroup operations and barriers are collected and put under `if (active)`. Leaving a region (break, continue,
 // return) sets the variables of all left regions to false.
+//
+// If these may not be in branches, every branch around one, and every jump over one, is treated as if threads diverged
+// there. Only a loop that all threads execute equally often needs no vote. In it, they are all active until the first
+// jump.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +17,7 @@
 
 #include "shader/ir/build.h"
 #include "shader/ir/ir.h"
+#include "shader/ir/predicate.h"
 #include "shader/ir/uniform.h"
 
 namespace kymo::shader::ir {
@@ -26,17 +31,23 @@ class Predicator {
     const Functions& together;                                    // functions with simdgroup operations or barriers
     const Functions& simd;                                        // those of them with simdgroup operations
     const Functions& barriers;                                    // those of them with barriers
+    const Functions& called_apart;                                // that not all threads of a group call together
     const std::unordered_set<const Expression*>& barriers_apart;  // that not all threads reach
+  };
+  // `guess` is for barriers, see make_collectives_uniform().
+  struct Knowledge {
+    const Uniformity &certain, &guess;
   };
 
   // `variants`: for functions that were already rewritten, the variants with the parameter `active`.
-  Predicator(Module& module, const Uniformity& uniformity, const Collectives& collectives, const Variants& variants)
-      : b_(module), uniformity_(uniformity), collectives_(collectives), variants_(variants) {}
+  Predicator(Module& module, const CollectiveRules& rules, const Knowledge& uniform, const Collectives& collectives,
+             const Variants& variants)
+      : b_(module), rules_(rules), uniform_(uniform), collectives_(collectives), variants_(variants) {}
 
   // A function that all threads of a group call together.
   void rewrite(Function& function);
-  // A function that gets a parameter that says whether the thread is active in the call.
-  void rewrite_variant(Function& function);
+  // A copy of a function that gets a parameter that says whether the thread is active in the call.
+  void rewrite_variant(Function& variant, const Function& original);
 
  private:
   enum class RegionKind : uint8_t { Function, If, Loop, Turn, Switch };
@@ -48,8 +59,9 @@ class Predicator {
   struct Facts {
     bool has_together = false;  // simdgroup operations or barriers
     bool for_all = false;  // of these: what all threads must reach, simdgroup operations and barriers that some miss
-    bool has_barrier = false;
+    bool has_simd = false, has_barrier = false;
     uint8_t jumps = 0;  // that leave the statement
+    void add(const Facts& more);
   };
   // The position of a jump's replacement within the unchanged statements.
   struct Inside {
@@ -60,22 +72,28 @@ class Predicator {
 
   Facts learn(const Block& statements);
   Facts learn(const Statement& s);
+  bool diverges(const Statement& s) const;
+  bool is_cut(const Statement& s) const;  // where all threads are active
+  uint8_t jumps_of(const Block& statements) const;
 
   // ---- While all threads take the same way
   void keep(Block& statements);
   void keep(Statement& s, Block& out);
+  void keep_round(Block& body);  // of a loop
 
   // ---- Regions
   void begin_function(Function& function, const Variable& active, Block& out);
   void end_function(const Function& function, Block& out);
   void enter(const Block& statements, Block& out, bool used_outside = false);
-  Block entered(const Block& statements);
+  Block entered(const Block& statements, bool by_all = false);  // by_all: all threads are active at its beginning
   void cut(Statement& s, Block& gathered, Block& out);
   void cut_collective(Statement& s, Block& gathered, Block& out);
   void cut_if(Statement& s, Block& out);
   void cut_loop(Statement& s, Block& out);
+  void cut_whole_loop(Statement& s, Block& out);
   void cut_switch(Statement& s, Block& out);
   void put(Block made, Block& out);  // as its own block, if necessary
+  void end_round(Block& out);        // of a loop
   void flush(Block& gathered, Block& out);
   const Expression* active();
   const Expression* if_active(const Expression* condition);  // and active
@@ -96,12 +114,15 @@ class Predicator {
   bool leaves(const Statement& s, const Inside& inside) const;
 
   Builder b_;
-  const Uniformity& uniformity_;
+  const CollectiveRules rules_;
+  const Knowledge uniform_;
   const Collectives collectives_;
   const Variants& variants_;
 
   std::vector<Region> regions_;
   std::unordered_map<const Statement*, Facts> facts_;
+  std::unordered_map<const Statement*, const Statement*> originals_;  // of a variant's statements
+  bool is_called_apart_ = false;
   const Variable* result_ = nullptr;
   const Statement* last_ = nullptr;  // of the function: after it `active` is not needed
   bool needs_wrapper_ = false;       // replace_jumps() created a break that needs a loop

@@ -263,7 +263,7 @@ Uniformity::Jumps Uniformity::loop(const Statement& s, bool together) {
   jumps |= block(s.step, stay);
   if (s.kind == StatementKind::DoLoop) jumps |= block(s.before, stay);
   if (is_settled_) look_at(s.value, stay);
-  const bool apart = jumps != 0 || (s.value != nullptr && varies(*s.value));
+  const bool apart = !together || jumps != 0 || (s.value != nullptr && varies(*s.value));
   if (apart && divergent_.insert(&s).second) changed_ = true;
   return jumps & kReturns;
 }

@@ -47,7 +47,7 @@ class Uniformity {
   // Whether threads may have different values of it.
   bool varies(const Expression& expression) const;
   // For an If or Switch: whether threads may take different ways in it. For a loop: whether they may execute different
-  // numbers of iterations, or leave an iteration early.
+  // numbers of iterations, or leave an iteration early, or are not all of those that call the function.
   bool diverges(const Statement& statement) const { return divergent_.contains(&statement); }
   // Whether some threads may return from the function in this statement while others do not.
   bool may_return_apart(const Statement& statement) const { return returning_.contains(&statement); }

@@ -71,7 +71,8 @@ const char* active_fault(const Expression& e, size_t own) {
 }
 
 const char* barrier_fault(const Expression& e) {
-  if (e.index > kAllMemory) return "there is no such memory";
+  const bool ends_loop = e.intrinsic == Intrinsic::GroupBarrier && e.index == kEndOfLoop;
+  if (e.index > kAllMemory && !ends_loop) return "there is no such memory";
   if (!e.type->is(TypeKind::Void)) return "it is not void";
   if (e.intrinsic == Intrinsic::SimdBarrier) return active_fault(e, 0);
   return e.operands.empty() ? "" : "the operands are too many";

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <span>
 #include <string>
@@ -224,6 +225,49 @@ void first_use(const std::string& device, kymo::shader::Target target) {
              text("%.2f s (all of them %.1f s)", one, all), "", true);
 }
 
+// What the first launch costs more than later ones, for kernels and group sizes that no cache has. A driver for a
+// processor compiles a kernel for each group size. In processor time too, because the machine may be busy.
+void new_group_sizes(const std::string& device) {
+  const std::string unique = "run" + std::to_string(Clock::now().time_since_epoch().count()) + "_";
+  std::string source = kMetal;
+  const std::string_view head = "kernel void ";
+  for (size_t at = source.find(head); at != std::string::npos; at = source.find(head, at + 1))
+    source.insert(at + head.size(), unique);
+  const ShaderLibrary library = compile_shader(source);
+  struct Cost {
+    double elapsed, processor;  // ms
+  };
+  const auto once = [](const auto& launch) -> Cost {
+    const auto began = Clock::now();
+    const std::clock_t used = std::clock();
+    launch();
+    synchronize();
+    return {std::chrono::duration<double>(Clock::now() - began).count() * 1e3,
+            static_cast<double>(std::clock() - used) * 1e3 / CLOCKS_PER_SEC};
+  };
+  const auto first_time = [&](const auto& launch) -> Cost {
+    const Cost first = once(launch), second = once(launch);
+    return {first.elapsed - second.elapsed, first.processor - second.processor};
+  };
+  constexpr int64_t kRows = 24, kSize = 64;
+  const Tensor in = zeros({kRows, kColumns}), out = zeros({kRows, kColumns});
+  std::vector<double> elapsed, processor;
+  for (const uint64_t group : {64, 96, 128, 192, 256, 384}) {
+    const Cost cost = first_time([&] {
+      library[unique + "softmax"].threads(kRows * 32).group(group)(out, in, static_cast<uint32_t>(kColumns));
+    });
+    elapsed.push_back(cost.elapsed);
+    processor.push_back(cost.processor);
+  }
+  const Cost blocks = first_time([&] {
+    library[unique + "blocks"].threads(kSize * 2, kSize / 64).group(128, 1)(out, in, in, static_cast<uint32_t>(kSize));
+  });
+  bench::row(("new_group_size_" + device).c_str(), "a new group size of a softmax by simdgroups, on " + device,
+             text("%.0f ms (%.0f ms of processor time)", median(elapsed), median(processor)), "", true);
+  bench::row(("first_blocks_" + device).c_str(), "the first launch of a product of simdgroup matrices, on " + device,
+             text("%.0f ms (%.0f ms of processor time)", blocks.elapsed, blocks.processor), "", true);
+}
+
 // The largest resident size since it was reset, in MB; 0 if the kernel does not say.
 double peak_memory() {
   std::ifstream status("/proc/self/status");
@@ -257,6 +301,7 @@ int main() try {
         std::find(device.capabilities.begin(), device.capabilities.end(), "processor") == device.capabilities.end();
     set_device(Device(device.name));
     first_use(device.name, backend.backend == "cuda" ? kymo::shader::Target::Cuda : kymo::shader::Target::OpenCl);
+    if (!is_gpu) new_group_sizes(device.name);
     ShaderBench bench(device.name, backend.backend == "cuda" ? kCuda : kOpenCl, is_gpu);
     bench.reduce();
     bench.product();

@@ -357,5 +357,29 @@ kernel void read_before_change(device int* out, uint i [[thread_position_in_grid
             each(kCount, [](int i) { return (i + i + 3) * 100 + i + 3; }));
 }
 
+TEST_P(MetalControlTest, LoopsWithPragmas) {
+  const ShaderLibrary library = metal(R"metal(
+kernel void sums(device int* out, constant int& n, uint i [[thread_position_in_grid]]) {
+  int sum = 0, part[8];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) part[k] = k * int(i);
+#pragma unroll 4
+  for (int k = 0; k < n; ++k) {
+    if (k == 5) continue;
+    sum += part[k % 8];
+  }
+#pragma clang loop unroll(disable)
+  for (int k = 0; k < 3; ++k) sum += k;
+  _Pragma("clang loop unroll(full)") for (int k = 7; k >= 0 && part[k] != 3; --k) ++sum;
+  out[i] = sum;
+})metal");
+  EXPECT_EQ(run<int>(library["sums"], 4, 11), each(4, [](int i) {
+              int sum = 3;
+              for (int k = 0; k < 11; ++k) sum += k == 5 ? 0 : k % 8 * i;
+              for (int k = 7; k >= 0 && k * i != 3; --k) ++sum;
+              return sum;
+            }));
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

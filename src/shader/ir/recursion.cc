@@ -15,7 +15,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-constexpr size_t kMaxCopies = 512;  // in a module
+constexpr size_t kMaxCopied = 20'000;  // statements of all copies in a module
 
 using Functions = std::unordered_set<const Function*>;
 using Calls = std::unordered_map<const Function*, Functions>;
@@ -246,7 +246,12 @@ class Recursion {
       if (known.made == nullptr) refuse(original, call);  // it calls itself with the same ranges
       return *known.made;
     }
-    if (depth_ == kMaxRecursion || copies_.size() == kMaxCopies) refuse(original, call);
+    if (depth_ == kMaxRecursion) refuse(original, call);
+    for_each_statement(original.body, [&](const Statement&) { ++copied_; });
+    if (copied_ > kMaxCopied)
+      throw Rejected{call.at, base::format("the recursion of \"{}\" needs more than {} statements without recursion: "
+                                           "write a loop instead",
+                                           original.name, kMaxCopied)};
     const size_t number = copies_.size();
     copies_.push_back({&original, arguments, nullptr});
     Function& made = clone_function(module_, original, original.name);
@@ -276,6 +281,7 @@ class Recursion {
   std::vector<RecursionCopy> copies_;
   std::vector<Function*> functions_;  // of the result
   uint32_t depth_ = 0;
+  size_t copied_ = 0;
 };
 
 }  // namespace

@@ -180,9 +180,9 @@ TEST(RecursionTest, AnythingElseIsRefused) {
             rule + "\"f\" calls itself, and it has more to do after this\n");
   EXPECT_EQ(called("void f(device int* a, int n) { switch (n) { case 0: f(a, 1); case 1: a[0] = 1; } }", "f(a, 0)"),
             rule + "\"f\" calls itself, and it has more to do after this\n");
-  EXPECT_EQ(
-      called("int f(int n) { for (int i = 0; i < n; ++i) { if (i == 3) return f(n - 1); } return n; }", "a[0] = f(a[1])"),
-      rule + "\"f\" calls itself, and it does so in a loop\n");
+  EXPECT_EQ(called("int f(int n) { for (int i = 0; i < n; ++i) { if (i == 3) return f(n - 1); } return n; }",
+                   "a[0] = f(a[1])"),
+            rule + "\"f\" calls itself, and it does so in a loop\n");
   EXPECT_EQ(called("int f(thread int* p, int n) { int own = *p + 1; if (n == 0) return *p; return f(&own, n - 1); }",
                    "int n = 1; a[0] = f(&n, a[1])"),
             rule + "\"f\" calls itself, and it passes the address of a variable\n");
@@ -194,6 +194,11 @@ TEST(RecursionTest, AnythingElseIsRefused) {
   // The least int has no opposite.
   EXPECT_EQ(called("int f(int n) { if (n < 0) return 1 + f(-n); return n; }", "a[0] = f(a[1])"),
             rule + "\"f\" calls itself, and it has more to do after this\n");
+  // Ends, but every call has other arguments.
+  EXPECT_EQ(
+      called("int f(int n, int k) { if (n == 0) return k; return f(n - 1, 2 * k) + f(n - 1, 2 * k + 1); }",
+             "a[0] = f(20, 1)"),
+      "1: error: the recursion of \"f\" needs more than 20000 statements without recursion: write a loop instead\n");
   EXPECT_EQ(faults("auto f(int n) { return f(n); }"),
             "1: error: \"f\" returns auto and calls itself before a return: write the type that it returns\n");
   EXPECT_EQ(faults("struct S { int a; S(int n) { a = n; S other(n); } };\nkernel void k(device int* a) { S s(1); }"),

@@ -261,6 +261,24 @@ def check_removal(test, traces, url):
     test.assertIn("'0x12' is not a trace: give its number as kymo fleet prints it", said)
 
 
+def check_conflict(test, folder, url):
+    """Two pushes of the same traces with different jobs at the same time: all traces have one of the two. They are more
+    than one batch."""
+    count = 150
+    files = [write_trace(folder / f"conflict{i}.json", steps=1, names=1, rank=i, at_us=1_700_000_000_000_000 + i * 1_000_000)
+             for i in range(count)]
+    for round_number in range(3):
+        jobs = [f"a{round_number}", f"b{round_number}"]
+        pushes = [subprocess.Popen([KYMO, "push", *(files if i == 0 else files[::-1]), url, "-q", "--job", job])
+                  for i, job in enumerate(jobs)]
+        test.assertEqual([push.wait(timeout=600) for push in pushes], [0, 0])
+        found = {}
+        for job in jobs:
+            text, _ = kymo("fleet", "top", "--db", url, "--since", "5000d", "--job", job, "--json", expect=None)
+            found[job] = max((row["traces"] for row in json.loads(text)["rows"]), default=0)
+        test.assertEqual(sorted(found.values()), [0, count], found)
+
+
 # For tests of permissions: root may do everything, unless it has no capabilities for that.
 AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 

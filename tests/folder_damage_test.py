@@ -203,6 +203,9 @@ class FolderDamageTest(unittest.TestCase):
             self.assertEqual(self.calls(), ((TRACES - 1) * STEPS, TRACES - 1))
             self.assertEqual(self.ask(), "")
 
+    def test_of_two_pushes_with_different_jobs_one_has_all_traces(self):
+        clickhouse.check_conflict(self, self.folder, self.url)
+
 
 if __name__ == "__main__":
     clickhouse.skip_without_duckdb()

@@ -120,6 +120,9 @@ class ServerDamageTest(PushedTraces):
         clickhouse.check_removal(self, self.traces, self.url)
         self.assertEqual(clickhouse.visible(self.server, "traces", self.database), 4)
 
+    def test_of_two_pushes_with_different_jobs_one_has_all_traces(self):
+        clickhouse.check_conflict(self, self.folder, self.url)
+
 
 if __name__ == "__main__":
     clickhouse.skip_without_server()

@@ -16,12 +16,14 @@
 #include "base/text.h"
 #include "push/attempt.h"
 #include "push/event_rows.h"
+#include "push/label_conflict.h"
 
 namespace kymo::push {
 namespace {
 
 constexpr size_t kBytesOfBatch = 64 << 20;
 constexpr std::chrono::hours kOrphanAge{24};
+constexpr size_t kTracesOfQuestion = 1'000;
 
 }  // namespace
 
@@ -37,8 +39,17 @@ struct Pusher::Impl {
       : store(std::move(given)),
         options(std::move(chosen)),
         open(std::move(open_file)),
-        report(std::move(on_file)),
+        report([this, on_file](const FileOutcome& file) {
+          if (!is_repeat) on_file(file);
+        }),
         warn(std::move(on_retry)) {}
+
+  void wait_for(std::chrono::milliseconds time) {
+    if (!options.wait)
+      std::this_thread::sleep_for(time);
+    else if (!options.wait(time))
+      throw Error("interrupted");
+  }
 
   // Runs `action` until it succeeds, at most `retries` more times.
   template <typename Action>
@@ -52,10 +63,7 @@ struct Pusher::Impl {
         if (warn) warn(base::format("{}; next try in {} ms", problem.what(), wait.count()));
         ++counts.retries;
       }
-      if (!options.wait)
-        std::this_thread::sleep_for(wait);
-      else if (!options.wait(wait))
-        throw Error("interrupted");
+      wait_for(wait);
       wait = std::min(wait * 2, options.longest_wait);
     }
   }
@@ -79,6 +87,8 @@ struct Pusher::Impl {
   uint64_t next_attempt() { return newest = new_attempt(newest); }
   bool has_other_labels(const KnownTrace& trace) const;
   void push_batch(const std::vector<std::string>& files);
+  void push_batches(const std::vector<std::string>& files);
+  std::vector<std::string> with_other_labels();
   void warn_of(const RowHead& head, const std::string& file);
   bool push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels, bool was_damaged);
   void look_for_losses();
@@ -93,14 +103,16 @@ struct Pusher::Impl {
   Report report;
   Warn warn;
   bool prepared = false, warned_of_rank = false;
+  bool is_repeat = false;  // files are pushed again that were reported
   LossDetector losses;
   bool looks_for_losses = false, has_lost = false;
   Counts counts;
   SummaryBlocks blocks;
-  std::vector<PushedFile> in_blocks;  // what to report when the store has the blocks
-  std::set<uint64_t> not_kept;        // traces that the store could not read after they were pushed again
-  uint32_t month = 0;                 // of the blocks
-  uint64_t newest = 0;                // attempt that is known
+  std::vector<PushedFile> in_blocks;                       // what to report when the store has the blocks
+  std::vector<std::pair<uint64_t, std::string>> labelled;  // the traces and files of this push, if it has labels
+  std::set<uint64_t> not_kept;  // traces that the store could not read after they were pushed again
+  uint32_t month = 0;           // of the blocks
+  uint64_t newest = 0;          // attempt that is known
 };
 
 void Pusher::Impl::prepare() {
@@ -248,6 +260,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       if (options.may_still_arrive && may_be_part(reader) && options.may_still_arrive(file))
         return report({file, Outcome::StillArriving, {}});
       numbers.push_back(trace_number(file));
+      if (!is_repeat && (!options.job.empty() || options.rank >= 0)) labelled.emplace_back(numbers.back(), file);
       readable.push_back(file);
     });
   }
@@ -302,6 +315,31 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
   flush();
 }
 
+void Pusher::Impl::push_batches(const std::vector<std::string>& files) {
+  for (size_t at = 0; at < files.size(); at += options.traces_of_batch) {
+    const size_t count = std::min(options.traces_of_batch, files.size() - at);
+    const auto begin = files.begin() + static_cast<std::ptrdiff_t>(at);
+    push_batch({begin, begin + static_cast<std::ptrdiff_t>(count)});
+  }
+}
+
+// Of this push, the files whose traces have another job or rank now than it gave them.
+std::vector<std::string> Pusher::Impl::with_other_labels() {
+  std::vector<std::string> found;
+  for (size_t at = 0; at < labelled.size(); at += kTracesOfQuestion) {
+    const auto begin = labelled.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kTracesOfQuestion, labelled.size() - at));
+    std::vector<uint64_t> numbers;
+    for (auto one = begin; one != end; ++one) numbers.push_back(one->first);
+    std::map<uint64_t, KnownTrace> there;
+    with_retries([&] { there = store->known(numbers); });
+    for (auto one = begin; one != end; ++one)
+      if (const auto trace = there.find(one->first); trace != there.end() && has_other_labels(trace->second))
+        found.push_back(one->second);
+  }
+  return found;
+}
+
 Pusher::Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn)
     : impl_(std::make_unique<Impl>(std::move(store), std::move(options), std::move(open), std::move(report),
                                    std::move(warn))) {}
@@ -310,6 +348,7 @@ void Pusher::prepare() { impl_->prepare(); }
 const Pusher::Counts& Pusher::counts() const { return impl_->counts; }
 
 void Pusher::push(const std::vector<std::string>& given) {
+  impl_->is_repeat = false;
   // A file that is not there is reported at once, and not after the retries of a server.
   std::vector<std::string> files;
   for (const std::string& file : given) {
@@ -322,11 +361,14 @@ void Pusher::push(const std::vector<std::string>& given) {
       files.push_back(file);
   }
   try {
-    for (size_t at = 0; at < files.size(); at += impl_->options.traces_of_batch) {
-      const size_t count = std::min(impl_->options.traces_of_batch, files.size() - at);
-      const auto begin = files.begin() + static_cast<std::ptrdiff_t>(at);
-      impl_->push_batch({begin, begin + static_cast<std::ptrdiff_t>(count)});
-    }
+    impl_->labelled.clear();
+    impl_->push_batches(files);
+    settle_labels([&] { return impl_->with_other_labels(); },
+                  [&](const Files& some) {
+                    impl_->is_repeat = true;
+                    impl_->push_batches(some);
+                  },
+                  [&](std::chrono::milliseconds time) { impl_->wait_for(time); });
   } catch (const Error&) {
     impl_->prepared = false;
     impl_->drop_batch();

@@ -7,6 +7,9 @@
 // rows. The same if the store lost some of its rows, or cannot read them: all of them are read before a trace counts as
 // one that the store has. What is not given, job or rank, then stays as the store has it.
 //
+// If another push gives the same traces another job or rank at the same time, the one that ends last gives its own to
+// all of them.
+//
 // One thread uses a pusher. Memory: the rows of one batch, or two blocks of events.
 #pragma once
 

@@ -151,7 +151,7 @@ class FolderTest(same_answers.SameAnswers, same_selection.SameSelection, unittes
 
     def test_the_printed_sql_names_the_files(self):
         for question in ["top", "diff", "stragglers", "history"]:
-            sql, _ = kymo("fleet", question, "--db", self.store, "--sql")
+            sql, _ = kymo("fleet", question, "--db", self.store, "--job", "train", "--sql")
             self.assertIn("it''s/traces/*.parquet')", sql)
 
     def test_a_second_push_adds_nothing_and_events_replace_summaries(self):
@@ -294,10 +294,13 @@ class FolderTest(same_answers.SameAnswers, same_selection.SameSelection, unittes
         text, _ = kymo("fleet", "top", "--db", self.url, "--limit", 1000)
         names = {line.split("  ")[-1] for line in text.splitlines()[1:]} - {"all of them"}
         self.assertEqual(len(names), 256)
-        for name in ["\\xffx\\x00", "Ax\\xbe"]:
-            self.assertIn(name, names)
-        # As the files have them.
-        self.assertLessEqual({"\\xFFx\\x00", "Ax\\xBE"}, {row["name"] for row in self.ask("top", "--limit", 1000, url=self.url)["rows"]})
+        self.assertLessEqual({"\\xFFx\\x00", "Ax\\xBE", "\\x0Ax\\xF5"}, names)
+        rows = self.ask("top", "--limit", 1000, url=self.url)["rows"]
+        self.assertLessEqual({"\\xFFx\\x00", "Ax\\xBE"}, {row["name"] for row in rows})  # as the files have them
+        self.assertLessEqual(names, {row["operation"] for row in rows})
+        for name in sorted(names)[::16] + ["\\xFFx\\x00"]:  # as it is printed
+            text, _ = kymo("fleet", "history", "--db", self.url, "--operation", name, expect=3)
+            self.assertRegex(text, "^1 sample, median [1-9]", name)
         for byte in range(1, 255, 11):  # as an argument, which cannot have a NUL
             name = bytes([byte, ord("x"), 255 - byte])
             done = subprocess.run([clickhouse.KYMO, "fleet", "history", "--db", self.url, b"--operation=" + name],

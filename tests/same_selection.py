@@ -6,7 +6,7 @@ import time
 from clickhouse import kymo, write_trace
 
 ONE_JOB = ["diff", "history"]
-ODD_NAMES = ["a\\x41", "a\0b", "tab\there", "line\nbreak", "\x1b[31m", "C:\\x\\new", "größe", "gemm (device)", "\u202e"]
+ODD_NAMES = ["a\\x41", "a\0b", "tab\there", "line\nbreak", "\x1b[31m", "C:\\x\\new", "größe", "gemm (device)", "\u202e", " spaces "]
 
 
 class SameSelection:

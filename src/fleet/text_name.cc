@@ -43,7 +43,11 @@ std::string text_of_name(std::string_view name) {
 }
 
 std::string shown_name(std::string_view name) {
-  return escaped(name, [](std::string_view character) { return base::printable(character) == character; });
+  constexpr std::string_view kSpace = "\\x20";
+  std::string text = escaped(name, [](std::string_view character) { return base::printable(character) == character; });
+  if (text.ends_with(' ')) text.replace(text.size() - 1, 1, kSpace);
+  if (text.starts_with(' ')) text.replace(0, 1, kSpace);
+  return text;
 }
 
 std::string operation_text(std::string_view name, bool on_device) {

@@ -11,7 +11,7 @@ namespace kymo::fleet {
 
 std::string text_of_name(std::string_view name);
 
-// The same for people: control characters, and those that reorder a line, are \xNN too.
+// The same for people: control characters, those that reorder a line, and spaces at the ends are \xNN too.
 std::string shown_name(std::string_view name);
 
 // The bytes again, from both: every \xNN is a byte.

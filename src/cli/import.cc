@@ -42,7 +42,7 @@ int import_command(const Arguments& arguments) {
 
   TraceOutput to(output, paths);
   uint64_t events = 0;
-  for (const std::string& path : paths) events += import_file(path, to.temporary_path()).events;
+  for (const std::string& path : paths) events += import_file(path, to.temporary_path(), output).events;
   to.commit();
   print(base::format("{}: {} from {}\n", base::printable(output), count_of(events, "event"),
                      count_of(paths.size(), "file")));

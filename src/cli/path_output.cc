@@ -1,15 +1,9 @@
 #include "cli/path_output.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <span>
 
-#include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/version.h"
 #include "cli/trace_output.h"
 #include "convert/copy.h"
@@ -87,8 +81,8 @@ void append_path(trace::Writer& writer, const trace::Reader& reader, const analy
 void write_with_path(const trace::Reader& reader, const analyze::EventWalk& walk, const analyze::Activity& activity,
                      const std::vector<analyze::PathSegment>& path, const std::string& input,
                      const std::string& output) {
-  const auto write = [&](const std::string& to) {
-    trace::Writer writer(to, trace::Writer::Mode::Append);
+  const auto write = [&](const std::string& to, const std::string& name) {
+    trace::Writer writer(to, trace::Writer::Mode::Append, name);
     convert::copy_trace(reader, writer);
     append_path(writer, reader, walk, activity, path);
     writer.close();
@@ -96,23 +90,16 @@ void write_with_path(const trace::Reader& reader, const analyze::EventWalk& walk
   refuse_input(output, {input});
   if (output.ends_with(".kymo")) {
     TraceOutput file(output, {input});
-    write(file.temporary_path());
+    write(file.temporary_path(), output);
     return file.commit();
   }
-  std::string copy = (std::filesystem::temp_directory_path() / "kymo-path-XXXXXX").string();
-  const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
-  if (!made) throw base::file_error("write", copy, errno);
+  const base::TemporaryFile copy;
+  write(copy.path(), copy.name());
   try {
-    write(copy);
-    convert::export_trace(trace::Reader(copy, input), output);
+    convert::export_trace(trace::Reader(copy.path(), input), output);
   } catch (const InvalidArgument& error) {
-    ::unlink(copy.c_str());
     throw options::UsageError("path", error.what());
-  } catch (...) {
-    ::unlink(copy.c_str());
-    throw;
   }
-  ::unlink(copy.c_str());
 }
 
 }  // namespace kymo::cli

@@ -1,13 +1,10 @@
 #include "cli/trace_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/read_progress.h"
 #include "cli/terminal.h"
@@ -37,28 +34,21 @@ trace::Reader open_copy(const std::string& path) {
 
 // Reads a trace of another tool through a temporary file that exists only as long as the reader.
 trace::Reader open_imported(const std::string& path, const OpenOptions& options) {
-  std::string copy = (std::filesystem::temp_directory_path() / "kymo-import-XXXXXX").string();
-  const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
-  if (!made) throw base::file_error("write", copy, errno);
-  try {
-    import_file(path, copy, options);
-    trace::Reader reader(copy, path);
-    ::unlink(copy.c_str());
-    return reader;
-  } catch (...) {
-    ::unlink(copy.c_str());
-    throw;
-  }
+  const base::TemporaryFile copy;
+  import_file(path, copy.path(), copy.name(), options);
+  return trace::Reader(copy.path(), path);  // it has the file open
 }
 
 }  // namespace
 
-kymo::import::Imported import_file(const std::string& path, const std::string& output, const OpenOptions& options) {
+kymo::import::Imported import_file(const std::string& path, const std::string& output, const std::string& output_name,
+                                   const OpenOptions& options) {
   std::error_code ignored;
   const uintmax_t size = std::filesystem::file_size(path, ignored);
   ProgressBar bar(ignored ? 0 : size, "importing " + path);
   const auto on_read = [&](uint64_t bytes) { bar.add(bytes); };
-  return import::import_trace(path, output, {.on_read = on_read, .range_values = options.range_values});
+  return import::import_trace(path, output,
+                              {.on_read = on_read, .range_values = options.range_values, .output_name = output_name});
 }
 
 void refuse_standard_output(const char* command, const std::string& output) {

@@ -20,8 +20,10 @@ trace::Reader open_trace_with(const std::string& path, const OpenOptions& option
 // The same for a command that also shows what is recorded later, or that says itself that somebody still records.
 trace::Reader open_trace_to_follow(const std::string& path);
 
-// Appends the events of another tool's trace to a Kymo trace, with a progress bar. Throws as import::import_trace().
-kymo::import::Imported import_file(const std::string& path, const std::string& output, const OpenOptions& options = {});
+// Appends the events of another tool's trace to a Kymo trace, which messages call `output_name`, with a progress bar.
+// Throws as import::import_trace().
+kymo::import::Imported import_file(const std::string& path, const std::string& output, const std::string& output_name,
+                                   const OpenOptions& options = {});
 
 // A trace that a command writes must be a file: commands read it in any order, and recorders append to it. Throws
 // options::UsageError for "-".

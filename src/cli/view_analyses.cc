@@ -54,9 +54,9 @@ void ViewFiles::open(const std::string& path) {
   File file;
   file.name = file.path = path;
   if (import::format_of(path)) {
-    file.imported = std::make_unique<ImportedCopy>();
+    file.imported = std::make_unique<base::TemporaryFile>();
     file.path = file.imported->path();
-    import::import_trace(path, file.path);
+    import::import_trace(path, file.path, {.output_name = file.imported->name()});
     readers_.emplace_back(file.path, path);
   } else {
     readers_.push_back(open_trace_to_follow(path));
@@ -71,14 +71,6 @@ void ViewFiles::open(const std::string& path) {
   }
   files_.push_back(std::move(file));
 }
-
-ViewFiles::ImportedCopy::ImportedCopy()
-    : path_((std::filesystem::temp_directory_path() / "kymo-view-XXXXXX").string()) {
-  const base::FileDescriptor made(::mkostemp(path_.data(), O_CLOEXEC));
-  if (!made) throw base::file_error("write", path_, errno);
-}
-
-ViewFiles::ImportedCopy::~ImportedCopy() { ::unlink(path_.c_str()); }
 
 trace::Reader ViewFiles::open_again(uint32_t number, const serve::IsGone& is_gone) const {
   const File& file = files_.at(number);

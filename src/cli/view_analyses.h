@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "serve/api.h"
 #include "trace/reader.h"
 
@@ -36,20 +37,9 @@ class ViewFiles {
   serve::Analyses analyses();
 
  private:
-  class ImportedCopy {
-   public:
-    ImportedCopy();
-    ~ImportedCopy();
-    ImportedCopy(const ImportedCopy&) = delete;
-    ImportedCopy& operator=(const ImportedCopy&) = delete;
-    const std::string& path() const { return path_; }
-
-   private:
-    std::string path_;
-  };
   struct File {
     std::string name, path;  // as it was given; where the trace is
-    std::unique_ptr<ImportedCopy> imported;
+    std::unique_ptr<base::TemporaryFile> imported;
     base::FileDescriptor opened;     // the file that is shown, also after another one has taken its path
     uint64_t device = 0, inode = 0;  // of this file
     uint64_t bytes = 0;              // its size when it was opened

@@ -1,6 +1,8 @@
 #include "import/import.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/text.h"
 #include "import/byte_source.h"
@@ -12,6 +14,7 @@
 #include "import/snapshot.h"
 #include "import/trace_builder.h"
 #include "kymo/error.h"
+#include "trace/format.h"
 #include "trace/writer.h"
 
 namespace kymo::import {
@@ -28,9 +31,15 @@ bool looks_like_json(std::string_view head) {
   return false;
 }
 
-bool is_empty(const std::string& path) {
-  std::array<char, 1> buffer{};
-  return ByteSource(path).read(buffer) == 0;
+// Why it has no format. Empty: it is of none that is known.
+std::string special_case(const std::string& path) {
+  std::array<char, trace::kMagic.size()> buffer{};
+  const size_t size = ByteSource(path).read(buffer);
+  if (size == 0) return "it is empty";
+  const auto magic = std::as_bytes(std::span(trace::kMagic));
+  if (std::ranges::equal(std::as_bytes(std::span(buffer)), magic))
+    return "it is a Kymo trace already, which every command reads as it is";
+  return {};
 }
 
 int64_t read(Format format, const std::string& path, TraceBuilder& builder, const ImportOptions& options) {
@@ -87,8 +96,9 @@ const char* name_of(Format format) {
 
 Imported import_trace(const std::string& path, const std::string& output, const ImportOptions& options) {
   const std::optional<Format> format = format_of(path);
-  if (!format && is_empty(path)) throw Error(base::format("cannot import {}: it is empty", path));
   if (!format) {
+    if (const std::string why = special_case(path); !why.empty())
+      throw Error(base::format("cannot import {}: {}", path, why));
     throw Error(
         base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, "
                      "Perfetto's format, both also compressed with gzip; an SQLite export of Nsight Systems; "
@@ -102,7 +112,7 @@ Imported import_trace(const std::string& path, const std::string& output, const 
   } catch (const Error& error) {
     throw Error(base::format("cannot import {}: {}", path, error.what()));
   }
-  trace::Writer writer(output, trace::Writer::Mode::Append);
+  trace::Writer writer(output, trace::Writer::Mode::Append, options.output_name);
   builder.write(writer, base_ns, path);
   writer.close();
   return {*format, builder.event_count(), builder.lost_count()};

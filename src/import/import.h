@@ -26,6 +26,8 @@ struct ImportOptions {
   std::function<void(uint64_t bytes)> on_read = {};
   // False: a reader may leave out the values of ranges, for a command that does not use them.
   bool range_values = true;
+  // The output in messages; empty: its path.
+  std::string output_name = {};
 };
 
 // Appends the events of `path` to the trace file `output`, which is created if needed. Throws kymo::Error with the path

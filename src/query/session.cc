@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "base/text.h"
+#include "kymo/error.h"
 #include "query/engine.h"
 
 namespace kymo::query {
@@ -117,9 +118,18 @@ void Session::write_parquet(const std::string& table, const std::string& path) {
   }
   base::AtomicFile file(path);
   Engine engine(impl_->cache, impl_->cache.options().memory_limit, FileAccess::On);
-  engine.execute(
-      base::format("COPY (SELECT * FROM {}('')) TO {} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)", table,
-                   sql_literal(file.temporary_path())));
+  try {
+    engine.execute(
+        base::format("COPY (SELECT * FROM {}('')) TO {} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)", table,
+                     sql_literal(file.temporary_path())));
+  } catch (const Error& error) {
+    // DuckDB knows only the temporary file: IO Error: Could not write file "run.parquet.XXXXXX": No space left on
+    // device
+    std::string text = error.what();
+    const size_t at = text.find(file.temporary_path());
+    if (at == text.npos) throw;
+    throw Error(text.replace(at, file.temporary_path().size(), path));
+  }
   file.commit();
 }
 

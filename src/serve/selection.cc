@@ -1,11 +1,6 @@
 // api/selection: statistics, functions and flame graphs of a part of a file.
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -13,8 +8,8 @@
 #include "analyze/functions/sample_paths.h"
 #include "analyze/stats.h"
 #include "analyze/views/paths.h"
-#include "base/file.h"
 #include "base/json_writer.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "convert/copy.h"
 #include "serve/api.h"
@@ -27,22 +22,6 @@ namespace {
 
 using Json = base::JsonWriter;
 constexpr size_t kMaxFrames = 20'000, kMaxRows = 10'000;
-
-// A file that exists as long as this object.
-class TemporaryFile {
- public:
-  TemporaryFile() : path_((std::filesystem::temp_directory_path() / "kymo-view-XXXXXX").string()) {
-    const base::FileDescriptor made(::mkostemp(path_.data(), O_CLOEXEC));
-    if (!made) throw base::file_error("write", path_, errno);
-  }
-  ~TemporaryFile() { ::unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 void write_ranges(Json& json, const std::vector<analyze::RangeRow>& rows) {
   json.begin_array("ranges");
@@ -208,8 +187,8 @@ void write_file_part(Json& json, const trace::Reader& reader, const std::vector<
 
 // A copy of the chosen tracks.
 trace::Reader copy_of(const trace::Reader& reader, const Chosen& chosen) {
-  const TemporaryFile part;
-  trace::Writer writer(part.path(), trace::Writer::Mode::Append, part.path());
+  const base::TemporaryFile part;
+  trace::Writer writer(part.path(), trace::Writer::Mode::Append, part.name());
   convert::copy_trace(reader, convert::TrackChoice(chosen.tracks), writer);
   writer.close();
   return trace::Reader(part.path());  // it keeps the file open

@@ -1,0 +1,3 @@
+# A Kymo trace.
+exit: 1
+kymo import rich.kymo -o x.kymo

@@ -114,24 +114,24 @@ char first(constant const char* t) {
 )");
 }
 
-TEST(ConstantsTest, EnumsAreIntegers) {
+TEST(ConstantsTest, EnumsAreStoredAsIntegers) {
   EXPECT_EQ("\n" + lowered(R"(enum Mode { kA, kB = 5, kC };
 enum class Color : uint { Red = 1, Blue = Red + 3 };
 namespace n { enum { kInner = 7 }; }
 kernel void f(device int* a) { Mode m = kC; Color c = Color::Blue; a[0] = m + int(c) + n::kInner; switch (m) { case kA: a[1] = 1; break; case kC: a[1] = 2; } if (c == Color::Red) a[2] = 3; })"),
             R"(
 kernel "f" void f([[buffer(0)]] device int* a) {
-  int m = 6
-  uint c = 4u
-  (*(a + 0)) = ((m + int(c)) + 7)
-  switch m {
+  Mode m = 6
+  Color c = 4u
+  (*(a + 0)) = ((int(m) + int(c)) + 7)
+  switch int(m) {
   case 0:
     (*(a + 1)) = 1
     break
   case 6:
     (*(a + 1)) = 2
   }
-  if (c == 1u) {
+  if (uint(c) == 1u) {
     (*(a + 2)) = 3
   }
 }

@@ -50,6 +50,7 @@ std::string type_spelled(const Type* type, const std::string& declarator) {
       return qualifiers + " " + type_spelled(to, mark);
     }
     default:
+      if (type->is_enum()) return with_space(type->name, declarator);
       return with_space(std::string(kPlainNames[static_cast<size_t>(type->kind)]), declarator);
   }
 }
@@ -154,6 +155,16 @@ Type* TypeTable::make_struct(std::string name, const void* declaration, bool is_
   made.name = std::move(name);
   made.declaration = declaration;
   made.is_union = is_union;
+  made.id = static_cast<uint32_t>(types_.size() - 1);
+  return &made;
+}
+
+const Type* TypeTable::make_enum(std::string name, const Type* underlying, bool is_scoped, const void* declaration) {
+  Type& made = types_.emplace_back(*underlying);
+  made.underlying = underlying;
+  made.is_scoped = is_scoped;
+  made.name = std::move(name);
+  made.declaration = declaration;
   made.id = static_cast<uint32_t>(types_.size() - 1);
   return &made;
 }

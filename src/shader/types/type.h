@@ -49,7 +49,11 @@ struct Type {
   Space space = Space::Thread;  // of the target of a pointer or reference
   bool is_const = false;        // the target of a pointer or reference may not be written through it
 
-  // For a struct. Set once by its creator.
+  // For an enum, whose kind is that of the integer that holds it: this integer.
+  const Type* underlying = nullptr;
+  bool is_scoped = false;  // enum class
+
+  // For a struct, and the name of an enum. Set once by its creator.
   std::string name;  // as in the source, with its scope and template arguments: for messages
   std::vector<Field> fields;
   bool complete = false;
@@ -75,6 +79,7 @@ struct Type {
   bool is_array() const { return kind == TypeKind::Array; }
   const Type* scalar() const { return is_vector() ? inner : this; }  // the component type of a vector, else itself
   uint32_t components() const { return is_vector() ? count : 1; }
+  bool is_enum() const { return underlying != nullptr; }
   const Field* field(std::string_view wanted) const;
 };
 
@@ -93,6 +98,8 @@ class TypeTable {
   // A new struct, different from all others; complete() computes the layout of its fields.
   Type* make_struct(std::string name, const void* declaration, bool is_union = false);
   void complete(Type& made, std::vector<Field> fields, uint32_t at_least_align = 1);
+  // A new enum, different from all others and from its integer type.
+  const Type* make_enum(std::string name, const Type* underlying, bool is_scoped, const void* declaration);
 
   const Type* with_scalar(const Type* shape, const Type* scalar);  // float4, int -> int4; float, int -> int
   // void, float, half3, packed_float3, device const float*, thread int&, float[4], S<int>, atomic<uint>

@@ -43,8 +43,13 @@ const Scope* lookup_namespace(const Scope* scope) {
 }
 
 void lookup_homes(const Type* type, std::vector<const Scope*>& homes, int depth) {
-  while (type != nullptr && !type->is_struct()) type = type->inner;
+  while (type != nullptr && !type->is_struct() && !type->is_enum()) type = type->inner;
   if (type == nullptr || type->declaration == nullptr || depth > 8) return;
+  if (type->is_enum()) {
+    const Scope* home = lookup_namespace(static_cast<const Scope*>(type->declaration));
+    if (home != nullptr && std::find(homes.begin(), homes.end(), home) == homes.end()) homes.push_back(home);
+    return;
+  }
   const Class& made = *static_cast<const Class*>(type->declaration);
   const Scope* home = lookup_namespace(made.scope);
   if (home != nullptr && std::find(homes.begin(), homes.end(), home) == homes.end()) homes.push_back(home);

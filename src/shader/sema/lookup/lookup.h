@@ -65,6 +65,7 @@ class Lookup {
   bool uses_metal(const Scope& scope) const;  // whether it is namespace metal, or has a using-directive for it
   // For a::b<c>::d: the scope in which the last part is looked up. Null: the name is not qualified.
   Scope* scope_of(const ast::Name& name, Scope& from, Location at);
+  Scope* enum_scope(const Symbol& type) const { return enum_scopes_.at(&type); }  // the enumerators of an enum
   // Adds the functions of the namespaces of the arguments' types.
   void add_by_arguments(OverloadSet& set, std::span<const Value> arguments) const;
   // The argument that a template parameter is bound to in this scope.

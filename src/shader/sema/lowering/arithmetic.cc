@@ -57,6 +57,8 @@ const ir::Expression* Lowering::truth(const Value& value, Location at, std::stri
 
 Value Lowering::number_of(const Value& value, Location at) {
   if (value.braces != nullptr) throw Rejected{value.braces->at, "{...} has no type here: write the type before it"};
+  if (value.type->is_enum() && !value.type->is_scoped)
+    return rvalue(convert_number(read(value), value.type->underlying, at));
   if (!value.type->is_struct()) return value;
   Class* owner = types_.class_of(value.type);
   if (owner == nullptr) return value;
@@ -87,7 +89,9 @@ Value Lowering::negated(std::string_view op, const Value& operand, Location at) 
   const auto refuse = [&]() {
     return Rejected{at, "the operator " + std::string(op) + " does not take " + in_quotes(value.type)};
   };
-  if (!value.type->is_number() || (value.type->is_vector() && value.type->inner->is(TypeKind::Bool))) throw refuse();
+  if (!value.type->is_number() || (value.type->is_vector() && value.type->inner->is(TypeKind::Bool)) ||
+      value.type->is_enum())
+    throw refuse();
   if (op == "~" && value.type->scalar()->is_floating()) throw refuse();
   const Type* type = value.type->is_scalar() && value.type->size < 4 && !value.type->is_floating()
                          ? table_.get(TypeKind::Int)
@@ -110,6 +114,12 @@ Value Lowering::binary(std::string_view op, Value left, Value right, Location at
   right = load(promoted(right, at));
   if (!left.type->is_number() || !right.type->is_number()) {
     throw Rejected{at, "no operator" + std::string(op) + " takes " + arithmetic_operands(left, right)};
+  }
+  if (left.type->is_enum() || right.type->is_enum()) {  // enum class: the language only compares its values
+    const std::optional<ir::Operator> which = arithmetic_operator(op);
+    if (left.type != right.type || !which || !ir::is_comparison(*which))
+      throw Rejected{at, "no operator" + std::string(op) + " takes " + arithmetic_operands(left, right) +
+                             ": convert an enum class to a number, or define the operator"};
   }
   return op == "<<" || op == ">>" ? shift(op, left, right, at) : arithmetic(op, left, right, at);
 }

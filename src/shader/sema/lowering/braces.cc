@@ -38,6 +38,8 @@ const ir::Expression* Lowering::from_braces(const Type* wanted, const ast::Expre
     if (items.size() == 1 && items[0].braces != nullptr && !type->is_vector()) {
       return from_braces(type, *items[0].braces, *items[0].braces_scope);
     }
+    if (items.size() == 1 && type->is_enum() && items[0].type->is_integer() && !items[0].type->is_enum())
+      return as_number(items[0], type, at);
     if (items.size() == 1 && !type->is_vector())
       return convert(items[0], QualifiedType{.type = type}, at, "the value in {...}");
     // The last components of a vector may be omitted: they are 0.

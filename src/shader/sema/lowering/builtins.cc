@@ -87,11 +87,11 @@ Value Lowering::builtin_trait(const BuiltinRow& row, const TemplateArguments& ar
   if (row.name == "kymo_is_same") {
     holds = type == arguments[1].type.type && first.is_const == arguments[1].type.is_const;
   } else if (row.name == "kymo_is_integral") {
-    holds = number->is_integer() || number->is(TypeKind::Bool);
+    holds = (number->is_integer() || number->is(TypeKind::Bool)) && !number->is_enum();
   } else if (row.name == "kymo_is_floating") {
     holds = number->is_floating();
   } else if (row.name == "kymo_is_signed") {
-    holds = number->is_signed() || number->is_floating();
+    holds = (number->is_signed() && !number->is_enum()) || number->is_floating();
   } else if (row.name == "kymo_is_pointer") {
     holds = type->is_pointer();
   } else {

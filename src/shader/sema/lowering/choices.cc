@@ -19,10 +19,11 @@ Value Lowering::logical(const ast::Expression& expression, Scope& scope) {
     return short_circuit(
         expression.op, left, [&] { return right; }, expression.at);
   }
-  if (left.type->is_struct()) {
+  if (left.type->is_struct() || left.type->is_enum()) {
     Value operands[] = {left, Value()};
     const std::string name = "operator" + std::string(expression.op);
-    if (!lookup_.find(name, scope).empty() || !lookup_.find_in(name, *types_.class_of(left.type)->scope).empty()) {
+    if (!lookup_.find(name, scope).empty() ||
+        (left.type->is_struct() && !lookup_.find_in(name, *types_.class_of(left.type)->scope).empty())) {
       operands[1] = this->expression(*expression.operands[1], scope);
       if (std::optional<Value> found = overloaded(expression.op, operands, scope, expression.at)) return *found;
       return short_circuit(

@@ -19,7 +19,8 @@ const ir::Expression* Lowering::constant(const ast::Expression& expression, Scop
     const Restore<bool> unevaluated(body_.is_unevaluated);
     body_.is_unevaluated = false;
     const Into into(*this, statements);
-    const Value lowered = number_of(this->expression(expression, scope), expression.at);
+    Value lowered = this->expression(expression, scope);
+    if (lowered.type == nullptr || !lowered.type->is_enum()) lowered = number_of(lowered, expression.at);
     if (is_void(lowered)) throw Rejected{expression.at, std::string(what) + " has no value: it is void"};
     value = read(lowered);
   }

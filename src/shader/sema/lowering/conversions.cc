@@ -19,6 +19,9 @@ std::string conversion_fault(const Value& from, const Type* to, std::string_view
     text += ": pointers cannot change their address space";
   else if (const Class* object = class_named(to); object != nullptr && object->function != nullptr)
     text += ": a pointer to a function always points to the function that it was initialized with; use if or switch";
+  else if (from.type != nullptr && from.type->is_number() && to->is_number() && (from.type->is_enum() || to->is_enum()))
+    text += base::format(": {} is converted only by {}(...)", from.type->is_enum() ? "an enum class" : "a number",
+                         TypeTable::name(to));
   else if (to->is(TypeKind::Reference) && !from.is_place)
     text += ": it is not a variable, but this reference may change it";
   return text;

@@ -155,7 +155,8 @@ void Lowering::switch_statement(const ast::Statement& statement, Scope& scope) {
   if (!given.type->is_scalar() || given.type->is_floating()) {
     throw Rejected{at, "a switch is over an integer, not over " + in_quotes(given.type)};
   }
-  const Type* type = given.type->size < 4 ? table_.get(TypeKind::Int) : given.type;
+  const Type* number = given.type->is_enum() ? given.type->underlying : given.type;
+  const Type* type = number->size < 4 ? table_.get(TypeKind::Int) : number;
   const ir::Expression* value = convert_number(given.ir, type, at);
   if (statement.body->kind != ast::StatementKind::Block) throw Rejected{at, "a switch needs braces around its cases"};
 

@@ -149,7 +149,7 @@ Value Lowering::pointee(const Value& pointer, Location at) {
 
 Value Lowering::element(const Value& of, const Value& index, Location at) {
   Value position = load(number_of(index, at));
-  if (!position.type->is_integer() && !position.type->is(TypeKind::Bool)) {
+  if ((!position.type->is_integer() && !position.type->is(TypeKind::Bool)) || position.type->is_enum()) {
     // 2[array] is the same as array[2]; anything else is no index.
     throw Rejected{at, "an index must be an integer, and is " + in_quotes(position.type)};
   }

@@ -15,6 +15,14 @@ std::string operators_types(std::span<const Value> operands) {
   return text + ")";
 }
 
+// Only operands of such types have operators of the source.
+bool operators_has_own(std::span<const Value> operands) {
+  for (const Value& operand : operands) {
+    if (operand.type != nullptr && (operand.type->is_struct() || operand.type->is_enum())) return true;
+  }
+  return false;
+}
+
 bool operators_has_struct(std::span<const Value> operands) {
   for (const Value& operand : operands) {
     if (operand.type != nullptr && operand.type->is_struct()) return true;
@@ -25,7 +33,7 @@ bool operators_has_struct(std::span<const Value> operands) {
 }  // namespace
 
 std::optional<Value> Lowering::overloaded(std::string_view op, std::span<Value> operands, Scope& scope, Location at) {
-  if (!operators_has_struct(operands)) return std::nullopt;
+  if (!operators_has_own(operands)) return std::nullopt;
   const std::string name = "operator" + std::string(op);
   if (operands[0].type != nullptr && operands[0].type->is_struct()) {
     if (Class* owner = types_.class_of(operands[0].type)) {
@@ -101,7 +109,7 @@ Value Lowering::unary(const ast::Expression& expression, Scope& scope) {
 
 Value Lowering::step(const Value& place, bool up, Location at) {
   const Value value = load(place);
-  if (!value.type->is_number() && !value.type->is_pointer()) {
+  if ((!value.type->is_number() && !value.type->is_pointer()) || value.type->is_enum()) {
     throw Rejected{at, std::string("the operator ") + (up ? "++" : "--") + " does not take " + in_quotes(value.type)};
   }
   const Value stepped = binary(up ? "+" : "-", value, rvalue(build(at).constant_int(1)), at);
@@ -113,7 +121,7 @@ Value Lowering::postfix(const ast::Expression& expression, Scope& scope) {
   if (operand.braces != nullptr || is_void(operand)) {
     throw Rejected{expression.at, "the operator " + std::string(expression.op) + " needs a variable"};
   }
-  if (operand.type->is_struct()) {
+  if (operand.type->is_struct() || operand.type->is_enum()) {
     Value operands[] = {
         operand,
         rvalue(build(expression.at).constant_int(0))};  // the int that distinguishes it from the prefix operator
@@ -160,9 +168,9 @@ Value Lowering::assignment(const ast::Expression& expression, Scope& scope) {
                                                                : this->expression(target, scope);
   if (left.braces != nullptr || is_void(left))
     throw Rejected{target.at, "cannot assign to this: it is not a variable, element or member"};
-  if (left.type->is_struct() || (right.type != nullptr && right.type->is_struct())) {
+  if (Value operands[] = {left, right}; operators_has_own(operands)) {
     protect_place(right, since);
-    Value operands[] = {left, right};
+    operands[1] = right;
     if (std::optional<Value> found = overloaded(op, operands, scope, expression.at)) return *found;
   }
   protect(right, since);
@@ -182,7 +190,7 @@ Value Lowering::assignment(const ast::Expression& expression, Scope& scope) {
     if (left.type->is_scalar() && right.type->is_vector()) {
       throw Rejected{expression.at, "cannot convert " + in_quotes(right.type) + " to " + in_quotes(left.type)};
     }
-    if (right.type->is_number() && wanted.type->is_number()) {
+    if (right.type->is_number() && wanted.type->is_number() && !wanted.type->is_enum()) {
       assign(left, as_number(right, wanted.type, expression.at), expression.at);
       return left;
     }

@@ -93,7 +93,8 @@ void Lowering::discard(const ast::Expression& expression, Scope& scope) {
   // i++ for its effect alone is ++i.
   if (expression.kind == ast::ExpressionKind::Postfix) {
     const Value operand = this->expression(*expression.operands[0], scope);
-    if (operand.braces == nullptr && operand.type != nullptr && !operand.type->is_struct()) {
+    if (operand.braces == nullptr && operand.type != nullptr && !operand.type->is_struct() &&
+        !operand.type->is_enum()) {
       const Value place = reusable(operand);
       return assign(place, step(place, expression.op == "++", expression.at).ir, expression.at);
     }

@@ -89,7 +89,7 @@ bool Lowering::type_trait(const ast::Expression& expression, Scope& scope) {
     throw Rejected{at, base::format("{} takes {} types, not {}", in_quotes(name), row->types, types.size())};
   const QualifiedType& first = types[0].type;
   const Type* type = first.type;
-  const bool is_integral = type->is_integer() || type->is(TypeKind::Bool);
+  const bool is_integral = (type->is_integer() || type->is(TypeKind::Bool)) && !type->is_enum();
   switch (row->trait) {
     case Trait::Arithmetic:
       return is_integral || type->is_floating();
@@ -112,7 +112,8 @@ bool Lowering::type_trait(const ast::Expression& expression, Scope& scope) {
       return is_convertible(first, types[1].type);
     case Trait::Empty:
       return types_.class_of(type) != nullptr && type->fields.empty();
-    case Trait::Enum:      // an enum is its integer type here
+    case Trait::Enum:
+      return type->is_enum();
     case Trait::Function:  // there are no types of functions
       return false;
     case Trait::FloatingPoint:
@@ -127,9 +128,9 @@ bool Lowering::type_trait(const ast::Expression& expression, Scope& scope) {
     case Trait::Same:
       return type == types[1].type.type && first.is_const == types[1].type.is_const;
     case Trait::Scalar:
-      return is_integral || type->is_floating() || type->is_pointer();
+      return is_integral || type->is_enum() || type->is_floating() || type->is_pointer();
     case Trait::Signed:
-      return type->is_signed() || type->is_floating();
+      return (type->is_signed() && !type->is_enum()) || type->is_floating();
     case Trait::Trivial:
       return !type->is(TypeKind::Reference) && !type->is(TypeKind::Void);
     case Trait::Union:

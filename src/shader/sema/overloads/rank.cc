@@ -13,6 +13,8 @@ constexpr uint32_t kMaxBraces = 3;
 
 Rank rank_scalars(const Type* from, const Type* to) {
   if (from == to) return Rank::Exact;
+  if (to->is_enum() || (from->is_enum() && from->is_scoped)) return Rank::Impossible;
+  if (from->is_enum() && (to == from->underlying || to->is(TypeKind::Int))) return Rank::Promotion;
   const bool is_small_integer = from->is(TypeKind::Bool) || (from->is_integer() && from->size < 4);
   if (is_small_integer && to->is(TypeKind::Int)) return Rank::Promotion;
   if (from->is_floating() && to->is(TypeKind::Float)) return Rank::Promotion;
@@ -44,7 +46,7 @@ Rank Overloads::rank(const Value& from, const QualifiedType& to) {
   if (from.type == type) return type->is(TypeKind::Atomic) ? Rank::Impossible : Rank::Exact;
   if (type->is_number() && from.type->is_number()) {
     if (type->is_scalar() && from.type->is_scalar()) return rank_scalars(from.type, type);
-    if (type->is_vector() && from.type->is_scalar()) return Rank::Splat;
+    if (type->is_vector() && from.type->is_scalar()) return from.type->is_scoped ? Rank::Impossible : Rank::Splat;
     if (type->is_vector() && from.type->is_vector() && type->inner == from.type->inner &&
         type->count == from.type->count)
       return Rank::Qualification;  // packed or not

@@ -14,17 +14,16 @@ constexpr uint32_t kMaxAncestors = 256;
 constexpr uint32_t kMaxParts = 16'384;
 constexpr size_t kLongestName = 300;  // of a type: names of nested templates have no limit
 
-// a::b::, of the namespaces and structs around a declaration.
-std::string class_prefix(const Scope* scope) {
+}  // namespace
+
+std::string Types::scope_prefix(const Scope* scope) {
   for (; scope != nullptr; scope = scope->parent) {
     if (scope->kind == Scope::Kind::Class) return scope->owner->type->name + "::";
     if (scope->kind == Scope::Kind::Namespace && !scope->name.empty())
-      return class_prefix(scope->parent) + std::string(scope->name) + "::";
+      return scope_prefix(scope->parent) + std::string(scope->name) + "::";
   }
   return {};
 }
-
-}  // namespace
 
 Class& Types::make_class() {
   ++context_.instances;
@@ -49,6 +48,7 @@ Scope& Types::members_of(const Symbol& symbol, const ast::NamePart& part, std::s
   const QualifiedType type = type_named(symbol, part, from, at);
   if (type.class_template != nullptr) throw needs_arguments(type, at);
   const Type* of = type.type != nullptr && type.type->is(TypeKind::Reference) ? type.type->inner : type.type;
+  if (of != nullptr && of->is_enum()) return *static_cast<Scope*>(const_cast<void*>(of->declaration));
   const Class* made = of == nullptr ? nullptr : class_of(of);
   if (made == nullptr) throw Rejected{at, base::format("{} is not a struct: it has no \"{}\"", in_quotes(of), member)};
   return *made->scope;
@@ -82,7 +82,7 @@ Class& Types::instantiate_class(const Symbol& given, TemplateArguments arguments
       made.bound.push_back(lookup_.argument_of(parameter.name, *bound));
   else
     made.bound = arguments;
-  std::string name = class_prefix(symbol.scope) + std::string(symbol.name);
+  std::string name = scope_prefix(symbol.scope) + std::string(symbol.name);
   if (symbol.declaration->is_template) base::format_to(name, "<{}>", spell(arguments));
   if (name.size() > kLongestName) {
     name.resize(kLongestName);

@@ -6,6 +6,8 @@
 namespace kymo::shader {
 
 const Type* Types::common_type(const Type* a, const Type* b, Location at) {
+  if (a->is_enum()) a = a->underlying;
+  if (b->is_enum()) b = b->underlying;
   if (!a->is_number() || !b->is_number())
     throw Rejected{at, base::format("{} and {} are not both numbers", in_quotes(a), in_quotes(b))};
   if (a->is_vector() && b->is_vector()) {

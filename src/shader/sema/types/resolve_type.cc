@@ -201,8 +201,7 @@ QualifiedType Types::type_named(const Symbol& symbol, const ast::NamePart& part,
       resolved.type = instantiate_class(symbol, {}, at).type;
       return resolved;
     case ast::DeclarationKind::Enum:
-      resolved.type =
-          declaration.type == nullptr ? table_.get(TypeKind::Int) : resolve_plain(*declaration.type, *symbol.scope);
+      resolved.type = enum_type(declaration, *lookup_.enum_scope(symbol));
       return resolved;
     default: {
       if (const auto known = aliases_.find(&symbol); known != aliases_.end()) return known->second;

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -55,7 +56,8 @@ class Types final : public StructScopes {
   Scope& members_of(const ast::Expression& value, Scope& from, Location at) override;
 
   // ---- Enums and static_assert (enums.cc)
-  const ir::Expression* enumerator(const Symbol& symbol, Location at);  // its value, computed at its first use
+  const Type* enum_type(const ast::Declaration& declaration, Scope& inside);  // `inside` has its enumerators
+  const ir::Expression* enumerator(const Symbol& symbol, Location at);        // its value, computed at its first use
   void check_assert(const ast::Declaration& declaration, Scope& scope);
 
   // The type in which two numbers are added or compared: the usual arithmetic conversions, vectors and splats.
@@ -70,12 +72,14 @@ class Types final : public StructScopes {
   QualifiedType type_hook(std::string_view name, const TemplateArguments& arguments, Location at);
   QualifiedType instantiate_type(const Symbol& symbol, const ast::NamePart& part, Scope& from, Location at);
 
+  static std::string scope_prefix(const Scope* scope);  // a::S<int>::, before a name in it
   Class& instantiate_class(const Symbol& symbol, TemplateArguments arguments, Location at);
   void complete(Class& made, Location at);  // computes its fields; once
   void complete_members(Class& made);
   uint32_t written_align(const ast::Declaration& declaration, Scope& scope);  // alignas; 1 without
   static constexpr uint64_t kLargestStruct = uint64_t{1} << 30;               // bytes
   void store_union(Class& made, std::vector<Field>& fields, uint32_t& align);
+  void evaluate_enumerators(const ast::Declaration& declaration, Scope& inside);
   // ---- Bit-fields (bit_fields.cc)
   void set_width(Class& owner, Member& member, const ast::Declaration& declaration);
   void store_bits(Class& made, std::vector<Field>& fields, uint32_t& align);
@@ -89,6 +93,8 @@ class Types final : public StructScopes {
   std::deque<Class> classes_;
   std::unordered_map<std::string, Class*> classes_by_key_;  // by instance_key()
   std::unordered_map<const Symbol*, QualifiedType> aliases_;
+  std::unordered_map<const Scope*, const Type*> enums_;  // by the scope of its enumerators
+  std::unordered_set<const Scope*> enums_being_evaluated_;
   std::unordered_map<const Class*, Rejected> faults_;
   std::unordered_map<const Type*, uint32_t> parts_;   // of a struct: its fields, and their fields
   std::vector<std::pair<Class*, Location>> pending_;  // completed when no other class is being completed

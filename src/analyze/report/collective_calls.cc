@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -154,7 +155,11 @@ class Calls {
       operation.track = track.number;
       const Launch* const launch = work_.launch_of(walk_, operation);
       const auto iteration = iterations_.at(launch != nullptr ? launch->begin : operation.begin);
-      if (!iteration) continue;
+      if (!iteration) {
+        if (launch != nullptr && outside_.size() < CollectiveCalls::kMostRows)
+          outside_.emplace_back(launch->track, launch->begin);
+        continue;
+      }
       if (result_.rows.size() >= CollectiveCalls::kMostRows) {
         ++result_.left_out;
         continue;
@@ -279,22 +284,30 @@ class Calls {
       std::sort(list.begin(), list.end(), [](const NcclCall& a, const NcclCall& b) { return a.time < b.time; });
       for (const NcclCall& call : list) groups.insert(call.group);
     }
-    // ask_host() sorted them by track and launch.
-    for (auto one = without_group_.begin(); one != without_group_.end(); ++one) {
-      if (!one->is_nccl || has_group(*one)) continue;
+    std::sort(outside_.begin(), outside_.end());
+    // ask_host() sorted them by track and launch. A CUDA graph is one launch of many kernels.
+    for (auto one = without_group_.begin(); one != without_group_.end();) {
       const auto next = std::find_if(one, without_group_.end(), [&](const WithoutGroup& other) {
         return other.track != one->track || other.begin > one->begin;
       });
-      const bool is_last = next == without_group_.end() || next->track != one->track;
+      int64_t end = std::numeric_limits<int64_t>::max();
+      if (next != without_group_.end() && next->track == one->track) end = next->begin;
+      if (const auto other = std::upper_bound(outside_.begin(), outside_.end(), std::pair(one->track, one->begin));
+          other != outside_.end() && other->first == one->track)
+        end = std::min(end, other->second);
       const auto& list = calls[one->track];
       const auto found = std::lower_bound(list.begin(), list.end(), one->begin,
                                           [](const NcclCall& call, int64_t begin) { return call.time < begin; });
-      CollectiveCall& row = result_.rows[one->row];
-      if (found != list.end() && (is_last || found->time < next->begin)) {
-        row.group = found->group;
-        row.sequence = found->sequence;
-      } else if (groups.size() == 1) {
-        row.group = *groups.begin();
+      const bool is_reported = found != list.end() && found->time < end;
+      for (; one != next; ++one) {
+        if (!one->is_nccl || has_group(*one)) continue;
+        CollectiveCall& row = result_.rows[one->row];
+        if (is_reported) {
+          row.group = found->group;
+          row.sequence = found->sequence;
+        } else if (groups.size() == 1) {
+          row.group = *groups.begin();
+        }
       }
     }
   }
@@ -321,6 +334,7 @@ class Calls {
   Numbers<ProcessGroup> groups_{result_.groups};
   Numbers<std::string> names_{result_.names};
   std::vector<WithoutGroup> without_group_;
+  std::vector<std::pair<uint32_t, int64_t>> outside_;       // launches of communication outside of iterations
   std::map<std::pair<uint32_t, uint32_t>, Known> classes_;  // by writer and class
 };
 

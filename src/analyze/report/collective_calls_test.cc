@@ -148,16 +148,18 @@ TEST_F(CollectiveCallsTest, TheGroupIsThatOfTheHostRangeIfTheDeviceNamesNone) {
 
 TEST_F(CollectiveCallsTest, ACallOfNcclNamesTheCommunicatorOfTheKernelThatWasLaunchedBeforeIt) {
   recorder_.begin(kMain, 0, kStep, {int64_t{1}});
-  for (const uint64_t at : {100u, 200u, 300u}) {
-    recorder_.complete(kMain, at, at + 10, kLaunch, 1, 0, at);
-    if (at == 200) continue;  // of a CUDA graph
+  for (const uint64_t at : {100u, 200u, 300u, 400u, 1'100u}) {
+    if (at == 1'100) recorder_.end(kMain, 1'000);  // outside of the iteration
+    recorder_.complete(kMain, at, at + 10, kLaunch, at < 1'000 ? 1 : 0, 0, at);
+    if (at == 200 || at == 400) continue;  // of a CUDA graph
     recorder_.point(kMain, at + 20, trace::PointKind::AsyncBegin, kNcclCall, at,
                     {std::string("tp"), std::string(at == 100 ? "a1" : "b2"), int64_t{4}, static_cast<int64_t>(at)});
   }
-  recorder_.end(kMain, 1'000);
-  for (const uint64_t at : {100u, 200u, 300u}) recorder_.complete(kStream, at + 400, at + 410, kUnnamed, 0, 0, at);
+  for (const uint64_t at : {100u, 200u, 300u, 400u, 1'100u})
+    recorder_.complete(kStream, at + 400, at + 410, kUnnamed, 0, 0, at);
   const CollectiveCalls calls = read();
-  ASSERT_EQ(calls.rows.size(), 3u);
+  ASSERT_EQ(calls.rows.size(), 4u);
+  EXPECT_EQ(calls.groups[calls.rows[3].group], ProcessGroup{});
   EXPECT_EQ(calls.groups[calls.rows[0].group], (ProcessGroup{"tp a1", 4}));
   EXPECT_EQ(calls.rows[0].sequence, 100);
   EXPECT_EQ(calls.groups[calls.rows[1].group], ProcessGroup{});

@@ -158,9 +158,10 @@ void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
                      "iterations",
                      base::printable(file), head.left_out));
   if (head.started < kFirstDate)
-    warn(base::format("{} does not say when it was recorded: it counts as of 1970, and kymo fleet finds it with "
-                      "--since 4000w",
-                      base::printable(file)));
+    warn(
+        base::format("{} does not say when it was recorded: it counts as of 1970, and kymo fleet finds it with "
+                     "--since 4000w",
+                     base::printable(file)));
   if (head.not_a_rank.empty() || warned_of_rank) return;
   warned_of_rank = true;
   warn(base::format("{} of the recorded program is not a rank: write a whole number from 0, or use --rank",

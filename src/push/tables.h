@@ -15,9 +15,9 @@ namespace kymo::push {
 // 1 had no calls of collectives, 2 had them in a table `collectives` without the members of their groups.
 inline constexpr uint32_t kSchemaVersion = 3;
 
-// The times of `started`, in seconds since 1970. A clock that began at 0 is before kFirstDate: such a trace does not say
-// when it was recorded. Traces from kEndOfDates on, 2042-11-19, are not taken: importers have no later times, and the
-// dates of ClickHouse end in 2106. Until then such a date is that of a wrong clock.
+// The times of `started`, in seconds since 1970. A clock that began at 0 is before kFirstDate: such a trace does not
+// say when it was recorded. Traces from kEndOfDates on, 2042-11-19, are not taken: importers have no later times, and
+// the dates of ClickHouse end in 2106. Until then such a date is that of a wrong clock.
 inline constexpr uint32_t kFirstDate = 365 * 86'400, kEndOfDates = 2'300'000'000;
 
 extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kEvents, kRowCounts,

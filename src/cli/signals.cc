@@ -39,7 +39,9 @@ SignalInbox::~SignalInbox() {
 
 sigset_t SignalInbox::program_mask() const {
   sigset_t mask = before_;
-  sigdelset(&mask, SIGPIPE);  // blocked by main() for kymo's own writes; programs expect to die of it
+  for (const int signal :
+       {SIGPIPE, SIGXFSZ})  // blocked by main() for kymo's own writes; programs expect to die of them
+    sigdelset(&mask, signal);
   return mask;
 }
 

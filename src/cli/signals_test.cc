@@ -30,6 +30,7 @@ TEST(SignalsTest, MaskIsRestoredAndProgramsGetTheOriginalMask) {
     const sigset_t program_mask = inbox.program_mask();
     EXPECT_EQ(sigismember(&program_mask, SIGUSR1), 0);
     EXPECT_EQ(sigismember(&program_mask, SIGPIPE), 0);
+    EXPECT_EQ(sigismember(&program_mask, SIGXFSZ), 0);
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
     EXPECT_EQ(sigismember(&mask, SIGUSR1), 1);
   }

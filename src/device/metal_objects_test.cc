@@ -36,5 +36,44 @@ kernel void operators(device int* o, device F* stored, constant F& given, device
   EXPECT_EQ(stored.to_host<uint32_t>(), (std::vector<uint32_t>{5, 8}));
 }
 
+TEST_P(MetalObjectsTest, CopyConstructorsOfTheSourceAreCalled) {
+  const ShaderLibrary library = metal(R"(
+struct A { int x; A(int v) : x(v) {} A(thread const A& q) : x(q.x + 1) {} };
+struct Outer { int n; A a; A two[2]; };
+int by_value(A a) { return a.x; }
+A same(A a) { return a; }
+A made(int v) { A a(v); return a; }
+kernel void copies(device int* o) {
+  A c(5); A d = c; A e(d);
+  o[0] = d.x; o[1] = e.x; o[2] = by_value(c); o[3] = by_value(A(5)); o[4] = same(c).x; o[5] = made(5).x;
+  Outer first{1, c, {c, A(20)}}; Outer second = first;
+  o[6] = second.a.x; o[7] = second.two[0].x; o[8] = second.two[1].x;
+  A assigned(1); assigned = c; o[9] = assigned.x;
+}
+)");
+  EXPECT_EQ(run<int32_t>(library["copies"], 10), (std::vector<int32_t>{6, 7, 6, 5, 7, 5, 7, 7, 21, 5}));
+}
+
+TEST_P(MetalObjectsTest, LambdasCopyArraysAndThis) {
+  const ShaderLibrary library = metal(R"(
+struct S {
+  int x[2];
+  int later() { auto f = [*this] { return x[1]; }; auto g = [this] { return x[1]; }; x[1] = 9; return f() * 10 + g(); }
+};
+kernel void captures(device int* o, device const int* in) {
+  int a[2] = {1, in[1]}; int m[2][2] = {{1, 2}, {3, in[0]}};
+  auto g = [=] { return a[1] + 10 * m[1][1]; };
+  auto h = [a] { return a[1]; };
+  auto k = [&] { return a[1]; };
+  auto n = [a]() mutable { a[1] += 10; return a[1]; };
+  a[1] = 5; m[1][1] = 7;
+  o[0] = g(); o[1] = h(); o[2] = k(); o[3] = n(); o[4] = n(); o[5] = a[1];
+  S s{{1, 2}}; o[6] = s.later();
+}
+)");
+  EXPECT_EQ(run<int32_t>(library["captures"], 7, std::vector<int32_t>{4, 2}),
+            (std::vector<int32_t>{42, 2, 5, 12, 22, 5, 29}));
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

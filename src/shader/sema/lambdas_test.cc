@@ -160,6 +160,21 @@ lambda(pointer_cast<thread const lambda*>((&put)), 1)
 )");
 }
 
+TEST(LambdasTest, ArraysAndObjectsAreCopied) {
+  EXPECT_EQ("\n" + lines(R"(int n[2] = {1, 2};
+auto g = [=] { return n[1]; };
+n[1] = 5;
+b[0] = g();)"),
+            R"(
+int[2] n = int[2]{1, 2}
+lambda g [[address_taken]] = lambda{n}
+n[1] = 5
+(*(b + 0)) = lambda(pointer_cast<thread const lambda*>((&g)))
+)");
+  EXPECT_EQ(faults_of("int n[2] = {1, 2}; auto g = [n] { n[1] = 5; }; g();"),
+            "error: cannot write to a const or constant object\n");
+}
+
 TEST(LambdasTest, ALambdaCanBeCalledImmediately) {
   EXPECT_EQ("\n" + lines(R"(b[0] = [](int v) { return v * 2; }(3);
 int x = [&] { if (b[1]) return 1; return 2; }();)"),

@@ -43,7 +43,8 @@ const ir::Expression* Lowering::convert(const Value& from, const QualifiedType& 
   if (type->is_pointer() && (from.is_null || from.is_literal_zero || !from.type->is_struct()))
     return convert_pointer(from, type, at);
   if (from.is_null) return build(at).constant_bool(false);
-  if (from.type == type || (type->is_vector() && from.type->is_vector())) return read(from);
+  if (from.type == type) return copied(from, at);
+  if (type->is_vector() && from.type->is_vector()) return read(from);
   if (const Class* object = class_named(type); object != nullptr && object->function != nullptr)
     return build(at).construct(type, {});
   if (type->is_number() && from.type->is_number()) {
@@ -56,7 +57,7 @@ const ir::Expression* Lowering::convert(const Value& from, const QualifiedType& 
   }
   if (type->is_struct() && from.type->is_struct() &&
       types_.is_derived(*types_.class_of(from.type), *types_.class_of(type)))
-    return read(base_of(from, *types_.class_of(type), at));
+    return copied(base_of(from, *types_.class_of(type), at), at);
   const std::optional<UserConversion> by = overloads_.user_conversion(from, type);
   if (!by) throw Rejected{at, conversion_fault(from, type, what)};
   if (by->by_constructor) return construct(type, std::span(&from, 1), at);
@@ -101,7 +102,9 @@ const ir::Expression* Lowering::convert_reference(const Value& from, const Type*
         types_.is_derived(*types_.class_of(from.type), *types_.class_of(to)))
       return build(at).pointer_cast(pointer, address(base_of(from, *types_.class_of(to), at), at));
   }
-  const ir::Expression* copied = convert(from, {.type = to}, at, what);
+  // The object of a reference is only moved to memory that it can refer to: no copy for the source.
+  const ir::Expression* copied =
+      from.type == to && to->is_struct() ? read(from) : convert(from, {.type = to}, at, what);
   const Type* held = to->is_vector() && to->packed ? table_.vector(to->inner, to->count) : to;
   ir::Variable& kept = local("copy", held, copied, at);
   return build(at).pointer_cast(table_.pointer(held, Space::Thread, reference->is_const),

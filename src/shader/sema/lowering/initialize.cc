@@ -111,8 +111,8 @@ const ir::Expression* Lowering::construct(const Type* wanted, std::span<const Va
 const ir::Expression* Lowering::construct_class(Class& made, std::span<const Value> given, Location at) {
   if (given.size() == 1 && given[0].type != nullptr) {
     Class* from = types_.class_of(given[0].type);
-    if (from == &made) return read(given[0]);
-    if (from != nullptr && types_.is_derived(*from, made)) return read(base_of(given[0], made, at));
+    if (from == &made) return copied(given[0], at);
+    if (from != nullptr && types_.is_derived(*from, made)) return copied(base_of(given[0], made, at), at);
   }
   if (has_constructors(made)) {
     OverloadSet set;

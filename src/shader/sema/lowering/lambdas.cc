@@ -31,12 +31,12 @@ Value Lowering::lambda(const ast::Expression& expression, Scope& scope) {
         std::any_of(captures.begin(), captures.end(), [&](const auto& known) { return known.name == name; });
     if (!is_known) captures.push_back({name, value, by_reference});
   };
-  const auto add_this = [&](bool is_wanted) {
-    if (body_.self) return add("this", *body_.self, true);
+  const auto add_this = [&](bool by_reference, bool is_wanted) {
+    if (body_.self) return add("this", *body_.self, by_reference);
     if (is_wanted) throw Rejected{at, "there is no \"this\" here to capture"};
   };
   const auto add_named = [&](std::string_view name, bool by_reference, bool is_wanted, Location where) {
-    if (name == "this") return add_this(is_wanted);
+    if (name == "this") return add_this(by_reference || !is_wanted, is_wanted);
     const std::vector<const Symbol*> found = lookup_.find(name, scope);
     if (found.empty()) {
       if (is_wanted) throw Rejected{where, "there is no name " + in_quotes(name) + " here to capture"};
@@ -58,7 +58,7 @@ Value Lowering::lambda(const ast::Expression& expression, Scope& scope) {
       }
       return;
     }
-    if (symbol.owner != nullptr && !is_wanted) return add_this(false);  // a member without an object
+    if (symbol.owner != nullptr && !is_wanted) return add_this(true, false);  // a member without an object
     if (is_wanted)
       throw Rejected{where, in_quotes(name) + " is not a variable of the enclosing function: it needs no capture"};
   };
@@ -94,14 +94,15 @@ Value Lowering::lambda(const ast::Expression& expression, Scope& scope) {
   for (LambdaCapture& capture : captures) {
     Field field;
     field.name = std::string(capture.name) + (capture.is_pack ? "_" + std::to_string(fields.size()) : "");
-    // An array is always captured by its address, because a value cannot be an array.
-    const bool by_reference = capture.by_reference || capture.value.type->is_array();
+    // The arrays of a group exist once.
+    const bool by_reference = capture.by_reference || (capture.value.type->is_array() && capture.value.is_place &&
+                                                       capture.value.space == Space::Threadgroup);
     if (by_reference && capture.value.is_place) {
       const ir::Expression* pointer = address(capture.value, at);
       field.type = pointer->type;
       values.push_back(pointer);
     } else {
-      const ir::Expression* copy = read(capture.value);
+      const ir::Expression* copy = copied(capture.value, at);
       field.type = copy->type;
       values.push_back(copy);
     }

@@ -199,6 +199,13 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   template <typename Right>
   Value short_circuit(std::string_view op, const Value& left, Right right, Location at);
 
+  // ---- copies.cc: copy constructors of the source
+  bool is_copy_constructor(const Symbol& constructor);
+  std::vector<const Symbol*> copy_constructors(const Class& made);
+  bool has_own_copies(const Type* type);  // a copy calls a function of the source
+  const ir::Expression* copied(const Value& from, Location at);
+  std::unordered_map<const Type*, bool> own_copies_;
+
   // ---- calls.cc
   Value call(const ast::Expression& expression, Scope& scope);
   Value call(const Chosen& chosen, const std::optional<Value>& object, std::span<const Value> given, Location at);

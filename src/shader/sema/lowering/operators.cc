@@ -196,7 +196,9 @@ Value Lowering::assignment(const ast::Expression& expression, Scope& scope) {
     }
   }
   const size_t before = mark();
-  const ir::Expression* value = convert(right, wanted, expression.at, "the assigned value");
+  const ir::Expression* value = right.type == wanted.type && wanted.type->is_struct()
+                                    ? read(right)  // an assignment of all members, not a new object
+                                    : convert(right, wanted, expression.at, "the assigned value");
   if (mark() != before) left = freeze(left);
   if (!copy_by_elements(left, value, expression.at)) assign(left, value, expression.at);
   return left;

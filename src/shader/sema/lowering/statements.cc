@@ -161,7 +161,13 @@ void Lowering::return_statement(const ast::Statement& statement, Scope& scope) {
     throw Rejected{at, "cannot return a reference to a value: only variables, elements and members have an address"};
   }
   if (!body_.result->is(TypeKind::Reference)) wanted.type = plain(wanted.type);
-  emit(build(at).return_(convert(value, wanted, at, "the value returned")));
+  // A variable of the function is not copied, but becomes the result.
+  const bool is_variable = value.is_place && value.type->is_struct() && wanted.type == value.type &&
+                           statement.expression->kind == ast::ExpressionKind::Name &&
+                           value.ir->kind == ir::ExpressionKind::Variable && !value.ir->variable->is_parameter &&
+                           value.ir->variable->space == Space::Thread &&
+                           value.ir->variable->name == statement.expression->name.last().name;
+  emit(build(at).return_(convert(is_variable ? load(value) : value, wanted, at, "the value returned")));
 }
 
 // The first return statement of a function that returns auto gives the type.

@@ -75,5 +75,63 @@ kernel void captures(device int* o, device const int* in) {
             (std::vector<int32_t>{42, 2, 5, 12, 22, 5, 29}));
 }
 
+// The same structs for the device and for the host's compiler.
+#define OBJECTS_STRUCTS       \
+  struct Empty {};            \
+  struct Other {};            \
+  struct One : Empty {        \
+    float f;                  \
+  };                          \
+  struct Two : Empty, Other { \
+    short s;                  \
+  };                          \
+  struct Again : Empty {      \
+    Empty e;                  \
+    int i;                    \
+  };                          \
+  struct Deep : One {         \
+    char c;                   \
+  };                          \
+  struct Both : One, Other {  \
+    long l;                   \
+  };                          \
+  struct Only : Empty {};     \
+  struct Last {               \
+    char c;                   \
+    One o;                    \
+  };                          \
+  struct Array : Empty {      \
+    char c[3];                \
+    Only o;                   \
+  };
+namespace host {
+OBJECTS_STRUCTS
+}
+#define OBJECTS_TEXT_OF(...) #__VA_ARGS__
+#define OBJECTS_TEXT(...) OBJECTS_TEXT_OF(__VA_ARGS__)
+
+TEST_P(MetalObjectsTest, EmptyBasesTakeNoSpace) {
+  const ShaderLibrary library = metal(std::string(OBJECTS_TEXT(OBJECTS_STRUCTS)) + R"(
+template <typename D> struct Base { int call() const { return static_cast<thread const D*>(this)->own() + 1; } };
+struct Curious : Base<Curious> { int v; int own() const { return v * 2; } };
+struct Tool { int twice(int x) const { return 2 * x; } };
+struct User : Tool { int x; User(int v) : Tool(), x(v) {} int all() const { return twice(x); } };
+kernel void sizes(device int* o) {
+  o[0] = sizeof(Empty); o[1] = sizeof(One); o[2] = sizeof(Two); o[3] = sizeof(Again); o[4] = sizeof(Both);
+  o[5] = sizeof(Only); o[6] = sizeof(Last); o[7] = sizeof(Array); o[8] = alignof(Both);
+}
+kernel void values(device float* o, device const One* x, uint i [[thread_position_in_grid]]) {
+  Curious c; c.v = int(x[i].f); User u(int(x[i].f)); One copy = x[i]; One made{{}, 3};
+  o[i] = x[i].f + 100 * c.call() + 10000 * u.all() + copy.f + made.f;
+}
+)");
+  EXPECT_EQ(run<int32_t>(library["sizes"], 9),
+            (std::vector<int32_t>{sizeof(host::Empty), sizeof(host::One), sizeof(host::Two), sizeof(host::Again),
+                                  sizeof(host::Both), sizeof(host::Only), sizeof(host::Last), sizeof(host::Array),
+                                  alignof(host::Both)}));
+  EXPECT_EQ(run<float>(library["values"], 3, std::vector<float>{1, 2, 3}),
+            (std::vector<float>{1 + 300 + 20000 + 1 + 3, 2 + 500 + 40000 + 2 + 3, 3 + 700 + 60000 + 3 + 3}));
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

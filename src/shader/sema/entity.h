@@ -106,6 +106,7 @@ struct Member {
   std::string name;
   const Type* type = nullptr;
   uint32_t align = 1;
+  static constexpr uint32_t kNoField = UINT32_MAX;  // an empty base, which takes no space
   uint32_t field = 0;    // its number in the type, unless it is a bit-field, or the struct is stored in words
   bool is_bits = false;  // a bit-field:
   uint32_t width = 0;    // in bits
@@ -119,7 +120,7 @@ struct Class {
   TemplateArguments bound;  // those of the chosen declaration, if it is a specialisation; else as above
   Scope* scope = nullptr;   // its members; parent: its template bindings, then the scope of its declaration
   Type* type = nullptr;
-  std::vector<Class*> bases;       // they come first in `members` and in type->fields
+  std::vector<Class*> bases;       // they come first in `members`; those with fields come first in type->fields
   std::vector<Member> members;     // none of a lambda
   bool has_bits = false;           // one of the members is a bit-field
   bool in_words = false;           // a union whose type has one field, an array of words (lowering/union_views.cc)

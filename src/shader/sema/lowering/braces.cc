@@ -131,7 +131,12 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
 
 // A struct of the values of its members.
 const ir::Expression* Lowering::composed(const Class& made, std::vector<const ir::Expression*> parts, Location at) {
-  if (!made.has_bits) return build(at).construct(made.type, std::move(parts));
+  if (!made.has_bits) {
+    std::vector<const ir::Expression*> fields;
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (made.members[i].field != Member::kNoField) fields.push_back(parts[i]);
+    return build(at).construct(made.type, std::move(fields));
+  }
   ir::Variable& object = local("value", made.type, build(at).zero(made.type), at);
   Value whole = rvalue(build(at).variable(object), made.type);
   whole.is_place = true;

@@ -76,6 +76,10 @@ const ir::Expression* Lowering::copied(const Value& from, Location at) {
   if (made.has_bits) return read(object);
   for (const Member& member : made.members) {
     const size_t since = mark();
+    if (member.field == Member::kNoField) {
+      add(build(at).zero(member.type), since);
+      continue;
+    }
     add(has_own_copies(member.type) ? copied(member_place(object, member, at), at)
                                     : build(at).member(object.ir, member.field),
         since);

@@ -262,7 +262,9 @@ void Lowering::initialize_member(Class& owner, uint32_t index, const Value& self
                                  Scope& scope) {
   const Member& field = owner.members[index];
   const bool is_base = index < owner.bases.size();
-  const Value place = member_place(self, field, constructor.at);
+  const auto assign = [&](const ir::Expression* value, Location at) {
+    if (field.field != Member::kNoField) CodeWriter::assign(member_place(self, field, constructor.at), value, at);
+  };
   const ast::Declaration* declared = is_base ? nullptr : field_declaration(owner, field.name);
   const bool is_reference =
       declared != nullptr && declared->type != nullptr &&
@@ -283,11 +285,11 @@ void Lowering::initialize_member(Class& owner, uint32_t index, const Value& self
     } else {
       made = construct(field.type, given, initializer.at);
     }
-    return assign(place, made, initializer.at);
+    return assign(made, initializer.at);
   }
   const bool is_union = owner.in_words || owner.type->is_union;  // has one member at a time
   if (is_union && (declared == nullptr || declared->initializer == nullptr)) return;
-  if (const ir::Expression* made = field_default(owner, index, constructor.at)) assign(place, made, constructor.at);
+  if (const ir::Expression* made = field_default(owner, index, constructor.at)) assign(made, constructor.at);
 }
 
 }  // namespace kymo::shader

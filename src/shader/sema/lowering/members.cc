@@ -79,6 +79,13 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
 
 Value Lowering::member_place(const Value& object, const Member& member, Location at) {
   const Class& owner = *types_.class_of(object.type);
+  if (member.field == Member::kNoField) {  // the base is where the object is
+    if (!object.is_place || object.in_words || object.bits != nullptr)
+      return rvalue(build(at).zero(member.type), member.type);
+    const bool is_const = object.is_const || is_read_only(object.space);
+    return place_at(build(at).pointer_cast(table_.pointer(member.type, object.space, is_const), address(object, at)),
+                    is_const);
+  }
   if (member.is_bits || owner.in_words || (object.type->is_union && member.field != 0))
     return *field_of(object, member.name, at);
   if (object.in_words) return view_part(object, member.type, object.type->fields[member.field].offset);
@@ -97,9 +104,7 @@ Value Lowering::base_of(const Value& object, const Class& base, Location at) {
   if (owner != nullptr) {
     for (size_t i = 0; i < owner->bases.size(); ++i) {
       if (owner->bases[i] != &base && !types_.is_derived(*owner->bases[i], base)) continue;
-      if (object.in_words)
-        return base_of(view_part(object, owner->bases[i]->type, object.type->fields[i].offset), base, at);
-      return base_of(members_part(object, build(at).member(object.ir, static_cast<uint32_t>(i))), base, at);
+      return base_of(member_place(object, owner->members[i], at), base, at);
     }
   }
   throw Rejected{at, in_quotes(object.type) + " is not derived from " + in_quotes(base.type)};

@@ -210,10 +210,7 @@ void Types::complete_members(Class& made) {
   else if (made.has_bits)
     store_bits(made, fields, align);
   else
-    for (Member& member : made.members) {
-      member.field = static_cast<uint32_t>(fields.size());
-      fields.push_back({member.name, member.type, 0, member.align});
-    }
+    store_members(made, fields, align);
   uint32_t parts = 0;
   for (const Field& field : fields) {
     const Type* held = field.type;
@@ -229,6 +226,41 @@ void Types::complete_members(Class& made) {
     throw Rejected{declaration.at, base::format("\"{}\" is larger than {} bytes", made.type->name, kLargestStruct)};
   made.is_completing = false;
   for (const ast::Declaration* each : asserts) check_assert(*each, *made.scope);
+}
+
+namespace {
+
+// The empty structs at the first byte of an object: two of one type must not be at the same address.
+void class_add_empty(const Type* type, std::vector<const Type*>& into) {
+  while (type->is_array()) type = type->inner;
+  const Class* made = class_named(type);
+  if (made == nullptr) return;
+  if (type->fields.empty()) into.push_back(type);
+  for (size_t i = 0; i < made->bases.size() && i < made->members.size(); ++i)
+    if (made->members[i].field == Member::kNoField) class_add_empty(made->members[i].type, into);
+  if (!type->fields.empty()) class_add_empty(type->fields[0].type, into);
+}
+
+}  // namespace
+
+// An empty base takes no space, as in Clang, unless an object of its type would be at the same address.
+void Types::store_members(Class& made, std::vector<Field>& fields, uint32_t& align) {
+  for (size_t i = 0; i < made.members.size(); ++i) {
+    Member& member = made.members[i];
+    bool takes_space = i >= made.bases.size() || !member.type->fields.empty();
+    if (!takes_space) {
+      std::vector<const Type*> own, others;
+      class_add_empty(member.type, own);
+      for (size_t k = 0; k < made.members.size(); ++k)
+        if (k != i && (k <= made.bases.size())) class_add_empty(made.members[k].type, others);
+      takes_space = std::any_of(own.begin(), own.end(), [&](const Type* each) {
+        return std::find(others.begin(), others.end(), each) != others.end();
+      });
+      align = std::max(align, member.align);
+    }
+    member.field = takes_space ? static_cast<uint32_t>(fields.size()) : Member::kNoField;
+    if (takes_space) fields.push_back({member.name, member.type, 0, member.align});
+  }
 }
 
 // A union is stored as its first member if all members are numbers of one size; else as an array of words: of uint, or

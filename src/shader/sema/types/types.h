@@ -78,6 +78,7 @@ class Types final : public StructScopes {
   void complete_members(Class& made);
   uint32_t written_align(const ast::Declaration& declaration, Scope& scope);  // alignas; 1 without
   static constexpr uint64_t kLargestStruct = uint64_t{1} << 30;               // bytes
+  void store_members(Class& made, std::vector<Field>& fields, uint32_t& align);
   void store_union(Class& made, std::vector<Field>& fields, uint32_t& align);
   void evaluate_enumerators(const ast::Declaration& declaration, Scope& inside);
   // ---- Bit-fields (bit_fields.cc)

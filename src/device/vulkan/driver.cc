@@ -7,6 +7,7 @@
 #include "device/vulkan/glsl.h"
 #include "device/vulkan/program.h"
 #include "device/vulkan/shared_host.h"
+#include "device/vulkan/spirv_exact.h"
 #include "device/vulkan/stream_queue.h"
 #include "kymo/error.h"
 
@@ -35,6 +36,14 @@ DeviceInfo describe_with(const PhysicalDevice& physical, const Glsl& glsl) {
   if (glsl.compiler != nullptr) info.languages.push_back(Language::Glsl);
   info.languages.push_back(Language::SpirV);
   return info;
+}
+
+spirv::FloatWidths special_widths(const PhysicalDevice& physical) {
+  spirv::FloatWidths widths;
+  if (physical.v12.shaderSignedZeroInfNanPreserveFloat16 == VK_TRUE) widths.push_back(16);
+  if (physical.v12.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE) widths.push_back(32);
+  if (physical.v12.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE) widths.push_back(64);
+  return widths;
 }
 
 class VulkanAccelerator final : public Accelerator {
@@ -109,6 +118,8 @@ class VulkanAccelerator final : public Accelerator {
     if (source.language == Language::Glsl) {
       if (glsl_.compiler == nullptr) throw NotAvailable(glsl_.missing);
       code.modules = compile_glsl(*glsl_.compiler, source);
+      for (ModuleCode& module : code.modules)
+        module.words = spirv::with_special_numbers(spirv::Module(std::move(module.words)), special_widths(physical_));
     } else if (source.language == Language::SpirV) {
       if (!source.options.empty())
         throw InvalidArgument(

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "device/vulkan/spirv_zeros.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
@@ -24,7 +25,8 @@ DeviceKernel::DeviceKernel(Context& context, const spirv::Module& module, const 
   check_limits(module, kernel);
   const uint32_t push_limit = std::min(context.physical().properties.limits.maxPushConstantsSize, kMaxPushBytes);
   patched_ = spirv::patch(module, kernel, push_limit);
-  const std::vector<uint32_t> words = std::exchange(patched_.words, {});
+  std::vector<uint32_t> words = std::exchange(patched_.words, {});
+  if (context.physical().folds_zeros) words = spirv::hide_zeros(spirv::Module(std::move(words)));
   push_bytes_ = kernel.push_bytes;
   if (patched_.place == spirv::Place::Pushed && patched_.tail_words != 0)
     push_bytes_ = patched_.tail_offset + patched_.tail_words * static_cast<uint32_t>(sizeof(uint32_t));

@@ -105,6 +105,7 @@ PhysicalDevice::PhysicalDevice(const Instance& instance, VkPhysicalDevice device
   choose_features(instance);
   choose_family(instance);
   if (unusable.empty() && v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE) unusable = llvmpipe_fault();
+  folds_zeros = v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   slow_timestamps = v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   timestamps = timestamp_bits != 0 && features.v12.hostQueryReset == VK_TRUE;
   calibrated_clock = calibrated_clock && timestamps;

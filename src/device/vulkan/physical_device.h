@@ -44,6 +44,7 @@ struct PhysicalDevice {
   bool push_descriptors = false, calibrated_clock = false, memory_budget = false;
   uint64_t host_import_alignment = 0;  // of host memory that the device can use directly; 0: it cannot
   bool null_descriptors = false, timestamps = false;
+  bool folds_zeros = false;      // its compiler computes x * 0 wrong (spirv_zeros.h)
   bool slow_timestamps = false;  // a timestamp takes as long as a small operation
   Features features;
   std::vector<const char*> extensions;  // for opening the device

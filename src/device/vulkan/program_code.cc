@@ -9,7 +9,7 @@
 namespace kymo::device::vulkan {
 namespace {
 
-constexpr uint64_t kMagic = 0x32304B564F4D594B;  // "KYMOVK02"
+constexpr uint64_t kMagic = 0x33304B564F4D594B;  // "KYMOVK03"
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Exact arithmetic on floats: a * b + c stays two operations, on every device.
+// Exact arithmetic on floats: a * b + c stays two operations, int(float(i)) rounds to float, and infinity * 0 is NaN,
+// on every device.
 //
 // GLSL has a keyword for this, `precise`. But glslang propagates it through the text in a way that does not end if a
 // structure is computed from its own members (s = f(s.a)). So the result of every operation is marked in the module
@@ -11,7 +12,15 @@
 
 namespace kymo::device::vulkan::spirv {
 
-// The module's words, with NoContraction for each operation on floats. Pure.
+// The module's words, with NoContraction for each operation on floats and each conversion between floats and integers.
+// Pure.
 std::vector<uint32_t> without_contraction(const Module& module);
+
+// The widths in bits of the floats for which a device has SignedZeroInfNanPreserve.
+using FloatWidths = std::vector<uint32_t>;
+
+// The module's words, with this mode for these widths: the compiler must not assume that there are no infinities, NaNs
+// and negative zeros. A module that sets the mode itself, and one before SPIR-V 1.4, is not changed. Pure.
+std::vector<uint32_t> with_special_numbers(const Module& module, const FloatWidths& widths);
 
 }  // namespace kymo::device::vulkan::spirv

@@ -16,6 +16,7 @@ enum class Op : uint16_t {
   Name = 5,
   MemberName = 6,
   Line = 8,
+  ExtInst = 12,
   EntryPoint = 15,
   ExecutionMode = 16,
   Capability = 17,
@@ -60,9 +61,18 @@ enum class Op : uint16_t {
   Decorate = 71,
   MemberDecorate = 72,
   DecorationGroup = 73,
+  VectorInsertDynamic = 78,
+  VectorShuffle = 79,
   CompositeConstruct = 80,
   CompositeExtract = 81,
+  CompositeInsert = 82,
   CopyObject = 83,
+  ConvertFToU = 109,
+  ConvertFToS = 110,
+  ConvertSToF = 111,
+  ConvertUToF = 112,
+  FConvert = 115,
+  Bitcast = 124,
   FNegate = 127,
   IAdd = 128,
   FAdd = 129,
@@ -76,12 +86,16 @@ enum class Op : uint16_t {
   FMod = 141,
   VectorTimesScalar = 142,
   Dot = 148,
+  Select = 169,
+  ShiftRightLogical = 194,
   ControlBarrier = 224,
   AtomicLoad = 227,
   AtomicStore = 228,
   AtomicXor = 242,
+  Phi = 245,
   Label = 248,
   Return = 253,
+  ReturnValue = 254,
   NoLine = 317,
   ExecutionModeId = 331,
   GroupNonUniformElect = 333,
@@ -129,5 +143,7 @@ enum class BuiltIn : uint32_t {
 inline constexpr uint32_t kGlCompute = 5;   // an execution model
 inline constexpr uint32_t kLocalSize = 17;  // execution modes
 inline constexpr uint32_t kLocalSizeId = 38;
+inline constexpr uint32_t kSignedZeroInfNanPreserve = 4461;
+inline constexpr uint32_t kSignedZeroInfNanPreserveCapability = 4466;
 
 }  // namespace kymo::device::vulkan::spirv

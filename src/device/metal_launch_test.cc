@@ -69,6 +69,19 @@ TEST_P(MetalLaunchTest, ListsFillVectorsArraysAndStructures) {
               AllOf(HasSubstr("it takes 48 bytes"), HasSubstr("8 bytes")));
 }
 
+TEST_P(MetalLaunchTest, AListFillsAMatrixByColumns) {
+  const ShaderLibrary library = compile_shader(R"(
+    kernel void f(device float* out, constant metal::float3x3& m, constant metal::float4x3& n) {
+      for (int c = 0; c < 3; c++) for (int r = 0; r < 3; r++) out[3 * c + r] = m[c][r];
+      out[9] = n[3][2];
+    })");
+  const Tensor out = zeros({10});
+  const std::vector<float> nine{1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const std::vector<int> twelve{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  library["f"].threads(1)(out, nine, twelve);
+  EXPECT_THAT(out.to_host<float>(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 12));
+}
+
 TEST_P(MetalLaunchTest, ValueMayBePassedInATensor) {
   const ShaderLibrary library = compile_shader(R"(
     kernel void f(device float* out, constant float& a, constant long2& b, uint i [[thread_position_in_grid]]) {

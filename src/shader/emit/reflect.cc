@@ -20,10 +20,11 @@ uint32_t reflect_clamped(uint64_t size) {
   return static_cast<uint32_t>(std::min<uint64_t>(size, std::numeric_limits<uint32_t>::max()));
 }
 
-// A type seen as a row of equal things without gaps: numbers of one kind, or addresses.
+// A type seen as a row of equal things: numbers of one kind, or addresses.
 struct ReflectRow {
   TypeKind of = TypeKind::Void;  // Pointer: addresses. Void: not such a row
   uint64_t count = 0;
+  bool is_of_threes = false;  // an array or a matrix of vectors of 3, which take the space of 4
 };
 
 // Each type is looked at once, however often it is part of others.
@@ -45,10 +46,10 @@ class ReflectRows {
       case TypeKind::Atomic:
         return of(type->inner);
       case TypeKind::Vector:
-        return {type->inner->kind, type->count};
+        return {type->inner->kind, type->count, type->count == 3 && type->size == 4 * type->inner->size};
       case TypeKind::Array: {
         const ReflectRow element = of(type->inner);
-        return {element.of, element.count * type->count};
+        return {element.of, element.count * type->count, element.is_of_threes};
       }
       case TypeKind::Struct: {
         if (type->is_union) return {};
@@ -56,7 +57,7 @@ class ReflectRows {
         for (const Field& field : type->fields) {
           const ReflectRow part = of(field.type);
           if (part.of == TypeKind::Void || (whole.count != 0 && part.of != whole.of)) return {};
-          whole = {part.of, whole.count + part.count};
+          whole = {part.of, whole.count + part.count, part.is_of_threes && type->fields.size() == 1};
         }
         return whole;
       }
@@ -100,10 +101,9 @@ void reflect_type(KernelParameter& parameter, const Type* type) {
   parameter.bytes = reflect_clamped(type->size);
   parameter.align = type->align;
   const ReflectRow row = ReflectRows().of(type);
-  // A vector of 3 alone has its numbers in a row; several have gaps between them.
-  const bool is_row =
-      row.of != TypeKind::Void && (type->is_vector() || row.count * reflect_scalar_bytes(row.of) == type->size);
-  if (!is_row) return;
+  if (row.of == TypeKind::Void) return;
+  const uint64_t places = row.is_of_threes ? row.count / 3 * 4 : row.count;
+  if (!type->is_vector() && places * reflect_scalar_bytes(row.of) != type->size) return;
   parameter.count = reflect_clamped(row.count);
   if (row.of == TypeKind::Pointer)
     parameter.is_addresses = true;

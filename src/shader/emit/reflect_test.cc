@@ -46,10 +46,25 @@ TEST(ReflectTest, ARowOfOneKindOfNumberIsCounted) {
   EXPECT_EQ(wrapped.count, 5u);
 }
 
+TEST(ReflectTest, VectorsOfThreeAreARowWithTheirGaps) {
+  ir::Module module;
+  const Type* columns = module.types.array(module.types.vector(module.types.get(TypeKind::Float), 3), 3);
+  Type* matrix = module.types.make_struct("matrix<float, 3, 3>", nullptr);
+  module.types.complete(*matrix, {{"c", columns, 0}});
+  for (const Type* type : {columns, static_cast<const Type*>(matrix)}) {
+    const KernelParameter nine = reflected(module, type);
+    EXPECT_EQ(nine.scalar, Scalar::Float);
+    EXPECT_EQ(nine.count, 9u);
+    EXPECT_EQ(nine.bytes, 48u);
+  }
+}
+
 TEST(ReflectTest, GapsAndMixedNumbersAreNotARow) {
   ir::Module module;
   const Type* f = module.types.get(TypeKind::Float);
-  EXPECT_EQ(reflected(module, module.types.array(module.types.vector(f, 3), 2)).scalar, Scalar::None);
+  Type* gap = module.types.make_struct("Gap", nullptr);
+  module.types.complete(*gap, {{"a", module.types.vector(f, 3), 0}, {"b", module.types.vector(f, 2), 0}});
+  EXPECT_EQ(reflected(module, gap).scalar, Scalar::None);
   Type* mixed = module.types.make_struct("Mixed", nullptr);
   module.types.complete(*mixed, {{"a", f, 0}, {"b", module.types.get(TypeKind::Int), 0}});
   EXPECT_EQ(reflected(module, mixed).scalar, Scalar::None);

@@ -97,13 +97,15 @@ TEST(MetalRefusedTest, GraphicsFeaturesAreRefused) {
   expect_refused({
       {"#include <metal_stdlib>\nusing namespace metal;\nkernel void k(texturecube<float> t [[texture(0)]]) {}",
        "3:15",
-       {"texturecube", "not supported", "buffers"}},
+       {"texturecube", "not supported", "texture2d_array"}},
       {"#include <metal_stdlib>\nusing namespace metal;\nkernel void k(depth2d<float> t) {}",
        "3:15",
        {"depth2d", "not supported"}},
       {"vertex float4 v(uint i [[vertex_id]]) { return float4(0); }", "1:15", {"vertex functions", "kernels"}},
       {"fragment float4 p() { return float4(1); }", "1:17", {"fragment functions", "kernels"}},
-      {"#include <metal_raytracing>\nkernel void k(metal::raytracing::ray r) {}", "2:22", {"raytracing"}},
+      {"#include <metal_raytracing>\nkernel void k(metal::raytracing::ray r) {}",
+       "2:22",
+       {"raytracing", "ray tracing is not supported"}},
   });
 }
 

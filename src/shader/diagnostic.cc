@@ -70,6 +70,20 @@ uint32_t SourceFiles::add(std::string name, std::string_view text) {
   return static_cast<uint32_t>(size() - 1);
 }
 
+void SourceFiles::renumber(uint32_t file, uint32_t after, uint32_t line, std::string_view name) {
+  if (file < first_) return;
+  const std::string_view before = shown({file, after, 0}).name;
+  files_[file - first_].renumbered.push_back({after, line, std::string(name.empty() ? before : name)});
+}
+
+SourceFiles::Shown SourceFiles::shown(const Location& at) const {
+  const File& file = this->at(at.file);
+  const auto next = std::ranges::lower_bound(file.renumbered, at.line, {}, &Renumbered::after);
+  if (next == file.renumbered.begin()) return {file.name, at.line};
+  const Renumbered& last = *std::prev(next);
+  return {last.name, at.line - last.after - 1 + last.line};
+}
+
 std::string_view SourceFiles::line(const Location& at) const {
   if (at.file >= size()) return {};
   const File& file = this->at(at.file);
@@ -106,8 +120,8 @@ std::string Diagnostics::render(const Report& report) const {
   const Location& at = report.at;
   const std::string_view severity = severity_name(report.severity);
   if (at.line == 0 || at.file >= files_.size()) return base::format("{}: {}\n", severity, report.text);
-  std::string text =
-      base::format("{}:{}:{}: {}: {}\n", files_.name(at.file), at.line, at.column, severity, report.text);
+  const SourceFiles::Shown shown = files_.shown(at);
+  std::string text = base::format("{}:{}:{}: {}: {}\n", shown.name, shown.line, at.column, severity, report.text);
   const std::string_view line = files_.line(at);
   if (!line.empty()) text += show_marked_line(line, at.column);
   return text;

@@ -35,10 +35,23 @@ class SourceFiles {
   std::string_view line(const Location& at) const;  // without the line end; empty if there is no such line
   size_t size() const { return first_ + files_.size(); }
 
+  // #line: the lines after `after` are shown as those of `name`, from `line` on. An empty name: it stays.
+  void renumber(uint32_t file, uint32_t after, uint32_t line, std::string_view name);
+  struct Shown {
+    std::string_view name;
+    uint32_t line = 0;
+  };
+  Shown shown(const Location& at) const;  // the file must exist
+
  private:
+  struct Renumbered {
+    uint32_t after = 0, line = 0;
+    std::string name;
+  };
   struct File {
     std::string name, text;
     std::vector<uint32_t> starts;  // offsets of the lines
+    std::vector<Renumbered> renumbered;
   };
   const File& at(uint32_t file) const { return file < first_ ? before_->at(file) : files_[file - first_]; }
 

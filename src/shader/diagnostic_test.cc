@@ -112,6 +112,16 @@ TEST(DiagnosticsTest, WarningsAndNotesAreNotErrors) {
   EXPECT_EQ(diagnostics.render(), "a:1:1: warning: odd\n  x\n  ^\na:1:1: note: here\n  x\n  ^\n");
 }
 
+TEST(DiagnosticsTest, PositionsFollowLineDirectives) {
+  SourceFiles files;
+  files.add("a", "x\n#line 100 \"b\"\ny\nz");
+  files.renumber(0, 2, 100, "b");
+  Diagnostics diagnostics(files);
+  for (const uint32_t line : {1u, 3u, 4u}) diagnostics.error({0, line, 1}, "odd");
+  EXPECT_EQ(diagnostics.render(),
+            "a:1:1: error: odd\n  x\n  ^\nb:100:1: error: odd\n  y\n  ^\nb:101:1: error: odd\n  z\n  ^\n");
+}
+
 TEST(DiagnosticsTest, WarningsHaveALimitToo) {
   SourceFiles files;
   Diagnostics diagnostics(files);

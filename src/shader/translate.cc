@@ -100,9 +100,11 @@ Translation translate(std::string_view source, const Options& options) {
       diagnostics.report(rejected);
     }
   }
-  for (const Report& report : diagnostics.list())
-    translation.diagnostics.push_back({report.severity, report.at.file < files.size() ? files.name(report.at.file) : "",
-                                       report.at.line, report.at.column, report.text});
+  for (const Report& report : diagnostics.list()) {
+    const auto shown = report.at.file < files.size() ? files.shown(report.at) : SourceFiles::Shown{"", report.at.line};
+    translation.diagnostics.push_back(
+        {report.severity, std::string(shown.name), shown.line, report.at.column, report.text});
+  }
   translation.log = diagnostics.render();
   return translation;
 }

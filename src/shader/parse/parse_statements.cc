@@ -19,6 +19,10 @@ const ast::Statement* ParserImpl::parse_block() {
   const Keep<NameScope*> in_scope(scope_, names_.open(NameScope::Kind::Block, scope_));
   expect(Word::LeftBrace, "before the statements");
   parse_statements(made.statements);
+  if (is(Word::End) && !diagnostics_.is_full())
+    throw Rejected{at(),
+                   "expected '}' after the statements, found the end of the text",
+                   {{Severity::Note, made.at, "this '{' has no '}'"}}};
   expect(Word::RightBrace, "after the statements");
   return &made;
 }

@@ -121,9 +121,9 @@ MacroToken Expander::make_builtin(const Macro& macro, const MacroToken& name) {
   token.kind = TokenKind::Integer;
   if (macro.kind == MacroKind::File) {
     token.kind = TokenKind::String;
-    token.text = keep('"' + escaped(files_.name(origin_.file)) + '"');
+    token.text = keep('"' + escaped(files_.shown(origin_).name) + '"');
   } else {
-    token.text = keep(std::to_string(macro.kind == MacroKind::Line ? origin_.line : counter_++));
+    token.text = keep(std::to_string(macro.kind == MacroKind::Line ? files_.shown(origin_).line : counter_++));
   }
   return token;
 }

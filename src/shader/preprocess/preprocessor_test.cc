@@ -94,7 +94,10 @@ TEST(PreprocessorTest, BuiltinHeadersAreFound) {
 
 TEST(PreprocessorTest, AnUnknownHeaderIsAnErrorWithTheListOfHeaders) {
   const std::string text = preprocessed("#include <vector>\nx", {}, {{"mine.h", ""}});
-  EXPECT_THAT(text, HasSubstr("x | error: there is no header \"vector\"; there are mine.h, c10/metal/atomic.h, "));
+  EXPECT_THAT(text,
+              HasSubstr("x | error: there is no header \"vector\"; there are mine.h, c10/metal/*.h, simd/simd.h, "));
+  EXPECT_THAT(preprocessed("#include <c10/metal/no.h>\n"),
+              HasSubstr("; there are c10/metal/atomic.h, c10/metal/bessel.h, "));
   EXPECT_THAT(text, HasSubstr("and metal_stdlib with its parts"));
   EXPECT_THAT(preprocessed("#include\n"), HasSubstr("#include must be followed by a \"name\" or a <name>"));
   EXPECT_THAT(preprocessed("#include a.h\n"), HasSubstr("#include must be followed by"));
@@ -249,6 +252,13 @@ TEST(HeadersTest, AllListedHeadersExist) {
   EXPECT_FALSE(builtin_header("c10/metal/utils.h")->empty());
   EXPECT_FALSE(builtin_header("vector"));
   EXPECT_FALSE(builtin_header(""));
+}
+
+TEST(PreprocessorTest, LineDirectivesChangeLineAndFile) {
+  EXPECT_EQ(preprocessed("#line 100 \"foo.metal\"\n__LINE__ __FILE__\n__LINE__\n#line 7\n__LINE__ __FILE__\n"
+                         "# 3 \"bar\"\n__LINE__ __FILE__"),
+            "100 \"foo.metal\" 101 7 \"foo.metal\" 3 \"bar\"");
+  EXPECT_EQ(preprocessed("#line x\n__LINE__"), "2");
 }
 
 TEST(HeadersTest, TheStandardLibraryHasText) {

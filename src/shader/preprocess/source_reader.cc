@@ -1,6 +1,7 @@
 #include "shader/preprocess/source_reader.h"
 
 #include <algorithm>
+#include <charconv>
 #include <span>
 #include <utility>
 
@@ -159,10 +160,24 @@ void SourceReader::do_other(const Token& name) {
   const std::string_view rest = lexer().rest_of_line();
   if (text == "pragma" && rest == "once") once_.insert(std::string(files_.name(name.at.file)));
   if (text == "pragma") unroll_ = unroll_wish(rest);
-  if (text == "pragma" || text == "line" || name.kind == TokenKind::Integer) return;
+  if (text == "line") return do_line(name, rest);
+  if (name.kind == TokenKind::Integer) return do_line(name, base::format("{} {}", text, rest));
+  if (text == "pragma") return;
   if (text == "error") throw Rejected{name.at, base::format("#error {}", rest)};
   if (text == "warning") return diagnostics_.warning(name.at, base::format("#warning {}", rest));
   throw Rejected{name.at, base::format("there is no directive \"#{}\"", text)};
+}
+
+// `#line 12` or `#line 12 "name"`. Another form, such as a macro, changes nothing.
+void SourceReader::do_line(const Token& name, std::string_view rest) {
+  uint32_t line = 0;
+  const auto [end, fault] = std::from_chars(rest.data(), rest.data() + rest.size(), line);
+  if (fault != std::errc()) return;
+  rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  const size_t open = std::min(rest.find('"'), rest.size());
+  const size_t close = rest.find('"', open + 1);
+  const bool has_name = close != std::string_view::npos;
+  files_.renumber(name.at.file, name.at.line, line, has_name ? rest.substr(open + 1, close - open - 1) : "");
 }
 
 void SourceReader::do_define(const Token& name) {
@@ -240,13 +255,16 @@ std::optional<SourceReader::FoundHeader> SourceReader::find_header(std::string_v
   return FoundHeader{std::string(name), *builtin, true};
 }
 
+// The headers of c10/metal are many. They are listed for those who look for one of them.
 std::string SourceReader::no_header(std::string_view name) const {
-  constexpr size_t kMaxNamed = 40;
+  constexpr size_t kMaxNamed = 20;
+  constexpr std::string_view kTorch = "c10/metal/";
   std::vector<std::string_view> names;
   for (const auto& [given, text] : input_.headers) names.push_back(given);
-  for (const std::string_view builtin : builtin_header_names()) {
-    if (!builtin.starts_with("metal_")) names.push_back(builtin);
-  }
+  if (!name.starts_with(kTorch)) names.push_back("c10/metal/*.h");
+  for (const std::string_view builtin : builtin_header_names())
+    if (builtin.starts_with(kTorch) ? name.starts_with(kTorch) : !builtin.starts_with("metal_"))
+      names.push_back(builtin);
   const size_t shown = std::min(names.size(), kMaxNamed);
   return base::format("there is no header \"{}\"; there are {}{}, and metal_stdlib with its parts", name,
                       base::join(std::span(names).first(shown), ", "), shown < names.size() ? ", ..." : "");

@@ -47,6 +47,7 @@ class SourceReader : public TokenSource {
 
   void do_directive();
   void do_other(const Token& name);
+  void do_line(const Token& name, std::string_view rest);
   void do_define(const Token& name);
   void do_undef(const Token& name);
   void do_include(const Token& name);

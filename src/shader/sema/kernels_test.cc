@@ -68,7 +68,8 @@ kernel void e(device float* p, uint i [[no_such_thing]]) {}
 kernel void g(device float* p, float i [[thread_position_in_grid]]) {}
 vertex void h(device float* p) {})"),
             "7: error: vertex functions are not supported: only kernels are\n"
-            "1: error: \"texture2d\" is not supported: kernels work on buffers, values and threadgroup memory\n"
+            "1: error: \"texture2d\" is not supported: textures are texture1d, texture2d, texture2d_array and "
+            "texture3d\n"
             "2: error: the kernel \"b\" must return void\n"
             "3: error: parameter \"x\" of the kernel is \"float\", which cannot be passed: pass a value as "
             "\"constant float&\", memory as \"device float*\", a position needs its attribute\n"

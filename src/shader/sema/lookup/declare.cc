@@ -155,6 +155,8 @@ void Lookup::declare_type(const ast::Declaration& declaration, Scope& scope, Cla
 void Lookup::declare_enum(const ast::Declaration& declaration, Scope& scope, Class* owner) {
   Scope& inside = make_scope(Scope::Kind::Block, &scope);
   for (const ast::Enumerator& enumerator : declaration.enumerators) {
+    if (inside.symbols.contains(enumerator.name))
+      throw Rejected{enumerator.at, base::format("the enum has two enumerators \"{}\"", enumerator.name)};
     Symbol& symbol = make_symbol(Symbol::Kind::Enumerator, enumerator.name, inside);
     symbol.declaration = &declaration;
     symbol.owner = owner;

@@ -138,7 +138,9 @@ Scope* Lookup::scope_of(const ast::Name& name, Scope& from, Location at) {
       next = &context_.structs->members_of(*symbol, part, name.parts[i + 1].name, from, where);
       break;
     }
-    if (next == nullptr) throw Rejected{where, base::format("there is no namespace or struct \"{}\" here", part.name)};
+    if (next == nullptr)
+      throw Rejected{where, base::format("there is no namespace or struct \"{}\" here{}", part.name,
+                                         part.name == "raytracing" ? ": ray tracing is not supported" : "")};
     scope = next;
   }
   return scope;

@@ -1,10 +1,31 @@
 // Values that must be known during the translation.
 
+#include <algorithm>
+
 #include "shader/ir/evaluate.h"
 #include "shader/sema/guards.h"
 #include "shader/sema/lowering/lowering.h"
 
 namespace kymo::shader {
+namespace {
+
+// `budget`: the number of expressions to look at, because an expression may be part of several.
+bool divides_by_zero(const ir::Expression& value, int& budget) {
+  if (--budget < 0) return false;
+  const bool divides = value.kind == ir::ExpressionKind::Binary && value.type->is_integer() &&
+                       (value.op == ir::Operator::Divide || value.op == ir::Operator::Remainder);
+  if (divides && value.operands[1]->kind == ir::ExpressionKind::Constant && value.operands[1]->bits == 0) return true;
+  return std::ranges::any_of(value.operands,
+                             [&](const ir::Expression* each) { return divides_by_zero(*each, budget); });
+}
+
+}  // namespace
+
+Rejected Lowering::not_constant(std::string_view what, const ir::Expression* value, Location at) {
+  int budget = 1000;
+  if (value != nullptr && divides_by_zero(*value, budget)) return {at, std::string(what) + " divides by zero"};
+  return {at, std::string(what) + " must be known when the shader is translated"};
+}
 
 const ir::Expression* Lowering::evaluated(const ir::Expression* value, const ir::Block& statements) {
   if (statements.empty() && value->kind == ir::ExpressionKind::Constant) return value;
@@ -25,8 +46,7 @@ const ir::Expression* Lowering::constant(const ast::Expression& expression, Scop
     value = read(lowered);
   }
   const ir::Expression* known = evaluated(value, statements);
-  if (known == nullptr)
-    throw Rejected{expression.at, std::string(what) + " must be known when the shader is translated"};
+  if (known == nullptr) throw not_constant(what, value, expression.at);
   if (known->kind == ir::ExpressionKind::Zero && known->type->is_scalar())
     return build(expression.at).constant(known->type, 0);
   return known;

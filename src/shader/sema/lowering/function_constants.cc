@@ -91,6 +91,19 @@ std::string Lowering::function_constant_index(const ast::Declaration& declaratio
   return std::to_string(constant_integer(*attribute->arguments[0], scope, "the index of a function constant"));
 }
 
+void Lowering::check_constant_indices() {
+  std::map<std::string, const ast::Declaration*> by_index;
+  for (const PlacedDeclaration& placed : lookup_.declared().variables) {
+    const std::string index = function_constant_index(*placed.declaration, *placed.scope);
+    if (index.empty()) continue;
+    const auto [known, is_new] = by_index.emplace(index, placed.declaration);
+    if (!is_new)
+      diagnostics_.error(placed.declaration->at,
+                         base::format("the function constants {} and {} have the same index {}",
+                                      in_quotes(known->second->name), in_quotes(placed.declaration->name), index));
+  }
+}
+
 // A value that no function constant takes is a mistake: a wrong name, or a constant that the source no longer has.
 void Lowering::check_given_constants() {
   if (options_.constants.empty()) return;

@@ -160,7 +160,8 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
   if (numbered != nullptr && numbered->arguments.size() == 1) {
     const uint64_t index = constant_integer(*numbered->arguments[0], *instance.scope, "the number of a buffer");
     if (index >= kMaxBuffers)
-      throw Rejected{numbered->at, base::format("buffers are numbered from 0 to {}, not {}", kMaxBuffers - 1, index)};
+      throw Rejected{numbered->at, base::format("buffers are numbered from 0 to {}, not {}", kMaxBuffers - 1,
+                                                static_cast<int64_t>(index))};
     binding.index = static_cast<uint32_t>(index);
   } else if (binding.kind != ir::BindingKind::Threadgroup) {
     binding.index = static_cast<uint32_t>(std::find(buffers.begin(), buffers.end(), false) - buffers.begin());

@@ -14,6 +14,8 @@ std::string kernel_host_name(const ast::Declaration& declaration) {
   if (attribute == nullptr) return std::string(declaration.name);
   if (attribute->arguments.size() != 1 || attribute->arguments[0]->kind != ast::ExpressionKind::String)
     throw Rejected{attribute->at, "host_name takes one string, such as [[host_name(\"add_float\")]]"};
+  if (attribute->arguments[0]->text.empty())
+    throw Rejected{attribute->at, "host_name is empty: give the kernel a name"};
   return std::string(attribute->arguments[0]->text);
 }
 

@@ -88,9 +88,7 @@ void Lowering::declare_variable_local(const ast::Declaration& declaration, Scope
       make_local(declaration.name, constant_value(declaration.name, known), scope);
       return;
     }
-    if (declaration.is_constexpr || declaration.is_static) {
-      throw Rejected{at, what + " must be known when the shader is translated"};
-    }
+    if (declaration.is_constexpr || declaration.is_static) throw not_constant(what, value, at);
     if (value == nullptr) throw Rejected{at, "the constant " + in_quotes(declaration.name) + " needs a value"};
     body_.block->insert(body_.block->end(), statements.begin(), statements.end());
     return declare_value(declaration, type, value, scope);
@@ -148,7 +146,7 @@ void Lowering::declare_from(const ast::Declaration& declaration, QualifiedType t
     const ir::Expression* known = evaluated(converted, {});
     if (known == nullptr && declaration.is_constexpr && !type.type->is_pointer() &&
         !(types_.class_of(type.type) && types_.class_of(type.type)->is_closure)) {
-      throw Rejected{declaration.at, what + " must be known when the shader is translated"};
+      throw not_constant(what, converted, declaration.at);
     }
     if (known != nullptr && !(types_.class_of(type.type) && types_.class_of(type.type)->is_closure)) {
       make_local(declaration.name, constant_value(declaration.name, known), scope);

@@ -1,5 +1,6 @@
 // Loops and switches.
 
+#include "base/text.h"
 #include "shader/sema/lowering/lowering.h"
 
 namespace kymo::shader {
@@ -24,6 +25,19 @@ class LoopDepth {
   int* continuable_;
 };
 
+// The outermost block of the body cannot declare again what the loop itself declares.
+void check_body_names(const ast::Statement& body, std::initializer_list<const Scope*> scopes) {
+  if (body.kind != ast::StatementKind::Block) return;
+  for (const ast::Statement* statement : body.statements) {
+    if (statement->kind != ast::StatementKind::Declare) continue;
+    for (const ast::Declaration* declared : statement->declarations)
+      for (const Scope* scope : scopes)
+        if (!declared->name.empty() && scope->symbols.contains(declared->name))
+          throw Rejected{declared->at, base::format("the loop declares \"{}\" already: give one of them another name",
+                                                    declared->name)};
+  }
+}
+
 }  // namespace
 
 void Lowering::loop_statement(const ast::Statement& statement, Scope& scope) {
@@ -41,6 +55,7 @@ void Lowering::loop_statement(const ast::Statement& statement, Scope& scope) {
     condition = this->condition(statement, turn);
     if (condition->kind == ir::ExpressionKind::Constant && condition->bits != 0) condition = nullptr;
   }
+  check_body_names(*statement.body, {&around, &turn});
   {
     const LoopDepth depth(body_.breakable, &body_.continuable);
     nested(*statement.body, turn, body);
@@ -110,6 +125,7 @@ void Lowering::range_for(const ast::Statement& statement, Scope& scope) {
                          : is_indexed           ? overloaded("[]", operands, turn, at).value_or(range)
                                                 : pointee(operands[1], at);
       declare_item(*statement.declarations[0], item, turn);
+      check_body_names(*statement.body, {&turn});
       nested(*statement.body, turn, body);
     }
     {

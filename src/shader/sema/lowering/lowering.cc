@@ -23,6 +23,7 @@ void Lowering::lower() {
     }
   }
   try {
+    check_constant_indices();
     check_given_constants();
   } catch (const Rejected& rejected) {
     context_.report(rejected);

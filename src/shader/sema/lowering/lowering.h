@@ -137,6 +137,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   std::optional<Value> function_constant(const ast::Declaration& declaration, Scope& scope, Location at);
   std::optional<double> given_number(const ast::Declaration& declaration, Scope& scope, std::string_view part);
   std::string function_constant_index(const ast::Declaration& declaration, Scope& scope);
+  void check_constant_indices();
   void check_given_constants();
   void check_given_constant(const ast::Declaration& declaration, const Type* type, Scope& scope);
   void warn_about_unset_constants();
@@ -145,6 +146,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   // ---- constants.cc: values that are known during the translation
   // The result of the statements and then the value: a tree of constants; null if it is not constant.
   const ir::Expression* evaluated(const ir::Expression* value, const ir::Block& statements);
+  // `what` has such a value, which is not constant; null: it has none.
+  static Rejected not_constant(std::string_view what, const ir::Expression* value, Location at);
 
   // ---- expressions.cc: expressions and names
   Value expression(const ast::Expression& expression, Scope& scope);

@@ -62,7 +62,8 @@ void Lowering::bind_texture(FunctionInstance& instance, const Parameter& paramet
   else
     while (is_taken(index)) ++index;
   if (index >= kMaxTextures)
-    throw Rejected{written.at, base::format("{}s are numbered from 0 to {}, not {}", kind, kMaxTextures - 1, index)};
+    throw Rejected{written.at, base::format("{}s are numbered from 0 to {}, not {}", kind, kMaxTextures - 1,
+                                            static_cast<int64_t>(index))};
   if (is_taken(index)) throw Rejected{written.at, base::format("two parameters have [[{}({})]]", kind, index)};
   binding.index = static_cast<uint32_t>(index);
 

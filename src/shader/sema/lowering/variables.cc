@@ -86,10 +86,7 @@ Value Lowering::constant_variable(const ast::Declaration& declaration, Scope& sc
   if (value == nullptr)
     throw Rejected{declaration.at, "the constant " + in_quotes(declaration.name) + " needs a value"};
   const ir::Expression* known = evaluated(value, *body_.block);
-  if (known == nullptr) {
-    throw Rejected{declaration.at,
-                   "the value of " + in_quotes(declaration.name) + " must be known when the shader is translated"};
-  }
+  if (known == nullptr) throw not_constant("the value of " + in_quotes(declaration.name), value, declaration.at);
   return constant_value(declaration.name, known);
 }
 

@@ -1,6 +1,7 @@
 // Structs: instances of templates, members, layout.
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "shader/sema/guards.h"
@@ -177,9 +178,12 @@ void Types::complete_members(Class& made) {
       lookup_.declare(*member, *made.scope, &made);
 
   uint32_t align = written_align(declaration, *made.scope);
+  std::unordered_set<std::string_view> names;
   for (const ast::Declaration* member : declaration.members) {
     if (member->kind != ast::DeclarationKind::Variable || member->is_static || !member->qualified.parts.empty())
       continue;
+    if (!member->name.empty() && !names.insert(member->name).second)
+      throw Rejected{member->at, base::format("\"{}\" has two members \"{}\"", made.type->name, member->name)};
     const QualifiedType type = resolve(*member->type, *made.scope);
     if (type.function != nullptr)
       throw Rejected{member->at, base::format("\"{}\" is a pointer to a function, which a struct cannot contain: make "

@@ -1,6 +1,7 @@
 // The values of enumerators, and static_assert.
 
 #include "base/text.h"
+#include "shader/sema/guards.h"
 #include "shader/sema/types/types.h"
 
 namespace kymo::shader {
@@ -34,7 +35,13 @@ const Type* Types::enum_type(const ast::Declaration& declaration, Scope& inside)
 }
 
 const ir::Expression* Types::enumerator(const Symbol& symbol, Location at) {
-  if (symbol.constant == nullptr) evaluate_enumerators(*symbol.declaration, *symbol.scope);
+  if (symbol.constant != nullptr) return symbol.constant;
+  constexpr uint32_t kDepth = kMaxInstantiationDepth - 10;  // before other limits, whose messages would not name it
+  const std::string_view owner = symbol.owner == nullptr ? "" : std::string_view(symbol.owner->type->name);
+  const DepthGuard guard(
+      context_.depth, kDepth, at,
+      base::format("the value of \"{}\"{}", symbol.name, owner.empty() ? "" : base::format(" in \"{}\"", owner)));
+  evaluate_enumerators(*symbol.declaration, *symbol.scope);
   if (symbol.constant == nullptr)
     throw Rejected{at, base::format("the value of \"{}\" depends on itself", symbol.name)};
   return symbol.constant;

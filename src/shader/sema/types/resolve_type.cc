@@ -141,8 +141,10 @@ QualifiedType Types::resolve_named(const ast::TypeName& type, Scope& scope) {
   if (!found.empty()) throw Rejected{type.at, base::format("\"{}\" is not a type", name.last().name)};
   if (type_is_of_drawing(name.last().name))
     throw Rejected{type.at,
-                   base::format("\"{}\" is not supported: kernels work on buffers, values and threadgroup memory",
-                                name.last().name)};
+                   base::format("\"{}\" is not supported{}", name.last().name,
+                                name.last().name.starts_with("texture") || name.last().name.starts_with("depth")
+                                    ? ": textures are texture1d, texture2d, texture2d_array and texture3d"
+                                    : ": kernels work on buffers, textures, values and threadgroup memory")};
   if (name.parts.size() > 1) {
     // metal::float4, metal::vec<T, N>
     if (const Type* builtin = builtin_type(table_, name.last().name);

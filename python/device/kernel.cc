@@ -16,24 +16,39 @@ device::Kernel& kernel_of(PyObject* self) { return reinterpret_cast<KernelObject
 
 // ---- Library -------------------------------------------------------------------------------------------------------
 
+bool has_kernel(const device::ShaderLibrary& library, const std::string& name) {
+  const auto names = library.kernel_names();
+  return std::ranges::find(names, name) != names.end();
+}
+
+PyObject* kernel_named(PyObject* self, const std::string& name) {
+  const device::ShaderLibrary& library = library_of(self);
+  if (has_kernel(library, name))  // it may be compiled only now
+    return new_object<KernelObject>(types.kernel, without_gil([&] { return library[name]; }));
+  try {
+    library[name];
+  } catch (const Error& error) {
+    set_error("UnknownKernel", error.what());
+  }
+  return nullptr;
+}
+
 // Names of Python's own protocols are AttributeErrors. Every other unknown name is an UnknownKernel with the list of
 // names, which is both a RuntimeError, as in PyTorch, and an AttributeError.
 PyObject* library_getattr(PyObject* self, PyObject* name) {
   return guarded([&]() -> PyObject* {
     const Text text(name, "the name of a kernel");
     if (!text.is_valid()) return nullptr;
-    const device::ShaderLibrary& library = library_of(self);
     const std::string wanted(text.view());
-    const auto names = library.kernel_names();
-    if (std::ranges::find(names, wanted) != names.end())  // it may be compiled only now
-      return new_object<KernelObject>(types.kernel, without_gil([&] { return library[wanted]; }));
-    if (wanted.starts_with("_")) return PyObject_GenericGetAttr(self, name);
-    try {
-      library[wanted];
-    } catch (const Error& error) {
-      set_error("UnknownKernel", error.what());
-    }
-    return nullptr;
+    if (wanted.starts_with("_") && !has_kernel(library_of(self), wanted)) return PyObject_GenericGetAttr(self, name);
+    return kernel_named(self, wanted);
+  });
+}
+
+PyObject* library_subscript(PyObject* self, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const Text text(name, "the name of a kernel");
+    return text.is_valid() ? kernel_named(self, std::string(text.view())) : nullptr;
   });
 }
 
@@ -136,9 +151,11 @@ PyMethodDef library_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot library_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Kernels compiled from one source: lib.name is a kernel, dir(lib) lists them.")},
+    {Py_tp_doc,
+     const_cast<char*>("Kernels compiled from one source: lib.name, or lib[name], is a kernel, dir(lib) lists them.")},
     {Py_tp_dealloc, reinterpret_cast<void*>(&delete_object<LibraryObject>)},
     {Py_tp_getattro, reinterpret_cast<void*>(&library_getattr)},
+    {Py_mp_subscript, reinterpret_cast<void*>(&library_subscript)},
     {Py_tp_repr, reinterpret_cast<void*>(&library_repr)},
     {Py_tp_methods, library_methods},
     {0, nullptr},

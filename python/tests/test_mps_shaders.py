@@ -137,6 +137,7 @@ kernel void line(device float* x, {INDEX}) {{ x[i] = tint[i] + size.y; }}
         self.assert_equal(x, [1, 3, 5])
         for options, error, message in (({"defines": {"A B": 1}}, ValueError, "'A B' cannot be the name of a macro"),
                                         ({"defines": {1: 1}}, TypeError, "macro must be str, not int"),
+                                        ({"defines": {"A": "1\n#error"}}, ValueError, "'A'.* more than one line"),
                                         ({"defines": "A"}, TypeError, "defines must be a dict, not str"),
                                         ({"headers": {"a.h": b""}}, TypeError, "'a.h'.* must be str, not bytes"),
                                         ({"headers": {1: ""}}, TypeError, "header must be str, not int")):
@@ -186,6 +187,13 @@ kernel void reversed(device float* x, threadgroup char* memory [[threadgroup(0)]
         with self.assertRaisesRegex(RuntimeError, 'no kernel "missing"'):
             lib.missing(x)
         self.assertFalse(hasattr(lib, "missing"))
+        self.assertEqual(lib["nothing"].name, "nothing")
+        with self.assertRaisesRegex(RuntimeError, 'no kernel "missing"'):
+            lib["missing"]
+        with self.assertRaises(TypeError):
+            lib[0]
+        with self.assertRaisesRegex(ValueError, "in Python with threads="):
+            compiled("kernel void alone() {}").alone()
         with self.assertRaisesRegex(RuntimeError, "on the CPU"):
             lib.nothing(numpy.zeros(4, dtype="float32"))
         with self.assertRaises(RuntimeError):

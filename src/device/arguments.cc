@@ -218,8 +218,9 @@ void Arguments::check_value_tensor(size_t position, const Tensor& tensor) const 
   if ((!parameter.type || is_alike(given, *parameter.type)) &&
       tensor.storage()->bytes() - tensor.offset() >= parameter.bytes)
     return;
-  throw InvalidArgument(base::format("{} takes {}, {} bytes, and was given a tensor of {} {}", which(position),
-                                     type_text(parameter), parameter.bytes, name_of(given), tensor.shape().text()));
+  const std::string type = parameter.type ? base::format("{}, ", type_text(parameter)) : "";
+  throw InvalidArgument(base::format("{} takes {}{} bytes, and was given a tensor of {} {}", which(position), type,
+                                     parameter.bytes, name_of(given), tensor.shape().text()));
 }
 
 void Arguments::put_inline(size_t position, const KernelArgument& given) {

@@ -148,7 +148,9 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
     launch.threads = *threads;
   } else {
     throw InvalidArgument(base::format(
-        "kernel \"{}\" was given no tensor, so the number of threads is unknown: set it with threads()", name()));
+        "kernel \"{}\" was given no tensor, so the number of threads is unknown: set it with threads(), in Python with "
+        "threads=",
+        name()));
   }
   const bool chosen = group_dimensions_ != 0;
   if (chosen) {

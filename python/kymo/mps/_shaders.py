@@ -51,6 +51,8 @@ def defines(given):
             raise InvalidArgument(f"compile_shader: {name!r} cannot be the name of a macro")
         if isinstance(value, bool):
             value = int(value)
+        if "\n" in str(value) or "\r" in str(value):
+            raise InvalidArgument(f"compile_shader: defines[{name!r}] has more than one line")
         options.append(f"-D{name}" if value is None else f"-D{name}={value}")
     return options
 

@@ -81,10 +81,6 @@ void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, boo
   leave_out(selection, doubled);
 }
 
-}  // namespace
-
-namespace {
-
 // The tables that every question reads. A dropped one would only be an error of the server.
 void refuse_lost_tables(const Target& target) {
   auto servers = servers_of_tables(target);

@@ -54,6 +54,28 @@ kernel void copies(device int* o) {
   EXPECT_EQ(run<int32_t>(library["copies"], 10), (std::vector<int32_t>{6, 7, 6, 5, 7, 5, 7, 7, 21, 5}));
 }
 
+TEST_P(MetalObjectsTest, AssignmentsOfTheSourceAreCalledForMembersAndBases) {
+  const ShaderLibrary library = metal(R"(
+struct A {
+  int x;
+  thread A& operator=(thread const A& q) { x = q.x * 2; return *this; }
+  thread A& operator=(int v) { x = v + 100; return *this; }
+};
+struct Outer { int n; A a; A two[2]; };
+struct Derived : A { int y; };
+kernel void assign(device int* o, device const int* in) {
+  A a{1}, b{in[0]};
+  a = b; o[0] = a.x; a = 7; o[1] = a.x;
+  Outer p{1, {2}, {{3}, {4}}}, q{5, {6}, {{7}, {8}}};
+  p = q; o[2] = p.n; o[3] = p.a.x; o[4] = p.two[0].x; o[5] = p.two[1].x;
+  Derived d{{1}, 2}, e{{3}, 4};
+  d = e; o[6] = d.x; o[7] = d.y;
+}
+)");
+  EXPECT_EQ(run<int32_t>(library["assign"], 8, std::vector<int32_t>{5}),
+            (std::vector<int32_t>{10, 107, 5, 12, 14, 16, 6, 4}));
+}
+
 TEST_P(MetalObjectsTest, LambdasCopyArraysAndThis) {
   const ShaderLibrary library = metal(R"(
 struct S {

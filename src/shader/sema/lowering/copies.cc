@@ -1,4 +1,5 @@
-// Copies of objects: by the copy constructor of the source, if their struct has one, or one of its members.
+// Copies of objects: by the copy constructor or operator= of the source, if their struct has one, or one of its
+// members.
 //
 // A value that is not a place was made for this use, and is not copied again, as in C++17.
 
@@ -85,6 +86,43 @@ const ir::Expression* Lowering::copied(const Value& from, Location at) {
         since);
   }
   return composed(made, std::move(parts), at);
+}
+
+// ---- Assignment ----------------------------------------------------------------------------------------------------
+
+bool Lowering::has_own_assignment(const Type* type) {
+  while (type->is_array()) type = type->inner;
+  const Class* made = types_.class_of(type);
+  if (made == nullptr || made->in_words || type->is_union) return false;
+  if (const auto known = own_assignments_.find(type); known != own_assignments_.end()) return known->second;
+  own_assignments_[type] = false;
+  bool has = std::any_of(made->members.begin(), made->members.end(),
+                         [&](const Member& member) { return has_own_assignment(member.type); });
+  if (const auto own = made->scope->symbols.find("operator="); own != made->scope->symbols.end())
+    has = has || std::any_of(own->second.begin(), own->second.end(), [](const Symbol* each) {
+            return each->kind == Symbol::Kind::Function && !each->declaration->is_defaulted;
+          });
+  return own_assignments_[type] = has;
+}
+
+// Both are places.
+void Lowering::assign_object(const Value& to, const Value& from, Scope& scope, Location at) {
+  if (!has_own_assignment(to.type)) return assign(to, read(from), at);
+  if (to.type->is_array()) {
+    for (uint32_t i = 0; i < to.type->count; ++i) {
+      count_part(at);
+      const Value index = rvalue(build(at).constant_int(i));
+      assign_object(element(to, index, at), element(from, index, at), scope, at);
+    }
+    return;
+  }
+  Value operands[] = {to, from};
+  if (overloaded("=", operands, scope, at)) return;
+  const Class& made = *types_.class_of(to.type);
+  for (const Member& member : made.members) {
+    if (member.field == Member::kNoField) continue;
+    assign_object(member_place(to, member, at), member_place(from, member, at), scope, at);
+  }
 }
 
 }  // namespace kymo::shader

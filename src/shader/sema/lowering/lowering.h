@@ -207,7 +207,9 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   std::vector<const Symbol*> copy_constructors(const Class& made);
   bool has_own_copies(const Type* type);  // a copy calls a function of the source
   const ir::Expression* copied(const Value& from, Location at);
-  std::unordered_map<const Type*, bool> own_copies_;
+  bool has_own_assignment(const Type* type);
+  void assign_object(const Value& to, const Value& from, Scope& scope, Location at);
+  std::unordered_map<const Type*, bool> own_copies_, own_assignments_;
 
   // ---- calls.cc
   Value call(const ast::Expression& expression, Scope& scope);

@@ -39,7 +39,11 @@ std::optional<Value> Lowering::overloaded(std::string_view op, std::span<Value> 
     if (Class* owner = types_.class_of(operands[0].type)) {
       OverloadSet members;
       members.name = name;
-      members.candidates = lookup_.find_in(name, *owner->scope);
+      if (op != "=") {
+        members.candidates = lookup_.find_in(name, *owner->scope);
+      } else if (const auto own = owner->scope->symbols.find(name); own != owner->scope->symbols.end()) {
+        members.candidates.assign(own->second.begin(), own->second.end());  // the assignment of a base is hidden
+      }
       members.at = at;
       if (!members.candidates.empty()) {
         members.object = object_place(operands[0], at);
@@ -194,6 +198,11 @@ Value Lowering::assignment(const ast::Expression& expression, Scope& scope) {
       assign(left, as_number(right, wanted.type, expression.at), expression.at);
       return left;
     }
+  }
+  if (op == "=" && right.type == left.type && left.type->is_struct() && has_own_assignment(left.type)) {
+    left = freeze(left);
+    assign_object(left, freeze(object_place(right, expression.at)), scope, expression.at);
+    return left;
   }
   const size_t before = mark();
   const ir::Expression* value = right.type == wanted.type && wanted.type->is_struct()

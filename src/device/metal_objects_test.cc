@@ -155,5 +155,40 @@ kernel void values(device float* o, device const One* x, uint i [[thread_positio
             (std::vector<float>{1 + 300 + 20000 + 1 + 3, 2 + 500 + 40000 + 2 + 3, 3 + 700 + 60000 + 3 + 3}));
 }
 
+TEST_P(MetalObjectsTest, RangeForWorksWithIteratorsOfTheSource) {
+  const ShaderLibrary library = metal(R"(
+struct P {
+  thread int* p;
+  thread int& operator*() const { return *p; }
+  P operator++() { p++; return *this; }
+  bool operator!=(P q) const { return p != q.p; }
+};
+struct R { thread int* b; int n; P begin() const { return P{b}; } P end() const { return P{b + n}; } };
+struct Number { int v; int operator*() const { return v; } thread Number& operator++() { v += 2; return *this; } };
+bool operator!=(Number a, Number b) { return a.v < b.v; }
+struct Odd { int last; Number begin() { return {1}; } Number end() { return {last}; } };
+kernel void sums(device int* o, device const int* in) {
+  int a[4] = {1, 2, 3, in[0]};
+  int s = 0;
+  for (int v : R{a, 4}) { if (v == 2) continue; s += v; }
+  for (thread int& v : R{a, 2}) v *= 10;
+  int odd = 0;
+  for (auto v : Odd{in[0] + 6}) odd = odd * 10 + v;
+  o[0] = s; o[1] = a[0] + a[1] + a[2]; o[2] = odd;
+}
+)");
+  EXPECT_EQ(run<int32_t>(library["sums"], 3, std::vector<int32_t>{4}), (std::vector<int32_t>{8, 33, 13579}));
+}
+
+TEST_P(MetalObjectsTest, TablesInFunctionsMayBeStaticConstant) {
+  const ShaderLibrary library = metal(R"(
+kernel void look_up(device float* o, uint i [[thread_position_in_grid]]) {
+  static constant float u[] = {4, 5, 6};
+  o[i] = u[i % 3];
+}
+)");
+  EXPECT_EQ(run<float>(library["look_up"], 4), (std::vector<float>{4, 5, 6, 4}));
+}
+
 }  // namespace
 }  // namespace kymo::device::tests

@@ -364,4 +364,18 @@ auto [p, q] = 3;)",
             "error: auto [...] has 2 names: \"int\" has 0 parts\n");
 }
 
+TEST(StatementsTest, ARangeForCallsTheOperatorsOfAnIterator) {
+  constexpr std::string_view kRange =
+      "struct I { int v; int operator*() const { return v; } thread I& operator++() { ++v; return *this; } };\n"
+      "bool operator!=(I a, I b) { return a.v != b.v; }\n"
+      "struct R { I begin() { return {0}; } I end() { return {3}; } };\n"
+      "struct Bad { int v; }; struct S { Bad begin() { return {0}; } Bad end() { return {3}; } };\n"
+      "bool operator!=(Bad a, Bad b) { return a.v != b.v; }";
+  const std::string text = lines("R r; for (int v : r) b[v] = v;", kRange);
+  for (const char* called : {"operator!=(position, ", "I_operator*(", "I_operator++((&position))"})
+    EXPECT_NE(text.find(called), std::string::npos) << called << "\n" << text;
+  EXPECT_EQ(faults_of("S s; for (int v : s) b[v] = v;", kRange),
+            "error: \"Bad\" is not an iterator: no operator* takes it\n");
+}
+
 }  // namespace kymo::shader

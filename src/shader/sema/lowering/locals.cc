@@ -73,7 +73,7 @@ void Lowering::declare_variable_local(const ast::Declaration& declaration, Scope
     if (is_void(value)) throw Rejected{at, what + " is void"};
     return declare_from(declaration, types_.adapt(type, value), value, scope);
   }
-  if (declaration.is_static && !declaration.is_constexpr && !type.is_const) {
+  if (declaration.is_static && !declaration.is_constexpr && !type.is_const && type.space != Space::Constant) {
     throw Rejected{at, "the variable " + in_quotes(declaration.name) + " is static: only constants may be"};
   }
   if (declaration.is_constexpr || declaration.is_static || (type.is_const && type.type->is_scalar())) {

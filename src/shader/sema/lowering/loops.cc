@@ -85,7 +85,8 @@ void Lowering::do_statement(const ast::Statement& statement, Scope& scope) {
   emit(build(statement.at).do_loop(std::move(body), condition, std::move(before)));
 }
 
-// Over an array, and what has size() and operator[], by an index; over what has begin() and end() by a pointer.
+// Over an array, and what has size() and operator[], by an index; over what has begin() and end() by a pointer, or by
+// an object with the operators * ++ and !=.
 void Lowering::range_for(const ast::Statement& statement, Scope& scope) {
   const Location at = statement.at;
   ir::Block whole;
@@ -114,8 +115,21 @@ void Lowering::range_for(const ast::Statement& statement, Scope& scope) {
       position = rvalue(build(at).variable(pointer), position.type);
     }
     position.is_place = true;
-    const ir::Expression* condition = read(binary_of(is_indexed ? "<" : "!=", load(position), last, around, at));
-    ir::Block body, step;
+    const bool is_object = position.type->is_struct();
+    const auto of_object = [&](std::string_view op) {
+      std::optional<Value> found = overloaded(op, std::span(&position, 1), around, at);
+      if (!found)
+        throw Rejected{at,
+                       in_quotes(position.type) + " is not an iterator: no operator" + std::string(op) + " takes it"};
+      return *found;
+    };
+    ir::Block before, body, step;
+    const ir::Expression* condition = nullptr;
+    {
+      const Into writing(*this, before);
+      condition = truth(binary_of(is_indexed ? "<" : "!=", is_object ? position : load(position), last, around, at), at,
+                        "the end of the range");
+    }
     {
       const LoopDepth depth(body_.breakable, &body_.continuable);
       const Into writing(*this, body);
@@ -123,6 +137,7 @@ void Lowering::range_for(const ast::Statement& statement, Scope& scope) {
       Value operands[] = {range, load(position)};
       const Value item = range.type->is_array() ? element(range, operands[1], at)
                          : is_indexed           ? overloaded("[]", operands, turn, at).value_or(range)
+                         : is_object            ? of_object("*")
                                                 : pointee(operands[1], at);
       declare_item(*statement.declarations[0], item, turn);
       check_body_names(*statement.body, {&turn});
@@ -130,9 +145,12 @@ void Lowering::range_for(const ast::Statement& statement, Scope& scope) {
     }
     {
       const Into writing(*this, step);
-      assign(position, read(this->step(load(position), true, at)), at);
+      if (is_object)
+        of_object("++");
+      else
+        assign(position, read(this->step(load(position), true, at)), at);
     }
-    loop = build(at).loop(condition, std::move(body), std::move(step));
+    loop = build(at).loop(condition, std::move(body), std::move(step), std::move(before));
     loop->unroll = statement.unroll;
   }
   whole.push_back(loop);

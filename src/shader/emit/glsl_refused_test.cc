@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kymo/translate.h"
 #include "shader/emit/glsl_samples_memory.h"
 
 namespace kymo::shader::glsl_tests {
@@ -64,6 +65,19 @@ TEST(GlslPointerTest, APointerToTwoMembersIsAnOffset) {
   m.statements = {m.declare(both, m.zero(pair)), m.declare(m.p, m.address_of(m.member(m.v(both), "x"))),
                   m.set(m.v(m.p), m.address_of(m.member(m.v(both), "y")))};
   EXPECT_THAT(m.outcome(), AllOf(HasSubstr("\nuint[2] both;\n"), HasSubstr("  int p = 0;\n  p = 4;\n")));
+}
+
+TEST(GlslPointerTest, AListOfVariablesThatPointToEachOtherIsRefusedWithARemedy) {
+  const Translation translation = translate(
+      "struct N { int v; thread N* next; };\n"
+      "kernel void k(device int* o) {\n"
+      "  N a{1, nullptr}, b{2, &a}, c{3, &b};\n"
+      "  for (thread N* p = &c; p; p = p->next) o[0] += p->v;\n"
+      "}\n",
+      {.target = Target::Glsl});
+  EXPECT_THAT(translation.log,
+              HasSubstr("\"c\" and \"b\", is not supported on Vulkan if these contain pointers: use an "
+                        "array, and indices instead of pointers"));
 }
 
 TEST(GlslPointerTest, APointerToTwoConstantsIsRefusedWithTheirNames) {

@@ -38,6 +38,15 @@ bool join(Shape& into, const Shape& from, const Location& at) {
     changed = true;
   } else if (from.root != nullptr && into.root != from.root) {
     if (glsl_may_be_together(*into.root, *from.root)) throw Reinterpreted{into.root->variable, from.root->variable};
+    const auto has_pointers = [](const Cell& cell) {
+      return !glsl_may_be_words(cell) && cell.variable->space == Space::Thread;
+    };
+    if (has_pointers(*into.root) && has_pointers(*from.root))
+      throw Rejected{at,
+                     base::format("a pointer that may point to two different variables, \"{}\" and \"{}\", is not "
+                                  "supported on Vulkan if these contain pointers: use an array, and indices instead "
+                                  "of pointers",
+                                  glsl_cell_name(*into.root), glsl_cell_name(*from.root))};
     throw Rejected{at, base::format("a pointer that may point to two different variables, \"{}\" and \"{}\", is not "
                                     "supported on Vulkan if they are constants, or memory that the caller gives: copy "
                                     "them to variables",

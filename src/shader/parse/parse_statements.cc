@@ -37,6 +37,7 @@ void ParserImpl::parse_statements(std::vector<const ast::Statement*>& into) {
       report(rejected);
       pending_ = Head();
       recover(start);
+      while (is(Word::Else)) recover(index_);  // of an if that was skipped
     }
   }
 }
@@ -166,7 +167,13 @@ const ast::Statement* ParserImpl::parse_if() {
   made.is_constexpr = take(Word::Constexpr);
   parse_condition(made, true);
   made.body = parse_substatement();
-  if (take(Word::Else)) made.otherwise = parse_substatement();
+  if (take(Word::Else)) {
+    constexpr int kRoom = 10;  // for the condition
+    if (is(Word::If) && depth_ >= kMaxNesting - kRoom)
+      fail(base::format("a chain of more than {} \"else if\" is not supported: use a switch, or split it",
+                        kMaxNesting - kRoom));
+    made.otherwise = parse_substatement();
+  }
   return &made;
 }
 

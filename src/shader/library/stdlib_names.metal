@@ -57,6 +57,7 @@ inline bool __metal_simd_all(bool vote) { return metal::simd_all(vote); }
 inline bool __metal_simd_any(bool vote) { return metal::simd_any(vote); }
 inline ushort __metal_get_simdgroup_size(ushort) { return 32; }
 inline uint __metal_get_simdgroup_size(uint) { return 32; }
+inline void assert(bool) {}  // as in Metal, unless a debugger asks for it
 constexpr int __builtin_clz(uint value) { return int(metal::clz(value)); }
 constexpr int __builtin_ctz(uint value) { return int(metal::ctz(value)); }
 constexpr int __builtin_popcount(uint value) { return int(metal::popcount(value)); }

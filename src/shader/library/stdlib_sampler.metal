@@ -43,6 +43,18 @@ enum class r_address : uint {
   clamp_to_border = 0x400
 };
 enum class border_color : uint { transparent_black = 0, opaque_black = 0x800, opaque_white = 0x1000 };
+// Only textures of depth are compared.
+enum class compare_func : uint {
+  none = 0,
+  never = 0,
+  less = 0,
+  less_equal = 0,
+  greater = 0,
+  greater_equal = 0,
+  equal = 0,
+  not_equal = 0,
+  always = 0
+};
 
 struct max_anisotropy {
   constexpr explicit max_anisotropy(int) {}

@@ -98,6 +98,12 @@ template <typename T> T quad_shuffle_rotate_up(T value, ushort delta) {
 template <typename T> T quad_shuffle_rotate_down(T value, ushort delta) {
   return kymo_shuffle(value, kymo_quad() + ((kymo_lane() + uint(delta)) & 3u));
 }
+template <typename T> T quad_shuffle_and_fill_up(T value, T fill, ushort delta, ushort modulo = 4) {
+  return simd_shuffle_and_fill_up(value, fill, delta, modulo);
+}
+template <typename T> T quad_shuffle_and_fill_down(T value, T fill, ushort delta, ushort modulo = 4) {
+  return simd_shuffle_and_fill_down(value, fill, delta, modulo);
+}
 
 // Over the lanes of the four that there are: v[i] op v[i ^ 2], then 1.
 struct kymo_plus {
@@ -136,5 +142,25 @@ template <typename T> T quad_max(T value) { return kymo_quad_reduce(value, kymo_
 template <typename T> T quad_and(T value) { return kymo_quad_reduce(value, kymo_both()); }
 template <typename T> T quad_or(T value) { return kymo_quad_reduce(value, kymo_either()); }
 template <typename T> T quad_xor(T value) { return kymo_quad_reduce(value, kymo_one()); }
+
+// Of the lanes of the four before this one, that there are: in their order.
+template <typename T, typename F> T kymo_quad_prefix(T value, T start, bool is_inclusive, F combine) {
+  const uint there = kymo_quad_ballot(true), in = kymo_lane() & 3u;
+  T sum = start;
+  for (uint i = 0u; i < 4u; ++i) {
+    const T other = kymo_shuffle(value, kymo_quad() + i);
+    const bool counts = is_inclusive ? i <= in : i < in;
+    if (counts && (there & (1u << i)) != 0u) sum = combine(sum, other);
+  }
+  return sum;
+}
+template <typename T> T quad_prefix_inclusive_sum(T value) { return kymo_quad_prefix(value, T(0), true, kymo_plus()); }
+template <typename T> T quad_prefix_exclusive_sum(T value) { return kymo_quad_prefix(value, T(0), false, kymo_plus()); }
+template <typename T> T quad_prefix_inclusive_product(T value) {
+  return kymo_quad_prefix(value, T(1), true, kymo_times());
+}
+template <typename T> T quad_prefix_exclusive_product(T value) {
+  return kymo_quad_prefix(value, T(1), false, kymo_times());
+}
 
 }  // namespace metal

@@ -154,34 +154,6 @@ template <typename T> T insert_bits(T base, T insert, uint offset, uint bits) {
   return T((U(base) & ~mask) | ((U(insert) << U(offset)) & mask));
 }
 
-// ---- Packing
-
-inline uint kymo_unorm(float x, float scale) { return uint(rint(saturate(x) * scale)); }
-inline int kymo_snorm(float x, float scale) { return int(rint(clamp(x, -1.0f, 1.0f) * scale)); }
-inline uint pack_float_to_unorm4x8(float4 v) {
-  return kymo_unorm(v.x, 255.0f) | (kymo_unorm(v.y, 255.0f) << 8) | (kymo_unorm(v.z, 255.0f) << 16) |
-         (kymo_unorm(v.w, 255.0f) << 24);
-}
-inline uint pack_float_to_snorm4x8(float4 v) {
-  return (uint(kymo_snorm(v.x, 127.0f)) & 0xffu) | ((uint(kymo_snorm(v.y, 127.0f)) & 0xffu) << 8) |
-         ((uint(kymo_snorm(v.z, 127.0f)) & 0xffu) << 16) | ((uint(kymo_snorm(v.w, 127.0f)) & 0xffu) << 24);
-}
-inline uint pack_float_to_unorm2x16(float2 v) { return kymo_unorm(v.x, 65535.0f) | (kymo_unorm(v.y, 65535.0f) << 16); }
-inline uint pack_float_to_snorm2x16(float2 v) {
-  return (uint(kymo_snorm(v.x, 32767.0f)) & 0xffffu) | (uint(kymo_snorm(v.y, 32767.0f)) << 16);
-}
-inline float4 unpack_unorm4x8_to_float(uint v) {
-  return float4(float(v & 0xffu), float((v >> 8) & 0xffu), float((v >> 16) & 0xffu), float(v >> 24)) / 255.0f;
-}
-inline float4 unpack_snorm4x8_to_float(uint v) {
-  const float4 r = float4(float(char(v)), float(char(v >> 8)), float(char(v >> 16)), float(char(v >> 24))) / 127.0f;
-  return max(r, float4(-1.0f));
-}
-inline float2 unpack_unorm2x16_to_float(uint v) { return float2(float(v & 0xffffu), float(v >> 16)) / 65535.0f; }
-inline float2 unpack_snorm2x16_to_float(uint v) {
-  return max(float2(float(short(v)), float(short(v >> 16))) / 32767.0f, float2(-1.0f));
-}
-
 // ---- Matrices: columns
 
 template <typename T, int C, int R>

@@ -102,7 +102,7 @@ enum class ExpressionKind : uint8_t {
   Braces,      // {…}, or T{…} if `type` is set
   Indexed,     // [first] = value and [first ... last] = value, in Braces: operands: value, first, perhaps last
   Lambda,      // `lambda`
-  SizeofType,  // `type`; alignof if `text` says so
+  SizeofType,  // `type`; alignof if `text` says so, or offsetof: `name` has the members
   SizeofValue,
   SizeofPack,  // sizeof...(name)
   TypeTrait,   // __is_empty(T), __is_convertible(T, U): `name`, the types are the arguments of its only part

@@ -90,6 +90,10 @@ ast::Expression* ParserImpl::parse_string() {
 ast::Expression* ParserImpl::parse_named() {
   if (is(Word::AsType) && word(1) == Word::Less) return parse_named_cast();
   if (at_type_trait()) return parse_type_trait();
+  if (is_name(word()) && word(1) == Word::LeftParen) {
+    if (token().text == "offsetof" || token().text == "__builtin_offsetof") return parse_offset();
+    if (token().text == "__builtin_bit_cast") return parse_bit_cast();
+  }
   Head head = take_head(false);
   if (head.is_type) return parse_construction(make_type(std::move(head)));
   if (head.last == Word::AsType && head.name.last().arguments.size() == 1 && is(Word::LeftParen)) {  // metal::as_type
@@ -125,6 +129,38 @@ ast::Expression* ParserImpl::parse_type_trait() {
     type.is_expansion = take(Word::Ellipsis);
   } while (take(Word::Comma));
   expect(Word::RightParen, "after the types of", part.name);
+  return finish(made);
+}
+
+// offsetof(S, a.b)
+ast::Expression* ParserImpl::parse_offset() {
+  const Nesting nesting(*this);
+  const Keep<bool> outside(in_template_arguments_, false);
+  ast::Expression& made = make_expression(ExpressionKind::SizeofType, at());
+  made.text = "offsetof";
+  index_ += 2;
+  made.type = parse_type();
+  expect(Word::Comma, "after the type of offsetof");
+  do {
+    if (!is_name(word())) fail(base::format("expected a member after the type of offsetof, found {}", found()));
+    made.name.parts.push_back(plain_part(token().text, at()));
+    advance();
+  } while (take(Word::Dot));
+  expect(Word::RightParen, "after the member of offsetof");
+  return finish(made);
+}
+
+// __builtin_bit_cast(T, value) is as_type<T>(value).
+ast::Expression* ParserImpl::parse_bit_cast() {
+  const Nesting nesting(*this);
+  const Keep<bool> outside(in_template_arguments_, false);
+  ast::Expression& made = make_expression(ExpressionKind::Cast, at());
+  made.text = "as_type";
+  index_ += 2;
+  made.type = parse_type();
+  expect(Word::Comma, "after the type of __builtin_bit_cast");
+  made.operands = {parse_assignment()};
+  expect(Word::RightParen, "after the value of __builtin_bit_cast");
   return finish(made);
 }
 

@@ -306,6 +306,8 @@ class ParserImpl {
   ast::Expression* parse_named();
   ast::Expression* parse_named_cast();
   bool at_type_trait() const;  // __is_empty(…)
+  ast::Expression* parse_offset();
+  ast::Expression* parse_bit_cast();
   ast::Expression* parse_type_trait();
   ast::Expression* parse_construction(const ast::TypeName* type);  // T(…), T{…}
   void parse_designated(ast::Expression& braces);

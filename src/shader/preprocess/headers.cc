@@ -82,10 +82,11 @@ std::vector<std::string_view> builtin_header_names() {
 }
 
 std::vector<std::string_view> standard_library_texts() {
-  return {embedded::stdlib_types_metal,  embedded::stdlib_traits_metal,       embedded::stdlib_float_metal,
-          embedded::stdlib_math_metal,   embedded::stdlib_trigonometry_metal, embedded::stdlib_vector_metal,
-          embedded::stdlib_atomic_metal, embedded::stdlib_simd_metal,         embedded::stdlib_matrix_metal,
-          embedded::stdlib_names_metal,  embedded::stdlib_sampler_metal,      embedded::stdlib_texture_metal};
+  return {embedded::stdlib_types_metal,   embedded::stdlib_traits_metal,       embedded::stdlib_float_metal,
+          embedded::stdlib_math_metal,    embedded::stdlib_trigonometry_metal, embedded::stdlib_vector_metal,
+          embedded::stdlib_packing_metal, embedded::stdlib_atomic_metal,       embedded::stdlib_simd_metal,
+          embedded::stdlib_matrix_metal,  embedded::stdlib_names_metal,        embedded::stdlib_sampler_metal,
+          embedded::stdlib_texture_metal};
 }
 
 }  // namespace kymo::shader

@@ -75,6 +75,8 @@ Value Lowering::expression(const ast::Expression& expression, Scope& scope) {
       if (type == nullptr) throw Rejected{expression.at, "sizeof needs a whole type, not auto"};
       if (type->is(TypeKind::Reference)) type = type->inner;
       types_.class_of(type);
+      if (expression.text == "offsetof")
+        return rvalue(build(expression.at).constant_uint(offset_in(type, expression.name), TypeKind::ULong));
       return rvalue(
           build(expression.at).constant_uint(expression.text == "alignof" ? type->align : type->size, TypeKind::ULong));
     }
@@ -92,6 +94,19 @@ Value Lowering::expression(const ast::Expression& expression, Scope& scope) {
       return fold(expression, scope);
   }
   throw Rejected{expression.at, "this expression is not supported"};
+}
+
+uint64_t Lowering::offset_in(const Type* type, const ast::Name& members) {
+  uint64_t offset = 0;
+  for (const ast::NamePart& part : members.parts) {
+    uint32_t index = 0;
+    const Field* field = types_.find_field(type, part.name, index);
+    if (field == nullptr)
+      throw Rejected{part.at, in_quotes(type) + " has no member " + in_quotes(part.name) + " of its own for offsetof"};
+    offset += field->offset;
+    type = field->type;
+  }
+  return offset;
 }
 
 // ---- Names ---------------------------------------------------------------------------------------------------------

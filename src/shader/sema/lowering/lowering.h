@@ -153,6 +153,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value expression(const ast::Expression& expression, Scope& scope);
   Value name(const ast::Expression& expression, Scope& scope);
   std::vector<Value> arguments(std::span<const ast::Expression* const> list, Scope& scope);  // packs spread out
+  uint64_t offset_in(const Type* type, const ast::Name& members);                            // offsetof, in bytes
 
   // ---- literals.cc: numbers, characters and texts
   const ir::Variable& text_constant(std::string_view text);  // of a string literal

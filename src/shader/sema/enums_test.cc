@@ -62,4 +62,11 @@ TEST(EnumsTest, TheIntegerOfAPlainEnumHoldsAllOfItsValues) {
       "(*(b + 0)) = 4\n(*(b + 1)) = 4\n(*(b + 2)) = 8\n(*(b + 3)) = 1\n(*(b + 4)) = 7\n(*(b + 5)) = 1\n");
 }
 
+TEST(EnumsTest, AnEnumMayBeDeclaredBeforeItsValues) {
+  EXPECT_EQ(lines("H h{E::B}; b[0] = int(h.e);",
+                  "enum class E : uint; enum class E : uint; struct H { E e; }; enum class E : uint { A = 3, B };\n"
+                  "enum class E : uint;"),
+            "H h = H{4u}\n(*(b + 0)) = int(h.e)\n");
+}
+
 }  // namespace kymo::shader

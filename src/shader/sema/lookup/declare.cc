@@ -153,7 +153,14 @@ void Lookup::declare_type(const ast::Declaration& declaration, Scope& scope, Cla
 }
 
 void Lookup::declare_enum(const ast::Declaration& declaration, Scope& scope, Class* owner) {
-  Scope& inside = make_scope(Scope::Kind::Block, &scope);
+  Symbol* declared = nullptr;  // without its values: enum class E : uint;
+  if (const auto known = scope.symbols.find(declaration.name);
+      known != scope.symbols.end() && !declaration.name.empty())
+    for (Symbol* symbol : known->second)
+      if (enum_scopes_.contains(symbol)) declared = symbol;
+  if (declared != nullptr && declaration.enumerators.empty()) return;
+  if (declared != nullptr && !declared->declaration->enumerators.empty()) declared = nullptr;
+  Scope& inside = declared != nullptr ? *enum_scopes_.at(declared) : make_scope(Scope::Kind::Block, &scope);
   for (const ast::Enumerator& enumerator : declaration.enumerators) {
     if (inside.symbols.contains(enumerator.name))
       throw Rejected{enumerator.at, base::format("the enum has two enumerators \"{}\"", enumerator.name)};
@@ -163,7 +170,7 @@ void Lookup::declare_enum(const ast::Declaration& declaration, Scope& scope, Cla
     if (!declaration.is_scoped) scope.symbols[enumerator.name].push_back(&symbol);
   }
   if (declaration.name.empty()) return;
-  Symbol& symbol = make_symbol(Symbol::Kind::Type, declaration.name, scope);
+  Symbol& symbol = declared != nullptr ? *declared : make_symbol(Symbol::Kind::Type, declaration.name, scope);
   symbol.declaration = &declaration;
   symbol.owner = owner;
   enum_scopes_[&symbol] = &inside;

@@ -194,6 +194,9 @@ kernel void reversed(device float* x, threadgroup char* memory [[threadgroup(0)]
             lib[0]
         with self.assertRaisesRegex(ValueError, "in Python with threads="):
             compiled("kernel void alone() {}").alone()
+        mixed = compiled("struct S { float a; int b; }; kernel void use(device float* x, constant S& s) { x[0] = s.a; }")
+        with self.assertRaisesRegex(ValueError, r"takes 8 bytes, and was given a tensor of f32 \[1\]"):
+            mixed.use(x, mps.zeros(1), threads=1)
         with self.assertRaisesRegex(RuntimeError, "on the CPU"):
             lib.nothing(numpy.zeros(4, dtype="float32"))
         with self.assertRaises(RuntimeError):

@@ -50,6 +50,12 @@ TEST(EndlessTemplateTest, TheMessageNamesTheTemplate) {
   EXPECT_NE(text.find("the value of \"v\" in \"S<1"), std::string::npos) << text;
 }
 
+TEST(MissingBraceTest, ANoteShowsTheOpeningBrace) {
+  EXPECT_EQ(faults("kernel void k(device int* o) {\n  if (o[0]) {\n    o[1] = 2;\n}"),
+            "4: error: expected '}' after the statements, found the end of the text\n"
+            "1: note: this '{' has no '}'\n");
+}
+
 TEST(NegativeIndexTest, TheMessageHasTheNumberOfTheSource) {
   EXPECT_EQ(faults("kernel void k(device int* o [[buffer(-1)]]) { o[0] = 1; }"),
             "1: error: buffers are numbered from 0 to 4095, not -1\n");

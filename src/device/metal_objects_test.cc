@@ -180,6 +180,26 @@ kernel void sums(device int* o, device const int* in) {
   EXPECT_EQ(run<int32_t>(library["sums"], 3, std::vector<int32_t>{4}), (std::vector<int32_t>{8, 33, 13579}));
 }
 
+TEST_P(MetalObjectsTest, MutableMembersOfConstObjectsAreWritten) {
+  const ShaderLibrary library = metal(R"(
+struct S { mutable int calls = 0; int x; int get() const { calls++; return x * calls; } };
+struct Holder { S s; int get() const { return s.get(); } };
+int twice(const S s) { return s.get() + s.get(); }
+int twice_by(thread const S& s) { return s.get() + s.get(); }
+kernel void count(device int* o, device const int* in, device S* stored) {
+  const S s{0, in[0]};
+  o[0] = s.get(); o[1] = s.get(); o[2] = s.calls; o[3] = twice(s); o[4] = s.calls;
+  o[5] = twice_by(s); o[6] = s.calls;
+  const Holder h{{10, 1}}; h.get(); o[7] = h.get();
+  o[8] = stored->get(); o[9] = stored->calls;
+}
+)");
+  const Tensor out = zeros({10}, DType::I32), stored = from_host(std::vector<int32_t>{1, 5});
+  library["count"].threads(1)(out, from_host(std::vector<int32_t>{3}), stored);
+  EXPECT_EQ(out.to_host<int32_t>(), (std::vector<int32_t>{3, 6, 2, 21, 2, 21, 4, 12, 10, 2}));
+  EXPECT_EQ(stored.to_host<int32_t>(), (std::vector<int32_t>{2, 5}));
+}
+
 TEST_P(MetalObjectsTest, TablesInFunctionsMayBeStaticConstant) {
   const ShaderLibrary library = metal(R"(
 kernel void look_up(device float* o, uint i [[thread_position_in_grid]]) {

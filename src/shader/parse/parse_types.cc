@@ -129,7 +129,9 @@ bool ParserImpl::parse_storage(Specifiers& specifiers, const Context& context) {
       break;
     case Word::Extern:
     case Word::Register:
+      break;
     case Word::Mutable:
+      specifiers.is_mutable = true;
       break;
     case Word::Kernel:
     case Word::Vertex:

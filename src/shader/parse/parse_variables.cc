@@ -20,6 +20,7 @@ void ParserImpl::parse_variable(const Specifiers& specifiers, Declarator declara
   made.is_static = specifiers.is_static;
   made.is_inline = specifiers.is_inline;
   made.is_constexpr = specifiers.is_constexpr;
+  made.is_mutable = specifiers.is_mutable;
   made.is_kernel = specifiers.is_kernel;
   made.attributes = specifiers.attributes;
   made.attributes.insert(made.attributes.end(), declarator.attributes.begin(), declarator.attributes.end());
@@ -110,6 +111,7 @@ void ParserImpl::parse_structured(const Specifiers& specifiers, const Context& c
   made.at = at();
   made.is_static = specifiers.is_static;
   made.is_constexpr = specifiers.is_constexpr;
+  made.is_mutable = specifiers.is_mutable;
   made.attributes = specifiers.attributes;
   expect(Word::LeftBracket, "before the names");
   do {

@@ -76,6 +76,7 @@ class ParserImpl {
     bool is_const = false;
     std::optional<Space> space;
     bool is_typedef = false, is_static = false, is_inline = false, is_constexpr = false, is_explicit = false;
+    bool is_mutable = false;
     bool is_kernel = false;
     bool defines = false;  // a struct or an enum
     std::string_view other_stage;

@@ -350,4 +350,12 @@ kernel void k(device float* a) { U u; u.f = 1; })"),
             "\"atomic<uint>\"\n");
 }
 
+TEST(StructsTest, OnlyMutableMembersOfConstObjectsAreWritten) {
+  EXPECT_EQ(faults_of("const S s{0, 1}; s.get(); ++s.calls; b[0] = s.calls;",
+                      "struct S { mutable int calls; int x; int get() const { return ++calls; } };"),
+            "");
+  EXPECT_EQ(faults_of("const S s{0, 1}; ++s.x;", "struct S { mutable int calls; int x; };"),
+            "error: cannot write to a const or constant object\n");
+}
+
 }  // namespace kymo::shader

@@ -151,7 +151,7 @@ void Lowering::bind_parameters(FunctionInstance& instance, Scope& scope) {
     Value value = rvalue(build_.variable(made));
     value.is_place = true;
     value.is_const = parameter.type.is_const;
-    if (value.is_const) settled_.insert(&made);
+    if (value.is_const && !has_mutable_members(type)) settled_.insert(&made);
     return value;
   };
   size_t next = 0;

@@ -114,7 +114,7 @@ void Lowering::declare_value(const ast::Declaration& declaration, const Qualifie
   Value place = rvalue(build(declaration.at).variable(made), held);
   place.is_place = true;
   place.is_const = type.is_const;
-  if (type.is_const) settled_.insert(&made);
+  if (type.is_const && !has_mutable_members(held)) settled_.insert(&made);
   make_local(declaration.name, place, scope);
 }
 

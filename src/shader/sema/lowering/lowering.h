@@ -162,6 +162,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
 
   // ---- members.cc: fields, components and elements of objects
   std::optional<Value> field_of(const Value& object, std::string_view name, Location at);  // also those of its bases
+  bool has_mutable_members(const Type* type);
   Value member_place(const Value& object, const Member& member, Location at);  // also a pointer that is a reference
   Value union_member(const Value& object, const Type* type, Location at);      // of a union that is stored in words
   Value base_of(const Value& object, const Class& base, Location at);

@@ -4,6 +4,8 @@
 // `viewed` is the type as which the bytes are read. If the member is an array, the view is a vector of its elements,
 // and `view_index` is the index of the element.
 
+#include <algorithm>
+
 #include "shader/sema/lowering/lowering.h"
 
 namespace kymo::shader {
@@ -54,9 +56,11 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
   }
   if (object.in_words) return view_or_word(view_part(object, field->type, field->offset));
   if (!object.type->is_union || index == 0) {
-    const Value part = members_part(object, build(at).member(object.ir, index));
+    Value part = members_part(object, build(at).member(object.ir, index));
     const ast::Declaration* declared = whole->is_closure ? nullptr : field_declaration(*whole, name);
     const bool is_reference = declared != nullptr && declared->type->form == ast::TypeForm::Reference;
+    if (declared != nullptr && declared->is_mutable && part.is_place && part.is_const && !is_read_only(part.space))
+      part = place_at(build(at).pointer_cast(table_.pointer(part.type, part.space), address(part, at)), false);
     return is_reference ? place_at(part.ir, part.type->is_const) : part;
   }
 
@@ -75,6 +79,16 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
                            " must be numbers or vectors of the same size; use as_type instead"};
   }
   return view;
+}
+
+bool Lowering::has_mutable_members(const Type* type) {
+  while (type->is_array()) type = type->inner;
+  const Class* made = types_.class_of(type);
+  if (made == nullptr || made->is_closure) return false;
+  return std::any_of(made->members.begin(), made->members.end(), [&](const Member& member) {
+    const ast::Declaration* declared = field_declaration(*made, member.name);
+    return (declared != nullptr && declared->is_mutable) || has_mutable_members(member.type);
+  });
 }
 
 Value Lowering::member_place(const Value& object, const Member& member, Location at) {

@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "fleet/answers.h"
+#include "fleet/parquet_columns.h"
 #include "fleet/parquet_files.h"
 #include "fleet/parquet_footers.h"
 #include "fleet/parquet_store.h"
@@ -30,9 +31,10 @@ push::Rows unmarked_in(const query::Engine& engine, const std::vector<std::strin
   for (const std::string& file : files) literals.push_back(query::sql_literal(file));
   try {
     return rows_of(
-        engine, base::format("SELECT trace, 'job ' || any_value(job)\nFROM read_parquet([{}], union_by_name = true)\n"
-                             "WHERE trace != {} AND trace NOT IN (SELECT trace FROM {})\nGROUP BY trace ORDER BY trace",
-                             base::join(literals, ", "), kFileRows, parquet_table(folder, push::kTraces)));
+        engine,
+        base::format("SELECT trace, 'job ' || argMax(job, attempt)\nFROM read_parquet([{}], union_by_name = true)\n"
+                     "WHERE trace != {} AND trace NOT IN (SELECT trace FROM {})\nGROUP BY trace ORDER BY trace",
+                     base::join(literals, ", "), kFileRows, parquet_table(folder, push::kTraces)));
   } catch (const query::QueryError&) {
     push::Rows all;
     if (files.size() == 1) return all;
@@ -130,8 +132,11 @@ std::vector<std::string> incomplete_traces(const std::string& folder) {
   const std::map<std::string, Footer> footers = read_footers(engine, folder, [&] {
     if (lines.empty()) lines.push_back(damaged_file(folder));
   });
-  if (const auto files = misplaced_files(footers); !files.empty())
-    throw Error(base::format("{}; its rows may count twice", misplaced_text(files, folder)));
+  if (const auto files = misplaced_files(footers); !files.empty()) {
+    const std::string of_other_table = file_of_other_table(folder);
+    throw Error(of_other_table.empty() ? base::format("{}; its rows may count twice", misplaced_text(files, folder))
+                                       : of_other_table);
+  }
   if (!lines.empty()) return lines;  // of a table that the answer does not use
   const std::map<uint64_t, Expected> all_expected = read_expected(engine, folder);
   std::vector<std::string> unmarked;

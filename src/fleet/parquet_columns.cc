@@ -27,7 +27,7 @@ const push::TableSpec* table_with(const std::set<std::string>& columns) {
 
 }  // namespace
 
-std::string misplaced_file(const std::string& folder) {
+std::string file_of_other_table(const std::string& folder) {
   const query::Engine engine(0, query::FileAccess::On);
   for (const push::TableSpec* table : push::all_tables()) {
     for (const std::string& file : table_files(folder, *table)) {

@@ -45,7 +45,7 @@ std::string first_line(std::string_view text) { return base::printable(std::stri
 // DuckDB does not say which traces that are, and not always which file.
 Error unreadable(const std::string& folder, const query::QueryError& problem) {
   std::string cause = foreign_file(folder);
-  if (cause.empty()) cause = misplaced_file(folder);
+  if (cause.empty()) cause = file_of_other_table(folder);
   if (cause.empty()) cause = damaged_file(folder);
   return Error(base::format("cannot read the files in {}: {}{}{}", base::printable(folder), first_line(problem.what()),
                             cause.empty() ? "" : "; ", cause));
@@ -120,7 +120,7 @@ void ParquetStore::check_columns() {
       const std::string_view wanted = duckdb_type(column.type);
       if (found == wanted) continue;
       std::string cause = foreign_file(folder_);
-      if (cause.empty()) cause = misplaced_file(folder_);
+      if (cause.empty()) cause = file_of_other_table(folder_);
       throw Error(base::format("{}: the files of {} are not Kymo's: {}; {}", text(), table->name,
                                found.empty() ? base::format("they have no column {}", column.name)
                                              : base::format("their column {} is {} instead of {}", column.name,

@@ -72,6 +72,9 @@ KYMO_API std::vector<BackendReport> list_devices();
 // Waits for all work on all streams of the device. Throws DeviceError if some of that work failed.
 KYMO_API void synchronize();
 KYMO_API void synchronize(Device device);
+// Waits for all work on all open devices, and ignores its errors: for the end of a program. A driver for the processor
+// compiles and runs kernels in threads of the process, and crashes if it exits meanwhile. In Python this is automatic.
+KYMO_API void synchronize_all() noexcept;
 
 // Recovers from a permanent DeviceError (for example after a kernel accessed invalid memory): discards everything on
 // the device and starts again. Older tensors, libraries, events and host buffers become invalid, and throw when they

@@ -2,6 +2,7 @@
 #include <Python.h>
 
 #include "device/types.h"
+#include "kymo/device.h"
 
 namespace kymo::python {
 namespace {
@@ -20,6 +21,11 @@ int add_contents(PyObject* module) noexcept {
     PyErr_SetString(PyExc_ImportError,
                     "kymo.mps can be used in one interpreter of a process only, and another one uses it: drivers "
                     "belong to the process. Use it in the main interpreter.");
+    return -1;
+  }
+  // Before the exit handlers of drivers, which destroy what their threads use.
+  if (owner == -1 && Py_AtExit(&device::synchronize_all) < 0) {
+    PyErr_SetString(PyExc_ImportError, "kymo.mps: Python has no place for another exit handler");
     return -1;
   }
   owner = interpreter;

@@ -391,12 +391,6 @@ kernel void modulo(device int* x, {INDEX}) {{ x[i] = c10::metal::safe_mod(int(i)
             other.join()
             sys.setswitchinterval(interval)
 
-    def test_a_kernel_outlives_its_library(self):
-        kernel = compiled(f"kernel void one(device float* x, {INDEX}) {{ x[i] = 1; }}").one
-        x = mps.zeros(3)
-        kernel(x)
-        self.assert_equal(x, [1, 1, 1])
-
 
 if __name__ == "__main__":
     unittest.main()

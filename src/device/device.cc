@@ -9,6 +9,15 @@ namespace kymo::device {
 
 void synchronize() { current_device().synchronize_and_report(); }
 void synchronize(Device device) { device.state().synchronize_and_report(); }
+void synchronize_all() noexcept {
+  if (forked_with_devices) return;
+  for (DeviceState* device : open_devices()) {
+    try {
+      device->synchronize();
+    } catch (...) {
+    }
+  }
+}
 void reset(Device device) { device.state().reset(); }
 
 void empty_cache() {

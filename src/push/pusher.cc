@@ -21,9 +21,8 @@
 namespace kymo::push {
 namespace {
 
-constexpr size_t kBytesOfBatch = 64 << 20;
+constexpr size_t kBytesOfBatch = 64 << 20, kTracesOfQuestion = 1'000;
 constexpr std::chrono::hours kOrphanAge{24};
-constexpr size_t kTracesOfQuestion = 1'000;
 
 }  // namespace
 

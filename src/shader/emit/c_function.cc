@@ -29,8 +29,8 @@ std::string CFunction::write() {
   if (function_.is_kernel)
     out_ = base::format("{}{}({}) {{\n", dialect_.kernel_head(function_.max_threads), symbol, kernel_parameters());
   else
-    out_ = base::format("{}{} {}({}) {{\n", dialect_.function_head(!hidden_.simd.empty()), types_.value(function_.result), symbol,
-                        parameters());
+    out_ = base::format("{}{} {}({}) {{\n", dialect_.function_head(!hidden_.simd.empty()),
+                        types_.value(function_.result), symbol, parameters());
   {
     const Inside inside(*this);
     if (function_.is_kernel) kernel_opening();
@@ -95,7 +95,9 @@ bool CFunction::is_loose_argument(const ir::Binding& binding) const {
          binding.variable->type->inner->align > 1;
 }
 
-std::string CFunction::aligned(Form form) const { return form == Form::Memory ? dialect_.aligned(kGroupAlignment) : ""; }
+std::string CFunction::aligned(Form form) const {
+  return form == Form::Memory ? dialect_.aligned(kGroupAlignment) : "";
+}
 
 void CFunction::kernel_opening() {
   if (!hidden_.simd.empty()) line(base::format("{}kymo_simd_memory kymo_simd;", dialect_.group_head()));

@@ -16,8 +16,8 @@ struct TailCallFault {
   const char* why = "";
 };
 
-// For recursion.h. Replaces all calls of the function by itself. Each must be a statement: Evaluate, or Declare of its result. After a
-// fault, the function has been changed in part.
+// For recursion.h. Replaces all calls of the function by itself. Each must be a statement: Evaluate, or Declare of its
+// result. After a fault, the function has been changed in part.
 TailCallFault replace_tail_calls(Module& module, Function& function);
 
 }  // namespace kymo::shader::ir

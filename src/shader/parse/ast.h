@@ -230,7 +230,7 @@ struct Declaration {
   const Declaration* enclosing_template = nullptr;  // of a member that is defined outside: its outer template<…>
 
   bool is_constexpr = false, is_static = false, is_inline = false, is_definition = false, is_scoped = false;
-  bool is_mutable = false;  // a member that may be written in a const object
+  bool is_mutable = false;          // a member that may be written in a const object
   bool is_const = false;            // a member function
   std::optional<Space> this_space;  // `void f() device`
   bool is_kernel = false;           // kernel, or [[kernel]]

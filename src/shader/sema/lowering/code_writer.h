@@ -36,10 +36,10 @@ class CodeWriter {
     std::optional<Value> self;   // *this
     const Type* result = nullptr;
     bool is_kernel = false;
-    bool is_unevaluated = false;  // decltype, sizeof: emitted code is dropped
-    bool has_effects = false;     // it writes memory that is not its own, or works together with other threads
-    bool is_constructor = false;  // `self` is a local that is returned
-    bool deduces_result = false;  // from its first return
+    bool is_unevaluated = false;         // decltype, sizeof: emitted code is dropped
+    bool has_effects = false;            // it writes memory that is not its own, or works together with other threads
+    bool is_constructor = false;         // `self` is a local that is returned
+    bool deduces_result = false;         // from its first return
     int breakable = 0, continuable = 0;  // number of loops and switches around
   };
 

@@ -1,7 +1,7 @@
 // Random numbers from a seed and an index, so any thread can have any of them: Philox 4x32 with nine rounds. The high
 // halves of key and index come first, as in PyTorch. The rounds of PyTorch up to 2.11 exchange the halves of their
-// products, so its numbers are others, and the mean of its normal numbers is off by 0.07. Later versions do not, and have
-// the numbers of this file. A source that needs the older ones defines KYMO_TORCH_2_11_RANDOM.
+// products, so its numbers are others, and the mean of its normal numbers is off by 0.07. Later versions do not, and
+// have the numbers of this file. A source that needs the older ones defines KYMO_TORCH_2_11_RANDOM.
 #pragma once
 #include <metal_stdlib>
 

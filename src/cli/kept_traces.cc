@@ -16,11 +16,10 @@ constexpr int64_t kSecond = 1'000'000'000;
 
 }  // namespace
 
-std::optional<KeptTraces::Version> KeptTraces::version_of(const std::string& path) {
+std::optional<base::FileVersion> KeptTraces::version_of(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return Version{status.st_ino, static_cast<uint64_t>(status.st_size),
-                 status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
+  return base::version_of(status);
 }
 
 void KeptTraces::look(const Now& now) {
@@ -68,7 +67,7 @@ std::vector<std::string> KeptTraces::new_files(bool settled) const {
   std::vector<std::pair<int64_t, std::string>> found;
   for (const auto& [path, file] : files_)
     if (file.state == State::New && (now_.time - file.first_seen >= kSettled) == settled)
-      found.emplace_back(file.version.time_ns, path);
+      found.emplace_back(file.version.modified_ns, path);
   std::sort(found.begin(), found.end());
   std::vector<std::string> paths;
   for (auto& [time, path] : found) paths.push_back(std::move(path));
@@ -80,7 +79,7 @@ bool KeptTraces::may_still_arrive(const std::string& path) const {
   const auto file = files_.find(path);
   if (file == files_.end()) return false;
   const auto since_1970 = std::chrono::duration_cast<std::chrono::nanoseconds>(now_.date.time_since_epoch());
-  const auto age = since_1970 - std::chrono::nanoseconds(file->second.version.time_ns);
+  const auto age = since_1970 - std::chrono::nanoseconds(file->second.version.modified_ns);
   return now_.time - file->second.first_seen < kSettledWithoutEnd && age < kSettledWithoutEnd;
 }
 
@@ -99,7 +98,7 @@ std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_se
   not_deleted_.clear();
   std::vector<std::pair<int64_t, std::string>> pushed;
   for (const auto& [path, file] : files_)
-    if (file.state == State::Pushed) pushed.emplace_back(file.version.time_ns, path);
+    if (file.state == State::Pushed) pushed.emplace_back(file.version.modified_ns, path);
   std::sort(pushed.begin(), pushed.end());
   std::vector<std::string> chosen;
   uint64_t left = bytes_;

@@ -5,7 +5,7 @@
 // the recording may really have ended like this.
 //
 // A trace may be deleted only if the server has exactly this content: the file is the same one, with the same size and
-// time, as when it was pushed, and the server still has it. A damaged trace is never deleted: the server has only the
+// times, as when it was pushed, and the server still has it. A damaged trace is never deleted: the server has only the
 // parts that can be read.
 #pragma once
 
@@ -16,6 +16,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/file_version.h"
 
 namespace kymo::cli {
 
@@ -75,17 +77,12 @@ class KeptTraces {
 
  private:
   enum class State : uint8_t { New, Pushed, PushedDamaged, Refused };
-  struct Version {
-    uint64_t inode = 0, size = 0;
-    int64_t time_ns = 0;
-    bool operator==(const Version&) const = default;
-  };
   struct File {
-    Version version;
+    base::FileVersion version;
     State state = State::New;
     std::chrono::steady_clock::time_point first_seen;  // in this version
   };
-  static std::optional<Version> version_of(const std::string& path);
+  static std::optional<base::FileVersion> version_of(const std::string& path);
   void set(const std::string& file, State state);
   std::vector<std::string> new_files(bool settled) const;
 

@@ -13,7 +13,7 @@
 #include "fleet/target.h"
 #include "options/command_line.h"
 #include "push/pusher.h"
-#include "push/trace_rows.h"
+#include "push/trace_file.h"
 
 namespace kymo::cli {
 namespace {
@@ -27,7 +27,7 @@ struct Options {
 };
 
 struct Totals {
-  uint64_t pushed = 0, already = 0, recording = 0, unreadable = 0, not_kept = 0;
+  uint64_t pushed = 0, already = 0, recording = 0, changed = 0, unreadable = 0, not_kept = 0;
 };
 
 int32_t parse_from_zero(const std::string& text, std::string_view what, int32_t max) {
@@ -50,6 +50,10 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
     case push::Outcome::StillRecording:
       ++totals.recording;
       say_warning(name + " is still being recorded, and was not pushed; push it when the recording has ended");
+      break;
+    case push::Outcome::Changed:
+      ++totals.changed;
+      say_error(name + " changed while it was read, and was not pushed: push it again");
       break;
     case push::Outcome::NotKept:
       ++totals.not_kept;
@@ -191,7 +195,7 @@ int push_command(const Arguments& arguments) {
     if (totals.already > 0) text += base::format(", {} already there", count_text(totals.already));
     say(text);
   }
-  return totals.unreadable + totals.recording + totals.not_kept > 0 ? kFailed : kDone;
+  return totals.unreadable + totals.recording + totals.changed + totals.not_kept > 0 ? kFailed : kDone;
 }
 
 }  // namespace kymo::cli

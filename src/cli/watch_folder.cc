@@ -205,6 +205,11 @@ class Watcher {
                            "was not pushed",
                            base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
         break;
+      case push::Outcome::Changed:
+        // Somebody deleted it, such as another watch that has pushed it.
+        if (std::error_code ignored; !std::filesystem::exists(file.file, ignored)) break;
+        say_warning(base::printable(file.file) + " changed while it was read, and was not pushed: it is tried again");
+        break;
       case push::Outcome::NotKept:
         if (said_.insert(file.file).second)
           say_error(

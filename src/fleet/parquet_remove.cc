@@ -11,7 +11,7 @@
 #include "fleet/parquet_store.h"
 #include "fleet/parquet_verify.h"
 #include "kymo/error.h"
-#include "push/trace_rows.h"
+#include "push/trace_file.h"
 
 namespace kymo::fleet {
 namespace {

@@ -16,7 +16,7 @@
 #include "fleet/parquet_remove.h"
 #include "fleet/text_name.h"
 #include "push/attempt.h"
-#include "push/trace_rows.h"
+#include "push/trace_file.h"
 #include "query/session.h"
 
 namespace kymo::fleet {

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "fleet/parquet_store.h"
+#include "push/trace_file.h"
 #include "push/trace_rows.h"
 #include "query/session.h"
 

@@ -151,6 +151,23 @@ void Block::clear() {
   at_ = rows_ = bytes_ = 0;
 }
 
+void Block::append(const Block& other) {
+  if (other.table_.name != table_.name)
+    throw Error(base::format("table {}: rows of table {}", table_.name, other.table_.name));
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const Column& from = other.columns_[i];
+    if (table_.columns[i].type != ColumnType::Name) {
+      columns_[i].data += from.data;
+      continue;
+    }
+    std::vector<uint32_t> keys;
+    for (const std::string_view name : other.texts(i)) keys.push_back(key(i, name));
+    for (const uint32_t one : from.keys) columns_[i].keys.push_back(keys[one]);
+  }
+  rows_ += other.rows_;
+  bytes_ += other.bytes_;  // at least: a name that both have counts twice
+}
+
 std::vector<std::string_view> Block::texts(size_t index) const {
   std::vector<std::string_view> all;
   std::string_view rest = columns_[index].data;

@@ -61,6 +61,8 @@ class Block {
   size_t rows() const { return rows_; }
   size_t bytes() const { return bytes_; }  // about the size of encode()
   void clear();
+  // Adds the rows of another block of this table, which has no row that is being built.
+  void append(const Block& other);
 
   std::string encode(uint64_t attempt) const;
 

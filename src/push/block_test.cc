@@ -33,6 +33,29 @@ TEST(BlockTest, TheBytesAreThoseOfTheFormat) {
   EXPECT_EQ(block.rows(), 0u);
 }
 
+TEST(BlockTest, AppendedRowsAreAsIfTheyWereAddedThere) {
+  const auto add = [](Block& block, std::string_view text, std::string_view name) {
+    block.number(text.size());
+    block.text(text);
+    block.text(name);
+    block.end_row();
+  };
+  Block first(kTable), second(kTable), expected(kTable);
+  for (Block* block : {&first, &expected}) {
+    add(*block, "a", "x");
+    add(*block, "b", "y");
+  }
+  for (Block* block : {&second, &expected}) {
+    add(*block, "", "z");
+    add(*block, "long", "y");
+    add(*block, "c", "z");
+  }
+  first.append(second);
+  EXPECT_EQ(first.encode(7), expected.encode(7));
+  EXPECT_EQ(first.rows(), 5u);
+  EXPECT_THROW(first.append(Block(kMemory)), Error);
+}
+
 TEST(BlockTest, RowsWithWrongValuesAreRefused) {
   Block block(kTable);
   EXPECT_THROW(block.text("x"), Error);

@@ -17,6 +17,8 @@
 #include "push/attempt.h"
 #include "push/event_rows.h"
 #include "push/label_conflict.h"
+#include "push/trace_file.h"
+#include "push/warnings.h"
 
 namespace kymo::push {
 namespace {
@@ -30,7 +32,7 @@ struct Pusher::Impl {
   // A file whose rows are pushed, and what to report then.
   struct PushedFile {
     FileOutcome outcome;
-    uint64_t trace = 0;
+    uint64_t number = 0;       // of its trace
     bool was_damaged = false;  // the store could not read its rows before
   };
 
@@ -42,6 +44,13 @@ struct Pusher::Impl {
           if (!is_repeat) on_file(file);
         }),
         warn(std::move(on_retry)) {}
+
+  // To be called when all that is needed of the file was read. True: that is reported.
+  bool has_changed(const TraceFile& file) {
+    const bool has = file.has_changed();
+    if (has) report({file.path, Outcome::Changed, {}});
+    return has;
+  }
 
   void wait_for(std::chrono::milliseconds time) {
     if (!options.wait)
@@ -89,12 +98,16 @@ struct Pusher::Impl {
   void push_batches(const std::vector<std::string>& files);
   std::vector<std::string> with_other_labels();
   void warn_of(const RowHead& head, const std::string& file);
-  bool push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels, bool was_damaged);
+  bool add_rows(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels, PushedFile& pushed);
+  bool push_events(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels, PushedFile& pushed);
   void look_for_losses();
   void check_damaged(std::vector<PushedFile>& files);
   void report_pushed(std::vector<PushedFile> files);
   void flush();
-  void drop_batch();
+  void drop_batch() {
+    in_blocks.clear();
+    blocks.clear();
+  }
 
   std::unique_ptr<Store> store;
   PushOptions options;
@@ -145,24 +158,8 @@ bool Pusher::Impl::has_other_labels(const KnownTrace& trace) const {
 
 void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
   if (!warn) return;
-  if (!head.damage.empty())
-    warn(base::format("{} is damaged: {}; only what can be read is pushed", base::printable(file),
-                      base::printable(head.damage)));
-  if (head.lacks_end)
-    warn(base::format("{} has no end: the file or its recording was cut off; only what is in it is pushed",
-                      base::printable(file)));
-  if (head.left_out > 0)
-    warn(
-        base::format("{} has more operations than one trace may have in the tables: {} are not counted; record fewer "
-                     "iterations",
-                     base::printable(file), head.left_out));
-  if (head.started < kFirstDate)
-    warn(
-        base::format("{} does not say when it was recorded: it counts as of 1970, and kymo fleet finds it with "
-                     "--since 4000w",
-                     base::printable(file)));
-  if (head.not_a_rank.empty() || warned_of_rank) return;
-  warned_of_rank = true;
+  for (const std::string& text : warnings_of(head, file)) warn(text);
+  if (head.not_a_rank.empty() || std::exchange(warned_of_rank, true)) return;
   warn(base::format("{} of the recorded program is not a rank: write a whole number from 0, or use --rank",
                     base::printable(head.not_a_rank)));
 }
@@ -181,13 +178,13 @@ void Pusher::Impl::look_for_losses() {
 void Pusher::Impl::check_damaged(std::vector<PushedFile>& files) {
   std::vector<uint64_t> numbers;
   for (const PushedFile& file : files)
-    if (file.was_damaged) numbers.push_back(file.trace);
+    if (file.was_damaged) numbers.push_back(file.number);
   if (numbers.empty()) return;
   const std::map<uint64_t, KnownTrace> there = known(numbers);
   for (PushedFile& file : files) {
-    const auto found = there.find(file.trace);
+    const auto found = there.find(file.number);
     if (!file.was_damaged || found == there.end() || !found->second.lost_rows) continue;
-    not_kept.insert(file.trace);
+    not_kept.insert(file.number);
     file.outcome.outcome = Outcome::NotKept;
     file.outcome.reason = found->second.damage;
   }
@@ -217,17 +214,28 @@ void Pusher::Impl::flush() {
   report_pushed(std::move(pushed));
 }
 
-void Pusher::Impl::drop_batch() {
-  in_blocks.clear();
-  blocks.clear();
+// False if nothing was added, which is reported.
+bool Pusher::Impl::add_rows(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels,
+                            PushedFile& pushed) {
+  SummaryBlocks rows;
+  RowHead head;
+  if (!can_read(file.path, [&] { head = add_summary(rows, reader, file.number, labels, false); })) return false;
+  if (has_changed(file)) return false;
+  warn_of(head, file.path);
+  blocks.append(rows);
+  pushed.outcome.is_damaged = !head.damage.empty();
+  in_blocks.push_back(pushed);
+  if (blocks.bytes() >= kBytesOfBatch) flush();
+  return true;
 }
 
-// Events are too many to keep: a new attempt reads them again. True if the trace is damaged.
-bool Pusher::Impl::push_events(const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,
-                               bool was_damaged) {
+// Events are too many to keep: a new attempt reads them again. False if the file has changed, which is reported.
+bool Pusher::Impl::push_events(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels,
+                               PushedFile& pushed) {
   flush();
-  const RowHead head = add_summary(blocks, reader, trace, labels, true);
-  warn_of(head, labels.file);
+  const RowHead head = add_summary(blocks, reader, file.number, labels, true);
+  if (has_changed(file)) return drop_batch(), false;
+  warn_of(head, file.path);
   uint64_t attempt = 0, rows = 0;
   with_retries([&] {
     attempt = next_attempt();
@@ -240,18 +248,20 @@ bool Pusher::Impl::push_events(const trace::Reader& reader, uint64_t trace, cons
     add_row_count(row_counts, head, kEvents, rows);
     store->insert(row_counts, attempt);
   });
+  if (has_changed(file)) return drop_batch(), false;
   with_retries([&] { store->insert(blocks.traces, attempt); });
   counts.traces += 1;
   counts.rows += blocks.rows();
   counts.events += rows;
   blocks.clear();
-  report_pushed({{{labels.file, Outcome::Pushed, {}, !head.damage.empty()}, trace, was_damaged}});
-  return !head.damage.empty();
+  pushed.outcome.is_damaged = !head.damage.empty();
+  report_pushed({pushed});
+  return true;
 }
 
 void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
   std::vector<uint64_t> numbers;
-  std::vector<std::string> readable;
+  std::vector<TraceFile> readable;
   for (const std::string& file : files) {
     can_read(file, [&] {
       // Opened first: that adds what dead processes left to the file, which changes its content.
@@ -259,58 +269,47 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       if (reader.is_being_written()) return report({file, Outcome::StillRecording, {}});
       if (options.may_still_arrive && may_be_part(reader) && options.may_still_arrive(file))
         return report({file, Outcome::StillArriving, {}});
-      numbers.push_back(trace_number(file));
+      numbers.push_back(readable.emplace_back(file).number);
       if (!is_repeat && (!options.job.empty() || options.rank >= 0)) labelled.emplace_back(numbers.back(), file);
-      readable.push_back(file);
     });
   }
   if (readable.empty()) return;
   prepare();
   std::map<uint64_t, KnownTrace> there = known(numbers);
-  for (size_t i = 0; i < readable.size(); ++i) {
-    const auto found = there.find(numbers[i]);
+  for (const TraceFile& file : readable) {
+    const auto found = there.find(file.number);
     const bool is_known = found != there.end();
     const bool with_events = options.events || (is_known && found->second.has_events);
     const bool is_relabelled = is_known && has_other_labels(found->second);
     const std::string damage = is_known ? found->second.damage : "";
     if (is_known && found->second.has_events == with_events && !is_relabelled && !found->second.lost_rows) {
-      not_kept.erase(numbers[i]);
-      report({readable[i], Outcome::AlreadyThere, {}, found->second.is_damaged});
+      not_kept.erase(file.number);
+      report({file.path, Outcome::AlreadyThere, {}, found->second.is_damaged});
       continue;
     }
-    if (!damage.empty() && !is_relabelled && not_kept.contains(numbers[i])) {
-      report({readable[i], Outcome::NotKept, damage});
+    if (!damage.empty() && !is_relabelled && not_kept.contains(file.number)) {
+      report({file.path, Outcome::NotKept, damage});
       continue;
     }
     if (!damage.empty() && warn)
-      warn(base::format("{} is pushed again, because its rows cannot be read any more: {}",
-                        base::printable(readable[i]), damage));
-    counts.relabelled += is_relabelled ? 1 : 0;
-    TraceLabels labels{options.job, options.rank, readable[i]};
+      warn(base::format("{} is pushed again, because its rows cannot be read any more: {}", base::printable(file.path),
+                        damage));
+    TraceLabels labels{options.job, options.rank, file.path};
     if (is_known && labels.job.empty()) labels.job = found->second.job;
     if (is_known && labels.rank < 0) labels.rank = found->second.rank;
-    KnownTrace& pushed = there[numbers[i]] = {with_events, labels.job, labels.rank};  // two files may have it
     std::optional<trace::Reader> reader;
     uint32_t its_month = 0;
     const auto open_file = [&] {
-      reader.emplace(open(readable[i]));
+      reader.emplace(open(file.path));
       its_month = month_of(*reader);
     };
-    if (!can_read(readable[i], open_file)) continue;
-    if (with_events) {
-      pushed.is_damaged = push_events(*reader, numbers[i], labels, !damage.empty());
-      continue;
-    }
-    if (its_month != month) flush();
-    month = its_month;
-    const auto add_rows = [&] {
-      const RowHead head = add_summary(blocks, *reader, numbers[i], labels, false);
-      warn_of(head, readable[i]);
-      pushed.is_damaged = !head.damage.empty();
-    };
-    if (!can_read(readable[i], add_rows)) continue;
-    in_blocks.push_back({{readable[i], Outcome::Pushed, {}, pushed.is_damaged}, numbers[i], !damage.empty()});
-    if (blocks.bytes() >= kBytesOfBatch) flush();
+    if (!can_read(file.path, open_file)) continue;
+    if (!with_events && std::exchange(month, its_month) != its_month) flush();
+    PushedFile pushed{{file.path, Outcome::Pushed, {}}, file.number, !damage.empty()};
+    if (!(with_events ? push_events(file, *reader, labels, pushed) : add_rows(file, *reader, labels, pushed))) continue;
+    counts.relabelled += is_relabelled ? 1 : 0;
+    KnownTrace& now = there[file.number] = {with_events, labels.job, labels.rank};  // two files may have it
+    now.is_damaged = pushed.outcome.is_damaged;
   }
   flush();
 }

@@ -7,6 +7,9 @@
 // rows. The same if the store lost some of its rows, or cannot read them: all of them are read before a trace counts as
 // one that the store has. What is not given, job or rank, then stays as the store has it.
 //
+// The number of a trace is a hash of its file, which is taken before its rows are read. So a file must be the same one,
+// with the same times, after its last row was read: otherwise it gets no mark.
+//
 // If another push gives the same traces another job or rank at the same time, the one that ends last gives its own to
 // all of them.
 //
@@ -47,6 +50,7 @@ enum class Outcome : uint8_t {
   StillRecording,
   StillArriving,
   Unreadable,
+  Changed,  // somebody wrote to the file while it was read, or replaced it: nothing of it is pushed
   NotKept,  // it was pushed again because the store cannot read its rows, and still cannot; it is not tried again
 };
 

@@ -1,7 +1,5 @@
 #include "push/trace_rows.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <charconv>
 #include <ctime>
@@ -17,7 +15,6 @@
 #include "analyze/report/iteration_operations.h"
 #include "analyze/report/iterations.h"
 #include "analyze/summary.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
@@ -27,7 +24,6 @@
 namespace kymo::push {
 namespace {
 
-constexpr size_t kReadBytes = 1 << 20;
 constexpr int64_t kSecond = 1'000'000'000;
 
 uint32_t seconds_of(int64_t realtime_ns) {
@@ -328,23 +324,18 @@ void SummaryBlocks::clear() {
     block->clear();
 }
 
-bool may_be_part(const trace::Reader& reader) {
-  return lacks_end(reader) || !reader.problems().empty() || damage_of_source(reader) != nullptr;
+void SummaryBlocks::append(const SummaryBlocks& other) {
+  iterations.append(other.iterations);
+  operations.append(other.operations);
+  device_time.append(other.device_time);
+  memory.append(other.memory);
+  collectives.append(other.collectives);
+  row_counts.append(other.row_counts);
+  traces.append(other.traces);
 }
 
-uint64_t trace_number(const std::string& path) {
-  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) throw base::file_error("read", path, errno);
-  // Each block starts with the hash of what is before it.
-  std::vector<std::byte> block(sizeof(uint64_t) + kReadBytes);
-  uint64_t number = 0;
-  for (uint64_t offset = 0;;) {
-    base::store(block.data(), number);
-    const size_t got = base::read_at(file, path, offset, std::span(block).subspan(sizeof number));
-    number = base::hash(base::Bytes(block.data(), sizeof number + got));
-    offset += got;
-    if (got < kReadBytes) return number;
-  }
+bool may_be_part(const trace::Reader& reader) {
+  return lacks_end(reader) || !reader.problems().empty() || damage_of_source(reader) != nullptr;
 }
 
 RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,

@@ -41,13 +41,11 @@ struct SummaryBlocks {
   size_t bytes() const;
   size_t rows() const;  // of of_traces()
   void clear();
+  void append(const SummaryBlocks& other);
 };
 
 // True if the file may be a part of one that is still copied: its end is missing, or something in it cannot be read.
 bool may_be_part(const trace::Reader& reader);
-
-// A number for the content of a file: the same content has the same number.
-uint64_t trace_number(const std::string& path);
 
 // Adds the rows of a trace, and its mark. Never throws for a damaged trace: what is readable is added.
 RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,

@@ -1,0 +1,25 @@
+// The file of a trace: the number of its content, and whether it still is what it was then.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/file_version.h"
+
+namespace kymo::push {
+
+// A number for the content of a file: the same content has the same number.
+uint64_t trace_number(const std::string& path);
+
+struct TraceFile {
+  explicit TraceFile(std::string its_path);
+
+  // True also if it is gone. What was read before belongs to `number` only if this is false afterwards.
+  bool has_changed() const;
+
+  std::string path;
+  base::FileVersion version;  // before the number was computed
+  uint64_t number = 0;
+};
+
+}  // namespace kymo::push

@@ -1,6 +1,7 @@
 #include "analyze/report/iteration_operations.h"
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
 #include <map>
 #include <tuple>
@@ -129,10 +130,11 @@ class Operations {
   std::map<std::pair<std::string, bool>, uint32_t> names_;
 };
 
-// The digits at the end of a name.
+// The digits at the end of a name. "ProfilerStep#-5" has no number of an iteration; "step-5" has one.
 std::optional<uint64_t> number_at_end(const std::string& name) {
   const size_t at = name.find_last_not_of("0123456789") + 1;
   if (at == name.size() || name.size() - at > 18) return std::nullopt;
+  if (at >= 2 && name[at - 1] == '-' && !std::isalpha(static_cast<unsigned char>(name[at - 2]))) return std::nullopt;
   return std::stoull(name.substr(at));
 }
 

@@ -108,6 +108,17 @@ TEST_F(IterationOperationsTest, StepMarksGiveTheNumbers) {
   EXPECT_EQ(iteration_numbers(*walk_, iterations_), (std::vector<uint64_t>{7, 8}));
 }
 
+TEST_F(IterationOperationsTest, ANegativeNumberIsNotThatOfAnIteration) {
+  for (int64_t step = -5; step < -2; ++step) {
+    const uint64_t at = 100 * static_cast<uint64_t>(step + 5);
+    recorder_.begin(kMain, at, kStep, {step});
+    recorder_.end(kMain, at + 90);
+  }
+  read();
+  EXPECT_EQ(iterations_.list.size(), 3u);
+  EXPECT_TRUE(iteration_numbers(*walk_, iterations_).empty());
+}
+
 TEST_F(IterationOperationsTest, IterationsWithoutNumbersHaveNone) {
   recorder_.begin(kMain, 0, kOperator);
   recorder_.end(kMain, 90);

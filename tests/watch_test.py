@@ -237,6 +237,21 @@ class WatchTest(unittest.TestCase):
             self.assertIn(said, text)
             self.assertTrue(cut.exists())
 
+    def test_a_trace_without_an_end_stays_for_a_day(self):
+        content = self.recorded.read_bytes()
+        slow = self.arriving / "slow.kymo"
+        slow.write_bytes(content[:len(content) // 2])
+        os.utime(slow, (1_600_000_000, 1_600_000_000))  # as a copy that keeps the date does
+        for said in ["slow.kymo has no end", "whose end is missing (these stay for a day)"]:
+            _, text = kymo("watch", self.arriving, "--push", self.url, "--once", "--keep", "1B")
+            self.assertIn(said, text)
+            self.assertNotIn("deleted slow", text)
+            self.assertTrue(slow.exists())
+        slow.write_bytes(content)
+        kymo("watch", self.arriving, "--push", self.url, "--once", "--keep", "1B")
+        self.assertFalse(slow.exists())
+        self.assertEqual(self.names()["all of them"], 1)
+
     def test_a_damaged_trace_is_not_deleted(self):
         self.check_that_damaged_traces_stay(self.url)
 

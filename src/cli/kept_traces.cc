@@ -91,14 +91,21 @@ void KeptTraces::set(const std::string& path, State state) {
 
 void KeptTraces::forget_pushed() {
   for (auto& [path, file] : files_)
-    if (file.state == State::Pushed || file.state == State::PushedDamaged) file.state = State::New;
+    if (file.state != State::Refused) file.state = State::New;
+}
+
+// A date that was set back keeps files longer.
+bool KeptTraces::may_be_deleted(const File& file) const {
+  if (file.state != State::PushedWithoutEnd) return file.state == State::Pushed;
+  const auto newest = std::chrono::nanoseconds(std::max(file.version.modified_ns, file.version.changed_ns));
+  return now_.date.time_since_epoch() - newest >= kKeptWithoutEnd;
 }
 
 std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again) {
   not_deleted_.clear();
   std::vector<std::pair<int64_t, std::string>> pushed;
   for (const auto& [path, file] : files_)
-    if (file.state == State::Pushed) pushed.emplace_back(file.version.modified_ns, path);
+    if (may_be_deleted(file)) pushed.emplace_back(file.version.modified_ns, path);
   std::sort(pushed.begin(), pushed.end());
   std::vector<std::string> chosen;
   uint64_t left = bytes_;
@@ -115,7 +122,7 @@ std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_se
   std::vector<std::string> removed;
   for (const std::string& path : chosen) {
     const auto file = files_.find(path);
-    if (file->second.state != State::Pushed || version_of(path) != file->second.version) continue;
+    if (!may_be_deleted(file->second) || version_of(path) != file->second.version) continue;
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) {  // another watch may have deleted it
       not_deleted_ = base::file_error("delete", path, errno).what();
       continue;

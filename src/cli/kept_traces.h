@@ -6,7 +6,7 @@
 //
 // A trace may be deleted only if the server has exactly this content: the file is the same one, with the same size and
 // times, as when it was pushed, and the server still has it. A damaged trace is never deleted: the server has only the
-// parts that can be read.
+// parts that can be read. One whose end is missing stays for a day: a copy that paused may go on.
 #pragma once
 
 #include <chrono>
@@ -27,6 +27,7 @@ class KeptTraces {
 
   static constexpr std::chrono::milliseconds kSettled{1'000};
   static constexpr std::chrono::seconds kSettledWithoutEnd{60};
+  static constexpr std::chrono::hours kKeptWithoutEnd{24};
 
   // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed:
   // those to folders and traces are in links(). What has the name of a trace and is not a file, such as a FIFO, is in
@@ -51,6 +52,7 @@ class KeptTraces {
   bool may_still_arrive(const std::string& file) const;
   void set_pushed(const std::string& file) { set(file, State::Pushed); }
   void set_pushed_damaged(const std::string& file) { set(file, State::PushedDamaged); }
+  void set_pushed_without_end(const std::string& file) { set(file, State::PushedWithoutEnd); }
   void set_new(const std::string& file) { set(file, State::New); }
   // The server lost what it had: pushed files are new again.
   void forget_pushed();
@@ -59,7 +61,8 @@ class KeptTraces {
 
   // Deletes pushed files, the oldest first: those that are older than `seconds`, and while all files together are
   // larger than `bytes`. Before that `push_again` gets them as new files: somebody may have deleted them on the server.
-  // Those for which it calls set_pushed() are deleted. Returns them. Throws what `push_again` throws.
+  // Those for which it calls set_pushed(), or set_pushed_without_end() if they are old, are deleted. Returns them.
+  // Throws what `push_again` throws.
   struct Limits {
     std::optional<uint64_t> bytes;
     std::optional<int64_t> seconds;
@@ -76,7 +79,7 @@ class KeptTraces {
   uint64_t waiting() const { return to_push().size() + unsettled().size(); }
 
  private:
-  enum class State : uint8_t { New, Pushed, PushedDamaged, Refused };
+  enum class State : uint8_t { New, Pushed, PushedDamaged, PushedWithoutEnd, Refused };
   struct File {
     base::FileVersion version;
     State state = State::New;
@@ -84,6 +87,7 @@ class KeptTraces {
   };
   static std::optional<base::FileVersion> version_of(const std::string& path);
   void set(const std::string& file, State state);
+  bool may_be_deleted(const File& file) const;
   std::vector<std::string> new_files(bool settled) const;
 
   std::string folder_;

@@ -15,6 +15,8 @@
 namespace kymo::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 class KeptTracesTest : public ::testing::Test {
  protected:
   KeptTracesTest() : traces_(folder_ / "in") { std::filesystem::create_directory(folder_ / "in"); }
@@ -164,6 +166,21 @@ TEST_F(KeptTracesTest, ADamagedTraceIsPushedOnceAndNotDeleted) {
   EXPECT_EQ(::access(b.c_str(), F_OK), 0);
   traces_.forget_pushed();
   EXPECT_EQ(traces_.to_push(), (std::vector<std::string>{a, b}));
+}
+
+TEST_F(KeptTracesTest, ATraceWithoutAnEndIsDeletedOnlyAfterADayWithoutChange) {
+  const std::string a = add("a.kymo", 10, 1'000);  // its date was set; its content came now
+  const auto still_without_end = [&](const std::vector<std::string>& files) {
+    for (const std::string& file : files) traces_.set_pushed_without_end(file);
+  };
+  for (const auto& [age, is_old] : {std::pair(23h, false), std::pair(25h, true)}) {
+    now_.date = std::chrono::system_clock::now() + age;
+    look();
+    traces_.set_pushed_without_end(a);
+    EXPECT_TRUE(traces_.to_push().empty());
+    EXPECT_EQ(traces_.remove({.bytes = 0, .seconds = 0}, 9'000, still_without_end).size(), is_old ? 1u : 0u);
+    EXPECT_EQ(::access(a.c_str(), F_OK) != 0, is_old);
+  }
 }
 
 TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {

@@ -149,8 +149,8 @@ class Watcher {
         traces_.not_deleted().empty() && options_.limits.bytes && traces_.bytes() > *options_.limits.bytes;
     if (is_too_much && !said_too_much_)
       say_warning(
-          base::format("{} holds {}, which is more than --keep, in traces that are damaged or not pushed: nothing "
-                       "more can be deleted",
+          base::format("{} holds {}, which is more than --keep, in traces that are damaged or not pushed, or whose "
+                       "end is missing (these stay for a day): nothing more can be deleted",
                        base::printable(options_.folder), bytes_text(traces_.bytes())));
     said_too_much_ = is_too_much;
     return succeeded;
@@ -179,6 +179,8 @@ class Watcher {
   void set_pushed(const push::FileOutcome& file) {
     if (file.is_damaged)
       traces_.set_pushed_damaged(file.file);
+    else if (file.lacks_end)
+      traces_.set_pushed_without_end(file.file);
     else
       traces_.set_pushed(file.file);
   }

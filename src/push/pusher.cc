@@ -270,6 +270,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       if (options.may_still_arrive && may_be_part(reader) && options.may_still_arrive(file))
         return report({file, Outcome::StillArriving, {}});
       numbers.push_back(readable.emplace_back(file).number);
+      readable.back().lacks_end = lacks_end(reader);
       if (!is_repeat && (!options.job.empty() || options.rank >= 0)) labelled.emplace_back(numbers.back(), file);
     });
   }
@@ -284,7 +285,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     const std::string damage = is_known ? found->second.damage : "";
     if (is_known && found->second.has_events == with_events && !is_relabelled && !found->second.lost_rows) {
       not_kept.erase(file.number);
-      report({file.path, Outcome::AlreadyThere, {}, found->second.is_damaged});
+      report({file.path, Outcome::AlreadyThere, {}, found->second.is_damaged, file.lacks_end});
       continue;
     }
     if (!damage.empty() && !is_relabelled && not_kept.contains(file.number)) {
@@ -305,7 +306,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
     };
     if (!can_read(file.path, open_file)) continue;
     if (!with_events && std::exchange(month, its_month) != its_month) flush();
-    PushedFile pushed{{file.path, Outcome::Pushed, {}}, file.number, !damage.empty()};
+    PushedFile pushed{{file.path, Outcome::Pushed, {}, false, file.lacks_end}, file.number, !damage.empty()};
     if (!(with_events ? push_events(file, *reader, labels, pushed) : add_rows(file, *reader, labels, pushed))) continue;
     counts.relabelled += is_relabelled ? 1 : 0;
     KnownTrace& now = there[file.number] = {with_events, labels.job, labels.rank};  // two files may have it

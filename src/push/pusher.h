@@ -59,6 +59,7 @@ struct FileOutcome {
   Outcome outcome = Outcome::Pushed;
   std::string reason;       // why it is Unreadable or NotKept
   bool is_damaged = false;  // Pushed or AlreadyThere: only those parts of the file that can be read
+  bool lacks_end = false;   // the same: the rest of the file may still come
 };
 
 class Pusher {

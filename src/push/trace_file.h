@@ -20,6 +20,7 @@ struct TraceFile {
   std::string path;
   base::FileVersion version;  // before the number was computed
   uint64_t number = 0;
+  bool lacks_end = false;  // set by who reads it
 };
 
 }  // namespace kymo::push

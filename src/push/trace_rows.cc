@@ -123,13 +123,6 @@ void add_damage(Damage& damage, const trace::Reader& reader, const std::vector<t
                          problem.what.starts_with(file) ? problem.what.substr(file.size()) : problem.what);
 }
 
-// The file ends before the recording did: it was cut, or is not copied completely.
-bool lacks_end(const trace::Reader& reader) {
-  if (reader.trace_size() < reader.file_size() || reader.has_unended_session()) return true;
-  return std::any_of(reader.writers().begin(), reader.writers().end(),
-                     [](const auto& writer) { return writer.second.lacks_ending(); });
-}
-
 // What could not be read of the trace of another tool, when it was imported; nullptr if all could.
 const std::string* damage_of_source(const trace::Reader& reader) {
   for (const auto& [id, writer] : reader.writers())
@@ -332,6 +325,13 @@ void SummaryBlocks::append(const SummaryBlocks& other) {
   collectives.append(other.collectives);
   row_counts.append(other.row_counts);
   traces.append(other.traces);
+}
+
+// The file ends before the recording did: it was cut, or is not copied completely.
+bool lacks_end(const trace::Reader& reader) {
+  if (reader.trace_size() < reader.file_size() || reader.has_unended_session()) return true;
+  return std::any_of(reader.writers().begin(), reader.writers().end(),
+                     [](const auto& writer) { return writer.second.lacks_ending(); });
 }
 
 bool may_be_part(const trace::Reader& reader) {

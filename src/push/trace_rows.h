@@ -44,6 +44,9 @@ struct SummaryBlocks {
   void append(const SummaryBlocks& other);
 };
 
+// True if the end of the file or of a recording is missing.
+bool lacks_end(const trace::Reader& reader);
+
 // True if the file may be a part of one that is still copied: its end is missing, or something in it cannot be read.
 bool may_be_part(const trace::Reader& reader);
 

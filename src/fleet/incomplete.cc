@@ -128,10 +128,11 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
     lines.push_back(base::format("not counted: {}; a complete trace of the same recording is in {} too",
                                  trace_names(parts.of_others), target.text()));
   if (!parts.alone.rows.empty())
-    lines.push_back(base::format(
-        "incomplete, but counted: {}; the recording or its file was cut off, or is damaged (complete = 0): "
-        "push the complete file, or remove such a trace with kymo push --remove",
-        trace_names(parts.alone)));
+    lines.push_back(
+        base::format("incomplete, but counted: {}; the recording or its file was cut off, is damaged, or has several "
+                     "ranks (complete = 0): "
+                     "push the complete file, or remove such a trace with kymo push --remove",
+                     trace_names(parts.alone)));
   return lines;
 }
 

@@ -223,7 +223,7 @@ bool Pusher::Impl::add_rows(const TraceFile& file, const trace::Reader& reader, 
   if (has_changed(file)) return false;
   warn_of(head, file.path);
   blocks.append(rows);
-  pushed.outcome.is_damaged = !head.damage.empty();
+  pushed.outcome.is_damaged = !head.damage.empty() || head.has_several_ranks();
   in_blocks.push_back(pushed);
   if (blocks.bytes() >= kBytesOfBatch) flush();
   return true;
@@ -254,7 +254,7 @@ bool Pusher::Impl::push_events(const TraceFile& file, const trace::Reader& reade
   counts.rows += blocks.rows();
   counts.events += rows;
   blocks.clear();
-  pushed.outcome.is_damaged = !head.damage.empty();
+  pushed.outcome.is_damaged = !head.damage.empty() || head.has_several_ranks();
   report_pushed({pushed});
   return true;
 }

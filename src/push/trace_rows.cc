@@ -5,6 +5,7 @@
 #include <ctime>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -61,17 +62,28 @@ int32_t parse_rank(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;
 }
 
-// The first variable that has a rank. One that does not have one is kept for a warning.
+// The first variable that has a rank, and all ranks that it has in the processes of the trace. A variable that does not
+// have one is kept for a warning.
 void find_rank(RowHead& head, const trace::Reader& reader, const TraceLabels& labels) {
-  head.rank = labels.rank >= 0 ? static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX)) : -1;
-  const auto take = [&](std::string_view name, const std::string& text) {
-    if (head.rank >= 0) return;
-    head.rank = parse_rank(text);
-    if (head.rank < 0 && !text.empty() && head.not_a_rank.empty()) head.not_a_rank = base::format("{}={}", name, text);
-  };
-  for (const std::string_view name : {"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-    take(name, from_environment(reader, {name}));
-  take("rank in distributedInfo", rank_in_info(from_environment(reader, {"distributedInfo"})));
+  constexpr std::string_view kInfo = "distributedInfo";
+  std::optional<int32_t> first;
+  for (const std::string_view name :
+       {std::string_view("KYMO_RANK"), std::string_view("RANK"), std::string_view("SLURM_PROCID"),
+        std::string_view("OMPI_COMM_WORLD_RANK"), std::string_view("PMI_RANK"), kInfo}) {
+    for (const auto& [id, writer] : reader.writers())
+      for (const auto& [key, value] : writer.origin.metadata) {
+        if (key != name) continue;
+        const std::string text = name == kInfo ? rank_in_info(value) : value;
+        if (const int32_t rank = parse_rank(text); rank >= 0) {
+          if (!first) first = rank;
+          head.ranks.insert(rank);
+        } else if (!text.empty() && head.not_a_rank.empty() && labels.rank < 0) {
+          head.not_a_rank = base::format("{}={}", name == kInfo ? "rank in distributedInfo" : name, text);
+        }
+      }
+    if (first) break;
+  }
+  head.rank = labels.rank >= 0 ? static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX)) : first.value_or(-1);
 }
 
 template <typename Items, typename Text>
@@ -277,8 +289,8 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(summary.events());
   block.number(summary.file_size);
   block.number(summary.lost);
-  block.number(damage.size());
-  block.number(head.lacks_end || head.left_out > 0 || !damage.empty() ? 0 : 1);
+  block.number(damage.size() + (head.has_several_ranks() ? 1 : 0));
+  block.number(head.lacks_end || head.left_out > 0 || head.has_several_ranks() || !damage.empty() ? 0 : 1);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <set>
 #include <string>
 
 #include "push/block.h"
@@ -21,11 +22,14 @@ struct RowHead {
   uint64_t trace = 0;
   uint32_t started = 0;  // seconds since 1970
   std::string job;
-  int32_t rank = -1;       // -1: unknown
-  std::string not_a_rank;  // what the program has in place of a rank: KYMO_RANK=x
-  bool lacks_end = false;  // the end of the file or of a recording is missing
-  uint64_t left_out = 0;   // operations and calls that are too many for the rows of one trace
-  std::string damage;      // the first part before the end that cannot be read; empty: all can be read
+  int32_t rank = -1;        // -1: unknown
+  std::set<int32_t> ranks;  // of its processes
+  std::string not_a_rank;   // what the program has in place of a rank: KYMO_RANK=x
+  bool lacks_end = false;   // the end of the file or of a recording is missing
+  uint64_t left_out = 0;    // operations and calls that are too many for the rows of one trace
+  std::string damage;       // the first part before the end that cannot be read; empty: all can be read
+  // Then its rows are those of several ranks, under one of them.
+  bool has_several_ranks() const { return ranks.size() > 1; }
   void add_to(Block& block) const;
 };
 

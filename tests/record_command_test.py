@@ -46,7 +46,7 @@ class RecordTest(Recorded):
         rate = min(1000, round(1 / time.clock_getres(CLOCK_MONOTONIC_COARSE)))
         slots = min(max(256, 64 * os.cpu_count()), 2048)
         recorder.send_signal(signal.SIGSTOP)
-        wait_until_it_worked(pid, 1.2 * slots / rate)
+        wait_until_it_worked(pid, 4 * slots / rate)  # a busy machine delivers fewer ticks
         recorder.send_signal(signal.SIGCONT)
         os.kill(pid, signal.SIGTERM)
         _, err = recorder.communicate(timeout=LIMIT)

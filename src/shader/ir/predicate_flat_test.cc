@@ -1,24 +1,16 @@
 // For targets where barriers may not be in branches.
 #include <gtest/gtest.h>
 
-#include "shader/ir/build.h"
 #include "shader/ir/predicate.h"
+#include "shader/ir/test_kernel.h"
 #include "shader/test_support/print_ir.h"
 #include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::ir {
 namespace {
 
-class PredicateFlatTest : public ::testing::Test {
+class PredicateFlatTest : public KernelTest {
  protected:
-  using E = const Expression*;
-  const Type* integer() { return b.type(TypeKind::Int); }
-  E i(int64_t value) { return b.constant_int(value); }
-  E lane() { return b.convert(integer(), b.intrinsic(Intrinsic::SimdLane)); }
-  E less(E left, E right) { return b.binary(Operator::Less, left, right); }
-  E at(const Variable& buffer, E place) { return b.element(b.variable(buffer), place); }
-  E var(const Variable& variable) { return b.variable(variable); }
-
   // Text of the kernel after the pass.
   std::string made() {
     EXPECT_EQ(verify(module), "");
@@ -26,12 +18,6 @@ class PredicateFlatTest : public ::testing::Test {
     EXPECT_EQ(verify(module), "");
     return print(kernel);
   }
-
-  Module module;
-  Builder b{module};
-  Function& kernel = b.kernel("k");
-  const Variable& out = b.binding(kernel, "out", BindingKind::Buffer, module.types.pointer(integer(), Space::Device));
-  const Variable& n = b.binding(kernel, "n", BindingKind::Value, integer());
 };
 
 TEST_F(PredicateFlatTest, ABarrierInAUniformBranchIsTakenOut) {

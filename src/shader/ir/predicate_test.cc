@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shader/ir/build.h"
+#include "shader/ir/test_kernel.h"
 #include "shader/ir/uniform.h"
 #include "shader/test_support/print_ir.h"
 #include "shader/test_support/verify_ir.h"
@@ -10,16 +10,9 @@
 namespace kymo::shader::ir {
 namespace {
 
-class PredicateTest : public ::testing::Test {
+class PredicateTest : public KernelTest {
  protected:
-  using E = const Expression*;
-  const Type* integer() { return b.type(TypeKind::Int); }
-  E i(int64_t value) { return b.constant_int(value); }
-  E lane() { return b.convert(integer(), b.intrinsic(Intrinsic::SimdLane)); }
-  E less(E left, E right) { return b.binary(Operator::Less, left, right); }
   E sum(E of) { return b.intrinsic(Intrinsic::SimdSum, {of}); }
-  E at(const Variable& buffer, E place) { return b.element(b.variable(buffer), place); }
-  E var(const Variable& variable) { return b.variable(variable); }
 
   // Text of the kernel behind the pass, which is checked to be right.
   std::string made() {
@@ -29,12 +22,6 @@ class PredicateTest : public ::testing::Test {
     EXPECT_TRUE(Uniformity(module).collectives_apart().empty());
     return print(kernel);
   }
-
-  Module module;
-  Builder b{module};
-  Function& kernel = b.kernel("k");
-  const Variable& out = b.binding(kernel, "out", BindingKind::Buffer, module.types.pointer(integer(), Space::Device));
-  const Variable& n = b.binding(kernel, "n", BindingKind::Value, integer());
 };
 
 TEST_F(PredicateTest, UniformCodeIsUnchanged) {

@@ -104,6 +104,7 @@ FILL = {
                          "cityHash64(job, iteration, " + GROUP + ", number % 100), number * 1000000 + rand() % 1000000, "
                          "500 + rand() % 1000, 0"),
     "iterations": (10, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
+    "runs": (1, "{i} % 64, concat('SLURM_JOB_ID=', toString(intDiv({i}, 640)))"),
     "traces": (1, "{i} % 64, 1"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.

@@ -18,11 +18,13 @@ constexpr bool describes_run(std::string_view variable) noexcept {
                                                        "MALLOC_",      "POCL_",     "MESA_",       "VK_"};
   for (const std::string_view prefix : kPrefixes)
     if (variable.starts_with(prefix)) return variable.find('=') != std::string_view::npos;
-  // The place of a process in its job, for tables of many traces.
-  constexpr std::array<std::string_view, 6> kRanks{
-      "RANK=", "LOCAL_RANK=", "WORLD_SIZE=", "SLURM_PROCID=", "OMPI_COMM_WORLD_RANK=", "PMI_RANK="};
-  for (const std::string_view rank : kRanks)
-    if (variable.starts_with(rank)) return true;
+  // The place of a process in its job, and which run of the job it is, for tables of many traces.
+  constexpr std::array<std::string_view, 11> kPlaces{
+      "RANK=",       "LOCAL_RANK=",       "WORLD_SIZE=",          "SLURM_PROCID=",   "OMPI_COMM_WORLD_RANK=",
+      "PMI_RANK=",   "SLURM_HET_JOB_ID=", "SLURM_RESTART_COUNT=", "PMIX_NAMESPACE=", "TORCHELASTIC_RUN_ID=",
+      "MASTER_PORT="};
+  for (const std::string_view place : kPlaces)
+    if (variable.starts_with(place)) return true;
   return false;
 }
 

@@ -28,6 +28,7 @@ int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives,
         [](base::JsonWriter& out, const fleet::StragglerRow& row) {
           out.field("job", fleet::text_of_name(row.job));
           out.field("rank", row.rank);
+          out.field("host", fleet::text_of_name(row.worst_host));
           out.field("times_last", row.times_last);
           out.field("others_waited_ns", row.others_waited_ns);
           out.field("share", row.share);
@@ -48,7 +49,10 @@ int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives,
                          {"collective"}});
   const bool has_groups =
       std::any_of(rows.begin(), rows.end(), [](const fleet::StragglerRow& row) { return !row.worst_group.empty(); });
+  const bool has_hosts =
+      std::any_of(rows.begin(), rows.end(), [](const fleet::StragglerRow& row) { return !row.worst_host.empty(); });
   if (has_groups) table.add_column({"process group"});
+  if (has_hosts) table.add_column({"host"});
   if (has_jobs) table.add_column({"job"});
   for (const fleet::StragglerRow& row : rows) {
     std::vector<std::string> cells{std::to_string(row.rank),
@@ -59,6 +63,7 @@ int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives,
                                    fleet::trace_text(row.worst_trace),
                                    base::printable(row.worst_name)};
     if (has_groups) cells.push_back(base::printable(row.worst_group));
+    if (has_hosts) cells.push_back(base::printable(row.worst_host));
     if (has_jobs) cells.push_back(fleet::shown_name(row.job));
     table.add(std::move(cells));
   }

@@ -46,6 +46,30 @@ std::string Dialect::list(std::string_view of) const {
   return base::format("{}({})", is_server_ ? "groupArray" : "list", of);
 }
 
+std::string Dialect::hash(std::string_view text) const {
+  return base::format("{}({})", is_server_ ? "cityHash64" : "hash", text);
+}
+
+std::string Dialect::second_largest(std::string_view of) const {
+  return is_server_ ? base::format("arrayElement(arrayReverseSort(groupArray({})), 2)", of)
+                    : base::format("coalesce(list_reverse_sort(list({}))[2], 0)", of);
+}
+
+std::string Dialect::rows_of_group(const std::vector<std::string>& columns) const {
+  if (is_server_) return base::format("arrayJoin(groupArray(({})))", base::join(columns, ", "));
+  std::vector<std::string> fields;
+  for (const std::string& column : columns) fields.push_back(base::format("'{0}': {0}", column));
+  return base::format("unnest(list({{{}}}))", base::join(fields, ", "));
+}
+
+std::string Dialect::columns_of_row(std::string_view row, const std::vector<std::string>& columns) const {
+  std::vector<std::string> all;
+  for (const std::string& column : columns)
+    all.push_back(is_server_ ? base::format("tupleElement({}, {}) AS {}", row, all.size() + 1, column)
+                             : base::format("{0}.{1} AS {1}", row, column));
+  return base::join(all, ", ");
+}
+
 std::string Dialect::key(std::string_view trace, std::string_view attempt, std::string_view step) const {
   return is_server_ ? base::format("{} + {} + {} * 7046029254386353131", trace, attempt, step)
                     : base::format("({}, {}, {})", trace, attempt, step);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fleet/statements.h"
 #include "push/block.h"
@@ -32,12 +33,22 @@ class Dialect {
   std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
   // Of a table of the selection: each server of a cluster gets the right side.
   std::string_view join_everywhere() const { return is_server_ ? "GLOBAL ALL INNER JOIN" : "INNER JOIN"; }
+  // ANY: the right side has one row for each key. Where it has none, a server has empty values, and DuckDB NULL.
+  std::string_view left_join_everywhere() const { return is_server_ ? "GLOBAL ANY LEFT JOIN" : "LEFT JOIN"; }
+  // A number for a text. It is the same for all texts that left_join_everywhere() does not find.
+  std::string hash(std::string_view text) const;
+  // Of the rows of a group; 0 if there is only one.
+  std::string second_largest(std::string_view of) const;
   // A condition that few rows meet, and the others. The server reads the columns of the others only for these rows.
   std::string_view first_where() const { return is_server_ ? "PREWHERE" : "WHERE"; }
   std::string_view next_where() const { return is_server_ ? "WHERE" : "AND"; }
   // Of any row: the same in all rows of a group.
   std::string_view any() const { return is_server_ ? "any" : "any_value"; }
   std::string list(std::string_view of) const;
+  // All rows of a group again, with these columns, beside the values of the group. Each row is one value, `row`, and
+  // the second function lists its columns.
+  std::string rows_of_group(const std::vector<std::string>& columns) const;
+  std::string columns_of_row(std::string_view row, const std::vector<std::string>& columns) const;
   // A key of three numbers, the first of which is a hash. A server finds one number in a set in half of the time that
   // a tuple takes. Its sums wrap, and two different keys have the same sum only by chance, 1 in 2^64.
   std::string key(std::string_view trace, std::string_view attempt, std::string_view step) const;

@@ -62,7 +62,8 @@ push::Rows without_traces(push::Rows rows, const push::Rows& others) {
 void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
   push::Rows missing = list_of(target, lost_rows_statement(selection, uses_operations)), doubled;
-  const bool has_tables = !lacks(target, push::kRowCounts) && (uses_operations || !lacks(target, push::kCollectives));
+  const bool has_tables = !lacks(target, push::kRowCounts) &&
+                          (uses_operations || (!lacks(target, push::kCollectives) && !lacks(target, push::kRuns)));
   if (has_tables) {
     const push::Rows wrong = list_of(target, wrong_counts_statement(selection, uses_operations, WrongCounts::Any));
     if (!wrong.rows.empty())
@@ -138,11 +139,13 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
 
 std::vector<std::string> traces_without_calls(const Selection& selection) {
   const Target& target = selection.target;
-  if (lacks(target, push::kCollectives))
+  for (const push::TableSpec* table : {&push::kCollectives, &push::kRuns}) {
+    if (!lacks(target, *table)) continue;
     throw Error(
         base::format("{0} has no table {1}, which tables of version {2} have: push the traces with this kymo, and add "
                      "{1} to a database of Distributed tables",
-                     target.text(), push::kCollectives.name, push::kSchemaVersion));
+                     target.text(), table->name, push::kSchemaVersion));
+  }
   const push::Rows rows = list_of(target, without_calls_statement(selection));
   if (rows.rows.empty()) return {};
   return {

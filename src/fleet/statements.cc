@@ -123,8 +123,9 @@ std::string wrong_counts_statement(const Selection& selection, bool uses_operati
       "    FROM {} WHERE {} GROUP BY trace, attempt, its_table\n",
       dialect.table(push::kRowCounts), rows);
   std::vector<std::string> names;
-  for (const push::TableSpec* table :
-       {&push::kIterations, uses_operations ? &push::kOperations : &push::kCollectives}) {
+  std::vector<const push::TableSpec*> tables{&push::kIterations, &push::kOperations};
+  if (!uses_operations) tables = {&push::kIterations, &push::kCollectives, &push::kRuns};
+  for (const push::TableSpec* table : tables) {
     names.push_back(quoted_text(table->name));
     base::format_to(counts,
                     "    UNION ALL SELECT trace, attempt, {} AS its_table, -toInt64(count()) AS n\n"

@@ -39,11 +39,13 @@ enum class LeftOut : uint8_t {
 };
 
 // Columns: its_job, left_out (LeftOut), its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error,
-// wall_sum. The rows with calls that do not count have the rank -1, and come first. A collective ends on all ranks at
-// the same time, so the rank that spends the least time in it came last, and the others waited for it. That needs no
-// common clock. It needs all ranks: of those that are missing, one may be the last. So a call counts if every rank of
-// its process group has it. `ranks` are those of a group that is not named; 0: unknown. If a job ran several times with
-// the same steps, only the newest run of a step counts.
+// wall_sum (of the job), in_calls (what all ranks spent in these calls). The rows with calls that do not count have the
+// rank -1, and come first. A collective ends on all ranks at the same time, so the rank that spends the least time in
+// it came last, and the others waited for it. That needs no common clock. It needs all ranks: of those that are
+// missing, one may be the last. So a call counts if every rank of its process group has it. `ranks` are those of a
+// group that is not named; 0: unknown. Runs of a job that say which run they are (push/run_name.h) are compared apart.
+// If others have the same steps, only the newest run of a step counts, and none of them if they are too close to each
+// other.
 std::string stragglers_statement(const Selection& selection, uint64_t ranks);
 
 // Columns: same_call, rank, its_trace (of the newest run), its_group, operation. Of these calls, which are `worst_call`
@@ -54,9 +56,13 @@ std::string worst_calls_statement(const Selection& selection, const std::vector<
 std::string members_statement(const Selection& selection);
 
 // Columns: its_job, its_rank, last_rank, its_trace, trace_of_last, between. Ranks whose newest run of a step does not
-// count, because it ended long before `last_rank` began the step, by up to `between` nanoseconds: it is an older run,
-// or the clock of a host is wrong.
+// count, because it began up to `between` nanoseconds before `last_rank` began the step: it is an older run, or the
+// clock of a host is wrong.
 std::string other_runs_statement(const Selection& selection);
+
+// Columns: its_job, its_rank, steps, its_trace. Ranks that have steps in two traces that began them shortly after each
+// other: which of them belongs to which trace of another rank is not known, so that these steps do not count.
+std::string runs_at_once_statement(const Selection& selection);
 
 // Columns: trace, its_host. Of these traces.
 std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces);

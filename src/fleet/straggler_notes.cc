@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "fleet/answers.h"
 #include "fleet/text_name.h"
 #include "kymo/error.h"
 
@@ -65,7 +66,7 @@ OtherRunsByRank other_runs_of(const LeftOutDetails& details, const std::string& 
 std::string other_runs_text(int64_t last_rank, const OtherRuns& runs) {
   const bool is_one = runs.ranks.size() == 1;
   return base::format(
-      "{}{} ended {} iterations up to {} before rank {}{} began the same ones, so {} of another run, or a clock is "
+      "{}{} began {} iterations up to {} before rank {}{} began the same ones, so {} of another run, or a clock is "
       "wrong",
       ranks_text(runs.ranks),
       runs.hosts.empty() ? ""
@@ -191,6 +192,33 @@ std::vector<std::string> notes_of(const std::vector<CallsLeftOut>& left_out, con
     const size_t more = notes.size() - kMostNamed;
     notes.resize(kMostNamed);
     notes.push_back(base::format("the calls of {} more jobs are not counted either: ask for one with --job", more));
+  }
+  return notes;
+}
+
+std::vector<std::string> notes_of_runs_at_once(const push::Rows& rows) {
+  if (rows.columns.size() != 4) throw Error("the server's answer is not a list of runs");
+  struct Job {
+    std::set<int64_t> ranks;
+    uint64_t iterations = 0, trace = 0;
+  };
+  std::map<std::string, Job> jobs;
+  for (const auto& row : rows.rows) {
+    Job& job = jobs[row[0]];
+    job.ranks.insert(parse_i64(row[1], rows.columns[1]));
+    job.iterations = std::max(job.iterations, parse_u64(row[2], rows.columns[2]));
+    job.trace = parse_u64(row[3], rows.columns[3]);
+  }
+  std::vector<std::string> notes;
+  for (const auto& [name, job] : jobs) {
+    notes.push_back(base::format(
+        "not counted: {} {} of job '{}', because {} {} two traces with the same iterations at nearly the same time "
+        "(one "
+        "is {}), so there are two runs that cannot be told apart; push each run with its own --job, or set KYMO_RUN in "
+        "the environment of each",
+        job.iterations, job.iterations == 1 ? "iteration" : "iterations", shown_name(name), ranks_text(job.ranks),
+        job.ranks.size() == 1 ? "has" : "have", trace_text(job.trace)));
+    if (notes.size() == kMostNamed) break;
   }
   return notes;
 }

@@ -29,4 +29,7 @@ std::string missing_ranks(const LeftOutDetails& details, const std::string& job,
 std::vector<std::string> notes_of(const std::vector<CallsLeftOut>& left_out, const LeftOutDetails& details,
                                   uint64_t ranks);
 
+// A line for each job that has runs_at_once_statement(): their steps do not count.
+std::vector<std::string> notes_of_runs_at_once(const push::Rows& rows);
+
 }  // namespace kymo::fleet

@@ -39,7 +39,7 @@ TEST(StragglerNotesTest, RanksOfAnotherRunAreNotMissing) {
   details.hosts.rows = {{"70", "a"}, {"71", "b"}, {"72", "a"}};
   EXPECT_EQ(
       missing_ranks(details, "train", 0),
-      "no trace of 1 of the 4 ranks of process group 'dp', ranks 0, 2 (host a) ended their iterations up to 1 h 00 min "
+      "no trace of 1 of the 4 ranks of process group 'dp', ranks 0, 2 (host a) began their iterations up to 1 h 00 min "
       "before rank 1 (host b) began the same ones, so they are of another run, or a clock is wrong");
   // Those that are not missed do not matter.
   details.members = members({{"train", "[1, 3]", "2", "1", "8"}}).members;
@@ -53,6 +53,18 @@ TEST(StragglerNotesTest, TheTraceWithTheLargestClockErrorIsNamed) {
       notes_of({{"train", LeftOut::ClockError, 2, 1500}}, details, 0),
       std::vector<std::string>{"not counted: 2 calls of job 'train', because the others waited less than the clock "
                                "error of the traces (up to 1.50 µs in the trace of rank 7 on host node7)"});
+}
+
+TEST(StragglerNotesTest, RunsAtTheSameTimeAreNamed) {
+  const std::vector<std::string> columns{"its_job", "its_rank", "steps", "its_trace"};
+  EXPECT_EQ(
+      notes_of_runs_at_once({columns, {{"train", "0", "3", "16"}, {"train", "1", "10", "17"}}}),
+      std::vector<std::string>{
+          "not counted: 10 iterations of job 'train', because ranks 0, 1 have two traces with the same iterations "
+          "at nearly the same time (one is 0x0000000000000011), so there are two runs that cannot be told apart; "
+          "push each run with its own --job, or set KYMO_RUN in the environment of each"});
+  EXPECT_TRUE(notes_of_runs_at_once({columns, {}}).empty());
+  EXPECT_THROW(notes_of_runs_at_once({{"a"}, {}}), Error);
 }
 
 TEST(StragglerNotesTest, OtherRowsAreRefused) {

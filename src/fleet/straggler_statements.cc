@@ -10,7 +10,7 @@ namespace {
 // Which iterations of ranks can be compared. A rank and the time of a call are one number, which is compared faster
 // than two: the time is in the higher bits.
 constexpr int64_t kMostRanks = 1 << 20;
-constexpr std::string_view kComparable = "numbered = 1 AND rank BETWEEN 0 AND 1048575";
+constexpr std::string_view kHasRank = "rank BETWEEN 0 AND 1048575", kIsNumber = "numbered = 1";
 constexpr std::string_view kCallNs = "least(ns, 8796093022207)";  // 43 bits: 2.4 hours
 
 // The job of a row. A text for each of millions of rows costs a server much, so the chosen job is a constant.
@@ -19,48 +19,75 @@ std::string its_job(const Selection& selection, const Dialect& dialect) {
 }
 
 constexpr int64_t kClocksDiffer = 10'000'000'000;  // by at most this many nanoseconds between hosts
+// Two traces of a rank with the same step have different runs of it if they began it at different times. Runs that are
+// less than kRunsApart apart cannot be told apart by the clocks of their hosts.
+constexpr int64_t kSameTime = 1'000'000, kRunsApart = 2 * kClocksDiffer;
 
-// For each job, step and rank the newest run, with the time at which the last rank began the step: columns its_job,
-// step, its_rank, newest_trace, newest_attempt, newest_ns, newest_ended, run_began and `more_of_run`.
-std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, std::string_view more_of_run) {
-  constexpr std::string_view kNewest = "(began, its_trace)";
+// For each job, run, step and rank the newest trace: columns its_job, its_run, step, its_rank, newest_trace,
+// newest_attempt, newest_ns, newest_began, newest_ended, and when an older run began the step: other_began of another
+// trace, repeated_began of the same trace; 0: there is none. A run is a hash of its name: a text costs a server more.
+std::string newest_of_ranks(const Selection& selection, const Dialect& dialect) {
   return base::format(
-      "(\n"
-      "  SELECT its_job, step, its_rank, argMax(its_trace, {0}) AS newest_trace,\n"
+      "SELECT its_job, its_run, step, its_rank, argMax(its_trace, {0}) AS newest_trace,\n"
       "    argMax(its_attempt, {0}) AS newest_attempt, argMax(ns, {0}) AS newest_ns,\n"
-      "    argMax(ended, {0}) AS newest_ended\n"
+      "    max(began) AS newest_began, argMax(ended, {0}) AS newest_ended,\n"
+      "    {1} AS other_began, argMax(repeated, {0}) AS repeated_began\n"
       "  FROM (\n"
-      "    SELECT {4} AS its_job, iteration AS step, rank AS its_rank, trace AS its_trace,\n"
-      "      attempt AS its_attempt, max(begin_ns) AS began, max(begin_ns + wall_ns) AS ended, sum(wall_ns) AS ns\n"
-      "    FROM {1}\n    WHERE {2}\n      AND {5}\n"
-      "    GROUP BY its_job, step, its_rank, its_trace, its_attempt)\n"
-      "  GROUP BY its_job, step, its_rank) AS ranks\n"
-      "{3} (\n"
-      "  SELECT {4} AS its_job, iteration AS step, max(begin_ns) AS run_began{6}\n"
-      "  FROM {1}\n  WHERE {2}\n    AND {5}\n"
-      "  GROUP BY its_job, step) AS runs\n"
-      "USING (its_job, step)",
-      kNewest, dialect.table(push::kIterations), chosen(selection, dialect), dialect.join(),
-      its_job(selection, dialect), kComparable, more_of_run);
+      "    SELECT {2} AS its_job, {11} AS its_run, iteration AS step, rank AS its_rank,\n"
+      "      trace AS its_trace, attempt AS its_attempt, max(begin_ns) AS began, max(begin_ns + wall_ns) AS ended,\n"
+      "      sum(CASE WHEN numbered = {3} THEN wall_ns ELSE 0 END) AS ns,\n"
+      "      max(CASE WHEN numbered = {3} THEN 0 ELSE begin_ns END) AS repeated\n"
+      "    FROM {4}\n"
+      "    {5} (SELECT trace, attempt, CAST(run AS String) AS run FROM {6} WHERE {7}) AS runs\n"
+      "    USING (trace, attempt)\n"
+      "    WHERE {8}\n      AND numbered IN ({3}, {9}) AND {10}\n"
+      "    GROUP BY its_job, its_run, step, its_rank, its_trace, its_attempt)\n"
+      "  GROUP BY its_job, its_run, step, its_rank",
+      "began", dialect.second_largest("began"), its_job(selection, dialect), static_cast<int>(push::kNumber),
+      dialect.table(push::kIterations), dialect.left_join_everywhere(), dialect.table(push::kRuns),
+      job_and_times(selection, dialect), chosen(selection, dialect), static_cast<int>(push::kRepeatedLater), kHasRank,
+      dialect.hash("run"));
 }
 
-// For each job and step the newest run of each rank: columns its_job, step, its_rank, newest_trace, newest_attempt and
-// newest_ns. A job may have run several times with the same steps, and the times of different runs must not be
-// compared. All ranks of a run are in a step at the same time, because they wait for each other. So a rank counts only
-// if its newest step of this number had not ended when the last rank began it.
+// The same, with the columns run_began, when the last rank began the step, older_until and apart, and without those of
+// older runs. A rank whose newest run of the step began before older_until is nearer to an older run of another rank
+// than to its newest one. `apart`: how long before the newest run of a rank another trace of this rank began the step;
+// the least of all ranks.
+std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, std::string_view more_of_run) {
+  const std::vector<std::string> columns{"its_rank",  "newest_trace", "newest_attempt",
+                                         "newest_ns", "newest_began", "newest_ended"};
+  return base::format(
+      "(\n"
+      "  SELECT *, {0}\n"
+      "  FROM (\n"
+      "  SELECT its_job, its_run, step, max(newest_began) AS run_began,\n"
+      "    max(CASE WHEN older_began > 0 THEN {1} ELSE 0 END) AS older_until,\n"
+      "    min(CASE WHEN other_began > 0 AND other_began + {2} < newest_began THEN newest_began - other_began\n"
+      "      ELSE CAST({3} AS Int64) END) AS apart{4},\n"
+      "    {5} AS one\n"
+      "  FROM (\n  SELECT *, greatest(other_began, repeated_began) AS older_began FROM (\n  {6}))\n"
+      "  GROUP BY its_job, its_run, step))",
+      dialect.columns_of_row("one", columns), dialect.divided("(older_began + newest_began)", "2"), kSameTime,
+      kRunsApart, more_of_run, dialect.rows_of_group(columns), newest_of_ranks(selection, dialect));
+}
+
+// For each job, run and step the newest trace of each rank: columns its_job, step, its_rank, newest_trace,
+// newest_attempt and newest_ns. A job may have run several times with the same steps, and the times of different runs
+// must not be compared. All ranks of a run are in a step at the same time, because they wait for each other. So a rank
+// counts only if its newest step of this number had not ended when the last rank began it.
 std::string newest_run(const Selection& selection, const Dialect& dialect) {
   return base::format(
       "SELECT its_job, step, its_rank, newest_trace, newest_attempt, newest_ns\nFROM {}\n"
-      "WHERE newest_ended + {} >= run_began",
-      runs_of_ranks(selection, dialect, ""), kClocksDiffer);
+      "WHERE newest_ended + {} >= run_began AND newest_began >= older_until AND apart >= {}",
+      runs_of_ranks(selection, dialect, ""), kClocksDiffer, kRunsApart);
 }
 
 // The calls that stragglers are found in: those of the newest runs.
 std::string calls_of_runs(const Selection& selection, const Dialect& dialect) {
-  return base::format("{} AND {} AND point_to_point = 0\n      AND {} {} (SELECT {} FROM ({}))",
-                      job_and_times(selection, dialect), kComparable, dialect.key("trace", "attempt", "iteration"),
-                      dialect.in(), dialect.key("newest_trace", "newest_attempt", "step"),
-                      newest_run(selection, dialect));
+  return base::format("{} AND {} AND {} AND point_to_point = 0\n      AND {} {} (SELECT {} FROM ({}))",
+                      job_and_times(selection, dialect), kIsNumber, kHasRank,
+                      dialect.key("trace", "attempt", "iteration"), dialect.in(),
+                      dialect.key("newest_trace", "newest_attempt", "step"), newest_run(selection, dialect));
 }
 
 }  // namespace
@@ -78,15 +105,16 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
       kCallNs, kMostRanks, dialect.table(push::kCollectives), calls_of_runs(selection, dialect));
   return base::format(
       "SELECT its_job, left_out, its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error, "
-      "wall_sum\n"
+      "wall_sum, in_calls\n"
       "FROM (\n"
       "  SELECT its_job, left_out, its_rank, count() AS its_calls, sum(waited) AS others_waited,\n"
-      "    argMax(step, {0}) AS worst_iteration, argMax(same_call, {0}) AS worst_call, max(error) AS clock_error\n"
+      "    argMax(step, {0}) AS worst_iteration, argMax(same_call, {0}) AS worst_call, max(error) AS clock_error,\n"
+      "    sum(ns_sum) AS in_calls\n"
       "  FROM (\n"
-      "    SELECT its_job, step, same_call, waited, error, left_out,\n"
+      "    SELECT its_job, step, same_call, waited, error, left_out, ns_sum,\n"
       "      CASE WHEN left_out = {1} THEN shortest % {2} ELSE -1 END AS its_rank\n"
       "    FROM (\n"
-      "      SELECT {12}, step, same_call, ns_sum - {3} * present AS waited, error, shortest,\n"
+      "      SELECT {12}, step, same_call, ns_sum - {3} * present AS waited, error, shortest, ns_sum,\n"
       "        CASE WHEN its_members = 0 AND {4} = 0 THEN {5}\n"
       "          WHEN present != CASE WHEN its_members = 0 THEN {4} ELSE its_members END THEN {6}\n"
       "          WHEN waited < error * (present - 1) THEN {7} ELSE {1} END AS left_out\n"
@@ -125,11 +153,22 @@ std::string other_runs_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
       "SELECT its_job, its_rank, last_rank, max(newest_trace) AS its_trace, max(last_trace) AS trace_of_last,\n"
-      "  max(run_began - newest_ended) AS between\n"
-      "FROM {}\nWHERE newest_ended + {} < run_began\n"
+      "  max(run_began - newest_began) AS between\n"
+      "FROM {}\nWHERE (newest_ended + {} < run_began OR newest_began < older_until) AND apart >= {}\n"
       "GROUP BY its_job, its_rank, last_rank\nORDER BY its_job, last_rank, its_rank",
-      runs_of_ranks(selection, dialect, ", argMax(rank, begin_ns) AS last_rank, argMax(trace, begin_ns) AS last_trace"),
-      kClocksDiffer);
+      runs_of_ranks(
+          selection, dialect,
+          ",\n    argMax(its_rank, newest_began) AS last_rank, argMax(newest_trace, newest_began) AS last_trace"),
+      kClocksDiffer, kRunsApart);
+}
+
+std::string runs_at_once_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT its_job, its_rank, count() AS steps, max(newest_trace) AS its_trace\nFROM (\n  {})\n"
+      "WHERE other_began > 0 AND other_began + {} < newest_began AND newest_began - other_began < {}\n"
+      "GROUP BY its_job, its_rank\nORDER BY its_job, its_rank",
+      newest_of_ranks(selection, dialect), kSameTime, kRunsApart);
 }
 
 std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces) {

@@ -22,8 +22,9 @@ void expect(const push::Rows& rows, size_t columns) {
 }  // namespace
 
 Stragglers read_stragglers(const push::Rows& rows) {
-  expect(rows, 9);
+  expect(rows, 10);
   Stragglers found;
+  std::map<std::string, uint64_t> walls, in_calls;  // by job
   for (const auto& row : rows.rows) {
     const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
     const uint64_t left_out = number(1);
@@ -40,9 +41,15 @@ Stragglers read_stragglers(const push::Rows& rows) {
     one.others_waited_ns = number(4);
     one.worst_iteration = number(5);
     one.worst_call = number(6);
-    const uint64_t wall = number(8);
-    one.share = wall == 0 ? 0 : static_cast<double>(one.others_waited_ns) / static_cast<double>(wall);
+    walls[one.job] = number(8);
+    in_calls[one.job] += number(9);
   }
+  for (StragglerRow& one : found.rows) {
+    const uint64_t all = std::max(walls[one.job], in_calls[one.job]);
+    one.share = all == 0 ? 0 : static_cast<double>(one.others_waited_ns) / static_cast<double>(all);
+  }
+  std::stable_sort(found.rows.begin(), found.rows.end(),
+                   [](const StragglerRow& a, const StragglerRow& b) { return a.share > b.share; });
   return found;
 }
 
@@ -59,6 +66,14 @@ void add_worst_calls(Stragglers& stragglers, const push::Rows& rows) {
     one.worst_group = row[3];
     one.worst_name = row[4];
   }
+}
+
+void add_hosts(Stragglers& stragglers, const push::Rows& rows) {
+  expect(rows, 2);
+  std::map<uint64_t, std::string> hosts;
+  for (const auto& row : rows.rows) hosts[parse_u64(row[0], rows.columns[0])] = row[1];
+  for (StragglerRow& one : stragglers.rows)
+    if (const auto found = hosts.find(one.worst_trace); found != hosts.end()) one.worst_host = found->second;
 }
 
 namespace {
@@ -93,7 +108,15 @@ Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t l
   std::vector<uint64_t> calls;
   for (const StragglerRow& row : found.rows)
     if (calls.size() < limit && row.others_waited_ns > 0) calls.push_back(row.worst_call);
-  if (!calls.empty()) add_worst_calls(found, ask(selection.target, worst_calls_statement(selection, calls)));
+  if (!calls.empty()) {
+    add_worst_calls(found, ask(selection.target, worst_calls_statement(selection, calls)));
+    std::vector<uint64_t> traces;
+    for (const StragglerRow& row : found.rows)
+      if (row.worst_trace != 0) traces.push_back(row.worst_trace);
+    if (!traces.empty()) add_hosts(found, ask(selection.target, hosts_statement(selection, traces)));
+  }
+  for (std::string& note : notes_of_runs_at_once(ask(selection.target, runs_at_once_statement(selection))))
+    notes.push_back(std::move(note));
   const std::vector<std::string> more = notes_of(found.left_out, details_of(selection, found.left_out), ranks);
   notes.insert(notes.end(), more.begin(), more.end());
   return found;

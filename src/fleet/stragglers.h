@@ -18,8 +18,10 @@ struct StragglerRow {
   int64_t rank = 0;
   uint64_t times_last = 0, others_waited_ns = 0;
   uint64_t worst_iteration = 0, worst_call = 0, worst_trace = 0;
-  std::string worst_group, worst_name;
-  double share = 0;  // of the time of all iterations of all ranks of the job
+  std::string worst_group, worst_name, worst_host;
+  // Of the time of all iterations of all ranks of the job, or of the time that they spent in these calls if that is
+  // longer, as for a program whose devices work longer than its iterations on the host take.
+  double share = 0;
 };
 
 // Calls of a job that do not count.
@@ -31,7 +33,7 @@ struct CallsLeftOut {
 };
 
 struct Stragglers {
-  std::vector<StragglerRow> rows;  // the longest waits first; also ranks for which nobody waits
+  std::vector<StragglerRow> rows;  // the largest shares first; also ranks for which nobody waits
   std::vector<CallsLeftOut> left_out;
 };
 
@@ -39,8 +41,9 @@ struct Stragglers {
 // these throw kymo::Error if they are not what the statement asks for.
 Stragglers read_stragglers(const push::Rows& rows);
 
-// Adds what worst_calls_statement() has.
+// Adds what worst_calls_statement() has, and then what hosts_statement() has of their traces.
 void add_worst_calls(Stragglers& stragglers, const push::Rows& rows);
+void add_hosts(Stragglers& stragglers, const push::Rows& rows);
 
 // Asks the database. The names of the worst calls are those of the first `limit` rows. `notes`: which calls do not
 // count, and why (straggler_notes.h).

@@ -9,12 +9,12 @@ namespace kymo::fleet {
 namespace {
 
 const std::vector<std::string> kColumns = {"its_job",         "left_out",   "its_rank",    "its_calls", "others_waited",
-                                           "worst_iteration", "worst_call", "clock_error", "wall_sum"};
+                                           "worst_iteration", "worst_call", "clock_error", "wall_sum",  "in_calls"};
 
 TEST(StragglersTest, RowsAreRanksAndCallsThatDoNotCount) {
   Stragglers found = read_stragglers({kColumns,
-                                      {{"train", "3", "-1", "5", "70", "1", "9", "1500", "1000"},
-                                       {"train", "0", "2", "7", "100", "4", "11", "0", "1000"}}});
+                                      {{"train", "3", "-1", "5", "70", "1", "9", "1500", "1000", "10"},
+                                       {"train", "0", "2", "7", "100", "4", "11", "0", "1000", "400"}}});
   ASSERT_EQ(found.left_out.size(), 1u);
   EXPECT_EQ(found.left_out[0].why, LeftOut::ClockError);
   EXPECT_EQ(found.left_out[0].calls, 5u);
@@ -26,15 +26,29 @@ TEST(StragglersTest, RowsAreRanksAndCallsThatDoNotCount) {
   EXPECT_EQ(found.rows[0].worst_trace, 6u);
   EXPECT_EQ(found.rows[0].worst_group, "dp");
   EXPECT_EQ(found.rows[0].worst_name, "gather");
+  add_hosts(found, {{"trace", "its_host"}, {{"5", "a"}, {"6", "b"}}});
+  EXPECT_EQ(found.rows[0].worst_host, "b");
   EXPECT_EQ(notes_of(found.left_out, {}, 0),
             std::vector<std::string>{"not counted: 5 calls of job 'train', because the others waited less than the "
                                      "clock error of the traces (up to 1.50 µs)"});
 }
 
+TEST(StragglersTest, RanksNeverWaitLongerThanTheyAreInCalls) {
+  // The steps of the host are over long before the device ends its work.
+  const Stragglers found = read_stragglers({kColumns,
+                                            {{"train", "0", "2", "7", "600", "4", "11", "0", "100", "700"},
+                                             {"train", "0", "1", "7", "50", "4", "11", "0", "100", "300"},
+                                             {"other", "0", "1", "7", "50", "4", "12", "0", "100", "60"}}});
+  EXPECT_DOUBLE_EQ(found.rows[0].share, 0.6);
+  EXPECT_EQ(found.rows[1].job, "other");
+  EXPECT_DOUBLE_EQ(found.rows[1].share, 0.5);
+  EXPECT_DOUBLE_EQ(found.rows[2].share, 0.05);
+}
+
 TEST(StragglersTest, OtherRowsAreRefused) {
   EXPECT_THROW(read_stragglers({{"a"}, {{"1"}}}), Error);
-  EXPECT_THROW(read_stragglers({kColumns, {{"train", "4", "-1", "5", "70", "1", "9", "1500", "1000"}}}), Error);
-  EXPECT_THROW(read_stragglers({kColumns, {{"train", "0", "x", "5", "70", "1", "9", "1500", "1000"}}}), Error);
+  EXPECT_THROW(read_stragglers({kColumns, {{"train", "4", "-1", "5", "70", "1", "9", "1500", "1000", "10"}}}), Error);
+  EXPECT_THROW(read_stragglers({kColumns, {{"train", "0", "x", "5", "70", "1", "9", "1500", "1000", "10"}}}), Error);
   Stragglers none;
   EXPECT_THROW(add_worst_calls(none, {{"a"}, {}}), Error);
 }

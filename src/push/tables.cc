@@ -39,6 +39,9 @@ constexpr ColumnSpec kMemoryColumns[] = {
     {"trace", U64},   {"attempt", U64},    {"started", Date}, {"job", Name},      {"rank", I32},
     {"memory", Name}, {"peak_bytes", U64}, {"peak_ns", I64},  {"end_bytes", U64}, {"allocations", U64},
 };
+constexpr ColumnSpec kRunColumns[] = {
+    {"trace", U64}, {"attempt", U64}, {"started", Date}, {"job", Name}, {"rank", I32}, {"run", Name},
+};
 constexpr ColumnSpec kEventColumns[] = {
     {"trace", U64},  {"attempt", U64}, {"started", Date}, {"job", Name},     {"rank", I32},        {"kind", Name},
     {"track", Name}, {"name", Name},   {"text", Text},    {"begin_ns", I64}, {"duration_ns", U64}, {"depth", U16},
@@ -57,13 +60,14 @@ const TableSpec kOperations{"operations", kOrder, kOperationColumns};
 const TableSpec kCollectives{"collective_calls", kOrder, kCollectiveColumns};
 const TableSpec kDeviceTime{"device_time", kOrder, kDeviceTimeColumns};
 const TableSpec kMemory{"memory", kOrder, kMemoryColumns};
+const TableSpec kRuns{"runs", kOrder, kRunColumns};
 const TableSpec kEvents{"events", kOrder, kEventColumns};
 const TableSpec kRowCounts{"row_counts", kOrder, kRowCountColumns};
 const TableSpec kSchema{"kymo_schema", "version", kSchemaColumns};
 
 std::span<const TableSpec* const> all_tables() {
   static constexpr const TableSpec* kAll[] = {&kIterations, &kOperations, &kDeviceTime, &kMemory, &kCollectives,
-                                              &kEvents,     &kRowCounts,  &kTraces,     &kSchema};
+                                              &kRuns,       &kEvents,     &kRowCounts,  &kTraces, &kSchema};
   return kAll;
 }
 

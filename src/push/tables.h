@@ -12,16 +12,17 @@
 
 namespace kymo::push {
 
-// 1 had no calls of collectives, 2 had them in a table `collectives` without the members of their groups.
-inline constexpr uint32_t kSchemaVersion = 3;
+// 1 had no calls of collectives, 2 had them in a table `collectives` without the members of their groups, 3 had no
+// runs.
+inline constexpr uint32_t kSchemaVersion = 4;
 
 // The times of `started`, in seconds since 1970. A clock that began at 0 is before kFirstDate: such a trace does not
 // say when it was recorded. Traces from kEndOfDates on, 2042-11-19, are not taken: importers have no later times, and
 // the dates of ClickHouse end in 2106. Until then such a date is that of a wrong clock.
 inline constexpr uint32_t kFirstDate = 365 * 86'400, kEndOfDates = 2'300'000'000;
 
-extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kEvents, kRowCounts,
-    kSchema;
+extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kRuns, kEvents,
+    kRowCounts, kSchema;
 
 // The rows of `operations` that have rows in `collective_calls`: one for each call. A trace with such operations and
 // without calls was pushed by a version that did not write them, or they were lost.

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
+#include "push/run_name.h"
 #include "push/tables.h"
 #include "trace/program_name.h"
 
@@ -159,6 +160,13 @@ void add_memory(Block& block, const RowHead& head, const trace::Reader& reader, 
   }
 }
 
+void add_run(Block& block, const RowHead& head) {
+  if (head.run.empty()) return;
+  head.add_to(block);
+  block.text(head.run);
+  block.end_row();
+}
+
 uint64_t median_of(std::vector<uint64_t> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -178,9 +186,10 @@ uint64_t clock_error(const analyze::Summary& summary) {
 uint64_t same_call(const RowHead& head, uint64_t iteration, const analyze::CollectiveCalls& calls,
                    const analyze::CollectiveCall& call) {
   const std::string &group = calls.groups[call.group].name, &name = calls.names[call.name];
-  const std::string key =
-      base::format("{} {} {} {} {} {} {} {}{}{}", iteration, call.sequence, call.call, call.calls,
-                   call.is_point_to_point ? 1 : 0, head.job.size(), group.size(), head.job, group, name);
+  const std::string key = base::format("{}{} {} {} {} {} {} {} {}{}{}",
+                                       head.run.empty() ? "" : base::format("run {} {}", head.run.size(), head.run),
+                                       iteration, call.sequence, call.call, call.calls, call.waits_for_all ? 0 : 1,
+                                       head.job.size(), group.size(), head.job, group, name);
   return base::hash(std::as_bytes(std::span(key)));
 }
 
@@ -210,7 +219,7 @@ void add_collectives(Block& block, const RowHead& head, const analyze::Collectiv
     block.text(group.name);
     block.number(group.members);
     block.text(calls.names[call.name]);
-    block.number(call.is_point_to_point ? 1 : 0);
+    block.number(call.waits_for_all ? 0 : 1);
     block.number(static_cast<uint64_t>(call.sequence));
     block.number(call.call);
     block.number(call.calls);
@@ -311,6 +320,7 @@ SummaryBlocks::SummaryBlocks()
       device_time(kDeviceTime),
       memory(kMemory),
       collectives(kCollectives),
+      runs(kRuns),
       row_counts(kRowCounts),
       traces(kTraces) {}
 
@@ -325,7 +335,7 @@ size_t SummaryBlocks::rows() const {
   return sum;
 }
 void SummaryBlocks::clear() {
-  for (Block* block : {&iterations, &operations, &device_time, &memory, &collectives, &row_counts, &traces})
+  for (Block* block : {&iterations, &operations, &device_time, &memory, &collectives, &runs, &row_counts, &traces})
     block->clear();
 }
 
@@ -335,6 +345,7 @@ void SummaryBlocks::append(const SummaryBlocks& other) {
   device_time.append(other.device_time);
   memory.append(other.memory);
   collectives.append(other.collectives);
+  runs.append(other.runs);
   row_counts.append(other.row_counts);
   traces.append(other.traces);
 }
@@ -360,11 +371,13 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
       !labels.job.empty() ? labels.job : from_environment(reader, {"KYMO_JOB", "SLURM_JOB_NAME", "SLURM_JOB_ID"});
   if (head.job.empty()) head.job = program_of(summary);
   find_rank(head, reader, labels);
+  head.run = run_name([&](std::string_view name) { return from_environment(reader, {name}); });
   Damage damage;
   std::vector<size_t> before;
   for (const Block* block : blocks.of_traces()) before.push_back(block->rows());
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, damage);
   add_memory(blocks.memory, head, reader, damage);
+  add_run(blocks.runs, head);
   if (const std::string* what = damage_of_source(reader)) damage[reader.file_size()] = "cannot read " + *what;
   head.lacks_end = !summary.missing.empty() || summary.torn_bytes != 0 || lacks_end(reader);
   if (!damage.empty()) head.damage = damage.begin()->second;

@@ -24,6 +24,7 @@ struct RowHead {
   std::string job;
   int32_t rank = -1;        // -1: unknown
   std::set<int32_t> ranks;  // of its processes
+  std::string run;          // of the job; empty: unknown
   std::string not_a_rank;   // what the program has in place of a rank: KYMO_RANK=x
   bool lacks_end = false;   // the end of the file or of a recording is missing
   uint64_t left_out = 0;    // operations and calls that are too many for the rows of one trace
@@ -35,12 +36,12 @@ struct RowHead {
 
 struct SummaryBlocks {
   SummaryBlocks();
-  Block iterations, operations, device_time, memory, collectives;
+  Block iterations, operations, device_time, memory, collectives, runs;
   Block row_counts;  // of the others
   Block traces;      // the commit marks
   // All but the counts and the marks, in the order in which they are inserted.
-  std::array<const Block*, 5> of_traces() const {
-    return {&iterations, &operations, &device_time, &memory, &collectives};
+  std::array<const Block*, 6> of_traces() const {
+    return {&iterations, &operations, &device_time, &memory, &collectives, &runs};
   }
   size_t bytes() const;
   size_t rows() const;  // of of_traces()

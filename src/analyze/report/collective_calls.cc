@@ -24,6 +24,10 @@ constexpr std::string_view kGroupName[] = {"Process Group Name", "communicator"}
 // collective in which every rank waits for every other one.
 constexpr std::string_view kNccl = "nccl";  // in the names of its kernels, and the category of its calls
 constexpr std::string_view kSendKernel = "SendRecv", kAllToAll = "all_to_all", kAllToAllShort = "alltoall";
+// Collectives with a root: in the names of NCCL's kernels (reduce-scatter is ReduceScatter), and as PyTorch names them.
+constexpr std::string_view kRootKernels[] = {"_Broadcast", "_Reduce_"};
+constexpr std::string_view kRootCollectives[] = {"broadcast",   "_broadcast_oop", "reduce",
+                                                 "_reduce_oop", "gather",         "scatter"};
 
 using Row = std::vector<trace::ValueCursor::Value>;
 
@@ -104,7 +108,7 @@ class Calls {
   // What is known of a class of events.
   struct Known {
     const trace::EventClass* event_class = nullptr;
-    bool is_communication = false, is_send = false, is_nccl = false;
+    bool is_communication = false, is_send = false, is_nccl = false, has_root = false;
     uint32_t name = 0;
     Fields fields;
   };
@@ -112,13 +116,13 @@ class Calls {
   struct WithoutGroup {
     uint32_t row = 0, track = 0;  // `track` and `begin` are those of its launch
     int64_t begin = 0;
-    bool is_nccl = false;
+    const Known* known = nullptr;  // of its class
   };
   // A range of the host that names a group.
   struct HostCall {
     int64_t begin = 0, end = 0, sequence = -1;
     uint32_t group = 0;
-    bool is_all_to_all = false;
+    std::string collective;
   };
 
   const Known& class_of(const TrackOfTrace& track, uint32_t class_id) {
@@ -132,6 +136,9 @@ class Calls {
     if (!known.is_communication) return known;
     known.is_nccl = event_class.name.find(kNccl) != std::string::npos;
     known.is_send = event_class.name.find(kSendKernel) != std::string::npos;
+    known.has_root = known.is_nccl && std::any_of(std::begin(kRootKernels), std::end(kRootKernels), [&](auto name) {
+                       return event_class.name.find(name) != std::string::npos;
+                     });
     known.name = names_.of(base::without_iteration_number(trace::shown_name(event_class)));
     known.fields = Fields(event_class);
     return known;
@@ -139,6 +146,14 @@ class Calls {
 
   static bool is_all_to_all(const std::string& collective) {
     return collective.find(kAllToAll) != std::string::npos || collective.find(kAllToAllShort) != std::string::npos;
+  }
+  static bool has_root(const std::string& collective) {
+    return std::find(std::begin(kRootCollectives), std::end(kRootCollectives), collective) !=
+           std::end(kRootCollectives);
+  }
+  // What the kernel and PyTorch's name of the collective, which may be empty, tell together.
+  static bool waits_for_all(const Known& known, const std::string& collective) {
+    return !known.has_root && !has_root(collective) && (!known.is_send || is_all_to_all(collective));
   }
 
   void add(TrackOfTrace& track, const trace::EventBatch& batch) {
@@ -170,12 +185,12 @@ class Calls {
       call.group = groups_.of(group);
       call.name = known.name;
       call.sequence = known.fields.sequence(row);
-      call.is_point_to_point = known.is_send && !is_all_to_all(known.fields.collective(row));
+      call.waits_for_all = waits_for_all(known, known.fields.collective(row));
       call.begin = operation.begin;
       call.end = operation.end;
       if (group.name.empty() && launch != nullptr)
         without_group_.push_back(
-            {static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin, known.is_nccl});
+            {static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin, &known});
     }
   }
 
@@ -202,7 +217,7 @@ class Calls {
             if (!fields.name_a_group() || ++count > CollectiveCalls::kMostRows) continue;
             calls[track.number].push_back({track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i]),
                                            fields.sequence(row), groups_.of(fields.group(row)),
-                                           is_all_to_all(fields.collective(row))});
+                                           fields.collective(row)});
           }
         });
     std::sort(without_group_.begin(), without_group_.end(), [](const WithoutGroup& a, const WithoutGroup& b) {
@@ -229,7 +244,8 @@ class Calls {
       CollectiveCall& call = result_.rows[next->row];
       call.group = open.back()->group;
       call.sequence = open.back()->sequence;
-      call.is_point_to_point &= !open.back()->is_all_to_all;
+      if (const std::string& name = open.back()->collective; !name.empty())
+        call.waits_for_all = waits_for_all(*next->known, name);
     }
     return next;
   }
@@ -238,7 +254,7 @@ class Calls {
 
   bool lacks_groups_of_nccl() const {
     return std::any_of(without_group_.begin(), without_group_.end(),
-                       [&](const WithoutGroup& one) { return one.is_nccl && !has_group(one); });
+                       [&](const WithoutGroup& one) { return one.known->is_nccl && !has_group(one); });
   }
 
   // A call of NCCL, as its interface for profilers reports it.
@@ -300,7 +316,7 @@ class Calls {
                                           [](const NcclCall& call, int64_t begin) { return call.time < begin; });
       const bool is_reported = found != list.end() && found->time < end;
       for (; one != next; ++one) {
-        if (!one->is_nccl || has_group(*one)) continue;
+        if (!one->known->is_nccl || has_group(*one)) continue;
         CollectiveCall& row = result_.rows[one->row];
         if (is_reported) {
           row.group = found->group;
@@ -320,7 +336,7 @@ class Calls {
     const auto count_of = [&](const CollectiveCall& call) -> uint32_t& {
       const uint64_t iteration = numbers_.empty() ? call.iteration : numbers_[call.iteration];
       const uint32_t run = runs.empty() ? 0 : runs[call.iteration];
-      return counts[{iteration, run, call.group, call.name, call.sequence, call.is_point_to_point}];
+      return counts[{iteration, run, call.group, call.name, call.sequence, call.waits_for_all}];
     };
     for (CollectiveCall& call : result_.rows) call.call = count_of(call)++;
     for (CollectiveCall& call : result_.rows) call.calls = count_of(call);

@@ -23,8 +23,10 @@ struct CollectiveCall {
   int64_t sequence = -1;   // the number that the trace gives it in its group; -1: none
   uint32_t call = 0;       // its place among those of the same iteration, group, name and sequence number
   uint32_t calls = 0;      // the number of these
-  // A send or receive: not all ranks of the group take part. NCCL's kernels for gather and scatter are such, too.
-  bool is_point_to_point = false;
+  // Every rank waits for every other one, so the call ends on all of them at about the same time. Not so for sends and
+  // receives, in which not all ranks take part, and for calls with a root: broadcast, reduce, gather and scatter. A
+  // rank that only sends may end them before the others have begun.
+  bool waits_for_all = true;
   int64_t begin = 0, end = 0;
 };
 

@@ -83,7 +83,7 @@ TEST_F(CollectiveCallsTest, CallsAreNumberedByIterationAndGroup) {
     EXPECT_EQ(one.call, i % 3 == 2 ? 1u : 0u);
     EXPECT_EQ(one.calls, i % 3 == 1 ? 1u : 2u);
     EXPECT_EQ(one.end - one.begin, 10);
-    EXPECT_FALSE(one.is_point_to_point);
+    EXPECT_TRUE(one.waits_for_all);
   }
 }
 
@@ -105,8 +105,25 @@ TEST_F(CollectiveCallsTest, OfKernelsThatSendOnlyAllToAllIsACollective) {
   call(200, kSend, "all_to_allv", "ep");
   const CollectiveCalls calls = read();
   ASSERT_EQ(calls.rows.size(), 2u);
-  EXPECT_TRUE(calls.rows[0].is_point_to_point);
-  EXPECT_FALSE(calls.rows[1].is_point_to_point);
+  EXPECT_FALSE(calls.rows[0].waits_for_all);
+  EXPECT_TRUE(calls.rows[1].waits_for_all);
+}
+
+TEST_F(CollectiveCallsTest, RanksDoNotWaitForEachOtherInCallsWithARoot) {
+  enum : uint32_t { kBroadcast = 100, kReduceToOne, kReduceScatter };
+  recorder_.add_class(kBroadcast, "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "kernel");
+  recorder_.add_class(kReduceToOne, "ncclKernel_Reduce_RING_LL_Sum_float(ncclWorkElem)", "kernel");
+  recorder_.add_class(kReduceScatter, "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", "kernel");
+  step(0, 1);
+  recorder_.complete(kStream, 100, 110, kBroadcast);
+  recorder_.complete(kStream, 200, 210, kReduceToOne);
+  recorder_.complete(kStream, 300, 310, kReduceScatter);
+  call(400, kReduce, "_reduce_oop", "tp");  // a kernel for all collectives, as of RCCL
+  call(500, kReduce, "reduce_scatter", "tp");
+  const CollectiveCalls calls = read();
+  std::vector<bool> wait;
+  for (const CollectiveCall& one : calls.rows) wait.push_back(one.waits_for_all);
+  EXPECT_EQ(wait, (std::vector<bool>{false, false, true, false, true}));
 }
 
 TEST_F(CollectiveCallsTest, CallsWithSequenceNumbersAreNotCountedTogether) {

@@ -114,20 +114,18 @@ class Places {
   std::vector<size_t> starts_;
 };
 
-// Untrusted times may be far apart.
-int64_t elapsed_ns(int64_t from, int64_t to) {
-  return from < to ? static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from)) : 0;
-}
-
 // The times of ranges in nanoseconds. `ticks` is reused from call to call.
-void to_times(const trace::ClockMap& clock, const trace::Ranges& ranges, std::vector<uint64_t>& ticks, int64_t* start,
-              int64_t* duration) {
+void to_starts(const trace::ClockMap& clock, const trace::Ranges& ranges, std::vector<uint64_t>& ticks,
+               int64_t* start) {
   const size_t count = ranges.end.size();
   ticks.resize(count);
   for (size_t i = 0; i < count; ++i) ticks[i] = ranges.end[i] - ranges.duration[i];
   clock.to_realtime_ns(ticks, start);
-  clock.to_realtime_ns(ranges.end, duration);
-  for (size_t i = 0; i < count; ++i) duration[i] = elapsed_ns(start[i], duration[i]);
+}
+
+void to_durations(const trace::ClockMap& clock, const trace::Ranges& ranges, int64_t* duration) {
+  for (size_t i = 0; i < ranges.duration.size(); ++i)
+    duration[i] = static_cast<int64_t>(clock.duration_ns(ranges.duration[i]));
 }
 
 // Appends one member of the loose ranges to a column.
@@ -175,7 +173,8 @@ RangeColumns read_ranges(const trace::Reader& reader, const Catalogue& catalogue
     if ((columns & kTimes) != 0) {
       check_size(batch.ranges.end.size());
       thread_local std::vector<uint64_t> ticks;
-      to_times(*place.clock, batch.ranges, ticks, result.start_ns.data() + at, result.duration_ns.data() + at);
+      to_starts(*place.clock, batch.ranges, ticks, result.start_ns.data() + at);
+      to_durations(*place.clock, batch.ranges, result.duration_ns.data() + at);
     }
     if ((columns & kDepths) != 0) {
       check_size(batch.ranges.depth.size());
@@ -216,7 +215,6 @@ NamedDurations read_durations(const trace::Reader& reader, const Catalogue& cata
     // than the names themselves.
     size_t count = 0;
     const auto keep = [&](size_t i, bool has_name) {
-      ranges.end[count] = ranges.end[i];
       ranges.duration[count] = ranges.duration[i];
       count += has_name ? 1 : 0;
     };
@@ -235,13 +233,9 @@ NamedDurations read_durations(const trace::Reader& reader, const Catalogue& cata
       for (size_t i = 0; i < classes.size(); ++i)
         keep(i, classes[i] < has_name.size() ? has_name[classes[i]] != 0 : wants_unknown);
     }
-    ranges.end.resize(count);
     ranges.duration.resize(count);
-    thread_local std::vector<uint64_t> ticks;
-    thread_local std::vector<int64_t> start;
-    start.resize(count);
     found[index].resize(count);
-    to_times(*place->clock, ranges, ticks, start.data(), found[index].data());
+    to_durations(*place->clock, ranges, found[index].data());
   });
   size_t total = 0;
   for (const auto& part : found) total += part.size();

@@ -1,7 +1,10 @@
 """The arrays of kymo.open() have the same ranges as stats() and query(), with the same times."""
 import asyncio
 import collections
+import csv
+import ctypes
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +15,7 @@ import unittest
 import kymo
 import numpy
 import traces
-from kymo import nvtx
+from kymo import command, nvtx
 
 
 def record_nested():
@@ -64,8 +67,33 @@ def record_odd_names():
         nvtx.range_end(nvtx.range_start("c\0d"))
 
 
+def record_ticks():
+    """Work on a clock of 2.4 GHz: its ticks are not whole nanoseconds."""
+    class Info(ctypes.Structure):
+        _fields_ = [("name", ctypes.c_char_p), ("device_uuid", ctypes.c_char_p)] + \
+                   [(field, ctypes.c_uint64) for field in ("context", "queue", "clock", "numerator", "denominator")] + \
+                   [("wrap_bits", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("device_name", ctypes.c_char_p)]
+
+    class Label(ctypes.Structure):
+        _fields_ = [("name", ctypes.c_char_p), ("category", ctypes.c_char_p), ("name_length", ctypes.c_uint32),
+                    ("category_length", ctypes.c_uint32), ("colour", ctypes.c_uint32)]
+
+    library = ctypes.CDLL(os.path.join(os.environ["KYMO_BINARY_DIR"], "lib", "libkymo.so"))
+    library.kymo_queue_open.restype = ctypes.c_void_p
+    queue = ctypes.c_void_p(library.kymo_queue_open(ctypes.byref(Info(b"queue", b"gpu", 1, 1, 1, 5, 12, 0, 0, None))))
+    number = ctypes.c_uint64
+    library.kymo_queue_clock_pair(queue, number(0), number(10**9), number(1_700_000_000 * 10**9), number(1))
+    for ticks in range(1, 25):
+        name = f"{ticks} ticks".encode()
+        label = Label(name, None, len(name), 0, 0)
+        for start in range(100 * ticks * ticks, 100 * ticks * ticks + 12 * ticks, ticks):  # all fractions of a nanosecond
+            library.kymo_queue_span(queue, ctypes.byref(label), None, 0, number(start), number(start + ticks), number(0))
+    library.kymo_queue_close(queue)
+
+
 PARTS = {"nested": record_nested, "across": record_across_threads, "tasks": record_tasks,
-         "unfinished": record_unfinished, "odd": record_odd_names, "device": record_device}
+         "unfinished": record_unfinished, "odd": record_odd_names, "ticks": record_ticks,
+         "device": record_device}
 
 
 def has_device():
@@ -146,6 +174,25 @@ class RangeColumnsTest(unittest.TestCase):
             for name in set(ranges.name):
                 wanted = ranges.duration_ns[(ranges.name == name) & ranges.finished]
                 self.assertEqual(trace.durations(name).tolist(), wanted.tolist(), name)
+
+    def test_durations_are_those_of_stats(self):
+        for part, trace in self.each():
+            rows = [row for row in trace.stats() if row["min_ns"] is not None]
+            for name in {row["name"] for row in rows}:  # threads, devices and handles have rows of their own
+                durations = trace.durations(name)
+                self.assertEqual((min(row["min_ns"] for row in rows if row["name"] == name),
+                                  max(row["max_ns"] for row in rows if row["name"] == name)),
+                                 (durations.min(), durations.max()), name)
+
+    def test_durations_are_rounded_once(self):
+        trace = kymo.open(self.traces["ticks"])
+        for ticks in range(1, 25):
+            self.assertEqual(trace.durations(f"{ticks} ticks").tolist(), 12 * [math.floor(ticks * 5 / 12 + 0.5)])
+        table = os.path.join(self.folder.name, "ticks.csv")
+        command.run("export", self.traces["ticks"], "-o", table)
+        with open(table, newline="") as file:
+            exported = collections.Counter((row["name"], int(row["duration_ns"])) for row in csv.DictReader(file))
+        self.assertEqual(exported, collections.Counter(zip(trace.ranges.name.tolist(), trace.ranges.duration_ns.tolist())))
 
     def test_a_frame_of_pandas_has_all_of_them(self):
         try:

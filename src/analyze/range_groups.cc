@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/clock_map.h"
 #include "base/text.h"
 
 namespace kymo::analyze {
@@ -17,11 +18,6 @@ size_t table_size(const std::map<uint32_t, trace::EventClass>& classes) {
 }
 
 constexpr size_t kMaxTexts = 1 << 16;
-
-uint64_t rounded(double ns) {
-  constexpr double kLongest = 9e18;  // about 285 years
-  return static_cast<uint64_t>(std::llround(std::min(ns, kLongest)));
-}
 
 RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
   RangeRow row{.name = key.name,
@@ -44,18 +40,18 @@ RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
     durations.push_back({&part->durations, part->ns_per_tick});
   }
   if (row.count == 0) return row;
-  row.total_ns = rounded(total);
-  row.self_ns = rounded(self);
+  row.total_ns = base::round_ns(total);
+  row.self_ns = base::round_ns(self);
   if (row.unfinished) return row;
-  row.min_ns = rounded(shortest);
-  row.max_ns = rounded(longest);
+  row.min_ns = base::round_ns(shortest);
+  row.max_ns = base::round_ns(longest);
 
   const Quantiles q = quantiles(durations);
   row.approximate = q.approximate;
   row.relative_error = q.approximate ? LogHistogram::kRelativeError : 0;
   // The middle of a bucket may lie outside of the observed range. The real value cannot.
-  row.median_ns = std::clamp(rounded(q.median_ns), row.min_ns, row.max_ns);
-  row.p99_ns = std::clamp(rounded(q.p99_ns), row.min_ns, row.max_ns);
+  row.median_ns = std::clamp(base::round_ns(q.median_ns), row.min_ns, row.max_ns);
+  row.p99_ns = std::clamp(base::round_ns(q.p99_ns), row.min_ns, row.max_ns);
   return row;
 }
 

@@ -152,10 +152,4 @@ int64_t ClockMap::to_realtime_ns(uint64_t ticks) const { return plus(to_host_ns(
 
 int64_t ClockMap::to_monotonic_ns(uint64_t ticks) const { return plus(to_host_ns(ticks), monotonic_offset_ns_); }
 
-double ClockMap::to_ns(uint64_t tick_difference) const { return static_cast<double>(tick_difference) * ns_per_tick_; }
-
-uint64_t ClockMap::duration_ns(uint64_t tick_difference) const {
-  return static_cast<uint64_t>(outside_.ns(tick_difference));
-}
-
 }  // namespace kymo::base

@@ -5,6 +5,7 @@
 // runtime does not use the trace file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,6 +13,12 @@
 #include "base/clock.h"
 
 namespace kymo::base {
+
+// To whole nanoseconds; at most about 285 years. `ns` is not negative.
+inline uint64_t round_ns(double ns) {
+  constexpr double kLongest = 9e18;
+  return static_cast<uint64_t>(static_cast<int64_t>(std::min(ns, kLongest) + 0.5));
+}
 
 struct Counter {
   uint64_t period_numerator = 0;  // nanoseconds per tick, as a ratio; 0: unknown, computed from the pairs
@@ -41,8 +48,10 @@ class ClockMap {
 
   // Of the counter, between two of its times. Also right if it has wrapped in between.
   uint64_t ticks_between(uint64_t from, uint64_t to) const { return (to - from) & wrap_mask_; }
-  double to_ns(uint64_t tick_difference) const;  // a duration
-  uint64_t duration_ns(uint64_t tick_difference) const;
+  double to_ns(uint64_t tick_difference) const { return static_cast<double>(tick_difference) * ns_per_tick_; }
+  // The duration of a range, rounded once. This is what every command shows. The difference of two times is rounded
+  // twice, and has the errors of the pairs: it may be another number of nanoseconds.
+  uint64_t duration_ns(uint64_t tick_difference) const { return round_ns(to_ns(tick_difference)); }
 
   // The true host time is within ± this: the worst pair, and how far pairs are from the line.
   uint64_t error_ns() const { return error_ns_; }

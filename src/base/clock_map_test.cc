@@ -35,6 +35,14 @@ TEST(ClockMapTest, OnePairAndAPeriodConvertBothWays) {
   EXPECT_DOUBLE_EQ(map.to_ns(3), 1.0);
 }
 
+TEST(ClockMapTest, ADurationIsRoundedOnceAndAwayFromZero) {
+  const ClockMap map = map_of({pair(0, 500'000)}, 5, 12);
+  EXPECT_EQ(map.duration_ns(6), 3u);   // 2.5 ns
+  EXPECT_EQ(map.duration_ns(18), 8u);  // 7.5 ns
+  EXPECT_EQ(map.duration_ns(7), 3u);   // 2.9 ns, also where the times are 2 ns or 4 ns apart
+  EXPECT_EQ(map_of({pair(0, 500'000)}, 5, 1).duration_ns(~uint64_t{0}), 9'000'000'000'000'000'000u);
+}
+
 TEST(ClockMapTest, SegmentsBetweenPairsFollowThePairs) {
   // The stated period is 1 ns per tick. The pairs show 2 ns, then 4 ns.
   const ClockMap map = map_of({pair(1000, 10'000), pair(2000, 12'000), pair(3000, 16'000)}, 1, 1);

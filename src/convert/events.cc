@@ -193,6 +193,7 @@ void Walk::drop_open(Track& track, size_t keep) {
     Range range = open_range(track, track.open.back(), track.open.size() - 1);
     range.finished = false;
     range.end_ns = std::max(range.start_ns, to_ns(track, track.last));
+    range.duration_ns = elapsed_ns(range.start_ns, range.end_ns);
     visitor_.range(range);
     if (moments_) visitor_.range_end(*track.place, 0, range.end_ns);
     track.open.pop_back();
@@ -273,6 +274,7 @@ void Walk::finish() {
       Range range = open_range(track, track.open[depth], depth);
       range.finished = false;
       range.end_ns = std::max(range.start_ns, track.process->end_ns);
+      range.duration_ns = elapsed_ns(range.start_ns, range.end_ns);
       visitor_.range(range);
     }
   }
@@ -288,6 +290,7 @@ Range Walk::ended_range(const Track& track, const trace::Ranges& ranges, uint32_
   range.values = range_rows_.row(index);
   range.start_ns = to_ns(track, ranges.end[index] - ranges.duration[index]);
   range.end_ns = to_ns(track, ranges.end[index]);
+  range.duration_ns = track.clock->duration_ns(ranges.duration[index]);
   range.depth = ranges.depth[index];
   range.lane = ranges.lane.empty() ? 0 : ranges.lane[index];
   range.correlation = ranges.correlation.empty() ? 0 : ranges.correlation[index];

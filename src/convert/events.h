@@ -37,6 +37,7 @@ struct Event {
 
 struct Range : Event {
   int64_t start_ns = 0, end_ns = 0;
+  uint64_t duration_ns = 0;  // as kymo stats has it; end_ns - start_ns may differ by the error of the clock
   uint16_t depth = 0, lane = 0;
   uint64_t correlation = 0;  // 0: none
   bool finished = true;      // false: its end is not in the trace; end_ns is the last time its process was seen

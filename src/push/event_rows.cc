@@ -51,11 +51,10 @@ class EventRows {
     trace::ValueCursor values(ranges.values);
     for (size_t i = 0; i < ranges.size(); ++i) {
       const uint64_t begin = ranges.end[i] - ranges.duration[i];
-      const int64_t from = track.clock.to_realtime_ns(begin), to = track.clock.to_realtime_ns(ranges.end[i]);
       start_row(track, "range");
       add_name(track, ranges.class_id[i], values);
-      block_.number(static_cast<uint64_t>(from));
-      block_.number(to > from ? static_cast<uint64_t>(to - from) : 0);
+      block_.number(static_cast<uint64_t>(track.clock.to_realtime_ns(begin)));
+      block_.number(track.clock.duration_ns(ranges.duration[i]));
       block_.number(ranges.depth.empty() ? 0 : ranges.depth[i]);
       end_row();
     }

@@ -133,20 +133,17 @@ class RangeCursor : public Cursor {
     auto* const to_start = output.values<int64_t>(kRangeStart);
     auto* const to_end = output.values<int64_t>(kRangeEnd);
     auto* const to_duration = output.values<int64_t>(kRangeDuration);
-    if (to_start == nullptr && to_end == nullptr && to_duration == nullptr) return;
+    const trace::ClockMap& clock = *track_->clock;
     const std::span end = std::span<const uint64_t>(batch_.ranges.end).subspan(position_, count);
     const uint64_t* const duration = batch_.ranges.duration.data() + position_;
-    ticks_.resize(count);
-    start_ns_.resize(count);
-    end_ns_.resize(count);
-    for (size_t i = 0; i < count; ++i) ticks_[i] = end[i] - duration[i];
-    track_->clock->to_realtime_ns(ticks_, start_ns_.data());
-    track_->clock->to_realtime_ns(end, end_ns_.data());
-    if (to_start != nullptr) std::copy_n(start_ns_.data(), count, to_start);
-    if (to_end != nullptr) std::copy_n(end_ns_.data(), count, to_end);
+    if (to_start != nullptr) {
+      ticks_.resize(count);
+      for (size_t i = 0; i < count; ++i) ticks_[i] = end[i] - duration[i];
+      clock.to_realtime_ns(ticks_, to_start);
+    }
+    if (to_end != nullptr) clock.to_realtime_ns(end, to_end);
     if (to_duration == nullptr) return;
-    for (size_t i = 0; i < count; ++i)
-      to_duration[i] = static_cast<int64_t>(convert::elapsed_ns(start_ns_[i], end_ns_[i]));
+    for (size_t i = 0; i < count; ++i) to_duration[i] = static_cast<int64_t>(clock.duration_ns(duration[i]));
   }
 
   void write_texts(Output& output, size_t count) {
@@ -165,8 +162,7 @@ class RangeCursor : public Cursor {
   size_t position_ = 0, count_ = 0;
   bool has_inline_names_ = false;
   EventTexts texts_;
-  std::vector<uint64_t> ticks_;  // of a call, reused for the next one, like the two below
-  std::vector<int64_t> start_ns_, end_ns_;
+  std::vector<uint64_t> ticks_;  // of a call, reused for the next one
 };
 
 std::unique_ptr<Cursor> RangeScan::cursor() { return std::make_unique<RangeCursor>(*this); }
@@ -189,7 +185,7 @@ Table range_table() {
                   {"category", ColumnType::Category, "NULL if it has none"},
                   {"start_ns", ColumnType::Int64, "nanoseconds since 1970"},
                   {"end_ns", ColumnType::Int64, "nanoseconds since 1970; see finished"},
-                  {"duration_ns", ColumnType::Int64, "end_ns - start_ns"},
+                  {"duration_ns", ColumnType::Int64, "as in kymo stats; end_ns - start_ns may differ a little"},
                   {"depth", ColumnType::UInt16, "0: outermost; NULL for a range across threads"},
                   {"lane", ColumnType::UInt16, "above 0 if it overlaps without nesting"},
                   {"correlation", ColumnType::UInt64, "connects a launch and its device work; NULL if none"},

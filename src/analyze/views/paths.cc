@@ -1,7 +1,6 @@
 #include "analyze/views/paths.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "analyze/decode_ahead.h"
 #include "analyze/views/merged_paths.h"
 #include "analyze/views/track_paths.h"
+#include "base/clock_map.h"
 #include "convert/places.h"
 #include "trace/clock.h"
 #include "trace/last_alive.h"
@@ -42,9 +42,8 @@ void add_track(MergedPaths& all, const convert::Place& place, const TrackPaths& 
                                                             : paths.names().name(number);
     const FrameKind kind = is_unfinished ? FrameKind::Unfinished : on_device ? FrameKind::Work : FrameKind::Range;
     merged[i] = all.child(merged[nodes[i].parent], name, kind);
-    constexpr double kLongest = 9e18;  // about 285 years
     const double self = static_cast<double>(nodes[i].ticks - std::min(nodes[i].ticks, inside[i])) * ns_per_tick;
-    all.count(merged[i], nodes[i].count, static_cast<uint64_t>(std::llround(std::min(self, kLongest))));
+    all.count(merged[i], nodes[i].count, base::round_ns(self));
   }
 }
 

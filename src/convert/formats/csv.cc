@@ -57,7 +57,7 @@ class CsvWriter : public EventVisitor {
 
   void range(const Range& range) override {
     append_beginning("range", range, range.start_ns);
-    append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
+    append_integer(out_, range.duration_ns);
     out_.push_back(',');
     append_integer(out_, range.depth);
     out_.push_back(',');

@@ -78,4 +78,10 @@ std::string shorten_front(std::string_view text, size_t width, std::string_view 
   return std::string(width == 0 ? "" : ellipsis).append(text);
 }
 
+std::string shorten_middle(std::string_view text, size_t width, std::string_view ellipsis) {
+  if (display_width(text) <= width) return std::string(text);
+  const size_t end = width / 3;
+  return shorten(text, width - end, ellipsis) + shorten_front(text, end, "");
+}
+
 }  // namespace kymo::base

@@ -16,8 +16,9 @@ std::string printable(std::string_view untrusted);
 // The number of columns on a terminal; each code point counts as one.
 size_t display_width(std::string_view text);
 
-// At most `width` columns. An ellipsis replaces what was cut off, at the end or at the front.
+// At most `width` columns. An ellipsis replaces what was cut off, at the end, at the front or in the middle.
 std::string shorten(std::string_view text, size_t width, std::string_view ellipsis = "…");
 std::string shorten_front(std::string_view text, size_t width, std::string_view ellipsis = "…");
+std::string shorten_middle(std::string_view text, size_t width, std::string_view ellipsis = "…");
 
 }  // namespace kymo::base

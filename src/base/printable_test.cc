@@ -39,5 +39,14 @@ TEST(PrintableTest, ShorteningCutsBetweenCodePointsAndMarksTheCut) {
   EXPECT_EQ(shorten("ab", 0), "");
 }
 
+TEST(PrintableTest, ShorteningInTheMiddleKeepsBothEnds) {
+  EXPECT_EQ(shorten_middle("forward", 7), "forward");
+  EXPECT_EQ(shorten_middle("forward", 6), "for…rd");
+  EXPECT_EQ(shorten_middle("größer als", 6, "*"), "grö*ls");
+  EXPECT_EQ(shorten_middle("abc", 2), "a…");
+  EXPECT_EQ(shorten_middle("abc", 1), "…");
+  EXPECT_EQ(shorten_middle("abc", 0), "");
+}
+
 }  // namespace
 }  // namespace kymo::base

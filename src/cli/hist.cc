@@ -23,7 +23,7 @@ using views::Distribution;
 using views::Distributions;
 
 constexpr size_t kDefaultColumns = 80, kWidestBar = 60, kNarrowestBar = 10;
-constexpr size_t kNamesShown = 5;
+constexpr size_t kNamesShown = 5, kWidestName = 100;  // --json has whole names
 
 const char* place_text(views::RangePlace place) {
   switch (place) {
@@ -37,10 +37,14 @@ const char* place_text(views::RangePlace place) {
   return "";
 }
 
+std::string quoted_name(const std::string& name) {
+  return base::format("'{}'", base::shorten_middle(base::printable(name), kWidestName));
+}
+
 // "'step {}', 'load' and 3 more"
 std::string quoted_names(const std::vector<std::string>& names, size_t all) {
   std::vector<std::string> quoted;
-  for (const std::string& name : names) quoted.push_back(base::format("'{}'", base::printable(name)));
+  for (const std::string& name : names) quoted.push_back(quoted_name(name));
   return base::join(quoted, ", ") +
          (all > names.size() ? base::format(" and {} more", count_text(all - names.size())) : "");
 }
@@ -97,8 +101,8 @@ std::string as_text(const Distributions& found, const std::string& pattern) {
     std::vector<std::string> names;
     for (const auto& [name, count] : found.names)
       if (names.size() < kNamesShown) names.push_back(name);
-    text += base::format("{} '{}': {}\n\n", count_of(found.names.size(), "name matches", "names match"),
-                         base::printable(pattern), quoted_names(names, found.names.size()));
+    text += base::format("{} {}: {}\n\n", count_of(found.names.size(), "name matches", "names match"),
+                         quoted_name(pattern), quoted_names(names, found.names.size()));
   }
   bool is_first = true;
   for (const Distribution& row : found.places) {
@@ -155,10 +159,11 @@ std::string as_json(const Distributions& found, const std::string& path, const s
 }
 
 [[noreturn]] void refuse_name(const Distributions& found, const std::string& path, const std::string& pattern) {
-  if (found.other_names.empty()) throw Error(base::format("{} has no ranges, so none is named '{}'", path, pattern));
+  if (found.other_names.empty())
+    throw Error(base::format("{} has no ranges, so none is named {}", path, quoted_name(pattern)));
   const std::vector<std::string> closest = options::closest(pattern, found.other_names, kNamesShown);
-  throw Error(base::format("no range in {} is named '{}'; the closest names are {} ('kymo stats {}' lists all)", path,
-                           pattern, quoted_names(closest, found.other_names.size()), path));
+  throw Error(base::format("no range in {} is named {}; the closest names are {} ('kymo stats {}' lists all)", path,
+                           quoted_name(pattern), quoted_names(closest, found.other_names.size()), path));
 }
 
 }  // namespace

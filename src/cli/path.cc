@@ -144,7 +144,7 @@ std::string text_of(const Page& page, bool all) {
       base::format("critical path of {}: {} in {}\n", page.iteration, duration_text(static_cast<uint64_t>(page.length)),
                    count_of(page.segments.size(), "segment"));
   base::TextTable table(
-      {{"time", Align::Right}, {"share", Align::Right}, {"count", Align::Right}, {"what"}, {"where"}});
+      {{"time", Align::Right}, {"share", Align::Right}, {"count", Align::Right}, {"where"}, {"what"}});
   int64_t rest = 0;
   for (size_t i = 0; i < page.rows.size(); ++i) {
     const PathRow& row = page.rows[i];
@@ -153,7 +153,7 @@ std::string text_of(const Page& page, bool all) {
       continue;
     }
     table.add({duration_text(static_cast<uint64_t>(row.ns)), percent(row.ns, page.length), count_text(row.count),
-               base::printable(row.what), base::printable(row.where)});
+               base::printable(row.where), base::printable(row.what)});
   }
   text += shown(table);
   if (rest > 0)

@@ -18,10 +18,16 @@ using analyze::Iterations;
 using Align = base::TextTable::Align;
 
 constexpr size_t kRows = 8;
+constexpr size_t kWidestName = 100, kWidestSentence = 240;  // --json has whole names
 
 std::string percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? "" : base::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
+
+std::string short_name(std::string_view name) { return base::shorten_middle(base::printable(name), kWidestName); }
+
+// A sentence that may contain a name.
+std::string sentence(std::string_view text) { return base::shorten_middle(base::printable(text), kWidestSentence); }
 
 std::string heading(std::string_view text) { return "\n" + coloured(text, Colour::Bold, Stream::Output) + "\n"; }
 
@@ -61,7 +67,7 @@ std::string iterations_text(const analyze::Report& report) {
   const size_t count = iterations.list.size();
   const std::string of = iterations.source == Iterations::Source::StepMarks
                              ? std::string("kymo::step()")
-                             : base::format("\"{}\"", base::printable(iterations.name));
+                             : base::format("\"{}\"", short_name(iterations.name));
   return base::format("{} of {} on {}: median {}, {} to {}; the longest is number {}, at +{}\n",
                       count_of(count, "iteration"), of, base::printable(report.main_thread),
                       duration_text(report.median_ns), duration_text(report.shortest_ns),
@@ -160,7 +166,7 @@ std::string operations_text(const analyze::Report& report) {
     for (size_t i = 0; i < std::min(kRows, report.shapes.size()); ++i) {
       const analyze::ShapeRow& row = report.shapes[i];
       table.add(
-          {duration_text(row.total_ns), count_text(row.count), base::printable(row.name), base::printable(row.shapes)});
+          {duration_text(row.total_ns), count_text(row.count), short_name(row.name), base::printable(row.shapes)});
     }
     text += shown(table, 2) + more_text(report.shapes, kRows, &analyze::ShapeRow::total_ns);
   } else if (!report.devices.empty() && !report.host.rows.empty()) {
@@ -217,7 +223,7 @@ std::string memory_text(const MemoryAtPeak& memory) {
                    bytes_text(memory.peak_bytes), duration_text(memory.after_begin_ns), bytes_text(memory.end_bytes));
   for (const MemoryAtPeak::Holder& holder : memory.holders)
     text += base::format("  {} allocated in {}\n", bytes_text(holder.bytes),
-                         holder.range.empty() ? "no range" : base::printable(holder.range));
+                         holder.range.empty() ? "no range" : short_name(holder.range));
   return text;
 }
 
@@ -237,9 +243,8 @@ std::string findings_text(const ReportPage& page) {
   if (report.findings.empty()) return text + "  nothing stands out\n";
   size_t number = 0;
   for (const analyze::Finding& finding : report.findings) {
-    text += base::format("  {}. {} (at most {}).\n", ++number, base::printable(finding.text),
-                         duration_text(finding.saves_ns));
-    for (const std::string& row : finding.evidence) text += base::format("       {}\n", base::printable(row));
+    text += base::format("  {}. {} (at most {}).\n", ++number, sentence(finding.text), duration_text(finding.saves_ns));
+    for (const std::string& row : finding.evidence) text += base::format("       {}\n", sentence(row));
     text += base::format("     more: {}\n", base::printable(command_of(finding, page.path)));
   }
   return text;

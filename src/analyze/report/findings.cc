@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "base/iteration_name.h"
+#include "base/printable.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 
 namespace kymo::analyze {
 namespace {
 
-constexpr size_t kMost = 3, kRows = 3;
+constexpr size_t kMost = 3, kRows = 3, kWidestName = 100;
 constexpr double kSmallestShare = 0.01;
 
 std::string percent(uint64_t part, uint64_t whole) {
@@ -18,8 +19,10 @@ std::string percent(uint64_t part, uint64_t whole) {
 
 std::string ms(uint64_t ns) { return base::format("{:.3f} ms", static_cast<double>(ns) / 1e6); }
 
-// The argument of a command that takes a pattern. The rows of iterations stand for several names.
+// The argument of a command that takes a pattern. The rows of iterations stand for several names. A name that is too
+// long for a command line is its two ends.
 std::string pattern(const std::string& name) {
+  if (base::display_width(name) > kWidestName) return base::shell_quoted(base::shorten_middle(name, kWidestName, "*"));
   if (name.ends_with("{}") && base::names_iteration(name))
     return base::shell_quoted(name.substr(0, name.size() - 2) + "*");
   return base::shell_quoted(name);

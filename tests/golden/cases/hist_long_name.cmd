@@ -1,0 +1,3 @@
+# Very long names are cut in the middle; --json has whole names.
+exit: 1
+awk 'BEGIN { name = "gemm<"; for (i = 0; i < 600; ++i) name = name "Tile<" i ">,"; print "["; for (i = 0; i < 20; ++i) printf "{\"ph\":\"X\",\"name\":\"step\",\"ts\":%d,\"dur\":1000,\"pid\":1,\"tid\":1},{\"ph\":\"X\",\"name\":\"%s end>\",\"ts\":%d,\"dur\":500,\"pid\":1,\"tid\":1},", i * 1100, name, i * 1100 + 10; print "{\"ph\":\"X\",\"name\":\"gemm\",\"ts\":30000,\"dur\":1,\"pid\":1,\"tid\":1}]" }' > long.json && kymo hist long.json 'gemm*' && kymo hist long.json 'gemm*' --json | grep -c 'Tile<599>' && kymo hist long.json gem

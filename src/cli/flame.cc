@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/ledger.h"
 #include "cli/read_progress.h"
+#include "cli/stats_functions.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
@@ -48,12 +49,29 @@ bool shows_functions(By by, const trace::Reader& reader) {
          std::ranges::none_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
 }
 
+functions::What what_of(By by) {
+  using functions::What;
+  return by == By::Wait ? What::Waits : by == By::Fault ? What::PageFaults : What::Cpu;
+}
+
 views::Paths read_paths(By by, const trace::Reader& reader, const views::PathOptions& options) {
   if (!shows_functions(by, reader)) return views::collect_paths(reader, options);
-  using functions::What;
-  const What what = by == By::Wait ? What::Waits : by == By::Fault ? What::PageFaults : What::Cpu;
-  functions::Samples samples = functions::read_samples(reader, what);
+  functions::Samples samples = functions::read_samples(reader, what_of(by));
   return functions::paths_of_samples(samples, options);
+}
+
+// Why there is no frame, and what to do.
+std::string no_frames_text(By by, const trace::Reader& reader, const std::string& path) {
+  using functions::What;
+  if (by == By::Range && functions::has_samples(reader))
+    return base::format("{} has no ranges on threads or devices, only samples: --by function shows them", path);
+  if (by == By::Default || by == By::Range)
+    return base::format(
+        "{} has no ranges on threads or devices, and no samples: annotate the program, or record more of its CPU time "
+        "with kymo record",
+        path);
+  const What what = what_of(by);
+  return base::format("{} has {}", path, nothing_text(what, functions::was_requested(reader, what)));
 }
 
 }  // namespace
@@ -98,6 +116,7 @@ int flame(const Arguments& arguments) {
   }
   views::write_flame(paths, format, path, *out);
   out->finish();
+  if (paths.frames.size() <= 1) say(no_frames_text(by, reader, base::printable(path)));
   if (paths.over_limit != 0)
     say(base::format("{} beyond the limits of {} paths and {} levels: their time is counted in the range around them",
                      count_of(paths.over_limit, "range is", "ranges are"), count_text(options.max_paths),

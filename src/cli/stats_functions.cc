@@ -82,21 +82,6 @@ std::string summary_of(const FunctionTable& table, const Ledger& ledger) {
   return text;
 }
 
-// Why there are none.
-std::string_view nothing_text(What what, bool was_recorded) {
-  switch (what) {
-    case What::Waits:
-      return was_recorded ? "no waits: no thread stopped running while it was recorded\n"
-                          : "no stacks of waits: record them with kymo record --sample-waits\n";
-    case What::PageFaults:
-      return was_recorded ? "no stacks of page faults: there were too few for a sample (kymo info has their number)\n"
-                          : "no stacks of page faults: record them with kymo record --sample-faults\n";
-    case What::Cpu:
-      break;
-  }
-  return "no samples\n";
-}
-
 std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger& ledger, bool was_recorded) {
   using Align = base::TextTable::Align;
   base::TextTable text({{"self", Align::Right},
@@ -113,7 +98,7 @@ std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger&
               percent_text(row.total_ns, table.time_ns), count_text(row.self_samples),
               base::printable(file_name(row.module)), base::printable(row.function)});
   }
-  std::string all = table.rows.empty() ? std::string(nothing_text(table.what, was_recorded)) : shown(text);
+  std::string all = table.rows.empty() ? std::string(nothing_text(table.what, was_recorded)) + "\n" : shown(text);
   if (shown_rows < table.rows.size())
     all += base::format("({} not shown)\n", count_of(table.rows.size() - shown_rows, "more row"));
   if (!table.rows.empty()) all += "\n" + summary_of(table, ledger);
@@ -154,6 +139,20 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const std::st
 }
 
 }  // namespace
+
+std::string_view nothing_text(What what, bool was_recorded) {
+  switch (what) {
+    case What::Waits:
+      return was_recorded ? "no waits: no thread stopped running while it was recorded"
+                          : "no stacks of waits: record them with kymo record --sample-waits";
+    case What::PageFaults:
+      return was_recorded ? "no stacks of page faults: there were too few for a sample (kymo info has their number)"
+                          : "no stacks of page faults: record them with kymo record --sample-faults";
+    case What::Cpu:
+      break;
+  }
+  return was_recorded ? "no samples" : "no samples: kymo record takes one in each millisecond of CPU time";
+}
 
 int show_functions(const trace::Reader& reader, const FunctionOptions& options) {
   functions::Samples samples;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "analyze/functions/samples.h"
 #include "trace/reader.h"
@@ -18,6 +19,9 @@ struct FunctionOptions {
   bool json = false;
   bool strict = false;
 };
+
+// Why a trace has none; `was_recorded`: it was recorded with them.
+std::string_view nothing_text(functions::What what, bool was_recorded);
 
 // Returns the exit code.
 int show_functions(const trace::Reader& reader, const FunctionOptions& options);

@@ -1,2 +1,2 @@
-# no events: an empty flame graph
+# no events: an empty flame graph, and why
 kymo flame silent.kymo

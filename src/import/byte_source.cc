@@ -34,6 +34,8 @@ struct ByteSource::Gzip {
 ByteSource::ByteSource(const std::string& path) : path_(path) {
   // O_NONBLOCK: opening a pipe without a writer would block.
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file_ < 0 && path == "-")
+    throw Error("cannot read a trace from standard input: save it in a file first, and name the file");
   if (file_ < 0) throw Error(base::format("cannot read {}: {}", path, std::strerror(errno)));
   struct stat about {};
   if (::fstat(file_, &about) == 0 && S_ISREG(about.st_mode)) file_bytes_ = static_cast<uint64_t>(about.st_size);

@@ -4,20 +4,34 @@
 #include <array>
 #include <string_view>
 
+#include "base/vulkan_layer.h"
+
 namespace kymo::base {
+
+// True if `kymo record` has set a variable such as LD_PRELOAD. In a list, the other libraries are of interest.
+constexpr bool names_only_kymo(std::string_view value) noexcept {
+  if (value.find_first_of(": ") != std::string_view::npos) return false;
+  const std::string_view file = value.substr(value.rfind('/') + 1);
+  return (file.starts_with("libkymo_") && file.ends_with(".so")) || value == kVulkanLayer ||
+         value.ends_with("/kymo/vulkan");
+}
 
 // `variable` is NAME=VALUE. True for variables that change how a program runs, and for none that may contain a secret.
 // Variables that `kymo record` sets itself are excluded.
 constexpr bool describes_run(std::string_view variable) noexcept {
-  constexpr std::array<std::string_view, 4> kOwn{"KYMO_SESSION",
-                                                 "KYMO_POLICY=", "KYMO_RING_BYTES=", "KYMO_SAMPLE_PACKETS="};
+  constexpr std::array<std::string_view, 10> kOwn{
+      "KYMO_SESSION", "KYMO_POLICY=",           "KYMO_RING_BYTES=",     "KYMO_SAMPLE_PACKETS=", "KYMO_INTERFACES=",
+      "KYMO_MALLOC=", "KYMO_PYTHON_FUNCTIONS=", "KYMO_STATIC_PROGRAM=", "KYMO_NVTX_CHAIN=",     "KYMO_CUDA_CHAIN="};
   for (const std::string_view own : kOwn)
     if (variable.starts_with(own)) return false;
   constexpr std::array<std::string_view, 12> kPrefixes{"KYMO_",        "CUDA_",     "OMP_",        "MKL_",
                                                        "OPENBLAS_NUM", "SLURM_JOB", "LD_PRELOAD=", "GOMP_",
                                                        "MALLOC_",      "POCL_",     "MESA_",       "VK_"};
   for (const std::string_view prefix : kPrefixes)
-    if (variable.starts_with(prefix)) return variable.find('=') != std::string_view::npos;
+    if (variable.starts_with(prefix)) {
+      const size_t equals = variable.find('=');
+      return equals != std::string_view::npos && !names_only_kymo(variable.substr(equals + 1));
+    }
   // The place of a process in its job, and which run of the job it is, for tables of many traces.
   constexpr std::array<std::string_view, 11> kPlaces{
       "RANK=",       "LOCAL_RANK=",       "WORLD_SIZE=",          "SLURM_PROCID=",   "OMPI_COMM_WORLD_RANK=",

@@ -289,23 +289,22 @@ int diff_command(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
   if (options.json && options.markdown) throw options::UsageError("diff", "--json and --markdown exclude each other");
 
-  Diff diff;
   try {
     Circumstances of_a, of_b;
     const auto a = read_side(options.a, "A", of_a), b = read_side(options.b, "B", of_b);
     warn_of_differences(of_a, of_b);
-    diff = analyze::compare(a, b);
+    const Diff diff = analyze::compare(a, b);
+    const int exit_code = gate(diff, options.fail_above);
+    print(options.json       ? diff_json(diff, exit_code)
+          : options.markdown ? markdown_of(diff, options)
+                             : text_of(diff, options.all));
+    return exit_code;
   } catch (const options::UsageError&) {
     throw;
   } catch (const Error& error) {
     say_error(error.what());
     return kWrongUsage;  // 1 means slower
   }
-  const int exit_code = gate(diff, options.fail_above);
-  print(options.json       ? diff_json(diff, exit_code)
-        : options.markdown ? markdown_of(diff, options)
-                           : text_of(diff, options.all));
-  return exit_code;
 }
 
 }  // namespace kymo::cli

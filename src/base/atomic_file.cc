@@ -14,6 +14,7 @@ namespace kymo::base {
 AtomicFile::AtomicFile(const std::string& path) : path_(output_path(path)), temporary_(path_ + ".XXXXXX") {
   file_ = FileDescriptor(::mkostemp(temporary_.data(), O_CLOEXEC));
   if (!file_) throw file_error("write", path, errno);
+  unfinished_.begin(temporary_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -28,6 +29,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::commit() {
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw file_error("write", path_, errno);
   file_.reset();
+  unfinished_.done();
 }
 
 }  // namespace kymo::base

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "base/unfinished_file.h"
 
 namespace kymo::base {
 
@@ -32,6 +33,7 @@ class AtomicFile {
  private:
   std::string path_, temporary_;
   FileDescriptor file_;
+  UnfinishedFile unfinished_;
 };
 
 }  // namespace kymo::base

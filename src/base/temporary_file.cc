@@ -22,6 +22,7 @@ TemporaryFile::TemporaryFile() {
   name_ = format("a temporary file in {} (set TMPDIR to another folder)", folder.string());
   const FileDescriptor made(::mkostemp(path_.data(), O_CLOEXEC));
   if (!made) throw file_error("write", name_, errno);
+  unfinished_.begin(path_);
 }
 
 TemporaryFile::~TemporaryFile() { ::unlink(path_.c_str()); }

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "base/unfinished_file.h"
+
 namespace kymo::base {
 
 class TemporaryFile {
@@ -19,6 +21,7 @@ class TemporaryFile {
 
  private:
   std::string path_, name_;
+  UnfinishedFile unfinished_;
 };
 
 }  // namespace kymo::base

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/unfinished_file.h"
 #include "collect/flight_files.h"
 #include "collect/folders.h"
 #include "collect/output.h"
@@ -181,6 +182,8 @@ std::string whole_copy(const std::string& path) {
   std::string copy = (std::filesystem::temp_directory_path() / "kymo-view-XXXXXX").string();
   const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
   if (!made) throw base::file_error("write", copy, errno);
+  base::UnfinishedFile unfinished;
+  unfinished.begin(copy);
   try {
     append_file(copy, path);
     trace::Reader reader(copy, copy, trace::Extent::Recorded);

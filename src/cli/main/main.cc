@@ -13,7 +13,8 @@ namespace {
 // Ends the process as the signal does, but leaves no temporary files behind: that of a large trace is large.
 void remove_files_and_end(int signal) {
   kymo::base::remove_unfinished_files();
-  raise(signal);  // its action is the default one again
+  std::signal(signal, SIG_DFL);  // only now: timeout(1) sends a signal twice, and the second one must not be first
+  raise(signal);                 // takes effect when the handler returns
 }
 
 // A signal that is ignored (nohup) stays so. The programs that `kymo record` starts have the default action.
@@ -22,7 +23,6 @@ void remove_files_at_signals() {
     struct sigaction action {};
     if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;
     action.sa_handler = remove_files_and_end;
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
     sigaction(signal, &action, nullptr);
   }
 }

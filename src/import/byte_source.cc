@@ -41,7 +41,7 @@ ByteSource::ByteSource(const std::string& path) : path_(path) {
   if (::fstat(file_, &about) == 0 && S_ISREG(about.st_mode)) file_bytes_ = static_cast<uint64_t>(about.st_size);
   if (S_ISDIR(about.st_mode)) {
     ::close(file_);
-    throw Error(base::format("cannot read {}: it is a folder", path));
+    throw Error(base::format("cannot read {}: it is a folder; name the trace in it", path));
   }
   if (!S_ISREG(about.st_mode)) {
     ::close(file_);

@@ -63,8 +63,11 @@ Change parse_change(const std::string& text) {
     change.glob = text.substr(0, equals);
     const std::string number = text.substr(equals + 1);
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), change.factor);
-    if (error == std::errc() && end == number.data() + number.size() && change.factor >= 0 && change.factor <= 1000)
-      return change;
+    const bool is_number = error != std::errc::invalid_argument && end == number.data() + number.size();
+    constexpr double kLargest = 1000;
+    if (is_number && error == std::errc() && change.factor >= 0 && change.factor <= kLargest) return change;
+    if (is_number)
+      throw InvalidArgument(base::format("'{}': the factor {} is out of range; use 0 to 1000", text, number));
   }
   throw InvalidArgument(base::format("'{}' is not a change: write it like 'gemm*=0.5', for half of the time", text));
 }
@@ -75,10 +78,10 @@ size_t choose_iteration(const analyze::Iterations& iterations, const std::string
   if (which == "longest") return iterations.longest();
   size_t number = 0;
   const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
-  if (error != std::errc() || end != which.data() + which.size())
+  if (error == std::errc::invalid_argument || end != which.data() + which.size())
     throw options::UsageError("path", base::format("--iteration: '{}' is not a number, 'median' or 'longest'", which));
-  if (number >= list.size())
-    throw options::UsageError("path", base::format("--iteration {} is out of range: the trace has {}", number,
+  if (error != std::errc() || number >= list.size())
+    throw options::UsageError("path", base::format("--iteration {} is out of range: the trace has {}", which,
                                                    count_of(list.size(), "iteration")));
   return number;
 }

@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "base/text.h"
 #include "cli/units.h"
+#include "kymo/error.h"
 
 namespace kymo::cli {
 namespace {
@@ -17,10 +18,14 @@ uint64_t place_of(const GivenTime& time, uint64_t length_ns) {
 }  // namespace
 
 GivenTime parse_time(const std::string& text) {
-  const bool from_end = text.starts_with('-');
-  const uint64_t ns = base::parse_duration_ns(std::string_view(text).substr(from_end ? 1 : 0),
-                                              "1.5s or 300ms, or -300ms to count from the end");
-  return {text, ns, from_end};
+  constexpr std::string_view kForms = "1.5s or 300ms, or -300ms to count from the end";
+  if (text == "0") return {text, 0, false};  // the same in any unit
+  if (!text.starts_with('-')) return {text, base::parse_duration_ns(text, kForms), false};
+  try {
+    return {text, base::parse_duration_ns(std::string_view(text).substr(1), kForms), true};
+  } catch (const InvalidArgument&) {
+    throw InvalidArgument(base::format("'{}' is not a time: write it like {}", text, kForms));  // with its sign
+  }
 }
 
 void add_time_span(options::CommandLine& line, TimeSpanOptions& options) {

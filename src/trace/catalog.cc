@@ -139,15 +139,16 @@ void Catalog::finish() {
     const bool announces = !loose->second.recorded && entry.second.origin.pid == 0;
     if (announces) {
       Announced& session = announced_[entry.first];
+      if (session.session.empty()) session.session = entry.second.origin.session;
       session.has_ended |= entry.second.ending.has_value();
       session.announces_ending |= entry.second.origin.announces_ending != 0;
       loose_.erase(loose);
     }
     return announces;
   });
-  has_unended_session_ = std::any_of(announced_.begin(), announced_.end(), [](const auto& entry) {
-    return entry.second.announces_ending && !entry.second.has_ended;
-  });
+  unended_sessions_.clear();
+  for (const auto& [id, session] : announced_)
+    if (session.announces_ending && !session.has_ended) unended_sessions_.insert(session.session);
   for (auto& [id, writer] : writers_) {
     for (auto& [clock_id, clock] : writer.clocks) put_in_order(clock.pairs);
     writer.losses.clear();

@@ -39,11 +39,12 @@ class Catalog {
 
   const std::map<WriterId, WriterInfo>& writers() const { return writers_; }
   const std::set<std::string>& sessions() const { return sessions_; }
-  // True if a recording has started whose collector has not written its end.
-  bool has_unended_session() const { return has_unended_session_; }
+  // The recordings that have started, and whose collectors have not written their ends.
+  const std::set<std::string>& unended_sessions() const { return unended_sessions_; }
 
  private:
   struct Announced {
+    std::string session;
     bool announces_ending = false, has_ended = false;
   };
   struct Loose {
@@ -60,7 +61,7 @@ class Catalog {
   std::map<WriterId, Loose> loose_;
   std::set<std::string> sessions_;
   std::map<WriterId, Announced> announced_;
-  bool has_unended_session_ = false;
+  std::set<std::string> unended_sessions_;
 };
 
 }  // namespace kymo::trace

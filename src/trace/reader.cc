@@ -79,7 +79,7 @@ struct Reader::Impl {
     }
     if (chunk_count == 0) refuse(file);
     catalog.finish();
-    look_through_windows();
+    look();
   }
 
   void take_walk(Walk walk) {
@@ -131,6 +131,24 @@ struct Reader::Impl {
   }
 
   // Called after each change of the catalog.
+  void look() {
+    look_through_windows();
+    select();
+  }
+
+  const std::vector<EventChunk>& chunks_in_windows() const { return view ? view->chunks() : event_chunks; }
+
+  void select() {
+    selection.reset();
+    if (chosen.empty()) return;
+    selection.emplace();
+    for (const WriterId& id : chosen)
+      if (const auto writer = catalog.writers().find(id); writer != catalog.writers().end())
+        selection->writers.insert(*writer);
+    for (const EventChunk& chunk : chunks_in_windows())
+      if (chosen.contains(chunk.writer)) selection->chunks.push_back(chunk);
+  }
+
   void look_through_windows() {
     view.reset();
     shown_problems = problems;
@@ -215,6 +233,12 @@ struct Reader::Impl {
   std::vector<EventChunk> event_chunks;  // as they were recorded
   std::vector<FoundChunk> loss_chunks;
   std::optional<WindowView> view;  // none: everything is shown as it was recorded
+  struct Selection {
+    std::map<WriterId, WriterInfo> writers;
+    std::vector<EventChunk> chunks;
+  };
+  std::set<WriterId> chosen;           // empty: all
+  std::optional<Selection> selection;  // what is shown of the chosen writers
   std::vector<Problem> problems;
   std::optional<Problem> tail;          // an incomplete end of the file, which may be complete at the next refresh()
   std::vector<Problem> shown_problems;  // `problems`, `tail` and the problems of the view
@@ -240,13 +264,18 @@ bool Reader::refresh() {
   const size_t before = impl.chunk_count;
   impl.take_walk(walk_chunks(impl.file, impl.trace_size, size));
   impl.catalog.finish();
-  impl.look_through_windows();
+  impl.look();
   return impl.chunk_count > before;
 }
 
 void Reader::narrow(const std::map<WriterId, Window>& windows) {
   for (const auto& [id, window] : windows) impl_->catalog.narrow(id, window);
-  impl_->look_through_windows();
+  impl_->look();
+}
+
+void Reader::show_only(std::set<WriterId> writers) {
+  impl_->chosen = std::move(writers);
+  impl_->select();
 }
 
 void Reader::on_read(OnRead call) const { impl_->on_read = std::move(call); }
@@ -287,15 +316,22 @@ const std::string& Reader::path() const { return impl_->file.path(); }
 uint64_t Reader::file_size() const { return impl_->file_size; }
 uint64_t Reader::trace_size() const { return impl_->trace_size; }
 bool Reader::indexed() const { return impl_->indexed; }
-const std::map<WriterId, WriterInfo>& Reader::writers() const { return impl_->catalog.writers(); }
+const std::map<WriterId, WriterInfo>& Reader::writers() const {
+  return impl_->selection ? impl_->selection->writers : impl_->catalog.writers();
+}
 const std::set<std::string>& Reader::sessions() const { return impl_->catalog.sessions(); }
 bool Reader::is_being_written() const { return impl_->is_being_written; }
 void Reader::set_being_written(bool is) { impl_->is_being_written = is; }
 const std::string& Reader::unrecovered() const { return impl_->unrecovered; }
 void Reader::set_unrecovered(std::string why) { impl_->unrecovered = std::move(why); }
-bool Reader::has_unended_session() const { return impl_->catalog.has_unended_session(); }
+bool Reader::has_unended_session() const {
+  const std::set<std::string>& unended = impl_->catalog.unended_sessions();
+  if (!impl_->selection) return !unended.empty();
+  return std::any_of(writers().begin(), writers().end(),
+                     [&](const auto& writer) { return unended.contains(writer.second.origin.session); });
+}
 const std::vector<EventChunk>& Reader::event_chunks() const {
-  return impl_->view ? impl_->view->chunks() : impl_->event_chunks;
+  return impl_->selection ? impl_->selection->chunks : impl_->chunks_in_windows();
 }
 const std::vector<Problem>& Reader::problems() const { return impl_->shown_problems; }
 

@@ -89,14 +89,19 @@ class Reader {
   // From now on, shows only what is also inside these windows of these writers.
   void narrow(const std::map<WriterId, Window>& windows);
 
+  // From now on, shows only these writers: their descriptions, events and losses. What is about the whole file stays:
+  // its sizes, sessions and problems. An empty set shows all writers again. Takes time for each chunk of the file.
+  void show_only(std::set<WriterId> writers);
+
   const std::string& path() const;
   uint64_t file_size() const;
   uint64_t trace_size() const;  // bytes in complete chunks; less than file_size() if the end is torn
   bool indexed() const;         // opened by index only
   const std::map<WriterId, WriterInfo>& writers() const;  // with the writers of all event chunks
   const std::set<std::string>& sessions() const;          // in the trace; a session may have no writer yet
-  bool has_unended_session() const;                       // a recording whose collector has not written its end
-  const std::vector<EventChunk>& event_chunks() const;    // in file order; per track this is also sorted by time
+  // A recording whose collector has not written its end. With show_only(): one of these writers.
+  bool has_unended_session() const;
+  const std::vector<EventChunk>& event_chunks() const;  // in file order; per track this is also sorted by time
   const std::vector<Problem>& problems() const;
 
   // Set by the program that opened it: more data will come, so nothing is missing yet.

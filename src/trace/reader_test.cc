@@ -336,6 +336,47 @@ TEST(ReaderTest, ThreadsReadConcurrently) {
   b.join();
 }
 
+TEST(ReaderTest, OnlyTheChosenWritersAreShown) {
+  TemporaryPath path;
+  Writer writer(path, Writer::Mode::Create);
+  Origin session;  // without a process: it announces a recording that will have an end
+  session.session = "of two";
+  session.announces_ending = 1;
+  writer.origin(writer_id(9), session);
+  for (const WriterId& id : {kOne, kTwo}) {
+    Origin origin;
+    origin.pid = id.bytes[0];
+    origin.session = id == kOne ? "of one" : "of two";
+    writer.origin(id, origin);
+    write_some(writer, id, id == kOne ? 2 : 3);
+    writer.losses(id, std::vector{Loss{LossCause::RingFull, 1, 5, 0, 0, ""}});
+  }
+  writer.close();
+  Reader reader(path);
+  EXPECT_TRUE(reader.has_unended_session());
+  reader.show_only({kOne, writer_id(8)});
+  ASSERT_THAT(reader.writers(), SizeIs(1));
+  EXPECT_EQ(reader.writers().at(kOne).origin.pid, 1u);
+  EXPECT_THAT(reader.writers().at(kOne).losses, SizeIs(1));
+  EXPECT_FALSE(reader.has_unended_session());
+  EXPECT_THAT(read_all(reader), SizeIs(2));
+  {
+    Writer more(path, Writer::Mode::Append);
+    write_some(more, kOne, 1);
+    write_some(more, kTwo, 1);
+    more.close();
+  }
+  EXPECT_TRUE(reader.refresh());
+  EXPECT_THAT(read_all(reader), SizeIs(3));
+  reader.narrow({{kOne, {.from_ns = 0, .to_ns = 1}}});
+  EXPECT_THAT(reader.event_chunks(), IsEmpty());
+  reader.show_only({kTwo});
+  EXPECT_TRUE(reader.has_unended_session());
+  EXPECT_THAT(read_all(reader), SizeIs(4));
+  reader.show_only({});
+  EXPECT_THAT(reader.writers(), SizeIs(2));
+}
+
 TEST(ReaderTest, EachReadIsReported) {
   TemporaryPath path;
   path.write(some_trace(3));

@@ -255,17 +255,6 @@ class PushTest(PushedTraces):
             _, text = kymo("push", files[0], self.url, f"--rank={rank}", expect=2)
             self.assertIn(f"'{rank}' is not a rank: write a whole number from 0 to 2147483647", text)
 
-    def test_a_trace_of_several_ranks_is_not_whole(self):
-        both = self.folder / "both.kymo"
-        both.write_bytes(b"".join(pathlib.Path(trace).read_bytes() for trace in self.traces[:2]))
-        for more in [[], ["--events"]]:
-            _, text = kymo("push", both, self.url, *more)
-            self.assertRegex(text, "both.kymo has the ranks 0, 1: all of it is stored as rank [01]; push one file per rank")
-        [mark] = self.server.rows(f"SELECT DISTINCT complete, problems FROM {self.database}.traces")
-        self.assertEqual(mark, ["0", "1"])
-        _, text = kymo("push", self.traces[0], self.url)
-        self.assertNotIn("ranks", text)
-
     def test_missing_files_are_reported_without_a_server(self):
         [port] = clickhouse.free_ports(1)
         bad = self.folder / "bad2.kymo"

@@ -27,7 +27,9 @@ struct Options {
 };
 
 struct Totals {
-  uint64_t pushed = 0, already = 0, recording = 0, changed = 0, unreadable = 0, not_kept = 0;
+  uint64_t files = 0;                // that are there now
+  uint64_t pushed = 0, already = 0;  // traces: a file has one for each of its ranks
+  uint64_t recording = 0, changed = 0, unreadable = 0, not_kept = 0;
 };
 
 int32_t parse_from_zero(const std::string& text, std::string_view what, int32_t max) {
@@ -40,12 +42,13 @@ int32_t parse_from_zero(const std::string& text, std::string_view what, int32_t 
 
 void report_file(const push::FileOutcome& file, Totals& totals) {
   const std::string name = base::printable(file.file);
+  const bool is_there = file.outcome == push::Outcome::Pushed || file.outcome == push::Outcome::AlreadyThere;
+  totals.files += is_there ? 1 : 0;
+  totals.pushed += is_there ? file.pushed : 0;
+  totals.already += is_there ? file.already_there : 0;
   switch (file.outcome) {
     case push::Outcome::Pushed:
-      ++totals.pushed;
-      break;
     case push::Outcome::AlreadyThere:
-      ++totals.already;
       break;
     case push::Outcome::StillRecording:
       ++totals.recording;
@@ -70,28 +73,32 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
   }
 }
 
-// A number as `kymo fleet` prints it, or that of a file.
-uint64_t number_of(const std::string& trace) {
+// A number as `kymo fleet` prints it, or those of a file.
+std::vector<uint64_t> numbers_of(const std::string& trace) {
   constexpr std::string_view kPrefix = "0x";
   constexpr size_t kDigits = 16;
   uint64_t number = 0;
   const char* const end = trace.data() + trace.size();
   if (trace.starts_with(kPrefix) && trace.size() == kPrefix.size() + kDigits &&
       std::from_chars(trace.data() + kPrefix.size(), end, number, 16).ptr == end)
-    return number;
+    return {number};
   if (std::error_code ignored; !std::filesystem::exists(trace, ignored))
     throw Error(
         base::format("'{}' is not a trace: give its number as kymo fleet prints it, such as 0x{:016x}, or its "
                      "file",
                      base::printable(trace), 0x1a2b3c));
-  (void)open_trace_to_follow(trace);  // that may add to the file, as before a push
-  return push::trace_number(trace);
+  const trace::Reader reader = open_trace_to_follow(trace);  // that may add to the file, as before a push
+  return push::all_trace_numbers(reader, trace);
 }
 
 int remove_traces(push::Pusher& pusher, const Options& options) {
   uint64_t removed = 0, absent = 0;
   try {
-    for (const std::string& trace : options.arguments) ++(pusher.remove(number_of(trace)) ? removed : absent);
+    for (const std::string& trace : options.arguments) {
+      const uint64_t before = removed;
+      for (const uint64_t number : numbers_of(trace)) removed += pusher.remove(number) ? 1 : 0;
+      absent += removed == before ? 1 : 0;
+    }
   } catch (const Error& error) {
     say_error(error.what());
     if (removed > 0) say(base::format("{} removed before that", count_of(removed, "trace")));
@@ -116,6 +123,7 @@ int push_command(const Arguments& arguments) {
       "missing. "
       "A trace that is already there is skipped, so a push that was interrupted can simply be repeated.\n"
       "With another --job or --rank than before it is replaced. Nothing of a trace counts before all of it is there.\n"
+      "A file with several ranks (kymo record -- torchrun ..., kymo merge) is one trace for each of them.\n"
       "docs/fleet-database.md describes the tables.\n"
       "A password in KYMO_CLICKHOUSE_PASSWORD does not appear in the list of processes.",
       "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "
@@ -161,16 +169,14 @@ int push_command(const Arguments& arguments) {
       [&](const push::FileOutcome& file) {
         status.clear();
         report_file(file, totals);
-        status.show(base::format("{} of {} pushed", totals.pushed + totals.already, options.arguments.size()));
+        status.show(base::format("{} of {} pushed", totals.files, options.arguments.size()));
       },
       [&](const std::string& text) {
         status.clear();
         say_warning(text);
       });
   if (options.remove) return remove_traces(pusher, options);
-  const auto rest = [&] {
-    return options.arguments.size() - totals.pushed - totals.already - totals.unreadable - totals.not_kept;
-  };
+  const auto rest = [&] { return options.arguments.size() - totals.files - totals.unreadable - totals.not_kept; };
   try {
     pusher.push(options.arguments);
     if (options.remove_orphans) pusher.remove_orphans();

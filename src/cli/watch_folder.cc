@@ -188,13 +188,14 @@ class Watcher {
   void take(const push::FileOutcome& file) {
     switch (file.outcome) {
       case push::Outcome::Pushed:
-        ++numbers_.pushed;
+        numbers_.pushed += file.pushed;
+        numbers_.already += file.already_there;
         set_pushed(file);
         pushed_now_.push_back(file.file);
         if (!options_.quiet) say("pushed " + base::printable(file.file));
         break;
       case push::Outcome::AlreadyThere:
-        ++numbers_.already;
+        numbers_.already += file.already_there;
         set_pushed(file);
         break;
       case push::Outcome::StillRecording:

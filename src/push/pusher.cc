@@ -8,72 +8,42 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <thread>
+#include <span>
 #include <utility>
 
 #include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "push/attempt.h"
-#include "push/event_rows.h"
+#include "push/batch.h"
 #include "push/label_conflict.h"
+#include "push/patient_store.h"
 #include "push/trace_file.h"
 #include "push/warnings.h"
 
 namespace kymo::push {
 namespace {
 
-constexpr size_t kBytesOfBatch = 64 << 20, kTracesOfQuestion = 1'000;
 constexpr std::chrono::hours kOrphanAge{24};
 
 }  // namespace
 
 struct Pusher::Impl {
-  // A file whose rows are pushed, and what to report then.
-  struct PushedFile {
-    FileOutcome outcome;
-    uint64_t number = 0;       // of its trace
-    bool was_damaged = false;  // the store could not read its rows before
-  };
-
   Impl(std::unique_ptr<Store> given, PushOptions chosen, Open open_file, Report on_file, Warn on_retry)
-      : store(std::move(given)),
-        options(std::move(chosen)),
+      : options(std::move(chosen)),
         open(std::move(open_file)),
         report([this, on_file](const FileOutcome& file) {
           if (!is_repeat) on_file(file);
         }),
-        warn(std::move(on_retry)) {}
+        warn(std::move(on_retry)),
+        store(std::move(given), options, warn),
+        batch(store, counts, [this](const std::vector<PushedTrace>& traces) { report_pushed(traces); }) {}
 
   // To be called when all that is needed of the file was read. True: that is reported.
   bool has_changed(const TraceFile& file) {
     const bool has = file.has_changed();
     if (has) report({file.path, Outcome::Changed, {}});
     return has;
-  }
-
-  void wait_for(std::chrono::milliseconds time) {
-    if (!options.wait)
-      std::this_thread::sleep_for(time);
-    else if (!options.wait(time))
-      throw Error("interrupted");
-  }
-
-  // Runs `action` until it succeeds, at most `retries` more times.
-  template <typename Action>
-  void with_retries(Action&& action) {
-    auto wait = options.first_wait;
-    for (int left = options.retries;; --left) {
-      try {
-        return action();
-      } catch (const TryAgain& problem) {
-        if (left <= 0) throw TryAgain(base::format("{}; gave up after {} retries", problem.what(), options.retries));
-        if (warn) warn(base::format("{}; next try in {} ms", problem.what(), wait.count()));
-        ++counts.retries;
-      }
-      wait_for(wait);
-      wait = std::min(wait * 2, options.longest_wait);
-    }
   }
 
   // Runs `read`, which reads a file. False if it cannot be read: that is reported. The store must not be used in it:
@@ -89,79 +59,48 @@ struct Pusher::Impl {
     }
   }
 
-  void prepare();
-  std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces);
-  // Later than all that it replaces, and than the ones of this pusher that failed.
-  uint64_t next_attempt() { return newest = new_attempt(newest); }
+  using Traces = std::map<uint64_t, KnownTrace>;
+
   bool has_other_labels(const KnownTrace& trace) const;
   void push_batch(const std::vector<std::string>& files);
   void push_batches(const std::vector<std::string>& files);
+  void push_file(const TraceFile& file, Traces& there);
+  std::vector<TraceToPush> find_missing(const TraceFile& file, const Traces& there, bool with_events,
+                                        FileOutcome& outcome);
+  bool read_rows(const TraceFile& file, trace::Reader& reader, std::vector<TraceToPush>& traces, bool with_events);
+  bool remove_whole(const TraceFile& file);
   std::vector<std::string> with_other_labels();
-  void warn_of(const RowHead& head, const std::string& file);
-  bool add_rows(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels, PushedFile& pushed);
-  bool push_events(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels, PushedFile& pushed);
+  void warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces);
   void look_for_losses();
-  void check_damaged(std::vector<PushedFile>& files);
-  void report_pushed(std::vector<PushedFile> files);
-  void flush();
-  void drop_batch() {
-    in_blocks.clear();
-    blocks.clear();
-  }
+  void check_damaged(const std::vector<PushedTrace>& traces);
+  void report_pushed(const std::vector<PushedTrace>& traces);
 
-  std::unique_ptr<Store> store;
   PushOptions options;
   Open open;
   Report report;
   Warn warn;
-  bool prepared = false, warned_of_rank = false;
+  PatientStore store;
+  bool warned_of_rank = false;
   bool is_repeat = false;  // files are pushed again that were reported
   LossDetector losses;
   bool looks_for_losses = false, has_lost = false;
   Counts counts;
-  SummaryBlocks blocks;
-  std::vector<PushedFile> in_blocks;                       // what to report when the store has the blocks
+  Batch batch;
   std::vector<std::pair<uint64_t, std::string>> labelled;  // the traces and files of this push, if it has labels
   std::set<uint64_t> not_kept;  // traces that the store could not read after they were pushed again
-  uint32_t month = 0;           // of the blocks
-  uint64_t newest = 0;          // attempt that is known
 };
-
-void Pusher::Impl::prepare() {
-  if (prepared) return;
-  try {
-    with_retries([&] {
-      if (store->prepare() && options.on_new_tables) options.on_new_tables();
-    });
-  } catch (const TryAgain&) {
-    throw;
-  } catch (const Error& error) {
-    throw Refused(error.what());
-  }
-  prepared = true;
-}
-
-// With all their rows read.
-std::map<uint64_t, KnownTrace> Pusher::Impl::known(const std::vector<uint64_t>& traces) {
-  std::map<uint64_t, KnownTrace> found;
-  with_retries([&] {
-    found = store->known(traces);
-    store->check_rows(found);
-  });
-  for (const auto& [number, trace] : found) newest = std::max(newest, trace.attempt);
-  return found;
-}
 
 bool Pusher::Impl::has_other_labels(const KnownTrace& trace) const {
   return (!options.job.empty() && options.job != trace.job) || (options.rank >= 0 && options.rank != trace.rank);
 }
 
-void Pusher::Impl::warn_of(const RowHead& head, const std::string& file) {
+// What is the same for several ranks of a file is said once.
+void Pusher::Impl::warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces) {
   if (!warn) return;
-  for (const std::string& text : warnings_of(head, file)) warn(text);
-  if (head.not_a_rank.empty() || std::exchange(warned_of_rank, true)) return;
-  warn(base::format("{} of the recorded program is not a rank: write a whole number from 0, or use --rank",
-                    base::printable(head.not_a_rank)));
+  std::set<std::string> said;
+  for (const TraceToPush& trace : traces)
+    for (const std::string& text : warnings_of(trace.head, file.path))
+      if (said.insert(text).second) warn(text);
 }
 
 // Also after each push, before it is reported: what is lost after that is noticed.
@@ -175,88 +114,147 @@ void Pusher::Impl::look_for_losses() {
 
 // If the store could not read the rows of a trace, a new attempt need not help: the same disk, or the same part of a
 // table, may be broken. Then it is not pushed again and again.
-void Pusher::Impl::check_damaged(std::vector<PushedFile>& files) {
+void Pusher::Impl::check_damaged(const std::vector<PushedTrace>& traces) {
   std::vector<uint64_t> numbers;
-  for (const PushedFile& file : files)
-    if (file.was_damaged) numbers.push_back(file.number);
+  for (const PushedTrace& trace : traces)
+    if (trace.was_damaged) numbers.push_back(trace.number);
   if (numbers.empty()) return;
-  const std::map<uint64_t, KnownTrace> there = known(numbers);
-  for (PushedFile& file : files) {
-    const auto found = there.find(file.number);
-    if (!file.was_damaged || found == there.end() || !found->second.lost_rows) continue;
-    not_kept.insert(file.number);
-    file.outcome.outcome = Outcome::NotKept;
-    file.outcome.reason = found->second.damage;
+  const Traces there = store.known(numbers);
+  for (const PushedTrace& trace : traces) {
+    const auto found = there.find(trace.number);
+    if (!trace.was_damaged || found == there.end() || !found->second.lost_rows) continue;
+    not_kept.insert(trace.number);
+    trace.file->outcome = Outcome::NotKept;
+    trace.file->reason = found->second.damage;
   }
 }
 
-void Pusher::Impl::report_pushed(std::vector<PushedFile> files) {
+void Pusher::Impl::report_pushed(const std::vector<PushedTrace>& traces) {
   look_for_losses();
-  check_damaged(files);
-  for (const PushedFile& file : files) report(file.outcome);
+  check_damaged(traces);
+  for (const PushedTrace& trace : traces)
+    if (trace.is_last) report(*trace.file);
 }
 
-void Pusher::Impl::flush() {
-  if (in_blocks.empty()) return;
-  uint64_t attempt = 0;
-  with_retries([&] {
-    attempt = next_attempt();
-    for (const Block* block : blocks.of_traces())
-      if (block->rows() > 0) store->insert(*block, attempt);
-    store->insert(blocks.row_counts, attempt);
-  });
-  // A mark may be there twice: that has no effect.
-  with_retries([&] { store->insert(blocks.traces, attempt); });
-  counts.traces += in_blocks.size();
-  counts.rows += blocks.rows();
-  std::vector<PushedFile> pushed = std::move(in_blocks);
-  drop_batch();
-  report_pushed(std::move(pushed));
+// The traces of a file that the store does not have like this. What it has is in the outcome.
+std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, const Traces& there, bool with_events,
+                                                    FileOutcome& outcome) {
+  std::vector<TraceToPush> missing;
+  for (const RankOfFile& rank : file.ranks.list) {
+    const auto found = there.find(rank.number);
+    const bool is_known = found != there.end();
+    const bool is_relabelled = is_known && has_other_labels(found->second);
+    const std::string damage = is_known ? found->second.damage : "";
+    if (is_known && found->second.has_events == with_events && !is_relabelled && !found->second.lost_rows) {
+      not_kept.erase(rank.number);
+      outcome.is_damaged |= found->second.is_damaged;
+      ++outcome.already_there;
+      continue;
+    }
+    if (!damage.empty() && !is_relabelled && not_kept.contains(rank.number)) {
+      outcome.outcome = Outcome::NotKept;
+      outcome.reason = damage;
+      continue;
+    }
+    if (!damage.empty() && warn)
+      warn(base::format("{} is pushed again, because its rows cannot be read any more: {}", base::printable(file.path),
+                        damage));
+    TraceToPush& trace = missing.emplace_back();
+    trace.rank = &rank;
+    trace.labels = {options.job, options.rank, file.path, file.ranks.has_several()};
+    if (is_known && options.job.empty()) trace.labels.job = found->second.job;
+    if (is_known && options.rank < 0) trace.labels.rank = found->second.rank;
+    if (!file.ranks.not_a_rank.empty() && trace.labels.rank < 0 && warn && !std::exchange(warned_of_rank, true))
+      warn(base::format("{} of the recorded program is not a rank: write a whole number from 0, or use --rank",
+                        base::printable(file.ranks.not_a_rank)));
+    if (trace.labels.job.empty()) trace.labels.job = rank.job;
+    if (trace.labels.rank < 0) trace.labels.rank = rank.rank;
+    trace.is_relabelled = is_relabelled;
+    trace.was_damaged = !damage.empty();
+  }
+  if (!missing.empty() && outcome.outcome == Outcome::AlreadyThere) outcome.outcome = Outcome::Pushed;
+  outcome.pushed = missing.size();
+  return missing;
 }
 
-// False if nothing was added, which is reported.
-bool Pusher::Impl::add_rows(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels,
-                            PushedFile& pushed) {
-  SummaryBlocks rows;
-  RowHead head;
-  if (!can_read(file.path, [&] { head = add_summary(rows, reader, file.number, labels, false); })) return false;
-  if (has_changed(file)) return false;
-  warn_of(head, file.path);
-  blocks.append(rows);
-  pushed.outcome.is_damaged = !head.damage.empty() || head.has_several_ranks();
-  in_blocks.push_back(pushed);
-  if (blocks.bytes() >= kBytesOfBatch) flush();
+// Reads the rows of all of them before the first one is pushed: the file must still be the same then. False if nothing
+// is to be pushed, which is reported.
+bool Pusher::Impl::read_rows(const TraceFile& file, trace::Reader& reader, std::vector<TraceToPush>& traces,
+                             bool with_events) {
+  const auto read = [&] {
+    for (TraceToPush& trace : traces) {
+      reader.show_only(trace.rank->processes);
+      trace.head = add_summary(trace.rows, reader, trace.rank->number, trace.labels, with_events);
+      trace.month = month_of(trace.head);
+    }
+  };
+  if (!can_read(file.path, read) || has_changed(file)) return false;
+  warn_of(file, traces);
+  std::stable_sort(traces.begin(), traces.end(),
+                   [](const TraceToPush& a, const TraceToPush& b) { return a.month < b.month; });
   return true;
 }
 
-// Events are too many to keep: a new attempt reads them again. False if the file has changed, which is reported.
-bool Pusher::Impl::push_events(const TraceFile& file, const trace::Reader& reader, const TraceLabels& labels,
-                               PushedFile& pushed) {
-  flush();
-  const RowHead head = add_summary(blocks, reader, file.number, labels, true);
-  if (has_changed(file)) return drop_batch(), false;
-  warn_of(head, file.path);
-  uint64_t attempt = 0, rows = 0;
-  with_retries([&] {
-    attempt = next_attempt();
-    for (const Block* block : blocks.of_traces())
-      if (block->rows() > 0) store->insert(*block, attempt);
-    const auto sink = store->events(attempt);
-    rows = add_events(reader, head, [&](const Block& block) { sink->add(block); });
-    sink->finish();
-    Block row_counts = blocks.row_counts;
-    add_row_count(row_counts, head, kEvents, rows);
-    store->insert(row_counts, attempt);
-  });
-  if (has_changed(file)) return drop_batch(), false;
-  with_retries([&] { store->insert(blocks.traces, attempt); });
-  counts.traces += 1;
-  counts.rows += blocks.rows();
-  counts.events += rows;
-  blocks.clear();
-  pushed.outcome.is_damaged = !head.damage.empty() || head.has_several_ranks();
-  report_pushed({pushed});
-  return true;
+// An older Kymo stored all ranks of the file as one trace. It must not count beside them. False if it cannot be
+// removed, which is reported.
+bool Pusher::Impl::remove_whole(const TraceFile& file) {
+  try {
+    store.with_retries([&] { store->remove(file.number); });
+    return true;
+  } catch (const TryAgain&) {
+    throw;
+  } catch (const Error& error) {
+    report({file.path, Outcome::Unreadable,
+            base::format("an older kymo stored all its ranks as the trace 0x{:016x}, which cannot be removed: {}",
+                         file.number, error.what())});
+    return false;
+  }
+}
+
+void Pusher::Impl::push_file(const TraceFile& file, Traces& there) {
+  const auto whole = file.ranks.has_several() ? there.find(file.number) : there.end();
+  const bool has_whole = whole != there.end();
+  bool with_events = options.events || (has_whole && whole->second.has_events);
+  for (const RankOfFile& rank : file.ranks.list)
+    if (const auto known = there.find(rank.number); known != there.end()) with_events |= known->second.has_events;
+
+  const auto outcome = std::make_shared<FileOutcome>();
+  outcome->file = file.path;
+  outcome->outcome = Outcome::AlreadyThere;
+  outcome->lacks_end = file.lacks_end;
+  std::vector<TraceToPush> missing = find_missing(file, there, with_events, *outcome);
+  std::optional<trace::Reader> reader;
+  if (!missing.empty()) {
+    if (!can_read(file.path, [&] { reader.emplace(open(file.path)); })) return;
+    if (has_whole && whole->second.job != job_of(*reader))  // it was given
+      for (TraceToPush& trace : missing)
+        if (options.job.empty() && !there.contains(trace.rank->number)) trace.labels.job = whole->second.job;
+    if (!read_rows(file, *reader, missing, with_events)) return;
+  }
+  if (has_whole) {
+    if (!remove_whole(file)) return;
+    there.erase(whole);
+  }
+  if (missing.empty()) return report(*outcome);
+
+  if (with_events) batch.flush();
+  for (size_t at = 0, first = 0; at < missing.size(); ++at) {
+    const bool is_last = at + 1 == missing.size();
+    outcome->is_damaged |= !missing[at].head.damage.empty();
+    batch.add(missing[at], outcome, is_last);
+    if (with_events && (is_last || missing[at + 1].month != missing[at].month)) {
+      const auto of_month = std::span(missing).subspan(first, at + 1 - first);
+      if (!batch.flush_with_events(*reader, of_month, [&] { return has_changed(file); })) return;
+      first = at + 1;
+    } else if (!with_events && batch.is_full()) {
+      batch.flush();
+    }
+  }
+  for (const TraceToPush& trace : missing) {
+    counts.relabelled += trace.is_relabelled ? 1 : 0;
+    KnownTrace& now = there[trace.rank->number] = {with_events, trace.labels.job, trace.labels.rank};
+    now.is_damaged = !trace.head.damage.empty();  // two files may have it
+  }
 }
 
 void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
@@ -269,50 +267,25 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       if (reader.is_being_written()) return report({file, Outcome::StillRecording, {}});
       if (options.may_still_arrive && may_be_part(reader) && options.may_still_arrive(file))
         return report({file, Outcome::StillArriving, {}});
-      numbers.push_back(readable.emplace_back(file).number);
-      readable.back().lacks_end = lacks_end(reader);
-      if (!is_repeat && (!options.job.empty() || options.rank >= 0)) labelled.emplace_back(numbers.back(), file);
+      TraceFile trace(file);
+      trace.lacks_end = lacks_end(reader);
+      trace.ranks = find_ranks(reader, trace.number);
+      if (trace.ranks.has_several() && options.rank >= 0)
+        throw Error(base::format("it has the ranks {}, and --rank is for a trace of one rank; push it without --rank",
+                                 text_of(trace.ranks)));
+      if (trace.ranks.has_several()) numbers.push_back(trace.number);
+      for (const RankOfFile& rank : trace.ranks.list) {
+        numbers.push_back(rank.number);
+        if (!is_repeat && (!options.job.empty() || options.rank >= 0)) labelled.emplace_back(rank.number, file);
+      }
+      readable.push_back(std::move(trace));
     });
   }
   if (readable.empty()) return;
-  prepare();
-  std::map<uint64_t, KnownTrace> there = known(numbers);
-  for (const TraceFile& file : readable) {
-    const auto found = there.find(file.number);
-    const bool is_known = found != there.end();
-    const bool with_events = options.events || (is_known && found->second.has_events);
-    const bool is_relabelled = is_known && has_other_labels(found->second);
-    const std::string damage = is_known ? found->second.damage : "";
-    if (is_known && found->second.has_events == with_events && !is_relabelled && !found->second.lost_rows) {
-      not_kept.erase(file.number);
-      report({file.path, Outcome::AlreadyThere, {}, found->second.is_damaged, file.lacks_end});
-      continue;
-    }
-    if (!damage.empty() && !is_relabelled && not_kept.contains(file.number)) {
-      report({file.path, Outcome::NotKept, damage});
-      continue;
-    }
-    if (!damage.empty() && warn)
-      warn(base::format("{} is pushed again, because its rows cannot be read any more: {}", base::printable(file.path),
-                        damage));
-    TraceLabels labels{options.job, options.rank, file.path};
-    if (is_known && labels.job.empty()) labels.job = found->second.job;
-    if (is_known && labels.rank < 0) labels.rank = found->second.rank;
-    std::optional<trace::Reader> reader;
-    uint32_t its_month = 0;
-    const auto open_file = [&] {
-      reader.emplace(open(file.path));
-      its_month = month_of(*reader);
-    };
-    if (!can_read(file.path, open_file)) continue;
-    if (!with_events && std::exchange(month, its_month) != its_month) flush();
-    PushedFile pushed{{file.path, Outcome::Pushed, {}, false, file.lacks_end}, file.number, !damage.empty()};
-    if (!(with_events ? push_events(file, *reader, labels, pushed) : add_rows(file, *reader, labels, pushed))) continue;
-    counts.relabelled += is_relabelled ? 1 : 0;
-    KnownTrace& now = there[file.number] = {with_events, labels.job, labels.rank};  // two files may have it
-    now.is_damaged = pushed.outcome.is_damaged;
-  }
-  flush();
+  store.prepare();
+  Traces there = store.known(numbers);
+  for (const TraceFile& file : readable) push_file(file, there);
+  batch.flush();
 }
 
 void Pusher::Impl::push_batches(const std::vector<std::string>& files) {
@@ -325,18 +298,13 @@ void Pusher::Impl::push_batches(const std::vector<std::string>& files) {
 
 // Of this push, the files whose traces have another job or rank now than it gave them.
 std::vector<std::string> Pusher::Impl::with_other_labels() {
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, file] : labelled) numbers.push_back(number);
+  const Traces there = store.marked(numbers);
   std::vector<std::string> found;
-  for (size_t at = 0; at < labelled.size(); at += kTracesOfQuestion) {
-    const auto begin = labelled.begin() + static_cast<std::ptrdiff_t>(at);
-    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kTracesOfQuestion, labelled.size() - at));
-    std::vector<uint64_t> numbers;
-    for (auto one = begin; one != end; ++one) numbers.push_back(one->first);
-    std::map<uint64_t, KnownTrace> there;
-    with_retries([&] { there = store->known(numbers); });
-    for (auto one = begin; one != end; ++one)
-      if (const auto trace = there.find(one->first); trace != there.end() && has_other_labels(trace->second))
-        found.push_back(one->second);
-  }
+  for (const auto& [number, file] : labelled)
+    if (const auto trace = there.find(number); trace != there.end() && has_other_labels(trace->second))
+      if (found.empty() || found.back() != file) found.push_back(file);
   return found;
 }
 
@@ -344,8 +312,12 @@ Pusher::Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Rep
     : impl_(std::make_unique<Impl>(std::move(store), std::move(options), std::move(open), std::move(report),
                                    std::move(warn))) {}
 Pusher::~Pusher() = default;
-void Pusher::prepare() { impl_->prepare(); }
-const Pusher::Counts& Pusher::counts() const { return impl_->counts; }
+void Pusher::prepare() { impl_->store.prepare(); }
+
+const Pusher::Counts& Pusher::counts() const {
+  impl_->counts.retries = impl_->store.retries();
+  return impl_->counts;
+}
 
 void Pusher::push(const std::vector<std::string>& given) {
   impl_->is_repeat = false;
@@ -368,10 +340,10 @@ void Pusher::push(const std::vector<std::string>& given) {
                     impl_->is_repeat = true;
                     impl_->push_batches(some);
                   },
-                  [&](std::chrono::milliseconds time) { impl_->wait_for(time); });
+                  [&](std::chrono::milliseconds time) { impl_->store.wait_for(time); });
   } catch (const Error&) {
-    impl_->prepared = false;
-    impl_->drop_batch();
+    impl_->store.forget_prepared();
+    impl_->batch.drop();
     throw;
   }
 }
@@ -380,20 +352,20 @@ bool Pusher::has_lost_rows() {
   impl_->looks_for_losses = true;
   impl_->look_for_losses();
   const bool has_lost = std::exchange(impl_->has_lost, false);
-  if (has_lost) impl_->prepared = false;
+  if (has_lost) impl_->store.forget_prepared();
   return has_lost;
 }
 
 void Pusher::remove_orphans() {
-  impl_->prepare();
+  impl_->store.prepare();
   const uint64_t before = attempt_of(std::chrono::system_clock::now() - kOrphanAge);
-  impl_->with_retries([&] { impl_->store->remove_orphans(before); });
+  impl_->store.with_retries([&] { impl_->store->remove_orphans(before); });
 }
 
 bool Pusher::remove(uint64_t trace) {
-  impl_->prepare();
+  impl_->store.prepare();
   bool was_there = false;
-  impl_->with_retries([&] { was_there |= impl_->store->remove(trace); });
+  impl_->store.with_retries([&] { was_there |= impl_->store->remove(trace); });
   return was_there;
 }
 

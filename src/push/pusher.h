@@ -1,4 +1,5 @@
-// Pushes traces into a store, each of them once.
+// Pushes traces into a store, each of them once. A file with the processes of several ranks has a trace for each of
+// them (ranks.h).
 //
 // The rows of several traces are inserted together, then their marks in `traces`. If the store does not answer, or
 // refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
@@ -7,13 +8,16 @@
 // rows. The same if the store lost some of its rows, or cannot read them: all of them are read before a trace counts as
 // one that the store has. What is not given, job or rank, then stays as the store has it.
 //
-// The number of a trace is a hash of its file, which is taken before its rows are read. So a file must be the same one,
-// with the same times, after its last row was read: otherwise it gets no mark.
+// The number of a trace is a hash of its file, which is taken before its rows are read, and of its rank if the file has
+// several. So a file must be the same one, with the same times, after its last row was read: otherwise none of its
+// traces gets a mark. (Traces of one file with events that begin in different months get theirs one month after the
+// other.) Older versions stored all ranks of a file as one trace, with the hash of the file: it is removed before the
+// traces of its ranks get their marks.
 //
 // If another push gives the same traces another job or rank at the same time, the one that ends last gives its own to
 // all of them.
 //
-// One thread uses a pusher. Memory: the rows of one batch, or two blocks of events.
+// One thread uses a pusher. Memory: the rows of one batch and of all ranks of one file, or two blocks of events.
 #pragma once
 
 #include <chrono>
@@ -46,7 +50,7 @@ struct PushOptions {
 
 enum class Outcome : uint8_t {
   Pushed,
-  AlreadyThere,  // the store has it, and has just read all of its rows
+  AlreadyThere,  // the store has all its traces, and has just read all of their rows
   StillRecording,
   StillArriving,
   Unreadable,
@@ -57,9 +61,10 @@ enum class Outcome : uint8_t {
 struct FileOutcome {
   std::string file;
   Outcome outcome = Outcome::Pushed;
-  std::string reason;       // why it is Unreadable or NotKept
-  bool is_damaged = false;  // Pushed or AlreadyThere: only those parts of the file that can be read
-  bool lacks_end = false;   // the same: the rest of the file may still come
+  std::string reason;                      // why it is Unreadable or NotKept
+  bool is_damaged = false;                 // Pushed or AlreadyThere: only those parts of the file that can be read
+  bool lacks_end = false;                  // the same: the rest of the file may still come
+  uint64_t pushed = 0, already_there = 0;  // of its traces, one for each rank
 };
 
 class Pusher {

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "push/tables.h"
+#include "push/trace_file.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::push {
@@ -18,7 +21,10 @@ using trace::testing::TestRecorder;
 struct Server {
   std::map<std::string, size_t> rows;  // by table
   std::map<uint64_t, KnownTrace> traces;
+  std::vector<std::string> calls;  // "insert traces", "remove"
   std::function<void()> on_known, on_events;
+  std::function<void(const Block&)> on_insert;
+  std::function<void()> on_remove;
 };
 
 class FakeStore : public Store {
@@ -31,11 +37,26 @@ class FakeStore : public Store {
     return server_.traces;
   }
   void check_rows(std::map<uint64_t, KnownTrace>&) override {}
-  void insert(const Block& block, uint64_t) override { server_.rows[std::string(block.table().name)] += block.rows(); }
+  void insert(const Block& block, uint64_t attempt) override {
+    if (server_.on_insert) server_.on_insert(block);
+    const std::string table(block.table().name);
+    server_.calls.push_back("insert " + table);
+    server_.rows[table] += block.rows();
+    if (table != kTraces.name) return;
+    for (size_t row = 0; row < block.rows(); ++row) {
+      uint64_t number = 0;
+      std::memcpy(&number, block.fixed(0).data() + row * sizeof number, sizeof number);
+      server_.traces[number].attempt = attempt;
+    }
+  }
   std::unique_ptr<EventSink> events(uint64_t) override { return std::make_unique<Sink>(server_); }
   Content content() override { return {}; }
   void remove_orphans(uint64_t) override {}
-  bool remove(uint64_t) override { return false; }
+  bool remove(uint64_t trace) override {
+    if (server_.on_remove) server_.on_remove();
+    server_.calls.push_back("remove");
+    return server_.traces.erase(trace) > 0;
+  }
 
  private:
   struct Sink : EventSink {
@@ -61,18 +82,46 @@ class PusherTest : public ::testing::Test {
     return folder_ / name;
   }
 
+  // Several ranks, each with one step, and a launcher.
+  std::string record_ranks(const std::string& name, int ranks) {
+    const std::string path = folder_ / name;
+    for (int rank = -1; rank < ranks; ++rank) {
+      const auto mode = rank < 0 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append;
+      TestRecorder recorder(path, static_cast<uint8_t>(rank + 2), static_cast<uint64_t>(rank + 101), mode, 1, "/train",
+                            rank < 0 ? Metadata{} : Metadata{{"RANK", std::to_string(rank)}});
+      recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
+      recorder.add_thread(1, 7, "main");
+      recorder.begin(1, 0, 1, {int64_t{1}});
+      recorder.end(1, 100);
+      recorder.close();
+    }
+    return path;
+  }
+
   void push(const std::vector<std::string>& files, bool events = false) {
     PushOptions options;
     options.events = events;
+    push(files, options);
+  }
+
+  void push(const std::vector<std::string>& files, PushOptions options) {
+    options.retries = 0;
     Pusher pusher(
         std::make_unique<FakeStore>(server_), options, [](const std::string& path) { return trace::Reader(path); },
-        [this](const FileOutcome& file) { outcomes_[file.file] = file.outcome; }, {});
+        [this](const FileOutcome& file) {
+          outcomes_[file.file] = file.outcome;
+          last_ = file;
+        },
+        {});
     pusher.push(files);
   }
+
+  using Metadata = std::vector<std::pair<std::string, std::string>>;
 
   const TemporaryFolder folder_;
   Server server_;
   std::map<std::string, Outcome> outcomes_;
+  FileOutcome last_;
 };
 
 TEST_F(PusherTest, AFileThatIsReplacedAfterItsNumberWasComputedIsNotPushed) {
@@ -103,6 +152,95 @@ TEST_F(PusherTest, AFileThatChangesWhileItsEventsAreSentGetsNoMark) {
   push({b}, true);
   EXPECT_EQ(outcomes_.at(b), Outcome::Changed);
   EXPECT_EQ(server_.rows.count("traces"), 0u);
+}
+
+TEST_F(PusherTest, EachRankOfAFileIsATrace) {
+  const std::string file = record_ranks("ranks.kymo", 3);
+  push({file});
+  EXPECT_EQ(last_.outcome, Outcome::Pushed);
+  EXPECT_EQ(last_.pushed, 3u);
+  EXPECT_EQ(server_.rows.at("traces"), 3u);
+  EXPECT_EQ(server_.rows.at("iterations"), 3u);
+  EXPECT_EQ(server_.rows.at("operations"), 3u);
+  EXPECT_FALSE(server_.traces.contains(trace_number(file)));
+  push({file});
+  EXPECT_EQ(last_.outcome, Outcome::AlreadyThere);
+  EXPECT_EQ(last_.already_there, 3u);
+  EXPECT_EQ(server_.rows.at("traces"), 3u);
+}
+
+TEST_F(PusherTest, OnlyTheRanksThatAreMissingArePushed) {
+  const std::string file = record_ranks("ranks.kymo", 3);
+  push({file});
+  server_.traces.erase(server_.traces.begin());
+  push({file});
+  EXPECT_EQ(last_.outcome, Outcome::Pushed);
+  EXPECT_EQ(last_.pushed, 1u);
+  EXPECT_EQ(last_.already_there, 2u);
+  EXPECT_EQ(server_.rows.at("traces"), 4u);
+}
+
+TEST_F(PusherTest, AFileWhoseMarksAreRefusedIsNotReported) {
+  const std::string file = record_ranks("ranks.kymo", 3);
+  server_.on_insert = [](const Block& block) {
+    if (block.table().name == kTraces.name) throw TryAgain("full");
+  };
+  EXPECT_THROW(push({file}), TryAgain);
+  EXPECT_TRUE(outcomes_.empty());
+}
+
+TEST_F(PusherTest, NoRankOfAFileThatChangesGetsAMark) {
+  for (const bool events : {false, true}) {
+    const std::string file = record_ranks("ranks.kymo", 3);
+    server_ = {};
+    const auto change = [&] { std::ofstream(file, std::ios::app) << "more"; };
+    (events ? server_.on_events : server_.on_known) = change;
+    push({file}, events);
+    EXPECT_EQ(outcomes_.at(file), Outcome::Changed);
+    EXPECT_TRUE(server_.traces.empty());
+  }
+}
+
+TEST_F(PusherTest, ATraceOfAllRanksIsRemovedBeforeTheRanksAreMarked) {
+  const std::string file = record_ranks("ranks.kymo", 3);
+  const uint64_t whole = trace_number(file);
+  for (const bool events : {false, true}) {
+    server_ = {};
+    server_.traces[whole].job = "given";
+    server_.traces[whole].has_events = events;
+    push({file});
+    EXPECT_EQ(last_.outcome, Outcome::Pushed);
+    EXPECT_EQ(server_.traces.size(), 3u);
+    EXPECT_FALSE(server_.traces.contains(whole));
+    const auto removed = std::find(server_.calls.begin(), server_.calls.end(), "remove");
+    EXPECT_LT(removed, std::find(server_.calls.begin(), server_.calls.end(), "insert traces"));
+    EXPECT_EQ(server_.rows.contains("row_counts"), true);
+  }
+  // An older version pushed it again.
+  server_.traces[whole] = {};
+  for (auto& [number, trace] : server_.traces) trace.has_events = false;
+  push({file});
+  EXPECT_EQ(last_.outcome, Outcome::AlreadyThere);
+  EXPECT_FALSE(server_.traces.contains(whole));
+}
+
+TEST_F(PusherTest, RanksAreNotPushedBesideATraceOfAllThatCannotBeRemoved) {
+  const std::string file = record_ranks("ranks.kymo", 2);
+  server_.traces[trace_number(file)] = {};
+  server_.on_remove = [] { throw Error("it is on another server"); };
+  push({file});
+  EXPECT_EQ(last_.outcome, Outcome::Unreadable);
+  EXPECT_NE(last_.reason.find("an older kymo stored all its ranks as the trace 0x"), std::string::npos);
+  EXPECT_EQ(server_.traces.size(), 1u);
+}
+
+TEST_F(PusherTest, AFileOfSeveralRanksCannotBeGivenOne) {
+  const std::string file = record_ranks("ranks.kymo", 2);
+  PushOptions options;
+  options.rank = 5;
+  push({file}, options);
+  EXPECT_EQ(last_.outcome, Outcome::Unreadable);
+  EXPECT_EQ(last_.reason, "it has the ranks 0, 1, and --rank is for a trace of one rank; push it without --rank");
 }
 
 }  // namespace

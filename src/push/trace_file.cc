@@ -32,6 +32,14 @@ uint64_t trace_number(const std::string& path) {
   }
 }
 
+std::vector<uint64_t> all_trace_numbers(const trace::Reader& reader, const std::string& path) {
+  std::vector<uint64_t> numbers{trace_number(path)};
+  const RanksOfFile ranks = find_ranks(reader, numbers.front());
+  if (ranks.has_several())
+    for (const RankOfFile& rank : ranks.list) numbers.push_back(rank.number);
+  return numbers;
+}
+
 TraceFile::TraceFile(std::string its_path)
     : path(std::move(its_path)), version(base::version_of_file(path)), number(trace_number(path)) {}
 

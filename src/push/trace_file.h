@@ -3,13 +3,19 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/file_version.h"
+#include "push/ranks.h"
+#include "trace/reader.h"
 
 namespace kymo::push {
 
 // A number for the content of a file: the same content has the same number.
 uint64_t trace_number(const std::string& path);
+
+// The numbers of all traces that a file has or had in a store: those of its ranks, and that of the whole.
+std::vector<uint64_t> all_trace_numbers(const trace::Reader& reader, const std::string& path);
 
 struct TraceFile {
   explicit TraceFile(std::string its_path);
@@ -20,7 +26,9 @@ struct TraceFile {
   std::string path;
   base::FileVersion version;  // before the number was computed
   uint64_t number = 0;
-  bool lacks_end = false;  // set by who reads it
+  // Set by who reads it.
+  bool lacks_end = false;
+  RanksOfFile ranks;
 };
 
 }  // namespace kymo::push

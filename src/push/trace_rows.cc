@@ -1,11 +1,9 @@
 #include "push/trace_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 
@@ -19,6 +17,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
+#include "push/ranks.h"
 #include "push/run_name.h"
 #include "push/tables.h"
 #include "trace/program_name.h"
@@ -32,59 +31,15 @@ uint32_t seconds_of(int64_t realtime_ns) {
   return static_cast<uint32_t>(std::clamp<int64_t>(realtime_ns / kSecond, 0, UINT32_MAX));
 }
 
-// The first of these variables that a recorded program had.
-std::string from_environment(const trace::Reader& reader, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names)
-    for (const auto& [id, writer] : reader.writers())
-      for (const auto& [key, value] : writer.origin.metadata)
-        if (key == name && !value.empty()) return value;
-  return {};
-}
-
 std::string program_of(const analyze::Summary& summary) {
   for (const analyze::ProcessSummary& process : summary.processes)
     if (!process.origin.executable.empty()) return trace::program_name(process.origin.executable);
   return {};
 }
 
-// PyTorch's profiler writes it beside the events: {"rank": 3, "world_size": 8}. Empty: there is none.
-std::string rank_in_info(std::string_view info) {
-  constexpr std::string_view kKey = "\"rank\"", kBefore = " :\"", kAfter = " \",}";
-  const size_t key = info.find(kKey);
-  if (key == info.npos) return {};
-  info.remove_prefix(key + kKey.size());
-  info.remove_prefix(std::min(info.find_first_not_of(kBefore), info.size()));
-  return std::string(info.substr(0, info.find_first_of(kAfter)));
-}
-
-int32_t parse_rank(std::string_view text) {
-  int32_t rank = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  return error == std::errc() && end == text.data() + text.size() && rank >= 0 ? rank : -1;
-}
-
-// The first variable that has a rank, and all ranks that it has in the processes of the trace. A variable that does not
-// have one is kept for a warning.
-void find_rank(RowHead& head, const trace::Reader& reader, const TraceLabels& labels) {
-  constexpr std::string_view kInfo = "distributedInfo";
-  std::optional<int32_t> first;
-  for (const std::string_view name :
-       {std::string_view("KYMO_RANK"), std::string_view("RANK"), std::string_view("SLURM_PROCID"),
-        std::string_view("OMPI_COMM_WORLD_RANK"), std::string_view("PMI_RANK"), kInfo}) {
-    for (const auto& [id, writer] : reader.writers())
-      for (const auto& [key, value] : writer.origin.metadata) {
-        if (key != name) continue;
-        const std::string text = name == kInfo ? rank_in_info(value) : value;
-        if (const int32_t rank = parse_rank(text); rank >= 0) {
-          if (!first) first = rank;
-          head.ranks.insert(rank);
-        } else if (!text.empty() && head.not_a_rank.empty() && labels.rank < 0) {
-          head.not_a_rank = base::format("{}={}", name == kInfo ? "rank in distributedInfo" : name, text);
-        }
-      }
-    if (first) break;
-  }
-  head.rank = labels.rank >= 0 ? static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX)) : first.value_or(-1);
+std::string job_of(const trace::Reader& reader, const analyze::Summary& summary) {
+  const std::string job = find_job(reader);
+  return job.empty() ? program_of(summary) : job;
 }
 
 template <typename Items, typename Text>
@@ -277,6 +232,13 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   return lengths;
 }
 
+uint64_t bytes_of_events(const analyze::Summary& summary) {
+  uint64_t bytes = 0;
+  for (const analyze::ProcessSummary& process : summary.processes)
+    for (const analyze::TrackSummary& track : process.tracks) bytes += track.bytes;
+  return bytes;
+}
+
 void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary, const TraceLabels& labels,
               const std::vector<uint64_t>& lengths, const Damage& damage, bool has_events) {
   using analyze::ProcessSummary;
@@ -296,10 +258,10 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(lengths.size());
   block.number(median_of(lengths));
   block.number(summary.events());
-  block.number(summary.file_size);
+  block.number(labels.is_part ? bytes_of_events(summary) : summary.file_size);
   block.number(summary.lost);
-  block.number(damage.size() + (head.has_several_ranks() ? 1 : 0));
-  block.number(head.lacks_end || head.left_out > 0 || head.has_several_ranks() || !damage.empty() ? 0 : 1);
+  block.number(damage.size());
+  block.number(head.lacks_end || head.left_out > 0 || !damage.empty() ? 0 : 1);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();
@@ -367,10 +329,8 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   RowHead head;
   head.trace = trace;
   head.started = seconds_of(summary.begin_realtime_ns);
-  head.job =
-      !labels.job.empty() ? labels.job : from_environment(reader, {"KYMO_JOB", "SLURM_JOB_NAME", "SLURM_JOB_ID"});
-  if (head.job.empty()) head.job = program_of(summary);
-  find_rank(head, reader, labels);
+  head.job = labels.job.empty() ? job_of(reader, summary) : labels.job;
+  head.rank = static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
   head.run = run_name([&](std::string_view name) { return from_environment(reader, {name}); });
   Damage damage;
   std::vector<size_t> before;
@@ -389,6 +349,8 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   return head;
 }
 
+std::string job_of(const trace::Reader& reader) { return job_of(reader, analyze::summarise(reader)); }
+
 void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& table, uint64_t rows) {
   head.add_to(row_counts);
   row_counts.text(table.name);
@@ -396,13 +358,12 @@ void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& tabl
   row_counts.end_row();
 }
 
-uint32_t month_of(const trace::Reader& reader) {
-  const time_t seconds = seconds_of(analyze::summarise(reader).begin_realtime_ns);
+uint32_t month_of(const RowHead& head) {
+  const time_t seconds = head.started;
   if (seconds >= kEndOfDates)
     throw Error(
         "it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock of the host "
-        "that "
-        "recorded it");
+        "that recorded it");
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   return static_cast<uint32_t>(parts.tm_year * 12 + parts.tm_mon);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <set>
 #include <string>
 
 #include "push/block.h"
@@ -13,8 +12,9 @@ namespace kymo::push {
 // What the trace does not say about itself.
 struct TraceLabels {
   std::string job;    // empty: from the environment of the recorded program, or its name
-  int64_t rank = -1;  // -1: from the environment of the recorded program; unknown if it has none
+  int64_t rank = -1;  // -1: unknown
   std::string file;
+  bool is_part = false;  // of the file, which has other ranks too
 };
 
 // The values that every row of a trace begins with.
@@ -22,15 +22,11 @@ struct RowHead {
   uint64_t trace = 0;
   uint32_t started = 0;  // seconds since 1970
   std::string job;
-  int32_t rank = -1;        // -1: unknown
-  std::set<int32_t> ranks;  // of its processes
-  std::string run;          // of the job; empty: unknown
-  std::string not_a_rank;   // what the program has in place of a rank: KYMO_RANK=x
-  bool lacks_end = false;   // the end of the file or of a recording is missing
-  uint64_t left_out = 0;    // operations and calls that are too many for the rows of one trace
-  std::string damage;       // the first part before the end that cannot be read; empty: all can be read
-  // Then its rows are those of several ranks, under one of them.
-  bool has_several_ranks() const { return ranks.size() > 1; }
+  int32_t rank = -1;       // -1: unknown
+  std::string run;         // of the job; empty: unknown
+  bool lacks_end = false;  // the end of the file or of a recording is missing
+  uint64_t left_out = 0;   // operations and calls that are too many for the rows of one trace
+  std::string damage;      // the first part before the end that cannot be read; empty: all can be read
   void add_to(Block& block) const;
 };
 
@@ -55,15 +51,19 @@ bool lacks_end(const trace::Reader& reader);
 // True if the file may be a part of one that is still copied: its end is missing, or something in it cannot be read.
 bool may_be_part(const trace::Reader& reader);
 
-// Adds the rows of a trace, and its mark. Never throws for a damaged trace: what is readable is added.
+// Adds the rows of what the reader shows as those of a trace, and its mark. Never throws for a damaged trace: what is
+// readable is added.
 RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,
                     bool has_events);
+
+// The job of all that the reader shows: what the environment of its processes says, or the name of the program.
+std::string job_of(const trace::Reader& reader);
 
 // Adds how many rows of a table a trace has.
 void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& table, uint64_t rows);
 
 // The month of the partition, as the tables are divided: rows of one insert should have one. Throws
 // kymo::Error for a trace that begins after the last date of the tables.
-uint32_t month_of(const trace::Reader& reader);
+uint32_t month_of(const RowHead& head);
 
 }  // namespace kymo::push

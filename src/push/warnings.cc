@@ -6,20 +6,6 @@
 
 namespace kymo::push {
 
-namespace {
-
-std::string ranks_text(const std::set<int32_t>& ranks) {
-  constexpr size_t kMost = 16;
-  std::vector<std::string> texts;
-  for (const int32_t rank : ranks) {
-    if (texts.size() == kMost) return base::join(texts, ", ") + ", …";
-    texts.push_back(base::format("{}", rank));
-  }
-  return base::join(texts, ", ");
-}
-
-}  // namespace
-
 std::vector<std::string> warnings_of(const RowHead& head, const std::string& path) {
   const std::string file = base::printable(path);
   std::vector<std::string> texts;
@@ -29,9 +15,6 @@ std::vector<std::string> warnings_of(const RowHead& head, const std::string& pat
   if (head.lacks_end)
     texts.push_back(
         base::format("{} has no end: the file or its recording was cut off; only what is in it is pushed", file));
-  if (head.has_several_ranks())
-    texts.push_back(base::format("{} has the ranks {}: all of it is stored as rank {}; push one file per rank", file,
-                                 ranks_text(head.ranks), head.rank));
   if (head.left_out > 0)
     texts.push_back(base::format(
         "{} has more operations than one trace may have in the tables: {} are not counted; record fewer iterations",

@@ -44,7 +44,9 @@ class TestRecorder {
 
   explicit TestRecorder(const std::string& path, uint8_t writer = 1, uint64_t pid = 100,
                         trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0,
-                        const std::string& executable = "/usr/bin/train")
+                        const std::string& executable = "/usr/bin/train",
+                        std::vector<std::pair<std::string, std::string>> metadata = {{"RANK", "3"},
+                                                                                     {"WORLD_SIZE", "8"}})
       : file_(path, mode) {
     id_.bytes.fill(writer);
     trace::Origin origin;
@@ -58,7 +60,7 @@ class TestRecorder {
     origin.start_realtime_ns = kRealtimeZero;
     origin.policy = "block";
     origin.kymo_version = "0.1.0";
-    origin.metadata = {{"RANK", "3"}, {"WORLD_SIZE", "8"}};
+    origin.metadata = std::move(metadata);
     file_.origin(id_, origin);
     trace::ClockDomain clock;
     clock.id = kClock;

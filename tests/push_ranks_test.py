@@ -83,6 +83,18 @@ class Ranks:
         [row] = self.ask("stragglers")
         self.assertEqual((row["rank"], row["times_last"]), (2, STEPS))
 
+    def test_how_well_the_clocks_were_merged_does_not_matter(self):
+        """The clocks differ by more than the collectives can show, so the merged file states an error of a second."""
+        now = int(time.time() * 1e6)
+        files = [write_trace(self.folder / f"away{rank}.json", rank=rank, steps=STEPS, names=NAMES, ranks=2,
+                             at_us=now - 3_600_000_000 + rank * 1_000_000, slow_collective=rank == 1) for rank in range(2)]
+        merged = self.folder / "away.kymo"
+        kymo("merge", *files, "-o", merged)
+        self.assertIn("clock.alignment_error_ns  1000000000", kymo("info", merged)[0])
+        kymo("push", merged, self.url)
+        [row] = self.ask("stragglers")
+        self.assertEqual((row["rank"], row["times_last"]), (1, STEPS))
+
     def test_another_job_is_that_of_all_ranks(self):
         kymo("push", self.recorded, self.url, "--job", "wrong")
         _, text = kymo("push", self.recorded, self.url, "--job", "right", "--events")

@@ -20,6 +20,7 @@
 #include "push/ranks.h"
 #include "push/run_name.h"
 #include "push/tables.h"
+#include "trace/measured_clock.h"
 #include "trace/program_name.h"
 
 namespace kymo::push {
@@ -129,11 +130,15 @@ uint64_t median_of(std::vector<uint64_t> values) {
   return *middle;
 }
 
+// That of the clocks that recorded it. Where they were moved to in a merge does not matter: kymo fleet compares the
+// lengths of calls.
 uint64_t clock_error(const analyze::Summary& summary) {
   uint64_t most = 0;
-  for (const analyze::ProcessSummary& process : summary.processes)
+  for (const analyze::ProcessSummary& process : summary.processes) {
+    const uint64_t by_merge = trace::alignment_error(process.origin);
     for (const analyze::ClockSummary& clock : process.clocks)
-      if (clock.usable) most = std::max(most, clock.error_ns);
+      if (clock.usable) most = std::max(most, clock.error_ns - std::min(clock.error_ns, by_merge));
+  }
   return most;
 }
 

@@ -10,6 +10,7 @@ namespace kymo::trace {
 namespace {
 
 constexpr std::string_view kReference = "clock.reference", kOffset = "clock.offset_ns", kError = "clock.error_ns";
+constexpr std::string_view kAlignmentError = "clock.alignment_error_ns";
 
 template <class Number>
 bool read_number(std::string_view text, Number& number) {
@@ -45,6 +46,19 @@ void add_measured_clock(const std::string& path, const MeasuredClock& clock) {
     writer.origin(id, origin);
   }
   writer.close();
+}
+
+uint64_t alignment_error(const Origin& origin) {
+  uint64_t error_ns = 0;
+  for (const auto& [name, value] : origin.metadata)
+    if (name == kAlignmentError && read_number(value, error_ns)) return error_ns;
+  return 0;
+}
+
+void add_alignment_error(Origin& origin, uint64_t error_ns) {
+  const uint64_t sum = alignment_error(origin) + error_ns;  // it may have been merged before
+  std::erase_if(origin.metadata, [](const auto& one) { return one.first == kAlignmentError; });
+  origin.metadata.emplace_back(kAlignmentError, std::to_string(sum));
 }
 
 }  // namespace kymo::trace

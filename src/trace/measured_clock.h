@@ -22,4 +22,9 @@ std::optional<MeasuredClock> measured_clock(const Origin& origin);
 // Adds it to all writers of a trace.
 void add_measured_clock(const std::string& path, const MeasuredClock& clock);
 
+// Of the error of a process's clocks, what `kymo merge` added when it moved them to the clock of another host. All
+// times of the process are wrong by the same: differences between them are not.
+uint64_t alignment_error(const Origin& origin);
+void add_alignment_error(Origin& origin, uint64_t error_ns);
+
 }  // namespace kymo::trace

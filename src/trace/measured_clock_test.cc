@@ -43,5 +43,17 @@ TEST(MeasuredClockTest, ADamagedOneIsNone) {
   EXPECT_FALSE(measured_clock(origin));
 }
 
+TEST(MeasuredClockTest, ErrorsOfSeveralMergesAddUp) {
+  Origin origin;
+  origin.metadata = {{"job", "12"}};
+  EXPECT_EQ(alignment_error(origin), 0u);
+  add_alignment_error(origin, 40);
+  add_alignment_error(origin, 2);
+  EXPECT_EQ(alignment_error(origin), 42u);
+  EXPECT_EQ(origin.metadata.size(), 2u);
+  origin.metadata.back().second = "much";
+  EXPECT_EQ(alignment_error(origin), 0u);
+}
+
 }  // namespace
 }  // namespace kymo::trace

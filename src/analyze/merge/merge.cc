@@ -118,6 +118,8 @@ void find_stragglers(const std::vector<SharedEvents>& events, std::vector<Rank>&
 // The clocks of a trace on the reference clock.
 void move_clocks(trace::WriterInfo& info, const Rank& rank, int64_t reference_realtime_offset, int64_t ahead,
                  int64_t last_ns) {
+  const bool is_moved = rank.by != AlignedBy::Reference && rank.by != AlignedBy::SameBoot;
+  if (is_moved) trace::add_alignment_error(info.origin, rank.alignment.error_ns);
   for (auto& [id, clock] : info.clocks) {
     if (rank.alignment.drift != 0 && !clock.pairs.empty()) {
       // One more pair at the end of the trace: after the last pair, a clock has its own rate, without the drift.
@@ -135,7 +137,7 @@ void move_clocks(trace::WriterInfo& info, const Rank& rank, int64_t reference_re
       const int64_t moved = rank.alignment.to_reference(static_cast<int64_t>(pair.monotonic_ns));
       pair.monotonic_ns = static_cast<uint64_t>(moved + ahead);
       pair.realtime_ns = static_cast<uint64_t>(std::max<int64_t>(moved + reference_realtime_offset, 0));
-      if (rank.by != AlignedBy::Reference && rank.by != AlignedBy::SameBoot) pair.error_ns += rank.alignment.error_ns;
+      if (is_moved) pair.error_ns += rank.alignment.error_ns;
     }
   }
 }

@@ -69,6 +69,17 @@ class Ranks:
             self.assertIn(f"0 traces pushed (0 rows), {2 * RANKS} already there", text)
         self.assertEqual(self.top(), top)
 
+    def test_work_on_a_device_belongs_to_the_rank_that_launched_it(self):
+        file = self.folder / f"{type(self).__name__}-devices.kymo"
+        program = clickhouse.BIN / "uses_device"
+        said, _ = kymo("record", "-o", file, "--", "sh", "-c",
+                       f"for rank in 0 1; do RANK=$rank '{program}' || exit 1; done", expect=None)
+        if "value: 0.5" not in said:
+            self.skipTest("no device")
+        kymo("push", file, self.url)
+        [row] = [row for row in self.ask("top", "--limit", 1000) if row["name"] == "full" and row["device"]]
+        self.assertEqual((row["traces"], row["ranks"], row["calls"]), (2, 2, 2))
+
     def test_a_merged_file_answers_as_the_single_ones(self):
         kymo("push", self.merged, self.url, "--job", "train")
         other = self.other_url()
@@ -199,6 +210,11 @@ class ServerTest(Ranks, unittest.TestCase):
         self.server.query(f"INSERT INTO {self.database}.traces ({', '.join(columns)}) SELECT "
                           f"{', '.join(values.get(column, column) for column in columns)} FROM {self.database}.traces LIMIT 1")
 
+    def remove_ranks(self):
+        numbers = self.server.rows(f"SELECT DISTINCT trace FROM {self.database}.traces WHERE trace != "
+                                   f"{trace_number(self.merged)}")
+        kymo("push", "--remove", *[f"0x{int(number):016x}" for [number] in numbers], self.url)
+
     def test_a_file_that_was_stored_as_one_trace_counts_once(self):
         kymo("push", self.merged, self.url)
         self.add_whole("")
@@ -208,13 +224,41 @@ class ServerTest(Ranks, unittest.TestCase):
         # What was given to the whole, and the environment does not say, is that of its ranks.
         for job in ["", "given"]:
             self.add_whole(job)
-            numbers = self.server.rows(f"SELECT DISTINCT trace FROM {self.database}.traces WHERE trace != "
-                                       f"{trace_number(self.merged)}")
-            kymo("push", "--remove", *[f"0x{int(number):016x}" for [number] in numbers], self.url)
+            self.remove_ranks()
             self.assertIn(f"{RANKS} traces pushed", kymo("push", self.merged, self.url)[1])
             self.assertEqual(self.server.rows(jobs), [[job, str(RANKS)]])
         self.add_whole("given")
         self.assertIn(f"{RANKS + 1} traces removed", kymo("push", "--remove", self.merged, self.url)[1])
+
+    def test_a_killed_push_of_a_file_that_was_stored_as_one_trace_doubles_nothing(self):
+        kymo("push", self.merged, self.url)
+        for round_number in range(ROUNDS):
+            self.add_whole("")
+            self.remove_ranks()
+            pusher = subprocess.Popen([clickhouse.KYMO, "push", self.merged, self.url, "-q"])
+            time.sleep(random.uniform(0, 0.3))
+            pusher.kill()
+            pusher.wait()
+            found = {row[0] for row in self.server.rows(f"SELECT DISTINCT trace FROM {self.database}.traces")}
+            self.assertTrue(len(found) <= 1 or str(trace_number(self.merged)) not in found, found)
+            kymo("push", self.merged, self.url)
+            self.assertEqual(clickhouse.visible(self.server, "traces", self.database, "count(DISTINCT trace)"), RANKS)
+            self.assertEqual(self.top()["gemm"]["calls"], RANKS * STEPS)
+
+    def test_all_tables_have_the_rows_of_each_rank(self):
+        kymo("push", self.recorded, self.url, "--events")
+        ranks = [str(rank) for rank in range(RANKS)]
+        for table, condition, count in [("iterations", "1", STEPS), ("operations", "name = 'work'", STEPS),
+                                        ("events", "name = 'work'", STEPS), ("events", "name = 'loads'", 1)]:
+            rows = self.server.rows(f"SELECT rank, count() FROM {self.database}.{table} WHERE {condition} GROUP BY rank "
+                                    "ORDER BY rank")
+            self.assertEqual(rows, [[rank, str(count)] for rank in ranks], (table, condition))
+        self.assertEqual(self.server.rows(f"SELECT count() FROM {self.database}.events WHERE name = 'launch'"), [["0"]])
+        marks = self.server.rows(f"SELECT rank, complete, problems, events, bytes FROM {self.database}.traces ORDER BY rank")
+        self.assertEqual([mark[:3] for mark in marks], [[rank, "1", "0"] for rank in ranks])
+        events = self.server.rows(f"SELECT rank, count() FROM {self.database}.events GROUP BY rank ORDER BY rank")
+        self.assertEqual([[mark[0], mark[3]] for mark in marks], events)
+        self.assertLess(sum(int(mark[4]) for mark in marks), self.recorded.stat().st_size)
 
 
 if __name__ == "__main__":

@@ -338,7 +338,10 @@ void Pusher::push(const std::vector<std::string>& given) {
     settle_labels([&] { return impl_->with_other_labels(); },
                   [&](const Files& some) {
                     impl_->is_repeat = true;
+                    Counts counted = impl_->counts;  // with these files
                     impl_->push_batches(some);
+                    counted.retries = impl_->counts.retries;
+                    impl_->counts = counted;
                   },
                   [&](std::chrono::milliseconds time) { impl_->store.wait_for(time); });
   } catch (const Error&) {

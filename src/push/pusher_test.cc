@@ -243,5 +243,23 @@ TEST_F(PusherTest, AFileOfSeveralRanksCannotBeGivenOne) {
   EXPECT_EQ(last_.reason, "it has the ranks 0, 1, and --rank is for a trace of one rank; push it without --rank");
 }
 
+TEST_F(PusherTest, ATraceThatAnotherPushRelabelledMeanwhileCountsOnce) {
+  const std::string a = record("a.kymo", 100);
+  PushOptions options;
+  options.job = "mine";
+  options.wait = [](std::chrono::milliseconds) { return true; };
+  // It is there with another job, and gets that again after the first push of this one.
+  int left = 3;
+  server_.on_known = [&] { server_.traces = {{trace_number(a), {false, left-- > 0 ? "other" : "mine"}}}; };
+  Pusher pusher(
+      std::make_unique<FakeStore>(server_), options, [](const std::string& path) { return trace::Reader(path); },
+      [this](const FileOutcome& file) { outcomes_[file.file] = file.outcome; }, {});
+  pusher.push({a});
+  EXPECT_EQ(server_.rows.at("traces"), 2u);
+  EXPECT_EQ(pusher.counts().traces, 1u);
+  EXPECT_EQ(pusher.counts().relabelled, 1u);
+  EXPECT_EQ(pusher.counts().rows, 2u);  // an iteration and an operation
+}
+
 }  // namespace
 }  // namespace kymo::push

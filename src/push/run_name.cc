@@ -32,4 +32,13 @@ std::string run_name(const std::function<std::string(std::string_view)>& variabl
   return base::join(parts, " ");
 }
 
+std::string find_run(const trace::Reader& reader) {
+  return run_name([&](std::string_view name) -> std::string {
+    for (const auto& [id, process] : reader.writers())
+      for (const auto& [key, value] : process.origin.metadata)
+        if (key == name && !value.empty()) return value;
+    return {};
+  });
+}
+
 }  // namespace kymo::push

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "trace/reader.h"
+
 namespace kymo::push {
 
 // Of the environment of a recorded program, a text that all ranks of a run have, and other runs have not: KYMO_RUN, or
@@ -13,5 +15,8 @@ namespace kymo::push {
 // Variables that may differ between the ranks of a run are not a part of it: torchrun counts restarts on each node for
 // itself, and mpirun starts the ranks of its own node outside of Slurm's step.
 std::string run_name(const std::function<std::string(std::string_view)>& variable);
+
+// The same, of what the reader shows: the processes of one rank.
+std::string find_run(const trace::Reader& reader);
 
 }  // namespace kymo::push

@@ -336,7 +336,7 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   head.started = seconds_of(summary.begin_realtime_ns);
   head.job = labels.job.empty() ? job_of(reader, summary) : labels.job;
   head.rank = static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
-  head.run = run_name([&](std::string_view name) { return from_environment(reader, {name}); });
+  head.run = find_run(reader);
   Damage damage;
   std::vector<size_t> before;
   for (const Block* block : blocks.of_traces()) before.push_back(block->rows());

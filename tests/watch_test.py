@@ -213,6 +213,17 @@ class WatchTest(unittest.TestCase):
         [gemm] = [row for row in json.loads(text)["rows"] if row["name"] == "gemm"]
         self.assertEqual((gemm["traces"], gemm["calls"]), (2 * count, 2 * count * 3))
 
+    def test_once_succeeds_if_another_watch_deletes_a_file_first(self):
+        for i in range(8):
+            file = write_trace(self.arriving / ".new", rank=i, steps=30, names=30, at_us=int(time.time() * 1e6))
+            os.rename(file, self.arriving / f"{i}.kymo")
+        watches = [subprocess.Popen([clickhouse.KYMO, "watch", self.arriving, "--push", self.url, "--once", "--keep", "1B"],
+                                    stderr=subprocess.PIPE, text=True) for _ in range(3)]
+        said = [watch.communicate(timeout=600)[1] for watch in watches]
+        self.assertEqual([watch.returncode for watch in watches], [0, 0, 0], said)
+        self.assertEqual(list(self.arriving.iterdir()), [])
+        self.assertEqual(self.names()["gemm"], 8)
+
     def check_that_damaged_traces_stay(self, url):
         self.add(self.traces[0], "damaged.kymo")
         clickhouse.damage_events(self.arriving / "damaged.kymo")

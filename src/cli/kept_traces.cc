@@ -86,12 +86,24 @@ bool KeptTraces::may_still_arrive(const std::string& path) const {
 // A file that has changed since look() is new: what was pushed may be the part before.
 void KeptTraces::set(const std::string& path, State state) {
   const auto file = files_.find(path);
-  if (file != files_.end() && version_of(path) == file->second.version) file->second.state = state;
+  if (file == files_.end()) return;
+  const auto version = version_of(path);
+  if (!version)
+    set_gone(path);
+  else if (*version == file->second.version)
+    file->second.state = state;
 }
 
 void KeptTraces::forget_pushed() {
   for (auto& [path, file] : files_)
     if (file.state != State::Refused) file.state = State::New;
+}
+
+void KeptTraces::set_gone(const std::string& file) {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return;
+  bytes_ -= found->second.version.size;
+  files_.erase(found);
 }
 
 // A date that was set back keeps files longer.
@@ -122,13 +134,14 @@ std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_se
   std::vector<std::string> removed;
   for (const std::string& path : chosen) {
     const auto file = files_.find(path);
-    if (!may_be_deleted(file->second) || version_of(path) != file->second.version) continue;
+    if (file == files_.end() || !may_be_deleted(file->second)) continue;
+    const auto version = version_of(path);
+    if (version && *version != file->second.version) continue;
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) {  // another watch may have deleted it
       not_deleted_ = base::file_error("delete", path, errno).what();
       continue;
     }
-    bytes_ -= file->second.version.size;
-    files_.erase(file);
+    set_gone(path);
     removed.push_back(path);
   }
   return removed;

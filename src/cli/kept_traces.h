@@ -56,6 +56,8 @@ class KeptTraces {
   void set_new(const std::string& file) { set(file, State::New); }
   // The server lost what it had: pushed files are new again.
   void forget_pushed();
+  // It is not there any more: somebody deleted it, such as another watch.
+  void set_gone(const std::string& file);
   // It cannot be read: it is not tried again before it changes, and never deleted.
   void set_refused(const std::string& file) { set(file, State::Refused); }
 

@@ -130,6 +130,24 @@ TEST_F(KeptTracesTest, WhatTheServerLostIsNotDeleted) {
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
 }
 
+TEST_F(KeptTracesTest, AFileThatAnotherWatchDeletesDoesNotWait) {
+  const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
+  look();
+  look();
+  std::filesystem::remove(a);
+  traces_.set_pushed(a);
+  EXPECT_EQ(traces_.waiting(), 1u);
+  traces_.set_pushed(b);
+  const auto delete_first = [&](const std::vector<std::string>& files) {
+    EXPECT_EQ(files, std::vector<std::string>{b});
+    std::filesystem::remove(b);
+    traces_.set_gone(b);
+  };
+  EXPECT_EQ(traces_.remove({.bytes = 0, .seconds = {}}, 3'000, delete_first), std::vector<std::string>());
+  EXPECT_EQ(traces_.waiting(), 0u);
+  EXPECT_EQ(traces_.bytes(), 0u);
+}
+
 TEST_F(KeptTracesTest, NothingIsDeletedWhenTheServerDoesNotAnswer) {
   const std::string a = add("a.kymo", 10, 1'000);
   look();

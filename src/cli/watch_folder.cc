@@ -185,6 +185,14 @@ class Watcher {
       traces_.set_pushed(file.file);
   }
 
+  // True if somebody deleted it, such as another watch that has pushed it.
+  bool is_gone(const std::string& file) {
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored)) return false;
+    traces_.set_gone(file);
+    return true;
+  }
+
   void take(const push::FileOutcome& file) {
     switch (file.outcome) {
       case push::Outcome::Pushed:
@@ -209,8 +217,7 @@ class Watcher {
                            base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
         break;
       case push::Outcome::Changed:
-        // Somebody deleted it, such as another watch that has pushed it.
-        if (std::error_code ignored; !std::filesystem::exists(file.file, ignored)) break;
+        if (is_gone(file.file)) break;
         say_warning(base::printable(file.file) + " changed while it was read, and was not pushed: it is tried again");
         break;
       case push::Outcome::NotKept:
@@ -221,8 +228,7 @@ class Watcher {
                            base::printable(file.file), file.reason));
         break;
       case push::Outcome::Unreadable:
-        // Somebody deleted it, such as another watch that has pushed it.
-        if (std::error_code ignored; !std::filesystem::exists(file.file, ignored)) break;
+        if (is_gone(file.file)) break;
         ++numbers_.refused;
         traces_.set_refused(file.file);
         say_warning(base::format("{}: {}", base::printable(file.file), file.reason));

@@ -93,7 +93,8 @@ class SameSelection:
         self.assertNotIn("longer --since", text)
 
     def test_a_trace_after_the_last_date_of_the_tables_is_refused(self):
-        for year, at_us in [(2043, 2_310_000_000_000_000), (2110, 4_418_000_000_000_000)]:
+        for year, at_us in [(2043, 2_310_000_000_000_000), (2110, 4_418_000_000_000_000),
+                            (2302, 10_490_000_000_000_000), (9999, 253_370_000_000_000_000)]:
             file = write_trace(self.folder / f"{year}-{self.id().rsplit('.', 1)[-1]}.json", steps=3, names=1, at_us=at_us)
             _, text = kymo("push", file, self.url, "--job", "train", expect=1)
             self.assertIn("it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock", text)

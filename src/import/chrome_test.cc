@@ -255,5 +255,13 @@ TEST(NanosecondsTest, AreExact) {
   EXPECT_EQ(nanoseconds("99999999999999999999"), std::nullopt);
 }
 
+TEST(NanosecondsTest, ATimeOutOfRangeIsTheNearestPossibleOne) {
+  EXPECT_EQ(time_nanoseconds("1780000000000000.123"), 1780000000000000123);
+  for (const char* far : {"99999999999999999999", "10490000000000000", "10490000000000000.5", "1e300"})
+    EXPECT_EQ(time_nanoseconds(far), 9'200'000'000'000'000'000) << far;
+  EXPECT_EQ(time_nanoseconds("-10490000000000000"), -9'200'000'000'000'000'000);
+  for (const char* bad : {"", "abc", "1x", "99999999999999999999x"}) EXPECT_EQ(time_nanoseconds(bad), std::nullopt);
+}
+
 }  // namespace
 }  // namespace kymo::import

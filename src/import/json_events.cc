@@ -122,7 +122,7 @@ class JsonEvents::Parser : private JsonTokens {
     if (at(pid_)) event_.pid = take_row_id();
     if (at(tid_)) event_.tid = take_row_id();
     if (at(id_)) event_.id = take_id();
-    if (at(time_)) event_.time_ns = nanoseconds(take_number_text());
+    if (at(time_)) event_.time_ns = time_nanoseconds(take_number_text());
     if (at(duration_)) {
       event_.duration_ns = nanoseconds(take_number_text());
       event_.has_bad_duration = !event_.duration_ns;

@@ -1,9 +1,15 @@
 #include "import/json_numbers.h"
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 namespace kymo::import {
+namespace {
+
+constexpr double kFarthest = 9.2e18;  // nanoseconds
+
+}  // namespace
 
 void read_number(std::string_view text, JsonArgument& argument) {
   const char *const begin = text.data(), *const end = begin + text.size();
@@ -53,11 +59,20 @@ std::optional<int64_t> nanoseconds(std::string_view text) {
         std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), text.data() + text.size(), value);
     if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     const double scaled = value * 1000;
-    if (!(scaled > -9.2e18 && scaled < 9.2e18)) return std::nullopt;
+    if (!(std::abs(scaled) < kFarthest)) return std::nullopt;
     return static_cast<int64_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
   }
   const auto total = static_cast<int64_t>(whole * 1000 + ns);
   return negative ? -total : total;
+}
+
+std::optional<int64_t> time_nanoseconds(std::string_view text) {
+  if (const auto ns = nanoseconds(text)) return ns;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end != text.data() + text.size() || error != std::errc() || !(std::abs(value * 1000) >= kFarthest))
+    return std::nullopt;
+  return static_cast<int64_t>(std::copysign(kFarthest, value));
 }
 
 }  // namespace kymo::import

@@ -32,4 +32,7 @@ void read_number(std::string_view text, JsonArgument& argument);
 // Microseconds as decimal text, in nanoseconds, rounded. Nothing: it is not a number, or out of range.
 std::optional<int64_t> nanoseconds(std::string_view microseconds);
 
+// The same for a point in time: one that is out of range is the nearest that is not.
+std::optional<int64_t> time_nanoseconds(std::string_view microseconds);
+
 }  // namespace kymo::import

@@ -21,7 +21,8 @@ std::vector<std::string> warnings_of(const RowHead& head, const std::string& pat
         file, head.left_out));
   if (head.started < kFirstDate)
     texts.push_back(
-        base::format("{} does not say when it was recorded: it counts as of 1970, and kymo fleet finds it with "
+        base::format("{} does not say when it was recorded, or says a time before 1971: it counts as of 1970, and kymo "
+                     "fleet finds it with "
                      "--since 4000w",
                      file));
   return texts;

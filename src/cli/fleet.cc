@@ -168,6 +168,7 @@ int answer_stragglers(const fleet::Selection& selection, const std::vector<std::
   for (const std::string& line : about_traces) notes.warn(line);
   for (const std::string& line : without_calls) notes.warn(line);
   for (const std::string& line : left_out) notes.warn(line);
+  for (const std::string& line : fleet::unreadable_files(selection.target)) notes.warn(line);
   const bool has_collectives = !found.rows.empty();
   std::erase_if(found.rows, [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; });
   if (has_collectives && found.rows.empty())
@@ -210,10 +211,12 @@ int answer(const Options& options) {
   const push::Rows rows = fleet::ask(target, statement);
   warn_of_other_times(selection, notes);
   for (const std::string& line : about_traces) notes.warn(line);
+  const std::vector<std::string> unreadable = fleet::unreadable_files(target);
+  for (const std::string& line : unreadable) notes.warn(line);
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);
-      if (found.empty() && !say_nothing_found(selection, notes))
+      if (found.empty() && !say_nothing_found(selection, notes) && unreadable.empty())
         notes.say("these traces have no operations: they have no ranges on their main thread, and no work of devices");
       return show_top(found, notes, options);
     }

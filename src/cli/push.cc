@@ -148,9 +148,14 @@ int push_command(const Arguments& arguments) {
 
   const std::string target = options.arguments.back();
   options.arguments.pop_back();
+  StatusLine status(!options.quiet);
+  const auto warn = [&](const std::string& text) {
+    status.clear();
+    say_warning(text);
+  };
   std::unique_ptr<push::Store> store;
   try {
-    store = fleet::open_store(fleet::parse_target(target));
+    store = fleet::open_store(fleet::parse_target(target), warn);
   } catch (const InvalidArgument& error) {
     throw options::UsageError("push", error.what());
   }
@@ -163,7 +168,6 @@ int push_command(const Arguments& arguments) {
     throw options::UsageError("push", "--remove is not for --events, --job or --rank");
 
   Totals totals;
-  StatusLine status(!options.quiet);
   push::Pusher pusher(
       std::move(store), options.push, open_trace_to_follow,
       [&](const push::FileOutcome& file) {
@@ -171,10 +175,7 @@ int push_command(const Arguments& arguments) {
         report_file(file, totals);
         status.show(base::format("{} of {} pushed", totals.files, options.arguments.size()));
       },
-      [&](const std::string& text) {
-        status.clear();
-        say_warning(text);
-      });
+      warn);
   if (options.remove) return remove_traces(pusher, options);
   const auto rest = [&] { return options.arguments.size() - totals.files - totals.unreadable - totals.not_kept; };
   try {

@@ -70,9 +70,10 @@ class Watcher {
     chosen.may_still_arrive = [this](const std::string& file) { return traces_.may_still_arrive(file); };
     chosen.on_new_tables = [this] { traces_.forget_pushed(); };
     chosen.wait = [this](std::chrono::milliseconds time) { return !ends_within(time); };
+    const auto warn = [](const std::string& text) { say_warning(text); };
     pusher_ = std::make_unique<push::Pusher>(
-        fleet::open_store(fleet::parse_target(options.target)), chosen, open_trace_to_follow,
-        [this](const push::FileOutcome& file) { take(file); }, [](const std::string& text) { say_warning(text); });
+        fleet::open_store(fleet::parse_target(options.target), warn), chosen, open_trace_to_follow,
+        [this](const push::FileOutcome& file) { take(file); }, warn);
     look();  // a folder that does not exist is an error now
     if (options.metrics)
       endpoint_ = std::make_unique<metrics::Endpoint>(*options.metrics, [this] { return numbers_.text(); });

@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "base/text.h"
-#include "fleet/parquet_store.h"
+#include "fleet/parquet_reader.h"
 #include "fleet/text_name.h"
 #include "push/tables.h"
 

@@ -122,7 +122,7 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
   std::vector<std::string> lines;
   // First of all: this says if there is no table to read.
   const Parts parts = find_parts(ask(target, incomplete_marks_statement(selection)));
-  if (!target.server) lines = incomplete_traces(target.folder);
+  if (!target.server) lines = incomplete_traces(*target.reader);
   if (target.server) add_wrong_counts(lines, selection, uses_operations);
   leave_out(selection, parts.of_others);
   if (!parts.of_others.rows.empty())

@@ -3,44 +3,40 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <set>
 
-#include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "fleet/answers.h"
-#include "fleet/parquet_columns.h"
 #include "fleet/parquet_files.h"
 #include "fleet/parquet_footers.h"
-#include "fleet/parquet_store.h"
 #include "fleet/parquet_verify.h"
-#include "query/engine.h"
-#include "query/session.h"
+#include "kymo/error.h"
+#include "push/trace_file.h"
 
 namespace kymo::fleet {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Reads a file alone if one of them cannot be read.
-push::Rows unmarked_in(const query::Engine& engine, const std::vector<std::string>& files, const std::string& folder) {
-  std::vector<std::string> literals;
-  for (const std::string& file : files) literals.push_back(query::sql_literal(file));
+// The traces of rows whose attempt is newer than the newest mark of the trace. Reads a file alone if one of them cannot
+// be read.
+push::Rows unmarked_in(ParquetReader& reader, const std::vector<std::string>& files) {
+  const std::string& folder = reader.folder();
   try {
-    return rows_of(
-        engine,
-        base::format("SELECT trace, 'job ' || argMax(job, attempt)\nFROM read_parquet([{}], union_by_name = true)\n"
-                     "WHERE trace != {} AND trace NOT IN (SELECT trace FROM {})\nGROUP BY trace ORDER BY trace",
-                     base::join(literals, ", "), kFileRows, parquet_table(folder, push::kTraces)));
-  } catch (const query::QueryError&) {
+    return reader.ask(base::format(
+        "SELECT rows.trace, 'job ' || argMax(job, rows.attempt)\nFROM read_parquet({}, union_by_name = true) AS rows\n"
+        "LEFT JOIN (SELECT trace, max(attempt) AS marked FROM {} GROUP BY trace) AS marks ON marks.trace = rows.trace\n"
+        "WHERE rows.trace != {} AND rows.attempt > coalesce(marked, 0)\nGROUP BY rows.trace ORDER BY rows.trace",
+        file_list(files), parquet_table(folder, push::kTraces), kFileRows));
+  } catch (const Error&) {
     push::Rows all;
     if (files.size() == 1) return all;
     std::set<std::vector<std::string>> found;
     for (const std::string& file : files)
-      for (auto& row : unmarked_in(engine, {file}, folder).rows) found.insert(std::move(row));
+      for (auto& row : unmarked_in(reader, {file}).rows) found.insert(std::move(row));
     all.rows.assign(found.begin(), found.end());
     return all;
   }
@@ -51,19 +47,36 @@ struct Expected {
   uint64_t traces = 0;
   std::map<std::string, uint64_t> rows;  // by table
 };
-std::map<uint64_t, Expected> read_expected(const query::Engine& engine, const std::string& folder) {
+std::map<uint64_t, Expected> read_expected(ParquetReader& reader) {
   std::map<uint64_t, Expected> found;
-  if (!has_files(folder, push::kRowCounts)) return found;
+  if (!has_files(reader.folder(), push::kRowCounts)) return found;
   const push::Rows rows =
-      rows_of(engine, base::format("SELECT attempt, of_table, CAST(sum(row_count) AS UBIGINT), count(DISTINCT trace)\n"
-                                   "FROM {} WHERE trace != {} GROUP BY attempt, of_table",
-                                   parquet_table(folder, push::kRowCounts), kFileRows));
+      reader.ask(base::format("SELECT attempt, of_table, CAST(sum(row_count) AS UBIGINT), count(DISTINCT trace)\n"
+                              "FROM {} WHERE trace != {} GROUP BY attempt, of_table",
+                              parquet_table(reader.folder(), push::kRowCounts), kFileRows));
   for (const auto& row : rows.rows) {
     Expected& one = found[push::parse_u64(row[0], "attempt")];
     one.rows[row[1]] = push::parse_u64(row[2], "row_count");
     one.traces = std::max(one.traces, push::parse_u64(row[3], "traces"));
   }
   return found;
+}
+
+// Marks decide which rows count, and are small: so their bytes are compared with their hashes.
+void leave_out_damaged_marks(ParquetReader& reader) {
+  const std::string& folder = reader.folder();
+  if (!has_files(folder, push::kRowCounts)) return;
+  for (const auto& row : reader
+                             .ask(base::format("SELECT of_table, row_count FROM {} WHERE trace = {} AND "
+                                               "starts_with(of_table, '{}/')",
+                                               parquet_table(folder, push::kRowCounts), kFileRows, push::kTraces.name))
+                             .rows) {
+    const std::string file = base::format("{}/{}", folder, row[0]);
+    try {
+      if (push::trace_number(file) != push::parse_u64(row[1], "hash")) reader.leave_out(file);
+    } catch (const Error&) {  // it was removed, or cannot be read
+    }
+  }
 }
 
 uint64_t rows_in(const std::map<std::string, Footer>& footers, const std::vector<std::string>& files) {
@@ -112,47 +125,100 @@ std::string misplaced_text(const std::vector<std::string>& files, const std::str
                       more == 0 ? "its name" : "their names", more == 0 ? "it" : "them", base::printable(folder));
 }
 
-// The traces whose newest attempt is this one, by name; empty if that cannot be read.
-std::string traces_of(const query::Engine& engine, const std::string& folder, uint64_t attempt) {
-  try {
-    return trace_names(rows_of(
-        engine, base::format("SELECT trace, argMax(file, attempt) FROM {} GROUP BY trace HAVING max(attempt) = {}\n"
-                             "ORDER BY 2, trace",
-                             parquet_table(folder, push::kTraces), attempt)));
-  } catch (const query::QueryError&) {
-    return {};
+// The traces whose newest attempt is this one, by name.
+std::string traces_of(ParquetReader& reader, uint64_t attempt) {
+  return trace_names(
+      reader.ask(base::format("SELECT trace, argMax(file, attempt) FROM {} GROUP BY trace HAVING max(attempt) = {}\n"
+                              "ORDER BY 2, trace",
+                              parquet_table(reader.folder(), push::kTraces), attempt)));
+}
+
+// The same for an attempt whose marks cannot be read, by its counts of rows.
+std::string counted_traces_of(ParquetReader& reader, uint64_t attempt) {
+  const std::string& folder = reader.folder();
+  return trace_names(reader.ask(
+      base::format("SELECT trace, 'job ' || any_value(job) FROM {0} WHERE attempt = {1} AND trace != {2}\n"
+                   "  AND trace NOT IN (SELECT trace FROM {3} WHERE attempt > {1})\nGROUP BY trace ORDER BY trace",
+                   parquet_table(folder, push::kRowCounts), attempt, kFileRows, parquet_table(folder, push::kTraces))));
+}
+
+std::string unreadable_line(ParquetReader& reader, const std::string& file, const std::string& why) {
+  const fs::path path(file);
+  const std::string name = path.filename().string(), table = path.parent_path().filename().string();
+  if (name == kEmptyFile || (table == push::kSchema.name && is_file_name(name)))
+    return base::format("{}: the next kymo push writes it again", why);
+  if (!is_file_name(name))
+    return base::format("{}, and was not written by kymo push: move it out of {}", why,
+                        base::printable(reader.folder()));
+  const uint64_t number = attempt_in(name).value_or(0);
+  const bool is_mark = table == push::kTraces.name;
+  const std::string traces = is_mark ? counted_traces_of(reader, number) : traces_of(reader, number);
+  if (!traces.empty()) {
+    const bool may_read = ::access(file.c_str(), R_OK) == 0;
+    return base::format("{} {}; {}: {}push these traces again{}{}",
+                        is_mark ? "not counted: what was pushed last of" : "incomplete:", traces, why,
+                        may_read ? "" : "change its mode, or ",
+                        is_mark ? "" : ", or remove them with kymo push --remove",
+                        may_read ? ", then delete the file" : "");
   }
+  const auto attempts = attempts_of(reader.folder());
+  const auto attempt = attempts.find(number);
+  bool has_counts = false;
+  if (attempt != attempts.end())
+    for (const std::string& counts : attempt->second.files_of(reader.folder(), push::kRowCounts))
+      has_counts |= !reader.is_unreadable(counts);
+  if (is_mark && !has_counts)
+    return base::format(
+        "not counted: the traces of {0}, which are not known: {1}; push all traces again, then delete the file", name,
+        why);
+  return base::format("{}, and no trace needs it: delete it", why);
 }
 
 }  // namespace
 
-std::vector<std::string> incomplete_traces(const std::string& folder) {
-  const query::Engine engine(0, query::FileAccess::On);
+std::vector<std::string> unreadable_lines(ParquetReader& reader) {
+  constexpr size_t kMostLines = 10;
   std::vector<std::string> lines;
-  const std::map<std::string, Footer> footers = read_footers(engine, folder, [&] {
-    if (lines.empty()) lines.push_back(damaged_file(folder));
-  });
-  if (const auto files = misplaced_files(footers); !files.empty()) {
-    const std::string of_other_table = file_of_other_table(folder);
-    throw Error(of_other_table.empty() ? base::format("{}; its rows may count twice", misplaced_text(files, folder))
-                                       : of_other_table);
+  const std::map<std::string, std::string> files = reader.unreadable();  // reading them may find more
+  for (const auto& [file, why] : files) {
+    if (lines.size() == kMostLines) {
+      lines.push_back(base::format("{} more files in {} cannot be read", files.size() - kMostLines,
+                                   base::printable(reader.folder())));
+      break;
+    }
+    lines.push_back(unreadable_line(reader, file, why));
   }
-  if (!lines.empty()) return lines;  // of a table that the answer does not use
-  const std::map<uint64_t, Expected> all_expected = read_expected(engine, folder);
+  return lines;
+}
+
+std::vector<std::string> incomplete_traces(ParquetReader& reader) {
+  const std::string& folder = reader.folder();
+  std::vector<std::string> lines;
+  const std::map<std::string, Footer> footers = read_footers(reader);
+  std::vector<std::string> files = misplaced_files(footers);
+  // A file of another table cannot be read as one of its own.
+  if (!files.empty() && reader.find_unreadable())
+    std::erase_if(files, [&](const std::string& file) { return reader.is_unreadable(file); });
+  if (!files.empty()) throw Error(base::format("{}; its rows may count twice", misplaced_text(files, folder)));
+  leave_out_damaged_marks(reader);
+  const std::map<uint64_t, Expected> all_expected = read_expected(reader);
   std::vector<std::string> unmarked;
   for (const auto& [number, attempt] : attempts_of(folder)) {
+    const bool is_reported = std::any_of(attempt.files.begin(), attempt.files.end(),
+                                         [&](const auto& file) { return reader.is_unreadable(file.second); });
+    if (is_reported && attempt.mark) continue;
     const auto known = all_expected.find(number);
     const Expected expected = known == all_expected.end() ? Expected{} : known->second;
     if (!has_marks(folder, attempt, expected, footers))
       for (const auto& [place, file] : attempt.files)
-        if (fs::path(file).parent_path().filename() != push::kTraces.name) unmarked.push_back(file);
+        if (fs::path(file).parent_path().filename() != push::kTraces.name && !reader.is_unreadable(file))
+          unmarked.push_back(file);
     const std::string missing = attempt.mark ? missing_of(folder, number, attempt, expected, footers) : "";
     if (missing.empty()) continue;
-    if (const std::string traces = traces_of(engine, folder, number); !traces.empty())
+    if (const std::string traces = traces_of(reader, number); !traces.empty())
       lines.push_back(base::format("incomplete: {}; {}: push these traces again", traces, missing));
   }
-  if (const push::Rows traces = unmarked.empty() ? push::Rows{} : unmarked_in(engine, unmarked, folder);
-      !traces.rows.empty())
+  if (const push::Rows traces = unmarked.empty() ? push::Rows{} : unmarked_in(reader, unmarked); !traces.rows.empty())
     lines.push_back(
         base::format("not counted: rows of {} trace{} without a commit mark in {}/{} (a push in progress, or lost "
                      "files): {}; push {} again",
@@ -161,35 +227,17 @@ std::vector<std::string> incomplete_traces(const std::string& folder) {
   return lines;
 }
 
-std::string foreign_file(const std::string& folder) {
-  const std::vector<std::string> files = foreign_files(folder);
+std::string foreign_file(ParquetReader& reader) {
+  const std::string& folder = reader.folder();
+  std::vector<std::string> files = foreign_files(folder);
+  std::erase_if(files, [&](const std::string& file) { return !reader.has_footer(file); });
   if (files.empty()) return {};
   // Of two files with the same number, the one whose rows do not belong to its name.
-  const auto misplaced = misplaced_files(read_footers(query::Engine(0, query::FileAccess::On), folder, [] {}));
+  const auto misplaced = misplaced_files(read_footers(reader));
   if (!misplaced.empty()) return misplaced_text(misplaced, folder);
   return base::format("{}{} not written by kymo push: move {} out of {}", base::printable(files[0]),
                       files.size() == 1 ? " was" : base::format(" and {} more were", files.size() - 1),
                       files.size() == 1 ? "it" : "them", base::printable(folder));
-}
-
-std::string damaged_file(const std::string& folder) {
-  const query::Engine engine(0, query::FileAccess::On);
-  for (const push::TableSpec* table : push::all_tables()) {
-    for (const std::string& file : table_files(folder, *table)) {
-      try {
-        (void)rows_of(engine, base::format("SELECT max(hash(t)) FROM read_parquet({}) AS t", query::sql_literal(file)));
-      } catch (const query::QueryError&) {
-        if (::access(file.c_str(), R_OK) != 0) return base::file_error("read", file, errno).what();
-        const auto attempt = attempt_in(fs::path(file).filename().string());
-        if (!attempt || table == &push::kSchema)
-          return base::format("{} is damaged: delete it, the next kymo push writes it again", base::printable(file));
-        const std::string traces = traces_of(engine, folder, *attempt);
-        return base::format("{} is damaged: delete it, and push its traces again{}{}", base::printable(file),
-                            traces.empty() ? "" : ": ", traces);
-      }
-    }
-  }
-  return {};
 }
 
 }  // namespace kymo::fleet

@@ -4,18 +4,22 @@
 #include <string>
 #include <vector>
 
+#include "fleet/parquet_reader.h"
+
 namespace kymo::fleet {
 
 // A line for people for each attempt that lost files or rows: the traces whose rows are incomplete; and one for the
-// traces that do not count because no attempt of them has a mark. A push that is in progress looks the same. Names and
-// footers of files are read, and the traces of those that are reported. Throws kymo::Error, also for a file whose rows
-// do not belong to its name (misplaced_files()): they may count twice.
-std::vector<std::string> incomplete_traces(const std::string& folder);
+// traces whose newest rows do not count because their attempt has no mark. A push that is in progress looks the same.
+// Files that cannot be read are left to unreadable_lines(). Names and footers of files are read, and the traces of
+// those that are reported. Throws kymo::Error, also for a file whose rows do not belong to its name
+// (misplaced_files()): they may count twice.
+std::vector<std::string> incomplete_traces(ParquetReader& reader);
 
-// The files that kymo push did not write (foreign_files()) and what to do, for people; empty if there are none.
-std::string foreign_file(const std::string& folder);
+// The files that the reader found unreadable, a line each with the traces and what to do, for people.
+std::vector<std::string> unreadable_lines(ParquetReader& reader);
 
-// The first file that cannot be read, with its traces and what to do, for people; empty if all can. Reads all of them.
-std::string damaged_file(const std::string& folder);
+// The files that kymo push did not write (foreign_files()) and what to do, for people; empty if there are none, or if
+// they cannot be read: then no row of them counts.
+std::string foreign_file(ParquetReader& reader);
 
 }  // namespace kymo::fleet

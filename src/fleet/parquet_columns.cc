@@ -1,14 +1,10 @@
 #include "fleet/parquet_columns.h"
 
-#include <filesystem>
-#include <map>
 #include <set>
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "fleet/parquet_files.h"
-#include "fleet/parquet_store.h"
-#include "query/engine.h"
+#include "fleet/parquet_reader.h"
 #include "query/session.h"
 
 namespace kymo::fleet {
@@ -27,29 +23,22 @@ const push::TableSpec* table_with(const std::set<std::string>& columns) {
 
 }  // namespace
 
-std::string file_of_other_table(const std::string& folder) {
-  const query::Engine engine(0, query::FileAccess::On);
-  for (const push::TableSpec* table : push::all_tables()) {
-    for (const std::string& file : table_files(folder, *table)) {
-      std::set<std::string> columns;
-      try {
-        for (const auto& row :
-             rows_of(engine, base::format("SELECT column_name FROM (DESCRIBE SELECT * FROM read_parquet({}))",
-                                          query::sql_literal(file)))
-                 .rows)
-          columns.insert(row[0]);
-      } catch (const query::QueryError&) {
-        continue;  // damaged_file() names it
-      }
-      for (const push::ColumnSpec& column : table->columns) {
-        if (columns.contains(std::string(column.name))) continue;
-        const push::TableSpec* const other = table_with(columns);
-        return base::format(
-            "{} is not a file of {}: it has no column {}{}; move it out of {}, and push its traces again",
-            base::printable(file), table->name, column.name,
-            other != nullptr ? base::format(", and has those of {}", other->name) : "", base::printable(folder));
-      }
-    }
+std::string of_other_table(const query::Engine& engine, const push::TableSpec& table, const std::string& file) {
+  std::set<std::string> columns;
+  try {
+    for (const auto& row :
+         rows_of(engine, base::format("SELECT column_name FROM (DESCRIBE SELECT * FROM read_parquet({}))",
+                                      query::sql_literal(file)))
+             .rows)
+      columns.insert(row[0]);
+  } catch (const query::QueryError&) {
+    return {};
+  }
+  for (const push::ColumnSpec& column : table.columns) {
+    if (columns.contains(std::string(column.name))) continue;
+    const push::TableSpec* const other = table_with(columns);
+    return base::format("{} is not a file of {}: it has no column {}{}", base::printable(file), table.name, column.name,
+                        other != nullptr ? base::format(", and has those of {}", other->name) : "");
   }
   return {};
 }

@@ -3,11 +3,13 @@
 
 #include <string>
 
+#include "push/tables.h"
+#include "query/engine.h"
+
 namespace kymo::fleet {
 
-// "FILE is not a file of iterations: it has no column wall_ns; …", for people. Empty if all files have the columns of
-// their tables, or cannot be read. Reads the columns of every file, so it is only for an error of DuckDB, which does
-// not name the file.
-std::string file_of_other_table(const std::string& folder);
+// "FILE is not a file of iterations: it has no column wall_ns", for people. Empty if the file has the columns of its
+// table, or cannot be read.
+std::string of_other_table(const query::Engine& engine, const push::TableSpec& table, const std::string& file);
 
 }  // namespace kymo::fleet

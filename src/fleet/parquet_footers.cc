@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "fleet/parquet_files.h"
-#include "fleet/parquet_store.h"
+#include "kymo/error.h"
 #include "push/tables.h"
 #include "query/session.h"
 
@@ -28,21 +28,23 @@ void add_footers(std::map<std::string, Footer>& footers, const push::Rows& rows)
 
 }  // namespace
 
-std::map<std::string, Footer> read_footers(const query::Engine& engine, const std::string& folder,
-                                           const std::function<void()>& on_damaged) {
+std::map<std::string, Footer> read_footers(ParquetReader& reader) {
   std::map<std::string, Footer> footers;
   for (const push::TableSpec* table : push::all_tables()) {
-    if (table == &push::kSchema || !has_files(folder, *table)) continue;
-    try {
-      add_footers(footers,
-                  rows_of(engine, base::format("SELECT file_name, path_in_schema, CAST(sum(row_group_num_rows) AS "
-                                               "UBIGINT), min(stats_min_value), max(stats_max_value)\n"
-                                               "FROM parquet_metadata({})\n"
-                                               "WHERE path_in_schema IN ('attempt', 'started')\n"
-                                               "GROUP BY file_name, path_in_schema",
-                                               parquet_files(folder, *table))));
-    } catch (const query::QueryError&) {
-      on_damaged();
+    if (table == &push::kSchema) continue;
+    for (std::string files = reader.files_of(*table); !files.empty(); files = reader.files_of(*table)) {
+      try {
+        add_footers(footers, rows_of(reader.engine(),
+                                     base::format("SELECT file_name, path_in_schema, CAST(sum(row_group_num_rows) AS "
+                                                  "UBIGINT), min(stats_min_value), max(stats_max_value)\n"
+                                                  "FROM parquet_metadata({})\n"
+                                                  "WHERE path_in_schema IN ('attempt', 'started')\n"
+                                                  "GROUP BY file_name, path_in_schema",
+                                                  files)));
+        break;
+      } catch (const query::QueryError& problem) {
+        if (!reader.find_unreadable()) throw Error(first_line(problem.what()));
+      }
     }
   }
   return footers;

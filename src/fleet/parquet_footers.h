@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "query/engine.h"
+#include "fleet/parquet_reader.h"
 
 namespace kymo::fleet {
 
@@ -17,10 +16,9 @@ struct Footer {
   std::string first_attempt, last_attempt, first_started, last_started;
 };
 
-// By path, of all tables; a file without rows is not in it. `on_damaged` is called if a footer of a table is damaged:
-// then none of this table is in it. Throws kymo::Error if a folder cannot be read.
-std::map<std::string, Footer> read_footers(const query::Engine& engine, const std::string& folder,
-                                           const std::function<void()>& on_damaged);
+// By path, of all tables; files without rows and those that cannot be read are not in it. Throws kymo::Error if a
+// folder cannot be read.
+std::map<std::string, Footer> read_footers(ParquetReader& reader);
 
 // The files with rows of another attempt or month than their names say: they were copied or renamed. Their rows would
 // count twice, or be deleted with the wrong month.

@@ -2,7 +2,7 @@
 
 #include <ctime>
 #include <filesystem>
-#include <set>
+#include <utility>
 
 #include "base/atomic_file.h"
 #include "base/bytes.h"
@@ -11,10 +11,8 @@
 #include "base/text.h"
 #include "fleet/parquet_block.h"
 #include "fleet/parquet_check.h"
-#include "fleet/parquet_columns.h"
 #include "fleet/parquet_files.h"
 #include "fleet/parquet_remove.h"
-#include "fleet/text_name.h"
 #include "push/attempt.h"
 #include "push/trace_file.h"
 #include "query/session.h"
@@ -39,16 +37,11 @@ std::string month_of(const push::Block& block) {
   return base::format("{:04}{:02}", parts.tm_year + 1900, parts.tm_mon + 1);
 }
 
-// DuckDB's errors have several lines; the others repeat the statement.
-std::string first_line(std::string_view text) { return base::printable(std::string(text.substr(0, text.find('\n')))); }
-
-// DuckDB does not say which traces that are, and not always which file.
-Error unreadable(const std::string& folder, const query::QueryError& problem) {
-  std::string cause = foreign_file(folder);
-  if (cause.empty()) cause = file_of_other_table(folder);
-  if (cause.empty()) cause = damaged_file(folder);
-  return Error(base::format("cannot read the files in {}: {}{}{}", base::printable(folder), first_line(problem.what()),
-                            cause.empty() ? "" : "; ", cause));
+push::KnownTrace known_trace(const std::vector<std::string>& row) {
+  push::KnownTrace trace{push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank"),
+                         push::parse_u64(row[4], "attempt")};
+  trace.is_damaged = push::parse_u64(row[5], "problems") != 0;
+  return trace;
 }
 
 class ParquetEvents : public push::EventSink {
@@ -64,27 +57,10 @@ class ParquetEvents : public push::EventSink {
 
 }  // namespace
 
-push::Rows rows_of(const query::Engine& engine, const std::string& statement) {
-  query::Result result = query::run_statement(engine, statement);
-  push::Rows rows;
-  for (const auto& column : result.columns()) rows.columns.push_back(column.name);
-  while (result.next()) {
-    auto& row = rows.rows.emplace_back();
-    for (size_t i = 0; i < rows.columns.size(); ++i)
-      row.push_back(result.is_null(i) ? std::string() : name_of_text(result.text(i)));
-  }
-  return rows;
+ParquetStore::ParquetStore(std::string folder, std::function<void(const std::string& text)> warn)
+    : folder_(std::move(folder)), reader_(folder_), warn_(std::move(warn)) {
+  (void)reader_.engine();
 }
-
-std::string parquet_files(const std::string& folder, const TableSpec& table) {
-  return query::sql_literal(base::format("{}/*{}", folder_of(folder, table), kParquetEnding));
-}
-
-std::string parquet_table(const std::string& folder, const TableSpec& table) {
-  return base::format("read_parquet({})", parquet_files(folder, table));
-}
-
-ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
 
 ParquetStore::~ParquetStore() { remove_unmarked(); }
 
@@ -101,26 +77,23 @@ bool ParquetStore::prepare() {
   }
   check_columns();
   check_version();
+  write_again();
+  warn_of_unreadable();
   return created;
 }
 
 void ParquetStore::check_columns() {
   for (const TableSpec* table : push::all_tables()) {
-    push::Rows rows;
-    try {
-      rows = rows_of(engine_, base::format("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {})",
-                                           parquet_table(folder_, *table)));
-    } catch (const query::QueryError& problem) {
-      throw unreadable(folder_, problem);
-    }
+    const push::Rows rows = reader_.ask(base::format("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {})",
+                                                     parquet_table(folder_, *table)));
     for (const push::ColumnSpec& column : table->columns) {
       std::string found;
       for (const auto& row : rows.rows)
         if (row[0] == column.name) found = row[1];
       const std::string_view wanted = duckdb_type(column.type);
       if (found == wanted) continue;
-      std::string cause = foreign_file(folder_);
-      if (cause.empty()) cause = file_of_other_table(folder_);
+      const std::string cause = foreign_file(reader_);
+      if (cause.empty() && reader_.find_unreadable()) return check_columns();
       throw Error(base::format("{}: the files of {} are not Kymo's: {}; {}", text(), table->name,
                                found.empty() ? base::format("they have no column {}", column.name)
                                              : base::format("their column {} is {} instead of {}", column.name,
@@ -132,7 +105,7 @@ void ParquetStore::check_columns() {
 
 void ParquetStore::check_version() {
   const push::Rows rows =
-      rows_of(engine_, base::format("SELECT coalesce(max(version), 0) FROM {}", parquet_table(folder_, push::kSchema)));
+      reader_.ask(base::format("SELECT coalesce(max(version), 0) FROM {}", parquet_table(folder_, push::kSchema)));
   const uint64_t version = push::parse_u64(rows.rows.at(0).at(0), "version");
   if (version > push::kSchemaVersion)
     throw Error(base::format("{}: the files have version {}, and this kymo knows version {}: update kymo", text(),
@@ -145,23 +118,51 @@ void ParquetStore::check_version() {
   write(block, attempt, file_name(month_of(block), attempt, 0));
 }
 
+// Files without rows of traces that cannot be read. The schema has just got a new one if it needed that.
+void ParquetStore::write_again() {
+  for (const TableSpec* table : push::all_tables()) {
+    const std::string empty = base::format("{}/{}", folder_of(folder_, *table), kEmptyFile);
+    if (std::error_code ignored; !fs::exists(empty, ignored) || reader_.has_footer(empty)) continue;
+    write(push::Block(*table), 0, std::string(kEmptyFile));
+    reader_.forget(empty);
+  }
+  for (const std::string& file : table_files(folder_, push::kSchema)) {
+    if (!reader_.is_unreadable(file) || !is_file_name(fs::path(file).filename().string())) continue;
+    std::error_code ignored;
+    if (fs::remove(file, ignored)) reader_.forget(file);
+  }
+}
+
 std::map<uint64_t, push::KnownTrace> ParquetStore::known(const std::vector<uint64_t>& traces) {
-  try {
-    const push::Rows rows =
-        rows_of(engine_, base::format("SELECT trace, argMax(has_events, attempt), argMax(job, attempt), "
-                                      "argMax(rank, attempt), max(attempt), argMax(problems, attempt) FROM {} "
-                                      "WHERE trace IN ({}) GROUP BY trace",
-                                      parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
-    std::map<uint64_t, push::KnownTrace> found;
-    for (const auto& row : rows.rows) {
-      push::KnownTrace& trace = found[push::parse_u64(row[0], "trace")];
-      trace = {push::parse_u64(row[1], "events") != 0, row[2], push::parse_i64(row[3], "rank"),
-               push::parse_u64(row[4], "attempt")};
-      trace.is_damaged = push::parse_u64(row[5], "problems") != 0;
-    }
-    return found;
-  } catch (const query::QueryError& problem) {
-    throw unreadable(folder_, problem);
+  const push::Rows rows =
+      reader_.ask(base::format("SELECT trace, argMax(has_events, attempt), argMax(job, attempt), "
+                               "argMax(rank, attempt), max(attempt), argMax(problems, attempt) FROM {} "
+                               "WHERE trace IN ({}) GROUP BY trace",
+                               parquet_table(folder_, push::kTraces), base::join(traces, ", ")));
+  std::map<uint64_t, push::KnownTrace> found;
+  for (const auto& row : rows.rows) found[push::parse_u64(row[0], "trace")] = known_trace(row);
+  add_with_unreadable_marks(traces, found);
+  warn_of_unreadable();
+  return found;
+}
+
+// Their counts of rows say which traces these are, and what was given for them.
+void ParquetStore::add_with_unreadable_marks(const std::vector<uint64_t>& traces,
+                                             std::map<uint64_t, push::KnownTrace>& found) {
+  std::vector<uint64_t> attempts;
+  for (const std::string& file : table_files(folder_, push::kTraces))
+    if (const auto attempt = attempt_in(fs::path(file).filename().string()); attempt && reader_.is_unreadable(file))
+      attempts.push_back(*attempt);
+  if (attempts.empty()) return;
+  const push::Rows rows = reader_.ask(
+      base::format("SELECT trace, CAST(max(of_table = '{}') AS INTEGER), argMax(job, attempt), argMax(rank, attempt), "
+                   "max(attempt), 0 FROM {} WHERE trace IN ({}) AND attempt IN ({}) GROUP BY trace",
+                   push::kEvents.name, parquet_table(folder_, push::kRowCounts), base::join(traces, ", "),
+                   base::join(attempts, ", ")));
+  for (const auto& row : rows.rows) {
+    const push::KnownTrace trace = known_trace(row);
+    push::KnownTrace& known = found[push::parse_u64(row[0], "trace")];
+    if (trace.attempt > known.attempt) known = trace;
   }
 }
 
@@ -176,7 +177,7 @@ void ParquetStore::check_rows(std::map<uint64_t, push::KnownTrace>& traces) {
                       its->second.files_of(folder_, push::kRowCounts).empty();
     if (trace.lost_rows) continue;
     const auto [found, is_new] = damages.try_emplace(trace.attempt);
-    if (is_new) found->second = damage_of(engine_, folder_, trace.attempt, its->second);
+    if (is_new) found->second = damage_of(reader_.engine(), folder_, trace.attempt, its->second);
     trace.damage = found->second;
     trace.lost_rows = !trace.damage.empty();
   }
@@ -186,25 +187,54 @@ void ParquetStore::insert(const push::Block& block, uint64_t attempt) {
   if (attempt != attempt_) {
     remove_unmarked();
     hashes_.clear();
+    row_counts_.reset();
     next_ = 0;
   }
   attempt_ = attempt;
+  if (block.table().name == push::kRowCounts.name)
+    row_counts_ = block;
+  else if (block.table().name == push::kTraces.name)
+    write_mark(block, attempt);
+  else
+    write_data(block, attempt);
+}
+
+void ParquetStore::write_data(const push::Block& block, uint64_t attempt) {
   const std::string name = file_name(month_of(block), attempt, next_++);
   const std::string path = base::format("{}/{}", folder_of(folder_, block.table()), name);
-  const bool is_mark = block.table().name == push::kTraces.name;
-  if (!is_mark) unmarked_.push_back(path);
+  unmarked_.push_back(path);
   try {
-    const bool is_counts = block.table().name == push::kRowCounts.name;
-    write(is_counts ? with_hashes(block, hashes_) : block, attempt, name);
-    if (!is_counts && !is_mark) hashes_.push_back({path_in_folder(path), push::trace_number(path)});
+    write(block, attempt, name);
+    hashes_.push_back({path_in_folder(path), push::trace_number(path)});
   } catch (const Error&) {
-    std::error_code error;
-    // A mark may be there although it is not known to be on disk. Then its rows count.
-    if (is_mark && (fs::exists(path, error) || error)) unmarked_.clear();
     remove_unmarked();
     throw;
   }
-  if (is_mark) unmarked_.clear();
+}
+
+// The mark is made first, because the counts have its hash, and appears last.
+void ParquetStore::write_mark(const push::Block& block, uint64_t attempt) {
+  const std::string folder = folder_of(folder_, push::kTraces), month = month_of(block);
+  const uint64_t counts_number = next_;
+  if (row_counts_) ++next_;
+  base::AtomicFile mark(base::format("{}/{}", folder, file_name(month, attempt, next_++)));
+  try {
+    fill(mark, block, attempt);
+    if (row_counts_) {
+      hashes_.push_back({path_in_folder(mark.path()), push::trace_number(mark.temporary_path())});
+      const std::string name = file_name(month, attempt, counts_number);
+      unmarked_.push_back(base::format("{}/{}", folder_of(folder_, push::kRowCounts), name));
+      write(with_hashes(*std::exchange(row_counts_, std::nullopt), hashes_), attempt, name);
+    }
+    finish_file(mark, folder);
+  } catch (const Error&) {
+    std::error_code error;
+    // A mark may be there although it is not known to be on disk. Then its rows count.
+    if (fs::exists(mark.path(), error) || error) unmarked_.clear();
+    remove_unmarked();
+    throw;
+  }
+  unmarked_.clear();
 }
 
 void ParquetStore::remove_unmarked() {
@@ -213,14 +243,18 @@ void ParquetStore::remove_unmarked() {
   unmarked_.clear();
 }
 
-void ParquetStore::write(const push::Block& block, uint64_t attempt, const std::string& name) {
-  const std::string folder = folder_of(folder_, block.table());
-  base::AtomicFile file(base::format("{}/{}", folder, name));
+void ParquetStore::fill(base::AtomicFile& file, const push::Block& block, uint64_t attempt) {
   try {
-    write_parquet(engine_, block, attempt, file.temporary_path());
+    write_parquet(reader_.engine(), block, attempt, file.temporary_path());
   } catch (const query::QueryError& problem) {
     throw Error(base::format("cannot write {}: {}", base::printable(file.path()), first_line(problem.what())));
   }
+}
+
+void ParquetStore::write(const push::Block& block, uint64_t attempt, const std::string& name) {
+  const std::string folder = folder_of(folder_, block.table());
+  base::AtomicFile file(base::format("{}/{}", folder, name));
+  fill(file, block, attempt);
   finish_file(file, folder);
 }
 
@@ -239,14 +273,27 @@ push::Content ParquetStore::content() {
   return content;
 }
 
-// All rows of a file have the same attempt, which is in its name. The marks are deleted last.
-void ParquetStore::remove_orphans(uint64_t before) {
+void ParquetStore::warn_of_unreadable() {
+  bool has_new = false;
+  for (const auto& [file, why] : reader_.unreadable()) has_new |= warned_.insert(file).second;
+  if (!has_new || !warn_) return;
+  for (const std::string& line : unreadable_lines(reader_)) warn_(line);
+}
+
+// All rows of a file have the same attempt, which is in its name. The marks are deleted last. What an attempt is worth
+// whose marks cannot be read is not known.
+uint64_t ParquetStore::remove_orphans(uint64_t before) {
   std::set<uint64_t> live;
-  for (const auto& row : rows_of(engine_, base::format("SELECT DISTINCT attempt FROM (SELECT max(attempt) AS attempt "
-                                                       "FROM {} GROUP BY trace)",
-                                                       parquet_table(folder_, push::kTraces)))
+  for (const auto& row : reader_
+                             .ask(base::format("SELECT DISTINCT attempt FROM (SELECT max(attempt) AS attempt "
+                                               "FROM {} GROUP BY trace)",
+                                               parquet_table(folder_, push::kTraces)))
                              .rows)
     live.insert(push::parse_u64(row[0], "attempt"));
+  for (const std::string& file : table_files(folder_, push::kTraces))
+    if (const auto attempt = attempt_in(fs::path(file).filename().string()); attempt && reader_.is_unreadable(file))
+      live.insert(*attempt);
+  std::set<uint64_t> removed;
   for (const TableSpec* table : push::all_tables()) {
     if (table == &push::kSchema) continue;
     for (const auto& entry : fs::directory_iterator(folder_of(folder_, *table))) {
@@ -258,19 +305,21 @@ void ParquetStore::remove_orphans(uint64_t before) {
       fs::remove(entry.path(), error);
       if (error)
         throw Error(base::format("cannot delete {}: {}", base::printable(entry.path().string()), error.message()));
+      removed.insert(*attempt);
     }
   }
+  warn_of_unreadable();
+  return removed.size();
 }
 
 bool ParquetStore::remove(uint64_t trace) {
-  try {
-    return remove_trace(engine_, folder_, trace);
-  } catch (const query::QueryError& problem) {
-    throw unreadable(folder_, problem);
-  }
+  const bool was_there = remove_trace(reader_, trace);
+  warn_of_unreadable();
+  return was_there;
 }
 
-push::Rows ask_parquet(const std::string& folder, const std::string& statement) {
+push::Rows ask_parquet(ParquetReader& reader, const std::string& statement) {
+  const std::string& folder = reader.folder();
   refuse_file(folder);
   const bool is_store = has_files(folder, push::kSchema) || has_files(folder, push::kTraces);
   for (const TableSpec* table : {&push::kTraces, &push::kIterations, &push::kOperations}) {
@@ -280,13 +329,9 @@ push::Rows ask_parquet(const std::string& folder, const std::string& statement) 
                          : base::format("{0} has no tables: 'kymo push FILE... parquet:{0}' makes them",
                                         base::printable(folder)));
   }
-  if (const std::string foreign = foreign_file(folder); !foreign.empty())
+  if (const std::string foreign = foreign_file(reader); !foreign.empty())
     throw Error(base::format("{}; its rows may count twice", foreign));
-  try {
-    return rows_of(query::Engine(0, query::FileAccess::On), statement);
-  } catch (const query::QueryError& problem) {
-    throw unreadable(folder, problem);
-  }
+  return reader.ask(statement);
 }
 
 }  // namespace kymo::fleet

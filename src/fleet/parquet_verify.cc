@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "fleet/parquet_store.h"
+#include "fleet/parquet_reader.h"
 #include "push/trace_file.h"
 #include "push/trace_rows.h"
 #include "query/session.h"
@@ -49,16 +49,28 @@ uint64_t rows_in(const query::Engine& engine, const std::string& file, uint64_t 
   return own;
 }
 
+// Reads no values.
+uint64_t rows_of_footer(const query::Engine& engine, const std::string& file) {
+  return push::parse_u64(
+      rows_of(engine, base::format("SELECT count(*) FROM read_parquet({})", query::sql_literal(file))).rows.at(0).at(0),
+      "rows");
+}
+
 std::string table_of(const std::string& file) { return fs::path(file).parent_path().filename().string(); }
 
-// Throws query::QueryError if the file is damaged.
+// Throws kymo::Error if the file is damaged.
 void check_file(const query::Engine& engine, const std::string& file, uint64_t attempt, const Counted& counted,
                 std::map<std::string, uint64_t>& rows) {
   const auto hash = counted.hashes.find(path_in_folder(file));
-  if (hash == counted.hashes.end())
-    rows[table_of(file)] += rows_in(engine, file, attempt);
-  else if (push::trace_number(file) != hash->second)
-    throw query::QueryError("it has other bytes than were written");
+  if (hash != counted.hashes.end() && push::trace_number(file) != hash->second)
+    throw Error("it has other bytes than were written");
+  rows[table_of(file)] += hash == counted.hashes.end() ? rows_in(engine, file, attempt) : rows_of_footer(engine, file);
+}
+
+// Why a file is not what was written, for people.
+std::string damaged(const std::string& file) {
+  if (::access(file.c_str(), R_OK) != 0) return base::file_error("read", file, errno).what();
+  return base::format("{} is damaged: delete it", base::printable(file));
 }
 
 }  // namespace
@@ -84,10 +96,6 @@ std::string path_in_folder(const std::string& file) {
 }
 
 std::string damage_of(const query::Engine& engine, const std::string& folder, uint64_t number, const Attempt& attempt) {
-  const auto damaged = [](const std::string& file) {
-    if (::access(file.c_str(), R_OK) != 0) throw base::file_error("read", file, errno);
-    return base::format("{} is damaged: delete it", base::printable(file));
-  };
   Counted counted;
   const std::vector<std::string> count_files = attempt.files_of(folder, push::kRowCounts);
   try {
@@ -95,21 +103,41 @@ std::string damage_of(const query::Engine& engine, const std::string& folder, ui
   } catch (const query::QueryError&) {
     return damaged(count_files.front());
   }
-  if (counted.rows.empty()) return damaged(count_files.front());  // it had some
+  if (counted.rows.empty() && !count_files.empty()) return damaged(count_files.front());  // it had some
   std::map<std::string, uint64_t> rows;
   for (const auto& [place, file] : attempt.files) {
     try {
       check_file(engine, file, number, counted, rows);
-    } catch (const query::QueryError&) {
+    } catch (const Error&) {
       return damaged(file);
     }
   }
-  if (!counted.hashes.empty()) return {};
   for (const auto& [table, count] : counted.rows)
     if (rows[table] != count)
       return base::format("{} has {} rows of it in {} instead of {}", base::printable(folder), rows[table], table,
                           count);
   return {};
+}
+
+std::vector<std::string> changed_files(const query::Engine& engine, const std::string& folder, const Attempt& attempt) {
+  std::vector<std::string> changed;
+  const std::vector<std::string> count_files = attempt.files_of(folder, push::kRowCounts);
+  Counted counted;
+  try {
+    counted = read_counts(engine, count_files);
+  } catch (const query::QueryError&) {
+    return count_files;
+  }
+  for (const auto& [place, file] : attempt.files) {
+    const auto hash = counted.hashes.find(path_in_folder(file));
+    if (hash == counted.hashes.end()) continue;
+    try {
+      if (push::trace_number(file) == hash->second) continue;
+    } catch (const Error&) {
+    }
+    changed.push_back(file);
+  }
+  return changed;
 }
 
 }  // namespace kymo::fleet

@@ -4,6 +4,8 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "fleet/parquet_check.h"
+#include "fleet/parquet_reader.h"
 #include "fleet/parquet_store.h"
 #include "kymo/error.h"
 #include "push/clickhouse_store.h"
@@ -32,7 +34,7 @@ Target parse_target(std::string_view text) {
       throw InvalidArgument(
           base::format("'{}' is not a database; write it like clickhouse://host:8123/database, or parquet:FOLDER",
                        base::printable(std::string(text))));
-    return {push::parse_address(text), {}};
+    return {push::parse_address(text), {}, {}};
   }
   const std::string_view folder = text.substr(kParquet.size());
   if (folder.empty()) refuse(text, "it has no folder");
@@ -47,17 +49,22 @@ Target parse_target(std::string_view text) {
   while (target.folder.size() > 1 && target.folder.ends_with('/')) target.folder.pop_back();
   if (target.folder.find_first_of(kPatternCharacters) != target.folder.npos)
     refuse(target.folder, base::format("DuckDB takes {} in it for a pattern", kPatternCharacters));
+  target.reader = std::make_shared<ParquetReader>(target.folder);
   return target;
 }
 
-std::unique_ptr<push::Store> open_store(const Target& target) {
+std::unique_ptr<push::Store> open_store(const Target& target, std::function<void(const std::string& text)> warn) {
   if (target.server) return std::make_unique<push::ClickHouseStore>(*target.server);
-  return std::make_unique<ParquetStore>(target.folder);
+  return std::make_unique<ParquetStore>(target.folder, std::move(warn));
 }
 
 push::Rows ask(const Target& target, const std::string& statement) {
   if (target.server) return push::Client(*target.server).query(statement);
-  return ask_parquet(target.folder, statement);
+  return ask_parquet(*target.reader, statement);
+}
+
+std::vector<std::string> unreadable_files(const Target& target) {
+  return target.reader ? unreadable_lines(*target.reader) : std::vector<std::string>{};
 }
 
 }  // namespace kymo::fleet

@@ -4,6 +4,7 @@
 //   parquet:FOLDER
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +17,12 @@
 
 namespace kymo::fleet {
 
+class ParquetReader;
+
 struct Target {
   std::optional<push::Address> server;
-  std::string folder;  // absolute, if there is no server
+  std::string folder;                     // absolute, if there is no server
+  std::shared_ptr<ParquetReader> reader;  // of the folder
 
   // Without a password, for messages.
   std::string text() const;
@@ -29,10 +33,14 @@ inline bool is_target(std::string_view text) { return push::is_address(text) || 
 // Throws kymo::InvalidArgument with the value and the forms.
 Target parse_target(std::string_view text);
 
-// Throws kymo::NotAvailable for a folder without DuckDB.
-std::unique_ptr<push::Store> open_store(const Target& target);
+// `warn` is called for what is wrong with the files of a folder. Throws kymo::NotAvailable for a folder without DuckDB.
+std::unique_ptr<push::Store> open_store(const Target& target, std::function<void(const std::string& text)> warn);
 
 // The rows of a statement (statements.h). Throws kymo::Error: the server does not answer, the folder has no such files.
+// Files of the folder that cannot be read are left out: unreadable_files().
 push::Rows ask(const Target& target, const std::string& statement);
+
+// The files that were left out of answers until now, a line each with their traces and what to do, for people.
+std::vector<std::string> unreadable_files(const Target& target);
 
 }  // namespace kymo::fleet

@@ -223,14 +223,23 @@ Content ClickHouseStore::content() {
   return content;
 }
 
-void ClickHouseStore::remove_orphans(uint64_t before) {
+uint64_t ClickHouseStore::remove_orphans(uint64_t before) {
+  const std::string orphans =
+      base::format("WHERE attempt < {} AND (trace, attempt) NOT IN (SELECT trace, max(attempt) FROM {} GROUP BY trace)",
+                   before, name_of(kTraces));
+  std::vector<std::string> tables, attempts;
   for (const TableSpec* table : all_tables()) {
     if (table == &kTraces || table == &kSchema) continue;
-    client_.execute(base::format(
-        "ALTER TABLE {} DELETE WHERE attempt < {} AND (trace, attempt) NOT IN (SELECT trace, max(attempt) FROM {} "
-        "GROUP BY trace)",
-        name_of(*table), before, name_of(kTraces)));
+    tables.push_back(name_of(*table));
+    attempts.push_back(base::format("SELECT attempt FROM {} {} GROUP BY attempt", tables.back(), orphans));
   }
+  const Rows rows = client_.query(
+      base::format("SELECT count(DISTINCT attempt) AS n FROM (\n{})", base::join(attempts, "\nUNION ALL ")));
+  if (rows.rows.size() != 1) throw Error(base::format("{}: the number of attempts is not readable", text()));
+  const uint64_t count = parse_u64(rows.rows[0][0], "attempts");
+  if (count == 0) return 0;
+  for (const std::string& table : tables) client_.execute(base::format("ALTER TABLE {} DELETE {}", table, orphans));
+  return count;
 }
 
 // The mark first: without it the rows do not count. The server deletes later; it is enough to wait for the mark.

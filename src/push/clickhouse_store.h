@@ -20,7 +20,7 @@ class ClickHouseStore : public Store {
   void insert(const Block& block, uint64_t attempt) override;
   std::unique_ptr<EventSink> events(uint64_t attempt) override;
   Content content() override;
-  void remove_orphans(uint64_t before) override;
+  uint64_t remove_orphans(uint64_t before) override;
   bool remove(uint64_t trace) override;
 
  private:

@@ -359,10 +359,12 @@ bool Pusher::has_lost_rows() {
   return has_lost;
 }
 
-void Pusher::remove_orphans() {
+uint64_t Pusher::remove_orphans() {
   impl_->store.prepare();
   const uint64_t before = attempt_of(std::chrono::system_clock::now() - kOrphanAge);
-  impl_->store.with_retries([&] { impl_->store->remove_orphans(before); });
+  uint64_t removed = 0;
+  impl_->store.with_retries([&] { removed = impl_->store->remove_orphans(before); });
+  return removed;
 }
 
 bool Pusher::remove(uint64_t trace) {

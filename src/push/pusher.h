@@ -93,7 +93,8 @@ class Pusher {
   bool has_lost_rows();
 
   // Deletes the rows of attempts that were not completed, or that a later one replaced, if they are older than a day.
-  void remove_orphans();
+  // Returns how many attempts those were.
+  uint64_t remove_orphans();
 
   // Deletes a trace from the store, by the number of its content. False if it is not there. Throws as push().
   bool remove(uint64_t trace);

@@ -51,7 +51,7 @@ class FakeStore : public Store {
   }
   std::unique_ptr<EventSink> events(uint64_t) override { return std::make_unique<Sink>(server_); }
   Content content() override { return {}; }
-  void remove_orphans(uint64_t) override {}
+  uint64_t remove_orphans(uint64_t) override { return 0; }
   bool remove(uint64_t trace) override {
     if (server_.on_remove) server_.on_remove();
     server_.calls.push_back("remove");

@@ -78,8 +78,9 @@ class Store {
   // What it holds now, by table or by file. Cheap: no rows are read.
   virtual Content content() = 0;
 
-  // Deletes the rows of attempts before this one that were not completed, or that a later one replaced.
-  virtual void remove_orphans(uint64_t before) = 0;
+  // Deletes the rows of attempts before this one that were not completed, or that a later one replaced. Returns how
+  // many attempts those were.
+  virtual uint64_t remove_orphans(uint64_t before) = 0;
 
   // Deletes a trace. False if it is not there. What is pushed meanwhile stays.
   virtual bool remove(uint64_t trace) = 0;

@@ -264,9 +264,21 @@ class FolderTest(same_answers.SameAnswers, same_selection.SameSelection, unittes
         old = f"{int(time.time() * 1000 - 2 * 86_400_000) << 22:016x}"
         for name in [f"202001-{old}-0.parquet", f"202001-{old}-1.parquet.Ab12Cd"]:
             (self.path / "operations" / name).write_bytes(live.read_bytes())
-        kymo("push", self.url, "--remove-orphans")
+        for said in ["kymo: removed the rows of 1 push that did not end, or was replaced\n",
+                     "kymo: nothing to remove: no push that did not end, or was replaced, is older than a day\n"]:
+            self.assertEqual(kymo("push", self.url, "--remove-orphans")[1], said)
         self.assertEqual(sorted(self.path.glob("operations/2*")), [live])
         self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
+
+    def test_a_job_is_given_as_fleet_prints_it(self):
+        kymo("push", self.of_a_month[0], self.url, "--job", "a\\x00\\xFFb")
+        text, _ = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--job", "a\\x00\\xFFb", "--json")
+        self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {1})
+        self.assertIn("1 already there", kymo("push", self.of_a_month[0], self.url, "--job", "a\\x00\\xFFb")[1])
+
+    def test_two_databases_are_refused(self):
+        _, text = kymo("push", self.of_a_month[0], "clickhouse://u:secret@h/x", self.url, expect=2)
+        self.assertIn(f"two databases given, clickhouse://u@h:8123/x and {self.url}: push to each with a command of its own", text)
 
     def test_a_killed_pusher_loses_and_doubles_nothing(self):
         files = self.files[0][:6]

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/printable.h"
@@ -11,6 +12,7 @@
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "fleet/target.h"
+#include "fleet/text_name.h"
 #include "options/command_line.h"
 #include "push/pusher.h"
 #include "push/trace_file.h"
@@ -130,7 +132,9 @@ int push_command(const Arguments& arguments) {
       "train\nkymo push run.kymo parquet:/data/kymo\nkymo push --remove 0x00f1a8fc3c4be2d7 parquet:/data/kymo");
   line.arguments("FILE", options.arguments, "the traces, and at the end the database or folder");
   line.flag("--events", options.push.events, "also write every event, about 6 bytes each on disk");
-  line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
+  line.text(
+      "--job", "NAME", [&](const std::string& text) { options.push.job = fleet::name_of_text(text); },
+      "the job of these traces, as kymo fleet prints it (default: what the recorded program says)");
   line.text(
       "--rank", "N", [&](const std::string& text) { options.push.rank = parse_from_zero(text, "a rank", INT32_MAX); },
       "the rank of this trace (default: what the recorded program says)");
@@ -159,6 +163,11 @@ int push_command(const Arguments& arguments) {
   } catch (const InvalidArgument& error) {
     throw options::UsageError("push", error.what());
   }
+  for (const std::string& argument : options.arguments)
+    if (fleet::is_target(argument))
+      throw options::UsageError("push",
+                                base::format("two databases given, {} and {}: push to each with a command of its own",
+                                             fleet::parse_target(argument).text(), fleet::parse_target(target).text()));
   if (options.arguments.empty() && (options.remove || !options.remove_orphans))
     throw options::UsageError(
         "push", "no trace given. Usage: kymo push FILE... clickhouse://HOST/DATABASE|parquet:FOLDER [options]");
@@ -178,9 +187,10 @@ int push_command(const Arguments& arguments) {
       warn);
   if (options.remove) return remove_traces(pusher, options);
   const auto rest = [&] { return options.arguments.size() - totals.files - totals.unreadable - totals.not_kept; };
+  std::optional<uint64_t> orphans;
   try {
     pusher.push(options.arguments);
-    if (options.remove_orphans) pusher.remove_orphans();
+    if (options.remove_orphans) orphans = pusher.remove_orphans();
   } catch (const Error& error) {
     status.clear();
     say_error(error.what());
@@ -191,7 +201,12 @@ int push_command(const Arguments& arguments) {
     return kFailed;
   }
   status.clear();
-  if (!options.quiet) {
+  if (!options.quiet && orphans)
+    say(*orphans == 0 ? "nothing to remove: no push that did not end, or was replaced, is older than a day"
+                      : base::format("removed the rows of {} that did not end, or {} replaced",
+                                     *orphans == 1 ? "1 push" : count_text(*orphans) + " pushes",
+                                     *orphans == 1 ? "was" : "were"));
+  if (!options.quiet && !options.arguments.empty()) {
     const push::Pusher::Counts& counts = pusher.counts();
     std::string text = base::format("{} pushed ({}", count_of(totals.pushed, "trace"), count_of(counts.rows, "row"));
     if (options.push.events || counts.events > 0) text += base::format(", {}", count_of(counts.events, "event"));

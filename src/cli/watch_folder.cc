@@ -17,6 +17,7 @@
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "fleet/target.h"
+#include "fleet/text_name.h"
 #include "metrics/endpoint.h"
 #include "metrics/text.h"
 #include "options/command_line.h"
@@ -272,7 +273,9 @@ int watch_command(const Arguments& arguments) {
       "--keep-for", "TIME", [&](const std::string& text) { options.limits.seconds = parse_period(text); },
       "delete pushed traces that are older: 12h, 7d (default: keep all)");
   line.flag("--events", options.push.events, "also push every event");
-  line.value("--job", "NAME", options.push.job, "the job of these traces (default: what the recorded program says)");
+  line.text(
+      "--job", "NAME", [&](const std::string& text) { options.push.job = fleet::name_of_text(text); },
+      "the job of these traces, as kymo fleet prints it (default: what the recorded program says)");
   line.text(
       "--every", "TIME",
       [&](const std::string& text) {

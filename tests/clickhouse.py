@@ -261,6 +261,30 @@ def check_removal(test, traces, url):
     test.assertIn("'0x12' is not a trace: give its number as kymo fleet prints it", said)
 
 
+def check_lost_relabel(test, trace, url, lose_newest_mark, make_older):
+    """The mark of a push that gave another job is lost: that is said, and the next push repairs it with that job."""
+    def jobs():
+        found = {}
+        for job in ["old", "new"]:
+            text, said = kymo("fleet", "top", "--db", url, "--since", "5000d", "--job", job, "--json", expect=None)
+            found[job] = max((row["traces"] for row in json.loads(text)["rows"]), default=0), said
+        return found
+
+    kymo("push", trace, url, "--job", "old")
+    kymo("push", trace, url, "--job", "new")
+    test.assertEqual({job: count for job, (count, _) in jobs().items()}, {"old": 0, "new": 1})
+    lose_newest_mark()
+    make_older()  # a push that is in progress looks the same for some time
+    for job, (count, said) in jobs().items():
+        test.assertEqual(count, 1 if job == "old" else 0)
+        test.assertRegex(said, r"not counted: .* of 1 trace without a commit mark .*: 0x[0-9a-f]{16} \(job new\); push it again")
+    test.assertIn("1 trace pushed", kymo("push", trace, url)[1])
+    found = jobs()
+    test.assertEqual({job: count for job, (count, _) in found.items()}, {"old": 0, "new": 1})
+    test.assertEqual(found["new"][1], "")
+    test.assertIn("1 already there", kymo("push", trace, url)[1])
+
+
 def check_conflict(test, folder, url):
     """Two pushes of the same traces with different jobs at the same time: all traces have one of the two. They are more
     than one batch."""

@@ -211,6 +211,19 @@ class FolderDamageTest(unittest.TestCase):
             self.assertEqual(self.calls(), ((TRACES - 1) * STEPS, TRACES - 1))
             self.assertEqual(self.ask(), "")
 
+    def make_older(self):
+        """All attempts are of an hour ago. The hashes of files are left out, as in an older version."""
+        for file in list(self.path.glob("*/2*.parquet")):
+            month, attempt, number = file.stem.split("-")
+            by = 3_600_000 << 22
+            older = file.with_name(f"{month}-{int(attempt, 16) - by:016x}-{number}.parquet")
+            clickhouse.run_duckdb(f"COPY (SELECT * REPLACE (attempt - {by} AS attempt) FROM read_parquet('{file}')"
+                                  f"{' WHERE trace != 0' if file.parent.name == 'row_counts' else ''}) TO '{older}' (FORMAT parquet)")
+            file.unlink()
+
+    def test_the_lost_mark_of_a_relabel_is_said_and_repaired(self):
+        clickhouse.check_lost_relabel(self, self.traces[0], self.url, lambda: self.file_of("traces").unlink(), self.make_older)
+
     def test_of_two_pushes_with_different_jobs_one_has_all_traces(self):
         clickhouse.check_conflict(self, self.folder, self.url)
 

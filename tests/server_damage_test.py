@@ -5,6 +5,7 @@ import json
 import pathlib
 import shutil
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -119,6 +120,26 @@ class ServerDamageTest(PushedTraces):
     def test_a_trace_is_removed(self):
         clickhouse.check_removal(self, self.traces, self.url)
         self.assertEqual(clickhouse.visible(self.server, "traces", self.database), 4)
+
+    def change(self, table, how):
+        self.server.query(f"ALTER TABLE {self.database}.{table} {how}")
+        while int(self.server.query(f"SELECT count() FROM system.mutations WHERE database = '{self.database}' AND is_done = 0")):
+            time.sleep(0.05)
+
+    def test_the_lost_mark_of_a_relabel_is_said_and_repaired(self):
+        def lose_newest_mark():
+            [newest] = max(self.server.rows(f"SELECT max(attempt) FROM {self.database}.traces"))
+            self.change("traces", f"DELETE WHERE attempt = {newest}")
+
+        def make_older():
+            for [table] in self.server.rows(f"SELECT name FROM system.tables WHERE database = '{self.database}'"):
+                self.change(table, f"UPDATE attempt = attempt - {3_600_000 << 22} WHERE 1")
+
+        clickhouse.check_lost_relabel(self, self.traces[0], self.url, lose_newest_mark, make_older)
+        # Nothing is left after a removal.
+        self.assertIn("1 trace removed", kymo("push", "--remove", self.traces[0], self.url)[1])
+        _, said = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3)
+        self.assertNotIn("commit mark", said)
 
     def test_of_two_pushes_with_different_jobs_one_has_all_traces(self):
         clickhouse.check_conflict(self, self.folder, self.url)

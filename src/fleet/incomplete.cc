@@ -5,9 +5,11 @@
 
 #include "base/text.h"
 #include "fleet/answers.h"
+#include "fleet/dialect.h"
 #include "fleet/parquet_check.h"
 #include "fleet/parquet_files.h"
 #include "fleet/parts.h"
+#include "push/attempt.h"
 
 namespace kymo::fleet {
 namespace {
@@ -59,11 +61,42 @@ push::Rows without_traces(push::Rows rows, const push::Rows& others) {
   return rows;
 }
 
+// Columns: trace, its_job. Traces of a server whose newest attempt has counts of rows and no mark. With a job, those
+// that have it in this attempt, or in the one that counts instead.
+std::string unmarked_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  const std::string times = times_of(selection, dialect);
+  std::string of_job;
+  if (selection.job)
+    of_job = base::format("\n  AND (its_job = {0} OR argMax(marked_job, marked) = {0})", dialect.text(*selection.job));
+  return base::format(
+      "SELECT trace, argMax(counted_job, counted) AS its_job\nFROM (\n"
+      "  SELECT trace, attempt AS counted, CAST(job AS String) AS counted_job, toUInt64(0) AS marked, '' AS "
+      "marked_job\n"
+      "  FROM {} WHERE {} AND attempt < {}\n"
+      "  UNION ALL SELECT trace, toUInt64(0) AS counted, '' AS counted_job, attempt AS marked, CAST(job AS String) AS "
+      "marked_job\n"
+      "  FROM {} WHERE {})\nGROUP BY trace\nHAVING max(counted) > max(marked){}\nORDER BY trace",
+      dialect.table(push::kRowCounts), times, push::unmarked_before(), dialect.table(push::kTraces), times, of_job);
+}
+
+void add_unmarked(std::vector<std::string>& lines, const Selection& selection) {
+  push::Rows rows = list_of(selection.target, unmarked_statement(selection));
+  if (rows.rows.empty()) return;
+  for (auto& row : rows.rows) row[1] = "job " + shown_name(row[1]);
+  lines.push_back(
+      base::format("not counted: what was pushed last of {} trace{} without a commit mark in {} (a push that was "
+                   "interrupted, or lost rows): {}; push {} again",
+                   rows.rows.size(), rows.rows.size() == 1 ? "" : "s", selection.target.text(), trace_names(rows),
+                   rows.rows.size() == 1 ? "it" : "them"));
+}
+
 void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
   push::Rows missing = list_of(target, lost_rows_statement(selection, uses_operations)), doubled;
-  const bool has_tables = !lacks(target, push::kRowCounts) &&
-                          (uses_operations || (!lacks(target, push::kCollectives) && !lacks(target, push::kRuns)));
+  const bool has_counts = !lacks(target, push::kRowCounts);
+  const bool has_tables =
+      has_counts && (uses_operations || (!lacks(target, push::kCollectives) && !lacks(target, push::kRuns)));
   if (has_tables) {
     const push::Rows wrong = list_of(target, wrong_counts_statement(selection, uses_operations, WrongCounts::Any));
     if (!wrong.rows.empty())
@@ -79,6 +112,7 @@ void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, boo
         "not counted: {}; some of their rows are doubled in {}, as after a backup that was restored twice: "
         "push these traces again",
         trace_names(doubled), target.text()));
+  if (has_counts) add_unmarked(lines, selection);
   leave_out(selection, doubled);
 }
 

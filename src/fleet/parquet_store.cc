@@ -181,6 +181,30 @@ void ParquetStore::check_rows(std::map<uint64_t, push::KnownTrace>& traces) {
     trace.damage = found->second;
     trace.lost_rows = !trace.damage.empty();
   }
+  find_unmarked(attempts, traces);
+}
+
+void ParquetStore::find_unmarked(const std::map<uint64_t, Attempt>& attempts,
+                                 std::map<uint64_t, push::KnownTrace>& traces) {
+  std::vector<std::string> files;
+  for (const auto& [number, attempt] : attempts) {
+    if (attempt.mark || number >= push::unmarked_before()) continue;
+    for (const std::string& file : attempt.files_of(folder_, push::kRowCounts))
+      if (!reader_.is_unreadable(file)) files.push_back(file);
+  }
+  if (files.empty()) return;
+  const push::Rows rows = reader_.ask(
+      base::format("SELECT trace, CAST(max(of_table = '{}') AS INTEGER), argMax(job, attempt), argMax(rank, attempt), "
+                   "max(attempt), 0 FROM read_parquet({}) GROUP BY trace",
+                   push::kEvents.name, file_list(files)));
+  for (const auto& row : rows.rows) {
+    const auto known = traces.find(push::parse_u64(row[0], "trace"));
+    push::KnownTrace newest = known_trace(row);
+    if (known == traces.end() || newest.attempt <= known->second.attempt) continue;
+    newest.has_events |= known->second.has_events;
+    newest.lost_rows = true;
+    known->second = newest;
+  }
 }
 
 void ParquetStore::insert(const push::Block& block, uint64_t attempt) {

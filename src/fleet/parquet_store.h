@@ -43,6 +43,7 @@ class ParquetStore : public push::Store {
   void check_columns();
   void check_version();
   void write_again();
+  void find_unmarked(const std::map<uint64_t, Attempt>& attempts, std::map<uint64_t, push::KnownTrace>& traces);
   void add_with_unreadable_marks(const std::vector<uint64_t>& traces, std::map<uint64_t, push::KnownTrace>& found);
   void fill(base::AtomicFile& file, const push::Block& block, uint64_t attempt);
   void write(const push::Block& block, uint64_t attempt, const std::string& name);

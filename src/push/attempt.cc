@@ -22,4 +22,9 @@ uint64_t attempt_of(std::chrono::system_clock::time_point time) {
   return static_cast<uint64_t>(since.count()) << kRandomBits;
 }
 
+uint64_t unmarked_before() {
+  constexpr std::chrono::minutes kAge{10};
+  return attempt_of(std::chrono::system_clock::now() - kAge);
+}
+
 }  // namespace kymo::push

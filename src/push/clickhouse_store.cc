@@ -1,5 +1,6 @@
 #include "push/clickhouse_store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -120,13 +121,54 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
   return found;
 }
 
-// If the server cannot read the rows of all of them, each is asked for alone.
 void ClickHouseStore::check_rows(std::map<uint64_t, KnownTrace>& traces) {
+  if (traces.empty()) return;
+  find_complete(traces);
+  find_unmarked(traces);
+}
+
+// Without the job, which may be another one.
+void ClickHouseStore::find_unmarked(std::map<uint64_t, KnownTrace>& traces) {
+  std::set<std::string> times;
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, trace] : traces) {
+    numbers.push_back(number);
+    times.insert(base::format("toDateTime({})", trace.started));
+  }
+  Rows rows;
+  try {
+    rows =
+        client_.query(base::format("SELECT trace, max(attempt) AS newest, argMax(CAST(job AS String), attempt) AS "
+                                   "its_job,\n  argMax(rank, attempt) "
+                                   "AS its_rank, max(CAST(of_table AS String) = {}) AS events\nFROM {} PREWHERE trace "
+                                   "IN ({}) WHERE started IN ({}) "
+                                   "AND attempt < {} GROUP BY trace",
+                                   quoted_text(kEvents.name), everywhere(kRowCounts), base::join(numbers, ", "),
+                                   base::join(times, ", "), unmarked_before()));
+  } catch (const TryAgain&) {
+    throw;
+  } catch (const Error&) {
+    return;  // counts that cannot be read are a damage, which is known by now
+  }
+  if (rows.columns.size() != 5) throw Error(base::format("{}: the counts of rows are not readable", text()));
+  for (const auto& row : rows.rows) {
+    KnownTrace& trace = traces.at(parse_u64(row[0], "trace"));
+    const uint64_t newest = parse_u64(row[1], "attempt");
+    if (newest <= trace.attempt) continue;
+    trace.lost_rows = true;
+    trace.attempt = newest;
+    trace.job = row[2];
+    trace.rank = parse_i64(row[3], "rank");
+    trace.has_events |= parse_u64(row[4], "events") != 0;
+  }
+}
+
+// If the server cannot read the rows of all of them, each is asked for alone.
+void ClickHouseStore::find_complete(std::map<uint64_t, KnownTrace>& traces) {
   const auto check = [&](std::map<uint64_t, KnownTrace>& some) {
     const std::set<Attempt> complete = complete_attempts(some);
     for (auto& [number, trace] : some) trace.lost_rows = !complete.contains({number, trace.attempt});
   };
-  if (traces.empty()) return;
   try {
     return check(traces);
   } catch (const TryAgain&) {
@@ -242,11 +284,12 @@ uint64_t ClickHouseStore::remove_orphans(uint64_t before) {
   return count;
 }
 
-// The mark first: without it the rows do not count. The server deletes later; it is enough to wait for the mark.
+// The mark first: without it the rows do not count. The server deletes later; it is enough to wait for the mark, and
+// for the counts, which would look like those of an attempt that lost its mark. Such ones are deleted too.
 bool ClickHouseStore::remove(uint64_t trace) {
   const auto before = known({trace});
   if (before.empty()) return false;
-  const uint64_t newest = before.at(trace).attempt;
+  const uint64_t newest = std::max(before.at(trace).attempt, unmarked_before());
   const auto remove_from = [&](const TableSpec& table) {
     client_.execute(
         base::format("ALTER TABLE {} DELETE WHERE trace = {} AND attempt <= {}", name_of(table), trace, newest));
@@ -258,6 +301,7 @@ bool ClickHouseStore::remove(uint64_t trace) {
         base::format("{}: the trace is on another server of the cluster: give the address of that one", text()));
   for (const TableSpec* table : all_tables())
     if (table != &kTraces && table != &kSchema) remove_from(*table);
+  wait_for_deletions(kRowCounts);
   return true;
 }
 

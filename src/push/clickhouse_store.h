@@ -32,6 +32,8 @@ class ClickHouseStore : public Store {
   void wait_for_deletions(const TableSpec& table);
 
   using Attempt = std::pair<uint64_t, uint64_t>;  // trace and attempt
+  void find_complete(std::map<uint64_t, KnownTrace>& traces);
+  void find_unmarked(std::map<uint64_t, KnownTrace>& traces);
   std::set<Attempt> complete_attempts(const std::map<uint64_t, KnownTrace>& traces);
 
   Client client_;

@@ -69,7 +69,8 @@ class Store {
   virtual std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces) = 0;
 
   // Reads all rows and columns of these traces, as known() returned them: a store may have rows that it cannot give
-  // back. Sets `lost_rows` and `damage`.
+  // back. Sets `lost_rows` and `damage`. If a later attempt has no mark (unmarked_before()), rows are lost too, and
+  // what was given for it replaces the attempt, job, rank and events.
   virtual void check_rows(std::map<uint64_t, KnownTrace>& traces) = 0;
 
   virtual void insert(const Block& block, uint64_t attempt) = 0;

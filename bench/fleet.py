@@ -105,7 +105,7 @@ FILL = {
                          "500 + rand() % 1000, 0"),
     "iterations": (10, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
     "runs": (1, "{i} % 64, concat('SLURM_JOB_ID=', toString(intDiv({i}, 640)))"),
-    "traces": (1, "{i} % 64, 1"),
+    "traces": (1, "{i} % 64, 1, 10"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.
 JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600"}
@@ -116,7 +116,7 @@ def fill(server, shift, traces, now):
     for number, (job, age) in enumerate(JOBS.items()):
         for table, (rows, columns) in FILL.items():
             words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1)}
-            names = "(trace, attempt, started, job, rank, complete)" if table == "traces" else ""
+            names = "(trace, attempt, started, job, rank, complete, iterations)" if table == "traces" else ""
             server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {shift + number * 1_000_000}, 1, "
                          f"toDateTime({now}) - ({age.format(**words)}) AS started, '{job}' AS job, {columns.format(**words)} "
                          f"FROM numbers({rows * traces})")

@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
 import same_answers  # noqa: E402
+import same_comparisons  # noqa: E402
 import same_selection  # noqa: E402
 from clickhouse import kymo, write_trace  # noqa: E402
 
@@ -24,7 +25,7 @@ OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
 
 
-class FolderTest(same_answers.SameAnswers, same_selection.SameSelection, unittest.TestCase):
+class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same_selection.SameSelection, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-folder-")

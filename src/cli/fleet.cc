@@ -222,15 +222,25 @@ int answer(const Options& options) {
     }
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);
+      const auto ranks =
+          fleet::read_diff_ranks(fleet::ask(target, fleet::diff_ranks_statement(selection, middle)), diff);
+      if (ranks.earlier > 0 && ranks.later > 0) warn_of_other_ranks(ranks, notes);
       if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, notes, options);
-      if (diff.replicates_a + diff.replicates_b > 0 || !say_nothing_found(selection, notes))
-        say_empty_sides(selection, diff, middle, notes);
+      if (ranks.earlier + ranks.later > 0 || !say_nothing_found(selection, notes))
+        say_empty_sides(selection, ranks, middle, notes);
       if (options.json) print(diff_json(diff, kTooFew, &notes.lines()));
       return kTooFew;
     }
     case Question::History: {
       const auto history = fleet::read_history(rows);
-      if (history.points.empty() && !say_nothing_found(selection, notes))
+      if (!history.left_out.empty())
+        notes.warn(
+            base::format("not counted: {}, not recorded throughout this time", fleet::rank_names(history.left_out)));
+      if (!history.left_out.empty() && history.points.empty())
+        notes.say(
+            "no rank was recorded throughout this time, so its times cannot be compared: use another --since, or "
+            "record the same ranks");
+      else if (history.points.empty() && !say_nothing_found(selection, notes))
         notes.say(!options.operation ? std::string(kNoIterations)
                                      : base::format("no operation '{}' in an iteration of these traces; 'kymo fleet "
                                                     "top' lists operations",

@@ -99,16 +99,29 @@ bool say_nothing_found(const fleet::Selection& selection, Notes& notes) {
   return true;
 }
 
-void say_empty_sides(const fleet::Selection& selection, const analyze::Diff& diff, int64_t middle, Notes& notes) {
-  if (diff.replicates_a + diff.replicates_b == 0) {
+void warn_of_other_ranks(const fleet::DiffRanks& ranks, Notes& notes) {
+  const auto warn = [&](const std::vector<int64_t>& some, std::string_view why) {
+    if (!some.empty()) notes.warn(base::format("not compared: {}, recorded {}", fleet::rank_names(some), why));
+  };
+  warn(ranks.only_a, "only in the time before (A)");
+  warn(ranks.only_b, "only in this time (B)");
+  warn(ranks.too_few, "too rarely in A or in B");
+}
+
+void say_empty_sides(const fleet::Selection& selection, const fleet::DiffRanks& ranks, int64_t middle, Notes& notes) {
+  if (ranks.earlier + ranks.later == 0) {
     notes.say(kNoIterations);
     return;
   }
-  const bool is_a = diff.replicates_a == 0;
+  if (ranks.earlier > 0 && ranks.later > 0) {
+    notes.say(
+        "nothing to compare: no rank was recorded in both times; choose another --since, or record the same ranks");
+    return;
+  }
+  const bool is_a = ranks.earlier == 0;
   notes.say(base::format("nothing to compare: no iterations from {} to {} ({}), and {} {} it; choose another --since",
                          date_of(is_a ? selection.from : middle), date_of(is_a ? middle : selection.to),
-                         is_a ? "A" : "B", count_of(diff.replicates_a + diff.replicates_b, "sample"),
-                         is_a ? "after" : "before"));
+                         is_a ? "A" : "B", count_of(ranks.earlier + ranks.later, "sample"), is_a ? "after" : "before"));
 }
 
 }  // namespace kymo::cli

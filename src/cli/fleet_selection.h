@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "analyze/diff/diff.h"
 #include "cli/fleet_output.h"
+#include "fleet/answers.h"
 #include "fleet/statements.h"
 
 namespace kymo::cli {
@@ -22,7 +22,10 @@ void warn_of_other_times(const fleet::Selection& selection, Notes& notes);
 // Says why a selection has no traces: false if it has some. After warn_of_other_times().
 bool say_nothing_found(const fleet::Selection& selection, Notes& notes);
 
+// Says which ranks are not compared.
+void warn_of_other_ranks(const fleet::DiffRanks& ranks, Notes& notes);
+
 // Says why there is nothing to compare. `middle`: where B begins, in seconds since 1970.
-void say_empty_sides(const fleet::Selection& selection, const analyze::Diff& diff, int64_t middle, Notes& notes);
+void say_empty_sides(const fleet::Selection& selection, const fleet::DiffRanks& ranks, int64_t middle, Notes& notes);
 
 }  // namespace kymo::cli

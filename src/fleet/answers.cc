@@ -121,38 +121,86 @@ analyze::Diff read_diff(const push::Rows& rows) {
   return diff;
 }
 
+DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff) {
+  expect(rows, 3);
+  DiffRanks ranks;
+  for (const auto& row : rows.rows) {
+    const int64_t rank = parse_i64(row[0], "rank");
+    const uint64_t earlier = parse_u64(row[1], "earlier"), later = parse_u64(row[2], "later");
+    ranks.earlier = std::max(ranks.earlier, earlier);
+    ranks.later = std::max(ranks.later, later);
+    if (later == 0)
+      ranks.only_a.push_back(rank);
+    else if (earlier == 0)
+      ranks.only_b.push_back(rank);
+    else if (earlier < diff.replicates_a || later < diff.replicates_b)
+      ranks.too_few.push_back(rank);
+  }
+  return ranks;
+}
+
+std::string rank_names(const std::vector<int64_t>& ranks) {
+  const bool has_unknown = !ranks.empty() && ranks[0] < 0;
+  const size_t first = has_unknown ? 1 : 0;
+  std::vector<std::string> runs;
+  for (size_t i = first, end = first; i < ranks.size(); i = end) {
+    while (end < ranks.size() && ranks[end] == ranks[i] + static_cast<int64_t>(end - i)) ++end;
+    if (runs.size() == kMostNamed) {
+      runs.push_back("…");
+      break;
+    }
+    runs.push_back(end - i == 1 ? std::to_string(ranks[i]) : base::format("{}-{}", ranks[i], ranks[end - 1]));
+  }
+  const char* const unknown = "traces without a rank";
+  if (runs.empty()) return unknown;
+  return base::format("{} {}{}{}", ranks.size() - first == 1 ? "rank" : "ranks", base::join(runs, ", "),
+                      has_unknown ? " and " : "", has_unknown ? unknown : "");
+}
+
 History read_history(const push::Rows& rows) {
-  expect(rows, 4);
+  expect(rows, 7);
   struct Minute {
     int64_t number;
-    double ns, iterations;
+    double ns, usual_ns, iterations;
     uint64_t shown_by;
+    double excess() const { return (ns - usual_ns) / iterations; }
   };
+  History history;
   std::vector<Minute> minutes;
+  double usual = 0, iterations = 0;
   for (const auto& row : rows.rows) {
-    const double iterations = parse_real(row[2], "iterations");
-    if (iterations > 0)
-      minutes.push_back(
-          {parse_i64(row[0], "sample"), parse_real(row[1], "sum_ns"), iterations, parse_u64(row[3], "shown_by")});
+    if (parse_u64(row[0], "counted") == 0) {
+      for (const double rank : parse_reals(row[6], "ranks")) history.left_out.push_back(static_cast<int64_t>(rank));
+      continue;
+    }
+    const Minute one{parse_i64(row[1], "sample"), parse_real(row[2], "sum_ns"), parse_real(row[4], "usual_ns"),
+                     parse_real(row[3], "iterations"), parse_u64(row[5], "shown_by")};
+    if (one.iterations <= 0) continue;
+    minutes.push_back(one);
+    usual += one.usual_ns;
+    iterations += one.iterations;
   }
+  std::sort(history.left_out.begin(), history.left_out.end());
   // The search is quadratic, so neighbours become one point.
   const size_t count = std::min(minutes.size(), kMostHistory);
-  History history;
   std::vector<double> values;
   for (size_t i = 0; i < count; ++i) {
     const size_t begin = i * minutes.size() / count, end = (i + 1) * minutes.size() / count;
     Minute sum = minutes[begin];
-    double slowest = sum.ns / sum.iterations;
+    double slowest = sum.excess();
     for (size_t at = begin + 1; at < end; ++at) {
       const Minute& one = minutes[at];
       sum.ns += one.ns;
+      sum.usual_ns += one.usual_ns;
       sum.iterations += one.iterations;
-      if (one.ns / one.iterations <= slowest) continue;
-      slowest = one.ns / one.iterations;
+      if (one.excess() <= slowest) continue;
+      slowest = one.excess();
       sum.shown_by = one.shown_by;
     }
-    history.points.push_back({sum.number * kMinute, sum.ns / sum.iterations, sum.shown_by});
-    values.push_back(history.points.back().ns);
+    // Rounded, so that samples with the same times are equal in spite of the sums.
+    const double ns = std::round(1'000 * (sum.excess() + usual / iterations)) / 1'000;
+    history.points.push_back({sum.number * kMinute, ns, sum.shown_by});
+    values.push_back(ns);
   }
   history.changes = find_change_points(values);
   for (size_t i = 0; i < history.changes.size(); ++i) {

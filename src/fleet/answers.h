@@ -23,9 +23,19 @@ std::vector<TopRow> read_top(const push::Rows& rows);
 // With the statistics of `kymo diff`: a sample is a minute in which traces began.
 analyze::Diff read_diff(const push::Rows& rows);
 
+// The ranks of both sides, and why some are not compared.
+struct DiffRanks {
+  uint64_t earlier = 0, later = 0;  // the most minutes that a rank has on a side
+  std::vector<int64_t> only_a, only_b, too_few;
+};
+DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff);
+
+// "ranks 0-6, 9", "rank 3", or "traces without a rank" for -1. In order.
+std::string rank_names(const std::vector<int64_t>& ranks);
+
 struct HistoryPoint {
   int64_t seconds = 0;  // since 1970
-  double ns = 0;        // per iteration
+  double ns = 0;        // per iteration, as if all ranks were in it
   uint64_t shown_by = 0;
 };
 // A change has a trace of its first sample that is nearer to the new level than to the old one.
@@ -33,6 +43,7 @@ struct History {
   std::vector<HistoryPoint> points;
   std::vector<ChangePoint> changes;
   std::vector<uint64_t> shown_by;  // the trace of each change
+  std::vector<int64_t> left_out;   // ranks that were not recorded throughout
 };
 // At most kMostHistory points.
 History read_history(const push::Rows& rows);

@@ -56,10 +56,10 @@ TEST(FleetAnswersTest, ManySamplesAreComparedAsRunsOfNeighbours) {
 }
 
 TEST(FleetAnswersTest, HistoryHasItsChangeAndItsTrace) {
-  push::Rows rows{{"sample", "sum_ns", "iterations", "shown_by"}, {}};
+  push::Rows rows{{"counted", "sample", "sum_ns", "iterations", "usual_ns", "shown_by", "ranks"}, {}};
   for (int i = 0; i < 24; ++i)
-    rows.rows.push_back(
-        {std::to_string(100 + i), std::to_string((i < 12 ? 1'000 : 1'300) + i % 3), "10", std::to_string(i)});
+    rows.rows.push_back({"1", std::to_string(100 + i), std::to_string((i < 12 ? 1'000 : 1'300) + i % 3), "10", "1000",
+                         std::to_string(i), "[-1]"});
   const History history = read_history(rows);
   ASSERT_EQ(history.changes.size(), 1u);
   EXPECT_EQ(history.changes[0].at, 12u);
@@ -67,11 +67,44 @@ TEST(FleetAnswersTest, HistoryHasItsChangeAndItsTrace) {
   EXPECT_EQ(history.points[0].seconds, 6'000);
 }
 
+TEST(FleetAnswersTest, SamplesOfSlowerRanksAreNotAChange) {
+  // A row that is not counted has the ranks that were not recorded throughout.
+  push::Rows rows{{"counted", "sample", "sum_ns", "iterations", "usual_ns", "shown_by", "ranks"}, {}};
+  rows.rows.push_back({"0", "0", "1", "1", "1", "1", "[9,-1,8]"});
+  for (int i = 0; i < 24; ++i)
+    rows.rows.push_back({"1", std::to_string(100 + i), std::to_string((i < 12 ? 1'000 : 1'300) + i % 3), "10",
+                         i < 12 ? "1000" : "1300", std::to_string(i), "[-1]"});
+  const History history = read_history(rows);
+  EXPECT_TRUE(history.changes.empty());
+  EXPECT_DOUBLE_EQ(history.points[1].ns, 115.1);
+  EXPECT_EQ(history.left_out, (std::vector<int64_t>{-1, 8, 9}));
+}
+
+TEST(FleetAnswersTest, RanksThatAreNotComparedHaveAReason) {
+  analyze::Diff diff;
+  diff.replicates_a = 10, diff.replicates_b = 5;
+  const DiffRanks ranks = read_diff_ranks(
+      {{"rank", "earlier", "later"}, {{"-1", "3", "0"}, {"0", "10", "5"}, {"1", "9", "5"}, {"2", "0", "7"}}}, diff);
+  EXPECT_EQ(ranks.earlier, 10u);
+  EXPECT_EQ(ranks.later, 7u);
+  EXPECT_EQ(ranks.only_a, std::vector<int64_t>{-1});
+  EXPECT_EQ(ranks.only_b, std::vector<int64_t>{2});
+  EXPECT_EQ(ranks.too_few, std::vector<int64_t>{1});
+}
+
+TEST(FleetAnswersTest, RanksAreNamedAsRuns) {
+  EXPECT_EQ(rank_names({7}), "rank 7");
+  EXPECT_EQ(rank_names({0, 1, 2, 5, 7, 8}), "ranks 0-2, 5, 7-8");
+  EXPECT_EQ(rank_names({-1}), "traces without a rank");
+  EXPECT_EQ(rank_names({-1, 0, 1}), "ranks 0-1 and traces without a rank");
+  EXPECT_EQ(rank_names({0, 2, 4, 6, 8, 10, 12}), "ranks 0, 2, 4, 6, 8, …");
+}
+
 TEST(FleetAnswersTest, AChangeInALongHistoryIsFound) {
-  push::Rows rows{{"sample", "sum_ns", "iterations", "shown_by"}, {}};
+  push::Rows rows{{"counted", "sample", "sum_ns", "iterations", "usual_ns", "shown_by", "ranks"}, {}};
   for (size_t i = 0; i < 3 * kMostHistory; ++i)
-    rows.rows.push_back(
-        {std::to_string(i), std::to_string((i < 1'000 ? 1'000 : 1'300) + i % 3), "10", std::to_string(i)});
+    rows.rows.push_back({"1", std::to_string(i), std::to_string((i < 1'000 ? 1'000 : 1'300) + i % 3), "10", "1000",
+                         std::to_string(i), "[-1]"});
   const History history = read_history(rows);
   ASSERT_EQ(history.points.size(), kMostHistory);
   ASSERT_EQ(history.changes.size(), 1u);
@@ -81,7 +114,7 @@ TEST(FleetAnswersTest, AChangeInALongHistoryIsFound) {
 
 TEST(FleetAnswersTest, WrongRowsAreErrors) {
   EXPECT_THROW(read_top({{"a"}, {}}), Error);
-  EXPECT_THROW(read_history({{"a", "b", "c", "d"}, {{"1", "x", "1", "1"}}}), Error);
+  EXPECT_THROW(read_history({{"a", "b", "c", "d", "e", "f", "g"}, {{"1", "x", "1", "1", "1", "1", "[]"}}}), Error);
   EXPECT_THROW(read_diff({{"a", "b", "c", "d", "e", "f"}, {{"0", "x", "1", "[1,2]", "[1]", "[1]"}}}), Error);
 }
 

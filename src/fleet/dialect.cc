@@ -55,19 +55,51 @@ std::string Dialect::second_largest(std::string_view of) const {
                     : base::format("coalesce(list_reverse_sort(list({}))[2], 0)", of);
 }
 
-std::string Dialect::rows_of_group(const std::vector<std::string>& columns) const {
-  if (is_server_) return base::format("arrayJoin(groupArray(({})))", base::join(columns, ", "));
-  std::vector<std::string> fields;
-  for (const std::string& column : columns) fields.push_back(base::format("'{0}': {0}", column));
-  return base::format("unnest(list({{{}}}))", base::join(fields, ", "));
+std::string Dialect::each_of(const std::string& list) const {
+  return base::format("{}({})", is_server_ ? "arrayJoin" : "unnest", list);
 }
 
-std::string Dialect::columns_of_row(std::string_view row, const std::vector<std::string>& columns) const {
-  std::vector<std::string> all;
-  for (const std::string& column : columns)
-    all.push_back(is_server_ ? base::format("tupleElement({}, {}) AS {}", row, all.size() + 1, column)
-                             : base::format("{0}.{1} AS {1}", row, column));
-  return base::join(all, ", ");
+std::string Dialect::set(std::string_view of) const {
+  return is_server_ ? base::format("groupUniqArray({})", of) : base::format("list(DISTINCT {})", of);
+}
+
+std::string Dialect::all_elements(std::string_view list) const {
+  return is_server_ ? base::format("groupUniqArrayArray({})", list)
+                    : base::format("list_distinct(flatten(list({})))", list);
+}
+
+std::string Dialect::count_below(const std::string& list, std::string_view limit) const {
+  // Old servers do not see that a column is needed if only a lambda has it.
+  return is_server_ ? base::format("arrayCount(x -> x < {0}, {1}) + 0 * {0}", limit, list)
+                    : base::format("length([x FOR x IN {} IF x < {}])", list, limit);
+}
+
+std::string Dialect::sorted(const std::string& list) const {
+  return base::format("{}({})", is_server_ ? "arraySort" : "list_sort", list);
+}
+
+std::string Dialect::quantile(std::string_view share, std::string_view of) const {
+  return is_server_ ? base::format("quantileExact({})({})", share, of)
+                    : base::format("quantile_disc({}, {})", of, share);
+}
+
+std::string Dialect::elements(std::string_view columns, std::string_view list, const std::string& from) const {
+  if (is_server_)
+    return base::format("SELECT {0}, one, place FROM (\n{2})\nARRAY JOIN {1} AS one, arrayEnumerate({1}) AS place",
+                        columns, list, from);
+  return base::format("SELECT {0}, unnest({1}) AS one, generate_subscripts({1}, 1) AS place FROM (\n{2})", columns,
+                      list, from);
+}
+
+std::string Dialect::tuple(std::initializer_list<std::string_view> columns) const {
+  if (is_server_) return base::format("({})", base::join(columns, ", "));
+  std::vector<std::string> fields;
+  for (const std::string_view column : columns) fields.push_back(base::format("'f{}': {}", fields.size() + 1, column));
+  return base::format("{{{}}}", base::join(fields, ", "));
+}
+
+std::string Dialect::field(int number) const {
+  return is_server_ ? base::format("tupleElement(one, {})", number) : base::format("one['f{}']", number);
 }
 
 std::string Dialect::key(std::string_view trace, std::string_view attempt, std::string_view step) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,10 +46,20 @@ class Dialect {
   // Of any row: the same in all rows of a group.
   std::string_view any() const { return is_server_ ? "any" : "any_value"; }
   std::string list(std::string_view of) const;
-  // All rows of a group again, with these columns, beside the values of the group. Each row is one value, `row`, and
-  // the second function lists its columns.
-  std::string rows_of_group(const std::vector<std::string>& columns) const;
-  std::string columns_of_row(std::string_view row, const std::vector<std::string>& columns) const;
+  std::string set(std::string_view of) const;             // a list without duplicates
+  std::string all_elements(std::string_view list) const;  // the same, of the lists of a group
+  std::string sorted(const std::string& list) const;
+  std::string count_below(const std::string& list, std::string_view limit) const;
+  // A value of the group: that below which this share of the values is.
+  std::string quantile(std::string_view share, std::string_view of) const;
+  // A query with a row for each element of the list of a row: the columns, `one`, which is the element, and `place`,
+  // which is its place from 1 on.
+  std::string elements(std::string_view columns, std::string_view list, const std::string& from) const;
+  // The same beside the values of a group, in the list of its columns.
+  std::string each_of(const std::string& list) const;
+  // A tuple of columns, and a field of it, if its name is `one`, from 1 on.
+  std::string tuple(std::initializer_list<std::string_view> columns) const;
+  std::string field(int number) const;
   // A key of three numbers, the first of which is a hash. A server finds one number in a set in half of the time that
   // a tuple takes. Its sums wrap, and two different keys have the same sum only by chance, 1 in 2^64.
   std::string key(std::string_view trace, std::string_view attempt, std::string_view step) const;

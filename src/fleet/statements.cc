@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "analyze/diff/statistics.h"
 #include "base/text.h"
 #include "fleet/dialect.h"
 #include "push/tables.h"
@@ -11,21 +10,6 @@ namespace kymo::fleet {
 namespace {
 
 using push::quoted_text;
-
-constexpr int64_t kMinute = 60;  // seconds
-
-// How many minutes are one sample of a comparison: as many as leave the statistics of both sides all the values that
-// they use. More values would only be averaged later.
-std::string minutes_of_sample(const Selection& selection, const Dialect& dialect, int64_t middle) {
-  // ELSE 0: old servers count a list of only NULL as NULL.
-  const auto minutes = [&](std::string_view compare) {
-    return base::format("count(DISTINCT CASE WHEN {0} {1} {2} THEN {0} ELSE 0 END)", dialect.minute(), compare, middle);
-  };
-  return base::format("greatest(1, (SELECT {}\n      FROM {} WHERE {}))",
-                      dialect.divided(base::format("least({},\n        {})", minutes("<"), minutes(">=")),
-                                      std::to_string(analyze::kMostValues)),
-                      dialect.table(push::kTraces), job_and_times(selection, dialect));
-}
 
 }  // namespace
 
@@ -38,67 +22,6 @@ std::string top_statement(const Selection& selection) {
       "FROM {0}\nWHERE {1}\nGROUP BY operation, on_device\nORDER BY self_sum DESC, operation, on_device\nLIMIT {2}",
       dialect.table(push::kOperations), chosen(selection, dialect), selection.limit,
       ordered("max_ns", rising("trace")));
-}
-
-std::string diff_statement(const Selection& selection, int64_t middle) {
-  const Dialect dialect(selection.target);
-  const int64_t minute = middle / kMinute;
-  // The sample of each trace comes by a join, and not by a division in GROUP BY: old servers of a cluster do not know
-  // the value of a subquery of another server there.
-  const std::string samples = base::format(
-      "{} (\n      SELECT started, CAST({} >= {} AS UInt8) AS side,\n        {} AS sample\n"
-      "      FROM {} WHERE {} GROUP BY started) AS traces\n    USING (started)",
-      dialect.join_everywhere(), dialect.minute(), minute,
-      dialect.divided(dialect.minute(), minutes_of_sample(selection, dialect, minute)), dialect.table(push::kTraces),
-      job_and_times(selection, dialect));
-  const auto sums = [&](const push::TableSpec& table, std::string_view name, std::string_view device,
-                        std::string_view ns) {
-    return base::format(
-        "  SELECT side, sample, {} AS operation, CAST({} AS UInt8) AS device, sum({}) AS ns, count() AS n\n"
-        "  FROM {} {}\n  WHERE {}\n  GROUP BY side, sample, operation, device",
-        name, device, ns, dialect.table(table), samples, chosen(selection, dialect));
-  };
-  return base::format(
-      "SELECT side, operation, device, {} AS samples, {} AS sums, {} AS counts\nFROM (\n{}\n  UNION ALL\n{})\n"
-      "GROUP BY side, operation, device\nORDER BY side, operation, device",
-      dialect.list("sample"), dialect.list("ns"), dialect.list("n"),
-      sums(push::kOperations, "CAST(name AS String)", "on_device", "self_ns"),
-      sums(push::kIterations, "''", "2", "wall_ns"));
-}
-
-namespace {
-
-// Host and devices may have the same name; the one on the host is meant if there is one.
-std::string rows_of_operation(const Dialect& dialect, const std::string& where, const Operation& operation) {
-  const std::string is_name = base::format("name = {}", dialect.text(operation.name));
-  if (operation.only_on_device) return is_name + " AND on_device = 1";
-  return base::format("{0} AND on_device = (SELECT min(on_device) FROM {1}\n    WHERE {2}\n    AND {0})", is_name,
-                      dialect.table(push::kOperations), where);
-}
-
-}  // namespace
-
-std::string history_statement(const Selection& selection, const std::optional<Operation>& operation) {
-  const Dialect dialect(selection.target);
-  const std::string where = chosen(selection, dialect);
-  if (!operation)
-    return base::format(
-        "SELECT {} AS sample, sum(wall_ns) AS sum_ns, count() AS iterations, argMax(trace, wall_ns) AS shown_by\n"
-        "FROM {}\nWHERE {}\nGROUP BY sample\nORDER BY sample",
-        dialect.minute(), dialect.table(push::kIterations), where);
-  // A trace without the operation says nothing about it, so its iterations do not count.
-  return base::format(
-      "SELECT sample, sum(ns) AS sum_ns, sum(n) AS iterations, max(its_trace) AS shown_by\n"
-      "FROM (\n"
-      "  SELECT {0} AS sample, sum(self_ns) AS ns, CAST(0 AS UInt64) AS n, argMax(trace, self_ns) AS its_trace\n"
-      "  FROM {1}\n  WHERE {2}\n  AND {3}\n  GROUP BY sample\n"
-      "  UNION ALL\n"
-      "  SELECT {0} AS sample, CAST(0 AS UInt64) AS ns, count() AS n, CAST(0 AS UInt64) AS its_trace\n"
-      "  FROM {4}\n  WHERE {2}\n"
-      "  AND trace {5} (SELECT trace FROM {1}\n    WHERE {2}\n    AND {3})\n  GROUP BY sample)\n"
-      "GROUP BY sample\nHAVING iterations > 0\nORDER BY sample",
-      dialect.minute(), dialect.table(push::kOperations), where, rows_of_operation(dialect, where, *operation),
-      dialect.table(push::kIterations), dialect.in());
 }
 
 std::string lost_rows_statement(const Selection& selection, bool uses_operations) {

@@ -26,9 +26,13 @@ struct Selection {
 std::string top_statement(const Selection& selection);
 
 // Columns: side (1: from the minute of `middle` on), name, on_device (2: the iterations), samples, sums, counts. The
-// three lists have an entry for each minute in which a trace began: all ranks of a job that are recorded together are
-// one sample. If both sides have many more minutes than the statistics use, a sample is several minutes.
+// three lists have an entry for each sample: a minute in which traces began, because all ranks of a job that are
+// recorded together are one. Every sample has the same ranks, with the same weight; if ranks were recorded at different
+// times, or in more minutes than the statistics use, it is several minutes. The counts of iterations are those weights.
 std::string diff_statement(const Selection& selection, int64_t middle);
+
+// Columns: rank, earlier, later. The ranks of the selection, and in how many minutes of each side they were recorded.
+std::string diff_ranks_statement(const Selection& selection, int64_t middle);
 
 // Why calls of collectives do not count for stragglers.
 enum class LeftOut : uint8_t {
@@ -70,8 +74,10 @@ std::string hosts_statement(const Selection& selection, const std::vector<uint64
 // Columns: its_job, its_rank, its_host, error: the trace of each job that has the largest clock error.
 std::string clock_errors_statement(const Selection& selection);
 
-// Columns: sample (minutes since 1970), sum_ns, iterations, shown_by (a trace). No operation means the iterations. Only
-// traces that have the operation count.
+// Columns: counted, sample (minutes since 1970), sum_ns, iterations, usual_ns, shown_by (a trace), ranks. No operation
+// means the iterations. Only traces that have the operation count, and of these only ranks that were recorded
+// throughout: in at least kFewestAround samples of both halves, or fewer if there are few. The others are the `ranks`
+// of a row that is not counted. usual_ns is what these iterations of these ranks usually take.
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation);
 
 // Columns: trace, file. Traces of a server whose rows of iterations or, if `uses_operations`, of operations are all

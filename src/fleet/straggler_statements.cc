@@ -54,11 +54,10 @@ std::string newest_of_ranks(const Selection& selection, const Dialect& dialect) 
 // than to its newest one. `apart`: how long before the newest run of a rank another trace of this rank began the step;
 // the least of all ranks.
 std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, std::string_view more_of_run) {
-  const std::vector<std::string> columns{"its_rank",  "newest_trace", "newest_attempt",
-                                         "newest_ns", "newest_began", "newest_ended"};
   return base::format(
       "(\n"
-      "  SELECT *, {0}\n"
+      "  SELECT *, {0} AS its_rank, {7} AS newest_trace, {8} AS newest_attempt, {9} AS newest_ns,\n"
+      "    {10} AS newest_began, {11} AS newest_ended\n"
       "  FROM (\n"
       "  SELECT its_job, its_run, step, max(newest_began) AS run_began,\n"
       "    max(CASE WHEN older_began > 0 THEN {1} ELSE 0 END) AS older_until,\n"
@@ -67,8 +66,11 @@ std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, st
       "    {5} AS one\n"
       "  FROM (\n  SELECT *, greatest(other_began, repeated_began) AS older_began FROM (\n  {6}))\n"
       "  GROUP BY its_job, its_run, step))",
-      dialect.columns_of_row("one", columns), dialect.divided("(older_began + newest_began)", "2"), kSameTime,
-      kRunsApart, more_of_run, dialect.rows_of_group(columns), newest_of_ranks(selection, dialect));
+      dialect.field(1), dialect.divided("(older_began + newest_began)", "2"), kSameTime, kRunsApart, more_of_run,
+      dialect.each_of(dialect.list(
+          dialect.tuple({"its_rank", "newest_trace", "newest_attempt", "newest_ns", "newest_began", "newest_ended"}))),
+      newest_of_ranks(selection, dialect), dialect.field(2), dialect.field(3), dialect.field(4), dialect.field(5),
+      dialect.field(6));
 }
 
 // For each job, run and step the newest trace of each rank: columns its_job, step, its_rank, newest_trace,

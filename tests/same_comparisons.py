@@ -1,0 +1,103 @@
+"""Comparisons of `kymo fleet` over time, of ranks that were recorded at different times: the same with a server and with a
+folder."""
+import json
+import time
+
+from clickhouse import kymo, write_trace
+
+SAMPLES = 12  # in each of two weeks
+WEEK = 7 * 86_400
+
+
+class SameComparisons:
+    """For a TestCase with a `folder` for files, and a new and empty database at `url`."""
+
+    def push_weeks(self, ranks, slower=1.0, slow_rank=3):
+        """`ranks(week, sample)` are recorded together. Rank `slow_rank` is always twice as slow as the others. Everything is
+        `slower` in the second week."""
+        now = int(time.time())
+        files = []
+        for week in range(2):
+            for sample in range(SAMPLES):
+                began = now - (2 - week) * WEEK + 3600 + sample * 12 * 3600
+                for rank in ranks(week, sample):
+                    files.append(write_trace(
+                        self.folder / f"{self.id().rsplit('.', 1)[-1]}-{week}-{sample}-{rank}.json", at_us=began * 1_000_000,
+                        names=1, steps=2, rank=rank, scale=(2 if rank == slow_rank else 1) * (slower if week else 1) *
+                        (1 + sample * 5 % 12 / 1000)))
+        kymo("push", *files, self.url, "--job", "train", "-q")
+
+    def compare(self, question, *more, expect=0):
+        since = ["--since", "7d"] if question == "diff" else ["--since", "15d"]
+        text, errors = kymo("fleet", question, "--db", self.url, "--job", "train", *since, "--json", *more, expect=expect)
+        answer = json.loads(text)
+        self.assertEqual(["kymo: " + note for note in answer["notes"]], errors.splitlines())
+        return answer, errors
+
+    def assert_no_change(self):
+        diff, said = self.compare("diff", "--fail-above", "1%")
+        self.assertEqual({row["change"] for row in [diff["iteration"], *diff["rows"]]}, {"same"})
+        for more in [[], ["--operation", "gemm"]]:
+            history, said_by_history = self.compare("history", "--fail-above", "1%", *more)
+            self.assertEqual(history["rows"], [])
+        return diff, said, said_by_history
+
+    def assert_slower(self, factor):
+        diff, said = self.compare("diff", "--fail-above", "1%", expect=1)
+        rows = {row["path"]: row for row in [diff["iteration"], *diff["rows"]]}
+        for path in ["(iteration)", "gemm"]:
+            self.assertEqual(rows[path]["change"], "slower")
+            self.assertAlmostEqual(rows[path]["median_b_ns"] / rows[path]["median_a_ns"], factor, delta=0.02)
+        for more in [[], ["--operation", "gemm"]]:
+            [row] = self.compare("history", "--fail-above", "1%", *more, expect=1)[0]["rows"]
+            self.assertAlmostEqual(row["after_ns"] / row["before_ns"], factor, delta=0.03)
+        return diff, said
+
+    def test_ranks_that_are_not_recorded_any_more_are_not_a_change(self):
+        self.push_weeks(lambda week, sample: [3] if week else range(4))
+        diff, said, said_by_history = self.assert_no_change()
+        self.assertEqual((diff["a"], diff["b"]), (SAMPLES, SAMPLES))
+        self.assertAlmostEqual(diff["iteration"]["median_b_ns"], 2 * 9e6, delta=2e5)
+        self.assertEqual(said, "kymo: not compared: ranks 0-2, recorded only in the time before (A)\n")
+        self.assertEqual(said_by_history, "kymo: not counted: ranks 0-2, not recorded throughout this time\n")
+
+    def test_a_job_that_grew_is_compared_by_its_first_ranks(self):
+        self.push_weeks(lambda week, sample: range(4) if week else range(2))
+        _, said, _ = self.assert_no_change()
+        self.assertIn("not compared: ranks 2-3, recorded only in this time (B)", said)
+
+    def test_a_job_that_grew_and_became_slower_is_slower_by_its_first_ranks(self):
+        self.push_weeks(lambda week, sample: range(4) if week else range(2), slower=1.3)
+        self.assert_slower(1.3)
+
+    def test_a_change_is_found_although_other_ranks_are_recorded(self):
+        self.push_weeks(lambda week, sample: [3] if week else range(4), slower=1.3)
+        self.assert_slower(1.3)
+
+    def test_traces_without_a_rank_are_compared_with_each_other(self):
+        self.push_weeks(lambda week, sample: [None], slower=1.3, slow_rank=None)
+        self.assertNotIn("not compared", self.assert_slower(2.6 / 2)[1])
+
+    def test_a_fleet_of_which_each_minute_has_other_ranks(self):
+        # The slow rank is in one of three samples of the first week, and in two of three of the second.
+        self.push_weeks(lambda week, sample: [3] if (sample % 3 == 0) != bool(week) else [0])
+        diff, said, _ = self.assert_no_change()
+        self.assertEqual((diff["a"], diff["b"]), (4, 4))
+        self.assertEqual(said, "")
+
+    def test_a_rank_that_is_recorded_rarely_does_not_take_the_samples_of_the_others(self):
+        self.push_weeks(lambda week, sample: range(4) if sample % 12 in (5, 6) else range(3), slower=1.3)
+        diff, said = self.assert_slower(1.3)
+        self.assertEqual((diff["a"], diff["b"]), (SAMPLES, SAMPLES))
+        self.assertIn("not compared: rank 3, recorded too rarely in A or in B", said)
+
+    def test_different_ranks_in_both_times_are_not_compared(self):
+        self.push_weeks(lambda week, sample: [3] if week else [0, 1, 2, None])
+        diff, said = self.compare("diff", "--fail-above", "1%", expect=3)
+        self.assertEqual(diff["rows"], [])
+        self.assertIn("not compared: ranks 0-2 and traces without a rank, recorded only in the time before (A)", said)
+        self.assertIn("nothing to compare: no rank was recorded in both times", said)
+        for more in [[], ["--operation", "gemm"]]:
+            history, said = self.compare("history", "--fail-above", "1%", *more, expect=3)
+            self.assertEqual(history["rows"], [])
+            self.assertIn("no rank was recorded throughout this time, so its times cannot be compared", said)

@@ -129,8 +129,8 @@ class FleetTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same
         self.assertIn("Distributed", text)
 
     def test_the_printed_sql_is_what_is_asked(self):
-        for question in ["top", "diff", "stragglers", "history"]:
-            sql, _ = kymo("fleet", question, "--db", self.all, "--job", "train", "--since", "30d", "--sql")
+        for question, since in [("top", "30d"), ("diff", "7d"), ("stragglers", "30d"), ("history", "30d")]:
+            sql, _ = kymo("fleet", question, "--db", self.all, "--job", "train", "--since", since, "--sql")
             self.assertTrue(self.servers[0].query(sql + " FORMAT TabSeparated"))
 
     def test_a_missing_server_of_the_cluster_is_an_error_and_not_a_part(self):

@@ -182,6 +182,11 @@ def check_other_commands(hosts):
     expect("node0\n" in done.stdout and "node1\n" in done.stdout and "kymod" in done.stdout, done.stdout + done.stderr)
     done = hosts.kymo("status", "--hosts", "node1", "--json")
     expect(json.loads(done.stdout)["hosts"][0]["exit_code"] == 0, done.stdout)
+    # What a command prints as JSON is a part of the JSON of all.
+    for words in (["ps"], ["status"], ["doctor"], ["cancel", "--all"]):
+        done = hosts.kymo(*words, "--hosts", "node1", "--json")
+        output = json.loads(done.stdout)["hosts"][0]["output"]
+        expect(isinstance(output, (dict, list)) and output, done.stdout)
     # A host without a daemon has the reason, also as JSON.
     for words in ([], ["--json"]):
         done = hosts.kymo("ps", "--hosts", "node0", "--socket", "/no/such.sock", *words)
@@ -234,6 +239,17 @@ def check_bad_hosts(hosts, folder):
     expect("kymo does not start there: kymo: error while loading shared libraries: libzstd.so.1" in lines["broken"],
            done.stdout)
     expect("finished" in lines["noisy"] and "finished" in lines["node0"], done.stdout)
+    # A host that cannot be reached is more than one on which nothing matches.
+    for words, code in [(["ps"], 1), (["status"], 1), (["doctor"], 1), (["cancel", "--all"], 1),
+                        (["trigger", "--name", "no-such-program"], 1)]:
+        done = hosts.kymo(*words, "--hosts", "refuses,node0", "--json")
+        expect(done.returncode == code, f"{words}: {done.returncode} {done.stdout}")
+    asleep = folder / "ssh-asleep"
+    asleep.write_text("#!/bin/sh\nexec sleep 600\n")
+    asleep.chmod(0o755)
+    done = subprocess.run([hosts.build / "bin" / "kymo", "ps", "--hosts", "node0", "--ssh", asleep, "--host-timeout", "1ms"],
+                          capture_output=True, text=True, timeout=600)
+    expect(done.returncode == 1 and "node0: no answer within 1.00 ms" in done.stderr, done.stderr)
     silent.close()
 
 

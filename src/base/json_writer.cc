@@ -33,6 +33,17 @@ void JsonWriter::value(double number) { item(std::isfinite(number) ? format("{}"
 
 void JsonWriter::value(bool flag) { item(flag ? "true" : "false"); }
 
+void JsonWriter::json_field(std::string_view name, std::string_view json) {
+  key(name);
+  separate();
+  for (const char c : json.substr(0, json.find_last_not_of(" \n\r\t") + 1)) {
+    if (c != '\n')
+      out_ += c;
+    else  // between its items: in texts it is escaped
+      indent();
+  }
+}
+
 void JsonWriter::key(std::string_view name) {
   separate();
   out_ += json_string(name);

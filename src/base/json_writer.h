@@ -49,6 +49,9 @@ class JsonWriter {
     value(member);
   }
 
+  // `json` must be a valid value.
+  void json_field(std::string_view name, std::string_view json);
+
   // The finished text, with a line break at its end.
   std::string text() const { return out_ + "\n"; }
 

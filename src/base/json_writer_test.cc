@@ -70,5 +70,18 @@ TEST(JsonWriterTest, NumbersRoundTripAndNonFiniteNumbersAreNull) {
   EXPECT_EQ(json.text(), "[0.1, 1e+300, null, null]\n");
 }
 
+TEST(JsonWriterTest, FinishedJsonBecomesAMember) {
+  JsonWriter inner;
+  inner.begin_object();
+  inner.field("text", "a\nb");
+  inner.end_object();
+  JsonWriter json;
+  json.begin_object();
+  json.json_field("inner", inner.text());
+  json.field("after", 1);
+  json.end_object();
+  EXPECT_EQ(json.text(), "{\n  \"inner\": {\n    \"text\": \"a\\nb\"\n  },\n  \"after\": 1\n}\n");
+}
+
 }  // namespace
 }  // namespace kymo::base

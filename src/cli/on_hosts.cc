@@ -14,6 +14,8 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "json/document.h"
+#include "kymo/error.h"
 
 namespace kymo::cli {
 namespace {
@@ -36,6 +38,15 @@ std::string indented(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return made;
+}
+
+bool is_json(std::string_view text) {
+  try {
+    const json::Document document(text, json::RepeatedNames::LastCounts);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -98,13 +109,16 @@ int run_on_hosts(const std::string& command, const Arguments& arguments, const H
   results.begin_object();
   results.begin_array("hosts");
   for (const HostRun& host : run.hosts()) {
-    if (!host.error.empty()) code = std::max<int>(code, kFailed);
+    if (!host.error.empty()) code = kFailed;  // also if it matched nothing on others, which is a larger number
     if (!host.error.empty() && !json) say_error(base::format("{}: {}", host.host, host.error));
     results.begin_object();
     results.field("host", host.host);
     if (host.error.empty()) {
       results.field("exit_code", host.result.exit_code);
-      results.field("output", host.result.output);  // the JSON of the command there
+      if (is_json(host.result.output))
+        results.json_field("output", host.result.output);
+      else
+        results.field("output", host.result.output);
       if (!host.result.errors.empty()) results.field("errors", host.result.errors);
       results.field("clock_offset_ns", host.clock.offset_ns);
       results.field("clock_error_ns", host.clock.error_ns);

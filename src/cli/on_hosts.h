@@ -54,7 +54,7 @@ class OnHosts {
 };
 
 // `kymo COMMAND ARGUMENTS…` on all hosts: prints what each of them prints, under its name, as it arrives. The exit code
-// is 0 if it was 0 on all of them.
+// is 1 if a host could not be reached, else the largest one of the hosts.
 int run_on_hosts(const std::string& command, const Arguments& arguments, const HostsOptions& options, bool json);
 
 }  // namespace kymo::cli

@@ -16,6 +16,7 @@
 #include "base/environment.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "hosts/file_hash.h"
 #include "kymo/error.h"
 
@@ -87,7 +88,9 @@ void Connection::send(FrameType type, const Body& body) {
 // Waits until one of the streams has something, and reads it.
 void Connection::read_streams(Clock::time_point until) {
   const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
-  if (left.count() <= 0) fail(base::format("no answer within {:.0f} s", static_cast<double>(timeout_.count()) / 1000));
+  if (left.count() <= 0)
+    fail(base::format("no answer within {}",
+                      base::duration_text(static_cast<uint64_t>(std::chrono::nanoseconds(timeout_).count()))));
   pollfd ready[2] = {{ssh_->output.get(), POLLIN, 0}, {ssh_->errors.get(), POLLIN, 0}};
   ::poll(ready, 2, static_cast<int>(std::min(left, kLookForStop).count()));
   char buffer[1 << 16];

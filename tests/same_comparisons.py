@@ -74,6 +74,25 @@ class SameComparisons:
         self.push_weeks(lambda week, sample: [3] if week else range(4), slower=1.3)
         self.assert_slower(1.3)
 
+    def test_the_samples_and_their_median_are_in_the_json_of_history(self):
+        self.push_weeks(lambda week, sample: range(2), slower=2)
+        answer, _ = self.compare("history")
+        self.assertEqual(len(answer["samples"]), 2 * SAMPLES)
+        for i, sample in enumerate(answer["samples"]):
+            self.assertAlmostEqual(sample["ns"], 9e6 * (1 if i < SAMPLES else 2), delta=3e5)
+            self.assertRegex(sample["trace"], "^0x[0-9a-f]{16}$")
+            self.assertEqual(sample["time"] % 60, 0)
+        self.assertEqual(answer["samples"][SAMPLES]["time"], answer["rows"][0]["time"])
+        values = sorted(sample["ns"] for sample in answer["samples"])
+        self.assertAlmostEqual(answer["median_ns"], (values[SAMPLES - 1] + values[SAMPLES]) / 2)
+
+    def test_an_error_is_json_too(self):
+        self.push_weeks(lambda week, sample: [0] if sample < 2 else [])
+        kymo("push", write_trace(self.folder / "other-job.json", at_us=int(time.time() * 1e6) - 60_000_000, names=1, steps=2),
+             self.url, "--job", "other")
+        text, errors = kymo("fleet", "history", "--db", self.url, "--since", "30d", "--json", expect=2)
+        self.assertEqual(json.loads(text), {"error": errors.removeprefix("kymo: ").strip(), "exit_code": 2})
+
     def test_traces_without_a_rank_are_compared_with_each_other(self):
         self.push_weeks(lambda week, sample: [None], slower=1.3, slow_rank=None)
         self.assertNotIn("not compared", self.assert_slower(2.6 / 2)[1])

@@ -54,6 +54,15 @@ struct Options {
   bool sql = false, json = false;
 };
 
+std::string json_of_error(const char* error) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("error", error);
+  json.field("exit_code", static_cast<int>(kError));
+  json.end_object();
+  return json.text();
+}
+
 std::string time(double ns) { return duration_text(static_cast<uint64_t>(std::llround(std::max(ns, 0.0)))); }
 std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
 
@@ -107,6 +116,8 @@ int show_history(const fleet::History& history, Notes& notes, const Options& opt
         base::format("too few samples: {}, and a change point needs at least {}; use a longer --since, or push "
                      "more traces",
                      history.points.size(), fleet::kFewestValues));
+  std::vector<double> values;
+  for (const fleet::HistoryPoint& point : history.points) values.push_back(point.ns);
   if (options.json) {
     print(json_of(
         history.changes,
@@ -121,11 +132,21 @@ int show_history(const fleet::History& history, Notes& notes, const Options& opt
           json.field("high_ns", change.change.high);
           json.field("p", change.p);
         },
-        notes, exit_code));
+        notes, exit_code,
+        [&](base::JsonWriter& json) {
+          json.field("median_ns", analyze::median(values));
+          json.begin_array("samples");
+          for (const fleet::HistoryPoint& point : history.points) {
+            json.begin_object();
+            json.field("time", point.seconds);
+            json.field("ns", point.ns);
+            json.field("trace", fleet::trace_text(point.shown_by));
+            json.end_object();
+          }
+          json.end_array();
+        }));
     return exit_code;
   }
-  std::vector<double> values;
-  for (const fleet::HistoryPoint& point : history.points) values.push_back(point.ns);
   print(base::format("{}, median {} per iteration\n", count_of(history.points.size(), "sample"),
                      time(analyze::median(values))));
   if (is_enough && history.changes.empty()) print("no change point\n");
@@ -332,6 +353,7 @@ int fleet_command(const Arguments& arguments) {
     throw options::UsageError("fleet", error.what());
   } catch (const Error& error) {
     say_error(error.what());
+    if (options.json) print(json_of_error(error.what()));
     return kError;  // 1 means slower
   }
 }

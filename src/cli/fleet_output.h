@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json_writer.h"
@@ -25,9 +26,9 @@ class Notes {
   std::vector<std::string> lines_;
 };
 
-// {"rows": [...], "notes": [...], "exit_code": 0}; `write` adds the fields of a row.
-template <typename Rows, typename Write>
-std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exit_code) {
+// {"rows": [...], "notes": [...], "exit_code": 0}; `write` adds the fields of a row, and `more` those after the rows.
+template <typename Rows, typename Write, typename More>
+std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exit_code, More&& more) {
   base::JsonWriter json;
   json.begin_object();
   json.begin_array("rows");
@@ -37,12 +38,18 @@ std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exi
     json.end_object();
   }
   json.end_array();
+  more(json);
   json.begin_array("notes");
   for (const std::string& line : notes.lines()) json.value(line);
   json.end_array();
   json.field("exit_code", exit_code);
   json.end_object();
   return json.text();
+}
+
+template <typename Rows, typename Write>
+std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exit_code) {
+  return json_of(rows, std::forward<Write>(write), notes, exit_code, [](base::JsonWriter&) {});
 }
 
 // Prints up to `limit` of them, and returns the exit code, for which all count. `has_collectives`: also ones for which

@@ -1,7 +1,5 @@
 #include "base/atomic_file.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,9 +10,8 @@
 namespace kymo::base {
 
 AtomicFile::AtomicFile(const std::string& path) : path_(output_path(path)), temporary_(path_ + ".XXXXXX") {
-  file_ = FileDescriptor(::mkostemp(temporary_.data(), O_CLOEXEC));
+  file_ = unfinished_.make(temporary_);
   if (!file_) throw file_error("write", path, errno);
-  unfinished_.begin(temporary_);
 }
 
 AtomicFile::~AtomicFile() {

@@ -1,7 +1,5 @@
 #include "base/temporary_file.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,9 +18,7 @@ TemporaryFile::TemporaryFile() {
   if (missing) throw Error("there is no folder for temporary files: set TMPDIR to one");
   path_ = (folder / "kymo-XXXXXX").string();
   name_ = format("a temporary file in {} (set TMPDIR to another folder)", folder.string());
-  const FileDescriptor made(::mkostemp(path_.data(), O_CLOEXEC));
-  if (!made) throw file_error("write", name_, errno);
-  unfinished_.begin(path_);
+  if (!unfinished_.make(path_)) throw file_error("write", name_, errno);
 }
 
 TemporaryFile::~TemporaryFile() { ::unlink(path_.c_str()); }

@@ -4,13 +4,13 @@
 // a handler (remove_unfinished_files). A library installs no handlers: there, the table has no effect.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <string>
+
+#include "base/file.h"
 
 namespace kymo::base {
 
-// Keeps a path in the table. For any thread. Not kept if the path is very long or the table is full.
+// A file in the table. For any thread. Not kept if its path is very long or the table is full.
 class UnfinishedFile {
  public:
   UnfinishedFile() = default;
@@ -18,17 +18,21 @@ class UnfinishedFile {
   UnfinishedFile(const UnfinishedFile&) = delete;
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
 
-  void begin(const std::string& path) noexcept;
-  void done() noexcept;
+  // Makes a new file, as mkostemp does: with mode 0600, and the six X at the end of `path` replaced. Signals wait until
+  // the file is in the table. An invalid descriptor and errno if it fails.
+  FileDescriptor make(std::string& path) noexcept;
+  void done() noexcept;  // the file is complete, or removed
 
  private:
   struct Slot;
+  void add(const std::string& path) noexcept;
   friend void remove_unfinished_files() noexcept;
   static Slot slots_[];
   Slot* slot_ = nullptr;
 };
 
-// For a signal handler. Does nothing in a forked child: the files are the parent's.
+// For a signal handler. Waits for a file that another thread is making. Does nothing in a forked child: the files are
+// the parent's.
 void remove_unfinished_files() noexcept;
 
 }  // namespace kymo::base

@@ -70,9 +70,13 @@ TEST_F(UnfinishedFileTest, AForkedChildRemovesNothingOfItsParent) {
 
 TEST_F(UnfinishedFileTest, AFullTableAndLongPathsAreNoErrors) {
   std::vector<std::unique_ptr<UnfinishedFile>> many;
-  for (int i = 0; i < 200; ++i) many.emplace_back(std::make_unique<UnfinishedFile>())->begin("/nothing");
+  for (int i = 0; i < 200; ++i) {
+    std::string path = folder_ / "many-XXXXXX";
+    EXPECT_TRUE(many.emplace_back(std::make_unique<UnfinishedFile>())->make(path));
+  }
   many.clear();
-  UnfinishedFile().begin(std::string(5000, 'x'));
+  std::string too_long(5000, 'x');
+  EXPECT_FALSE(UnfinishedFile().make(too_long));
   const AtomicFile output(folder_ / "out.json");  // has a place again
   in_child([&] {
     const AtomicFile other(folder_ / "other.json");

@@ -180,10 +180,8 @@ Recovered recover(const std::string& path) {
 
 std::string whole_copy(const std::string& path) {
   std::string copy = (std::filesystem::temp_directory_path() / "kymo-view-XXXXXX").string();
-  const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
-  if (!made) throw base::file_error("write", copy, errno);
   base::UnfinishedFile unfinished;
-  unfinished.begin(copy);
+  if (!unfinished.make(copy)) throw base::file_error("write", copy, errno);
   try {
     append_file(copy, path);
     trace::Reader reader(copy, copy, trace::Extent::Recorded);

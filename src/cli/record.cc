@@ -29,6 +29,7 @@
 #include "cli/program.h"
 #include "cli/python_functions.h"
 #include "cli/record_options.h"
+#include "cli/runnable.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
@@ -45,9 +46,14 @@ using collect::Recording;
 namespace fs = std::filesystem;
 
 std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
+  std::error_code missing;
+  const uint64_t before = fs::file_size(options.output, missing);
   try {
-    return std::make_unique<Recording>(options.output, options.session,
-                                       options.append ? Recording::Existing::Append : Recording::Existing::Replace);
+    auto recording = std::make_unique<Recording>(
+        options.output, options.session, options.append ? Recording::Existing::Append : Recording::Existing::Replace);
+    if (!missing && before != 0 && !options.append && !options.quiet)
+      say(base::format("replacing {}, a trace of {}", base::printable(options.output), bytes_text(before)));
+    return recording;
   } catch (const InvalidArgument& error) {
     throw options::UsageError("record", error.what());
   }
@@ -191,11 +197,10 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
 
 // The ending of kymo: that of the program, or its own exit code.
 Ending record_program(const RecordOptions& options) {
-  const std::string path =
-      find_program(options.program[0]);  // first, so that a missing program does not overwrite an older trace
+  const std::string path = find_program(options.program[0]);
+  refuse_unrunnable(path, options.program[0]);  // first: what cannot be recorded must not replace an older trace
   std::error_code ignored;
   const bool existed = fs::exists(options.output, ignored);
-  const uint64_t replaced = existed && !options.append ? fs::file_size(options.output, ignored) : 0;
   Program::Environment memory;
   if (!options.memory.empty()) {
     check_allocator(path);
@@ -211,8 +216,6 @@ Ending record_program(const RecordOptions& options) {
   SignalInbox inbox(kWatchedSignals);
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
   auto recording = start_recording(options);
-  if (replaced != 0 && !ignored && !options.quiet)
-    say(base::format("replacing {}, a trace of {}", base::printable(options.output), bytes_text(replaced)));
 
   std::string note;
   samples = RecordedSamples::of_next_program(options.samples, options.program, *recording, note);
@@ -277,10 +280,11 @@ int record_process(RecordOptions options) {
   const bool existed = fs::exists(options.output, ignored);
   SignalInbox inbox(kWatchedSignals);
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
-  auto recording = start_recording(options);
+  std::unique_ptr<Recording> recording;
   try {
+    const auto start = [&]() -> Recording& { return *(recording = start_recording(options)); };
     std::string note;
-    samples = RecordedSamples::of_process(pid, options.samples, *recording, note);
+    samples = RecordedSamples::of_process(pid, options.samples, start, note);
     if (!note.empty() && !options.quiet) say_warning(base::printable(note));
   } catch (const NotAvailable& error) {
     recording.reset();

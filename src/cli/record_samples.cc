@@ -137,8 +137,10 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
 }
 
 std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const SampleOptions& options,
-                                                             collect::Recording& recording, std::string& note) {
+                                                             const std::function<collect::Recording&()>& start,
+                                                             std::string& note) {
   auto events = sample::PerfEvents::for_process(pid, event_options(options));
+  collect::Recording& recording = start();
   note = refused(options, events);
   const std::string also = also_sampled(events);
   std::unique_ptr<RecordedSamples> made(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,9 +42,11 @@ class RecordedSamples : public collect::Companion {
   static std::unique_ptr<RecordedSamples> of_next_program(const SampleOptions& options,
                                                           const std::vector<std::string>& command_line,
                                                           collect::Recording& recording, std::string& note);
-  // Of a process that runs. Throws kymo::NotAvailable. `note` says what else the kernel refused; empty: nothing.
+  // Of a process that runs. Throws kymo::NotAvailable, before it calls `start` for the recording: a failure must not
+  // replace an older trace. `note` says what else the kernel refused; empty: nothing.
   static std::unique_ptr<RecordedSamples> of_process(pid_t pid, const SampleOptions& options,
-                                                     collect::Recording& recording, std::string& note);
+                                                     const std::function<collect::Recording&()>& start,
+                                                     std::string& note);
 
   void write(trace::Writer& file) override { sampler_.write(file); }
   void end_file(trace::Writer& file) override { sampler_.end_file(file); }

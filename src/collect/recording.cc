@@ -37,6 +37,7 @@ struct Recording::Impl {
         options(checked(options_in)),
         session(new_session_id()),
         refusals(session),
+        home(record::home_of(segment_folder().c_str())),  // before the file: a failure must not replace a trace
         replaced(existing == Existing::Replace ? path_in : ""),
         collector(std::make_unique<Output>(
                       path_in, existing == Existing::Append ? trace::Writer::Mode::Append : trace::Writer::Mode::Create,
@@ -48,7 +49,6 @@ struct Recording::Impl {
                   }) {
     announce();
     replaced.remove();
-    home = record::home_of(segment_folder().c_str());  // throws here and not in the recorded program
     remove_spent_segments();
     for (const std::string& path : unreadable_segments()) known_unreadable.insert(path);
     collector.start();
@@ -126,8 +126,8 @@ struct Recording::Impl {
   SessionOptions options;
   SessionId session;
   Refusals refusals;
-  LeftOver replaced;
   record::Home home;
+  LeftOver replaced;
   std::vector<Recorded> known;  // processes that still run; only the collector's thread uses it
   std::set<std::string> seen;   // names of segments that were inspected
   std::set<std::string> seen_unreadable, known_unreadable;  // paths; known: reported, or older than the recording

@@ -108,15 +108,9 @@ void inherit(std::map<WriterId, Value>& values, const Processes& processes) {
   }
 }
 
-// The processes that were recorded together, or imported from one file.
 std::map<std::string, Processes> recordings_of(const trace::Reader& reader) {
   std::map<std::string, Processes> recordings;
-  for (const auto& [id, process] : reader.writers()) {
-    const auto& metadata = process.origin.metadata;
-    const auto source =
-        std::find_if(metadata.begin(), metadata.end(), [](auto& one) { return one.first == kImported; });
-    recordings[source == metadata.end() ? process.origin.session : "file " + source->second].push_back(&process);
-  }
+  for (const auto& [id, process] : reader.writers()) recordings[recording_of(process.origin)].push_back(&process);
   return recordings;
 }
 
@@ -179,6 +173,13 @@ RanksOfFile find_ranks(const trace::Reader& reader, uint64_t number) {
   RankFinder finder;
   for (const auto& [name, recording] : recordings_of(reader)) finder.add(recording);
   return finder.finish(number);
+}
+
+// Each process of an imported file has a session of its own.
+std::string recording_of(const trace::Origin& origin) {
+  for (const auto& [key, value] : origin.metadata)
+    if (key == kImported) return "file " + value;
+  return origin.session;
 }
 
 std::string text_of(const RanksOfFile& ranks) {

@@ -40,6 +40,9 @@ RanksOfFile find_ranks(const trace::Reader& reader, uint64_t number);
 // "0, 1, 2, …", without the unknown one.
 std::string text_of(const RanksOfFile& ranks);
 
+// A name for the processes that were recorded together, or imported from one file.
+std::string recording_of(const trace::Origin& origin);
+
 // The job that the environment of the processes says, if all of them are one trace. Empty: it says none.
 std::string find_job(const trace::Reader& reader);
 

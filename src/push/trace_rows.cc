@@ -130,12 +130,14 @@ uint64_t median_of(std::vector<uint64_t> values) {
   return *middle;
 }
 
-// That of the clocks that recorded it. Where they were moved to in a merge does not matter: kymo fleet compares the
-// lengths of calls.
+// How wrong a difference of two times may be. If all processes were recorded together, a merge moved all their clocks
+// by the same.
 uint64_t clock_error(const analyze::Summary& summary) {
+  std::set<std::string> recordings;
+  for (const analyze::ProcessSummary& process : summary.processes) recordings.insert(recording_of(process.origin));
   uint64_t most = 0;
   for (const analyze::ProcessSummary& process : summary.processes) {
-    const uint64_t by_merge = trace::alignment_error(process.origin);
+    const uint64_t by_merge = recordings.size() == 1 ? trace::alignment_error(process.origin) : 0;
     for (const analyze::ClockSummary& clock : process.clocks)
       if (clock.usable) most = std::max(most, clock.error_ns - std::min(clock.error_ns, by_merge));
   }

@@ -1,4 +1,5 @@
 """Which traces and operations `kymo fleet` is about, the same with a server and with a folder: jobs, names and times."""
+import gzip
 import json
 import os
 import time
@@ -91,6 +92,28 @@ class SameSelection:
         _, text = kymo("fleet", "top", "--db", self.url, "--job", "undated", expect=3)
         self.assertIn("does not say when it was recorded", text)
         self.assertNotIn("longer --since", text)
+
+    def test_a_recording_counts_once_whatever_file_it_is_in(self):
+        name = self.id().rsplit(".", 1)[-1]
+        file = write_trace(self.folder / f"{name}.json", steps=3, names=1, at_us=int(time.time() * 1e6) - 60_000_000)
+        packed, imported = f"{file}.gz", f"{file}.kymo"
+        with gzip.open(packed, "wb") as out, open(file, "rb") as source:
+            out.write(source.read())
+        kymo("import", file, "-o", imported)
+        # Another recording of the same program.
+        self.push_one("other", "--job", "train", age_s=61)
+        kymo("push", file, packed, imported, self.url, "--job", "train")
+        for question in ["top", "history", "stragglers"]:
+            answer, said = kymo("fleet", question, "--db", self.url, "--json", expect=None)
+            self.assertRegex(said, rf"not counted: 0x[0-9a-f]{{16}} \(\S*{name}.json.gz\), 0x[0-9a-f]{{16}} \(\S*{name}.json.kymo\)"
+                                   "; another file of the same recording is in .* too, and counts: remove copies with kymo "
+                                   "push --remove")
+            if question == "top":
+                self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {2})
+        kymo("push", "--remove", packed, imported, self.url)
+        answer, said = kymo("fleet", "top", "--db", self.url, "--json")
+        self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {2})
+        self.assertNotIn("same recording", said)
 
     def test_a_trace_after_the_last_date_of_the_tables_is_refused(self):
         for year, at_us in [(2043, 2_310_000_000_000_000), (2110, 4_418_000_000_000_000),

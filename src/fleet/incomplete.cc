@@ -48,8 +48,8 @@ void leave_out(Selection& selection, const push::Rows& rows) {
   for (const auto& row : rows.rows) selection.without.push_back(push::parse_u64(row[0], "trace"));
   if (selection.without.size() > kMostLeftOut)
     throw Error(
-        base::format("{} has {} traces twice, which are more than can be left out: remove what was restored twice, or "
-                     "push the traces again, or use a shorter --since",
+        base::format("{} has {} traces twice, which are more than can be left out: remove what was restored twice, "
+                     "remove copies with kymo push --remove, or use a shorter --since",
                      selection.target.text(), selection.without.size()));
 }
 
@@ -155,13 +155,19 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
   const Target& target = selection.target;
   std::vector<std::string> lines;
   // First of all: this says if there is no table to read.
-  const Parts parts = find_parts(ask(target, incomplete_marks_statement(selection)));
+  const Parts parts = find_parts(ask(target, same_recordings_statement(selection)));
   if (!target.server) lines = incomplete_traces(*target.reader);
   if (target.server) add_wrong_counts(lines, selection, uses_operations);
   leave_out(selection, parts.of_others);
+  leave_out(selection, parts.copies);
   if (!parts.of_others.rows.empty())
     lines.push_back(base::format("not counted: {}; a complete trace of the same recording is in {} too",
                                  trace_names(parts.of_others), target.text()));
+  if (!parts.copies.rows.empty())
+    lines.push_back(
+        base::format("not counted: {}; another file of the same recording is in {} too, and counts: remove copies with "
+                     "kymo push --remove",
+                     trace_names(parts.copies), target.text()));
   if (!parts.alone.rows.empty())
     lines.push_back(
         base::format("incomplete, but counted: {}; the recording or its file was cut off, is damaged, or has several "

@@ -14,7 +14,7 @@ void refuse_newer_version(const Target& target);
 
 // What people must know about the traces of a selection, a line each: those that lost rows, those that are incomplete
 // themselves, and those that do not count. The latter become `selection.without`: traces whose rows a server has twice,
-// and parts of a recording that is there completely (parts.h). On a server, the rows of iterations are counted, and
+// and parts and copies of a recording that is there too (parts.h). On a server, the rows of iterations are counted, and
 // those of operations if the answer uses them, else of calls. Throws kymo::Error, also if too many traces are there
 // twice.
 std::vector<std::string> check_traces(Selection& selection, bool uses_operations);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kymo/error.h"
+#include "push/tables.h"
 
 namespace kymo::fleet {
 namespace {
@@ -37,15 +38,33 @@ bool is_part_of(const Row& part, const Row& whole) {
   return is_complete(whole) && has_more(kDuration) && has_more(kEvents) && has_more(kBytes);
 }
 
+// One that does not say when it was recorded begins at any number, which others may have too.
+bool has_time(const Row& row) {
+  return push::parse_i64(row[kBegan], "began_ns") >= int64_t{push::kFirstDate} * 1'000'000'000;
+}
+
+bool is_copy_of(const Row& row, const Row& other) {
+  return row[kDuration] == other[kDuration] && row[kEvents] == other[kEvents] && row[kComplete] == other[kComplete];
+}
+
 }  // namespace
 
 Parts find_parts(const push::Rows& marks) {
-  if (marks.columns.size() != kColumns) throw Error("the answer is not a list of incomplete traces");
+  if (marks.columns.size() != kColumns) throw Error("the answer is not a list of traces");
   std::map<Row, std::vector<const Row*>> recordings;
   for (const Row& row : marks.rows) recordings[{row.begin() + kHost, row.begin() + kDuration}].push_back(&row);
   Parts parts;
   for (const auto& [recording, rows] : recordings) {
+    std::vector<const Row*> different;
     for (const Row* row : rows) {
+      const bool is_copy = has_time(*row) && std::any_of(different.begin(), different.end(),
+                                                         [&](const Row* other) { return is_copy_of(*row, *other); });
+      if (is_copy)
+        parts.copies.rows.push_back({(*row)[kTrace], (*row)[kFile]});
+      else
+        different.push_back(row);
+    }
+    for (const Row* row : different) {
       if (is_complete(*row)) continue;
       const bool is_identified = !(*row)[kHost].empty() && !(*row)[kProgram].empty();
       const bool is_part = is_identified && std::any_of(rows.begin(), rows.end(),
@@ -53,7 +72,7 @@ Parts find_parts(const push::Rows& marks) {
       (is_part ? parts.of_others : parts.alone).rows.push_back({(*row)[kTrace], (*row)[kFile]});
     }
   }
-  for (push::Rows* one : {&parts.of_others, &parts.alone})
+  for (push::Rows* one : {&parts.of_others, &parts.alone, &parts.copies})
     std::sort(one->rows.begin(), one->rows.end(), [](const Row& a, const Row& b) { return a[1] < b[1]; });
   return parts;
 }

@@ -1,22 +1,24 @@
-// Traces that are a part of another one: a file that was pushed while it was copied, and later the whole file. Their
-// contents are different, so their numbers are too.
+// Traces of the same recording. Their contents are different, so their numbers are too: a file that was pushed while it
+// was copied, and later the whole file; a file and its compressed copy; a trace of another tool, and what was imported
+// from it.
 #pragma once
 
 #include "push/answer.h"
 
 namespace kymo::fleet {
 
-// Rows of incomplete traces: trace and file, for trace_names().
+// Rows of trace and file, for trace_names().
 struct Parts {
-  // Those of which a complete trace is there too. It is the same recording if host, program, job, rank and the
-  // nanosecond of the first event are the same, and it has not less of anything. Only recordings of Kymo have a host
-  // and a program. A part may begin later than the whole, because the threads of a program write in turns: such a one
-  // stays in `alone`.
+  // Incomplete traces of which a complete one is there too. It is the same recording if host, program, job, rank and
+  // the nanosecond of the first event are the same, and it has not less of anything. Only recordings of Kymo have a
+  // host and a program. A part may begin later than the whole, because the threads of a program write in turns: such a
+  // one stays in `alone`.
   push::Rows of_others;
-  push::Rows alone;
+  push::Rows alone;   // the other incomplete ones
+  push::Rows copies;  // all but the first of those that also have the same length and number of events
 };
 
-// Of the rows of incomplete_marks_statement(). Throws kymo::Error if they are not that.
+// Of the rows of same_recordings_statement(). Throws kymo::Error if they are not that.
 Parts find_parts(const push::Rows& marks);
 
 }  // namespace kymo::fleet

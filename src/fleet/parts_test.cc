@@ -59,6 +59,25 @@ TEST(PartsTest, TwoIncompleteTracesStay) {
   EXPECT_EQ(parts_of({kHalf, changed(kWhole, 2, "0")}).alone.rows.size(), 2u);
 }
 
+TEST(PartsTest, AllButOneOfTheSameLengthAndEventsAreCopies) {
+  const Row first{"1", "a.json", "1", "", "", "job", "3", "1700000000000000000", "500", "90", "8000"};
+  const Row second = changed(changed(changed(first, 0, "2"), 1, "b.json.gz"), 10, "700");
+  const Row third = changed(second, 0, "3");
+  const Parts parts = parts_of({first, second, third});
+  EXPECT_THAT(parts.copies.rows, ElementsAre(Row{"2", "b.json.gz"}, Row{"3", "b.json.gz"}));
+  EXPECT_THAT(parts.of_others.rows, IsEmpty());
+  for (size_t column = 2; column < 10; ++column)
+    EXPECT_THAT(parts_of({first, changed(second, column, "0")}).copies.rows, IsEmpty()) << column;
+  // Of damaged ones, too.
+  const Parts damaged = parts_of({changed(first, 2, "0"), changed(second, 2, "0")});
+  EXPECT_THAT(damaged.copies.rows, ElementsAre(Row{"2", "b.json.gz"}));
+  EXPECT_THAT(damaged.alone.rows, ElementsAre(Row{"1", "a.json"}));
+}
+
+TEST(PartsTest, WithoutATimeTheyMayBeOfDifferentRecordings) {
+  EXPECT_THAT(parts_of({kWhole, changed(kWhole, 0, "5")}).copies.rows, IsEmpty());
+}
+
 TEST(PartsTest, RowsOfAnotherStatementAreRefused) { EXPECT_THROW(find_parts({}), Error); }
 
 }  // namespace

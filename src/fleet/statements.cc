@@ -63,16 +63,20 @@ std::string wrong_counts_statement(const Selection& selection, bool uses_operati
       wanted == WrongCounts::TooMany ? "<" : "!=");
 }
 
-std::string incomplete_marks_statement(const Selection& selection) {
+std::string same_recordings_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
+  // A trace that does not say when it was recorded begins at any number.
   return base::format(
       "SELECT DISTINCT trace, file, complete, CAST(host AS String) AS its_host, CAST(program AS String) AS "
       "its_program,\n"
       "  CAST(job AS String) AS its_job, rank, begin_ns AS began_ns, duration_ns, events, bytes\n"
       "FROM {0}\nWHERE {1}\n"
-      "  AND begin_ns {2} (SELECT begin_ns FROM {0} WHERE {3} AND complete = 0 GROUP BY begin_ns)\nORDER BY file, "
-      "trace",
-      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), job_and_times(selection, dialect));
+      "  AND (begin_ns {2} (SELECT begin_ns FROM {0} WHERE {3} AND complete = 0 GROUP BY begin_ns)\n"
+      "    OR (begin_ns, duration_ns, events) {2} (SELECT begin_ns, duration_ns, events FROM {0}\n"
+      "      WHERE {3} AND begin_ns >= {4} GROUP BY begin_ns, duration_ns, events HAVING count(DISTINCT trace) > 1))\n"
+      "ORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), job_and_times(selection, dialect),
+      int64_t{push::kFirstDate} * 1'000'000'000);
 }
 
 std::string jobs_statement(const Selection& selection) {

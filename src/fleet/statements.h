@@ -91,8 +91,8 @@ std::string wrong_counts_statement(const Selection& selection, bool uses_operati
 
 // Columns: trace, file, complete, its_host, its_program, its_job, rank, began_ns, duration_ns, events, bytes. The
 // traces whose recording or file was cut off, or that are damaged (complete = 0), and those that began in the same
-// nanosecond.
-std::string incomplete_marks_statement(const Selection& selection);
+// nanosecond. And traces that began and ended in the same nanosecond, with as many events.
+std::string same_recordings_statement(const Selection& selection);
 
 // Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
 std::string without_calls_statement(const Selection& selection);

@@ -115,6 +115,25 @@ class SameSelection:
         self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {2})
         self.assertNotIn("same recording", said)
 
+    def test_top_says_how_much_work_is_outside_of_iterations(self):
+        self.push_one("inside", "--job", "train", rank=0)
+        self.assertEqual(kymo("fleet", "top", "--db", self.url)[1], "")
+        now = int(time.time() * 1e6) - 120_000_000
+        step = {"ph": "X", "cat": "user_annotation", "pid": 100, "tid": 100, "dur": 9_000}
+        kernel = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
+        events = [event for i in range(3) for event in [
+            {**step, "name": f"ProfilerStep#{i}", "ts": now + i * 20_000},
+            {**kernel, "name": "gemm", "ts": now + i * 20_000 + 1_000, "dur": 5_000},
+            {**kernel, "name": "evaluate", "ts": now + i * 20_000 + 10_000, "dur": 8_000}]]
+        file = self.folder / f"{self.id().rsplit('.', 1)[-1]}.json"
+        file.write_text(json.dumps({"distributedInfo": {"rank": 1}, "traceEvents": events}))
+        kymo("push", file, self.url, "--job", "train")
+        answer, said = kymo("fleet", "top", "--db", self.url, "--json")
+        note = "not counted: 24.0 ms of work on devices outside of iterations, in 1 trace (in iterations: 20.1 ms)"
+        self.assertIn(note, said)
+        self.assertIn(note, json.loads(answer)["notes"][0])
+        self.assertNotIn("evaluate", answer)
+
     def test_a_trace_after_the_last_date_of_the_tables_is_refused(self):
         for year, at_us in [(2043, 2_310_000_000_000_000), (2110, 4_418_000_000_000_000),
                             (2302, 10_490_000_000_000_000), (9999, 253_370_000_000_000_000)]:

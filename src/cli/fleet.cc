@@ -237,6 +237,7 @@ int answer(const Options& options) {
   switch (options.question) {
     case Question::Top: {
       const auto found = fleet::read_top(rows);
+      for (const std::string& line : fleet::work_outside_of_iterations(selection)) notes.warn(line);
       if (found.empty() && !say_nothing_found(selection, notes) && unreadable.empty())
         notes.say("these traces have no operations: they have no ranges on their main thread, and no work of devices");
       return show_top(found, notes, options);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "fleet/answers.h"
 #include "fleet/dialect.h"
 #include "fleet/parquet_check.h"
@@ -175,6 +176,22 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
                      "push the complete file, or remove such a trace with kymo push --remove",
                      trace_names(parts.alone)));
   return lines;
+}
+
+std::vector<std::string> work_outside_of_iterations(const Selection& selection) {
+  constexpr uint64_t kMentioned = 100;                        // work that began in an iteration may end after it
+  if (lacks(selection.target, push::kDeviceTime)) return {};  // no trace has work of devices
+  const push::Rows rows = ask(selection.target, outside_statement(selection));
+  if (rows.rows.size() != 1 || rows.columns.size() != 3) throw Error("the server's answer is not about device time");
+  const auto number = [&](size_t i) {  // an empty sum may be nothing
+    return rows.rows[0][i].empty() ? 0 : push::parse_u64(rows.rows[0][i], rows.columns[i]);
+  };
+  const uint64_t traces = number(0), outside = number(1), inside = number(2);
+  if (outside <= (outside + inside) / kMentioned) return {};
+  return {base::format(
+      "not counted: {} of work on devices outside of iterations, in {} trace{} (in iterations: {}); kymo stats FILE "
+      "has all of it",
+      base::duration_text(outside), traces, traces == 1 ? "" : "s", base::duration_text(inside))};
 }
 
 std::vector<std::string> traces_without_calls(const Selection& selection) {

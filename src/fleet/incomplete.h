@@ -19,6 +19,10 @@ void refuse_newer_version(const Target& target);
 // twice.
 std::vector<std::string> check_traces(Selection& selection, bool uses_operations);
 
+// For top_statement(), which has only what is in iterations: a line if devices work outside of them for more than a
+// hundredth of their time. Throws kymo::Error.
+std::vector<std::string> work_outside_of_iterations(const Selection& selection);
+
 // For stragglers_statement(): the same for traces that an older version of Kymo pushed, without the calls of their
 // collectives. Throws kymo::Error, also if there is no table for the calls at all.
 std::vector<std::string> traces_without_calls(const Selection& selection);

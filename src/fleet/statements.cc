@@ -79,6 +79,17 @@ std::string same_recordings_statement(const Selection& selection) {
       int64_t{push::kFirstDate} * 1'000'000'000);
 }
 
+std::string outside_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT sum(CASE WHEN outside > 0 THEN 1 ELSE 0 END) AS traces, sum(outside) AS outside_ns, sum(inside) AS "
+      "inside_ns\nFROM (\n"
+      "  SELECT trace, sum(CASE WHEN part = {0} THEN ns ELSE 0 END) AS outside,\n"
+      "    sum(CASE WHEN part = {0} THEN 0 ELSE ns END) AS inside\n"
+      "  FROM {1}\n  WHERE {2}\n  AND part IN ('compute', 'communication', 'copies', {0})\n  GROUP BY trace)",
+      quoted_text(push::kOutside), dialect.table(push::kDeviceTime), chosen(selection, dialect));
+}
+
 std::string jobs_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(

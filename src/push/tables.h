@@ -28,6 +28,9 @@ extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceT
 // without calls was pushed by a version that did not write them, or they were lost.
 inline constexpr std::string_view kIsCommunication = "kind = 'communication' AND on_device = 1";
 
+// The `part` of `device_time` that is not in an iteration. The others sum to the iterations.
+inline constexpr std::string_view kOutside = "outside of iterations";
+
 // The column `numbered`: whether `iteration` is the place in the trace, or the number that the program gave. A program
 // that begins again within a trace has several runs of a number, of which only the last one is comparable.
 enum Numbered : uint8_t { kPlace, kNumber, kRepeatedLater };

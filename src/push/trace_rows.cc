@@ -78,6 +78,7 @@ void add_device_time(Block& block, const RowHead& head, const std::string& devic
   add("copies", time.exposed_copies_ns);
   for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
     add("idle: " + std::string(analyze::text_of(static_cast<analyze::IdleCause>(cause))), time.idle_ns[cause]);
+  add(kOutside, time.busy_outside_ns);
 }
 
 // What could not be read, by offset: several analyses find the same chunks.

@@ -178,7 +178,9 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
   return lines;
 }
 
-std::vector<std::string> work_outside_of_iterations(const Selection& selection) {
+namespace {
+
+std::vector<std::string> read_work_outside(const Selection& selection) {
   constexpr uint64_t kMentioned = 100;                        // work that began in an iteration may end after it
   if (lacks(selection.target, push::kDeviceTime)) return {};  // no trace has work of devices
   const push::Rows rows = ask(selection.target, outside_statement(selection));
@@ -192,6 +194,16 @@ std::vector<std::string> work_outside_of_iterations(const Selection& selection) 
       "not counted: {} of work on devices outside of iterations, in {} trace{} (in iterations: {}); kymo stats FILE "
       "has all of it",
       base::duration_text(outside), traces, traces == 1 ? "" : "s", base::duration_text(inside))};
+}
+
+}  // namespace
+
+std::vector<std::string> work_outside_of_iterations(const Selection& selection) {
+  try {
+    return read_work_outside(selection);
+  } catch (const Error& error) {  // the answer itself does not need this table
+    return {base::format("how much work on devices is outside of iterations cannot be read: {}", error.what())};
+  }
 }
 
 std::vector<std::string> traces_without_calls(const Selection& selection) {

@@ -94,8 +94,8 @@ std::string wrong_counts_statement(const Selection& selection, bool uses_operati
 // nanosecond. And traces that began and ended in the same nanosecond, with as many events.
 std::string same_recordings_statement(const Selection& selection);
 
-// Columns: traces, outside_ns, inside_ns. How many traces have work of devices outside of iterations, how long it takes,
-// and how long the work in iterations does.
+// Columns: traces, outside_ns, inside_ns. How many traces have work of devices outside of iterations, how long it
+// takes, and how long the work in iterations does.
 std::string outside_statement(const Selection& selection);
 
 // Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.

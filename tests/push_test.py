@@ -248,7 +248,7 @@ class PushTest(PushedTraces):
         for value, rank in [("x", None), (1.5, None), (-1, None), (7, 7), ("8", 8)]:
             file = write_trace(self.folder / f"info{value}.json", rank=None, metadata={"distributedInfo": {"rank": value}})
             _, text = kymo("push", file, self.url, "--job", f"info{value}")
-            self.assertEqual(f"rank in distributedInfo={value} of the recorded program is not a rank" in text, rank is None)
+            self.assertEqual(f"rank in distributedInfo={value} of the recorded program is not a rank, so it has none" in text, rank is None)
             [[found]] = self.server.rows(f"SELECT rank FROM {self.database}.traces WHERE job = 'info{value}'")
             self.assertEqual(found, str(-1 if rank is None else rank))
         for rank in ["-7", "x", "99999999999"]:

@@ -165,8 +165,10 @@ std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, const
     if (is_known && options.job.empty()) trace.labels.job = found->second.job;
     if (is_known && options.rank < 0) trace.labels.rank = found->second.rank;
     if (!file.ranks.not_a_rank.empty() && trace.labels.rank < 0 && warn && !std::exchange(warned_of_rank, true))
-      warn(base::format("{} of the recorded program is not a rank: write a whole number from 0, or use --rank",
-                        base::printable(file.ranks.not_a_rank)));
+      warn(base::format(
+          "{}: {} of the recorded program is not a rank, so {}: write a whole number from 0, or use --rank",
+          base::printable(file.path), base::printable(file.ranks.not_a_rank),
+          rank.rank < 0 ? "it has none" : base::format("it has rank {}", rank.rank)));
     if (trace.labels.job.empty()) trace.labels.job = rank.job;
     if (trace.labels.rank < 0) trace.labels.rank = rank.rank;
     trace.is_relabelled = is_relabelled;

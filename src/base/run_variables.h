@@ -11,7 +11,9 @@ namespace kymo::base {
 // True if `kymo record` has set a variable such as LD_PRELOAD. In a list, the other libraries are of interest.
 constexpr bool names_only_kymo(std::string_view value) noexcept {
   if (value.find_first_of(": ") != std::string_view::npos) return false;
-  const std::string_view file = value.substr(value.rfind('/') + 1);
+  // substr() can throw, and libraries that are loaded into programs must not have the code for that.
+  std::string_view file = value;
+  file.remove_prefix(value.rfind('/') + 1);
   return (file.starts_with("libkymo_") && file.ends_with(".so")) || value == kVulkanLayer ||
          value.ends_with("/kymo/vulkan");
 }
@@ -30,7 +32,9 @@ constexpr bool describes_run(std::string_view variable) noexcept {
   for (const std::string_view prefix : kPrefixes)
     if (variable.starts_with(prefix)) {
       const size_t equals = variable.find('=');
-      return equals != std::string_view::npos && !names_only_kymo(variable.substr(equals + 1));
+      if (equals == std::string_view::npos) return false;
+      variable.remove_prefix(equals + 1);
+      return !names_only_kymo(variable);
     }
   // The place of a process in its job, and which run of the job it is, for tables of many traces.
   constexpr std::array<std::string_view, 11> kPlaces{

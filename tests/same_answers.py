@@ -56,6 +56,8 @@ class SameAnswers:
         answer, _ = kymo("fleet", "stragglers", "--db", self.url, "--job", "train", "--json")
         [row] = json.loads(answer)["rows"]
         self.assertEqual((row["rank"], row["times_last"], row["others_waited_ns"]), (1, 4, 4 * 500_000))
+        self.assertIn("not counted: older runs of 4 iterations of job 'train', because ranks 0, 1 have a newer trace of the "
+                      "same ones", json.loads(answer)["notes"])
         # Of the time of ranks 0 and 1 in this run, and of nothing else.
         self.assertAlmostEqual(row["share"], 0.5 / (2 * 9 * 1.002), delta=1e-6)
 
@@ -286,6 +288,25 @@ class SameAnswers:
         rows, errors = self.stragglers()
         self.assertEqual({rank: row["others_waited_ns"] for rank, row in rows.items()}, {1: 2 * 200_000})
         self.assertEqual(errors, "")
+
+    def test_a_rank_that_is_not_in_the_group_does_not_stand_for_one_that_is(self):
+        files = [self.collectives("label", rank, [("0, 1, 2", [900, 800, 100][rank], {})]) for rank in range(3)]
+        kymo("push", *files[:2], self.url, "--job", "train")
+        kymo("push", files[2], self.url, "--job", "train", "--rank", 9)
+        self.assert_nobody_is_named("no trace of rank 2 of process group '0, 1, 2")
+
+    def test_iterations_of_which_a_rank_is_missing_are_not_in_the_share(self):
+        kymo("push", *(self.collectives("share", rank, [("0, 1, 2", [900, 900, 100][rank], {})], steps=4 if rank else 2)
+                       for rank in range(3)), self.url)
+        rows, errors = self.stragglers()
+        self.assertEqual({rank: row["others_waited_ns"] for rank, row in rows.items()}, {2: 2 * 2 * 800_000})
+        self.assertAlmostEqual(rows[2]["share"], 2 * 2 * 800 / (2 * 3 * 9_000), delta=1e-9)
+        self.assertIn("rank 0 has 2 of 4 calls", errors)
+
+    def test_traces_of_which_only_some_name_their_run_are_said(self):
+        kymo("push", *(self.collectives("mixed", rank, [("0, 1", [900, 100][rank], {})],
+                                        metadata={"KYMO_RUN": "a"} if rank else None) for rank in range(2)), self.url)
+        self.assert_nobody_is_named("the traces are of different runs")
 
     def test_others_wait_for_at_most_all_time(self):
         # The host only launches: its steps are shorter than the work of the device.

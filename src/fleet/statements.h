@@ -64,9 +64,17 @@ std::string members_statement(const Selection& selection);
 // clock of a host is wrong.
 std::string other_runs_statement(const Selection& selection);
 
-// Columns: its_job, its_rank, steps, its_trace. Ranks that have steps in two traces that began them shortly after each
-// other: which of them belongs to which trace of another rank is not known, so that these steps do not count.
-std::string runs_at_once_statement(const Selection& selection);
+// Columns: its_job, wall_sum: as of stragglers_statement(), but only of iterations with calls that can be compared.
+// Needed if there are others; it reads all calls again.
+std::string walls_statement(const Selection& selection, uint64_t ranks);
+
+// Columns: its_job, at_once, its_rank, steps, its_trace. Ranks that have steps in another trace that began them
+// earlier. Those of the older trace do not count. If it began them shortly before (at_once = 1), which of them belongs
+// to which trace of another rank is not known, and neither trace counts.
+std::string older_runs_statement(const Selection& selection);
+
+// Columns: its_job, runs: how many different runs the newest traces of a job are of.
+std::string numbers_of_runs_statement(const Selection& selection);
 
 // Columns: trace, its_host. Of these traces.
 std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces);

@@ -128,6 +128,15 @@ std::string owner_of_error(const push::Rows& clock_errors, const std::string& jo
   return {};
 }
 
+// All ranks have calls of the group, and none has all of them.
+std::string_view reason_of_difference(const LeftOutDetails& details, const std::string& job) {
+  for (const auto& row : details.numbers_of_runs.rows)
+    if (row.at(0) == job && parse_u64(row.at(1), "runs") > 1)
+      return "the traces are of different runs (KYMO_RUN, SLURM_JOB_ID and other variables of their environment "
+             "differ, or only some have them)";
+  return "the calls of the ranks are different ones";
+}
+
 std::string note_of(const CallsLeftOut& left_out, const LeftOutDetails& details, uint64_t ranks) {
   const std::string what =
       base::format("not counted: {} of job '{}'", calls_text(left_out.calls), shown_name(left_out.job));
@@ -145,7 +154,7 @@ std::string note_of(const CallsLeftOut& left_out, const LeftOutDetails& details,
       return base::format(
           "{}, because not every rank of the process group has them: {}; push the traces of all ranks, or "
           "use a longer --since",
-          what, missing.empty() ? "the calls of the ranks are different ones" : missing);
+          what, missing.empty() ? reason_of_difference(details, left_out.job) : std::string_view(missing));
     }
   }
 }
@@ -196,28 +205,32 @@ std::vector<std::string> notes_of(const std::vector<CallsLeftOut>& left_out, con
   return notes;
 }
 
-std::vector<std::string> notes_of_runs_at_once(const push::Rows& rows) {
-  if (rows.columns.size() != 4) throw Error("the server's answer is not a list of runs");
-  struct Job {
+std::vector<std::string> notes_of_older_runs(const push::Rows& rows) {
+  if (rows.columns.size() != 5) throw Error("the server's answer is not a list of runs");
+  struct Runs {
     std::set<int64_t> ranks;
     uint64_t iterations = 0, trace = 0;
   };
-  std::map<std::string, Job> jobs;
+  std::map<std::pair<std::string, bool>, Runs> all;  // by job, and whether they ran at the same time
   for (const auto& row : rows.rows) {
-    Job& job = jobs[row[0]];
-    job.ranks.insert(parse_i64(row[1], rows.columns[1]));
-    job.iterations = std::max(job.iterations, parse_u64(row[2], rows.columns[2]));
-    job.trace = parse_u64(row[3], rows.columns[3]);
+    Runs& runs = all[{row[0], parse_u64(row[1], rows.columns[1]) != 0}];
+    runs.ranks.insert(parse_i64(row[2], rows.columns[2]));
+    runs.iterations = std::max(runs.iterations, parse_u64(row[3], rows.columns[3]));
+    runs.trace = parse_u64(row[4], rows.columns[4]);
   }
   std::vector<std::string> notes;
-  for (const auto& [name, job] : jobs) {
-    notes.push_back(base::format(
-        "not counted: {} {} of job '{}', because {} {} two traces with the same iterations at nearly the same time "
-        "(one "
-        "is {}), so there are two runs that cannot be told apart; push each run with its own --job, or set KYMO_RUN in "
-        "the environment of each",
-        job.iterations, job.iterations == 1 ? "iteration" : "iterations", shown_name(name), ranks_text(job.ranks),
-        job.ranks.size() == 1 ? "has" : "have", trace_text(job.trace)));
+  for (const auto& [key, runs] : all) {
+    const std::string what = base::format("{} {} of job '{}'", runs.iterations,
+                                          runs.iterations == 1 ? "iteration" : "iterations", shown_name(key.first));
+    const std::string who = base::format("{} {}", ranks_text(runs.ranks), runs.ranks.size() == 1 ? "has" : "have");
+    notes.push_back(
+        key.second
+            ? base::format(
+                  "not counted: {}, because {} two traces with the same iterations at nearly the same time (one "
+                  "is {}), so there are two runs that cannot be told apart; push each run with its own --job, "
+                  "or set KYMO_RUN in the environment of each",
+                  what, who, trace_text(runs.trace))
+            : base::format("not counted: older runs of {}, because {} a newer trace of the same ones", what, who));
     if (notes.size() == kMostNamed) break;
   }
   return notes;

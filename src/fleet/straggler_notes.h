@@ -14,9 +14,10 @@ namespace kymo::fleet {
 // statement asks for.
 struct LeftOutDetails {
   // If calls are left out for missing ranks.
-  push::Rows members;     // members_statement()
-  push::Rows other_runs;  // other_runs_statement()
-  push::Rows hosts;       // hosts_statement(), of the traces of other_runs
+  push::Rows members;          // members_statement()
+  push::Rows other_runs;       // other_runs_statement()
+  push::Rows hosts;            // hosts_statement(), of the traces of other_runs
+  push::Rows numbers_of_runs;  // numbers_of_runs_statement()
   // If calls are left out for the clock error.
   push::Rows clock_errors;  // clock_errors_statement()
 };
@@ -29,7 +30,7 @@ std::string missing_ranks(const LeftOutDetails& details, const std::string& job,
 std::vector<std::string> notes_of(const std::vector<CallsLeftOut>& left_out, const LeftOutDetails& details,
                                   uint64_t ranks);
 
-// A line for each job that has runs_at_once_statement(): their steps do not count.
-std::vector<std::string> notes_of_runs_at_once(const push::Rows& rows);
+// A line for each job and kind of older_runs_statement().
+std::vector<std::string> notes_of_older_runs(const push::Rows& rows);
 
 }  // namespace kymo::fleet

@@ -8,7 +8,7 @@ namespace kymo::fleet {
 namespace {
 
 LeftOutDetails members(std::vector<std::vector<std::string>> rows) {
-  return {{{"its_job", "its_group", "its_members", "rank", "its_calls"}, std::move(rows)}, {}, {}, {}};
+  return {{{"its_job", "its_group", "its_members", "rank", "its_calls"}, std::move(rows)}, {}, {}, {}, {}};
 }
 
 TEST(StragglerNotesTest, MissingRanksAreNamed) {
@@ -55,20 +55,31 @@ TEST(StragglerNotesTest, TheTraceWithTheLargestClockErrorIsNamed) {
                                "error of the traces (up to 1.50 µs in the trace of rank 7 on host node7)"});
 }
 
-TEST(StragglerNotesTest, RunsAtTheSameTimeAreNamed) {
-  const std::vector<std::string> columns{"its_job", "its_rank", "steps", "its_trace"};
+TEST(StragglerNotesTest, OlderRunsAreNamed) {
+  const std::vector<std::string> columns{"its_job", "at_once", "its_rank", "steps", "its_trace"};
   EXPECT_EQ(
-      notes_of_runs_at_once({columns, {{"train", "0", "3", "16"}, {"train", "1", "10", "17"}}}),
-      std::vector<std::string>{
+      notes_of_older_runs(
+          {columns, {{"train", "1", "0", "3", "16"}, {"train", "1", "1", "10", "17"}, {"other", "0", "0", "1", "18"}}}),
+      (std::vector<std::string>{
+          "not counted: older runs of 1 iteration of job 'other', because rank 0 has a newer trace of the same "
+          "ones",
           "not counted: 10 iterations of job 'train', because ranks 0, 1 have two traces with the same iterations "
           "at nearly the same time (one is 0x0000000000000011), so there are two runs that cannot be told apart; "
-          "push each run with its own --job, or set KYMO_RUN in the environment of each"});
-  EXPECT_TRUE(notes_of_runs_at_once({columns, {}}).empty());
-  EXPECT_THROW(notes_of_runs_at_once({{"a"}, {}}), Error);
+          "push each run with its own --job, or set KYMO_RUN in the environment of each"}));
+  EXPECT_TRUE(notes_of_older_runs({columns, {}}).empty());
+  EXPECT_THROW(notes_of_older_runs({{"a"}, {}}), Error);
+}
+
+TEST(StragglerNotesTest, TracesOfDifferentRunsAreSaid) {
+  LeftOutDetails details = members({{"train", "tp [0, 1]", "2", "0", "8"}, {"train", "tp [0, 1]", "2", "1", "8"}});
+  const auto note = [&] { return notes_of({{"train", LeftOut::MissingRanks, 16, 0}}, details, 0).at(0); };
+  EXPECT_NE(note().find("the calls of the ranks are different ones"), std::string::npos);
+  details.numbers_of_runs.rows = {{"other", "1"}, {"train", "2"}};
+  EXPECT_NE(note().find("the traces are of different runs (KYMO_RUN"), std::string::npos);
 }
 
 TEST(StragglerNotesTest, OtherRowsAreRefused) {
-  EXPECT_THROW(missing_ranks({{{"a"}, {}}, {}, {}, {}}, "train", 0), Error);
+  EXPECT_THROW(missing_ranks({{{"a"}, {}}, {}, {}, {}, {}}, "train", 0), Error);
 }
 
 }  // namespace

@@ -73,13 +73,13 @@ std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, st
       dialect.field(6));
 }
 
-// For each job, run and step the newest trace of each rank: columns its_job, step, its_rank, newest_trace,
+// For each job, run and step the newest trace of each rank: columns its_job, its_run, step, its_rank, newest_trace,
 // newest_attempt and newest_ns. A job may have run several times with the same steps, and the times of different runs
 // must not be compared. All ranks of a run are in a step at the same time, because they wait for each other. So a rank
 // counts only if its newest step of this number had not ended when the last rank began it.
 std::string newest_run(const Selection& selection, const Dialect& dialect) {
   return base::format(
-      "SELECT its_job, step, its_rank, newest_trace, newest_attempt, newest_ns\nFROM {}\n"
+      "SELECT its_job, its_run, step, its_rank, newest_trace, newest_attempt, newest_ns\nFROM {}\n"
       "WHERE newest_ended + {} >= run_began AND newest_began >= older_until AND apart >= {}",
       runs_of_ranks(selection, dialect, ""), kClocksDiffer, kRunsApart);
 }
@@ -92,19 +92,34 @@ std::string calls_of_runs(const Selection& selection, const Dialect& dialect) {
                       dialect.key("newest_trace", "newest_attempt", "step"), newest_run(selection, dialect));
 }
 
+// The calls, and why they do not count: columns its_job, step, same_call, present (ranks), waited, error, shortest,
+// ns_sum, left_out and `more_of_call`. The innermost statement has few and small columns: it makes a row of each call
+// of millions of rows, which servers send to each other.
+std::string calls_by_reason(const Selection& selection, const Dialect& dialect, uint64_t ranks,
+                            const std::string& more_of_call) {
+  const bool has_job = selection.job.has_value();
+  const std::string calls = base::format(
+      "SELECT {0}{1}(iteration) AS step, same_call, count() AS present, max(members) AS its_members,\n"
+      "          min({2} * {3} + rank) AS shortest, sum({2}) AS ns_sum, max(clock_error_ns) AS error{6}\n"
+      "        FROM {4}\n        WHERE {5}\n        GROUP BY same_call",
+      has_job ? "" : base::format("{}({}) AS its_job, ", dialect.any(), its_job(selection, dialect)), dialect.any(),
+      kCallNs, kMostRanks, dialect.table(push::kCollectives), calls_of_runs(selection, dialect), more_of_call);
+  return base::format(
+      "SELECT *{}, ns_sum - {} * present AS waited,\n"
+      "        CASE WHEN its_members = 0 AND {} = 0 THEN {}\n"
+      "          WHEN present != CASE WHEN its_members = 0 THEN {} ELSE its_members END THEN {}\n"
+      "          WHEN waited < error * (present - 1) THEN {} ELSE {} END AS left_out\n"
+      "      FROM (\n        {})",
+      has_job ? base::format(", {} AS its_job", its_job(selection, dialect)) : "",
+      dialect.divided("shortest", std::to_string(kMostRanks)), ranks, static_cast<int>(LeftOut::UnknownMembers), ranks,
+      static_cast<int>(LeftOut::MissingRanks), static_cast<int>(LeftOut::ClockError), static_cast<int>(LeftOut::No),
+      calls);
+}
+
 }  // namespace
 
 std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
   const Dialect dialect(selection.target);
-  // The innermost statement has few and small columns: it makes a row of each call of millions of rows, which servers
-  // send to each other.
-  const bool has_job = selection.job.has_value();
-  const std::string calls = base::format(
-      "SELECT {0}{1}(iteration) AS step, same_call, count() AS present, max(members) AS its_members,\n"
-      "          min({2} * {3} + rank) AS shortest, sum({2}) AS ns_sum, max(clock_error_ns) AS error\n"
-      "        FROM {4}\n        WHERE {5}\n        GROUP BY same_call",
-      has_job ? "" : base::format("{}({}) AS its_job, ", dialect.any(), its_job(selection, dialect)), dialect.any(),
-      kCallNs, kMostRanks, dialect.table(push::kCollectives), calls_of_runs(selection, dialect));
   return base::format(
       "SELECT its_job, left_out, its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error, "
       "wall_sum, in_calls\n"
@@ -115,20 +130,26 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
       "  FROM (\n"
       "    SELECT its_job, step, same_call, waited, error, left_out, ns_sum,\n"
       "      CASE WHEN left_out = {1} THEN shortest % {2} ELSE -1 END AS its_rank\n"
-      "    FROM (\n"
-      "      SELECT {12}, step, same_call, ns_sum - {3} * present AS waited, error, shortest, ns_sum,\n"
-      "        CASE WHEN its_members = 0 AND {4} = 0 THEN {5}\n"
-      "          WHEN present != CASE WHEN its_members = 0 THEN {4} ELSE its_members END THEN {6}\n"
-      "          WHEN waited < error * (present - 1) THEN {7} ELSE {1} END AS left_out\n"
-      "      FROM (\n        {8})))\n"
+      "    FROM (\n      {3}))\n"
       "  GROUP BY its_job, left_out, its_rank) AS waits\n"
-      "{9} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({10}) GROUP BY its_job) AS walls\n"
-      "USING (its_job)\nORDER BY left_out DESC, others_waited DESC, its_job, its_rank\nLIMIT {11}",
+      "{4} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({5}) GROUP BY its_job) AS walls\n"
+      "USING (its_job)\nORDER BY left_out DESC, others_waited DESC, its_job, its_rank\nLIMIT {6}",
       ordered("waited", falling("step")), static_cast<int>(LeftOut::No), kMostRanks,
-      dialect.divided("shortest", std::to_string(kMostRanks)), ranks, static_cast<int>(LeftOut::UnknownMembers),
-      static_cast<int>(LeftOut::MissingRanks), static_cast<int>(LeftOut::ClockError), calls, dialect.join(),
-      newest_run(selection, dialect), selection.limit,
-      has_job ? its_job(selection, dialect) + " AS its_job" : "its_job");
+      calls_by_reason(selection, dialect, ranks, ""), dialect.join(), newest_run(selection, dialect), selection.limit);
+}
+
+std::string walls_statement(const Selection& selection, uint64_t ranks) {
+  const Dialect dialect(selection.target);
+  const std::string of_call =
+      base::format(",\n          {}({}) AS call_key", dialect.any(), dialect.key("trace", "attempt", "iteration"));
+  return base::format(
+      "SELECT its_job, sum(newest_ns) AS wall_sum\nFROM (\n{0})\nWHERE (its_job, its_run, step) {1} (\n"
+      "  SELECT its_job, its_run, step FROM (\n{0})\n  WHERE {2} {1} (\n"
+      "    SELECT call_key FROM (\n      {3})\n    WHERE left_out IN ({4}, {5}) GROUP BY call_key)\n"
+      "  GROUP BY its_job, its_run, step)\nGROUP BY its_job",
+      newest_run(selection, dialect), dialect.in(), dialect.key("newest_trace", "newest_attempt", "step"),
+      calls_by_reason(selection, dialect, ranks, of_call), static_cast<int>(LeftOut::No),
+      static_cast<int>(LeftOut::ClockError));
 }
 
 std::string worst_calls_statement(const Selection& selection, const std::vector<uint64_t>& calls) {
@@ -164,13 +185,20 @@ std::string other_runs_statement(const Selection& selection) {
       kClocksDiffer, kRunsApart);
 }
 
-std::string runs_at_once_statement(const Selection& selection) {
+std::string older_runs_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
-      "SELECT its_job, its_rank, count() AS steps, max(newest_trace) AS its_trace\nFROM (\n  {})\n"
-      "WHERE other_began > 0 AND other_began + {} < newest_began AND newest_began - other_began < {}\n"
-      "GROUP BY its_job, its_rank\nORDER BY its_job, its_rank",
-      newest_of_ranks(selection, dialect), kSameTime, kRunsApart);
+      "SELECT its_job, at_once, its_rank, count() AS steps, max(newest_trace) AS its_trace\nFROM (\n"
+      "  SELECT *, CASE WHEN newest_began - other_began < {0} THEN 1 ELSE 0 END AS at_once\n  FROM (\n  {1})\n"
+      "  WHERE other_began > 0 AND other_began + {2} < newest_began)\n"
+      "GROUP BY its_job, at_once, its_rank\nORDER BY its_job, at_once, its_rank",
+      kRunsApart, newest_of_ranks(selection, dialect), kSameTime);
+}
+
+std::string numbers_of_runs_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format("SELECT its_job, count(DISTINCT its_run) AS runs\nFROM (\n  {})\nGROUP BY its_job",
+                      newest_of_ranks(selection, dialect));
 }
 
 std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces) {

@@ -19,12 +19,22 @@ void expect(const push::Rows& rows, size_t columns) {
     throw Error(base::format("the server's answer has {} columns instead of {}", rows.columns.size(), columns));
 }
 
+// And sorts by them.
+void set_shares(Stragglers& stragglers) {
+  for (StragglerRow& one : stragglers.rows) {
+    const TimeOfJob& time = stragglers.jobs[one.job];
+    const uint64_t all = std::max(time.iterations_ns, time.calls_ns);
+    one.share = all == 0 ? 0 : static_cast<double>(one.others_waited_ns) / static_cast<double>(all);
+  }
+  std::stable_sort(stragglers.rows.begin(), stragglers.rows.end(),
+                   [](const StragglerRow& a, const StragglerRow& b) { return a.share > b.share; });
+}
+
 }  // namespace
 
 Stragglers read_stragglers(const push::Rows& rows) {
   expect(rows, 10);
   Stragglers found;
-  std::map<std::string, uint64_t> walls, in_calls;  // by job
   for (const auto& row : rows.rows) {
     const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
     const uint64_t left_out = number(1);
@@ -41,16 +51,20 @@ Stragglers read_stragglers(const push::Rows& rows) {
     one.others_waited_ns = number(4);
     one.worst_iteration = number(5);
     one.worst_call = number(6);
-    walls[one.job] = number(8);
-    in_calls[one.job] += number(9);
+    TimeOfJob& time = found.jobs[one.job];
+    time.iterations_ns = number(8);
+    time.calls_ns += number(9);
   }
-  for (StragglerRow& one : found.rows) {
-    const uint64_t all = std::max(walls[one.job], in_calls[one.job]);
-    one.share = all == 0 ? 0 : static_cast<double>(one.others_waited_ns) / static_cast<double>(all);
-  }
-  std::stable_sort(found.rows.begin(), found.rows.end(),
-                   [](const StragglerRow& a, const StragglerRow& b) { return a.share > b.share; });
+  set_shares(found);
   return found;
+}
+
+void set_iteration_times(Stragglers& stragglers, const push::Rows& rows) {
+  expect(rows, 2);
+  for (const auto& row : rows.rows)
+    if (const auto found = stragglers.jobs.find(row[0]); found != stragglers.jobs.end())
+      found->second.iterations_ns = parse_u64(row[1], rows.columns[1]);
+  set_shares(stragglers);
 }
 
 void add_worst_calls(Stragglers& stragglers, const push::Rows& rows) {
@@ -93,6 +107,7 @@ LeftOutDetails details_of(const Selection& selection, const std::vector<CallsLef
   if (!has(LeftOut::MissingRanks)) return details;
   details.members = list_of(selection, members_statement(selection), 5);
   details.other_runs = list_of(selection, other_runs_statement(selection), 6);
+  details.numbers_of_runs = list_of(selection, numbers_of_runs_statement(selection), 2);
   std::set<uint64_t> traces;
   for (const auto& row : details.other_runs.rows)
     for (const size_t column : {3, 4}) traces.insert(parse_u64(row[column], details.other_runs.columns[column]));
@@ -105,6 +120,10 @@ LeftOutDetails details_of(const Selection& selection, const std::vector<CallsLef
 
 Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t limit, std::vector<std::string>& notes) {
   Stragglers found = read_stragglers(ask(selection.target, stragglers_statement(selection, ranks)));
+  // Iterations without comparable calls must not make the shares of the others smaller.
+  if (!found.rows.empty() && std::any_of(found.left_out.begin(), found.left_out.end(),
+                                         [](const CallsLeftOut& one) { return one.why != LeftOut::ClockError; }))
+    set_iteration_times(found, ask(selection.target, walls_statement(selection, ranks)));
   std::vector<uint64_t> calls;
   for (const StragglerRow& row : found.rows)
     if (calls.size() < limit && row.others_waited_ns > 0) calls.push_back(row.worst_call);
@@ -115,7 +134,7 @@ Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t l
       if (row.worst_trace != 0) traces.push_back(row.worst_trace);
     if (!traces.empty()) add_hosts(found, ask(selection.target, hosts_statement(selection, traces)));
   }
-  for (std::string& note : notes_of_runs_at_once(ask(selection.target, runs_at_once_statement(selection))))
+  for (std::string& note : notes_of_older_runs(ask(selection.target, older_runs_statement(selection))))
     notes.push_back(std::move(note));
   const std::vector<std::string> more = notes_of(found.left_out, details_of(selection, found.left_out), ranks);
   notes.insert(notes.end(), more.begin(), more.end());

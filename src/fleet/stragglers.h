@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,7 @@ struct StragglerRow {
   uint64_t times_last = 0, others_waited_ns = 0;
   uint64_t worst_iteration = 0, worst_call = 0, worst_trace = 0;
   std::string worst_group, worst_name, worst_host;
-  // Of the time of all iterations of all ranks of the job, or of the time that they spent in these calls if that is
-  // longer, as for a program whose devices work longer than its iterations on the host take.
-  double share = 0;
+  double share = 0;  // of TimeOfJob
 };
 
 // Calls of a job that do not count.
@@ -32,7 +31,14 @@ struct CallsLeftOut {
   uint64_t clock_error_ns = 0;  // of LeftOut::ClockError, the largest
 };
 
+// The times of all ranks of a job. A share is of the iterations, or of the calls if they took longer, as for a program
+// whose devices work longer than its iterations on the host take.
+struct TimeOfJob {
+  uint64_t iterations_ns = 0, calls_ns = 0;
+};
+
 struct Stragglers {
+  std::map<std::string, TimeOfJob> jobs;
   std::vector<StragglerRow> rows;  // the largest shares first; also ranks for which nobody waits
   std::vector<CallsLeftOut> left_out;
 };
@@ -40,6 +46,9 @@ struct Stragglers {
 // From the rows of stragglers_statement(), without the names and traces of the worst calls. Rows are untrusted: all of
 // these throw kymo::Error if they are not what the statement asks for.
 Stragglers read_stragglers(const push::Rows& rows);
+
+// Replaces the times of iterations by those of walls_statement().
+void set_iteration_times(Stragglers& stragglers, const push::Rows& rows);
 
 // Adds what worst_calls_statement() has, and then what hosts_statement() has of their traces.
 void add_worst_calls(Stragglers& stragglers, const push::Rows& rows);

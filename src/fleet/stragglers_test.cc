@@ -45,6 +45,16 @@ TEST(StragglersTest, RanksNeverWaitLongerThanTheyAreInCalls) {
   EXPECT_DOUBLE_EQ(found.rows[2].share, 0.05);
 }
 
+TEST(StragglersTest, IterationsWithoutCallsThatCountAreNotInTheShare) {
+  Stragglers found = read_stragglers({kColumns,
+                                      {{"train", "1", "-1", "5", "0", "1", "9", "0", "1000", "10"},
+                                       {"train", "0", "2", "7", "100", "4", "11", "0", "1000", "400"}}});
+  EXPECT_DOUBLE_EQ(found.rows[0].share, 0.1);
+  set_iteration_times(found, {{"its_job", "wall_sum"}, {{"train", "500"}, {"other", "7"}}});
+  EXPECT_DOUBLE_EQ(found.rows[0].share, 0.2);
+  EXPECT_THROW(set_iteration_times(found, {{"a"}, {{"1"}}}), Error);
+}
+
 TEST(StragglersTest, OtherRowsAreRefused) {
   EXPECT_THROW(read_stragglers({{"a"}, {{"1"}}}), Error);
   EXPECT_THROW(read_stragglers({kColumns, {{"train", "4", "-1", "5", "70", "1", "9", "1500", "1000", "10"}}}), Error);

@@ -25,7 +25,7 @@ constexpr std::string_view kGroupName[] = {"Process Group Name", "communicator"}
 constexpr std::string_view kNccl = "nccl";  // in the names of its kernels, and the category of its calls
 constexpr std::string_view kSendKernel = "SendRecv", kAllToAll = "all_to_all", kAllToAllShort = "alltoall";
 // Collectives with a root: in the names of NCCL's kernels (reduce-scatter is ReduceScatter), and as PyTorch names them.
-constexpr std::string_view kRootKernels[] = {"_Broadcast", "_Reduce_"};
+constexpr std::string_view kRootKernels[] = {"_Broadcast", "_Reduce_", "_Gather", "_Scatter"};
 constexpr std::string_view kRootCollectives[] = {"broadcast",   "_broadcast_oop", "reduce",
                                                  "_reduce_oop", "gather",         "scatter"};
 

@@ -172,6 +172,26 @@ class FolderDamageTest(unittest.TestCase):
         self.assertEqual(self.ask(), "")
         self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
 
+    def test_a_file_with_damaged_attempts_or_times_is_left_out(self):
+        """Its rows do not belong to its name. But its hash says that it is not a copy of another file."""
+        values = {"attempt": "CAST(xor(attempt, 1) AS UBIGINT) AS attempt", "started": "started + INTERVAL 90 DAY AS started"}
+        for table in [name for name in DATA_TABLES if name != "events"]:
+            for column, value in values.items():
+                with self.subTest(f"{table} {column}"):
+                    shutil.rmtree(self.path, ignore_errors=True)
+                    self.push()
+                    file = self.file_of(table)
+                    clickhouse.run_duckdb(f"COPY (SELECT * REPLACE ({value}) FROM read_parquet('{file}')) TO '{file}' "
+                                          "(FORMAT parquet)")
+                    for question in ["top", "history"]:
+                        self.assertIn(f"{file} is damaged: push these traces again", self.ask(question, expect=None))
+                    self.assertIn(f"{TRACES} traces pushed", self.push())
+                    self.assertIn(f"{file} is damaged, and no trace needs it: delete it", self.ask())
+                    self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
+                    file.unlink()
+                    self.assertEqual(self.ask(), "")
+                    self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
+
     def test_traces_that_lost_their_mark_are_named_and_pushed_again(self):
         for more in [[], ["--events"]]:
             self.push(*more)

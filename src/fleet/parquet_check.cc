@@ -125,6 +125,28 @@ std::string misplaced_text(const std::vector<std::string>& files, const std::str
                       more == 0 ? "its name" : "their names", more == 0 ? "it" : "them", base::printable(folder));
 }
 
+// The files whose rows do not belong to their names, without those that are damaged: they have other bytes than were
+// written with this name, and are left out.
+std::vector<std::string> find_misplaced(ParquetReader& reader, const std::map<std::string, Footer>& footers) {
+  std::vector<std::string> files = misplaced_files(footers);
+  const auto is_left_out = [&](const std::string& file) { return reader.is_unreadable(file); };
+  // A file of another table cannot be read as one of its own.
+  if (!files.empty() && reader.find_unreadable()) std::erase_if(files, is_left_out);
+  if (files.empty()) return files;
+  const auto attempts = attempts_of(reader.folder());
+  for (const std::string& file : files) {
+    const fs::path path(file);
+    const auto attempt = attempts.find(attempt_in(path.filename().string()).value_or(0));
+    if (attempt == attempts.end()) continue;  // removed just now
+    for (const std::string& changed : changed_files(reader.engine(), reader.folder(), attempt->second))
+      reader.leave_out(changed);
+    if (path.parent_path().filename() == push::kRowCounts.name && has_own_name(reader.engine(), file))
+      reader.leave_out(file);
+  }
+  std::erase_if(files, is_left_out);
+  return files;
+}
+
 // The traces whose newest attempt is this one, by name.
 std::string traces_of(ParquetReader& reader, uint64_t attempt) {
   return trace_names(
@@ -195,11 +217,8 @@ std::vector<std::string> incomplete_traces(ParquetReader& reader) {
   const std::string& folder = reader.folder();
   std::vector<std::string> lines;
   const std::map<std::string, Footer> footers = read_footers(reader);
-  std::vector<std::string> files = misplaced_files(footers);
-  // A file of another table cannot be read as one of its own.
-  if (!files.empty() && reader.find_unreadable())
-    std::erase_if(files, [&](const std::string& file) { return reader.is_unreadable(file); });
-  if (!files.empty()) throw Error(base::format("{}; its rows may count twice", misplaced_text(files, folder)));
+  if (const std::vector<std::string> files = find_misplaced(reader, footers); !files.empty())
+    throw Error(base::format("{}; its rows may count twice", misplaced_text(files, folder)));
   leave_out_damaged_marks(reader);
   const std::map<uint64_t, Expected> all_expected = read_expected(reader);
   std::vector<std::string> unmarked;
@@ -233,7 +252,7 @@ std::string foreign_file(ParquetReader& reader) {
   std::erase_if(files, [&](const std::string& file) { return !reader.has_footer(file); });
   if (files.empty()) return {};
   // Of two files with the same number, the one whose rows do not belong to its name.
-  const auto misplaced = misplaced_files(read_footers(reader));
+  const auto misplaced = find_misplaced(reader, read_footers(reader));
   if (!misplaced.empty()) return misplaced_text(misplaced, folder);
   return base::format("{}{} not written by kymo push: move {} out of {}", base::printable(files[0]),
                       files.size() == 1 ? " was" : base::format(" and {} more were", files.size() - 1),

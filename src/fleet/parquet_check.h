@@ -12,7 +12,7 @@ namespace kymo::fleet {
 // traces whose newest rows do not count because their attempt has no mark. A push that is in progress looks the same.
 // Files that cannot be read are left to unreadable_lines(). Names and footers of files are read, and the traces of
 // those that are reported. Throws kymo::Error, also for a file whose rows do not belong to its name
-// (misplaced_files()): they may count twice.
+// (misplaced_files()) and that is not damaged: they may count twice.
 std::vector<std::string> incomplete_traces(ParquetReader& reader);
 
 // The files that the reader found unreadable, a line each with the traces and what to do, for people.

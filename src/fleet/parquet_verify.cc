@@ -41,11 +41,12 @@ Counted read_counts(const query::Engine& engine, const std::vector<std::string>&
 // Reads all columns. Throws query::QueryError.
 uint64_t rows_in(const query::Engine& engine, const std::string& file, uint64_t attempt) {
   const push::Rows rows = rows_of(
-      engine, base::format("SELECT count(*) FILTER (attempt = {}), count(*), max(hash(t)) FROM read_parquet({}) "
-                           "AS t",
-                           attempt, query::sql_literal(file)));
+      engine, base::format("SELECT count(*) FILTER (attempt = {} AND starts_with({}, strftime(started, '%Y%m'))), "
+                           "count(*), max(hash(t))\nFROM read_parquet({}) AS t",
+                           attempt, query::sql_literal(fs::path(file).filename().string()), query::sql_literal(file)));
   const uint64_t own = push::parse_u64(rows.rows.at(0).at(0), "rows");
-  if (own != push::parse_u64(rows.rows.at(0).at(1), "rows")) throw query::QueryError("it has rows of another attempt");
+  if (own != push::parse_u64(rows.rows.at(0).at(1), "rows"))
+    throw query::QueryError("it has rows of another attempt or month");
   return own;
 }
 
@@ -138,6 +139,17 @@ std::vector<std::string> changed_files(const query::Engine& engine, const std::s
     changed.push_back(file);
   }
   return changed;
+}
+
+bool has_own_name(const query::Engine& engine, const std::string& counts_file) {
+  const std::string name = fs::path(counts_file).filename().string();
+  const std::string month_and_attempt = name.substr(0, name.rfind('-') + 1);
+  try {
+    for (const auto& [file, hash] : read_counts(engine, {counts_file}).hashes)
+      if (fs::path(file).filename().string().starts_with(month_and_attempt)) return true;
+  } catch (const query::QueryError&) {
+  }
+  return false;
 }
 
 }  // namespace kymo::fleet

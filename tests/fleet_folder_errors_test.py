@@ -119,6 +119,13 @@ class FolderErrorsTest(unittest.TestCase):
         self.assertEqual(self.ask(), "")
         self.assertEqual(self.traces_of_operations(), {3})
 
+    def test_a_push_is_not_recommended_where_it_is_refused(self):
+        self.url = f"parquet:{self.watched}"
+        said = self.ask(expect=2)
+        self.assertRegex(said, f"{self.watched} has no tables, and other files, such as m[0-9].kymo: give the folder that kymo "
+                               "push wrote to")
+        self.assertIn("has other files", self.push(*self.traces, expect=1))
+
     def test_a_table_that_was_removed_is_named(self):
         self.push(*self.traces)
         for table in ["iterations", "operations", "traces"]:

@@ -112,21 +112,25 @@ void make_folder(const std::string& path) {
   if (error) throw Error(base::format("cannot make the folder {}: {}", base::printable(path), error.message()));
 }
 
-// The folder of the schema is made first. So if there are other files in the folder, and then still no folder of the
-// schema, the folder is not one of another kymo that began just now. If only the schema was removed, it is made again.
-void claim_folder(const std::string& folder) {
-  refuse_file(folder);
+// If only the schema was removed, it is made again.
+std::string other_file(const std::string& folder) {
   std::error_code error;
-  const std::string first = folder_of(folder, push::kSchema);
   std::string other;
   auto entry = fs::directory_iterator(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error))
     if (!is_table(entry->path().filename().string())) other = entry->path().filename().string();
   if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder, error.value());
-  if (!other.empty() && !fs::exists(first, error))
+  return other.empty() || fs::exists(folder_of(folder, push::kSchema), error) ? "" : other;
+}
+
+// The folder of the schema is made first. So if there are other files in the folder, and then still no folder of the
+// schema, the folder is not one of another kymo that began just now.
+void claim_folder(const std::string& folder) {
+  refuse_file(folder);
+  if (const std::string other = other_file(folder); !other.empty())
     throw Error(base::format("{} has other files, such as {}: use a new folder for the Parquet files",
                              base::printable(folder), base::printable(other)));
-  make_folder(first);
+  make_folder(folder_of(folder, push::kSchema));
 }
 
 void finish_file(base::AtomicFile& file, const std::string& folder) {

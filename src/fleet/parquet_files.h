@@ -34,6 +34,9 @@ inline bool has_files(const std::string& folder, const push::TableSpec& table) {
 void refuse_file(const std::string& folder);
 // With the folders above it. Throws kymo::Error.
 void make_folder(const std::string& path);
+// The name of something else in a folder that has no schema: kymo push does not write there. Empty if there is nothing.
+// Throws kymo::Error if the folder cannot be read.
+std::string other_file(const std::string& folder);
 // Makes a new or empty folder one of Parquet files. Several processes may do this at the same time. Throws kymo::Error
 // if it has other files and no schema.
 void claim_folder(const std::string& folder);

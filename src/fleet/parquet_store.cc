@@ -348,10 +348,13 @@ push::Rows ask_parquet(ParquetReader& reader, const std::string& statement) {
   const bool is_store = has_files(folder, push::kSchema) || has_files(folder, push::kTraces);
   for (const TableSpec* table : {&push::kTraces, &push::kIterations, &push::kOperations}) {
     if (has_files(folder, *table)) continue;
-    throw Error(is_store ? base::format("{} was removed: push the traces again, which writes what is missing",
-                                        base::printable(folder_of(folder, *table)))
-                         : base::format("{0} has no tables: 'kymo push FILE... parquet:{0}' makes them",
-                                        base::printable(folder)));
+    if (is_store)
+      throw Error(base::format("{} was removed: push the traces again, which writes what is missing",
+                               base::printable(folder_of(folder, *table))));
+    if (const std::string other = other_file(folder); !other.empty())
+      throw Error(base::format("{} has no tables, and other files, such as {}: give the folder that kymo push wrote to",
+                               base::printable(folder), base::printable(other)));
+    throw Error(base::format("{0} has no tables: 'kymo push FILE... parquet:{0}' makes them", base::printable(folder)));
   }
   if (const std::string foreign = foreign_file(reader); !foreign.empty())
     throw Error(base::format("{}; its rows may count twice", foreign));

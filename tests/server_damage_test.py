@@ -141,6 +141,23 @@ class ServerDamageTest(PushedTraces):
         _, said = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3)
         self.assertNotIn("commit mark", said)
 
+    def test_top_says_that_device_time_lost_rows(self):
+        def said():
+            return kymo("fleet", "top", "--db", self.url, "--since", "5000d")[1]
+
+        self.push()
+        self.assertEqual(said(), "")
+        self.change("device_time", "DELETE WHERE rank = 2")
+        self.assertRegex(said(), r"work on devices is outside of iterations is not known for 0x[0-9a-f]{16} \(\S*rank2.kymo\); some "
+                                 "of their rows in device_time of .* are missing or doubled: push these traces again")
+        self.assertEqual(self.calls(), (4 * STEPS, 4))
+        self.assertIn("1 trace pushed", self.push())
+        self.assertEqual(said(), "")
+        self.server.query(f"DROP TABLE {self.database}.device_time")
+        self.assertRegex(said(), "outside of iterations cannot be read: .* has no table device_time: 'kymo push' of the traces")
+        self.assertIn("4 traces pushed", self.push())
+        self.assertEqual(said(), "")
+
     def test_of_two_pushes_with_different_jobs_one_has_all_traces(self):
         clickhouse.check_conflict(self, self.folder, self.url)
 

@@ -99,9 +99,10 @@ void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, boo
   const bool has_tables =
       has_counts && (uses_operations || (!lacks(target, push::kCollectives) && !lacks(target, push::kRuns)));
   if (has_tables) {
-    const push::Rows wrong = list_of(target, wrong_counts_statement(selection, uses_operations, WrongCounts::Any));
-    if (!wrong.rows.empty())
-      doubled = list_of(target, wrong_counts_statement(selection, uses_operations, WrongCounts::TooMany));
+    std::vector<const push::TableSpec*> tables{&push::kIterations, &push::kOperations};
+    if (!uses_operations) tables = {&push::kIterations, &push::kCollectives, &push::kRuns};
+    const push::Rows wrong = list_of(target, wrong_counts_statement(selection, tables, WrongCounts::Any));
+    if (!wrong.rows.empty()) doubled = list_of(target, wrong_counts_statement(selection, tables, WrongCounts::TooMany));
     const push::Rows counted = without_traces(without_traces(wrong, missing), doubled);
     missing.rows.insert(missing.rows.end(), counted.rows.begin(), counted.rows.end());
   }
@@ -180,20 +181,38 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
 
 namespace {
 
+// On a server; in a folder, check_traces() says it.
+std::vector<std::string> wrong_device_time(const Selection& selection) {
+  const Target& target = selection.target;
+  if (!target.server || lacks(target, push::kRowCounts)) return {};
+  const push::Rows wrong = list_of(target, wrong_counts_statement(selection, {&push::kDeviceTime}, WrongCounts::Any));
+  if (wrong.rows.empty()) return {};
+  return {
+      base::format("how much work on devices is outside of iterations is not known for {}; some of their rows in {} of "
+                   "{} are missing or doubled: push these traces again",
+                   trace_names(wrong), push::kDeviceTime.name, target.text())};
+}
+
 std::vector<std::string> read_work_outside(const Selection& selection) {
-  constexpr uint64_t kMentioned = 100;                        // work that began in an iteration may end after it
-  if (lacks(selection.target, push::kDeviceTime)) return {};  // no trace has work of devices
+  constexpr uint64_t kMentioned = 100;  // work that began in an iteration may end after it
+  if (lacks(selection.target, push::kDeviceTime)) {
+    if (!selection.target.server) return {};  // no trace has work of devices, or check_traces() says it
+    throw Error(base::format("{} has no table {}: 'kymo push' of the traces there makes it and writes their rows again",
+                             selection.target.text(), push::kDeviceTime.name));
+  }
+  std::vector<std::string> lines = wrong_device_time(selection);
   const push::Rows rows = ask(selection.target, outside_statement(selection));
   if (rows.rows.size() != 1 || rows.columns.size() != 3) throw Error("the server's answer is not about device time");
   const auto number = [&](size_t i) {  // an empty sum may be nothing
     return rows.rows[0][i].empty() ? 0 : push::parse_u64(rows.rows[0][i], rows.columns[i]);
   };
   const uint64_t traces = number(0), outside = number(1), inside = number(2);
-  if (outside <= (outside + inside) / kMentioned) return {};
-  return {base::format(
-      "not counted: {} of work on devices outside of iterations, in {} trace{} (in iterations: {}); kymo stats FILE "
-      "has all of it",
-      base::duration_text(outside), traces, traces == 1 ? "" : "s", base::duration_text(inside))};
+  if (outside > (outside + inside) / kMentioned)
+    lines.push_back(base::format(
+        "not counted: {} of work on devices outside of iterations, in {} trace{} (in iterations: {}); kymo stats FILE "
+        "has all of it",
+        base::duration_text(outside), traces, traces == 1 ? "" : "s", base::duration_text(inside)));
+  return lines;
 }
 
 }  // namespace

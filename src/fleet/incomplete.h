@@ -20,7 +20,7 @@ void refuse_newer_version(const Target& target);
 std::vector<std::string> check_traces(Selection& selection, bool uses_operations);
 
 // For top_statement(), which has only what is in iterations: a line if devices work outside of them for more than a
-// hundredth of their time, or if that cannot be read.
+// hundredth of their time, and one if that cannot be read, or lost rows.
 std::vector<std::string> work_outside_of_iterations(const Selection& selection);
 
 // For stragglers_statement(): the same for traces that an older version of Kymo pushed, without the calls of their

@@ -38,7 +38,8 @@ std::string lost_rows_statement(const Selection& selection, bool uses_operations
       uses_operations ? "\n  AND " : "", uses_operations ? has(push::kOperations) : "");
 }
 
-std::string wrong_counts_statement(const Selection& selection, bool uses_operations, WrongCounts wanted) {
+std::string wrong_counts_statement(const Selection& selection, const std::vector<const push::TableSpec*>& tables,
+                                   WrongCounts wanted) {
   const Dialect dialect(selection.target);
   const std::string rows = job_and_times(selection, dialect);
   std::string counts = base::format(
@@ -46,8 +47,6 @@ std::string wrong_counts_statement(const Selection& selection, bool uses_operati
       "    FROM {} WHERE {} GROUP BY trace, attempt, its_table\n",
       dialect.table(push::kRowCounts), rows);
   std::vector<std::string> names;
-  std::vector<const push::TableSpec*> tables{&push::kIterations, &push::kOperations};
-  if (!uses_operations) tables = {&push::kIterations, &push::kCollectives, &push::kRuns};
   for (const push::TableSpec* table : tables) {
     names.push_back(quoted_text(table->name));
     base::format_to(counts,

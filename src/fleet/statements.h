@@ -11,6 +11,7 @@
 
 #include "fleet/target.h"
 #include "fleet/text_name.h"
+#include "push/tables.h"
 
 namespace kymo::fleet {
 
@@ -92,10 +93,11 @@ std::string history_statement(const Selection& selection, const std::optional<Op
 // missing.
 std::string lost_rows_statement(const Selection& selection, bool uses_operations);
 
-// Columns: trace, file. The same for traces that have another number of these rows than they were pushed with, or of
-// calls if operations are not used. For a server with counts (kRowCounts): in a folder, the files tell it.
+// Columns: trace, file. Traces that have another number of rows in one of these tables than they were pushed with. For
+// a server with counts (kRowCounts): in a folder, the files tell it.
 enum class WrongCounts : uint8_t { Any, TooMany };
-std::string wrong_counts_statement(const Selection& selection, bool uses_operations, WrongCounts wanted);
+std::string wrong_counts_statement(const Selection& selection, const std::vector<const push::TableSpec*>& tables,
+                                   WrongCounts wanted);
 
 // Columns: trace, file, complete, its_host, its_program, its_job, rank, began_ns, duration_ns, events, bytes. The
 // traces whose recording or file was cut off, or that are damaged (complete = 0), and those that began in the same

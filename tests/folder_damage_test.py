@@ -244,6 +244,45 @@ class FolderDamageTest(unittest.TestCase):
     def test_the_lost_mark_of_a_relabel_is_said_and_repaired(self):
         clickhouse.check_lost_relabel(self, self.traces[0], self.url, lambda: self.file_of("traces").unlink(), self.make_older)
 
+    def test_a_relabel_without_a_mark_is_said_when_a_push_repairs_it(self):
+        for job in ["old", "new"]:
+            kymo("push", *self.traces, self.url, "--job", job)
+        self.file_of("traces").unlink()
+        # It looks like a push in progress, and all of the older one counts.
+        self.assertEqual(self.ask(), "")
+        self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
+        self.make_older()
+        said = self.ask()
+        self.assertIn(f"not counted: what was pushed last of {TRACES} traces without a commit mark", said)
+        self.assertIn("push them again: until then, what was pushed before counts, with the job old", said)
+        # A removal takes these rows too, and leaves those of other traces.
+        self.assertIn("1 trace removed", kymo("push", "--remove", self.traces[0], self.url)[1])
+        self.assertIn(f"not counted: what was pushed last of {TRACES - 1} traces without a commit mark", self.ask())
+        self.assertEqual(self.calls(), ((TRACES - 1) * STEPS, TRACES - 1))
+        self.assertIn(f"{TRACES - 1} traces pushed", kymo("push", *self.traces[1:], self.url)[1])
+        self.assertEqual(self.ask(), "")
+        self.assertNotIn("old", kymo("fleet", "diff", "--db", self.url, "--since", "5000d", "--job", "new", expect=None)[1])
+
+    def test_a_push_that_was_killed_before_its_counts_is_not_said(self):
+        """No push repairs it, and all of the older one counts."""
+        for job in ["old", "new"]:
+            kymo("push", *self.traces, self.url, "--job", job)
+        for table in ["traces", "row_counts"]:
+            self.file_of(table).unlink()
+        self.make_older()
+        self.assertEqual(self.ask(), "")
+        self.assertIn(f"{TRACES} already there", kymo("push", *self.traces, self.url)[1])
+
+    def test_rows_without_any_mark_are_removed(self):
+        self.push()
+        self.file_of("traces").unlink()
+        self.make_older()
+        for i, trace in enumerate(self.traces):
+            self.assertIn(f"rows of {TRACES - i} trace", self.ask(expect=3))
+            self.assertIn("1 trace removed", kymo("push", "--remove", trace, self.url)[1])
+        self.assertNotIn("commit mark", self.ask(expect=3))
+        self.assertEqual([file for table in DATA_TABLES for file in self.path.glob(f"{table}/2*")], [])
+
     def test_of_two_pushes_with_different_jobs_one_has_all_traces(self):
         clickhouse.check_conflict(self, self.folder, self.url)
 

@@ -141,6 +141,15 @@ class ServerDamageTest(PushedTraces):
         _, said = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3)
         self.assertNotIn("commit mark", said)
 
+    def test_rows_without_any_mark_are_removed(self):
+        self.push()
+        self.change("traces", "DELETE WHERE 1")
+        for [table] in self.server.rows(f"SELECT name FROM system.tables WHERE database = '{self.database}'"):
+            self.change(table, f"UPDATE attempt = attempt - {3_600_000 << 22} WHERE 1")
+        self.assertIn("4 traces without a commit mark", kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3)[1])
+        self.assertIn("4 traces removed", kymo("push", "--remove", *self.traces, self.url)[1])
+        self.assertNotIn("commit mark", kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3)[1])
+
     def test_top_says_that_device_time_lost_rows(self):
         def said():
             return kymo("fleet", "top", "--db", self.url, "--since", "5000d")[1]

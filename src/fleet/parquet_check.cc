@@ -14,6 +14,7 @@
 #include "fleet/parquet_footers.h"
 #include "fleet/parquet_verify.h"
 #include "kymo/error.h"
+#include "push/attempt.h"
 #include "push/trace_file.h"
 
 namespace kymo::fleet {
@@ -21,25 +22,68 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The traces of rows whose attempt is newer than the newest mark of the trace. Reads a file alone if one of them cannot
-// be read.
-push::Rows unmarked_in(ParquetReader& reader, const std::vector<std::string>& files) {
-  const std::string& folder = reader.folder();
+// The rows of a statement about these files, without those that cannot be read.
+template <typename Statement>
+push::Rows ask_files(ParquetReader& reader, const std::vector<std::string>& files, const Statement& statement) {
+  push::Rows all;
+  if (files.empty()) return all;
   try {
-    return reader.ask(base::format(
-        "SELECT rows.trace, 'job ' || argMax(job, rows.attempt)\nFROM read_parquet({}, union_by_name = true) AS rows\n"
-        "LEFT JOIN (SELECT trace, max(attempt) AS marked FROM {} GROUP BY trace) AS marks ON marks.trace = rows.trace\n"
-        "WHERE rows.trace != {} AND rows.attempt > coalesce(marked, 0)\nGROUP BY rows.trace ORDER BY rows.trace",
-        file_list(files), parquet_table(folder, push::kTraces), kFileRows));
+    return reader.ask(statement(base::format("read_parquet({}, union_by_name = true)", file_list(files))));
   } catch (const Error&) {
-    push::Rows all;
     if (files.size() == 1) return all;
-    std::set<std::vector<std::string>> found;
-    for (const std::string& file : files)
-      for (auto& row : unmarked_in(reader, {file}).rows) found.insert(std::move(row));
-    all.rows.assign(found.begin(), found.end());
-    return all;
   }
+  std::set<std::vector<std::string>> found;
+  for (const std::string& file : files)
+    for (auto& row : ask_files(reader, {file}, statement).rows) found.insert(std::move(row));
+  all.rows.assign(found.begin(), found.end());
+  return all;
+}
+
+// Files of attempts without a mark.
+struct Unmarked {
+  std::vector<std::string> files;   // of all tables
+  std::vector<std::string> counts;  // of attempts that the next push repairs: ParquetStore::find_unmarked()
+};
+
+std::string without_mark(const std::string& folder, size_t traces, std::string_view why) {
+  return base::format("of {} trace{} without a commit mark in {}/{} ({})", traces, traces == 1 ? "" : "s",
+                      base::printable(folder), push::kTraces.name, why);
+}
+
+// Traces of which nothing counts.
+void add_unmarked(std::vector<std::string>& lines, ParquetReader& reader, const Unmarked& unmarked) {
+  const std::string& folder = reader.folder();
+  const push::Rows traces = ask_files(reader, unmarked.files, [&](const std::string& files) {
+    return base::format(
+        "SELECT trace, 'job ' || argMax(job, attempt) FROM {}\n"
+        "WHERE trace != {} AND trace NOT IN (SELECT trace FROM {})\nGROUP BY trace ORDER BY trace",
+        files, kFileRows, parquet_table(folder, push::kTraces));
+  });
+  if (traces.rows.empty()) return;
+  lines.push_back(base::format("not counted: rows {}: {}; push {} again",
+                               without_mark(folder, traces.rows.size(), "a push in progress, or lost files"),
+                               trace_names(traces), traces.rows.size() == 1 ? "it" : "them"));
+}
+
+// Traces of which an older attempt counts. Only its counts of rows say that an attempt was complete but for the mark.
+void add_replaced(std::vector<std::string>& lines, ParquetReader& reader, const Unmarked& unmarked) {
+  const std::string& folder = reader.folder();
+  const push::Rows traces = ask_files(reader, unmarked.counts, [&](const std::string& files) {
+    return base::format(
+        "SELECT rows.trace, 'job ' || argMax(job, rows.attempt), any_value(marked_job)\nFROM {} AS rows\n"
+        "JOIN (SELECT trace, max(attempt) AS marked, argMax(job, attempt) AS marked_job FROM {} GROUP BY trace) AS "
+        "marks\n  ON marks.trace = rows.trace\nWHERE rows.attempt > marked\nGROUP BY rows.trace ORDER BY rows.trace",
+        files, parquet_table(folder, push::kTraces));
+  });
+  if (traces.rows.empty()) return;
+  std::set<std::string> jobs;
+  for (const auto& row : traces.rows) jobs.insert(base::printable(row[2]));
+  const bool is_one = traces.rows.size() == 1;
+  lines.push_back(base::format(
+      "not counted: what was pushed last {}: {}; push {} again: until then, what was pushed before counts, "
+      "with the job{} {}",
+      without_mark(folder, traces.rows.size(), "a push that was interrupted, or lost files"), trace_names(traces),
+      is_one ? "it" : "them", jobs.size() == 1 ? "" : "s", base::join(jobs, ", ")));
 }
 
 // What `row_counts` says about an attempt.
@@ -221,7 +265,7 @@ std::vector<std::string> incomplete_traces(ParquetReader& reader) {
     throw Error(base::format("{}; its rows may count twice", misplaced_text(files, folder)));
   leave_out_damaged_marks(reader);
   const std::map<uint64_t, Expected> all_expected = read_expected(reader);
-  std::vector<std::string> unmarked;
+  Unmarked unmarked;
   for (const auto& [number, attempt] : attempts_of(folder)) {
     const bool is_reported = std::any_of(attempt.files.begin(), attempt.files.end(),
                                          [&](const auto& file) { return reader.is_unreadable(file.second); });
@@ -229,20 +273,19 @@ std::vector<std::string> incomplete_traces(ParquetReader& reader) {
     const auto known = all_expected.find(number);
     const Expected expected = known == all_expected.end() ? Expected{} : known->second;
     if (!has_marks(folder, attempt, expected, footers))
-      for (const auto& [place, file] : attempt.files)
-        if (fs::path(file).parent_path().filename() != push::kTraces.name && !reader.is_unreadable(file))
-          unmarked.push_back(file);
+      for (const auto& [place, file] : attempt.files) {
+        const fs::path table = fs::path(file).parent_path().filename();
+        if (table == push::kTraces.name || reader.is_unreadable(file)) continue;
+        unmarked.files.push_back(file);
+        if (table == push::kRowCounts.name && number < push::unmarked_before()) unmarked.counts.push_back(file);
+      }
     const std::string missing = attempt.mark ? missing_of(folder, number, attempt, expected, footers) : "";
     if (missing.empty()) continue;
     if (const std::string traces = traces_of(reader, number); !traces.empty())
       lines.push_back(base::format("incomplete: {}; {}: push these traces again", traces, missing));
   }
-  if (const push::Rows traces = unmarked.empty() ? push::Rows{} : unmarked_in(reader, unmarked); !traces.rows.empty())
-    lines.push_back(
-        base::format("not counted: rows of {} trace{} without a commit mark in {}/{} (a push in progress, or lost "
-                     "files): {}; push {} again",
-                     traces.rows.size(), traces.rows.size() == 1 ? "" : "s", base::printable(folder),
-                     push::kTraces.name, trace_names(traces), traces.rows.size() == 1 ? "it" : "them"));
+  add_unmarked(lines, reader, unmarked);
+  add_replaced(lines, reader, unmarked);
   return lines;
 }
 

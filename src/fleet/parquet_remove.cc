@@ -11,6 +11,7 @@
 #include "fleet/parquet_files.h"
 #include "fleet/parquet_verify.h"
 #include "kymo/error.h"
+#include "push/attempt.h"
 #include "push/trace_file.h"
 #include "query/session.h"
 
@@ -185,17 +186,54 @@ void remove_from(ParquetReader& reader, uint64_t number, uint64_t trace) {
   delete_attempt(folder, from->second);
 }
 
+// Leaves out the rows of a trace in a file of an attempt without a mark. Returns whether there were some.
+bool remove_rows(ParquetReader& reader, const std::string& file, uint64_t trace) {
+  const std::string table = base::format("read_parquet({})", file_list({file}));
+  try {
+    const push::Rows rows =
+        rows_of(reader.engine(),
+                base::format("SELECT count(*) FILTER (trace = {0}), count(*) FILTER (trace NOT IN ({0}, {1}))\n"
+                             "FROM {2}",
+                             trace, kFileRows, table));
+    if (rows.rows.at(0).at(0) == "0") return false;
+    if (rows.rows.at(0).at(1) == "0") {
+      delete_file(file);
+      return true;
+    }
+    base::AtomicFile rest(file);
+    reader.engine().execute(
+        base::format("COPY (SELECT * FROM {} WHERE trace != {}) TO {} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE "
+                     "false)",
+                     table, trace, query::sql_literal(rest.temporary_path())));
+    finish_file(rest, fs::path(file).parent_path().string());
+    return true;
+  } catch (const query::QueryError&) {
+    return false;  // it cannot be read, or was removed just now
+  }
+}
+
+// Of attempts that were interrupted, or lost their mark. A push in progress looks the same for some time.
+bool remove_unmarked(ParquetReader& reader, uint64_t trace) {
+  bool was_there = false;
+  for (const auto& [number, attempt] : attempts_of(reader.folder())) {
+    if (attempt.mark || number >= push::unmarked_before()) continue;
+    for (const auto& [place, file] : attempt.files) was_there |= remove_rows(reader, file, trace);
+  }
+  return was_there;
+}
+
 }  // namespace
 
 bool remove_trace(ParquetReader& reader, uint64_t trace) {
   const std::string& folder = reader.folder();
   finish_removals(folder);
+  const bool was_unmarked = remove_unmarked(reader, trace);
   // The newest last: an older one counts as soon as the newest is gone.
   const std::vector<uint64_t> attempts =
       numbers_of(reader, base::format("SELECT DISTINCT attempt FROM {} WHERE trace = {} ORDER BY attempt",
                                       parquet_table(folder, push::kTraces), trace));
   for (const uint64_t attempt : attempts) remove_from(reader, attempt, trace);
-  return !attempts.empty();
+  return was_unmarked || !attempts.empty();
 }
 
 }  // namespace kymo::fleet

@@ -288,8 +288,11 @@ uint64_t ClickHouseStore::remove_orphans(uint64_t before) {
 // for the counts, which would look like those of an attempt that lost its mark. Such ones are deleted too.
 bool ClickHouseStore::remove(uint64_t trace) {
   const auto before = known({trace});
-  if (before.empty()) return false;
-  const uint64_t newest = std::max(before.at(trace).attempt, unmarked_before());
+  uint64_t newest = unmarked_before();
+  if (!before.empty())
+    newest = std::max(newest, before.at(trace).attempt);
+  else if (!has_counts(trace, newest))
+    return false;
   const auto remove_from = [&](const TableSpec& table) {
     client_.execute(
         base::format("ALTER TABLE {} DELETE WHERE trace = {} AND attempt <= {}", name_of(table), trace, newest));
@@ -303,6 +306,13 @@ bool ClickHouseStore::remove(uint64_t trace) {
     if (table != &kTraces && table != &kSchema) remove_from(*table);
   wait_for_deletions(kRowCounts);
   return true;
+}
+
+// An attempt that was interrupted, or lost its mark.
+bool ClickHouseStore::has_counts(uint64_t trace, uint64_t before) {
+  const Rows rows = client_.query(base::format("SELECT count() AS n FROM {} WHERE trace = {} AND attempt < {}",
+                                               name_of(kRowCounts), trace, before));
+  return rows.rows.size() == 1 && rows.rows[0][0] != "0";
 }
 
 void ClickHouseStore::wait_for_deletions(const TableSpec& table) {

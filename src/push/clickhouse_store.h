@@ -29,6 +29,7 @@ class ClickHouseStore : public Store {
   bool has_all_tables();
   void check_columns();
   void check_version();
+  bool has_counts(uint64_t trace, uint64_t before);
   void wait_for_deletions(const TableSpec& table);
 
   using Attempt = std::pair<uint64_t, uint64_t>;  // trace and attempt

@@ -245,6 +245,21 @@ class ServerTest(Ranks, unittest.TestCase):
             self.assertEqual(clickhouse.visible(self.server, "traces", self.database, "count(DISTINCT trace)"), RANKS)
             self.assertEqual(self.top()["gemm"]["calls"], RANKS * STEPS)
 
+    def test_damaged_events_count_for_their_rank_and_a_missing_end_for_all(self):
+        def marks(name, content):
+            file = self.folder / f"{name}.kymo"
+            file.write_bytes(content)
+            if name == "events":
+                clickhouse.damage_events(file)
+            _, text = kymo("push", file, self.url, "--job", name)
+            return text, self.server.rows(f"SELECT problems > 0, complete FROM {self.database}.traces WHERE job = '{name}'")
+
+        good = self.merged.read_bytes()
+        text, found = marks("events", good)
+        self.assertIn("is damaged: ", text)
+        self.assertEqual(sorted(found), [["0", "1"]] * (RANKS - 1) + [["1", "0"]])
+        self.assertEqual(marks("cut", good[:-10])[1], [["0", "0"]] * RANKS)
+
     def test_all_tables_have_the_rows_of_each_rank(self):
         kymo("push", self.recorded, self.url, "--events")
         ranks = [str(rank) for rank in range(RANKS)]

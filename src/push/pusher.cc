@@ -242,7 +242,7 @@ void Pusher::Impl::push_file(const TraceFile& file, Traces& there) {
   if (with_events) batch.flush();
   for (size_t at = 0, first = 0; at < missing.size(); ++at) {
     const bool is_last = at + 1 == missing.size();
-    outcome->is_damaged |= !missing[at].head.damage.empty();
+    outcome->is_damaged |= missing[at].head.lacks_parts();
     batch.add(missing[at], outcome, is_last);
     if (with_events && (is_last || missing[at + 1].month != missing[at].month)) {
       const auto of_month = std::span(missing).subspan(first, at + 1 - first);
@@ -255,7 +255,7 @@ void Pusher::Impl::push_file(const TraceFile& file, Traces& there) {
   for (const TraceToPush& trace : missing) {
     counts.relabelled += trace.is_relabelled ? 1 : 0;
     KnownTrace& now = there[trace.rank->number] = {with_events, trace.labels.job, trace.labels.rank};
-    now.is_damaged = !trace.head.damage.empty();  // two files may have it
+    now.is_damaged = trace.head.lacks_parts();  // two files may have it
   }
 }
 

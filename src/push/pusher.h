@@ -62,7 +62,7 @@ struct FileOutcome {
   std::string file;
   Outcome outcome = Outcome::Pushed;
   std::string reason;                      // why it is Unreadable or NotKept
-  bool is_damaged = false;                 // Pushed or AlreadyThere: only those parts of the file that can be read
+  bool is_damaged = false;                 // Pushed or AlreadyThere: only parts of the file, which has more
   bool lacks_end = false;                  // the same: the rest of the file may still come
   uint64_t pushed = 0, already_there = 0;  // of its traces, one for each rank
 };

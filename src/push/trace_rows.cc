@@ -208,6 +208,8 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   analyze::EventWalk walk(reader);
   const analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
+  head.other_processes = iterations.other_processes;
+  head.other_iterations = iterations.others;
   const IterationNumbers numbers(analyze::iteration_numbers(walk, iterations));
   const auto realtime_of = [&](int64_t ns) {
     return static_cast<uint64_t>(summary.begin_realtime_ns + (ns - walk.first_ns()));
@@ -276,8 +278,8 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(summary.events());
   block.number(labels.is_part ? bytes_of_events(summary) : summary.file_size);
   block.number(summary.lost);
-  block.number(damage.size());
-  block.number(head.lacks_end || head.left_out > 0 || !damage.empty() ? 0 : 1);
+  block.number(damage.size() + head.other_processes);
+  block.number(head.lacks_end || head.left_out > 0 || head.lacks_parts() ? 0 : 1);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();

@@ -27,6 +27,11 @@ struct RowHead {
   bool lacks_end = false;  // the end of the file or of a recording is missing
   uint64_t left_out = 0;   // operations and calls that are too many for the rows of one trace
   std::string damage;      // the first part before the end that cannot be read; empty: all can be read
+  // Processes whose iterations are not stored, because the trace has those of one process; and how many these are.
+  uint64_t other_processes = 0, other_iterations = 0;
+
+  // There is something in the file that is not in the rows, and will not come later.
+  bool lacks_parts() const { return !damage.empty() || other_iterations > 0; }
   void add_to(Block& block) const;
 };
 

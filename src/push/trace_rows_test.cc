@@ -1,13 +1,18 @@
 #include "push/trace_rows.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "analyze/report/collective_calls.h"
+#include "push/warnings.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::push {
 namespace {
 
+using ::testing::ElementsAre;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
@@ -28,6 +33,34 @@ TEST(TraceRowsTest, CallsThatAreTooManyMakeATraceIncomplete) {
   const RowHead head = add_summary(blocks, trace::Reader(folder / "trace.kymo"), 1, {"job", 0, "trace.kymo"}, false);
   EXPECT_EQ(head.left_out, 3U);
   EXPECT_EQ(blocks.collectives.rows(), analyze::CollectiveCalls::kMostRows);
+}
+
+// Two processes of a program, which name their iterations. A worker beside them names none.
+TEST(TraceRowsTest, IterationsOfASecondProcessMakeATraceIncomplete) {
+  constexpr uint32_t kMain = 1, kStep = 1;
+  const TemporaryFolder folder;
+  const std::string path = folder / "trace.kymo";
+  for (const auto& [writer, name, count] : std::vector<std::tuple<uint8_t, std::string, uint64_t>>{
+           {1, "step {}", 7}, {2, "step {}", 2}, {3, "load {}", 9}}) {
+    TestRecorder recorder(path, writer, 100 + writer,
+                          writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
+    recorder.add_class(kStep, name, "", {{"", trace::FieldType::Int}});
+    recorder.add_thread(kMain, 7, "main");
+    for (uint64_t i = 0; i < count; ++i) {
+      recorder.begin(kMain, 100 * i, kStep, {static_cast<int64_t>(i)});
+      recorder.end(kMain, 100 * i + 50);
+    }
+    recorder.close();
+  }
+  SummaryBlocks blocks;
+  const RowHead head = add_summary(blocks, trace::Reader(path), 1, {"job", 3, path}, false);
+  EXPECT_EQ(blocks.iterations.rows(), 7U);
+  EXPECT_EQ(head.other_processes, 1U);
+  EXPECT_EQ(head.other_iterations, 2U);
+  EXPECT_TRUE(head.lacks_parts());
+  EXPECT_THAT(warnings_of(head, "a.kymo"),
+              ElementsAre("a.kymo: 2 iterations of 1 other process of rank 3 are not pushed, because a trace has the "
+                          "iterations of one process; record each process into a file of its own"));
 }
 
 }  // namespace

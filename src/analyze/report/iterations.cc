@@ -35,7 +35,11 @@ class Finder {
                [this](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
     if (!crossed_.empty()) add_crossing();
     Iterations found;
-    if (from_profiler(found) || from_marks(found) || from_names(found) || from_repeats(found)) return found;
+    if (from_profiler(found) || from_marks(found) || from_names(found)) {
+      count_others(found);
+      return found;
+    }
+    if (from_repeats(found)) return found;
     found.list = {{walk_.first_ns(), walk_.last_ns()}};
     found.track = busiest();
     return found;
@@ -140,6 +144,22 @@ class Finder {
     if (steps->second.list.empty()) return false;
     take(*steps, found);
     return true;
+  }
+
+  // Of each of them, the thread with the most.
+  void count_others(Iterations& found) const {
+    std::map<uint32_t, uint64_t> of_writers;
+    const auto add = [&](uint32_t track, uint64_t count) {
+      uint64_t& most = of_writers[walk_.tracks()[track].writer_number];
+      most = std::max(most, count);
+    };
+    for (const auto& [track, marks] : marks_)
+      if (marks.size() >= 2) add(track, marks.size() - 1);
+    for (const auto& [key, candidate] : candidates_)
+      if (!candidate.list.empty()) add(key.first, candidate.list.size());
+    of_writers.erase(walk_.tracks()[*found.track].writer_number);
+    found.other_processes = of_writers.size();
+    for (const auto& [writer, count] : of_writers) found.others += count;
   }
 
   std::map<uint32_t, std::vector<int64_t>>::iterator most_marks() {

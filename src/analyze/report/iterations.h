@@ -24,6 +24,8 @@ struct Iterations {
   std::string name;               // of the ranges, without their numbers: "ProfilerStep#{}"
   std::optional<uint32_t> track;  // of the thread that has them
   std::vector<Interval> list;     // in order of time; one for the whole trace
+  // Processes beside the one of the track that mark or name iterations too, and how many these are.
+  uint64_t other_processes = 0, others = 0;
   Intervals window() const { return Intervals(list); }
   // The index of the one that has this time; nothing: it is in none.
   std::optional<uint32_t> at(int64_t time) const;

@@ -1,6 +1,7 @@
 """Comparisons of `kymo fleet` over time, of ranks that were recorded at different times: the same with a server and with a
 folder."""
 import json
+import pathlib
 import time
 
 from clickhouse import kymo, write_trace
@@ -12,7 +13,7 @@ WEEK = 7 * 86_400
 class SameComparisons:
     """For a TestCase with a `folder` for files, and a new and empty database at `url`."""
 
-    def push_weeks(self, ranks, slower=1.0, slow_rank=3):
+    def push_weeks(self, ranks, slower=1.0, slow_rank=3, has_steps=lambda week, sample: True):
         """`ranks(week, sample)` are recorded together. Rank `slow_rank` is always twice as slow as the others. Everything is
         `slower` in the second week."""
         now = int(time.time())
@@ -25,6 +26,10 @@ class SameComparisons:
                         self.folder / f"{self.id().rsplit('.', 1)[-1]}-{week}-{sample}-{rank}.json", at_us=began * 1_000_000,
                         names=1, steps=2, rank=rank, scale=(2 if rank == slow_rank else 1) * (slower if week else 1) *
                         (1 + sample * 5 % 12 / 1000)))
+                    if not has_steps(week, sample):
+                        trace = json.loads(pathlib.Path(files[-1]).read_text())
+                        trace["traceEvents"] = [one for one in trace["traceEvents"] if one["cat"] != "user_annotation"]
+                        pathlib.Path(files[-1]).write_text(json.dumps(trace))
         kymo("push", *files, self.url, "--job", "train", "-q")
 
     def compare(self, question, *more, expect=0):
@@ -109,6 +114,31 @@ class SameComparisons:
         diff, said = self.assert_slower(1.3)
         self.assertEqual((diff["a"], diff["b"]), (SAMPLES, SAMPLES))
         self.assertIn("not compared: rank 3, recorded too rarely in A or in B", said)
+
+    def test_traces_without_iterations_are_not_compared_with_iterations(self):
+        self.push_weeks(lambda week, sample: [0], has_steps=lambda week, sample: not week)
+        note = "not compared: 12 traces without iterations, because 12 others have some"
+        diff, said = self.compare("diff", "--fail-above", "1%", expect=3)
+        self.assertEqual((diff["a"], diff["b"]), (0, 0))
+        self.assertIn(note, said)
+        self.assertIn("nothing to compare: no iterations", said)
+        for more in [[], ["--operation", "gemm"]]:
+            history, said = self.compare("history", "--fail-above", "1%", *more)
+            self.assertEqual((history["rows"], len(history["samples"])), ([], SAMPLES))
+            self.assertIn(note, said)
+
+    def test_some_traces_without_iterations_do_not_count(self):
+        self.push_weeks(lambda week, sample: [0], slower=1.3, has_steps=lambda week, sample: sample != 5)
+        diff, said = self.assert_slower(1.3)
+        self.assertEqual((diff["a"], diff["b"]), (SAMPLES - 1, SAMPLES - 1))
+        self.assertIn("not compared: 2 traces without iterations, because 22 others have some", said)
+
+    def test_traces_without_iterations_are_compared_with_each_other(self):
+        self.push_weeks(lambda week, sample: [0], slower=1.3, has_steps=lambda week, sample: False)
+        for question in ["diff", "history"]:
+            answer, said = self.compare(question)
+            self.assertEqual(said, "")
+        self.assertEqual(len(answer["samples"]), 2 * SAMPLES)
 
     def test_different_ranks_in_both_times_are_not_compared(self):
         self.push_weeks(lambda week, sample: [3] if week else [0, 1, 2, None])

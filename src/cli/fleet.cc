@@ -217,6 +217,8 @@ int answer(const Options& options) {
     fleet::refuse_newer_version(target);
     if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
     about_traces = fleet::check_traces(selection, options.question != Question::Stragglers);
+    if (is_about_one_job(options.question))
+      for (std::string& line : fleet::leave_out_whole_traces(selection)) about_traces.push_back(std::move(line));
   }
   const std::string statement = options.question == Question::Top    ? fleet::top_statement(selection)
                                 : options.question == Question::Diff ? fleet::diff_statement(selection, middle)

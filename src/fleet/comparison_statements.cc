@@ -16,6 +16,20 @@ namespace {
 
 constexpr int64_t kMinute = 60;  // seconds
 
+// Of the rows of a trace in `iterations`: an iteration of a program has a number, or is one of several. The other ones
+// are whole traces.
+constexpr std::string_view kIsWholeTrace = "count() = 1 AND max(numbered) = 0";
+
+// The rows of the selection that are compared.
+std::string compared(const Selection& selection, const Dialect& dialect) {
+  std::string where = chosen(selection, dialect);
+  if (selection.only_iterations)
+    base::format_to(
+        where, "\n  AND (trace, attempt) {} (SELECT trace, attempt FROM {} WHERE {} GROUP BY trace, attempt HAVING {})",
+        dialect.not_in(), dialect.table(push::kIterations), job_and_times(selection, dialect), kIsWholeTrace);
+  return where;
+}
+
 // Columns: rank, minute, its_iterations, traces (with their attempts). The minutes in which traces of a rank with
 // iterations began.
 std::string minutes_of_ranks(const Selection& selection, const Dialect& dialect) {
@@ -23,7 +37,7 @@ std::string minutes_of_ranks(const Selection& selection, const Dialect& dialect)
       "  SELECT rank, {} AS minute, sum(iterations) AS its_iterations, {} AS traces\n"
       "  FROM {}\n  WHERE {}\n  AND iterations > 0\n  GROUP BY rank, minute",
       dialect.minute(), dialect.list(dialect.tuple({"trace", "attempt"})), dialect.table(push::kTraces),
-      chosen(selection, dialect));
+      compared(selection, dialect));
 }
 
 // How many rows of minutes_of_ranks() are before the middle, and after it.
@@ -79,6 +93,14 @@ std::string samples_of_diff(const Selection& selection, const Dialect& dialect, 
 }
 
 }  // namespace
+
+std::string iterations_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT sum(1 - is_whole) AS with_iterations, sum(is_whole) AS without\nFROM (\n"
+      "  SELECT trace, CASE WHEN {} THEN 1 ELSE 0 END AS is_whole\n  FROM {}\n  WHERE {}\n  GROUP BY trace)",
+      kIsWholeTrace, dialect.table(push::kIterations), chosen(selection, dialect));
+}
 
 std::string diff_statement(const Selection& selection, int64_t middle) {
   const Dialect dialect(selection.target);
@@ -138,7 +160,7 @@ std::string history_statement(const Selection& selection, const std::optional<Op
       "SELECT rank, device, {} AS ones, {} AS samples, ({} + {}) / 2 AS usual\nFROM (\n{})\nGROUP BY rank, device",
       dialect.list(dialect.tuple({"sample", "ns", "n", "its_trace"})), dialect.list("sample"),
       dialect.quantile("0.25", "ns / n"), dialect.quantile("0.75", "ns / n"),
-      times_of_ranks(dialect, chosen(selection, dialect), operation));
+      times_of_ranks(dialect, compared(selection, dialect), operation));
   // One row. Host and devices may have the same name; the one on the host is meant if there is one. No subquery says
   // that, because old servers run one again for each query around it.
   const std::string all = base::format("SELECT {} AS ranks, {} AS all_samples, min(device) AS its_device\nFROM (\n{})",

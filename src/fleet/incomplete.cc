@@ -21,6 +21,12 @@ push::Rows list_of(const Target& target, const std::string& statement) {
   return rows;
 }
 
+// A column of the only row. The sum of nothing may be nothing.
+uint64_t sum_in(const push::Rows& rows, size_t column) {
+  const std::string& text = rows.rows[0][column];
+  return text.empty() ? 0 : push::parse_u64(text, rows.columns[column]);
+}
+
 // How many servers have each table of the database.
 std::map<std::string, uint64_t> servers_of_tables(const Target& target) {
   const push::Address& address = *target.server;
@@ -179,6 +185,20 @@ std::vector<std::string> check_traces(Selection& selection, bool uses_operations
   return lines;
 }
 
+std::vector<std::string> leave_out_whole_traces(Selection& selection) {
+  const push::Rows rows = ask(selection.target, iterations_statement(selection));
+  if (rows.rows.size() != 1 || rows.columns.size() != 2) throw Error("the server's answer is not about iterations");
+  const uint64_t with = sum_in(rows, 0), without = sum_in(rows, 1);
+  selection.only_iterations = with > 0 && without > 0;
+  if (!selection.only_iterations) return {};
+  return {
+      base::format("not compared: {} without iterations, because {} some: mark iterations in each program, or give "
+                   "traces of another "
+                   "program their own --job",
+                   without == 1 ? "1 trace" : base::format("{} traces", without),
+                   with == 1 ? "1 other has" : base::format("{} others have", with))};
+}
+
 namespace {
 
 // On a server; in a folder, check_traces() says it.
@@ -203,10 +223,7 @@ std::vector<std::string> read_work_outside(const Selection& selection) {
   std::vector<std::string> lines = wrong_device_time(selection);
   const push::Rows rows = ask(selection.target, outside_statement(selection));
   if (rows.rows.size() != 1 || rows.columns.size() != 3) throw Error("the server's answer is not about device time");
-  const auto number = [&](size_t i) {  // an empty sum may be nothing
-    return rows.rows[0][i].empty() ? 0 : push::parse_u64(rows.rows[0][i], rows.columns[i]);
-  };
-  const uint64_t traces = number(0), outside = number(1), inside = number(2);
+  const uint64_t traces = sum_in(rows, 0), outside = sum_in(rows, 1), inside = sum_in(rows, 2);
   if (outside > (outside + inside) / kMentioned)
     lines.push_back(base::format(
         "not counted: {} of work on devices outside of iterations, in {} trace{} (in iterations: {}); kymo stats FILE "

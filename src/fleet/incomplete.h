@@ -19,6 +19,10 @@ void refuse_newer_version(const Target& target);
 // twice.
 std::vector<std::string> check_traces(Selection& selection, bool uses_operations);
 
+// For diff_statement() and history_statement(): if some traces have iterations, the others do not count, because the
+// time of a whole trace is not that of an iteration. Then a line says how many.
+std::vector<std::string> leave_out_whole_traces(Selection& selection);
+
 // For top_statement(), which has only what is in iterations: a line if devices work outside of them for more than a
 // hundredth of their time, and one if that cannot be read, or lost rows.
 std::vector<std::string> work_outside_of_iterations(const Selection& selection);

@@ -21,6 +21,7 @@ struct Selection {
   int64_t from = 0, to = 0;         // seconds since 1970; `to` is not included
   uint64_t limit = 20;              // rows
   std::vector<uint64_t> without{};  // traces that do not count
+  bool only_iterations = false;     // diff and history: neither do traces without iterations
 };
 
 // Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks, slowest_trace, slowest_rank.
@@ -31,6 +32,10 @@ std::string top_statement(const Selection& selection);
 // recorded together are one. Every sample has the same ranks, with the same weight; if ranks were recorded at different
 // times, or in more minutes than the statistics use, it is several minutes. The counts of iterations are those weights.
 std::string diff_statement(const Selection& selection, int64_t middle);
+
+// Columns: with_iterations, without. How many traces of the selection have iterations, and how many have none, so that
+// the whole trace counts as one.
+std::string iterations_statement(const Selection& selection);
 
 // Columns: rank, earlier, later. The ranks of the selection, and in how many minutes of each side they were recorded.
 std::string diff_ranks_statement(const Selection& selection, int64_t middle);

@@ -140,6 +140,33 @@ class SameComparisons:
             self.assertEqual(said, "")
         self.assertEqual(len(answer["samples"]), 2 * SAMPLES)
 
+    def push_uneven_ranks(self, slower):
+        """Rank 0 is in most minutes of the first half, and rank 3, which is twice as slow, in most of the second."""
+        now = int(time.time())
+        files = []
+        for minute in range(8 * SAMPLES):
+            is_late = minute >= 4 * SAMPLES
+            rank = 3 if (minute % 12 != 0) == is_late else 0
+            files.append(write_trace(
+                self.folder / f"{self.id().rsplit('.', 1)[-1]}-{minute}.json", names=1, steps=2, rank=rank,
+                at_us=(now - 2 * WEEK + 3600 + minute * 12_600) * 1_000_000,
+                scale=(2 if rank == 3 else 1) * (slower if is_late else 1) * (1 + minute * 5 % 12 / 1000)))
+        kymo("push", *files, self.url, "--job", "train", "-q")
+
+    def test_history_finds_a_change_although_ranks_were_recorded_unevenly(self):
+        self.push_uneven_ranks(1.2)
+        for more in [[], ["--operation", "gemm"]]:
+            [row] = self.compare("history", "--fail-above", "5%", *more, expect=1)[0]["rows"]
+            self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.2, delta=0.03)
+
+    def test_history_finds_no_change_if_ranks_were_recorded_unevenly(self):
+        self.push_uneven_ranks(1.0)
+        for more in [[], ["--operation", "gemm"]]:
+            answer, said = self.compare("history", "--fail-above", "1%", *more)
+            self.assertEqual((answer["rows"], said), ([], ""))
+        # At most twice as many of a half as of the other one: 4 and 8 of each rank.
+        self.assertEqual(len(answer["samples"]), 24)
+
     def test_different_ranks_in_both_times_are_not_compared(self):
         self.push_weeks(lambda week, sample: [3] if week else [0, 1, 2, None])
         diff, said = self.compare("diff", "--fail-above", "1%", expect=3)

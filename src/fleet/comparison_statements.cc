@@ -154,38 +154,50 @@ std::string times_of_ranks(const Dialect& dialect, const std::string& where,
 
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation) {
   const Dialect dialect(selection.target);
-  // What is usual is between the quartiles: in the middle if the level changed at half of the time, and few extreme
-  // values do not count.
-  const std::string of_ranks = base::format(
-      "SELECT rank, device, {} AS ones, {} AS samples, ({} + {}) / 2 AS usual\nFROM (\n{})\nGROUP BY rank, device",
-      dialect.list(dialect.tuple({"sample", "ns", "n", "its_trace"})), dialect.list("sample"),
-      dialect.quantile("0.25", "ns / n"), dialect.quantile("0.75", "ns / n"),
-      times_of_ranks(dialect, compared(selection, dialect), operation));
+  const std::string lists =
+      base::format("SELECT rank, device, {} AS ones, {} AS samples\nFROM (\n{})\nGROUP BY rank, device",
+                   dialect.sorted(dialect.list(dialect.tuple({"sample", "ns", "n", "its_trace"}))),
+                   dialect.list("sample"), times_of_ranks(dialect, compared(selection, dialect), operation));
+  const std::string of_ranks =
+      base::format("SELECT rank, device, ones, samples, {} AS times\nFROM (\n{})",
+                   dialect.each(base::format("{} / {}", dialect.field(2), dialect.field(3)), "ones"), lists);
   // One row. Host and devices may have the same name; the one on the host is meant if there is one. No subquery says
   // that, because old servers run one again for each query around it.
   const std::string all = base::format("SELECT {} AS ranks, {} AS all_samples, min(device) AS its_device\nFROM (\n{})",
-                                       dialect.list(dialect.tuple({"rank", "ones", "samples", "usual", "device"})),
+                                       dialect.list(dialect.tuple({"rank", "ones", "samples", "times", "device"})),
                                        dialect.sorted(dialect.all_elements("samples")), of_ranks);
-  // Half of the samples are before the middle.
+  // Half of the samples are before the middle. What is usual for a rank is the mean of the medians of both halves, so
+  // that a rank that was mostly recorded in one of them does not have the level of this half as its usual time.
   const std::string ranks = base::format(
-      "SELECT {} AS rank, {} AS ones, {} AS usual, {} AS earlier,\n"
-      "  least(earlier, length({}) - earlier) >= least({}, few) AS counts\nFROM (\n{})\nWHERE {} = its_device",
+      "SELECT {} AS rank, {} AS ones, {} AS times, CAST({} AS Int64) AS earlier, length(times) - earlier AS later,\n"
+      "  {} AS before, {} AS after, ({} + {}) / 2 AS usual, least(earlier, later) >= least({}, few) AS counts\n"
+      "FROM (\n{})\nWHERE {} = its_device",
       dialect.field(1), dialect.field(2), dialect.field(4), dialect.count_below(dialect.field(3), "middle"),
-      dialect.field(3), kFewestAround,
+      dialect.sorted(dialect.first_of("times", "earlier")), dialect.sorted(dialect.all_after("times", "earlier")),
+      dialect.median("before"), dialect.median("after"), kFewestAround,
       dialect.elements(
           base::format("its_device, all_samples[{} + 1] AS middle, {} AS few",
                        dialect.divided("length(all_samples)", "2"), dialect.divided("length(all_samples)", "4")),
           "ranks", all),
       dialect.field(5));
+  // The error of what is usual is in all samples of a rank. If it had many of them in one half and few in the other,
+  // the error would look like a change. So it has at most twice as many, evenly from all.
+  const auto kept_before = [&](std::string_view place) {
+    return dialect.divided(base::format("(({}) * 2 * least(earlier, later))", place), "of_half");
+  };
   return base::format(
       "SELECT counted, sample, sum(ns) AS sum_ns, sum(n) AS iterations, round(sum(n * usual), 3) AS usual_ns,\n"
       "  argMax(its_trace, ns / n - usual) AS shown_by, {} AS ranks\nFROM (\n"
       "SELECT usual, CAST(counts AS UInt8) AS counted, CASE WHEN counts THEN {} ELSE 0 END AS sample, {} AS ns, {} AS "
       "n,\n"
-      "  {} AS its_trace, CASE WHEN counts THEN -1 ELSE rank END AS left_out\nFROM (\n{}))\n"
+      "  {} AS its_trace, CASE WHEN counts THEN -1 ELSE rank END AS left_out,\n"
+      "  CASE WHEN place > earlier THEN place - earlier ELSE place END AS place_in_half,\n"
+      "  CASE WHEN place > earlier THEN later ELSE earlier END AS of_half\nFROM (\n{})\n"
+      "WHERE NOT counts OR {} > {})\n"
       "GROUP BY counted, sample\nORDER BY counted, sample",
       dialect.set("left_out"), dialect.field(1), dialect.field(2), dialect.field(3), dialect.field(4),
-      dialect.elements("rank, usual, counts", "ones", ranks));
+      dialect.elements("rank, usual, counts, earlier, later", "ones", ranks), kept_before("place_in_half"),
+      kept_before("place_in_half - 1"));
 }
 
 }  // namespace kymo::fleet

@@ -78,6 +78,25 @@ std::string Dialect::sorted(const std::string& list) const {
   return base::format("{}({})", is_server_ ? "arraySort" : "list_sort", list);
 }
 
+std::string Dialect::each(std::string_view expression, std::string_view list) const {
+  return is_server_ ? base::format("arrayMap(one -> {}, {})", expression, list)
+                    : base::format("[{} FOR one IN {}]", expression, list);
+}
+
+std::string Dialect::first_of(std::string_view list, std::string_view count) const {
+  return is_server_ ? base::format("arraySlice({}, 1, {})", list, count) : base::format("{}[1:{}]", list, count);
+}
+
+std::string Dialect::all_after(std::string_view list, std::string_view count) const {
+  return is_server_ ? base::format("arraySlice({}, {} + 1)", list, count) : base::format("{}[{} + 1:]", list, count);
+}
+
+std::string Dialect::median(std::string_view sorted) const {
+  const std::string length = base::format("length({})", sorted);
+  return base::format("({0}[{1}] + {0}[{2} + 1]) / 2", sorted, divided("(" + length + " + 1)", "2"),
+                      divided(length, "2"));
+}
+
 std::string Dialect::quantile(std::string_view share, std::string_view of) const {
   return is_server_ ? base::format("quantileExact({})({})", share, of)
                     : base::format("quantile_disc({}, {})", of, share);

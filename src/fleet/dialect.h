@@ -49,6 +49,13 @@ class Dialect {
   std::string all_elements(std::string_view list) const;  // the same, of the lists of a group
   std::string sorted(const std::string& list) const;
   std::string count_below(const std::string& list, std::string_view limit) const;
+  // A list with this expression of each element, which is `one` in it.
+  std::string each(std::string_view expression, std::string_view list) const;
+  // The first elements of a list, and the others.
+  std::string first_of(std::string_view list, std::string_view count) const;
+  std::string all_after(std::string_view list, std::string_view count) const;
+  // Of a list of numbers that is sorted.
+  std::string median(std::string_view sorted) const;
   // A value of the group: that below which this share of the values is.
   std::string quantile(std::string_view share, std::string_view of) const;
   // A query with a row for each element of the list of a row: the columns, `one`, which is the element, and `place`,

@@ -13,9 +13,10 @@ WEEK = 7 * 86_400
 class SameComparisons:
     """For a TestCase with a `folder` for files, and a new and empty database at `url`."""
 
-    def push_weeks(self, ranks, slower=1.0, slow_rank=3, has_steps=lambda week, sample: True):
+    def push_weeks(self, ranks, slower=1.0, slow_rank=3, has_steps=lambda week, sample: True, names=1,
+                   slower_gemm=1.0):
         """`ranks(week, sample)` are recorded together. Rank `slow_rank` is always twice as slow as the others. Everything is
-        `slower` in the second week."""
+        `slower` in the second week, and the kernel by `slower_gemm`."""
         now = int(time.time())
         files = []
         for week in range(2):
@@ -24,12 +25,15 @@ class SameComparisons:
                 for rank in ranks(week, sample):
                     files.append(write_trace(
                         self.folder / f"{self.id().rsplit('.', 1)[-1]}-{week}-{sample}-{rank}.json", at_us=began * 1_000_000,
-                        names=1, steps=2, rank=rank, scale=(2 if rank == slow_rank else 1) * (slower if week else 1) *
+                        names=names, steps=2, rank=rank, scale=(2 if rank == slow_rank else 1) * (slower if week else 1) *
                         (1 + sample * 5 % 12 / 1000)))
+                    trace = json.loads(pathlib.Path(files[-1]).read_text())
                     if not has_steps(week, sample):
-                        trace = json.loads(pathlib.Path(files[-1]).read_text())
                         trace["traceEvents"] = [one for one in trace["traceEvents"] if one["cat"] != "user_annotation"]
-                        pathlib.Path(files[-1]).write_text(json.dumps(trace))
+                    for event in trace["traceEvents"]:
+                        if event["name"] == "gemm" and week:
+                            event["dur"] *= slower_gemm
+                    pathlib.Path(files[-1]).write_text(json.dumps(trace))
         kymo("push", *files, self.url, "--job", "train", "-q")
 
     def compare(self, question, *more, expect=0):
@@ -166,6 +170,43 @@ class SameComparisons:
             self.assertEqual((answer["rows"], said), ([], ""))
         # At most twice as many of a half as of the other one: 4 and 8 of each rank.
         self.assertEqual(len(answer["samples"]), 24)
+
+    def test_diff_names_the_rank_that_has_few_minutes(self):
+        self.push_uneven_ranks(1.2)
+        diff, said = self.assert_diff_is_slower()
+        self.assertEqual((diff["a"], diff["b"]), (4, 4))
+        self.assertEqual(said.splitlines(), [
+            "kymo: only 4 samples in A: rank 3 has 4 minutes there, and rank 0 44, several of which are one sample; record the "
+            "ranks together for more",
+            "kymo: only 4 samples in B: rank 0 has 4 minutes there, and rank 3 44, several of which are one sample; record the "
+            "ranks together for more"])
+
+    def test_few_samples_are_enough_for_the_iteration(self):
+        self.push_weeks(lambda week, sample: [0] if sample < 4 else [], slower=1.5, names=50)
+        diff, _ = self.assert_diff_is_slower()
+        self.assertEqual((diff["a"], diff["b"]), (4, 4))
+        self.assertAlmostEqual(diff["iteration"]["q"], 2 / 70)
+
+    def assert_diff_is_slower(self):
+        diff, said = self.compare("diff", "--fail-above", "5%", expect=1)
+        self.assertEqual(diff["iteration"]["change"], "slower")
+        return diff, said
+
+    def test_too_few_samples_for_so_many_operations_are_not_the_same(self):
+        self.push_weeks(lambda week, sample: [0] if sample < 5 else [], slower_gemm=2, names=50)
+        for limit, code in [(["--fail-above", "5%"], 3), ([], 3), (["--fail-above", "50%"], 0)]:
+            diff, said = self.compare("diff", *limit, expect=code)
+            self.assertEqual(diff["iteration"]["change"], "same")
+            rows = {row["path"]: row["change"] for row in diff["rows"]}
+            self.assertEqual((rows.pop("gemm"), set(rows.values())), ("?", {"same"}))
+            self.assertEqual(said, "" if code == 0 else
+                             "kymo: too few samples: 5 in A and 5 in B cannot show whether 1 operation changed, because 53 are "
+                             "compared; 7 in each can; use another --since, or push more traces\n")
+
+    def test_enough_samples_for_so_many_operations(self):
+        self.push_weeks(lambda week, sample: [0] if sample < 7 else [], slower_gemm=2, names=50)
+        diff, said = self.compare("diff", "--fail-above", "5%", expect=1)
+        self.assertEqual(([row["path"] for row in diff["rows"] if row["change"] != "same"], said), (["gemm"], ""))
 
     def test_different_ranks_in_both_times_are_not_compared(self):
         self.push_weeks(lambda week, sample: [3] if week else [0, 1, 2, None])

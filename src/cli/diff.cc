@@ -112,7 +112,7 @@ std::string percent(double part, double whole) {
 const char* verdict(const DiffRow& row) {
   if (row.only_a) return "removed";
   if (row.only_b) return "added";
-  if (!row.change.enough) return "?";
+  if (!row.change.enough || row.undecided) return "?";
   if (!row.significant) return "same";
   return row.change.shift > 0 ? "slower" : "faster";
 }
@@ -147,7 +147,8 @@ const std::vector<base::TextTable::Column>& columns() {
 std::vector<const DiffRow*> chosen(const Diff& diff, bool all) {
   std::vector<const DiffRow*> rows;
   for (const DiffRow& row : diff.rows)
-    if (all || row.significant || ((row.only_a || row.only_b) && row.change.shift != 0)) rows.push_back(&row);
+    if (all || row.significant || row.undecided || ((row.only_a || row.only_b) && row.change.shift != 0))
+      rows.push_back(&row);
   if (!all && rows.size() > kShownRows) rows.resize(kShownRows);
   return rows;
 }

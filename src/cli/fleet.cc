@@ -169,7 +169,20 @@ int show_history(const fleet::History& history, Notes& notes, const Options& opt
 }
 
 int show_diff(const analyze::Diff& diff, Notes& notes, const Options& options) {
-  const int exit_code = diff.enough ? diff_exit_code(diff, options.fail_above) : kTooFew;
+  int exit_code = diff.enough ? diff_exit_code(diff, options.fail_above) : kTooFew;
+  const auto may_be_slower = [&](const analyze::DiffRow& row) {
+    const double limit = options.fail_above.value_or(0) * diff.iteration.median_a;
+    return row.undecided && (options.fail_above ? row.change.shift : std::abs(row.change.shift)) > limit;
+  };
+  const auto undecided = std::count_if(diff.rows.begin(), diff.rows.end(), may_be_slower);
+  if (undecided > 0) {
+    if (exit_code == kFine) exit_code = kTooFew;
+    notes.say(
+        base::format("too few samples: {} in A and {} in B cannot show whether {} changed, because {} are compared; "
+                     "{} in each can; use another --since, or push more traces",
+                     diff.replicates_a, diff.replicates_b, count_of(static_cast<uint64_t>(undecided), "operation"),
+                     diff.rows.size(), analyze::fewest_replicates(diff.rows.size())));
+  }
   if (!diff.enough)
     notes.say(
         base::format("too few samples: {} in A and {} in B, and a comparison needs at least {} in each; use "
@@ -249,6 +262,7 @@ int answer(const Options& options) {
       const auto ranks =
           fleet::read_diff_ranks(fleet::ask(target, fleet::diff_ranks_statement(selection, middle)), diff);
       if (ranks.earlier > 0 && ranks.later > 0) warn_of_other_ranks(ranks, notes);
+      warn_of_few_samples(ranks, notes);
       if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, notes, options);
       if (ranks.earlier + ranks.later > 0 || !say_nothing_found(selection, notes))
         say_empty_sides(selection, ranks, middle, notes);

@@ -108,6 +108,22 @@ void warn_of_other_ranks(const fleet::DiffRanks& ranks, Notes& notes) {
   warn(ranks.too_few, "too rarely in A or in B");
 }
 
+void warn_of_few_samples(const fleet::DiffRanks& ranks, Notes& notes) {
+  const auto warn = [&](uint64_t fleet::DiffRanks::Compared::*minutes, const char* side) {
+    const auto [fewest, most] = std::ranges::minmax_element(ranks.compared, {}, minutes);
+    if (fewest == ranks.compared.end() || 2 * (*fewest.*minutes) >= *most.*minutes ||
+        *fewest.*minutes >= analyze::kMostValues)
+      return;
+    notes.warn(
+        base::format("only {} in {}: {} has {} there, and {} {}, several of which are one sample; record the ranks "
+                     "together for more",
+                     count_of(*fewest.*minutes, "sample"), side, fleet::rank_names({fewest->rank}),
+                     count_of(*fewest.*minutes, "minute"), fleet::rank_names({most->rank}), *most.*minutes));
+  };
+  warn(&fleet::DiffRanks::Compared::earlier, "A");
+  warn(&fleet::DiffRanks::Compared::later, "B");
+}
+
 void say_empty_sides(const fleet::Selection& selection, const fleet::DiffRanks& ranks, int64_t middle, Notes& notes) {
   if (ranks.earlier + ranks.later == 0) {
     notes.say(kNoIterations);

@@ -25,6 +25,9 @@ bool say_nothing_found(const fleet::Selection& selection, Notes& notes);
 // Says which ranks are not compared.
 void warn_of_other_ranks(const fleet::DiffRanks& ranks, Notes& notes);
 
+// Says if there are few samples because a rank has less than half of the minutes of another one.
+void warn_of_few_samples(const fleet::DiffRanks& ranks, Notes& notes);
+
 // Says why there is nothing to compare. `middle`: where B begins, in seconds since 1970.
 void say_empty_sides(const fleet::Selection& selection, const fleet::DiffRanks& ranks, int64_t middle, Notes& notes);
 

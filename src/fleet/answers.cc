@@ -116,7 +116,7 @@ analyze::Diff read_diff(const push::Rows& rows) {
       for (analyze::KeySums& key : runs[side][run].keys) key.ns[0] /= count;
     }
   }
-  analyze::Diff diff = analyze::compare(runs[0], runs[1]);
+  analyze::Diff diff = analyze::compare(runs[0], runs[1], analyze::Main::Iteration);
   diff.replicate = analyze::Replicate::Minute;
   return diff;
 }
@@ -135,6 +135,8 @@ DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff) {
       ranks.only_b.push_back(rank);
     else if (earlier < diff.replicates_a || later < diff.replicates_b)
       ranks.too_few.push_back(rank);
+    else
+      ranks.compared.push_back({rank, earlier, later});
   }
   return ranks;
 }

@@ -27,6 +27,11 @@ analyze::Diff read_diff(const push::Rows& rows);
 struct DiffRanks {
   uint64_t earlier = 0, later = 0;  // the most minutes that a rank has on a side
   std::vector<int64_t> only_a, only_b, too_few;
+  struct Compared {
+    int64_t rank;
+    uint64_t earlier, later;  // minutes
+  };
+  std::vector<Compared> compared;
 };
 DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff);
 

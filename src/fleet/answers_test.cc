@@ -32,6 +32,35 @@ TEST(FleetAnswersTest, ASlowerOperationIsFoundWithTheStatisticsOfDiff) {
   EXPECT_NEAR(diff.rows[0].change.shift, 50, 1);
 }
 
+TEST(FleetAnswersTest, FewSamplesDecideAboutTheIterationAndNotAboutOneOfManyOperations) {
+  push::Rows rows{{"side", "operation", "device", "samples", "sums", "counts"}, {}};
+  for (const std::string side : {"0", "1"}) {
+    const std::string values = side == "0" ? "[10,11,12,13]" : "[20,21,22,23]";
+    rows.rows.push_back({side, "", "2", "[0,1,2,3]", values, "[1,1,1,1]"});
+    rows.rows.push_back({side, "slower", "1", "[0,1,2,3]", values, "[1,1,1,1]"});
+    for (int i = 0; i < 9; ++i)
+      rows.rows.push_back({side, "same" + std::to_string(i), "0", "[0,1,2,3]", "[5,6,7,8]", "[1,1,1,1]"});
+  }
+  const analyze::Diff diff = read_diff(rows);
+  EXPECT_TRUE(diff.iteration.significant);
+  EXPECT_NEAR(diff.iteration.q, 2.0 / 70, 1e-12);
+  ASSERT_EQ(diff.rows.size(), 10u);
+  EXPECT_EQ(diff.rows[0].key, "slower");
+  EXPECT_NEAR(diff.rows[0].q, 20.0 / 70, 1e-12);
+  for (const analyze::DiffRow& row : diff.rows) {
+    EXPECT_FALSE(row.significant);
+    EXPECT_EQ(row.undecided, &row == &diff.rows[0]);
+  }
+}
+
+TEST(FleetAnswersTest, SoManySamplesDecideAboutOneOfManyOperations) {
+  EXPECT_EQ(analyze::fewest_replicates(0), 4u);
+  EXPECT_EQ(analyze::fewest_replicates(1), 4u);   // 2 of 70 orders
+  EXPECT_EQ(analyze::fewest_replicates(6), 5u);   // 2 of 252
+  EXPECT_EQ(analyze::fewest_replicates(7), 6u);   // 2 of 924
+  EXPECT_EQ(analyze::fewest_replicates(53), 7u);  // 2 of 3,432
+}
+
 TEST(FleetAnswersTest, ManySamplesAreComparedAsRunsOfNeighbours) {
   std::string minutes = "[", sums = "[", counts = "[", wall = "[";
   for (int i = 0; i < 1'000; ++i) {

@@ -48,7 +48,7 @@ Side side_of(const std::vector<IterationSums>& runs, bool by_run) {
 
 }  // namespace
 
-Diff compare(const std::vector<IterationSums>& first, const std::vector<IterationSums>& second) {
+Diff compare(const std::vector<IterationSums>& first, const std::vector<IterationSums>& second, Main main) {
   Diff diff;
   const bool by_run = first.size() > 1 || second.size() > 1;
   diff.replicate = by_run ? Replicate::Run : Replicate::Iteration;
@@ -77,20 +77,33 @@ Diff compare(const std::vector<IterationSums>& first, const std::vector<Iteratio
     row.median_b = median(of_b);
     row.change = compare(std::span<const double>(of_a), std::span<const double>(of_b));
   }
-  std::vector<double> p = {diff.iteration.change.p};
+  std::vector<double> p;
   for (const DiffRow& row : diff.rows) p.push_back(row.change.p);
+  if (main == Main::All) p.push_back(diff.iteration.change.p);
   const std::vector<double> q = adjusted(p);
   const auto judge = [&](DiffRow& row, double adjusted_p) {
     row.q = adjusted_p;
     const bool excludes_zero = row.change.low > 0 || row.change.high < 0;
     row.significant = row.change.enough && adjusted_p < kFalseShare && excludes_zero;
+    row.undecided = main == Main::Iteration && row.change.enough && !row.significant && excludes_zero &&
+                    std::abs(row.change.cliffs_delta) == 1;
   };
-  judge(diff.iteration, q[0]);
-  for (size_t i = 0; i < diff.rows.size(); ++i) judge(diff.rows[i], q[i + 1]);
+  judge(diff.iteration, main == Main::All ? q.back() : diff.iteration.change.p);
+  for (size_t i = 0; i < diff.rows.size(); ++i) judge(diff.rows[i], q[i]);
   std::stable_sort(diff.rows.begin(), diff.rows.end(), [](const DiffRow& x, const DiffRow& y) {
     return std::abs(x.change.shift) > std::abs(y.change.shift);
   });
   return diff;
+}
+
+size_t fewest_replicates(size_t keys) {
+  double p = 2;  // two of the orders of n and n values are the clearest
+  size_t n = 0;
+  while (n < Comparison::kFewest || p * static_cast<double>(keys) >= kFalseShare) {
+    ++n;
+    p *= static_cast<double>(n) / static_cast<double>(2 * (2 * n - 1));
+  }
+  return n;
 }
 
 }  // namespace kymo::analyze

@@ -17,6 +17,7 @@ struct DiffRow {
   Comparison change;
   double q = 1;              // p adjusted for the number of keys
   bool significant = false;  // q below 0.05, and the interval excludes zero
+  bool undecided = false;  // not significant, although no order of so few values is clearer; with Main::Iteration only
   bool only_a = false, only_b = false;
 };
 
@@ -31,7 +32,14 @@ struct Diff {
   bool enough = false;                         // there are enough replicates for a statement
 };
 
+// What the comparison is about: all keys and the iteration alike, or the iteration. Then its p is not adjusted, because
+// it is one question, whatever the number of keys.
+enum class Main : uint8_t { All, Iteration };
+
 // One trace each: replicates are its iterations. Several on a side: its runs, each with the mean of its iterations.
-Diff compare(const std::vector<IterationSums>& a, const std::vector<IterationSums>& b);
+Diff compare(const std::vector<IterationSums>& a, const std::vector<IterationSums>& b, Main main = Main::All);
+
+// With how many replicates on each side the clearest order is significant for one of so many keys.
+size_t fewest_replicates(size_t keys);
 
 }  // namespace kymo::analyze

@@ -133,6 +133,7 @@ class RangeCursor : public Cursor {
     auto* const to_start = output.values<int64_t>(kRangeStart);
     auto* const to_end = output.values<int64_t>(kRangeEnd);
     auto* const to_duration = output.values<int64_t>(kRangeDuration);
+    if (to_start == nullptr && to_end == nullptr && to_duration == nullptr) return;  // then there are no times
     const trace::ClockMap& clock = *track_->clock;
     const std::span end = std::span<const uint64_t>(batch_.ranges.end).subspan(position_, count);
     const uint64_t* const duration = batch_.ranges.duration.data() + position_;

@@ -168,13 +168,17 @@ std::string history_statement(const Selection& selection, const std::optional<Op
                                        dialect.sorted(dialect.all_elements("samples")), of_ranks);
   // Half of the samples are before the middle. What is usual for a rank is the mean of the medians of both halves, so
   // that a rank that was mostly recorded in one of them does not have the level of this half as its usual time.
+  // With very few samples one half may be empty.
+  const std::string usual =
+      base::format("CASE WHEN earlier = 0 THEN {1} WHEN later = 0 THEN {0} ELSE ({0} + {1}) / 2 END",
+                   dialect.median("before"), dialect.median("after"));
   const std::string ranks = base::format(
       "SELECT {} AS rank, {} AS ones, {} AS times, CAST({} AS Int64) AS earlier, length(times) - earlier AS later,\n"
-      "  {} AS before, {} AS after, ({} + {}) / 2 AS usual, least(earlier, later) >= least({}, few) AS counts\n"
+      "  {} AS before, {} AS after, {} AS usual, least(earlier, later) >= least({}, few) AS counts\n"
       "FROM (\n{})\nWHERE {} = its_device",
       dialect.field(1), dialect.field(2), dialect.field(4), dialect.count_below(dialect.field(3), "middle"),
       dialect.sorted(dialect.first_of("times", "earlier")), dialect.sorted(dialect.all_after("times", "earlier")),
-      dialect.median("before"), dialect.median("after"), kFewestAround,
+      usual, kFewestAround,
       dialect.elements(
           base::format("its_device, all_samples[{} + 1] AS middle, {} AS few",
                        dialect.divided("length(all_samples)", "2"), dialect.divided("length(all_samples)", "4")),
@@ -193,7 +197,7 @@ std::string history_statement(const Selection& selection, const std::optional<Op
       "  {} AS its_trace, CASE WHEN counts THEN -1 ELSE rank END AS left_out,\n"
       "  CASE WHEN place > earlier THEN place - earlier ELSE place END AS place_in_half,\n"
       "  CASE WHEN place > earlier THEN later ELSE earlier END AS of_half\nFROM (\n{})\n"
-      "WHERE NOT counts OR {} > {})\n"
+      "WHERE NOT counts OR least(earlier, later) = 0 OR {} > {})\n"
       "GROUP BY counted, sample\nORDER BY counted, sample",
       dialect.set("left_out"), dialect.field(1), dialect.field(2), dialect.field(3), dialect.field(4),
       dialect.elements("rank, usual, counts, earlier, later", "ones", ranks), kept_before("place_in_half"),

@@ -174,6 +174,16 @@ def write_trace(path, *, rank=0, steps=10, names=20, at_us=1_700_000_000_000_000
     return str(path)
 
 
+def push_after_kills(command):
+    """Kills a push three times at any moment, and then lets it end."""
+    for _ in range(3):
+        pusher = subprocess.Popen(command)
+        time.sleep(random.uniform(0, 0.5))
+        pusher.kill()
+        pusher.wait()
+    assert subprocess.run(command, timeout=600).returncode == 0, command
+
+
 def damage_events(path):
     """Overwrites bytes in the middle of a trace so that `kymo info`, which reads no events, does not notice."""
     good = path.read_bytes()

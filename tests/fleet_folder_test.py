@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import random
 import shutil
 import subprocess
 import sys
@@ -286,12 +285,7 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
         for round_number in range(ROUNDS):
             url = f"{self.url}{round_number}"
             command = [clickhouse.KYMO, "push", *files, url, "--events", "-q", "--job", "train"]
-            for _ in range(3):
-                pusher = subprocess.Popen(command)
-                time.sleep(random.uniform(0, 0.5))
-                pusher.kill()
-                pusher.wait()
-            self.assertEqual(subprocess.run(command, timeout=600).returncode, 0)
+            clickhouse.push_after_kills(command)
             self.assertEqual(self.gemm(url)["calls"], 6 * STEPS)
             self.assertEqual(self.gemm(url)["traces"], 6)
 

@@ -42,12 +42,7 @@ class PushCrashTest(PushedTraces):
         for round_number in range(ROUNDS):
             database = f"{self.database}{round_number}"
             command = [clickhouse.KYMO, "push", *self.traces, self.server.url(database), "--events", "-q"]
-            for _ in range(3):
-                pusher = subprocess.Popen(command)
-                time.sleep(random.uniform(0, 0.5))
-                pusher.kill()
-                pusher.wait()
-            self.assertEqual(subprocess.run(command, timeout=600).returncode, 0)
+            clickhouse.push_after_kills(command)
             for table, rows in [("operations", 4 * OPERATIONS), ("events", 4 * OPERATIONS), ("iterations", 4 * STEPS)]:
                 self.assertEqual(visible(self.server, table, database), rows)
 

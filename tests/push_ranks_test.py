@@ -153,12 +153,7 @@ class Ranks:
             url = f"{self.url}{round_number}"
             command = [clickhouse.KYMO, "push", self.merged, self.recorded, url, "-q", "--job", "train",
                        *(["--events"] if round_number % 2 else [])]
-            for _ in range(3):
-                pusher = subprocess.Popen(command)
-                time.sleep(random.uniform(0, 0.5))
-                pusher.kill()
-                pusher.wait()
-            self.assertEqual(subprocess.run(command, timeout=600).returncode, 0)
+            clickhouse.push_after_kills(command)
             rows = {row["name"]: row for row in self.ask("top", "--limit", 1000, url=url)}
             for name in ["gemm", "work"]:
                 self.assertEqual((rows[name]["traces"], rows[name]["calls"]), (RANKS, RANKS * STEPS))

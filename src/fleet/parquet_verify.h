@@ -36,8 +36,8 @@ std::string damage_of(const query::Engine& engine, const std::string& folder, ui
 // and cannot be compared, are not in it.
 std::vector<std::string> changed_files(const query::Engine& engine, const std::string& folder, const Attempt& attempt);
 
-// True if this file of `row_counts` has hashes of files of the attempt and month in its own name. So it was written with
-// this name: it is not a copy.
+// True if this file of `row_counts` has hashes of files of the attempt and month in its own name. So it was written
+// with this name: it is not a copy.
 bool has_own_name(const query::Engine& engine, const std::string& counts_file);
 
 }  // namespace kymo::fleet

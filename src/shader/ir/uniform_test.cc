@@ -1,20 +1,12 @@
 #include "shader/ir/uniform.h"
 
-#include <gtest/gtest.h>
-
-#include "shader/ir/build.h"
+#include "shader/ir/test_kernel.h"
 
 namespace kymo::shader::ir {
 namespace {
 
-class UniformTest : public ::testing::Test {
+class UniformTest : public KernelTest {
  protected:
-  using E = const Expression*;
-  const Type* integer() { return b.type(TypeKind::Int); }
-  E i(int64_t value) { return b.constant_int(value); }
-  E lane() { return b.convert(integer(), b.intrinsic(Intrinsic::SimdLane)); }
-  E less(E left, E right) { return b.binary(Operator::Less, left, right); }
-  E var(const Variable& variable) { return b.variable(variable); }
   Variable& pointer(const char* name, Space space, bool is_const) {
     const BindingKind kind = space == Space::Threadgroup ? BindingKind::Threadgroup : BindingKind::Buffer;
     return b.binding(kernel, name, kind, module.types.pointer(integer(), space, is_const));
@@ -28,10 +20,6 @@ class UniformTest : public ::testing::Test {
     return b.call(f, {argument});
   }
 
-  Module module;
-  Builder b{module};
-  Function& kernel = b.kernel("k");
-  const Variable& n = b.binding(kernel, "n", BindingKind::Value, integer());
   Variable& x = b.local("x", integer());
   Variable& parameter = [this]() -> Variable& {
     Variable& made = b.local("p", integer());

@@ -225,10 +225,11 @@ std::vector<std::string> read_work_outside(const Selection& selection) {
   if (rows.rows.size() != 1 || rows.columns.size() != 3) throw Error("the server's answer is not about device time");
   const uint64_t traces = sum_in(rows, 0), outside = sum_in(rows, 1), inside = sum_in(rows, 2);
   if (outside > (outside + inside) / kMentioned)
-    lines.push_back(base::format(
-        "not counted: {} of work on devices outside of iterations, in {} trace{} (in iterations: {}); kymo stats FILE "
-        "has all of it",
-        base::duration_text(outside), traces, traces == 1 ? "" : "s", base::duration_text(inside)));
+    lines.push_back(
+        base::format("not counted: {} of work on devices that was launched outside of iterations, in {} trace{}; kymo "
+                     "stats FILE has "
+                     "all of it",
+                     base::duration_text(outside), traces, traces == 1 ? "" : "s"));
   return lines;
 }
 

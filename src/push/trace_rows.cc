@@ -64,7 +64,8 @@ std::string_view kind_text(analyze::WorkKind kind) {
   }
 }
 
-void add_device_time(Block& block, const RowHead& head, const std::string& device, const analyze::DeviceTime& time) {
+void add_device_time(Block& block, const RowHead& head, const std::string& device, const analyze::DeviceTime& time,
+                     uint64_t outside_ns) {
   const auto add = [&](std::string_view part, uint64_t ns) {
     if (ns == 0) return;
     head.add_to(block);
@@ -78,7 +79,7 @@ void add_device_time(Block& block, const RowHead& head, const std::string& devic
   add("copies", time.exposed_copies_ns);
   for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
     add("idle: " + std::string(analyze::text_of(static_cast<analyze::IdleCause>(cause))), time.idle_ns[cause]);
-  add(kOutside, time.busy_outside_ns);
+  add(kOutside, outside_ns);
 }
 
 // What could not be read, by offset: several analyses find the same chunks.
@@ -244,8 +245,11 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   add_collectives(blocks.collectives, head, calls, numbers, clock_error(summary), realtime_of);
   head.left_out = work.left_out + operations.left_out + calls.left_out;
   const analyze::Intervals window = iterations.window();
-  for (const analyze::Device& device : work.devices)
-    add_device_time(blocks.device_time, head, device.name, analyze::device_time(walk, work, device, window));
+  for (size_t i = 0; i < work.devices.size(); ++i) {
+    const analyze::Device& device = work.devices[i];
+    add_device_time(blocks.device_time, head, device.name, analyze::device_time(walk, work, device, window),
+                    operations.outside_ns[i]);
+  }
   add_damage(damage, reader, walk.problems());
   return lengths;
 }

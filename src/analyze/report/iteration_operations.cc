@@ -25,8 +25,10 @@ class Operations {
 
   IterationOperations compute() {
     if (iterations_.track && *iterations_.track < walk_.tracks().size()) add_host(*iterations_.track);
-    for (const Device& device : work_.devices)
+    for (const Device& device : work_.devices) {
+      result_.outside_ns.push_back(0);
       for (const DeviceOperation& operation : device.operations) add_device(operation);
+    }
     finish();
     return std::move(result_);
   }
@@ -56,7 +58,7 @@ class Operations {
     const uint64_t length = static_cast<uint64_t>(std::max<int64_t>(operation.end - operation.begin, 0));
     const uint32_t row = add(walk_.tracks()[operation.track], operation.class_id, true,
                              launch != nullptr ? launch->begin : operation.begin, length);
-    if (row != kNoRow) result_.rows[row].self_ns += length;
+    (row != kNoRow ? result_.rows[row].self_ns : result_.outside_ns.back()) += length;
   }
 
   // The row that the operation was added to; kNoRow if it begins in no iteration, or if there are too many rows.

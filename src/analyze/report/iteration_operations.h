@@ -33,6 +33,7 @@ struct OperationName {
 struct IterationOperations {
   std::vector<OperationName> names;
   std::vector<IterationOperation> rows;  // by iteration and name
+  std::vector<uint64_t> outside_ns;      // by device: its work that belongs to no iteration, or is left out
   uint64_t left_out = 0;                 // operations beyond kMostRows
 
   static constexpr size_t kMostRows = 1 << 20;

@@ -105,6 +105,8 @@ FILL = {
                          "500 + rand() % 1000, 0"),
     "iterations": (10, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
     "runs": (1, "{i} % 64, concat('SLURM_JOB_ID=', toString(intDiv({i}, 640)))"),
+    "row_counts": (4, "{i} % 64, arrayElement(['iterations', 'operations', 'collective_calls', 'runs'], number % 4 + 1), "
+                   "arrayElement([10, 1000, 1000, 1], number % 4 + 1)"),
     "traces": (1, "{i} % 64, 1, 10"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <optional>
 
 #include "base/json_writer.h"
@@ -192,12 +193,12 @@ int show_diff(const analyze::Diff& diff, Notes& notes, const Options& options) {
   return exit_code;
 }
 
-int answer_stragglers(const fleet::Selection& selection, const std::vector<std::string>& about_traces, Notes& notes,
-                      const Options& options) {
+int answer_stragglers(const fleet::Selection& selection, const push::Rows& rows,
+                      const std::vector<std::string>& about_traces, const std::vector<std::string>& without_calls,
+                      Notes& notes, const Options& options) {
   const uint64_t limit = options.limit.value_or(kUsualRows);
-  const std::vector<std::string> without_calls = fleet::traces_without_calls(selection);
   std::vector<std::string> left_out;
-  fleet::Stragglers found = fleet::ask_stragglers(selection, options.ranks, limit, left_out);
+  fleet::Stragglers found = fleet::ask_stragglers(selection, rows, options.ranks, limit, left_out);
   warn_of_other_times(selection, notes);
   for (const std::string& line : about_traces) notes.warn(line);
   for (const std::string& line : without_calls) notes.warn(line);
@@ -216,6 +217,20 @@ int answer_stragglers(const fleet::Selection& selection, const std::vector<std::
   return show_stragglers(std::move(found.rows), has_collectives, limit, options.fail_above, notes, options.json);
 }
 
+std::string statement_of(const Options& options, const fleet::Selection& selection, int64_t middle) {
+  switch (options.question) {
+    case Question::Diff:
+      return fleet::diff_statement(selection, middle);
+    case Question::Stragglers:
+      return fleet::stragglers_statement(selection, options.ranks);
+    case Question::History:
+      return fleet::history_statement(selection, options.operation);
+    case Question::Top:
+      break;
+  }
+  return fleet::top_statement(selection);
+}
+
 int answer(const Options& options) {
   const fleet::Target target = fleet::parse_target(options.database);
   const int64_t now =
@@ -225,26 +240,27 @@ int answer(const Options& options) {
   if (options.question == Question::Diff) selection.from = std::max<int64_t>(middle - options.since, 0);
   // The rows of stragglers are those with the longest waits, and a limit of their share applies to all.
   if (options.question == Question::Stragglers) selection.limit = kMostRows;
-  std::vector<std::string> about_traces;
-  if (!options.sql) {
-    fleet::refuse_newer_version(target);
-    if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
-    about_traces = fleet::check_traces(selection, options.question != Question::Stragglers);
-    if (is_about_one_job(options.question))
-      for (std::string& line : fleet::leave_out_whole_traces(selection)) about_traces.push_back(std::move(line));
-  }
-  const std::string statement = options.question == Question::Top    ? fleet::top_statement(selection)
-                                : options.question == Question::Diff ? fleet::diff_statement(selection, middle)
-                                : options.question == Question::Stragglers
-                                    ? fleet::stragglers_statement(selection, options.ranks)
-                                    : fleet::history_statement(selection, options.operation);
   if (options.sql) {
-    print(statement + "\n");
+    print(statement_of(options, selection, middle) + "\n");
     return kFine;
   }
+  fleet::refuse_newer_version(target);
+  if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
+  std::vector<std::string> about_traces = fleet::leave_out_copies(selection);
+  if (is_about_one_job(options.question))
+    for (std::string& line : fleet::leave_out_whole_traces(selection)) about_traces.push_back(std::move(line));
+  // Rows are seldom doubled, so a server counts them and works on the answer at the same time.
+  const bool is_of_calls = options.question == Question::Stragglers;
+  const std::string likely = statement_of(options, selection, middle);
+  std::future<push::Rows> early = fleet::ask_later(target, likely);
+  const std::vector<std::string> about_rows = fleet::check_rows(selection, !is_of_calls);
+  about_traces.insert(about_traces.begin(), about_rows.begin(), about_rows.end());
+  std::vector<std::string> without_calls;
+  if (is_of_calls) without_calls = fleet::traces_without_calls(selection, !about_rows.empty());
+  const std::string statement = statement_of(options, selection, middle);
+  const push::Rows rows = statement == likely ? early.get() : fleet::ask(target, statement);
   Notes notes;
-  if (options.question == Question::Stragglers) return answer_stragglers(selection, about_traces, notes, options);
-  const push::Rows rows = fleet::ask(target, statement);
+  if (is_of_calls) return answer_stragglers(selection, rows, about_traces, without_calls, notes, options);
   warn_of_other_times(selection, notes);
   for (const std::string& line : about_traces) notes.warn(line);
   const std::vector<std::string> unreadable = fleet::unreadable_files(target);

@@ -15,11 +15,12 @@
 namespace kymo::fleet {
 namespace {
 
-push::Rows list_of(const Target& target, const std::string& statement) {
-  push::Rows rows = ask(target, statement);
+push::Rows as_list(push::Rows rows) {
   if (rows.columns.size() != 2) throw Error("the server's answer is not a list of traces");
   return rows;
 }
+
+push::Rows list_of(const Target& target, const std::string& statement) { return as_list(ask(target, statement)); }
 
 // A column of the only row. The sum of nothing may be nothing.
 uint64_t sum_in(const push::Rows& rows, size_t column) {
@@ -87,8 +88,7 @@ std::string unmarked_statement(const Selection& selection) {
       dialect.table(push::kRowCounts), times, push::unmarked_before(), dialect.table(push::kTraces), times, of_job);
 }
 
-void add_unmarked(std::vector<std::string>& lines, const Selection& selection) {
-  push::Rows rows = list_of(selection.target, unmarked_statement(selection));
+void add_unmarked(std::vector<std::string>& lines, const Selection& selection, push::Rows rows) {
   if (rows.rows.empty()) return;
   for (auto& row : rows.rows) row[1] = "job " + shown_name(row[1]);
   lines.push_back(
@@ -100,14 +100,18 @@ void add_unmarked(std::vector<std::string>& lines, const Selection& selection) {
 
 void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
-  push::Rows missing = list_of(target, lost_rows_statement(selection, uses_operations)), doubled;
   const bool has_counts = !lacks(target, push::kRowCounts);
   const bool has_tables =
       has_counts && (uses_operations || (!lacks(target, push::kCollectives) && !lacks(target, push::kRuns)));
+  std::vector<const push::TableSpec*> tables{&push::kIterations, &push::kOperations};
+  if (!uses_operations) tables = {&push::kIterations, &push::kCollectives, &push::kRuns};
+  std::vector<std::string> statements{lost_rows_statement(selection, uses_operations)};
+  if (has_counts) statements.push_back(unmarked_statement(selection));
+  if (has_tables) statements.push_back(wrong_counts_statement(selection, tables, WrongCounts::Any));
+  const std::vector<push::Rows> answers = ask_all(target, statements);
+  push::Rows missing = as_list(answers[0]), doubled;
   if (has_tables) {
-    std::vector<const push::TableSpec*> tables{&push::kIterations, &push::kOperations};
-    if (!uses_operations) tables = {&push::kIterations, &push::kCollectives, &push::kRuns};
-    const push::Rows wrong = list_of(target, wrong_counts_statement(selection, tables, WrongCounts::Any));
+    const push::Rows wrong = as_list(answers[2]);
     if (!wrong.rows.empty()) doubled = list_of(target, wrong_counts_statement(selection, tables, WrongCounts::TooMany));
     const push::Rows counted = without_traces(without_traces(wrong, missing), doubled);
     missing.rows.insert(missing.rows.end(), counted.rows.begin(), counted.rows.end());
@@ -120,7 +124,7 @@ void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, boo
         "not counted: {}; some of their rows are doubled in {}, as after a backup that was restored twice: "
         "push these traces again",
         trace_names(doubled), target.text()));
-  if (has_counts) add_unmarked(lines, selection);
+  if (has_counts) add_unmarked(lines, selection, as_list(answers[1]));
   leave_out(selection, doubled);
 }
 
@@ -159,13 +163,17 @@ void refuse_newer_version(const Target& target) {
                              target.text(), version, push::kSchemaVersion));
 }
 
-std::vector<std::string> check_traces(Selection& selection, bool uses_operations) {
+std::vector<std::string> check_rows(Selection& selection, bool uses_operations) {
+  if (!selection.target.server) return incomplete_traces(*selection.target.reader);
+  std::vector<std::string> lines;
+  add_wrong_counts(lines, selection, uses_operations);
+  return lines;
+}
+
+std::vector<std::string> leave_out_copies(Selection& selection) {
   const Target& target = selection.target;
   std::vector<std::string> lines;
-  // First of all: this says if there is no table to read.
   const Parts parts = find_parts(ask(target, same_recordings_statement(selection)));
-  if (!target.server) lines = incomplete_traces(*target.reader);
-  if (target.server) add_wrong_counts(lines, selection, uses_operations);
   leave_out(selection, parts.of_others);
   leave_out(selection, parts.copies);
   if (!parts.of_others.rows.empty())
@@ -201,7 +209,7 @@ std::vector<std::string> leave_out_whole_traces(Selection& selection) {
 
 namespace {
 
-// On a server; in a folder, check_traces() says it.
+// On a server; in a folder, check_rows() says it.
 std::vector<std::string> wrong_device_time(const Selection& selection) {
   const Target& target = selection.target;
   if (!target.server || lacks(target, push::kRowCounts)) return {};
@@ -216,7 +224,7 @@ std::vector<std::string> wrong_device_time(const Selection& selection) {
 std::vector<std::string> read_work_outside(const Selection& selection) {
   constexpr uint64_t kMentioned = 100;  // work that began in an iteration may end after it
   if (lacks(selection.target, push::kDeviceTime)) {
-    if (!selection.target.server) return {};  // no trace has work of devices, or check_traces() says it
+    if (!selection.target.server) return {};  // no trace has work of devices, or check_rows() says it
     throw Error(base::format("{} has no table {}: 'kymo push' of the traces there makes it and writes their rows again",
                              selection.target.text(), push::kDeviceTime.name));
   }
@@ -243,7 +251,7 @@ std::vector<std::string> work_outside_of_iterations(const Selection& selection) 
   }
 }
 
-std::vector<std::string> traces_without_calls(const Selection& selection) {
+std::vector<std::string> traces_without_calls(const Selection& selection, bool lost_rows) {
   const Target& target = selection.target;
   for (const push::TableSpec* table : {&push::kCollectives, &push::kRuns}) {
     if (!lacks(target, *table)) continue;
@@ -252,6 +260,10 @@ std::vector<std::string> traces_without_calls(const Selection& selection) {
                      "{1} to a database of Distributed tables",
                      target.text(), table->name, push::kSchemaVersion));
   }
+  // What was pushed with a count of its calls still has them.
+  if (!lost_rows && !lacks(target, push::kRowCounts) &&
+      list_of(target, uncounted_calls_statement(selection)).rows.empty())
+    return {};
   const push::Rows rows = list_of(target, without_calls_statement(selection));
   if (rows.rows.empty()) return {};
   return {

@@ -49,7 +49,8 @@ enum class LeftOut : uint8_t {
 };
 
 // Columns: its_job, left_out (LeftOut), its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error,
-// wall_sum (of the job), in_calls (what all ranks spent in these calls). The rows with calls that do not count have the
+// wall_sum (of the job), in_calls (what all ranks spent in these calls), older_runs (1: the job has
+// some, and older_runs_statement() says which). The rows with calls that do not count have the
 // rank -1, and come first. A collective ends on all ranks at the same time, so the rank that spends the least time in
 // it came last, and the others waited for it. That needs no common clock. It needs all ranks: of those that are
 // missing, one may be the last. So a call counts if every rank of its process group has it. `ranks` are those of a
@@ -112,6 +113,9 @@ std::string same_recordings_statement(const Selection& selection);
 // Columns: traces, outside_ns, inside_ns. How many traces have work of devices outside of iterations, how long it
 // takes, and how long the work in iterations does.
 std::string outside_statement(const Selection& selection);
+
+// Columns: trace, file. A trace that was pushed without a number of calls of collectives, if there is one.
+std::string uncounted_calls_statement(const Selection& selection);
 
 // Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
 std::string without_calls_statement(const Selection& selection);

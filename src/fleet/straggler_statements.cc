@@ -49,10 +49,13 @@ std::string newest_of_ranks(const Selection& selection, const Dialect& dialect) 
       dialect.hash("run"));
 }
 
-// The same, with the columns run_began, when the last rank began the step, older_until and apart, and without those of
-// older runs. A rank whose newest run of the step began before older_until is nearer to an older run of another rank
-// than to its newest one. `apart`: how long before the newest run of a rank another trace of this rank began the step;
-// the least of all ranks.
+// A row of newest_of_ranks() whose rank has the step in another trace, which began it earlier.
+std::string has_older_trace() { return base::format("other_began > 0 AND other_began + {} < newest_began", kSameTime); }
+
+// The same, with the columns run_began, when the last rank began the step, has_older_run, older_until and apart. A rank
+// whose newest run of the step began before older_until is nearer to an older run of another rank than to its newest
+// one. `apart`: how long before the newest run of a rank another trace of this rank began the step; the least of all
+// ranks.
 std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, std::string_view more_of_run) {
   return base::format(
       "(\n"
@@ -61,27 +64,34 @@ std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, st
       "  FROM (\n"
       "  SELECT its_job, its_run, step, max(newest_began) AS run_began,\n"
       "    max(CASE WHEN older_began > 0 THEN {1} ELSE 0 END) AS older_until,\n"
-      "    min(CASE WHEN other_began > 0 AND other_began + {2} < newest_began THEN newest_began - other_began\n"
-      "      ELSE CAST({3} AS Int64) END) AS apart{4},\n"
+      "    min(CASE WHEN {2} THEN newest_began - other_began\n"
+      "      ELSE CAST({3} AS Int64) END) AS apart, max(CASE WHEN {2} THEN 1 ELSE 0 END) AS has_older_run{4},\n"
       "    {5} AS one\n"
       "  FROM (\n  SELECT *, greatest(other_began, repeated_began) AS older_began FROM (\n  {6}))\n"
       "  GROUP BY its_job, its_run, step))",
-      dialect.field(1), dialect.divided("(older_began + newest_began)", "2"), kSameTime, kRunsApart, more_of_run,
+      dialect.field(1), dialect.divided("(older_began + newest_began)", "2"), has_older_trace(), kRunsApart,
+      more_of_run,
       dialect.each_of(dialect.list(
           dialect.tuple({"its_rank", "newest_trace", "newest_attempt", "newest_ns", "newest_began", "newest_ended"}))),
       newest_of_ranks(selection, dialect), dialect.field(2), dialect.field(3), dialect.field(4), dialect.field(5),
       dialect.field(6));
 }
 
-// For each job, run and step the newest trace of each rank: columns its_job, its_run, step, its_rank, newest_trace,
-// newest_attempt and newest_ns. A job may have run several times with the same steps, and the times of different runs
-// must not be compared. All ranks of a run are in a step at the same time, because they wait for each other. So a rank
-// counts only if its newest step of this number had not ended when the last rank began it.
+// Which rows of runs_of_ranks() count. A job may have run several times with the same steps, and the times of different
+// runs must not be compared. All ranks of a run are in a step at the same time, because they wait for each other. So a
+// rank counts only if its newest step of this number had not ended when the last rank began it.
+std::string is_newest_run() {
+  return base::format("newest_ended + {} >= run_began AND newest_began >= older_until AND apart >= {}", kClocksDiffer,
+                      kRunsApart);
+}
+
+// For each job, run and step the newest trace of each rank that counts: columns its_job, its_run, step, its_rank,
+// newest_trace, newest_attempt and newest_ns.
 std::string newest_run(const Selection& selection, const Dialect& dialect) {
   return base::format(
       "SELECT its_job, its_run, step, its_rank, newest_trace, newest_attempt, newest_ns\nFROM {}\n"
-      "WHERE newest_ended + {} >= run_began AND newest_began >= older_until AND apart >= {}",
-      runs_of_ranks(selection, dialect, ""), kClocksDiffer, kRunsApart);
+      "WHERE {}",
+      runs_of_ranks(selection, dialect, ""), is_newest_run());
 }
 
 // The calls that stragglers are found in: those of the newest runs.
@@ -122,7 +132,7 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
   const Dialect dialect(selection.target);
   return base::format(
       "SELECT its_job, left_out, its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error, "
-      "wall_sum, in_calls\n"
+      "wall_sum, in_calls, older_runs\n"
       "FROM (\n"
       "  SELECT its_job, left_out, its_rank, count() AS its_calls, sum(waited) AS others_waited,\n"
       "    argMax(step, {0}) AS worst_iteration, argMax(same_call, {0}) AS worst_call, max(error) AS clock_error,\n"
@@ -132,10 +142,12 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks) {
       "      CASE WHEN left_out = {1} THEN shortest % {2} ELSE -1 END AS its_rank\n"
       "    FROM (\n      {3}))\n"
       "  GROUP BY its_job, left_out, its_rank) AS waits\n"
-      "{4} (SELECT its_job, sum(newest_ns) AS wall_sum FROM ({5}) GROUP BY its_job) AS walls\n"
+      "{4} (\n  SELECT its_job, sum(CASE WHEN {7} THEN newest_ns ELSE 0 END) AS wall_sum,\n"
+      "    max(has_older_run) AS older_runs\n  FROM {5}\n  GROUP BY its_job) AS walls\n"
       "USING (its_job)\nORDER BY left_out DESC, others_waited DESC, its_job, its_rank\nLIMIT {6}",
       ordered("waited", falling("step")), static_cast<int>(LeftOut::No), kMostRanks,
-      calls_by_reason(selection, dialect, ranks, ""), dialect.join(), newest_run(selection, dialect), selection.limit);
+      calls_by_reason(selection, dialect, ranks, ""), dialect.join(), runs_of_ranks(selection, dialect, ""),
+      selection.limit, is_newest_run());
 }
 
 std::string walls_statement(const Selection& selection, uint64_t ranks) {
@@ -190,9 +202,9 @@ std::string older_runs_statement(const Selection& selection) {
   return base::format(
       "SELECT its_job, at_once, its_rank, count() AS steps, max(newest_trace) AS its_trace\nFROM (\n"
       "  SELECT *, CASE WHEN newest_began - other_began < {0} THEN 1 ELSE 0 END AS at_once\n  FROM (\n  {1})\n"
-      "  WHERE other_began > 0 AND other_began + {2} < newest_began)\n"
+      "  WHERE {2})\n"
       "GROUP BY its_job, at_once, its_rank\nORDER BY its_job, at_once, its_rank",
-      kRunsApart, newest_of_ranks(selection, dialect), kSameTime);
+      kRunsApart, newest_of_ranks(selection, dialect), has_older_trace());
 }
 
 std::string numbers_of_runs_statement(const Selection& selection) {
@@ -215,6 +227,15 @@ std::string clock_errors_statement(const Selection& selection) {
       "  argMax(CAST(host AS String), {0}) AS its_host, max(clock_error_ns) AS error\n"
       "FROM {1}\nWHERE {2}\n  AND rank >= 0\nGROUP BY its_job",
       ordered("clock_error_ns", falling("rank")), dialect.table(push::kTraces), chosen(selection, dialect));
+}
+
+std::string uncounted_calls_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT trace, file\nFROM {}\nWHERE {}\n  AND (trace, attempt) {} (SELECT trace, attempt FROM {}\n"
+      "    WHERE {} AND of_table = {})\nGROUP BY trace, file\nLIMIT 1",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.not_in(), dialect.table(push::kRowCounts),
+      job_and_times(selection, dialect), push::quoted_text(push::kCollectives.name));
 }
 
 std::string without_calls_statement(const Selection& selection) {

@@ -33,10 +33,12 @@ void set_shares(Stragglers& stragglers) {
 }  // namespace
 
 Stragglers read_stragglers(const push::Rows& rows) {
-  expect(rows, 10);
+  expect(rows, 11);
   Stragglers found;
+  found.may_have_older_runs = rows.rows.empty();
   for (const auto& row : rows.rows) {
     const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
+    found.may_have_older_runs |= number(10) != 0;
     const uint64_t left_out = number(1);
     if (left_out > static_cast<uint64_t>(LeftOut::ClockError))
       throw Error(base::format("the server's answer has {} in the column {}", left_out, rows.columns[1]));
@@ -118,8 +120,9 @@ LeftOutDetails details_of(const Selection& selection, const std::vector<CallsLef
 
 }  // namespace
 
-Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t limit, std::vector<std::string>& notes) {
-  Stragglers found = read_stragglers(ask(selection.target, stragglers_statement(selection, ranks)));
+Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks, uint64_t limit,
+                          std::vector<std::string>& notes) {
+  Stragglers found = read_stragglers(rows);
   // Iterations without comparable calls must not make the shares of the others smaller.
   if (!found.rows.empty() && std::any_of(found.left_out.begin(), found.left_out.end(),
                                          [](const CallsLeftOut& one) { return one.why != LeftOut::ClockError; }))
@@ -134,8 +137,10 @@ Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t l
       if (row.worst_trace != 0) traces.push_back(row.worst_trace);
     if (!traces.empty()) add_hosts(found, ask(selection.target, hosts_statement(selection, traces)));
   }
-  for (std::string& note : notes_of_older_runs(ask(selection.target, older_runs_statement(selection))))
-    notes.push_back(std::move(note));
+  // Of several jobs, one may have older runs and no calls.
+  if (!selection.job || found.may_have_older_runs)
+    for (std::string& note : notes_of_older_runs(ask(selection.target, older_runs_statement(selection))))
+      notes.push_back(std::move(note));
   const std::vector<std::string> more = notes_of(found.left_out, details_of(selection, found.left_out), ranks);
   notes.insert(notes.end(), more.begin(), more.end());
   return found;

@@ -41,6 +41,7 @@ struct Stragglers {
   std::map<std::string, TimeOfJob> jobs;
   std::vector<StragglerRow> rows;  // the largest shares first; also ranks for which nobody waits
   std::vector<CallsLeftOut> left_out;
+  bool may_have_older_runs = false;  // without calls, it is not known
 };
 
 // From the rows of stragglers_statement(), without the names and traces of the worst calls. Rows are untrusted: all of
@@ -54,8 +55,9 @@ void set_iteration_times(Stragglers& stragglers, const push::Rows& rows);
 void add_worst_calls(Stragglers& stragglers, const push::Rows& rows);
 void add_hosts(Stragglers& stragglers, const push::Rows& rows);
 
-// Asks the database. The names of the worst calls are those of the first `limit` rows. `notes`: which calls do not
-// count, and why (straggler_notes.h).
-Stragglers ask_stragglers(const Selection& selection, uint64_t ranks, uint64_t limit, std::vector<std::string>& notes);
+// From the rows of stragglers_statement(). Asks the database for the rest. The names of the worst calls are those of
+// the first `limit` rows. `notes`: which calls do not count, and why (straggler_notes.h).
+Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks, uint64_t limit,
+                          std::vector<std::string>& notes);
 
 }  // namespace kymo::fleet

@@ -8,13 +8,15 @@
 namespace kymo::fleet {
 namespace {
 
-const std::vector<std::string> kColumns = {"its_job",         "left_out",   "its_rank",    "its_calls", "others_waited",
-                                           "worst_iteration", "worst_call", "clock_error", "wall_sum",  "in_calls"};
+const std::vector<std::string> kColumns = {"its_job",       "left_out",        "its_rank",   "its_calls",
+                                           "others_waited", "worst_iteration", "worst_call", "clock_error",
+                                           "wall_sum",      "in_calls",        "older_runs"};
 
 TEST(StragglersTest, RowsAreRanksAndCallsThatDoNotCount) {
   Stragglers found = read_stragglers({kColumns,
-                                      {{"train", "3", "-1", "5", "70", "1", "9", "1500", "1000", "10"},
-                                       {"train", "0", "2", "7", "100", "4", "11", "0", "1000", "400"}}});
+                                      {{"train", "3", "-1", "5", "70", "1", "9", "1500", "1000", "10", "0"},
+                                       {"train", "0", "2", "7", "100", "4", "11", "0", "1000", "400", "0"}}});
+  EXPECT_FALSE(found.may_have_older_runs);
   ASSERT_EQ(found.left_out.size(), 1u);
   EXPECT_EQ(found.left_out[0].why, LeftOut::ClockError);
   EXPECT_EQ(found.left_out[0].calls, 5u);
@@ -36,9 +38,9 @@ TEST(StragglersTest, RowsAreRanksAndCallsThatDoNotCount) {
 TEST(StragglersTest, RanksNeverWaitLongerThanTheyAreInCalls) {
   // The steps of the host are over long before the device ends its work.
   const Stragglers found = read_stragglers({kColumns,
-                                            {{"train", "0", "2", "7", "600", "4", "11", "0", "100", "700"},
-                                             {"train", "0", "1", "7", "50", "4", "11", "0", "100", "300"},
-                                             {"other", "0", "1", "7", "50", "4", "12", "0", "100", "60"}}});
+                                            {{"train", "0", "2", "7", "600", "4", "11", "0", "100", "700", "0"},
+                                             {"train", "0", "1", "7", "50", "4", "11", "0", "100", "300", "0"},
+                                             {"other", "0", "1", "7", "50", "4", "12", "0", "100", "60", "0"}}});
   EXPECT_DOUBLE_EQ(found.rows[0].share, 0.6);
   EXPECT_EQ(found.rows[1].job, "other");
   EXPECT_DOUBLE_EQ(found.rows[1].share, 0.5);
@@ -47,18 +49,26 @@ TEST(StragglersTest, RanksNeverWaitLongerThanTheyAreInCalls) {
 
 TEST(StragglersTest, IterationsWithoutCallsThatCountAreNotInTheShare) {
   Stragglers found = read_stragglers({kColumns,
-                                      {{"train", "1", "-1", "5", "0", "1", "9", "0", "1000", "10"},
-                                       {"train", "0", "2", "7", "100", "4", "11", "0", "1000", "400"}}});
+                                      {{"train", "1", "-1", "5", "0", "1", "9", "0", "1000", "10", "0"},
+                                       {"train", "0", "2", "7", "100", "4", "11", "0", "1000", "400", "0"}}});
   EXPECT_DOUBLE_EQ(found.rows[0].share, 0.1);
   set_iteration_times(found, {{"its_job", "wall_sum"}, {{"train", "500"}, {"other", "7"}}});
   EXPECT_DOUBLE_EQ(found.rows[0].share, 0.2);
   EXPECT_THROW(set_iteration_times(found, {{"a"}, {{"1"}}}), Error);
 }
 
+TEST(StragglersTest, OlderRunsAreNotKnownWithoutCalls) {
+  EXPECT_TRUE(read_stragglers({kColumns, {}}).may_have_older_runs);
+  EXPECT_TRUE(
+      read_stragglers({kColumns, {{"train", "0", "2", "7", "1", "4", "11", "0", "9", "4", "1"}}}).may_have_older_runs);
+}
+
 TEST(StragglersTest, OtherRowsAreRefused) {
   EXPECT_THROW(read_stragglers({{"a"}, {{"1"}}}), Error);
-  EXPECT_THROW(read_stragglers({kColumns, {{"train", "4", "-1", "5", "70", "1", "9", "1500", "1000", "10"}}}), Error);
-  EXPECT_THROW(read_stragglers({kColumns, {{"train", "0", "x", "5", "70", "1", "9", "1500", "1000", "10"}}}), Error);
+  EXPECT_THROW(read_stragglers({kColumns, {{"train", "4", "-1", "5", "70", "1", "9", "1500", "1000", "10", "0"}}}),
+               Error);
+  EXPECT_THROW(read_stragglers({kColumns, {{"train", "0", "x", "5", "70", "1", "9", "1500", "1000", "10", "0"}}}),
+               Error);
   Stragglers none;
   EXPECT_THROW(add_worst_calls(none, {{"a"}, {}}), Error);
 }

@@ -63,6 +63,21 @@ push::Rows ask(const Target& target, const std::string& statement) {
   return ask_parquet(*target.reader, statement);
 }
 
+std::future<push::Rows> ask_later(const Target& target, const std::string& statement) {
+  return std::async(target.server ? std::launch::async : std::launch::deferred,
+                    [target, statement] { return ask(target, statement); });
+}
+
+std::vector<push::Rows> ask_all(const Target& target, const std::vector<std::string>& statements) {
+  std::vector<std::future<push::Rows>> answers;
+  for (const std::string& statement : statements)
+    answers.push_back(std::async(target.server ? std::launch::async : std::launch::deferred,
+                                 [&target, &statement] { return ask(target, statement); }));
+  std::vector<push::Rows> rows;
+  for (std::future<push::Rows>& answer : answers) rows.push_back(answer.get());
+  return rows;
+}
+
 std::vector<std::string> unreadable_files(const Target& target) {
   return target.reader ? unreadable_lines(*target.reader) : std::vector<std::string>{};
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,13 @@ std::unique_ptr<push::Store> open_store(const Target& target, std::function<void
 // The rows of a statement (statements.h). Throws kymo::Error: the server does not answer, the folder has no such files.
 // Files of the folder that cannot be read are left out: unreadable_files().
 push::Rows ask(const Target& target, const std::string& statement);
+
+// The same, and a server begins at once. A folder is read when the rows are fetched, by the thread that does it.
+std::future<push::Rows> ask_later(const Target& target, const std::string& statement);
+
+// The rows of several statements, in their order. A server is asked for all of them at once: parts of a statement run
+// on one core only, and the others are idle then.
+std::vector<push::Rows> ask_all(const Target& target, const std::vector<std::string>& statements);
 
 // The files that were left out of answers until now, a line each with their traces and what to do, for people.
 std::vector<std::string> unreadable_files(const Target& target);

@@ -177,7 +177,8 @@ int show_diff(const analyze::Diff& diff, Notes& notes, const Options& options) {
   };
   const auto undecided = std::count_if(diff.rows.begin(), diff.rows.end(), may_be_slower);
   if (undecided > 0) {
-    if (exit_code == kFine) exit_code = kTooFew;
+    // Without a limit the answer is about the iteration. A limit is for operations too.
+    if (options.fail_above && exit_code == kFine) exit_code = kTooFew;
     notes.say(
         base::format("too few samples: {} in A and {} in B cannot show whether {} changed, because {} are compared; "
                      "{} in each can; use another --since, or push more traces",

@@ -289,6 +289,25 @@ class SameAnswers:
         self.assertEqual({rank: row["others_waited_ns"] for rank, row in rows.items()}, {1: 2 * 200_000})
         self.assertEqual(errors, "")
 
+    def test_a_job_that_has_only_calls_with_a_root_and_sends_says_so(self):
+        calls = [{"name": "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)"}, {"name": "ncclDevKernel_SendRecv"}]
+        kymo("push", *(self.collectives("only-root", rank, [("0, 1", [100, 900][rank], call) for call in calls])
+                       for rank in range(2)), self.url, "--job", "pipeline")
+        self.assert_nobody_is_named(r"not counted: 8 calls \(ncclDevKernel_Broadcast_RING_LL, ncclDevKernel_SendRecv\) of job "
+                                    "'pipeline', because ranks do not wait for each other in sends, receives and calls with a root")
+
+    def test_a_kernel_for_all_collectives_counts_only_if_the_trace_names_the_collective(self):
+        # As of RCCL. It may be a broadcast, for whose root nobody waits.
+        generic = {"name": "ncclDevKernel_Generic_4"}
+        named = {**generic, "args": {"Collective name": "allreduce"}}
+        calls = [(100, 900, generic), (500, 300, named)]
+        kymo("push", *(self.collectives("generic", rank, [("0, 1", call[rank], call[2]) for call in calls])
+                       for rank in range(2)), self.url, "--job", "train")
+        rows, errors = self.stragglers()
+        self.assertEqual({rank: row["others_waited_ns"] for rank, row in rows.items()}, {1: 2 * 200_000})
+        self.assertRegex(errors, r"^kymo: not counted: 4 calls \(ncclDevKernel_Generic_4\) of job 'train', because the traces "
+                                 "do not say which collective it is.*\n$")
+
     def test_a_rank_that_is_not_in_the_group_does_not_stand_for_one_that_is(self):
         files = [self.collectives("label", rank, [("0, 1, 2", [900, 800, 100][rank], {})]) for rank in range(3)]
         kymo("push", *files[:2], self.url, "--job", "train")

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "fleet/calls_without_wait.h"
 #include "fleet/straggler_notes.h"
 #include "kymo/error.h"
 
@@ -143,6 +144,12 @@ Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, ui
       notes.push_back(std::move(note));
   const std::vector<std::string> more = notes_of(found.left_out, details_of(selection, found.left_out), ranks);
   notes.insert(notes.end(), more.begin(), more.end());
+  std::set<std::string> jobs;
+  for (const StragglerRow& row : found.rows) jobs.insert(row.job);
+  for (const CallsLeftOut& one : found.left_out) jobs.insert(one.job);
+  for (std::string& note :
+       notes_of_calls_without_wait(ask(selection.target, calls_without_wait_statement(selection)), jobs))
+    notes.push_back(std::move(note));
   return found;
 }
 

@@ -159,7 +159,7 @@ uint64_t same_call(const RowHead& head, uint64_t iteration, const analyze::Colle
   const std::string key = base::format(
       "{}{}{} {} {} {} {} {} {} {}{}{}", is_member ? "" : base::format("rank {} ", head.rank),
       head.run.empty() ? "" : base::format("run {} {}", head.run.size(), head.run), iteration, call.sequence, call.call,
-      call.calls, call.waits_for_all ? 0 : 1, head.job.size(), group.size(), head.job, group, name);
+      call.calls, static_cast<int>(call.waiting), head.job.size(), group.size(), head.job, group, name);
   return base::hash(std::as_bytes(std::span(key)));
 }
 
@@ -191,7 +191,7 @@ void add_collectives(Block& block, const RowHead& head, const analyze::Collectiv
     block.text(group.name);
     block.number(group.members);
     block.text(calls.names[call.name]);
-    block.number(call.waits_for_all ? 0 : 1);
+    block.number(static_cast<uint64_t>(call.waiting));
     block.number(static_cast<uint64_t>(call.sequence));
     block.number(call.call);
     block.number(call.calls);

@@ -20,14 +20,7 @@ constexpr std::string_view kGroupName[] = {"Process Group Name", "communicator"}
                            kGroupRanks[] = {"Process Group Ranks"}, kGroupSize[] = {"Group size", "ranks"},
                            kGroupId[] = {"communicator id"}, kSequence[] = {"Seq", "sequence"},
                            kCollective[] = {"Collective name"};
-// NCCL runs sends, receives and everything that is made of them with the same kernel. Of these only all-to-all is a
-// collective in which every rank waits for every other one.
 constexpr std::string_view kNccl = "nccl";  // in the names of its kernels, and the category of its calls
-constexpr std::string_view kSendKernel = "SendRecv", kAllToAll = "all_to_all", kAllToAllShort = "alltoall";
-// Collectives with a root: in the names of NCCL's kernels (reduce-scatter is ReduceScatter), and as PyTorch names them.
-constexpr std::string_view kRootKernels[] = {"_Broadcast", "_Reduce_", "_Gather", "_Scatter"};
-constexpr std::string_view kRootCollectives[] = {"broadcast",   "_broadcast_oop", "reduce",
-                                                 "_reduce_oop", "gather",         "scatter"};
 
 using Row = std::vector<trace::ValueCursor::Value>;
 
@@ -98,8 +91,8 @@ class Calls {
         trace::kRangeTimes | trace::kRangeClasses | trace::kRangeCorrelations | trace::kRangeValues,
         [](const TrackOfTrace& track) { return track.on_device; },
         [&](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
-    if (!without_group_.empty()) ask_host();
-    if (lacks_groups_of_nccl()) ask_nccl();
+    if (!incomplete_.empty()) ask_host();
+    if (lacks_calls_of_nccl()) ask_nccl();
     number_calls();
     return std::move(result_);
   }
@@ -108,12 +101,12 @@ class Calls {
   // What is known of a class of events.
   struct Known {
     const trace::EventClass* event_class = nullptr;
-    bool is_communication = false, is_send = false, is_nccl = false, has_root = false;
+    bool is_communication = false, is_nccl = false;
     uint32_t name = 0;
     Fields fields;
   };
-  // Work whose group the device's track does not name.
-  struct WithoutGroup {
+  // Work of which the device's track does not name the group, or the collective.
+  struct Incomplete {
     uint32_t row = 0, track = 0;  // `track` and `begin` are those of its launch
     int64_t begin = 0;
     const Known* known = nullptr;  // of its class
@@ -122,7 +115,7 @@ class Calls {
   struct HostCall {
     int64_t begin = 0, end = 0, sequence = -1;
     uint32_t group = 0;
-    std::string collective;
+    std::string collective, name;  // `name` is that of the range: a program may name it as the collective
   };
 
   const Known& class_of(const TrackOfTrace& track, uint32_t class_id) {
@@ -135,25 +128,9 @@ class Calls {
     known.is_communication = work_kind(event_class.category, event_class.name) == WorkKind::Communication;
     if (!known.is_communication) return known;
     known.is_nccl = event_class.name.find(kNccl) != std::string::npos;
-    known.is_send = event_class.name.find(kSendKernel) != std::string::npos;
-    known.has_root = known.is_nccl && std::any_of(std::begin(kRootKernels), std::end(kRootKernels), [&](auto name) {
-                       return event_class.name.find(name) != std::string::npos;
-                     });
     known.name = names_.of(base::without_iteration_number(trace::shown_name(event_class)));
     known.fields = Fields(event_class);
     return known;
-  }
-
-  static bool is_all_to_all(const std::string& collective) {
-    return collective.find(kAllToAll) != std::string::npos || collective.find(kAllToAllShort) != std::string::npos;
-  }
-  static bool has_root(const std::string& collective) {
-    return std::find(std::begin(kRootCollectives), std::end(kRootCollectives), collective) !=
-           std::end(kRootCollectives);
-  }
-  // What the kernel and PyTorch's name of the collective, which may be empty, tell together.
-  static bool waits_for_all(const Known& known, const std::string& collective) {
-    return !known.has_root && !has_root(collective) && (!known.is_send || is_all_to_all(collective));
   }
 
   void add(TrackOfTrace& track, const trace::EventBatch& batch) {
@@ -185,18 +162,17 @@ class Calls {
       call.group = groups_.of(group);
       call.name = known.name;
       call.sequence = known.fields.sequence(row);
-      call.waits_for_all = waits_for_all(known, known.fields.collective(row));
+      call.waiting = waiting_in(known.event_class->name, known.fields.collective(row));
       call.begin = operation.begin;
       call.end = operation.end;
-      if (group.name.empty() && launch != nullptr)
-        without_group_.push_back(
-            {static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin, &known});
+      if (launch != nullptr && (group.name.empty() || call.waiting == Waiting::Unknown))
+        incomplete_.push_back({static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin, &known});
     }
   }
 
   void ask_host() {
     std::map<uint32_t, std::vector<HostCall>> calls;  // by track
-    for (const WithoutGroup& one : without_group_) calls.try_emplace(one.track);
+    for (const Incomplete& one : incomplete_) calls.try_emplace(one.track);
     std::map<std::pair<uint32_t, uint32_t>, std::pair<const trace::EventClass*, Fields>> classes;
     size_t count = 0;
     walk_.each(
@@ -216,51 +192,58 @@ class Calls {
             const Row& row = values.next(event_class);
             if (!fields.name_a_group() || ++count > CollectiveCalls::kMostRows) continue;
             calls[track.number].push_back({track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i]),
-                                           fields.sequence(row), groups_.of(fields.group(row)),
-                                           fields.collective(row)});
+                                           fields.sequence(row), groups_.of(fields.group(row)), fields.collective(row),
+                                           event_class->name});
           }
         });
-    std::sort(without_group_.begin(), without_group_.end(), [](const WithoutGroup& a, const WithoutGroup& b) {
+    std::sort(incomplete_.begin(), incomplete_.end(), [](const Incomplete& a, const Incomplete& b) {
       return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
     });
-    auto next = without_group_.begin();
+    auto next = incomplete_.begin();
     for (auto& [track, list] : calls) next = add_groups(next, track, list);
   }
 
   // Gives the work of a track the groups of the innermost ranges around its launches. Returns that of the next track.
-  std::vector<WithoutGroup>::iterator add_groups(std::vector<WithoutGroup>::iterator next, uint32_t track,
-                                                 std::vector<HostCall>& calls) {
+  std::vector<Incomplete>::iterator add_groups(std::vector<Incomplete>::iterator next, uint32_t track,
+                                               std::vector<HostCall>& calls) {
     std::sort(calls.begin(), calls.end(), [](const HostCall& a, const HostCall& b) {
       return std::tie(a.begin, b.end) < std::tie(b.begin, a.end);  // outer ranges first
     });
     std::vector<const HostCall*> open;
-    for (auto begun = calls.begin(); next != without_group_.end() && next->track == track; ++next) {
+    for (auto begun = calls.begin(); next != incomplete_.end() && next->track == track; ++next) {
       for (; begun != calls.end() && begun->begin <= next->begin; ++begun) {
         while (!open.empty() && open.back()->end < begun->begin) open.pop_back();
         open.push_back(&*begun);
       }
       while (!open.empty() && open.back()->end < next->begin) open.pop_back();
       if (open.empty()) continue;
+      const HostCall& around = *open.back();
+      set_group(*next, around.group, around.sequence);
       CollectiveCall& call = result_.rows[next->row];
-      call.group = open.back()->group;
-      call.sequence = open.back()->sequence;
-      if (const std::string& name = open.back()->collective; !name.empty())
-        call.waits_for_all = waits_for_all(*next->known, name);
+      if (!around.collective.empty()) call.waiting = waiting_in(next->known->event_class->name, around.collective);
+      if (call.waiting == Waiting::Unknown) call.waiting = waiting_in(around.name);
     }
     return next;
   }
 
-  bool has_group(const WithoutGroup& one) const { return !result_.groups[result_.rows[one.row].group].name.empty(); }
+  bool has_group(const Incomplete& one) const { return !result_.groups[result_.rows[one.row].group].name.empty(); }
+  void set_group(const Incomplete& one, uint32_t group, int64_t sequence) {
+    if (has_group(one)) return;
+    result_.rows[one.row].group = group;
+    result_.rows[one.row].sequence = sequence;
+  }
 
-  bool lacks_groups_of_nccl() const {
-    return std::any_of(without_group_.begin(), without_group_.end(),
-                       [&](const WithoutGroup& one) { return one.known->is_nccl && !has_group(one); });
+  bool lacks_calls_of_nccl() const {
+    return std::any_of(incomplete_.begin(), incomplete_.end(), [&](const Incomplete& one) {
+      return one.known->is_nccl && (!has_group(one) || result_.rows[one.row].waiting == Waiting::Unknown);
+    });
   }
 
   // A call of NCCL, as its interface for profilers reports it.
   struct NcclCall {
     int64_t time = 0, sequence = -1;
     uint32_t group = 0;
+    Waiting waiting = Waiting::Unknown;
   };
 
   std::map<uint32_t, std::vector<NcclCall>> read_nccl_calls() {
@@ -283,8 +266,8 @@ class Calls {
             const Row& row = values.next(event_class);
             if (points.kind[i] != trace::PointKind::AsyncBegin || !fields.name_a_group()) continue;
             if (++count > CollectiveCalls::kMostRows) continue;
-            calls[track.number].push_back(
-                {track.ns(points.time[i]), fields.sequence(row), groups_.of(fields.group(row))});
+            calls[track.number].push_back({track.ns(points.time[i]), fields.sequence(row),
+                                           groups_.of(fields.group(row)), waiting_in(event_class->name)});
           }
         });
     return calls;
@@ -302,12 +285,12 @@ class Calls {
     }
     std::sort(outside_.begin(), outside_.end());
     // ask_host() sorted them by track and launch. A CUDA graph is one launch of many kernels.
-    for (auto one = without_group_.begin(); one != without_group_.end();) {
-      const auto next = std::find_if(one, without_group_.end(), [&](const WithoutGroup& other) {
+    for (auto one = incomplete_.begin(); one != incomplete_.end();) {
+      const auto next = std::find_if(one, incomplete_.end(), [&](const Incomplete& other) {
         return other.track != one->track || other.begin > one->begin;
       });
       int64_t end = std::numeric_limits<int64_t>::max();
-      if (next != without_group_.end() && next->track == one->track) end = next->begin;
+      if (next != incomplete_.end() && next->track == one->track) end = next->begin;
       if (const auto other = std::upper_bound(outside_.begin(), outside_.end(), std::pair(one->track, one->begin));
           other != outside_.end() && other->first == one->track)
         end = std::min(end, other->second);
@@ -316,13 +299,13 @@ class Calls {
                                           [](const NcclCall& call, int64_t begin) { return call.time < begin; });
       const bool is_reported = found != list.end() && found->time < end;
       for (; one != next; ++one) {
-        if (!one->known->is_nccl || has_group(*one)) continue;
-        CollectiveCall& row = result_.rows[one->row];
+        if (!one->known->is_nccl) continue;
         if (is_reported) {
-          row.group = found->group;
-          row.sequence = found->sequence;
+          set_group(*one, found->group, found->sequence);
+          Waiting& waiting = result_.rows[one->row].waiting;
+          if (waiting == Waiting::Unknown) waiting = found->waiting;
         } else if (groups.size() == 1) {
-          row.group = *groups.begin();
+          set_group(*one, *groups.begin(), -1);
         }
       }
     }
@@ -332,11 +315,11 @@ class Calls {
     std::stable_sort(result_.rows.begin(), result_.rows.end(),
                      [](const CollectiveCall& a, const CollectiveCall& b) { return a.begin < b.begin; });
     const std::vector<uint32_t> runs = iteration_runs(numbers_);
-    std::map<std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, int64_t, bool>, uint32_t> counts;
+    std::map<std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, int64_t, Waiting>, uint32_t> counts;
     const auto count_of = [&](const CollectiveCall& call) -> uint32_t& {
       const uint64_t iteration = numbers_.empty() ? call.iteration : numbers_[call.iteration];
       const uint32_t run = runs.empty() ? 0 : runs[call.iteration];
-      return counts[{iteration, run, call.group, call.name, call.sequence, call.waits_for_all}];
+      return counts[{iteration, run, call.group, call.name, call.sequence, call.waiting}];
     };
     for (CollectiveCall& call : result_.rows) call.call = count_of(call)++;
     for (CollectiveCall& call : result_.rows) call.calls = count_of(call);
@@ -349,7 +332,7 @@ class Calls {
   CollectiveCalls result_;
   Numbers<ProcessGroup> groups_{result_.groups};
   Numbers<std::string> names_{result_.names};
-  std::vector<WithoutGroup> without_group_;
+  std::vector<Incomplete> incomplete_;
   std::vector<std::pair<uint32_t, int64_t>> outside_;       // launches of communication outside of iterations
   std::map<std::pair<uint32_t, uint32_t>, Known> classes_;  // by writer and class
 };

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/report/collective_waiting.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/iterations.h"
 #include "analyze/report/process_group.h"
@@ -23,10 +24,7 @@ struct CollectiveCall {
   int64_t sequence = -1;   // the number that the trace gives it in its group; -1: none
   uint32_t call = 0;       // its place among those of the same iteration, group, name and sequence number
   uint32_t calls = 0;      // the number of these
-  // Every rank waits for every other one, so the call ends on all of them at about the same time. Not so for sends and
-  // receives, in which not all ranks take part, and for calls with a root: broadcast, reduce, gather and scatter. A
-  // rank that only sends may end them before the others have begun.
-  bool waits_for_all = true;
+  Waiting waiting = Waiting::Unknown;
   int64_t begin = 0, end = 0;
 };
 
@@ -42,7 +40,8 @@ struct CollectiveCalls {
 // The group is what the trace says of the work on the device: name and ranks of PyTorch's process group. If it says
 // nothing, it is that of the innermost range of the host that launched the work and names a group (as PyTorch's
 // record_param_comms does, or any range with an argument `communicator`), or the communicator of the call that NCCL
-// reports after the launch (inject/nccl). `numbers` are those of iteration_numbers():
+// reports after the launch (inject/nccl). The same range or call says which collective it is, if neither the kernel nor
+// an argument `Collective name` says it. `numbers` are those of iteration_numbers():
 // iterations of a run with the same number are one. Reads the device tracks once, and the launching threads if they are
 // asked for groups; if there is no communication, nothing.
 CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations,

@@ -64,6 +64,12 @@ class CollectiveCallsTest : public ::testing::Test {
   TestRecorder recorder_;
 };
 
+std::vector<Waiting> waiting_of(const CollectiveCalls& calls) {
+  std::vector<Waiting> all;
+  for (const CollectiveCall& one : calls.rows) all.push_back(one.waiting);
+  return all;
+}
+
 TEST_F(CollectiveCallsTest, CallsAreNumberedByIterationAndGroup) {
   for (const uint64_t at : {0u, 2'000u}) {
     step(at, static_cast<int64_t>(at / 2'000 + 1));
@@ -83,7 +89,7 @@ TEST_F(CollectiveCallsTest, CallsAreNumberedByIterationAndGroup) {
     EXPECT_EQ(one.call, i % 3 == 2 ? 1u : 0u);
     EXPECT_EQ(one.calls, i % 3 == 1 ? 1u : 2u);
     EXPECT_EQ(one.end - one.begin, 10);
-    EXPECT_TRUE(one.waits_for_all);
+    EXPECT_EQ(one.waiting, Waiting::ForAll);
   }
 }
 
@@ -105,8 +111,8 @@ TEST_F(CollectiveCallsTest, OfKernelsThatSendOnlyAllToAllIsACollective) {
   call(200, kSend, "all_to_allv", "ep");
   const CollectiveCalls calls = read();
   ASSERT_EQ(calls.rows.size(), 2u);
-  EXPECT_FALSE(calls.rows[0].waits_for_all);
-  EXPECT_TRUE(calls.rows[1].waits_for_all);
+  EXPECT_EQ(calls.rows[0].waiting, Waiting::NotForAll);
+  EXPECT_EQ(calls.rows[1].waiting, Waiting::ForAll);
 }
 
 TEST_F(CollectiveCallsTest, RanksDoNotWaitForEachOtherInCallsWithARoot) {
@@ -121,9 +127,42 @@ TEST_F(CollectiveCallsTest, RanksDoNotWaitForEachOtherInCallsWithARoot) {
   call(400, kReduce, "_reduce_oop", "tp");  // a kernel for all collectives, as of RCCL
   call(500, kReduce, "reduce_scatter", "tp");
   const CollectiveCalls calls = read();
-  std::vector<bool> wait;
-  for (const CollectiveCall& one : calls.rows) wait.push_back(one.waits_for_all);
-  EXPECT_EQ(wait, (std::vector<bool>{false, false, true, false, true}));
+  using enum Waiting;
+  EXPECT_EQ(waiting_of(calls), (std::vector{NotForAll, NotForAll, ForAll, NotForAll, ForAll}));
+}
+
+TEST_F(CollectiveCallsTest, WhatAGenericKernelDoesIsWhatTheHostSays) {
+  enum : uint32_t { kGeneric = 100, kGenericOfGroup, kParameters, kOwnRange, kBroadcastCall };
+  recorder_.add_class(kGeneric, "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", "kernel");
+  recorder_.add_class(kGenericOfGroup, "ncclDevKernel_Generic_4", "kernel",
+                      {{"Process Group Name", FieldType::String}, {"Group size", FieldType::Int}});
+  recorder_.add_class(kParameters, "record_param_comms", "cpu_op",
+                      {{"Process Group Name", FieldType::String}, {"Collective name", FieldType::String}});
+  recorder_.add_class(kOwnRange, "all_reduce", "", {{"communicator", FieldType::String}});
+  recorder_.add_class(kBroadcastCall, "Broadcast", "nccl", {{"communicator", FieldType::String}});
+  recorder_.begin(kMain, 0, kStep, {int64_t{1}});
+  const auto launch = [&](uint64_t at) { recorder_.complete(kMain, at + 10, at + 20, kLaunch, 2, 0, at); };
+  for (const uint64_t at : {100u, 200u}) {
+    recorder_.begin(kMain, at, kParameters, {std::string("tp"), std::string(at == 100 ? "allreduce" : "broadcast")});
+    launch(at);
+    recorder_.end(kMain, at + 50);
+  }
+  recorder_.begin(kMain, 300, kOwnRange, {std::string("tp")});
+  launch(300);
+  recorder_.end(kMain, 350);
+  for (const uint64_t at : {400u, 500u, 600u}) launch(at);
+  recorder_.point(kMain, 430, trace::PointKind::AsyncBegin, kNcclCall, 400,
+                  {std::string("tp"), std::string("a1"), int64_t{4}, int64_t{5}});
+  recorder_.point(kMain, 530, trace::PointKind::AsyncBegin, kBroadcastCall, 500, {std::string("dp")});
+  recorder_.end(kMain, 1'000);
+  for (const uint64_t at : {100u, 200u, 300u, 400u, 600u})
+    recorder_.complete(kStream, at + 400, at + 410, kGeneric, 0, 0, at);
+  recorder_.begin(kStream, 1'100, kGenericOfGroup, {std::string("own"), int64_t{2}}, 500);
+  recorder_.end(kStream, 1'110);
+  const CollectiveCalls calls = read();
+  using enum Waiting;
+  EXPECT_EQ(waiting_of(calls), (std::vector{ForAll, NotForAll, ForAll, ForAll, Unknown, NotForAll}));
+  EXPECT_EQ(calls.groups[calls.rows[5].group], (ProcessGroup{"own", 2}));
 }
 
 TEST_F(CollectiveCallsTest, CallsWithSequenceNumbersAreNotCountedTogether) {

@@ -166,14 +166,19 @@ uint64_t same_call(const RowHead& head, uint64_t iteration, const analyze::Colle
 // The numbers of the iterations, and the values of the column `numbered`.
 class IterationNumbers {
  public:
-  explicit IterationNumbers(std::vector<uint64_t> numbers)
+  explicit IterationNumbers(analyze::IterationNumbers numbers)
       : numbers_(std::move(numbers)), repeated_(analyze::repeated_later(numbers_, analyze::iteration_runs(numbers_))) {}
-  const std::vector<uint64_t>& numbers() const { return numbers_; }
-  uint64_t number(size_t i) const { return numbers_.empty() ? i : numbers_[i]; }
-  uint64_t numbered(size_t i) const { return numbers_.empty() ? kPlace : repeated_[i] ? kRepeatedLater : kNumber; }
+  const analyze::IterationNumbers& list() const { return numbers_; }
+  uint64_t number(size_t i) const { return numbered(i) == kPlace ? i : *numbers_[i]; }
+  uint64_t numbered(size_t i) const {
+    if (numbers_.empty() || !numbers_[i]) return kPlace;
+    return repeated_[i] ? kRepeatedLater : kNumber;
+  }
+  // Those without one, although others have one.
+  uint64_t missing() const { return static_cast<uint64_t>(std::count(numbers_.begin(), numbers_.end(), std::nullopt)); }
 
  private:
-  std::vector<uint64_t> numbers_;
+  analyze::IterationNumbers numbers_;
   std::vector<bool> repeated_;
 };
 
@@ -212,6 +217,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   head.other_processes = iterations.other_processes;
   head.other_iterations = iterations.others;
   const IterationNumbers numbers(analyze::iteration_numbers(walk, iterations));
+  head.unnumbered = numbers.missing();
   const auto realtime_of = [&](int64_t ns) {
     return static_cast<uint64_t>(summary.begin_realtime_ns + (ns - walk.first_ns()));
   };
@@ -241,7 +247,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
       block.number(value);
     block.end_row();
   }
-  const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers.numbers());
+  const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers.list());
   add_collectives(blocks.collectives, head, calls, numbers, clock_error(summary), realtime_of);
   head.left_out = work.left_out + operations.left_out + calls.left_out;
   const analyze::Intervals window = iterations.window();

@@ -22,11 +22,12 @@ struct RowHead {
   uint64_t trace = 0;
   uint32_t started = 0;  // seconds since 1970
   std::string job;
-  int32_t rank = -1;       // -1: unknown
-  std::string run;         // of the job; empty: unknown
-  bool lacks_end = false;  // the end of the file or of a recording is missing
-  uint64_t left_out = 0;   // operations and calls that are too many for the rows of one trace
-  std::string damage;      // the first part before the end that cannot be read; empty: all can be read
+  int32_t rank = -1;        // -1: unknown
+  std::string run;          // of the job; empty: unknown
+  bool lacks_end = false;   // the end of the file or of a recording is missing
+  uint64_t left_out = 0;    // operations and calls that are too many for the rows of one trace
+  uint64_t unnumbered = 0;  // iterations without a usable number, although others have one
+  std::string damage;       // the first part before the end that cannot be read; empty: all can be read
   // Processes whose iterations are not stored, because the trace has those of one process; and how many these are.
   uint64_t other_processes = 0, other_iterations = 0;
 

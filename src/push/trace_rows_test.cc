@@ -63,5 +63,30 @@ TEST(TraceRowsTest, IterationsOfASecondProcessMakeATraceIncomplete) {
                           "iterations of one process; record each process into a file of its own"));
 }
 
+TEST(TraceRowsTest, AnIterationWithoutAUsableNumberIsReported) {
+  constexpr uint32_t kMain = 1;
+  const TemporaryFolder folder;
+  TestRecorder recorder(folder / "trace.kymo");
+  recorder.add_thread(kMain, 7, "main");
+  for (uint32_t i = 0; i < 3; ++i) {
+    recorder.add_class(i + 1,
+                       i == 1   ? "ProfilerStep#99999999999999999999"
+                       : i == 0 ? "ProfilerStep#4"
+                                : "ProfilerStep#5",
+                       "user_annotation");
+    recorder.begin(kMain, 100 * i, i + 1);
+    recorder.end(kMain, 100 * i + 50);
+  }
+  recorder.close();
+  SummaryBlocks blocks;
+  const RowHead head = add_summary(blocks, trace::Reader(folder / "trace.kymo"), 1, {"job", 0, "trace.kymo"}, false);
+  EXPECT_EQ(blocks.iterations.rows(), 3U);
+  EXPECT_EQ(head.unnumbered, 1U);
+  EXPECT_FALSE(head.lacks_parts());
+  const std::vector<std::string> warnings = warnings_of(head, "a.json");
+  ASSERT_FALSE(warnings.empty());
+  EXPECT_THAT(warnings[0], ::testing::HasSubstr("a.json: 1 iteration without a number from 0 to"));
+}
+
 }  // namespace
 }  // namespace kymo::push

@@ -20,6 +20,11 @@ std::vector<std::string> warnings_of(const RowHead& head, const std::string& pat
     texts.push_back(base::format(
         "{} has more operations than one trace may have in the tables: {} are not counted; record fewer iterations",
         file, head.left_out));
+  if (head.unnumbered > 0)
+    texts.push_back(base::format(
+        "{}: {} without a number from 0 to 18446744073709551615, which others have; kymo fleet stragglers does not "
+        "compare such iterations",
+        file, base::count_of(head.unnumbered, "iteration")));
   if (head.other_iterations > 0)
     texts.push_back(base::format(
         "{}: {} of {}{} are not pushed, because a trace has the iterations of one process; record each process into a "

@@ -8,7 +8,6 @@
 #include <span>
 #include <tuple>
 
-#include "analyze/report/iteration_operations.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
@@ -83,7 +82,7 @@ class Numbers {
 
 class Calls {
  public:
-  Calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations, const std::vector<uint64_t>& numbers)
+  Calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations, const IterationNumbers& numbers)
       : walk_(walk), work_(work), iterations_(iterations), numbers_(numbers) {}
 
   CollectiveCalls compute() {
@@ -315,11 +314,12 @@ class Calls {
     std::stable_sort(result_.rows.begin(), result_.rows.end(),
                      [](const CollectiveCall& a, const CollectiveCall& b) { return a.begin < b.begin; });
     const std::vector<uint32_t> runs = iteration_runs(numbers_);
-    std::map<std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, int64_t, Waiting>, uint32_t> counts;
+    std::map<std::tuple<bool, uint64_t, uint32_t, uint32_t, uint32_t, int64_t, Waiting>, uint32_t> counts;
     const auto count_of = [&](const CollectiveCall& call) -> uint32_t& {
-      const uint64_t iteration = numbers_.empty() ? call.iteration : numbers_[call.iteration];
+      const auto number = numbers_.empty() ? std::nullopt : numbers_[call.iteration];
       const uint32_t run = runs.empty() ? 0 : runs[call.iteration];
-      return counts[{iteration, run, call.group, call.name, call.sequence, call.waiting}];
+      return counts[{number.has_value(), number.value_or(call.iteration), run, call.group, call.name, call.sequence,
+                     call.waiting}];
     };
     for (CollectiveCall& call : result_.rows) call.call = count_of(call)++;
     for (CollectiveCall& call : result_.rows) call.calls = count_of(call);
@@ -328,7 +328,7 @@ class Calls {
   EventWalk& walk_;
   const DeviceWork& work_;
   const Iterations& iterations_;
-  const std::vector<uint64_t>& numbers_;
+  const IterationNumbers& numbers_;
   CollectiveCalls result_;
   Numbers<ProcessGroup> groups_{result_.groups};
   Numbers<std::string> names_{result_.names};
@@ -340,7 +340,7 @@ class Calls {
 }  // namespace
 
 CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations,
-                                 const std::vector<uint64_t>& numbers) {
+                                 const IterationNumbers& numbers) {
   const bool has_any = std::any_of(work.devices.begin(), work.devices.end(), [](const Device& device) {
     return std::any_of(device.operations.begin(), device.operations.end(),
                        [](const DeviceOperation& one) { return one.kind == WorkKind::Communication; });

@@ -12,6 +12,7 @@
 
 #include "analyze/report/collective_waiting.h"
 #include "analyze/report/device_work.h"
+#include "analyze/report/iteration_operations.h"
 #include "analyze/report/iterations.h"
 #include "analyze/report/process_group.h"
 
@@ -45,6 +46,6 @@ struct CollectiveCalls {
 // iterations of a run with the same number are one. Reads the device tracks once, and the launching threads if they are
 // asked for groups; if there is no communication, nothing.
 CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations,
-                                 const std::vector<uint64_t>& numbers);
+                                 const IterationNumbers& numbers);
 
 }  // namespace kymo::analyze

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <deque>
 #include <map>
 #include <tuple>
@@ -135,9 +136,10 @@ class Operations {
 // The digits at the end of a name. "ProfilerStep#-5" has no number of an iteration; "step-5" has one.
 std::optional<uint64_t> number_at_end(const std::string& name) {
   const size_t at = name.find_last_not_of("0123456789") + 1;
-  if (at == name.size() || name.size() - at > 18) return std::nullopt;
   if (at >= 2 && name[at - 1] == '-' && !std::isalpha(static_cast<unsigned char>(name[at - 2]))) return std::nullopt;
-  return std::stoull(name.substr(at));
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + at, name.data() + name.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -146,7 +148,7 @@ IterationOperations iteration_operations(EventWalk& walk, const DeviceWork& work
   return Operations(walk, work, iterations).compute();
 }
 
-std::vector<uint64_t> iteration_numbers(EventWalk& walk, const Iterations& iterations) {
+IterationNumbers iteration_numbers(EventWalk& walk, const Iterations& iterations) {
   const bool by_mark = iterations.source == Iterations::Source::StepMarks;
   if ((!by_mark && iterations.source != Iterations::Source::NamedRanges) || !iterations.track) return {};
   std::map<int64_t, uint64_t> found;  // by the begin of the iteration
@@ -176,26 +178,32 @@ std::vector<uint64_t> iteration_numbers(EventWalk& walk, const Iterations& itera
             add(track.ns(batch.ranges.end[i] - batch.ranges.duration[i]), class_of(batch.ranges.class_id[i]), values);
         }
       });
-  std::vector<uint64_t> numbers;
+  if (found.empty()) return {};
+  IterationNumbers numbers;
   for (const Interval& one : iterations.list) {
     const auto known = found.find(one.begin);
-    if (known == found.end()) return {};
-    numbers.push_back(known->second);
+    numbers.push_back(known == found.end() ? std::nullopt : std::optional(known->second));
   }
   return numbers;
 }
 
-std::vector<uint32_t> iteration_runs(const std::vector<uint64_t>& numbers) {
-  std::vector<uint32_t> runs(numbers.size());
-  for (size_t i = 1; i < numbers.size(); ++i) runs[i] = runs[i - 1] + (numbers[i] < numbers[i - 1] ? 1 : 0);
+std::vector<uint32_t> iteration_runs(const IterationNumbers& numbers) {
+  std::vector<uint32_t> runs;
+  uint64_t last = 0;
+  for (const auto& number : numbers) {
+    const uint32_t run = runs.empty() ? 0 : runs.back();
+    runs.push_back(run + (number && *number < last ? 1 : 0));
+    last = number.value_or(last);
+  }
   return runs;
 }
 
-std::vector<bool> repeated_later(const std::vector<uint64_t>& numbers, const std::vector<uint32_t>& runs) {
+std::vector<bool> repeated_later(const IterationNumbers& numbers, const std::vector<uint32_t>& runs) {
   std::unordered_map<uint64_t, uint32_t> last;  // the last run with a number
-  for (size_t i = 0; i < numbers.size(); ++i) last[numbers[i]] = runs[i];
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i]) last[*numbers[i]] = runs[i];
   std::vector<bool> repeated(numbers.size());
-  for (size_t i = 0; i < numbers.size(); ++i) repeated[i] = runs[i] < last[numbers[i]];
+  for (size_t i = 0; i < numbers.size(); ++i) repeated[i] = numbers[i] && runs[i] < last[*numbers[i]];
   return repeated;
 }
 

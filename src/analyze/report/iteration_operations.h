@@ -43,14 +43,17 @@ struct IterationOperations {
 // for exact quantiles (analyze/durations.h).
 IterationOperations iteration_operations(EventWalk& walk, const DeviceWork& work, const Iterations& iterations);
 
-// The numbers that the program gave its iterations ("step 7", kymo::step(7)). Empty if it gave none, or not to all.
-std::vector<uint64_t> iteration_numbers(EventWalk& walk, const Iterations& iterations);
+// The number of each iteration. Nothing: its name has none that 64 bits can have.
+using IterationNumbers = std::vector<std::optional<uint64_t>>;
+
+// The numbers that the program gave its iterations ("step 7", kymo::step(7)). Empty if it gave none.
+IterationNumbers iteration_numbers(EventWalk& walk, const Iterations& iterations);
 
 // The runs of a program that began again within the trace: the run of each iteration, from 0. A run ends where the
 // next number is a smaller one. Several iterations of a run may have the same number.
-std::vector<uint32_t> iteration_runs(const std::vector<uint64_t>& numbers);
+std::vector<uint32_t> iteration_runs(const IterationNumbers& numbers);
 
 // For each iteration: whether a later run has one with the same number.
-std::vector<bool> repeated_later(const std::vector<uint64_t>& numbers, const std::vector<uint32_t>& runs);
+std::vector<bool> repeated_later(const IterationNumbers& numbers, const std::vector<uint32_t>& runs);
 
 }  // namespace kymo::analyze

@@ -89,7 +89,7 @@ TEST_F(IterationOperationsTest, CountsSumsAndQuantilesAreByIterationAndName) {
     EXPECT_EQ(operations_.names[nccl->name].kind, WorkKind::Communication);
     EXPECT_EQ(row(step, "ProfilerStep#{}")->self_ns, 600u);
   }
-  EXPECT_EQ(iteration_numbers(*walk_, iterations_), (std::vector<uint64_t>{40, 41}));
+  EXPECT_EQ(iteration_numbers(*walk_, iterations_), (IterationNumbers{40, 41}));
 }
 
 TEST_F(IterationOperationsTest, AnOperationOutsideOfIterationsIsInNoRow) {
@@ -105,7 +105,7 @@ TEST_F(IterationOperationsTest, StepMarksGiveTheNumbers) {
   for (int64_t step = 7; step < 10; ++step)
     recorder_.point(kMain, 100 * static_cast<uint64_t>(step), trace::PointKind::Instant, kMark, 0, {step});
   read();
-  EXPECT_EQ(iteration_numbers(*walk_, iterations_), (std::vector<uint64_t>{7, 8}));
+  EXPECT_EQ(iteration_numbers(*walk_, iterations_), (IterationNumbers{7, 8}));
 }
 
 TEST_F(IterationOperationsTest, ANegativeNumberIsNotThatOfAnIteration) {
@@ -126,8 +126,28 @@ TEST_F(IterationOperationsTest, IterationsWithoutNumbersHaveNone) {
   EXPECT_TRUE(iteration_numbers(*walk_, iterations_).empty());
 }
 
+TEST_F(IterationOperationsTest, OnlyAnIterationWithANumberThatIsTooLargeHasNone) {
+  constexpr uint32_t kFirstName = 100;
+  const std::string names[] = {"ProfilerStep#7", "ProfilerStep#99999999999999999999",
+                               "ProfilerStep#18446744073709551615", "ProfilerStep#-1"};
+  for (uint32_t i = 0; i < std::size(names); ++i) {
+    recorder_.add_class(kFirstName + i, names[i], "user_annotation");
+    recorder_.begin(kMain, 100 * i, kFirstName + i);
+    recorder_.end(kMain, 100 * i + 90);
+  }
+  read();
+  EXPECT_EQ(iteration_numbers(*walk_, iterations_), (IterationNumbers{7, std::nullopt, UINT64_MAX}));
+}
+
+TEST(IterationRunsTest, AnIterationWithoutANumberEndsNoRun) {
+  const IterationNumbers numbers = {5, std::nullopt, 6, 5};
+  const std::vector<uint32_t> runs = iteration_runs(numbers);
+  EXPECT_EQ(runs, (std::vector<uint32_t>{0, 0, 0, 1}));
+  EXPECT_EQ(repeated_later(numbers, runs), (std::vector<bool>{true, false, false, false}));
+}
+
 TEST(IterationRunsTest, ARunEndsBeforeASmallerNumber) {
-  const std::vector<uint64_t> numbers = {1, 2, 2, 3, 2, 3, 4, 1};
+  const IterationNumbers numbers = {1, 2, 2, 3, 2, 3, 4, 1};
   const std::vector<uint32_t> runs = iteration_runs(numbers);
   EXPECT_EQ(runs, (std::vector<uint32_t>{0, 0, 0, 0, 1, 1, 1, 2}));
   EXPECT_EQ(repeated_later(numbers, runs), (std::vector<bool>{true, true, true, true, false, false, false, false}));

@@ -95,24 +95,27 @@ class SameSelection:
 
     def test_a_recording_counts_once_whatever_file_it_is_in(self):
         name = self.id().rsplit(".", 1)[-1]
-        file = write_trace(self.folder / f"{name}.json", steps=3, names=1, at_us=int(time.time() * 1e6) - 60_000_000)
+        now = int(time.time() * 1e6)
+        file = write_trace(self.folder / f"{name}.json", steps=3, names=1, at_us=now - 60_000_000)
+        # As long, and with as many events.
+        similar = write_trace(self.folder / f"{name}-similar.json", steps=3, names=1, at_us=now - 60_000_000, slow_collective=True)
         packed, imported = f"{file}.gz", f"{file}.kymo"
         with gzip.open(packed, "wb") as out, open(file, "rb") as source:
             out.write(source.read())
         kymo("import", file, "-o", imported)
         # Another recording of the same program.
         self.push_one("other", "--job", "train", age_s=61)
-        kymo("push", file, packed, imported, self.url, "--job", "train")
+        kymo("push", file, packed, imported, similar, self.url, "--job", "train")
         for question in ["top", "history", "stragglers"]:
             answer, said = kymo("fleet", question, "--db", self.url, "--json", expect=None)
             self.assertRegex(said, rf"not counted: 0x[0-9a-f]{{16}} \(\S*{name}.json.gz\), 0x[0-9a-f]{{16}} \(\S*{name}.json.kymo\)"
                                    "; another file of the same recording is in .* too, and counts: remove copies with kymo "
                                    "push --remove")
             if question == "top":
-                self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {2})
+                self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {3})
         kymo("push", "--remove", packed, imported, self.url)
         answer, said = kymo("fleet", "top", "--db", self.url, "--json")
-        self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {2})
+        self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {3})
         self.assertNotIn("same recording", said)
 
     def test_top_says_how_much_work_is_outside_of_iterations(self):

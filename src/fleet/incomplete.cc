@@ -173,7 +173,9 @@ std::vector<std::string> check_rows(Selection& selection, bool uses_operations) 
 std::vector<std::string> leave_out_copies(Selection& selection) {
   const Target& target = selection.target;
   std::vector<std::string> lines;
-  const Parts parts = find_parts(ask(target, same_recordings_statement(selection)));
+  const Parts parts =
+      find_parts(ask(target, same_recordings_statement(selection)),
+                 [&](const std::vector<uint64_t>& traces) { return ask(target, totals_statement(selection, traces)); });
   leave_out(selection, parts.of_others);
   leave_out(selection, parts.copies);
   if (!parts.of_others.rows.empty())

@@ -43,22 +43,46 @@ bool has_time(const Row& row) {
   return push::parse_i64(row[kBegan], "began_ns") >= int64_t{push::kFirstDate} * 1'000'000'000;
 }
 
-bool is_copy_of(const Row& row, const Row& other) {
+bool is_as_long_as(const Row& row, const Row& other) {
   return row[kDuration] == other[kDuration] && row[kEvents] == other[kEvents] && row[kComplete] == other[kComplete];
+}
+
+using Recordings = std::map<Row, std::vector<const Row*>>;
+
+// Of the traces that are as long as another one of the same recording, the totals of their operations.
+std::map<std::string, Row> totals_of(const Recordings& recordings, const Totals& totals) {
+  constexpr size_t kMostTraces = 1'000, kColumnsOfTotals = 3;
+  std::vector<uint64_t> traces;
+  for (const auto& [recording, rows] : recordings)
+    for (const Row* row : rows)
+      if (has_time(*row) && std::any_of(rows.begin(), rows.end(),
+                                        [&](const Row* other) { return other != row && is_as_long_as(*row, *other); }))
+        traces.push_back(push::parse_u64((*row)[kTrace], "trace"));
+  std::map<std::string, Row> found;
+  for (size_t at = 0; at < traces.size(); at += kMostTraces) {
+    const auto begin = traces.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kMostTraces, traces.size() - at));
+    const push::Rows answer = totals({begin, end});
+    if (answer.columns.size() != kColumnsOfTotals) throw Error("the answer has no totals of traces");
+    for (const Row& row : answer.rows) found[row[0]] = {row[1], row[2]};
+  }
+  return found;
 }
 
 }  // namespace
 
-Parts find_parts(const push::Rows& marks) {
+Parts find_parts(const push::Rows& marks, const Totals& totals) {
   if (marks.columns.size() != kColumns) throw Error("the answer is not a list of traces");
-  std::map<Row, std::vector<const Row*>> recordings;
+  Recordings recordings;
   for (const Row& row : marks.rows) recordings[{row.begin() + kHost, row.begin() + kDuration}].push_back(&row);
+  auto total = totals_of(recordings, totals);
   Parts parts;
   for (const auto& [recording, rows] : recordings) {
     std::vector<const Row*> different;
     for (const Row* row : rows) {
-      const bool is_copy = has_time(*row) && std::any_of(different.begin(), different.end(),
-                                                         [&](const Row* other) { return is_copy_of(*row, *other); });
+      const bool is_copy = has_time(*row) && std::any_of(different.begin(), different.end(), [&](const Row* other) {
+                             return is_as_long_as(*row, *other) && total[(*row)[kTrace]] == total[(*other)[kTrace]];
+                           });
       if (is_copy)
         parts.copies.rows.push_back({(*row)[kTrace], (*row)[kFile]});
       else

@@ -3,6 +3,10 @@
 // from it.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <vector>
+
 #include "push/answer.h"
 
 namespace kymo::fleet {
@@ -15,10 +19,14 @@ struct Parts {
   // one stays in `alone`.
   push::Rows of_others;
   push::Rows alone;   // the other incomplete ones
-  push::Rows copies;  // all but the first of those that also have the same length and number of events
+  push::Rows copies;  // all but the first of those that also have the same length, number of events and totals
 };
 
-// Of the rows of same_recordings_statement(). Throws kymo::Error if they are not that.
-Parts find_parts(const push::Rows& marks);
+// The rows of totals_statement() of these traces.
+using Totals = std::function<push::Rows(const std::vector<uint64_t>& traces)>;
+
+// Of the rows of same_recordings_statement(). Asks for the totals only of traces that may be copies, up to 1,000 at a
+// time. Throws kymo::Error if the rows are not those of the statements.
+Parts find_parts(const push::Rows& marks, const Totals& totals);
 
 }  // namespace kymo::fleet

@@ -19,11 +19,13 @@ using Row = std::vector<std::string>;
 const Row kWhole{"1", "whole", "1", "node1", "train", "job", "3", "1000", "500", "90", "8000"};
 const Row kHalf{"2", "half", "0", "node1", "train", "job", "3", "1000", "200", "40", "4000"};
 
-Parts parts_of(std::vector<Row> rows) {
-  push::Rows marks;
+Parts parts_of(std::vector<Row> rows, std::vector<Row> totals = {}) {
+  push::Rows marks, answer;
   marks.columns.resize(kWhole.size());
   marks.rows = std::move(rows);
-  return find_parts(marks);
+  answer.columns.resize(3);
+  answer.rows = std::move(totals);
+  return find_parts(marks, [&](const std::vector<uint64_t>&) { return answer; });
 }
 
 Row changed(Row row, size_t column, const char* value) {
@@ -74,11 +76,34 @@ TEST(PartsTest, AllButOneOfTheSameLengthAndEventsAreCopies) {
   EXPECT_THAT(damaged.alone.rows, ElementsAre(Row{"1", "a.json"}));
 }
 
+TEST(PartsTest, TracesWithOtherTotalsAreOtherRecordings) {
+  const Row first{"1", "a.json", "1", "", "", "job", "3", "1700000000000000000", "500", "90", "8000"};
+  const Row second = changed(changed(first, 0, "2"), 1, "b.json");
+  EXPECT_EQ(parts_of({first, second}, {{"1", "80", "4000"}, {"2", "80", "4000"}}).copies.rows.size(), 1u);
+  EXPECT_THAT(parts_of({first, second}, {{"1", "80", "4000"}, {"2", "80", "4001"}}).copies.rows, IsEmpty());
+  EXPECT_THAT(parts_of({first, second}, {{"1", "80", "4000"}, {"2", "81", "4000"}}).copies.rows, IsEmpty());
+}
+
+TEST(PartsTest, TotalsAreAskedOnlyOfTracesThatMayBeCopies) {
+  push::Rows marks;
+  marks.columns.resize(kWhole.size());
+  const Row first{"1", "a.json", "1", "", "", "job", "3", "1700000000000000000", "500", "90", "8000"};
+  marks.rows = {kWhole, kHalf, first, changed(first, 0, "2"), changed(changed(first, 0, "3"), 8, "501")};
+  std::vector<uint64_t> asked;
+  find_parts(marks, [&](const std::vector<uint64_t>& traces) {
+    asked.insert(asked.end(), traces.begin(), traces.end());
+    push::Rows answer;
+    answer.columns.resize(3);
+    return answer;
+  });
+  EXPECT_THAT(asked, ElementsAre(1, 2));
+}
+
 TEST(PartsTest, WithoutATimeTheyMayBeOfDifferentRecordings) {
   EXPECT_THAT(parts_of({kWhole, changed(kWhole, 0, "5")}).copies.rows, IsEmpty());
 }
 
-TEST(PartsTest, RowsOfAnotherStatementAreRefused) { EXPECT_THROW(find_parts({}), Error); }
+TEST(PartsTest, RowsOfAnotherStatementAreRefused) { EXPECT_THROW(find_parts({}, {}), Error); }
 
 }  // namespace
 }  // namespace kymo::fleet

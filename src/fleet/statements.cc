@@ -82,6 +82,15 @@ std::string same_recordings_statement(const Selection& selection) {
       int64_t{push::kFirstDate} * 1'000'000'000);
 }
 
+std::string totals_statement(const Selection& selection, const std::vector<uint64_t>& traces) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT trace, sum(count) AS its_calls, sum(total_ns) AS its_ns\nFROM {}\n{} trace IN ({})\n{} {}\nGROUP BY "
+      "trace",
+      dialect.table(push::kOperations), dialect.first_where(), base::join(traces, ", "), dialect.next_where(),
+      chosen(selection, dialect));
+}
+
 std::string outside_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(

@@ -110,6 +110,9 @@ std::string wrong_counts_statement(const Selection& selection, const std::vector
 // nanosecond. And traces that began and ended in the same nanosecond, with as many events.
 std::string same_recordings_statement(const Selection& selection);
 
+// Columns: trace, its_calls, its_ns: of all operations of these traces.
+std::string totals_statement(const Selection& selection, const std::vector<uint64_t>& traces);
+
 // Columns: traces, outside_ns, inside_ns. How many traces have work of devices outside of iterations, how long it
 // takes, and how long the work in iterations does.
 std::string outside_statement(const Selection& selection);

@@ -287,7 +287,8 @@ def check_lost_relabel(test, trace, url, lose_newest_mark, make_older):
     make_older()  # a push that is in progress looks the same for some time
     for job, (count, said) in jobs().items():
         test.assertEqual(count, 1 if job == "old" else 0)
-        test.assertRegex(said, r"not counted: .* of 1 trace without a commit mark .*: 0x[0-9a-f]{16} \(job new\); push it again")
+        test.assertRegex(said, r"not counted: .* of 1 trace without a commit mark .*: 0x[0-9a-f]{16} \(job new\); push it again: "
+                               r"until then, what was pushed before counts, with the job old\n")
     test.assertIn("1 trace pushed", kymo("push", trace, url)[1])
     found = jobs()
     test.assertEqual({job: count for job, (count, _) in found.items()}, {"old": 0, "new": 1})

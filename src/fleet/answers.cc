@@ -29,6 +29,12 @@ void expect(const push::Rows& rows, size_t columns) {
 
 std::string trace_text(uint64_t trace) { return base::format("0x{:016x}", trace); }
 
+std::string counts_until_then(const std::set<std::string>& jobs) {
+  if (jobs.empty()) return {};
+  return base::format(": until then, what was pushed before counts, with the job{} {}", jobs.size() == 1 ? "" : "s",
+                      base::join(jobs, ", "));
+}
+
 std::string trace_names(const push::Rows& rows) {
   std::vector<std::string> names;
   for (const auto& row : rows.rows) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,10 @@ History read_history(const push::Rows& rows);
 
 // A trace as the commands print it, and as SQL can find it: WHERE trace = 0x….
 std::string trace_text(uint64_t trace);
+
+// ": until then, what was pushed before counts, with the job a", for a note about what was pushed last; empty if there
+// are no jobs.
+std::string counts_until_then(const std::set<std::string>& jobs);
 
 // "0x… (run.kymo), 0x… (b.kymo), and 7 more", from rows of trace and file.
 std::string trace_names(const push::Rows& rows);

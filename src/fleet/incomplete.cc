@@ -69,16 +69,16 @@ push::Rows without_traces(push::Rows rows, const push::Rows& others) {
   return rows;
 }
 
-// Columns: trace, its_job. Traces of a server whose newest attempt has counts of rows and no mark. With a job, those
-// that have it in this attempt, or in the one that counts instead.
+// Columns: trace, its_job, counts (1: an older attempt does), older_job. Traces of a server whose newest attempt has
+// counts of rows and no mark. With a job, those that have it in this attempt, or in the one that counts instead.
 std::string unmarked_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   const std::string times = times_of(selection, dialect);
   std::string of_job;
-  if (selection.job)
-    of_job = base::format("\n  AND (its_job = {0} OR argMax(marked_job, marked) = {0})", dialect.text(*selection.job));
+  if (selection.job) of_job = base::format("\n  AND (its_job = {0} OR older_job = {0})", dialect.text(*selection.job));
   return base::format(
-      "SELECT trace, argMax(counted_job, counted) AS its_job\nFROM (\n"
+      "SELECT trace, argMax(counted_job, counted) AS its_job, max(marked) > 0 AS counts,\n"
+      "  argMax(marked_job, marked) AS older_job\nFROM (\n"
       "  SELECT trace, attempt AS counted, CAST(job AS String) AS counted_job, toUInt64(0) AS marked, '' AS "
       "marked_job\n"
       "  FROM {} WHERE {} AND attempt < {}\n"
@@ -89,13 +89,18 @@ std::string unmarked_statement(const Selection& selection) {
 }
 
 void add_unmarked(std::vector<std::string>& lines, const Selection& selection, push::Rows rows) {
+  if (rows.columns.size() != 4) throw Error("the server's answer is not a list of traces without a mark");
   if (rows.rows.empty()) return;
-  for (auto& row : rows.rows) row[1] = "job " + shown_name(row[1]);
+  std::set<std::string> older;
+  for (auto& row : rows.rows) {
+    row[1] = "job " + shown_name(row[1]);
+    if (row[2] != "0") older.insert(shown_name(row[3]));
+  }
   lines.push_back(
       base::format("not counted: what was pushed last of {} trace{} without a commit mark in {} (a push that was "
-                   "interrupted, or lost rows): {}; push {} again",
+                   "interrupted, or lost rows): {}; push {} again{}",
                    rows.rows.size(), rows.rows.size() == 1 ? "" : "s", selection.target.text(), trace_names(rows),
-                   rows.rows.size() == 1 ? "it" : "them"));
+                   rows.rows.size() == 1 ? "it" : "them", counts_until_then(older)));
 }
 
 void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, bool uses_operations) {
@@ -124,7 +129,7 @@ void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, boo
         "not counted: {}; some of their rows are doubled in {}, as after a backup that was restored twice: "
         "push these traces again",
         trace_names(doubled), target.text()));
-  if (has_counts) add_unmarked(lines, selection, as_list(answers[1]));
+  if (has_counts) add_unmarked(lines, selection, answers[1]);
   leave_out(selection, doubled);
 }
 

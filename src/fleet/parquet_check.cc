@@ -78,12 +78,9 @@ void add_replaced(std::vector<std::string>& lines, ParquetReader& reader, const 
   if (traces.rows.empty()) return;
   std::set<std::string> jobs;
   for (const auto& row : traces.rows) jobs.insert(base::printable(row[2]));
-  const bool is_one = traces.rows.size() == 1;
-  lines.push_back(base::format(
-      "not counted: what was pushed last {}: {}; push {} again: until then, what was pushed before counts, "
-      "with the job{} {}",
-      without_mark(folder, traces.rows.size(), "a push that was interrupted, or lost files"), trace_names(traces),
-      is_one ? "it" : "them", jobs.size() == 1 ? "" : "s", base::join(jobs, ", ")));
+  lines.push_back(base::format("not counted: what was pushed last {}: {}; push {} again{}",
+                               without_mark(folder, traces.rows.size(), "a push that was interrupted, or lost files"),
+                               trace_names(traces), traces.rows.size() == 1 ? "it" : "them", counts_until_then(jobs)));
 }
 
 // What `row_counts` says about an attempt.

@@ -148,6 +148,11 @@ class ChromeImport {
     if (!source.damage().empty()) builder_.lose_damaged("the rest of the file: " + source.damage());
   }
 
+  // Environment variables have such names, and their values are texts.
+  static bool names_variable(std::string_view name) {
+    return name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == name.npos;
+  }
+
   int64_t read_members(const JsonPieces& pieces) {
     constexpr size_t kLongestShown = 4096;
     JsonEvents& json = readers_[0].json();
@@ -162,6 +167,8 @@ class ChromeImport {
         base_ns = static_cast<int64_t>(value->bits);
       } else if (name == "deviceProperties") {
         rows_.name_devices(value->text, json);
+      } else if (value->type == JsonArgument::Type::Json && names_variable(name)) {
+        continue;
       } else if (name != "displayTimeUnit" && name != "schemaVersion" && text.size() <= kLongestShown) {
         metadata.emplace_back(name, value->type == JsonArgument::Type::String ? std::string(value->text) : text);
       }

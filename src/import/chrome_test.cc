@@ -1,12 +1,15 @@
 #include "import/chrome.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "base/text.h"
 #include "import/json_numbers.h"
 #include "import/test_import.h"
 #include "kymo/error.h"
+#include "trace/test_recorder.h"
 
 namespace kymo::import {
 namespace {
@@ -194,6 +197,30 @@ TEST(ChromeImportTest, ThreadsAndProcessesWithOtherIdsStayApart) {
                                       "10000003 1 -1/", "18446744073709551615 1 18446744073709551615/", "7 0 /",
                                       "7 1 /", "7 10000000 /", "7 10000001 /io", "7 10000002 /worker", "7 10000003 /-1",
                                       "7 10000004 /-2", "7 9223372036854775808 /9223372036854775808"}));
+}
+
+trace::Origin origin_of(const std::string& members) {
+  const trace::testing::TemporaryFolder folder;
+  const std::string text =
+      base::format(R"({{{},"traceEvents":[{{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}}]}})", members);
+  ByteSource source = ByteSource::of_memory(text);
+  TraceBuilder builder;
+  const int64_t base_ns = read_chrome(source, builder);
+  trace::Writer writer(folder / "trace.kymo", trace::Writer::Mode::Create);
+  builder.write(writer, base_ns, "test");
+  writer.close();
+  const trace::Reader reader(folder / "trace.kymo");
+  return reader.writers().begin()->second.origin;
+}
+
+TEST(ChromeImportTest, AListOrObjectIsNotTheValueOfAnEnvironmentVariable) {
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_THAT(
+      origin_of(
+          R"("SLURM_JOB_NAME":["a"],"KYMO_JOB":{"a":1},"RANK":"3","SLURM_JOB_ID":17,"distributedInfo":{"rank":3})")
+          .metadata,
+      ::testing::ElementsAre(Pair{"imported from", "test"}, Pair{"RANK", "3"}, Pair{"SLURM_JOB_ID", "17"},
+                             Pair{"distributedInfo", R"({"rank":3})"}));
 }
 
 TEST(ChromeImportTest, TextThatIsNotATraceIsRefused) {

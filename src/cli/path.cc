@@ -244,8 +244,11 @@ int path_command(const Arguments& arguments) {
   analyze::EventWalk walk(reader);
   analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
-  if (iterations.list.empty() || !iterations.track || walk.first_ns() == walk.last_ns())
+  if (iterations.list.empty() || !iterations.track || walk.first_ns() == walk.last_ns()) {
+    progress.reset();
+    Ledger(analyze::summarise(reader), walk.problems()).show();  // the ranges may be what was lost
     throw Error(base::format("{} has no ranges on a thread, so it has no critical path", options.path));
+  }
   const size_t number = choose_iteration(iterations, options.iteration);
   const analyze::Activity activity = analyze::read_activity(walk, std::move(work), iterations.list[number]);
   Page page;

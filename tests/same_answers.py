@@ -139,6 +139,16 @@ class SameAnswers:
         text, _ = kymo("fleet", "stragglers", "--db", self.url)
         self.assertRegex(text.splitlines()[0], "process group$")
 
+    def test_a_host_is_named_only_if_the_trace_names_it(self):
+        files = [self.collectives("hosts", rank, [("0, 1", [200, 700][rank], {}), ("0, 1", [700, 200][rank], {})],
+                                  metadata={"host_name": "node17"} if rank else None) for rank in range(2)]
+        kymo("push", *files, self.url)
+        rows, _ = self.stragglers()
+        self.assertEqual({rank: row["host"] for rank, row in rows.items()}, {0: "", 1: "node17"})
+        lines = kymo("fleet", "stragglers", "--db", self.url)[0].splitlines()
+        self.assertRegex(lines[0], " host$")
+        self.assertEqual({line.split()[0]: line.split()[-1] for line in lines[1:]}, {"0": "(unknown)", "1": "node17"})
+
     def test_sends_and_receives_are_not_collectives(self):
         send = {"name": "ncclDevKernel_SendRecv"}
         files = [self.collectives("sends", rank, [("0, 1", 100 + 300 * rank, send), ("0, 1", 200 + 100 * rank, {})])

@@ -63,7 +63,7 @@ int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives,
                                    fleet::trace_text(row.worst_trace),
                                    base::printable(row.worst_name)};
     if (has_groups) cells.push_back(base::printable(row.worst_group));
-    if (has_hosts) cells.push_back(base::printable(row.worst_host));
+    if (has_hosts) cells.push_back(row.worst_host.empty() ? "(unknown)" : base::printable(row.worst_host));
     if (has_jobs) cells.push_back(fleet::shown_name(row.job));
     table.add(std::move(cells));
   }

@@ -153,6 +153,10 @@ class ChromeImport {
     return name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == name.npos;
   }
 
+  void set_host(std::string_view host) {
+    for (uint32_t i = 0; i < builder_.process_count(); ++i) builder_.process(i).host = host;
+  }
+
   int64_t read_members(const JsonPieces& pieces) {
     constexpr size_t kLongestShown = 4096;
     JsonEvents& json = readers_[0].json();
@@ -167,6 +171,8 @@ class ChromeImport {
         base_ns = static_cast<int64_t>(value->bits);
       } else if (name == "deviceProperties") {
         rows_.name_devices(value->text, json);
+      } else if (name == "host_name" && value->type == JsonArgument::Type::String) {
+        set_host(value->text);
       } else if (value->type == JsonArgument::Type::Json && names_variable(name)) {
         continue;
       } else if (name != "displayTimeUnit" && name != "schemaVersion" && text.size() <= kLongestShown) {

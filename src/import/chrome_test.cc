@@ -213,6 +213,12 @@ trace::Origin origin_of(const std::string& members) {
   return reader.writers().begin()->second.origin;
 }
 
+TEST(ChromeImportTest, TheHostIsTheOneThatTheFileNames) {
+  EXPECT_EQ(origin_of(R"("host_name":"node17","schemaVersion":1)").host, "node17");
+  for (const char* members : {R"("schemaVersion":1)", R"("host_name":null)", R"("host_name":["node17"])"})
+    EXPECT_EQ(origin_of(members).host, "") << members;
+}
+
 TEST(ChromeImportTest, AListOrObjectIsNotTheValueOfAnEnvironmentVariable) {
   using Pair = std::pair<std::string, std::string>;
   EXPECT_THAT(

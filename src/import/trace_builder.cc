@@ -116,6 +116,7 @@ void TraceBuilder::write_process(Output& output, uint32_t number, const std::str
   trace::Origin origin;
   origin.session = id.hex();
   origin.pid = process.pid;
+  origin.host = process.host;
   origin.executable = process.name;
   origin.start_realtime_ns = static_cast<uint64_t>(std::max<int64_t>(output.realtime_base_ns, 0));
   origin.kymo_version = base::kVersion;

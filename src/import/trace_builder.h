@@ -59,6 +59,7 @@ class ImportedStacks {
 struct ImportedProcess {
   uint64_t pid = 0;
   std::string name;
+  std::string host = {};  // empty: the file does not say it
   std::vector<std::pair<std::string, std::string>> metadata = {};
 };
 

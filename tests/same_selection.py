@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from clickhouse import kymo, write_trace
+from clickhouse import BIN, kymo, write_trace
 
 ONE_JOB = ["diff", "history"]
 ODD_NAMES = ["a\\x41", "a\0b", "tab\there", "line\nbreak", "\x1b[31m", "C:\\x\\new", "größe", "gemm (device)", "\u202e", " spaces "]
@@ -117,6 +117,16 @@ class SameSelection:
         answer, said = kymo("fleet", "top", "--db", self.url, "--json")
         self.assertEqual({row["traces"] for row in json.loads(answer)["rows"]}, {3})
         self.assertNotIn("same recording", said)
+
+    def test_an_export_of_a_recording_has_its_job_and_rank(self):
+        name = self.id().rsplit(".", 1)[-1]
+        recording, export = self.folder / f"{name}.kymo", self.folder / f"{name}.json"
+        kymo("record", "-o", recording, "--", BIN / "any_bytes", env={"KYMO_JOB": "from the environment", "KYMO_RANK": "3"},
+             expect=None)
+        kymo("export", recording, "-o", export)
+        kymo("push", export, self.url)
+        rows = json.loads(kymo("fleet", "top", "--db", self.url, "--job", "from the environment", "--json")[0])["rows"]
+        self.assertEqual({row["slowest_rank"] for row in rows}, {3})
 
     def test_top_says_how_much_work_is_outside_of_iterations(self):
         self.push_one("inside", "--job", "train", rank=0)

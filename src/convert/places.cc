@@ -36,7 +36,8 @@ Places::Places(const trace::Reader& reader) {
       place.index = static_cast<uint32_t>(places_.size() - 1);
       place.writer = &writer;
       place.track = &track;
-      place.group = on_device ? &device_of(track) : &process_of(writer);
+      place.process = &process_of(writer);
+      place.group = on_device ? &device_of(track) : place.process;
       place.name = track_name(track);
       place.tid = claim_tid(rows_[place.group], writer, track);
       by_track_[{id, track_id}] = &place;
@@ -56,11 +57,16 @@ uint64_t Places::lane_tid(const Place& place, uint16_t lane) {
   return tid;
 }
 
-Group& Places::process_of(const trace::WriterInfo& writer) {
+std::string Places::key_of(const trace::WriterInfo& writer) {
   const trace::Origin& origin = writer.origin;
   // A process without a pid, of another tool's trace, is not the same as another one.
-  Group*& group = processes_[base::format("{}\n{}\n{}{}", origin.host, origin.boot_id, origin.pid,
-                                          origin.pid == 0 ? writer.id.hex() : std::string())];
+  return base::format("{}\n{}\n{}{}", origin.host, origin.boot_id, origin.pid,
+                      origin.pid == 0 ? writer.id.hex() : std::string());
+}
+
+Group& Places::process_of(const trace::WriterInfo& writer) {
+  const trace::Origin& origin = writer.origin;
+  Group*& group = processes_[key_of(writer)];
   if (group == nullptr) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);

@@ -34,6 +34,7 @@ struct Place {
   const trace::WriterInfo* writer = nullptr;
   const trace::Track* track = nullptr;
   const Group* group = nullptr;
+  const Group* process = nullptr;  // of its writer; the group itself if that is not a device
   uint64_t tid = 0;
   std::string name;  // never empty
 };
@@ -47,6 +48,8 @@ class Places {
   // Null if the trace does not describe the track. The pointer stays valid.
   const Place* find(const trace::WriterId& writer, uint32_t track) const;
   const std::deque<Group>& groups() const { return groups_; }
+  // Of a writer of the trace.
+  const Group& process(const trace::WriterInfo& writer) const { return *processes_.at(key_of(writer)); }
   const std::deque<Place>& all() const { return places_; }
 
   // The row for ranges that overlap others of their track: one tid for each lane above 0.
@@ -57,6 +60,7 @@ class Places {
     RowNumbers tids;
     std::map<uint64_t, const trace::WriterInfo*> threads;  // by tid, the writer that had it last
   };
+  static std::string key_of(const trace::WriterInfo& writer);
   Group& process_of(const trace::WriterInfo& writer);
   Group& device_of(const trace::Track& track);
   uint64_t claim_tid(Rows& rows, const trace::WriterInfo& writer, const trace::Track& track);

@@ -14,6 +14,7 @@
 #include "import/chrome_piece.h"
 #include "import/chrome_rows.h"
 #include "import/exported_point.h"
+#include "import/exported_processes.h"
 #include "import/json_pieces.h"
 #include "import/ordered_pieces.h"
 #include "import/value_bytes.h"
@@ -148,25 +149,40 @@ class ChromeImport {
     if (!source.damage().empty()) builder_.lose_damaged("the rest of the file: " + source.damage());
   }
 
-  // Environment variables have such names, and their values are texts.
-  static bool names_variable(std::string_view name) {
-    return name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == name.npos;
+  using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+  static void add(Metadata& metadata, std::string_view key, std::string_view value) {
+    const auto is_known = [&](const auto& one) { return one.first == key; };
+    if (std::none_of(metadata.begin(), metadata.end(), is_known)) metadata.emplace_back(key, value);
   }
 
   void set_host(std::string_view host) {
-    for (uint32_t i = 0; i < builder_.process_count(); ++i) builder_.process(i).host = host;
+    for (uint32_t i = 0; i < builder_.process_count(); ++i)
+      if (std::string& known = builder_.process(i).host; known.empty()) known = host;
+  }
+
+  // Of Kymo's own exports.
+  void add_processes(const std::string& member) {
+    for (const ExportedProcess& exported : exported_processes(member)) {
+      const auto number = rows_.find_process(exported.pid);
+      if (!number) continue;
+      ImportedProcess& process = builder_.process(*number);
+      process.host = exported.host;
+      for (const auto& [key, value] : exported.environment) add(process.metadata, key, value);
+    }
   }
 
   int64_t read_members(const JsonPieces& pieces) {
     constexpr size_t kLongestShown = 4096;
     JsonEvents& json = readers_[0].json();
     int64_t base_ns = 0;
-    std::vector<std::pair<std::string, std::string>> unused;
-    auto& metadata = builder_.process_count() > 0 ? builder_.process(rows_.main_process()).metadata : unused;
+    Metadata unused;
+    Metadata& metadata = builder_.process_count() > 0 ? builder_.process(rows_.main_process()).metadata : unused;
     for (const auto& [name, text] : pieces.members()) {
       std::string copy = text;
       const auto value = json.value(copy);
       if (!value) continue;
+      if (name == "kymo") add_processes(text);
       if (name == "baseTimeNanoseconds" && value->type == JsonArgument::Type::Int) {
         base_ns = static_cast<int64_t>(value->bits);
       } else if (name == "deviceProperties") {
@@ -174,9 +190,9 @@ class ChromeImport {
       } else if (name == "host_name" && value->type == JsonArgument::Type::String) {
         set_host(value->text);
       } else if (value->type == JsonArgument::Type::Json && names_variable(name)) {
-        continue;
+        continue;  // a variable has a text
       } else if (name != "displayTimeUnit" && name != "schemaVersion" && text.size() <= kLongestShown) {
-        metadata.emplace_back(name, value->type == JsonArgument::Type::String ? std::string(value->text) : text);
+        add(metadata, name, value->type == JsonArgument::Type::String ? value->text : std::string_view(text));
       }
     }
     return base_ns;

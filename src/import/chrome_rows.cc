@@ -34,6 +34,11 @@ uint32_t ChromeRows::process(const std::string& pid) {
   return entry->second;
 }
 
+std::optional<uint32_t> ChromeRows::find_process(uint64_t pid) const {
+  const auto found = processes_.find(std::to_string(pid));
+  return found == processes_.end() ? std::nullopt : std::optional(found->second);
+}
+
 uint32_t ChromeRows::track(const ChromePiece::Row& row) {
   const std::string key = key_of(row.pid, row.tid);
   const auto [entry, is_new] = rows_.try_emplace(key);

@@ -23,6 +23,7 @@ class ChromeRows {
   void saw_launch(uint32_t track);
   // Kineto's "deviceProperties": a JSON list of objects with the id and name of a device.
   void name_devices(std::string_view json, JsonEvents& parser);
+  std::optional<uint32_t> find_process(uint64_t pid) const;
   uint32_t main_process() const { return launching_process_.value_or(0); }  // which the file is about
 
   // The streams that are known. Another object after each change, so that other threads can read it.

@@ -208,6 +208,37 @@ TEST(RoundTripTest, ChromeKeepsAllEvents) {
   EXPECT_EQ(round_trip(folder / "a.kymo", convert::write_chrome, "json"), Lines(folder / "a.kymo").lines);
 }
 
+TEST(RoundTripTest, ChromeKeepsTheHostAndTheEnvironmentOfEachProcess) {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.kymo", exported = folder / "a.json", imported = folder / "b.kymo";
+  for (const uint8_t number : {1, 2}) {
+    TestRecorder one(path, number, 100 + number,
+                     number == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append, 0, "/usr/bin/train",
+                     {{"KYMO_JOB", "a \"job\""}, {"RANK", std::to_string(number)}, {"torch", "2.11"}});
+    one.add_class(1, "a");
+    one.add_thread(1, 100 + number, "main");
+    one.complete(1, 100, 110, 1);
+    one.close();
+  }
+  {
+    const trace::Reader reader(path);
+    convert::FileStream sink(exported);
+    convert::write_chrome(reader, sink);
+    sink.finish();
+  }
+  import_trace(exported, imported);
+  const trace::Reader reader(imported);
+  ASSERT_EQ(reader.writers().size(), 2u);
+  for (const auto& [id, writer] : reader.writers()) {
+    EXPECT_EQ(writer.origin.host, "box");
+    Pairs environment;
+    for (const auto& one : writer.origin.metadata)
+      if (one.first == "KYMO_JOB" || one.first == "RANK") environment.push_back(one);
+    EXPECT_EQ(environment, (Pairs{{"KYMO_JOB", "a \"job\""}, {"RANK", std::to_string(writer.origin.pid - 100)}}));
+  }
+}
+
 TEST(RoundTripTest, PerfettoKeepsLanes) {
   const TemporaryFolder folder;
   record_lanes(folder / "a.kymo");

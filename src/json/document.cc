@@ -107,6 +107,13 @@ std::vector<Value> Value::list(std::string_view what) const {
   return items;
 }
 
+std::vector<std::pair<std::string_view, Value>> Value::members(std::string_view what) const {
+  std::vector<std::pair<std::string_view, Value>> all;
+  for (const dom::key_value_pair member : get<dom::object>(Access::element(*this), what, "no object"))
+    all.emplace_back(member.key, Access::value(member.value));
+  return all;
+}
+
 std::optional<Value> Value::find(std::string_view name) const {
   dom::object object;
   if (Access::element(*this).get(object) != simdjson::SUCCESS) return std::nullopt;

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kymo::json {
@@ -32,6 +33,7 @@ class Value {
   int64_t integer(std::string_view what) const;  // an integer, -2^63 to 2^63-1
   bool boolean(std::string_view what) const;
   std::vector<Value> list(std::string_view what) const;
+  std::vector<std::pair<std::string_view, Value>> members(std::string_view what) const;  // of an object, in order
   // A member of an object; the last one if the name is repeated. operator[] throws if it is not found. find() returns
   // nothing then, and also if this is not an object.
   Value operator[](std::string_view name) const;

@@ -57,6 +57,17 @@ TEST(DocumentTest, ReadsNegativeNumbersBooleansAndMissingMembers) {
   EXPECT_THROW(Document("9223372036854775808").root().integer("n"), Error);
 }
 
+TEST(DocumentTest, ListsTheMembersOfAnObjectInOrder) {
+  const Document document(R"({"b": 1, "a": "x"})");
+  const auto members = document.root().members("it");
+  ASSERT_EQ(members.size(), 2u);
+  EXPECT_EQ(members[0].first, "b");
+  EXPECT_EQ(members[0].second.number("b"), 1u);
+  EXPECT_EQ(members[1].first, "a");
+  EXPECT_EQ(members[1].second.text("a"), "x");
+  EXPECT_THROW(members[1].second.members("a"), Error);
+}
+
 TEST(DocumentTest, ErrorsNameTheMember) {
   const Document document(R"({"a": "x"})");
   const auto message = [](auto read) {

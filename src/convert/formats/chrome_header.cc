@@ -66,10 +66,12 @@ void append_cost(TextBuffer& out, const trace::WriterInfo& writer) {
   object.close();
 }
 
-void append_process(TextBuffer& out, const trace::WriterInfo& writer) {
+// `pid` is that of its events in the file: two processes of different hosts may have the same one.
+void append_process(TextBuffer& out, const trace::WriterInfo& writer, uint64_t pid) {
   const trace::Origin& origin = writer.origin;
   JsonObject object(out);
   append_number(object, "pid", origin.pid);
+  if (pid != origin.pid) append_number(object, "pid_of_events", pid);
   append_number(object, "parent_pid", origin.parent_pid);
   append_string(object, "host", origin.host);
   append_string(object, "executable", origin.executable);
@@ -159,8 +161,9 @@ void write_chrome_header(CompactChromeWriter& writer, const trace::Reader& reade
   if (const std::string rate = sampling_of(reader); !rate.empty()) append_json_string(writer.member("sampling"), rate);
   TextBuffer& kymo = writer.member("kymo");
   append(kymo, "{\"processes\": ");
-  append_array(kymo, reader.writers(),
-               [](TextBuffer& item, const auto& process) { append_process(item, process.second); });
+  append_array(kymo, reader.writers(), [&](TextBuffer& item, const auto& process) {
+    append_process(item, process.second, places.process(process.second).pid);
+  });
   append(kymo, "}");
   append_json_string(writer.member("traceName"), reader.path());
 }
@@ -175,7 +178,7 @@ void write_chrome_row(CompactChromeWriter& writer, const Place& place, uint16_t 
   const uint64_t order = place.index * kLanesInOrder + std::min<uint64_t>(lane, kLanesInOrder - 1);
   writer.name_row(writer.row(place.group->pid, tid), lane == 0 ? place.name : lane_name(place, lane), order);
   if (lane == 0 && place.track->kind == trace::TrackKind::DeviceQueue)
-    writer.name_owner(writer.row(place.group->pid, tid), place.writer->origin.pid, place.track->device_uuid);
+    writer.name_owner(writer.row(place.group->pid, tid), place.process->pid, place.track->device_uuid);
 }
 
 void write_chrome_trailer(CompactChromeWriter& writer, const WalkReport& report, const Flows& flows) {

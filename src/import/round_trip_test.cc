@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -237,6 +238,37 @@ TEST(RoundTripTest, ChromeKeepsTheHostAndTheEnvironmentOfEachProcess) {
       if (one.first == "KYMO_JOB" || one.first == "RANK") environment.push_back(one);
     EXPECT_EQ(environment, (Pairs{{"KYMO_JOB", "a \"job\""}, {"RANK", std::to_string(writer.origin.pid - 100)}}));
   }
+}
+
+// As on two hosts. In the file they have other ones.
+TEST(RoundTripTest, ProcessesWithTheSamePidKeepTheirEnvironmentAndTheirDevices) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.kymo", exported = folder / "a.json", imported = folder / "b.kymo";
+  for (const uint8_t number : {1, 2}) {
+    TestRecorder one(path, number, 0, number == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append, 0,
+                     "/usr/bin/train", {{"RANK", std::to_string(number)}});
+    one.add_class(1, "a");
+    one.add_class(2, "gemm", "kernel");
+    one.add_thread(1, 7, "main");
+    one.add_queue(2, base::format("GPU-{}", number), "stream");
+    one.complete(1, 100, 110, 1);
+    one.complete(2, 100, 110, 2);
+    one.close();
+  }
+  {
+    const trace::Reader reader(path);
+    convert::FileStream sink(exported);
+    convert::write_chrome(reader, sink);
+    sink.finish();
+  }
+  import_trace(exported, imported);
+  std::set<std::string> found;
+  const trace::Reader reader(imported);
+  for (const auto& [id, writer] : reader.writers())
+    for (const auto& [key, value] : writer.origin.metadata)
+      for (const auto& [number, track] : writer.tracks)
+        if (key == "RANK" && track.kind == trace::TrackKind::DeviceQueue) found.insert(value + " " + track.device_uuid);
+  EXPECT_EQ(found, (std::set<std::string>{"1 GPU-1", "2 GPU-2"}));
 }
 
 TEST(RoundTripTest, PerfettoKeepsLanes) {

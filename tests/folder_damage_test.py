@@ -192,6 +192,23 @@ class FolderDamageTest(unittest.TestCase):
                     self.assertEqual(self.ask(), "")
                     self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
 
+    def test_damaged_attempts_are_noticed_although_the_footer_is_not_damaged(self):
+        """Such rows would not count, and nothing else would say it."""
+        for table in ["iterations", "operations", "collective_calls", "device_time", "row_counts"]:
+            with self.subTest(table):
+                shutil.rmtree(self.path, ignore_errors=True)
+                self.push()
+                file = self.file_of(table)
+                content = bytearray(file.read_bytes())
+                at = content.index(int(file.stem.split("-")[1], 16).to_bytes(8, "little"))
+                self.assertLess(at, len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
+                content[at] ^= 1
+                file.write_bytes(content)
+                for question in ["top", "stragglers"]:
+                    self.assertIn(f"{file} is damaged: push these traces again", self.ask(question, expect=None))
+                self.assertIn(f"{TRACES} traces pushed", self.push())
+                self.assertEqual(self.calls(), (TRACES * STEPS, TRACES))
+
     def test_traces_that_lost_their_mark_are_named_and_pushed_again(self):
         for more in [[], ["--events"]]:
             self.push(*more)

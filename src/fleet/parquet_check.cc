@@ -257,7 +257,8 @@ std::vector<std::string> unreadable_lines(ParquetReader& reader) {
 std::vector<std::string> incomplete_traces(ParquetReader& reader) {
   const std::string& folder = reader.folder();
   std::vector<std::string> lines;
-  const std::map<std::string, Footer> footers = read_footers(reader);
+  std::map<std::string, Footer> footers = read_footers(reader);
+  read_attempts(reader, footers);
   if (const std::vector<std::string> files = find_misplaced(reader, footers); !files.empty())
     throw Error(base::format("{}; its rows may count twice", misplaced_text(files, folder)));
   leave_out_damaged_marks(reader);

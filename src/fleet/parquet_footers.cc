@@ -1,6 +1,7 @@
 #include "fleet/parquet_footers.h"
 
 #include <filesystem>
+#include <functional>
 
 #include "base/text.h"
 #include "fleet/parquet_files.h"
@@ -28,26 +29,54 @@ void add_footers(std::map<std::string, Footer>& footers, const push::Rows& rows)
 
 }  // namespace
 
+namespace {
+
+// The answer of all files of a table that can be read. `statement` has a list of files. Empty if there are none.
+push::Rows ask_table(ParquetReader& reader, const push::TableSpec& table,
+                     const std::function<std::string(const std::string&)>& statement) {
+  for (std::string files = reader.files_of(table); !files.empty(); files = reader.files_of(table)) {
+    try {
+      return rows_of(reader.engine(), statement(files));
+    } catch (const query::QueryError& problem) {
+      if (!reader.find_unreadable()) throw Error(first_line(problem.what()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 std::map<std::string, Footer> read_footers(ParquetReader& reader) {
   std::map<std::string, Footer> footers;
   for (const push::TableSpec* table : push::all_tables()) {
     if (table == &push::kSchema) continue;
-    for (std::string files = reader.files_of(*table); !files.empty(); files = reader.files_of(*table)) {
-      try {
-        add_footers(footers, rows_of(reader.engine(),
-                                     base::format("SELECT file_name, path_in_schema, CAST(sum(row_group_num_rows) AS "
-                                                  "UBIGINT), min(stats_min_value), max(stats_max_value)\n"
-                                                  "FROM parquet_metadata({})\n"
-                                                  "WHERE path_in_schema IN ('attempt', 'started')\n"
-                                                  "GROUP BY file_name, path_in_schema",
-                                                  files)));
-        break;
-      } catch (const query::QueryError& problem) {
-        if (!reader.find_unreadable()) throw Error(first_line(problem.what()));
-      }
-    }
+    add_footers(footers, ask_table(reader, *table, [](const std::string& files) {
+                  return base::format(
+                      "SELECT file_name, path_in_schema, CAST(sum(row_group_num_rows) AS UBIGINT), "
+                      "min(stats_min_value), max(stats_max_value)\n"
+                      "FROM parquet_metadata({})\nWHERE path_in_schema IN ('attempt', 'started')\n"
+                      "GROUP BY file_name, path_in_schema",
+                      files);
+                }));
   }
   return footers;
+}
+
+void read_attempts(ParquetReader& reader, std::map<std::string, Footer>& footers) {
+  for (const push::TableSpec* table : {&push::kIterations, &push::kOperations, &push::kCollectives, &push::kDeviceTime,
+                                       &push::kRuns, &push::kRowCounts}) {
+    const push::Rows rows = ask_table(reader, *table, [](const std::string& files) {
+      return base::format(
+          "SELECT filename, min(attempt), max(attempt) FROM read_parquet({}, filename = true) GROUP BY filename",
+          files);
+    });
+    for (const auto& row : rows.rows) {
+      const auto footer = footers.find(row[0]);
+      if (footer == footers.end()) continue;
+      footer->second.first_attempt = row[1];
+      footer->second.last_attempt = row[2];
+    }
+  }
 }
 
 std::vector<std::string> misplaced_files(const std::map<std::string, Footer>& footers) {

@@ -64,6 +64,7 @@ class Ranks:
         self.assertEqual((top["work"]["traces"], top["work"]["ranks"], top["work"]["calls"]),
                          (RANKS, RANKS, RANKS * STEPS))
         self.assertNotIn("launch", top)  # it belongs to no rank
+        self.assertIn("1 process without a rank and iterations is not pushed, such as a launcher", text)
         for more in [[], ["--job", "launches_ranks"]]:
             _, text = kymo("push", self.recorded, self.recorded, self.url, *more)
             self.assertIn(f"0 traces pushed (0 rows), {2 * RANKS} already there", text)

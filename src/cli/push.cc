@@ -30,7 +30,7 @@ struct Options {
 
 struct Totals {
   uint64_t files = 0;                // that are there now
-  uint64_t pushed = 0, already = 0;  // traces: a file has one for each of its ranks
+  uint64_t pushed = 0, already = 0;  // traces: a file may have several
   uint64_t recording = 0, changed = 0, unreadable = 0, not_kept = 0;
 };
 
@@ -89,7 +89,7 @@ std::vector<uint64_t> numbers_of(const std::string& trace) {
         base::format("'{}' is not a trace: give its number as kymo fleet prints it, such as 0x{:016x}, or its "
                      "file",
                      base::printable(trace), 0x1a2b3c));
-  const trace::Reader reader = open_trace_to_follow(trace);  // that may add to the file, as before a push
+  trace::Reader reader = open_trace_to_follow(trace);  // that may add to the file, as before a push
   return push::all_trace_numbers(reader, trace);
 }
 
@@ -125,7 +125,8 @@ int push_command(const Arguments& arguments) {
       "missing. "
       "A trace that is already there is skipped, so a push that was interrupted can simply be repeated.\n"
       "With another --job or --rank than before it is replaced. Nothing of a trace counts before all of it is there.\n"
-      "A file with several ranks (kymo record -- torchrun ..., kymo merge) is one trace for each of them.\n"
+      "A file with several ranks (kymo record -- torchrun ..., kymo merge) is one trace for each of them, and a\n"
+      "rank that was started again is one for each process with iterations.\n"
       "docs/fleet-database.md describes the tables.\n"
       "A password in KYMO_CLICKHOUSE_PASSWORD does not appear in the list of processes.",
       "kymo push run.kymo clickhouse://localhost/kymo\nkymo push traces/*.kymo clickhouse://kymo@db:8123/kymo --job "

@@ -194,7 +194,7 @@ std::vector<std::string> leave_out_copies(Selection& selection) {
   if (!parts.alone.rows.empty())
     lines.push_back(
         base::format("incomplete, but counted: {}; the recording or its file was cut off, is damaged, or has several "
-                     "ranks or processes with iterations (complete = 0): "
+                     "ranks (complete = 0): "
                      "push the complete file, or remove such a trace with kymo push --remove",
                      trace_names(parts.alone)));
   return lines;

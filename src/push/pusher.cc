@@ -14,11 +14,13 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "push/attempt.h"
 #include "push/batch.h"
 #include "push/label_conflict.h"
 #include "push/patient_store.h"
 #include "push/trace_file.h"
+#include "push/trace_labels.h"
 #include "push/warnings.h"
 
 namespace kymo::push {
@@ -61,14 +63,14 @@ struct Pusher::Impl {
 
   using Traces = std::map<uint64_t, KnownTrace>;
 
-  bool has_other_labels(const KnownTrace& trace) const;
+  bool has_other_labels(const KnownTrace& trace, bool can_have_rank) const;
   void push_batch(const std::vector<std::string>& files);
   void push_batches(const std::vector<std::string>& files);
-  void push_file(const TraceFile& file, Traces& there);
+  void push_file(TraceFile& file, Traces& there);
   std::vector<TraceToPush> find_missing(const TraceFile& file, const Traces& there, bool with_events,
                                         FileOutcome& outcome);
   bool read_rows(const TraceFile& file, trace::Reader& reader, std::vector<TraceToPush>& traces, bool with_events);
-  bool remove_whole(const TraceFile& file);
+  bool remove_older(const TraceFile& file, uint64_t number);
   std::vector<std::string> with_other_labels();
   void warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces);
   void look_for_losses();
@@ -86,17 +88,27 @@ struct Pusher::Impl {
   bool looks_for_losses = false, has_lost = false;
   Counts counts;
   Batch batch;
-  std::vector<std::pair<uint64_t, std::string>> labelled;  // the traces and files of this push, if it has labels
-  std::set<uint64_t> not_kept;  // traces that the store could not read after they were pushed again
+  struct Labelled {
+    uint64_t number = 0;
+    std::string file;
+    bool can_have_rank = true;
+  };
+  std::vector<Labelled> labelled;  // the traces of this push, if it has labels
+  std::set<uint64_t> not_kept;     // traces that the store could not read after they were pushed again
 };
 
-bool Pusher::Impl::has_other_labels(const KnownTrace& trace) const {
-  return (!options.job.empty() && options.job != trace.job) || (options.rank >= 0 && options.rank != trace.rank);
+bool Pusher::Impl::has_other_labels(const KnownTrace& trace, bool can_have_rank) const {
+  return (!options.job.empty() && options.job != trace.job) ||
+         (can_have_rank && options.rank >= 0 && options.rank != trace.rank);
 }
 
 // What is the same for several ranks of a file is said once.
 void Pusher::Impl::warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces) {
   if (!warn) return;
+  if (file.ranks.left_out > 0)
+    warn(base::format("{}: {} without a rank and iterations {} not pushed, such as a launcher",
+                      base::printable(file.path), base::count_of(file.ranks.left_out, "process", "processes"),
+                      file.ranks.left_out == 1 ? "is" : "are"));
   std::set<std::string> said;
   for (const TraceToPush& trace : traces)
     for (const std::string& text : warnings_of(trace.head, file.path))
@@ -143,7 +155,7 @@ std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, const
   for (const RankOfFile& rank : file.ranks.list) {
     const auto found = there.find(rank.number);
     const bool is_known = found != there.end();
-    const bool is_relabelled = is_known && has_other_labels(found->second);
+    const bool is_relabelled = is_known && has_other_labels(found->second, !rank.is_beside);
     const std::string damage = is_known ? found->second.damage : "";
     if (is_known && found->second.has_events == with_events && !is_relabelled && !found->second.lost_rows) {
       not_kept.erase(rank.number);
@@ -161,16 +173,13 @@ std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, const
                         damage));
     TraceToPush& trace = missing.emplace_back();
     trace.rank = &rank;
-    trace.labels = {options.job, options.rank, file.path, file.ranks.has_several()};
-    if (is_known && options.job.empty()) trace.labels.job = found->second.job;
-    if (is_known && options.rank < 0) trace.labels.rank = found->second.rank;
-    if (!file.ranks.not_a_rank.empty() && trace.labels.rank < 0 && warn && !std::exchange(warned_of_rank, true))
+    trace.labels = labels_of(file, rank, there, options);
+    const bool has_rank = options.rank >= 0 || (is_known && found->second.rank >= 0);
+    if (!file.ranks.not_a_rank.empty() && !has_rank && warn && !std::exchange(warned_of_rank, true))
       warn(base::format(
           "{}: {} of the recorded program is not a rank, so {}: write a whole number from 0, or use --rank",
           base::printable(file.path), base::printable(file.ranks.not_a_rank),
           rank.rank < 0 ? "it has none" : base::format("it has rank {}", rank.rank)));
-    if (trace.labels.job.empty()) trace.labels.job = rank.job;
-    if (trace.labels.rank < 0) trace.labels.rank = rank.rank;
     trace.is_relabelled = is_relabelled;
     trace.was_damaged = !damage.empty();
   }
@@ -186,6 +195,7 @@ bool Pusher::Impl::read_rows(const TraceFile& file, trace::Reader& reader, std::
   const auto read = [&] {
     for (TraceToPush& trace : traces) {
       reader.show_only(trace.rank->processes);
+      trace.labels.helpers = trace.rank->helpers;
       trace.head = add_summary(trace.rows, reader, trace.rank->number, trace.labels, with_events);
       trace.month = month_of(trace.head);
     }
@@ -197,28 +207,30 @@ bool Pusher::Impl::read_rows(const TraceFile& file, trace::Reader& reader, std::
   return true;
 }
 
-// An older Kymo stored all ranks of the file as one trace. It must not count beside them. False if it cannot be
-// removed, which is reported.
-bool Pusher::Impl::remove_whole(const TraceFile& file) {
+// An older Kymo stored several traces of the file as one. It must not count beside them. False if it cannot be removed,
+// which is reported.
+bool Pusher::Impl::remove_older(const TraceFile& file, uint64_t number) {
   try {
-    store.with_retries([&] { store->remove(file.number); });
+    store.with_retries([&] { store->remove(number); });
     return true;
   } catch (const TryAgain&) {
     throw;
   } catch (const Error& error) {
-    report({file.path, Outcome::Unreadable,
-            base::format("an older kymo stored all its ranks as the trace 0x{:016x}, which cannot be removed: {}",
-                         file.number, error.what())});
+    report(
+        {file.path, Outcome::Unreadable,
+         base::format("an older kymo stored several of its traces as the trace 0x{:016x}, which cannot be removed: {}",
+                      number, error.what())});
     return false;
   }
 }
 
-void Pusher::Impl::push_file(const TraceFile& file, Traces& there) {
-  const auto whole = file.ranks.has_several() ? there.find(file.number) : there.end();
-  const bool has_whole = whole != there.end();
-  bool with_events = options.events || (has_whole && whole->second.has_events);
+void Pusher::Impl::push_file(TraceFile& file, Traces& there) {
+  bool with_events = options.events;
   for (const RankOfFile& rank : file.ranks.list)
     if (const auto known = there.find(rank.number); known != there.end()) with_events |= known->second.has_events;
+  std::vector<uint64_t> older = file.ranks.older(file.number);
+  std::erase_if(older, [&](uint64_t number) { return !there.contains(number); });
+  for (const uint64_t number : older) with_events |= there.at(number).has_events;
 
   const auto outcome = std::make_shared<FileOutcome>();
   outcome->file = file.path;
@@ -227,22 +239,24 @@ void Pusher::Impl::push_file(const TraceFile& file, Traces& there) {
   std::vector<TraceToPush> missing = find_missing(file, there, with_events, *outcome);
   std::optional<trace::Reader> reader;
   if (!missing.empty()) {
-    if (!can_read(file.path, [&] { reader.emplace(open(file.path)); })) return;
-    if (has_whole && whole->second.job != job_of(*reader))  // it was given
-      for (TraceToPush& trace : missing)
-        if (options.job.empty() && !there.contains(trace.rank->number)) trace.labels.job = whole->second.job;
+    const auto open_again = [&] {
+      reader.emplace(open(file.path));
+      file.find_processes(*reader);
+    };
+    if (!can_read(file.path, open_again)) return;
+    choose_jobs(file, there, options, *reader, missing);
     if (!read_rows(file, *reader, missing, with_events)) return;
   }
-  if (has_whole) {
-    if (!remove_whole(file)) return;
-    there.erase(whole);
+  for (const uint64_t number : older) {
+    if (!remove_older(file, number)) return;
+    there.erase(number);
   }
   if (missing.empty()) return report(*outcome);
 
   if (with_events) batch.flush();
   for (size_t at = 0, first = 0; at < missing.size(); ++at) {
     const bool is_last = at + 1 == missing.size();
-    outcome->is_damaged |= missing[at].head.lacks_parts();
+    outcome->is_damaged |= !missing[at].head.damage.empty();
     batch.add(missing[at], outcome, is_last);
     if (with_events && (is_last || missing[at + 1].month != missing[at].month)) {
       const auto of_month = std::span(missing).subspan(first, at + 1 - first);
@@ -255,7 +269,7 @@ void Pusher::Impl::push_file(const TraceFile& file, Traces& there) {
   for (const TraceToPush& trace : missing) {
     counts.relabelled += trace.is_relabelled ? 1 : 0;
     KnownTrace& now = there[trace.rank->number] = {with_events, trace.labels.job, trace.labels.rank};
-    now.is_damaged = trace.head.lacks_parts();  // two files may have it
+    now.is_damaged = !trace.head.damage.empty();  // two files may have it
   }
 }
 
@@ -265,7 +279,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     can_read(file, [&] {
       // Opened first: that adds what dead processes left to the file, which changes its content.
-      const trace::Reader reader = open(file);
+      trace::Reader reader = open(file);
       if (reader.is_being_written()) return report({file, Outcome::StillRecording, {}});
       if (options.may_still_arrive && may_be_part(reader) && options.may_still_arrive(file))
         return report({file, Outcome::StillArriving, {}});
@@ -275,10 +289,12 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
       if (trace.ranks.has_several() && options.rank >= 0)
         throw Error(base::format("it has the ranks {}, and --rank is for a trace of one rank; push it without --rank",
                                  text_of(trace.ranks)));
-      if (trace.ranks.has_several()) numbers.push_back(trace.number);
+      const std::vector<uint64_t> older = trace.ranks.older(trace.number);
+      numbers.insert(numbers.end(), older.begin(), older.end());
       for (const RankOfFile& rank : trace.ranks.list) {
         numbers.push_back(rank.number);
-        if (!is_repeat && (!options.job.empty() || options.rank >= 0)) labelled.emplace_back(rank.number, file);
+        if (!is_repeat && (!options.job.empty() || options.rank >= 0))
+          labelled.push_back({rank.number, file, !rank.is_beside});
       }
       readable.push_back(std::move(trace));
     });
@@ -286,7 +302,7 @@ void Pusher::Impl::push_batch(const std::vector<std::string>& files) {
   if (readable.empty()) return;
   store.prepare();
   Traces there = store.known(numbers);
-  for (const TraceFile& file : readable) push_file(file, there);
+  for (TraceFile& file : readable) push_file(file, there);
   batch.flush();
 }
 
@@ -301,11 +317,11 @@ void Pusher::Impl::push_batches(const std::vector<std::string>& files) {
 // Of this push, the files whose traces have another job or rank now than it gave them.
 std::vector<std::string> Pusher::Impl::with_other_labels() {
   std::vector<uint64_t> numbers;
-  for (const auto& [number, file] : labelled) numbers.push_back(number);
+  for (const Labelled& one : labelled) numbers.push_back(one.number);
   const Traces there = store.marked(numbers);
   std::vector<std::string> found;
-  for (const auto& [number, file] : labelled)
-    if (const auto trace = there.find(number); trace != there.end() && has_other_labels(trace->second))
+  for (const auto& [number, file, can_have_rank] : labelled)
+    if (const auto trace = there.find(number); trace != there.end() && has_other_labels(trace->second, can_have_rank))
       if (found.empty() || found.back() != file) found.push_back(file);
   return found;
 }

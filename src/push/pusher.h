@@ -1,5 +1,5 @@
-// Pushes traces into a store, each of them once. A file with the processes of several ranks has a trace for each of
-// them (ranks.h).
+// Pushes traces into a store, each of them once. A file may have several: one for each rank, and for each process of a
+// rank that has iterations of its own (ranks.h).
 //
 // The rows of several traces are inserted together, then their marks in `traces`. If the store does not answer, or
 // refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
@@ -8,11 +8,10 @@
 // rows. The same if the store lost some of its rows, or cannot read them: all of them are read before a trace counts as
 // one that the store has. What is not given, job or rank, then stays as the store has it.
 //
-// The number of a trace is a hash of its file, which is taken before its rows are read, and of its rank if the file has
-// several. So a file must be the same one, with the same times, after its last row was read: otherwise none of its
-// traces gets a mark. (Traces of one file with events that begin in different months get theirs one month after the
-// other.) Older versions stored all ranks of a file as one trace, with the hash of the file: it is removed before the
-// traces of its ranks get their marks.
+// The number of a trace is a hash of its file, which is taken before its rows are read, and of its rank and process if
+// the file has several. So a file must be the same one, with the same times, after its last row was read: otherwise
+// none of its traces gets a mark. (Traces of one file with events that begin in different months get theirs one month
+// after the other.) Older versions stored some of them as one trace: it is removed before they get their marks.
 //
 // If another push gives the same traces another job or rank at the same time, the one that ends last gives its own to
 // all of them.
@@ -62,9 +61,9 @@ struct FileOutcome {
   std::string file;
   Outcome outcome = Outcome::Pushed;
   std::string reason;                      // why it is Unreadable or NotKept
-  bool is_damaged = false;                 // Pushed or AlreadyThere: only parts of the file, which has more
+  bool is_damaged = false;                 // Pushed or AlreadyThere: only those parts of the file that can be read
   bool lacks_end = false;                  // the same: the rest of the file may still come
-  uint64_t pushed = 0, already_there = 0;  // of its traces, one for each rank
+  uint64_t pushed = 0, already_there = 0;  // of its traces
 };
 
 class Pusher {

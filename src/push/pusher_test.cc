@@ -89,7 +89,7 @@ class PusherTest : public ::testing::Test {
       const auto mode = rank < 0 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append;
       TestRecorder recorder(path, static_cast<uint8_t>(rank + 2), static_cast<uint64_t>(rank + 101), mode, 1, "/train",
                             rank < 0 ? Metadata{} : Metadata{{"RANK", std::to_string(rank)}});
-      recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
+      recorder.add_class(1, rank < 0 ? "launch {}" : "step {}", "", {{"", trace::FieldType::Int}});
       recorder.add_thread(1, 7, "main");
       recorder.begin(1, 0, 1, {int64_t{1}});
       recorder.end(1, 100);
@@ -230,7 +230,7 @@ TEST_F(PusherTest, RanksAreNotPushedBesideATraceOfAllThatCannotBeRemoved) {
   server_.on_remove = [] { throw Error("it is on another server"); };
   push({file});
   EXPECT_EQ(last_.outcome, Outcome::Unreadable);
-  EXPECT_NE(last_.reason.find("an older kymo stored all its ranks as the trace 0x"), std::string::npos);
+  EXPECT_NE(last_.reason.find("an older kymo stored several of its traces as the trace 0x"), std::string::npos);
   EXPECT_EQ(server_.traces.size(), 1u);
 }
 
@@ -241,6 +241,56 @@ TEST_F(PusherTest, AFileOfSeveralRanksCannotBeGivenOne) {
   push({file}, options);
   EXPECT_EQ(last_.outcome, Outcome::Unreadable);
   EXPECT_EQ(last_.reason, "it has the ranks 0, 1, and --rank is for a trace of one rank; push it without --rank");
+}
+
+TEST_F(PusherTest, ATraceOfAllProcessesOfARankIsReplaced) {
+  const std::string file = folder_ / "restarted.kymo";
+  for (const uint8_t writer : {1, 2}) {
+    TestRecorder recorder(file, writer, 100 + writer,
+                          writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
+    recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
+    recorder.add_thread(1, 7, "main");
+    recorder.begin(1, 100 * writer, 1, {int64_t{1}});
+    recorder.end(1, 100 * writer + 50);
+    recorder.close();
+  }
+  server_.traces[trace_number(file)].is_damaged = true;
+  push({file});
+  EXPECT_EQ(last_.pushed, 2u);
+  EXPECT_FALSE(last_.is_damaged);
+  EXPECT_EQ(server_.traces.size(), 2u);
+  EXPECT_FALSE(server_.traces.contains(trace_number(file)));
+  EXPECT_EQ(server_.rows.at("iterations"), 2u);
+  EXPECT_LT(std::find(server_.calls.begin(), server_.calls.end(), "remove"),
+            std::find(server_.calls.begin(), server_.calls.end(), "insert traces"));
+}
+
+// As the writers of a file that is imported each time it is opened.
+TEST_F(PusherTest, ProcessesThatHaveOtherWritersEachTimeAreTheSameTraces) {
+  const std::string path = folder_ / "a.json";
+  std::ofstream(path) << "{}";
+  uint8_t writer = 0;
+  const auto open = [&](const std::string&) {
+    const std::string imported = folder_ / std::to_string(writer);
+    for (const uint64_t pid : {1, 2}) {
+      TestRecorder recorder(imported, ++writer, pid,
+                            pid == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append, 0, "",
+                            {{"imported from", "a.json"}});
+      recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
+      recorder.add_thread(1, 7, "main");
+      for (uint64_t i = 0; i < pid; ++i) recorder.complete(1, 10 * i, 10 * i + 5, 1);
+      recorder.close();
+    }
+    return trace::Reader(imported);
+  };
+  for (const bool is_first : {true, false}) {
+    Pusher pusher(std::make_unique<FakeStore>(server_), {}, open, [this](const FileOutcome& file) { last_ = file; },
+                  {});
+    pusher.push({path});
+    EXPECT_EQ(last_.outcome, is_first ? Outcome::Pushed : Outcome::AlreadyThere);
+    EXPECT_EQ(server_.rows.at("traces"), 2u);
+    EXPECT_EQ(server_.rows.at("iterations"), 3u);
+  }
 }
 
 TEST_F(PusherTest, ATraceThatAnotherPushRelabelledMeanwhileCountsOnce) {

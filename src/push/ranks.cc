@@ -1,186 +1,225 @@
 #include "push/ranks.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "push/environment.h"
+#include "push/leaders.h"
+#include "push/process_list.h"
+#include "push/run_name.h"
 
 namespace kymo::push {
 namespace {
 
-using trace::WriterId;
-using trace::WriterInfo;
-
-// PyTorch's profiler writes it beside the events: {"rank": 3, "world_size": 8}.
-constexpr std::string_view kInfo = "distributedInfo";
-constexpr std::string_view kImported = "imported from";
-constexpr std::array<std::string_view, 6> kRankVariables{"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
-                                                         "PMI_RANK",  kInfo};
-constexpr std::array<std::string_view, 3> kJobVariables{"KYMO_JOB", "SLURM_JOB_NAME", "SLURM_JOB_ID"};
-
-// Empty: there is none.
-std::string rank_in_info(std::string_view info) {
-  constexpr std::string_view kKey = "\"rank\"", kBefore = " :\"", kAfter = " \",}";
-  const size_t key = info.find(kKey);
-  if (key == info.npos) return {};
-  info.remove_prefix(key + kKey.size());
-  info.remove_prefix(std::min(info.find_first_not_of(kBefore), info.size()));
-  return std::string(info.substr(0, info.find_first_of(kAfter)));
-}
-
-std::optional<int32_t> parse_rank(std::string_view text) {
-  int32_t rank = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || end != text.data() + text.size() || rank < 0) return std::nullopt;
-  return rank;
-}
-
-std::optional<std::string> parse_job(std::string_view, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return text;
-}
-
-using Processes = std::vector<const WriterInfo*>;
-
-// The values that the processes have of the first variable of which one of them has a value. A launcher may have
-// another variable: that of Slurm counts the launchers.
-template <typename Value, size_t kCount, typename Parse>
-std::map<WriterId, Value> values_of(const Processes& processes, const std::array<std::string_view, kCount>& variables,
-                                    Parse&& parse) {
-  std::map<WriterId, Value> values;
-  for (const std::string_view variable : variables) {
-    for (const WriterInfo* process : processes)
-      for (const auto& [key, text] : process->origin.metadata)
-        if (key == variable)
-          if (auto value = parse(variable, text)) values.emplace(process->id, *std::move(value));
-    if (!values.empty()) break;
-  }
-  return values;
-}
-
-// Finds the process that had a number when a child of it began. Numbers are used again: after exec, and by later
-// processes.
-class Parents {
- public:
-  explicit Parents(const Processes& processes) {
-    for (const WriterInfo* process : processes) by_start_.insert_or_assign(key(process->origin.pid, *process), process);
-  }
-  // Null: it was not recorded.
-  const WriterInfo* of(const WriterInfo& child) const {
-    const uint64_t pid = child.origin.parent_pid;
-    const auto after = by_start_.upper_bound(key(pid, child));
-    if (pid == 0 || after == by_start_.begin()) return nullptr;
-    const WriterInfo* last = std::prev(after)->second;
-    return last->origin.pid == pid && last->origin.boot_id == child.origin.boot_id ? last : nullptr;
-  }
-
- private:
-  using Key = std::tuple<std::string_view, uint64_t, uint64_t>;
-  static Key key(uint64_t pid, const WriterInfo& when) {
-    return {when.origin.boot_id, pid, when.origin.start_realtime_ns};
-  }
-  std::map<Key, const WriterInfo*> by_start_;
-};
-
-// Gives each process without a value that of its nearest ancestor.
-template <typename Value>
-void inherit(std::map<WriterId, Value>& values, const Processes& processes) {
-  if (values.empty() || values.size() == processes.size()) return;
-  const Parents parents(processes);
-  std::set<WriterId> seen;
-  for (const WriterInfo* process : processes) {
-    Processes line;  // up to an ancestor with a value, or one that has none
-    const WriterInfo* at = process;
-    for (; at != nullptr && !values.contains(at->id) && seen.insert(at->id).second; at = parents.of(*at))
-      line.push_back(at);
-    const auto value = at == nullptr ? values.end() : values.find(at->id);
-    if (value == values.end()) continue;
-    for (const WriterInfo* one : line) values.emplace(one->id, value->second);
-  }
-}
-
-std::map<std::string, Processes> recordings_of(const trace::Reader& reader) {
-  std::map<std::string, Processes> recordings;
-  for (const auto& [id, process] : reader.writers()) recordings[recording_of(process.origin)].push_back(&process);
-  return recordings;
-}
-
 using RankAndJob = std::pair<int32_t, std::string>;
+using Some = std::vector<size_t>;           // places in the list of processes, in its order
+using LeaderOf = std::map<size_t, size_t>;  // the number of the leader, by process
+
+struct Members {
+  Some own, helpers;
+};
 
 class RankFinder {
  public:
-  void add(const Processes& recording) {
-    const auto parse = [&](std::string_view variable, const std::string& value) {
-      const std::string text = variable == kInfo ? rank_in_info(value) : value;
-      const auto rank = parse_rank(text);
-      if (!rank && !text.empty() && not_a_rank_.empty())
-        not_a_rank_ = base::format("{}={}", variable == kInfo ? "rank in distributedInfo" : variable, text);
-      return rank;
-    };
-    auto ranks = values_of<int32_t>(recording, kRankVariables, parse);
-    auto jobs = values_of<std::string>(recording, kJobVariables, parse_job);
-    inherit(ranks, recording);
-    inherit(jobs, recording);
-    const auto is_other = [&](const auto& one) { return one.second != jobs.begin()->second; };
-    if (!jobs.empty() && std::none_of(jobs.begin(), jobs.end(), is_other))
-      for (const WriterInfo* process : recording) jobs.emplace(process->id, jobs.begin()->second);
-    std::map<RankAndJob, std::set<WriterId>> found;
-    for (const WriterInfo* process : recording) {
-      const auto rank = ranks.find(process->id);
-      if (rank == ranks.end() && !ranks.empty()) continue;
-      const auto job = jobs.find(process->id);
-      found[{rank == ranks.end() ? -1 : rank->second, job == jobs.end() ? "" : job->second}].insert(process->id);
-    }
-    // All of them belong to the only one.
-    if (found.size() == 1)
-      for (const WriterInfo* process : recording) found.begin()->second.insert(process->id);
-    for (auto& [key, processes] : found) ranks_[key].merge(processes);
-  }
+  RankFinder(trace::Reader& reader, uint64_t number)
+      : reader_(reader),
+        number_(number),
+        processes_(list_processes(reader)),
+        environment_(read_environment(processes_)) {}
 
-  RanksOfFile finish(uint64_t number) {
-    RanksOfFile ranks;
-    ranks.not_a_rank = std::move(not_a_rank_);
-    const auto is_known = [](const auto& one) { return one.first.first >= 0; };
-    if (std::count_if(ranks_.begin(), ranks_.end(), is_known) <= 1) {
-      const auto known = std::find_if(ranks_.begin(), ranks_.end(), is_known);
-      ranks.list.push_back({known == ranks_.end() ? -1 : known->first.first, "", {}, number});
-      return ranks;
+  RanksOfFile find() {
+    found_.not_a_rank = environment_.not_a_rank;
+    divide();
+    for (const auto& [key, members] : ranks_) add_rank(key, members);
+    const auto key = [](const RankOfFile& one) { return std::tie(one.rank, one.job); };
+    std::stable_sort(found_.list.begin(), found_.list.end(),
+                     [&](const RankOfFile& a, const RankOfFile& b) { return key(a) < key(b); });
+    if (found_.list.empty()) found_.list.emplace_back();
+    if (RankOfFile& only = found_.list.front(); found_.list.size() == 1) {
+      only.number = only.older = number_;
+      only.processes.clear();
+      only.job.clear();
     }
-    for (auto& [key, processes] : ranks_) {
-      const std::string text = base::format("{} {} {}", number, key.first, key.second);
-      ranks.list.push_back({key.first, key.second, std::move(processes), base::hash(std::as_bytes(std::span(text)))});
-    }
-    return ranks;
+    return std::move(found_);
   }
 
  private:
-  std::map<RankAndJob, std::set<WriterId>> ranks_;
-  std::string not_a_rank_;
+  void divide() {
+    std::map<std::string, std::set<RankAndJob>> ranks_of;  // by recording
+    std::map<std::string, Some> without_rank;
+    for (size_t i = 0; i < processes_.size(); ++i) {
+      const std::string& recording = processes_[i].recording;
+      if (const auto rank = environment_.ranks[i])
+        ranks_[*ranks_of[recording].emplace(*rank, environment_.jobs[i]).first].own.push_back(i);
+      else
+        without_rank[recording].push_back(i);
+    }
+    std::set<RankAndJob> all;
+    for (const auto& [key, members] : ranks_) all.insert(key);
+    for (const auto& [recording, some] : without_rank) {
+      const auto its = ranks_of.find(recording);
+      const bool has_ranks = its != ranks_of.end();
+      if (has_ranks || (all.size() == 1 && !may_have_lost_ranks(some)))
+        add_without_rank(some, has_ranks ? its->second : all);
+      else
+        for (const size_t i : some) ranks_[{-1, all.empty() ? "" : environment_.jobs[i]}].own.push_back(i);
+    }
+  }
+
+  // In a damaged file, the description of a process may be lost.
+  bool may_have_lost_ranks(const Some& some) const {
+    const auto is_inside = [&](const trace::Problem& problem) { return problem.offset < reader_.trace_size(); };
+    return std::any_of(reader_.problems().begin(), reader_.problems().end(), is_inside) &&
+           std::any_of(some.begin(), some.end(), [&](size_t i) { return processes_[i].has_events; });
+  }
+
+  // `ranks`: those that they may belong to.
+  void add_without_rank(const Some& some, const std::set<RankAndJob>& ranks) {
+    const std::vector<Leader> leaders = find_leaders(reader_, processes_, some, 1);
+    LeaderOf leader_of;
+    for (size_t k = 0; k < leaders.size(); ++k) leader_of[leaders[k].process] = k;
+    add_children(leader_of, some);
+    const size_t first = found_.list.size();
+    for (const Leader& leader : leaders) {
+      RankOfFile& trace = found_.list.emplace_back();
+      trace.job = environment_.jobs[leader.process];
+      trace.run = run_of(processes_[leader.process].info->origin);
+      trace.number = trace.older = number_of({-1, trace.job}, leader.process);
+      trace.is_beside = true;
+    }
+    for (const size_t i : some) {
+      if (const auto leader = leader_of.find(i); leader != leader_of.end())
+        found_.list[first + leader->second].processes.insert(processes_[i].info->id);
+      else if (ranks.size() == 1)
+        ranks_[*ranks.begin()].helpers.push_back(i);
+      else
+        found_.left_out += processes_[i].has_events && !processes_[i].is_same_again ? 1 : 0;
+    }
+  }
+
+  void add_rank(const RankAndJob& key, const Members& members) {
+    std::vector<Leader> leaders = find_leaders(reader_, processes_, members.own, 2);
+    if (leaders.empty()) leaders.emplace_back().process = members.own.front();
+    Some all = members.own;
+    all.insert(all.end(), members.helpers.begin(), members.helpers.end());
+    std::sort(all.begin(), all.end());
+    const LeaderOf leader_of = divide_rank(all, leaders);
+    const size_t first = found_.list.size();
+    const std::set<size_t> beside = find_beside(leaders);
+    for (const Leader& leader : leaders) {
+      RankOfFile& trace = found_.list.emplace_back();
+      trace.is_beside = beside.contains(leader.process);
+      trace.rank = trace.is_beside ? -1 : key.first;
+      trace.job = leaders.size() == 1 ? key.second : environment_.jobs[leader.process];
+      if (leaders.size() > 1) trace.run = run_of(processes_[leader.process].info->origin);
+      trace.older = number_of(key);
+      trace.number = leaders.size() == 1 ? trace.older : number_of(key, leader.process);
+    }
+    for (const size_t i : all) found_.list[first + leader_of.at(i)].processes.insert(processes_[i].info->id);
+    for (const size_t i : members.helpers) found_.list[first + leader_of.at(i)].helpers.insert(processes_[i].info->id);
+  }
+
+  // Each of them belongs to its nearest ancestor that is a leader, or to its first descendant, or to the first leader
+  // of its recording.
+  LeaderOf divide_rank(const Some& all, const std::vector<Leader>& leaders) const {
+    LeaderOf leader_of;
+    for (size_t k = 0; k < leaders.size(); ++k) leader_of[leaders[k].process] = k;
+    add_children(leader_of, all);
+    std::set<size_t> seen;
+    for (size_t k = 0; k < leaders.size(); ++k) {
+      auto above = processes_[leaders[k].process].parent;
+      for (; above && seen.insert(*above).second; above = processes_[*above].parent)
+        if (std::binary_search(all.begin(), all.end(), *above)) leader_of.emplace(*above, k);
+    }
+    add_children(leader_of, all);
+    for (const size_t i : all) {
+      const auto is_of_recording = [&](const Leader& leader) {
+        return processes_[leader.process].recording == processes_[i].recording;
+      };
+      const auto leader = std::find_if(leaders.begin(), leaders.end(), is_of_recording);
+      leader_of.emplace(i, leader == leaders.end() ? 0 : static_cast<size_t>(leader - leaders.begin()));
+    }
+    return leader_of;
+  }
+
+  // Parents are before their children.
+  void add_children(LeaderOf& leader_of, const Some& some) const {
+    for (const size_t i : some) {
+      if (!processes_[i].parent || leader_of.contains(i)) continue;
+      const auto parent = leader_of.find(*processes_[i].parent);
+      if (parent != leader_of.end()) leader_of.emplace(i, parent->second);
+    }
+  }
+
+  // A rank is one process at a time: those that are not it.
+  std::set<size_t> find_beside(std::vector<Leader> leaders) const {
+    std::stable_sort(leaders.begin(), leaders.end(), [](const Leader& a, const Leader& b) {
+      return std::tie(a.uses_device, a.length_ns) > std::tie(b.uses_device, b.length_ns);
+    });
+    std::vector<Leader> ranks;
+    std::set<size_t> beside;
+    for (const Leader& leader : leaders) {
+      const bool is_rank = std::none_of(ranks.begin(), ranks.end(), [&](const Leader& rank) {
+        return rank.time.begin < leader.time.end && leader.time.begin < rank.time.end &&
+               have_same_run(leader.process, rank.process);
+      });
+      if (is_rank)
+        ranks.push_back(leader);
+      else
+        beside.insert(leader.process);
+    }
+    return beside;
+  }
+
+  bool have_same_run(size_t a, size_t b) const {
+    return processes_[a].recording == processes_[b].recording &&
+           run_of(processes_[a].info->origin) == run_of(processes_[b].info->origin);
+  }
+
+  // Of the trace of a rank, or of one of its processes. Those of an imported file have another writer each time.
+  uint64_t number_of(const RankAndJob& key, std::optional<size_t> process = {}) const {
+    std::string text = base::format("{} {} {}", number_, key.first, key.second);
+    if (process && processes_[*process].is_imported)
+      text += base::format(" {}", *process);
+    else if (process)
+      text += " " + processes_[*process].info->id.hex();
+    return base::hash(std::as_bytes(std::span(text)));
+  }
+
+  trace::Reader& reader_;
+  const uint64_t number_;
+  const std::vector<Process> processes_;
+  const Environment environment_;
+  std::map<RankAndJob, Members> ranks_;
+  RanksOfFile found_;
 };
 
 }  // namespace
 
-RanksOfFile find_ranks(const trace::Reader& reader, uint64_t number) {
-  RankFinder finder;
-  for (const auto& [name, recording] : recordings_of(reader)) finder.add(recording);
-  return finder.finish(number);
+bool RanksOfFile::has_several() const {
+  const RankOfFile* first = nullptr;
+  for (const RankOfFile& one : list) {
+    if (one.is_beside) continue;
+    if (first != nullptr && std::tie(first->rank, first->job) != std::tie(one.rank, one.job)) return true;
+    first = &one;
+  }
+  return false;
 }
 
-// Each process of an imported file has a session of its own.
-std::string recording_of(const trace::Origin& origin) {
-  for (const auto& [key, value] : origin.metadata)
-    if (key == kImported) return "file " + value;
-  return origin.session;
+std::vector<uint64_t> RanksOfFile::older(uint64_t number) const {
+  std::set<uint64_t> numbers{number};
+  for (const RankOfFile& one : list) numbers.insert(one.older);
+  for (const RankOfFile& one : list) numbers.erase(one.number);
+  return {numbers.begin(), numbers.end()};
 }
+
+RanksOfFile find_ranks(trace::Reader& reader, uint64_t number) { return RankFinder(reader, number).find(); }
 
 std::string text_of(const RanksOfFile& ranks) {
   constexpr size_t kMost = 16;
@@ -192,14 +231,7 @@ std::string text_of(const RanksOfFile& ranks) {
     if (texts.size() == kMost) return base::join(texts, ", ") + ", …";
     texts.push_back(base::format("{}", rank));
   }
-  return base::join(texts, ", ");
-}
-
-std::string find_job(const trace::Reader& reader) {
-  Processes processes;
-  for (const auto& [id, process] : reader.writers()) processes.push_back(&process);
-  const auto jobs = values_of<std::string>(processes, kJobVariables, parse_job);
-  return jobs.empty() ? "" : jobs.begin()->second;
+  return texts.empty() ? "of several jobs" : base::join(texts, ", ");
 }
 
 }  // namespace kymo::push

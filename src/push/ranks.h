@@ -1,7 +1,8 @@
-// Which rank and job the processes of a trace belong to, by the environment that they had.
+// The traces of a file: which processes belong together, and to which rank and job, by the environment that they had.
 //
 // One file may have several ranks: `kymo record -- torchrun …`, or a merge of the traces of ranks. Then each of them is
-// a trace of its own in the tables.
+// a trace of its own in the tables. A rank may have several processes with iterations of their own: after a restart, of
+// several runs, or beside each other. Each of these is a trace too, with its children.
 #pragma once
 
 #include <cstdint>
@@ -13,37 +14,43 @@
 
 namespace kymo::push {
 
-// A rank of a job, and its processes.
+// A rank of a job, and its processes, or those of one of its runs.
 struct RankOfFile {
-  int32_t rank = -1;  // -1: unknown
-  std::string job;    // empty: the environment does not say
-  std::set<trace::WriterId> processes;
-  uint64_t number = 0;  // of its trace
+  int32_t rank = -1;                    // -1: unknown
+  std::string job;                      // empty: the environment does not say
+  std::string run;                      // of the job, if the rank has several traces; empty: the environment says
+  std::set<trace::WriterId> processes;  // empty: those of the whole file
+  std::set<trace::WriterId> helpers;    // processes of the trace that have no rank, while others have: the launcher
+  uint64_t number = 0;                  // of its trace
+  uint64_t older = 0;                   // the number if the rank had only this trace, as older versions stored it
+  bool is_beside = false;               // has iterations beside the rank, and cannot be given a rank
 };
 
 struct RanksOfFile {
-  // More than one only if the file has processes of several ranks or of several jobs; otherwise it is the whole file,
-  // whose processes are not listed.
   std::vector<RankOfFile> list;
   std::string not_a_rank;  // what a program has in place of a rank: KYMO_RANK=x
+  uint64_t left_out = 0;   // processes with events that belong to no trace
 
-  bool has_several() const { return list.size() > 1; }
+  bool has_several() const;  // ranks or jobs
+  // Numbers of traces in which an older Kymo may have stored several of these: they must not count beside them.
+  std::vector<uint64_t> older(uint64_t number) const;
 };
 
-// A process without a rank belongs to that of its nearest ancestor, or to the only one of its recording. If the
-// recording has several, it belongs to none: it is the launcher, or beside the ranks. A recording without any rank,
-// which was merged with others, counts as an unknown rank.
+// A process without a rank belongs to that of its nearest ancestor. Otherwise it is a trace of an unknown rank if it
+// has iterations, and else belongs to the only rank of its recording, or of the file if its recording has none. If the
+// recording has several ranks, it belongs to none: it is the launcher, or beside the ranks. A recording without any
+// rank in a file with several is an unknown rank. So it is in a damaged file, in which the description of its process
+// may be lost.
 //
-// `number` is the one of the content of the file. The whole file has this number, and each of several ranks its own.
-RanksOfFile find_ranks(const trace::Reader& reader, uint64_t number);
+// A rank is one process at a time. If several of them have iterations at the same time, the one that uses a device is
+// the rank, or the one whose iterations take the most time. The others are traces of an unknown rank.
+//
+// `number` is the one of the content of the file. If it has one trace, that has this number, and each of several its
+// own, which is the same each time. Reads the events of processes that may have iterations, if these are several. The
+// reader shows all processes before and afterwards.
+RanksOfFile find_ranks(trace::Reader& reader, uint64_t number);
 
-// "0, 1, 2, …", without the unknown one.
+// "0, 1, 2, …", without an unknown one.
 std::string text_of(const RanksOfFile& ranks);
-
-// A name for the processes that were recorded together, or imported from one file.
-std::string recording_of(const trace::Origin& origin);
-
-// The job that the environment of the processes says, if all of them are one trace. Empty: it says none.
-std::string find_job(const trace::Reader& reader);
 
 }  // namespace kymo::push

@@ -32,6 +32,14 @@ std::string run_name(const std::function<std::string(std::string_view)>& variabl
   return base::join(parts, " ");
 }
 
+std::string run_of(const trace::Origin& origin) {
+  return run_name([&](std::string_view name) -> std::string {
+    for (const auto& [key, value] : origin.metadata)
+      if (key == name) return value;
+    return {};
+  });
+}
+
 std::string find_run(const trace::Reader& reader) {
   return run_name([&](std::string_view name) -> std::string {
     for (const auto& [id, process] : reader.writers())

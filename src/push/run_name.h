@@ -16,6 +16,9 @@ namespace kymo::push {
 // itself, and mpirun starts the ranks of its own node outside of Slurm's step.
 std::string run_name(const std::function<std::string(std::string_view)>& variable);
 
+// The same, of a process.
+std::string run_of(const trace::Origin& origin);
+
 // The same, of what the reader shows: the processes of one rank.
 std::string find_run(const trace::Reader& reader);
 

@@ -39,7 +39,7 @@ struct KnownTrace {
   int64_t rank = -1;
   uint64_t attempt = 0;     // that wrote it
   uint64_t started = 0;     // seconds since 1970
-  bool is_damaged = false;  // it lacks parts of its file: they cannot be read, or have no place in a trace
+  bool is_damaged = false;  // parts of its file could not be read when it was pushed
   // Set by Store::check_rows().
   bool lost_rows = false;  // the mark is there, and rows that it stands for are not, or are not known to be
   std::string damage{};    // why its rows cannot be read, for people; empty: they can, or there is nothing to say

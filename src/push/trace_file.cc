@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "kymo/error.h"
 
 namespace kymo::push {
 namespace {
@@ -32,12 +35,12 @@ uint64_t trace_number(const std::string& path) {
   }
 }
 
-std::vector<uint64_t> all_trace_numbers(const trace::Reader& reader, const std::string& path) {
-  std::vector<uint64_t> numbers{trace_number(path)};
-  const RanksOfFile ranks = find_ranks(reader, numbers.front());
-  if (ranks.has_several())
-    for (const RankOfFile& rank : ranks.list) numbers.push_back(rank.number);
-  return numbers;
+std::vector<uint64_t> all_trace_numbers(trace::Reader& reader, const std::string& path) {
+  const uint64_t number = trace_number(path);
+  const RanksOfFile ranks = find_ranks(reader, number);
+  std::set<uint64_t> numbers = {number};
+  for (const RankOfFile& rank : ranks.list) numbers.insert({rank.number, rank.older});
+  return {numbers.begin(), numbers.end()};
 }
 
 TraceFile::TraceFile(std::string its_path)
@@ -48,6 +51,22 @@ bool TraceFile::has_changed() const {
     return base::version_of_file(path) != version;
   } catch (const Error&) {
     return true;
+  }
+}
+
+void TraceFile::find_processes(trace::Reader& reader) {
+  const auto is_there = [&](const RankOfFile& rank) {
+    const std::set<trace::WriterId>& some = rank.processes.empty() ? rank.helpers : rank.processes;
+    return some.empty() || reader.writers().contains(*some.begin());
+  };
+  if (std::all_of(ranks.list.begin(), ranks.list.end(), is_there)) return;
+  const RanksOfFile again = find_ranks(reader, number);
+  for (RankOfFile& rank : ranks.list) {
+    const auto found = std::find_if(again.list.begin(), again.list.end(),
+                                    [&](const RankOfFile& other) { return other.number == rank.number; });
+    if (found == again.list.end()) throw Error("it has other processes each time it is read; push its imported copy");
+    rank.processes = found->processes;
+    rank.helpers = found->helpers;
   }
 }
 

@@ -17,7 +17,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
-#include "push/ranks.h"
+#include "push/environment.h"
+#include "push/process_list.h"
 #include "push/run_name.h"
 #include "push/tables.h"
 #include "trace/measured_clock.h"
@@ -210,12 +211,11 @@ void add_collectives(Block& block, const RowHead& head, const analyze::Collectiv
 
 // The rows of what happens in iterations, and how many are left out. Returns the lengths of the iterations.
 std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const trace::Reader& reader,
-                                     const analyze::Summary& summary, Damage& damage) {
+                                     const analyze::Summary& summary, const std::set<trace::WriterId>& helpers,
+                                     Damage& damage) {
   analyze::EventWalk walk(reader);
   const analyze::DeviceWork work = analyze::read_device_work(walk);
-  const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
-  head.other_processes = iterations.other_processes;
-  head.other_iterations = iterations.others;
+  const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work), helpers);
   const IterationNumbers numbers(analyze::iteration_numbers(walk, iterations));
   head.unnumbered = numbers.missing();
   const auto realtime_of = [&](int64_t ns) {
@@ -288,8 +288,8 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(summary.events());
   block.number(labels.is_part ? bytes_of_events(summary) : summary.file_size);
   block.number(summary.lost);
-  block.number(damage.size() + head.other_processes);
-  block.number(head.lacks_end || head.left_out > 0 || head.lacks_parts() ? 0 : 1);
+  block.number(damage.size());
+  block.number(head.lacks_end || head.left_out > 0 || !head.damage.empty() ? 0 : 1);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();
@@ -359,11 +359,11 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   head.started = seconds_of(summary.begin_realtime_ns);
   head.job = labels.job.empty() ? job_of(reader, summary) : labels.job;
   head.rank = static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
-  head.run = find_run(reader);
+  head.run = labels.run.empty() ? find_run(reader) : labels.run;
   Damage damage;
   std::vector<size_t> before;
   for (const Block* block : blocks.of_traces()) before.push_back(block->rows());
-  const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, damage);
+  const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, labels.helpers, damage);
   add_memory(blocks.memory, head, reader, damage);
   add_run(blocks.runs, head);
   if (const std::string* what = damage_of_source(reader)) damage[reader.file_size()] = "cannot read " + *what;

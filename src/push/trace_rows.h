@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <set>
 #include <string>
 
 #include "push/block.h"
@@ -14,7 +15,9 @@ struct TraceLabels {
   std::string job;    // empty: from the environment of the recorded program, or its name
   int64_t rank = -1;  // -1: unknown
   std::string file;
-  bool is_part = false;  // of the file, which has other ranks too
+  bool is_part = false;                 // of the file, which has other traces too
+  std::string run{};                    // empty: from the environment
+  std::set<trace::WriterId> helpers{};  // their iterations do not count
 };
 
 // The values that every row of a trace begins with.
@@ -28,11 +31,7 @@ struct RowHead {
   uint64_t left_out = 0;    // operations and calls that are too many for the rows of one trace
   uint64_t unnumbered = 0;  // iterations without a usable number, although others have one
   std::string damage;       // the first part before the end that cannot be read; empty: all can be read
-  // Processes whose iterations are not stored, because the trace has those of one process; and how many these are.
-  uint64_t other_processes = 0, other_iterations = 0;
 
-  // There is something in the file that is not in the rows, and will not come later.
-  bool lacks_parts() const { return !damage.empty() || other_iterations > 0; }
   void add_to(Block& block) const;
 };
 

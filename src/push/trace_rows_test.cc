@@ -8,11 +8,11 @@
 #include "analyze/report/collective_calls.h"
 #include "push/warnings.h"
 #include "trace/test_recorder.h"
+#include "trace/test_support.h"
 
 namespace kymo::push {
 namespace {
 
-using ::testing::ElementsAre;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
@@ -35,32 +35,29 @@ TEST(TraceRowsTest, CallsThatAreTooManyMakeATraceIncomplete) {
   EXPECT_EQ(blocks.collectives.rows(), analyze::CollectiveCalls::kMostRows);
 }
 
-// Two processes of a program, which name their iterations. A worker beside them names none.
-TEST(TraceRowsTest, IterationsOfASecondProcessMakeATraceIncomplete) {
-  constexpr uint32_t kMain = 1, kStep = 1;
+// A launcher may be busier than the rank that it waits for.
+TEST(TraceRowsTest, IterationsAreNotThoseOfAHelper) {
+  constexpr uint32_t kMain = 1, kLoop = 1, kInner = 2, kRank = 1, kLauncher = 2;
   const TemporaryFolder folder;
   const std::string path = folder / "trace.kymo";
-  for (const auto& [writer, name, count] : std::vector<std::tuple<uint8_t, std::string, uint64_t>>{
-           {1, "step {}", 7}, {2, "step {}", 2}, {3, "load {}", 9}}) {
+  for (const auto& [writer, count, length] :
+       std::vector<std::tuple<uint8_t, uint64_t, uint64_t>>{{kRank, 10, 90}, {kLauncher, 1, 1000}}) {
     TestRecorder recorder(path, writer, 100 + writer,
-                          writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
-    recorder.add_class(kStep, name, "", {{"", trace::FieldType::Int}});
+                          writer == kRank ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
+    recorder.add_class(kLoop, "loop");
+    recorder.add_class(kInner, "inner");
     recorder.add_thread(kMain, 7, "main");
     for (uint64_t i = 0; i < count; ++i) {
-      recorder.begin(kMain, 100 * i, kStep, {static_cast<int64_t>(i)});
-      recorder.end(kMain, 100 * i + 50);
+      recorder.begin(kMain, 100 * i, kLoop);
+      recorder.complete(kMain, 100 * i + 10, 100 * i + 20, kInner, 1);
+      recorder.end(kMain, 100 * i + length);
     }
     recorder.close();
   }
   SummaryBlocks blocks;
-  const RowHead head = add_summary(blocks, trace::Reader(path), 1, {"job", 3, path}, false);
-  EXPECT_EQ(blocks.iterations.rows(), 7U);
-  EXPECT_EQ(head.other_processes, 1U);
-  EXPECT_EQ(head.other_iterations, 2U);
-  EXPECT_TRUE(head.lacks_parts());
-  EXPECT_THAT(warnings_of(head, "a.kymo"),
-              ElementsAre("a.kymo: 2 iterations of 1 other process of rank 3 are not pushed, because a trace has the "
-                          "iterations of one process; record each process into a file of its own"));
+  add_summary(blocks, trace::Reader(path), 1, {"job", 3, path, false, "", {trace::testing::writer_id(kLauncher)}},
+              false);
+  EXPECT_EQ(blocks.iterations.rows(), 10U);
 }
 
 TEST(TraceRowsTest, AnIterationWithoutAUsableNumberIsReported) {
@@ -82,7 +79,7 @@ TEST(TraceRowsTest, AnIterationWithoutAUsableNumberIsReported) {
   const RowHead head = add_summary(blocks, trace::Reader(folder / "trace.kymo"), 1, {"job", 0, "trace.kymo"}, false);
   EXPECT_EQ(blocks.iterations.rows(), 3U);
   EXPECT_EQ(head.unnumbered, 1U);
-  EXPECT_FALSE(head.lacks_parts());
+  EXPECT_TRUE(head.damage.empty());
   const std::vector<std::string> warnings = warnings_of(head, "a.json");
   ASSERT_FALSE(warnings.empty());
   EXPECT_THAT(warnings[0], ::testing::HasSubstr("a.json: 1 iteration without a number from 0 to"));

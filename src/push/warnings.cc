@@ -2,7 +2,6 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "push/tables.h"
 
 namespace kymo::push {
@@ -25,13 +24,6 @@ std::vector<std::string> warnings_of(const RowHead& head, const std::string& pat
         "{}: {} without a number from 0 to 18446744073709551615, which others have; kymo fleet stragglers does not "
         "compare such iterations",
         file, base::count_of(head.unnumbered, "iteration")));
-  if (head.other_iterations > 0)
-    texts.push_back(base::format(
-        "{}: {} of {}{} are not pushed, because a trace has the iterations of one process; record each process into a "
-        "file of its own",
-        file, base::count_of(head.other_iterations, "iteration"),
-        base::count_of(head.other_processes, "other process", "other processes"),
-        head.rank < 0 ? "" : base::format(" of rank {}", head.rank)));
   if (head.started < kFirstDate)
     texts.push_back(
         base::format("{} does not say when it was recorded, or says a time before 1971: it counts as of 1970, and kymo "

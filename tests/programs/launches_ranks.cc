@@ -1,6 +1,7 @@
-// A launcher of ranks: launches_ranks RANKS STEPS.
+// A launcher of ranks: launches_ranks RANKS STEPS [RUNS].
 //
-// It has no rank itself, and records a range around all. Each rank is this program again, with RANK in its environment:
+// It has no rank itself, and records a range around all. It starts the ranks RUNS times (1), as after failures. Each rank
+// is this program again, with RANK in its environment:
 // it makes STEPS ranges "step N" with a range "work" inside, and starts a child without a rank that makes a range
 // "loads".
 #include <sys/wait.h>
@@ -38,11 +39,12 @@ int main(int count, char** arguments) {
   const int ranks = std::atoi(arguments[1]), steps = std::atoi(arguments[2]);
   if (ranks == 0) return run_rank(steps);
   const kymo::Range around("launch");
+  const int runs = count > 3 ? std::atoi(arguments[3]) : 1;
   bool is_good = true;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int i = 0; i < runs * ranks; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::setenv("RANK", std::to_string(rank).c_str(), 1);
+      ::setenv("RANK", std::to_string(i % ranks).c_str(), 1);
       ::execl("/proc/self/exe", arguments[0], "0", arguments[2], nullptr);
       ::_exit(1);
     }

@@ -19,6 +19,11 @@ constexpr uint32_t kUsualClasses = 1 << 20;  // only a forged trace has others
 // What a class of a writer can be.
 enum class Role : uint8_t { Plain, StepMark, Iteration };
 
+Role role_of_class(const trace::EventClass& one, const std::string& name) {
+  if (one.category == "kymo" && name == "step {}") return Role::StepMark;
+  return base::names_iteration(name) ? Role::Iteration : Role::Plain;
+}
+
 struct Candidate {
   uint64_t count = 0, total = 0;   // total: ticks of those on lane 0
   std::vector<Interval> list;      // only of iterations by name
@@ -28,18 +33,19 @@ struct Candidate {
 
 class Finder {
  public:
-  Finder(EventWalk& walk, std::optional<uint32_t> main_track) : walk_(walk), main_track_(main_track) {}
+  Finder(EventWalk& walk, std::optional<uint32_t> main_track, const std::set<trace::WriterId>& helpers)
+      : walk_(walk), helpers_(helpers) {
+    if (main_track && counts(walk.tracks()[*main_track])) main_track_ = main_track;
+  }
 
   Iterations find() {
-    walk_.each(trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kPoints, is_host,
-               [this](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
+    walk_.each(
+        trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kPoints,
+        [this](const TrackOfTrace& track) { return counts(track); },
+        [this](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
     if (!crossed_.empty()) add_crossing();
     Iterations found;
-    if (from_profiler(found) || from_marks(found) || from_names(found)) {
-      count_others(found);
-      return found;
-    }
-    if (from_repeats(found)) return found;
+    if (from_profiler(found) || from_marks(found) || from_names(found) || from_repeats(found)) return found;
     found.list = {{walk_.first_ns(), walk_.last_ns()}};
     found.track = busiest();
     return found;
@@ -58,7 +64,7 @@ class Finder {
     Innermost<char> innermost;
   };
 
-  static bool is_host(const TrackOfTrace& track) { return !track.on_device; }
+  bool counts(const TrackOfTrace& track) const { return !track.on_device && !helpers_.contains(track.writer->id); }
 
   static Interval interval_of(const TrackOfTrace& track, const trace::Ranges& ranges, size_t i) {
     return {track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i])};
@@ -97,8 +103,7 @@ class Finder {
     if (role.candidate != nullptr) return role;
     const auto known = track.writer->classes.find(class_id);
     const std::string name = known != track.writer->classes.end() ? trace::shown_name(known->second) : std::string();
-    const bool is_mark = known != track.writer->classes.end() && known->second.category == "kymo" && name == "step {}";
-    role.role = is_mark ? Role::StepMark : base::names_iteration(name) ? Role::Iteration : Role::Plain;
+    if (known != track.writer->classes.end()) role.role = role_of_class(known->second, name);
     role.candidate =
         &candidates_[{track.number, role.role == Role::Iteration ? base::without_iteration_number(name) : name}];
     return role;
@@ -144,22 +149,6 @@ class Finder {
     if (steps->second.list.empty()) return false;
     take(*steps, found);
     return true;
-  }
-
-  // Of each of them, the thread with the most.
-  void count_others(Iterations& found) const {
-    std::map<uint32_t, uint64_t> of_writers;
-    const auto add = [&](uint32_t track, uint64_t count) {
-      uint64_t& most = of_writers[walk_.tracks()[track].writer_number];
-      most = std::max(most, count);
-    };
-    for (const auto& [track, marks] : marks_)
-      if (marks.size() >= 2) add(track, marks.size() - 1);
-    for (const auto& [key, candidate] : candidates_)
-      if (!candidate.list.empty()) add(key.first, candidate.list.size());
-    of_writers.erase(walk_.tracks()[*found.track].writer_number);
-    found.other_processes = of_writers.size();
-    for (const auto& [writer, count] : of_writers) found.others += count;
   }
 
   std::map<uint32_t, std::vector<int64_t>>::iterator most_marks() {
@@ -244,7 +233,8 @@ class Finder {
   }
 
   EventWalk& walk_;
-  const std::optional<uint32_t> main_track_;
+  const std::set<trace::WriterId>& helpers_;
+  std::optional<uint32_t> main_track_;
   std::vector<std::vector<ClassRole>> roles_;  // by track and class
   std::map<std::pair<uint32_t, uint32_t>, ClassRole> unusual_roles_;
   std::vector<uint8_t> nests_;  // by track: some range is inside another
@@ -275,8 +265,15 @@ size_t Iterations::median() const {
   return order[(order.size() - 1) / 2];
 }
 
-Iterations find_iterations(EventWalk& walk, std::optional<uint32_t> main_track) {
-  return Finder(walk, main_track).find();
+Iterations find_iterations(EventWalk& walk, std::optional<uint32_t> main_track,
+                           const std::set<trace::WriterId>& helpers) {
+  return Finder(walk, main_track, helpers).find();
+}
+
+bool may_name_iterations(const trace::WriterInfo& process) {
+  return std::any_of(process.classes.begin(), process.classes.end(), [](const auto& one) {
+    return role_of_class(one.second, trace::shown_name(one.second)) != Role::Plain;
+  });
 }
 
 }  // namespace kymo::analyze

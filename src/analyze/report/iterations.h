@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,6 @@ struct Iterations {
   std::string name;               // of the ranges, without their numbers: "ProfilerStep#{}"
   std::optional<uint32_t> track;  // of the thread that has them
   std::vector<Interval> list;     // in order of time; one for the whole trace
-  // Processes beside the one of the track that mark or name iterations too, and how many these are.
-  uint64_t other_processes = 0, others = 0;
   Intervals window() const { return Intervals(list); }
   // The index of the one that has this time; nothing: it is in none.
   std::optional<uint32_t> at(int64_t time) const;
@@ -35,7 +34,12 @@ struct Iterations {
 };
 
 // Reads the times and classes of all host ranges once or twice. `main_track`: the thread that counts if the program
-// does not say what an iteration is, such as the one that launches device work; nothing: the busiest one.
-Iterations find_iterations(EventWalk& walk, std::optional<uint32_t> main_track = {});
+// does not say what an iteration is, such as the one that launches device work; nothing: the busiest one. The
+// iterations of `helpers` do not count.
+Iterations find_iterations(EventWalk& walk, std::optional<uint32_t> main_track = {},
+                           const std::set<trace::WriterId>& helpers = {});
+
+// Whether a process can have iterations that the program says, by the names that it uses. Reads no events.
+bool may_name_iterations(const trace::WriterInfo& process);
 
 }  // namespace kymo::analyze

@@ -87,6 +87,17 @@ class Processes:
         [note] = self.ask("top")["notes"]
         self.assertIn("another file of the same recording is in", note)
 
+    def test_the_first_part_of_a_file_does_not_count_beside_the_whole(self):
+        file = self.record("rank 5 40")
+        part = self.folder / f"{type(self).__name__}-part.kymo"
+        part.write_bytes(file.read_bytes()[:-100])
+        self.assertIn("1 trace pushed", self.push(part))
+        self.record("rank 5 3", "--append")
+        self.assertIn("2 traces pushed", self.push(file))
+        self.assertEqual(self.work(), [(2, 1, 43)])
+        [note] = self.ask("top")["notes"]
+        self.assertIn("a complete trace of the same recording is in", note)
+
     def test_an_appended_recording_without_a_rank(self):
         file = self.record("other 4")
         self.record("other 3", "--append")

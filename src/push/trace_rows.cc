@@ -270,6 +270,7 @@ uint64_t bytes_of_events(const analyze::Summary& summary) {
 void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary, const TraceLabels& labels,
               const std::vector<uint64_t>& lengths, const Damage& damage, bool has_events) {
   using analyze::ProcessSummary;
+  const bool is_complete = !head.lacks_end && head.left_out == 0 && head.damage.empty();
   std::set<std::string> devices;
   for (const ProcessSummary& process : summary.processes)
     for (const analyze::TrackSummary& track : process.tracks)
@@ -286,10 +287,11 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(lengths.size());
   block.number(median_of(lengths));
   block.number(summary.events());
-  block.number(labels.is_part ? bytes_of_events(summary) : summary.file_size);
+  // The whole of an incomplete trace must not have fewer (src/fleet/parts.h), and may be a part of its file.
+  block.number(labels.is_part || !is_complete ? bytes_of_events(summary) : summary.file_size);
   block.number(summary.lost);
   block.number(damage.size());
-  block.number(head.lacks_end || head.left_out > 0 || !head.damage.empty() ? 0 : 1);
+  block.number(is_complete ? 1 : 0);
   block.number(clock_error(summary));
   block.number(has_events ? 1 : 0);
   block.end_row();

@@ -158,7 +158,7 @@ class FleetTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same
         for url, server, where, place in [(self.servers[1].url(self.database), self.servers[1], "", "there"),
                                           (self.url, self.servers[0], " on 1 of 2 servers", "to each server")]:
             kymo("push", file, server.url(self.database), "--job", "elsewhere", "-q")
-            for table in ["traces", "iterations", "operations"]:
+            for table in ["traces", "iterations", "operations", "row_counts"]:
                 server.query(f"DROP TABLE {self.database}.{table}")
                 for question in ["top", "history", "stragglers"]:
                     _, text = kymo("fleet", question, "--db", url, expect=2)

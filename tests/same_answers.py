@@ -56,8 +56,8 @@ class SameAnswers:
         answer, _ = kymo("fleet", "stragglers", "--db", self.url, "--job", "train", "--json")
         [row] = json.loads(answer)["rows"]
         self.assertEqual((row["rank"], row["times_last"], row["others_waited_ns"]), (1, 4, 4 * 500_000))
-        self.assertIn("not counted: older runs of 4 iterations of job 'train', because ranks 0, 1 have a newer trace of the "
-                      "same ones", json.loads(answer)["notes"])
+        self.assertIn("not counted: older runs of 4 iterations of job 'train', because ranks 0, 1 have the same ones in a "
+                      "newer run", json.loads(answer)["notes"])
         # Of the time of ranks 0 and 1 in this run, and of nothing else.
         self.assertAlmostEqual(row["share"], 0.5 / (2 * 9 * 1.002), delta=1e-6)
 
@@ -176,6 +176,18 @@ class SameAnswers:
         self.assertEqual(list(rows), [2])
         self.assertEqual(errors, "")
 
+    def test_a_job_that_cannot_be_judged_is_not_below_a_limit(self):
+        for job, ranks, first in [("whole", 2, 200), ("half", 1, 150)]:
+            kymo("push", *(self.collectives(job, rank, [("0, 1", [first, 201][rank], {})]) for rank in range(ranks)), self.url,
+                 "--job", job)
+        rows, _ = self.stragglers()
+        self.assertEqual(list(rows), [0])
+        self.stragglers("--fail-above", "50%", expect=3)
+        self.stragglers("--fail-above", "50%", "--job", "whole")
+        text, _ = kymo("fleet", "stragglers", "--db", self.url)
+        self.assertRegex(text, r"(?m) job$")
+        self.assertRegex(text, r"(?m) whole$")
+
     def test_nobody_is_named_for_calls_of_which_a_rank_lost_some(self):
         calls = [("0, 1, 2", [900, 800, 100], {}), ("0, 1, 2", [300, 200, 300], {})]
         files = [self.collectives("lost", rank, [(group, times[rank], more) for group, times, more in calls[rank == 2:]])
@@ -253,7 +265,8 @@ class SameAnswers:
         rows, errors = self.stragglers()
         self.assertEqual({rank: (row["times_last"], row["others_waited_ns"]) for rank, row in rows.items()},
                          {1: (2, 2 * 2 * 500_000)})
-        self.assertEqual(errors, "")
+        self.assertIn("not counted: older runs of 2 iterations of job '', because ranks 0, 1 have the same ones in a newer run",
+                      errors)
 
     def test_a_rank_that_has_only_an_earlier_run_within_a_trace_is_not_compared(self):
         late = [[("0, 1, 2", [900, 900, 100][rank], {})] for rank in range(3)]

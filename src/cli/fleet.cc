@@ -205,9 +205,9 @@ int answer_stragglers(const fleet::Selection& selection, const push::Rows& rows,
   for (const std::string& line : without_calls) notes.warn(line);
   for (const std::string& line : left_out) notes.warn(line);
   for (const std::string& line : fleet::unreadable_files(selection.target)) notes.warn(line);
-  const bool has_collectives = !found.rows.empty();
-  std::erase_if(found.rows, [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; });
-  if (has_collectives && found.rows.empty())
+  const bool has_collectives = !found.jobs.empty();
+  if (has_collectives && std::all_of(found.rows.begin(), found.rows.end(),
+                                     [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; }))
     notes.say("no rank makes others wait: all spend the same time in collectives");
   else if (!has_collectives && !left_out.empty())
     notes.say("no call of a collective can be compared, so no rank is named");
@@ -215,7 +215,7 @@ int answer_stragglers(const fleet::Selection& selection, const push::Rows& rows,
     notes.say(
         "no collective on a device in a numbered iteration of a trace with a rank: push the traces of all ranks, with "
         "--rank if the program does not say it");
-  return show_stragglers(std::move(found.rows), has_collectives, limit, options.fail_above, notes, options.json);
+  return show_stragglers(std::move(found), limit, options.fail_above, notes, options.json);
 }
 
 std::string statement_of(const Options& options, const fleet::Selection& selection, int64_t middle) {

@@ -52,9 +52,8 @@ std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exi
   return json_of(rows, std::forward<Write>(write), notes, exit_code, [](base::JsonWriter&) {});
 }
 
-// Prints up to `limit` of them, and returns the exit code, for which all count. `has_collectives`: also ones for which
-// nobody waits.
-int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives, uint64_t limit,
-                    std::optional<double> fail_above, const Notes& notes, bool json);
+// Prints up to `limit` of those for which others wait, and returns the exit code, for which all count.
+int show_stragglers(fleet::Stragglers stragglers, uint64_t limit, std::optional<double> fail_above, const Notes& notes,
+                    bool json);
 
 }  // namespace kymo::cli

@@ -13,14 +13,17 @@ namespace kymo::cli {
 
 using Align = base::TextTable::Align;
 
-int show_stragglers(std::vector<fleet::StragglerRow> rows, bool has_collectives, uint64_t limit,
-                    std::optional<double> fail_above, const Notes& notes, bool json) {
+int show_stragglers(fleet::Stragglers stragglers, uint64_t limit, std::optional<double> fail_above, const Notes& notes,
+                    bool json) {
+  std::vector<fleet::StragglerRow>& rows = stragglers.rows;
+  std::erase_if(rows, [](const fleet::StragglerRow& row) { return row.others_waited_ns == 0; });
   const bool is_slow = fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
                          return row.share > *fail_above;
                        });
-  const int exit_code = is_slow ? kSlower : has_collectives ? kFine : kTooFew;
-  const bool has_jobs =
-      std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) { return row.job != rows[0].job; });
+  // A job of which nothing can be compared is not below a limit.
+  const bool is_enough = !stragglers.jobs.empty() && !(fail_above && stragglers.has_unknown_job());
+  const int exit_code = is_slow ? kSlower : is_enough ? kFine : kTooFew;
+  const bool has_jobs = stragglers.jobs.size() > 1 || stragglers.has_unknown_job();
   if (rows.size() > limit) rows.resize(limit);
   if (json) {
     print(json_of(

@@ -1,5 +1,6 @@
 #include "fleet/incomplete.h"
 
+#include <initializer_list>
 #include <map>
 #include <set>
 
@@ -133,8 +134,8 @@ void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, boo
   leave_out(selection, doubled);
 }
 
-// The tables that every question reads. A dropped one would only be an error of the server.
-void refuse_lost_tables(const Target& target) {
+// Throws if a server lacks one of these tables. A dropped one would only be an error of the server.
+void refuse_lost_tables(const Target& target, std::initializer_list<const push::TableSpec*> tables) {
   auto servers = servers_of_tables(target);
   const uint64_t expected = servers[std::string(push::kSchema.name)];
   if (expected == 0)
@@ -142,7 +143,7 @@ void refuse_lost_tables(const Target& target) {
         base::format("{0} has no table {1}: 'kymo push FILE... {0}' makes the tables; a database of Distributed "
                      "tables needs {1} too",
                      target.text(), push::kSchema.name));
-  for (const push::TableSpec* table : {&push::kTraces, &push::kIterations, &push::kOperations}) {
+  for (const push::TableSpec* table : tables) {
     const uint64_t found = servers[std::string(table->name)];
     if (found >= expected) continue;
     throw Error(
@@ -158,7 +159,7 @@ void refuse_lost_tables(const Target& target) {
 
 void refuse_newer_version(const Target& target) {
   if (!target.server && !has_files(target.folder, push::kSchema)) return;  // ask() says what is missing there
-  if (target.server) refuse_lost_tables(target);
+  if (target.server) refuse_lost_tables(target, {&push::kTraces, &push::kIterations, &push::kOperations});
   const push::Rows rows = ask(target, version_statement(target));
   if (rows.rows.size() != 1 || rows.columns.size() != 1) throw Error("the server's answer is not a version");
   const std::string& text = rows.rows[0][0];
@@ -166,6 +167,9 @@ void refuse_newer_version(const Target& target) {
   if (version > push::kSchemaVersion)
     throw Error(base::format("{}: the tables have version {}, and this kymo knows version {}: update kymo",
                              target.text(), version, push::kSchemaVersion));
+  // Without the counts, rows that are lost would not be noticed.
+  constexpr uint64_t kFirstWithCounts = 3;
+  if (target.server && version >= kFirstWithCounts) refuse_lost_tables(target, {&push::kRowCounts});
 }
 
 std::vector<std::string> check_rows(Selection& selection, bool uses_operations) {

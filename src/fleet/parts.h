@@ -15,8 +15,8 @@ namespace kymo::fleet {
 struct Parts {
   // Incomplete traces of which a complete one is there too. It is the same recording if host, program, job, rank and
   // the nanosecond of the first event are the same, and it has not less of anything. Traces of other tools often name
-  // no host or no program. A part may begin later than the whole, because the threads of a program write in turns: such a
-  // one stays in `alone`.
+  // no host or no program. A part may begin later than the whole, because the threads of a program write in turns: such
+  // a one stays in `alone`.
   push::Rows of_others;
   push::Rows alone;   // the other incomplete ones
   push::Rows copies;  // all but the first of those that also have the same length, number of events and totals

@@ -75,9 +75,9 @@ std::string other_runs_statement(const Selection& selection);
 // Needed if there are others; it reads all calls again.
 std::string walls_statement(const Selection& selection, uint64_t ranks);
 
-// Columns: its_job, at_once, its_rank, steps, its_trace. Ranks that have steps in another trace that began them
-// earlier. Those of the older trace do not count. If it began them shortly before (at_once = 1), which of them belongs
-// to which trace of another rank is not known, and neither trace counts.
+// Columns: its_job, at_once, its_rank, steps, its_trace. Ranks that have steps twice: in another trace that began them
+// earlier, or earlier in the same one. Those of the older run do not count. If the other trace began them shortly
+// before (at_once = 1), which of them belongs to which trace of another rank is not known, and neither trace counts.
 std::string older_runs_statement(const Selection& selection);
 
 // Columns: its_job, runs: how many different runs the newest traces of a job are of.

@@ -224,13 +224,12 @@ std::vector<std::string> notes_of_older_runs(const push::Rows& rows) {
                                           runs.iterations == 1 ? "iteration" : "iterations", shown_name(key.first));
     const std::string who = base::format("{} {}", ranks_text(runs.ranks), runs.ranks.size() == 1 ? "has" : "have");
     notes.push_back(
-        key.second
-            ? base::format(
-                  "not counted: {}, because {} two traces with the same iterations at nearly the same time (one "
-                  "is {}), so there are two runs that cannot be told apart; push each run with its own --job, "
-                  "or set KYMO_RUN in the environment of each",
-                  what, who, trace_text(runs.trace))
-            : base::format("not counted: older runs of {}, because {} a newer trace of the same ones", what, who));
+        key.second ? base::format(
+                         "not counted: {}, because {} two traces with the same iterations at nearly the same time (one "
+                         "is {}), so there are two runs that cannot be told apart; push each run with its own --job, "
+                         "or set KYMO_RUN in the environment of each",
+                         what, who, trace_text(runs.trace))
+                   : base::format("not counted: older runs of {}, because {} the same ones in a newer run", what, who));
     if (notes.size() == kMostNamed) break;
   }
   return notes;

@@ -61,8 +61,8 @@ TEST(StragglerNotesTest, OlderRunsAreNamed) {
       notes_of_older_runs(
           {columns, {{"train", "1", "0", "3", "16"}, {"train", "1", "1", "10", "17"}, {"other", "0", "0", "1", "18"}}}),
       (std::vector<std::string>{
-          "not counted: older runs of 1 iteration of job 'other', because rank 0 has a newer trace of the same "
-          "ones",
+          "not counted: older runs of 1 iteration of job 'other', because rank 0 has the same ones in a "
+          "newer run",
           "not counted: 10 iterations of job 'train', because ranks 0, 1 have two traces with the same iterations "
           "at nearly the same time (one is 0x0000000000000011), so there are two runs that cannot be told apart; "
           "push each run with its own --job, or set KYMO_RUN in the environment of each"}));

@@ -49,8 +49,10 @@ std::string newest_of_ranks(const Selection& selection, const Dialect& dialect) 
       dialect.hash("run"));
 }
 
-// A row of newest_of_ranks() whose rank has the step in another trace, which began it earlier.
+// A row of newest_of_ranks() whose rank has the step in another trace, which began it earlier; and one that has it
+// earlier in any trace.
 std::string has_older_trace() { return base::format("other_began > 0 AND other_began + {} < newest_began", kSameTime); }
+std::string has_older_run() { return base::format("(repeated_began > 0 OR ({}))", has_older_trace()); }
 
 // The same, with the columns run_began, when the last rank began the step, has_older_run, older_until and apart. A rank
 // whose newest run of the step began before older_until is nearer to an older run of another rank than to its newest
@@ -65,7 +67,7 @@ std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, st
       "  SELECT its_job, its_run, step, max(newest_began) AS run_began,\n"
       "    max(CASE WHEN older_began > 0 THEN {1} ELSE 0 END) AS older_until,\n"
       "    min(CASE WHEN {2} THEN newest_began - other_began\n"
-      "      ELSE CAST({3} AS Int64) END) AS apart, max(CASE WHEN {2} THEN 1 ELSE 0 END) AS has_older_run{4},\n"
+      "      ELSE CAST({3} AS Int64) END) AS apart, max(CASE WHEN {12} THEN 1 ELSE 0 END) AS has_older_run{4},\n"
       "    {5} AS one\n"
       "  FROM (\n  SELECT *, greatest(other_began, repeated_began) AS older_began FROM (\n  {6}))\n"
       "  GROUP BY its_job, its_run, step))",
@@ -74,7 +76,7 @@ std::string runs_of_ranks(const Selection& selection, const Dialect& dialect, st
       dialect.each_of(dialect.list(
           dialect.tuple({"its_rank", "newest_trace", "newest_attempt", "newest_ns", "newest_began", "newest_ended"}))),
       newest_of_ranks(selection, dialect), dialect.field(2), dialect.field(3), dialect.field(4), dialect.field(5),
-      dialect.field(6));
+      dialect.field(6), has_older_run());
 }
 
 // Which rows of runs_of_ranks() count. A job may have run several times with the same steps, and the times of different
@@ -201,10 +203,10 @@ std::string older_runs_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
       "SELECT its_job, at_once, its_rank, count() AS steps, max(newest_trace) AS its_trace\nFROM (\n"
-      "  SELECT *, CASE WHEN newest_began - other_began < {0} THEN 1 ELSE 0 END AS at_once\n  FROM (\n  {1})\n"
+      "  SELECT *, CASE WHEN {3} AND newest_began - other_began < {0} THEN 1 ELSE 0 END AS at_once\n  FROM (\n  {1})\n"
       "  WHERE {2})\n"
       "GROUP BY its_job, at_once, its_rank\nORDER BY its_job, at_once, its_rank",
-      kRunsApart, newest_of_ranks(selection, dialect), has_older_trace());
+      kRunsApart, newest_of_ranks(selection, dialect), has_older_run(), has_older_trace());
 }
 
 std::string numbers_of_runs_statement(const Selection& selection) {

@@ -62,6 +62,11 @@ Stragglers read_stragglers(const push::Rows& rows) {
   return found;
 }
 
+bool Stragglers::has_unknown_job() const {
+  return std::any_of(left_out.begin(), left_out.end(),
+                     [&](const CallsLeftOut& one) { return !jobs.contains(one.job); });
+}
+
 void set_iteration_times(Stragglers& stragglers, const push::Rows& rows) {
   expect(rows, 2);
   for (const auto& row : rows.rows)

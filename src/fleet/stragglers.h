@@ -38,10 +38,12 @@ struct TimeOfJob {
 };
 
 struct Stragglers {
-  std::map<std::string, TimeOfJob> jobs;
-  std::vector<StragglerRow> rows;  // the largest shares first; also ranks for which nobody waits
+  std::map<std::string, TimeOfJob> jobs;  // those with calls that count
+  std::vector<StragglerRow> rows;         // the largest shares first; also ranks for which nobody waits
   std::vector<CallsLeftOut> left_out;
   bool may_have_older_runs = false;  // without calls, it is not known
+
+  bool has_unknown_job() const;  // one that has calls, and none of them counts
 };
 
 // From the rows of stragglers_statement(), without the names and traces of the worst calls. Rows are untrusted: all of

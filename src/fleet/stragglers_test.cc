@@ -23,6 +23,10 @@ TEST(StragglersTest, RowsAreRanksAndCallsThatDoNotCount) {
   ASSERT_EQ(found.rows.size(), 1u);
   EXPECT_EQ(found.rows[0].rank, 2);
   EXPECT_DOUBLE_EQ(found.rows[0].share, 0.1);
+  EXPECT_FALSE(found.has_unknown_job());
+  found.left_out[0].job = "other";
+  EXPECT_TRUE(found.has_unknown_job());
+  found.left_out[0].job = "train";
   add_worst_calls(found, {{"same_call", "rank", "its_trace", "its_group", "operation"},
                           {{"11", "1", "5", "tp", "reduce"}, {"11", "2", "6", "dp", "gather"}}});
   EXPECT_EQ(found.rows[0].worst_trace, 6u);

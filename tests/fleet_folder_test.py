@@ -112,6 +112,18 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
             self.assertIn("8 samples", text)
             self.assertIn("too few samples: 8, and a change point needs at least 10", errors)
 
+    def test_a_push_at_the_same_time_does_not_make_traces_incomplete(self):
+        kymo("push", *self.files[0], self.url, "--job", "job0", "-q")
+        questions = 0
+        for number in range(1, 8):
+            push = subprocess.Popen([clickhouse.KYMO, "push", *self.files[0], self.url, "--job", f"job{number}", "-q"])
+            while push.poll() is None or questions < 10:
+                text, errors = kymo("fleet", "top", "--db", self.url, "--since", "30d", "--json")
+                self.assertEqual(errors, "")
+                self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {len(self.files[0])})
+                questions += 1
+            self.assertEqual(push.returncode, 0)
+
     def test_traces_without_the_operation_are_not_in_its_history(self):
         now = int(time.time() * 1e6)
         files = [write_trace(self.folder / f"some{i}.json", at_us=now - (i + 1) * 120_000_000, names=3 if i % 2 else 6,

@@ -257,6 +257,8 @@ std::vector<std::string> unreadable_lines(ParquetReader& reader) {
 std::vector<std::string> incomplete_traces(ParquetReader& reader) {
   const std::string& folder = reader.folder();
   std::vector<std::string> lines;
+  // Before their footers: another push may add some meanwhile. What it removes is not the newest attempt of any trace.
+  const auto attempts = attempts_of(folder);
   std::map<std::string, Footer> footers = read_footers(reader);
   read_attempts(reader, footers);
   if (const std::vector<std::string> files = find_misplaced(reader, footers); !files.empty())
@@ -264,7 +266,7 @@ std::vector<std::string> incomplete_traces(ParquetReader& reader) {
   leave_out_damaged_marks(reader);
   const std::map<uint64_t, Expected> all_expected = read_expected(reader);
   Unmarked unmarked;
-  for (const auto& [number, attempt] : attempts_of(folder)) {
+  for (const auto& [number, attempt] : attempts) {
     const bool is_reported = std::any_of(attempt.files.begin(), attempt.files.end(),
                                          [&](const auto& file) { return reader.is_unreadable(file.second); });
     if (is_reported && attempt.mark) continue;

@@ -44,12 +44,25 @@ std::map<std::string, uint64_t> servers_of_tables(const Target& target) {
   return servers;
 }
 
-// True if a server, or the folder, has operations and not this table.
-bool lacks(const Target& target, const push::TableSpec& table) {
-  if (!target.server) return has_files(target.folder, push::kOperations) && !has_files(target.folder, table);
-  auto servers = servers_of_tables(target);
-  return servers[std::string(table.name)] < servers[std::string(push::kOperations.name)];
-}
+// The tables that there are. A server is asked once for all of them.
+class Tables {
+ public:
+  explicit Tables(const Target& target) : target_(target) {
+    if (target.server) servers_ = servers_of_tables(target);
+  }
+
+  // True if a server, or the folder, has operations and not this table.
+  bool lacks(const push::TableSpec& table) {
+    if (!target_.server) return has_files(target_.folder, push::kOperations) && !has_files(target_.folder, table);
+    return count(table) < count(push::kOperations);
+  }
+
+  uint64_t count(const push::TableSpec& table) { return servers_[std::string(table.name)]; }  // servers that have it
+
+ private:
+  const Target& target_;
+  std::map<std::string, uint64_t> servers_;
+};
 
 // `rows` have traces, which then do not count. A statement has a limited length.
 void leave_out(Selection& selection, const push::Rows& rows) {
@@ -106,9 +119,10 @@ void add_unmarked(std::vector<std::string>& lines, const Selection& selection, p
 
 void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, bool uses_operations) {
   const Target& target = selection.target;
-  const bool has_counts = !lacks(target, push::kRowCounts);
+  Tables there(target);
+  const bool has_counts = !there.lacks(push::kRowCounts);
   const bool has_tables =
-      has_counts && (uses_operations || (!lacks(target, push::kCollectives) && !lacks(target, push::kRuns)));
+      has_counts && (uses_operations || (!there.lacks(push::kCollectives) && !there.lacks(push::kRuns)));
   std::vector<const push::TableSpec*> tables{&push::kIterations, &push::kOperations};
   if (!uses_operations) tables = {&push::kIterations, &push::kCollectives, &push::kRuns};
   std::vector<std::string> statements{lost_rows_statement(selection, uses_operations)};
@@ -135,16 +149,15 @@ void add_wrong_counts(std::vector<std::string>& lines, Selection& selection, boo
 }
 
 // Throws if a server lacks one of these tables. A dropped one would only be an error of the server.
-void refuse_lost_tables(const Target& target, std::initializer_list<const push::TableSpec*> tables) {
-  auto servers = servers_of_tables(target);
-  const uint64_t expected = servers[std::string(push::kSchema.name)];
+void refuse_lost_tables(const Target& target, Tables& there, std::initializer_list<const push::TableSpec*> tables) {
+  const uint64_t expected = there.count(push::kSchema);
   if (expected == 0)
     throw Error(
         base::format("{0} has no table {1}: 'kymo push FILE... {0}' makes the tables; a database of Distributed "
                      "tables needs {1} too",
                      target.text(), push::kSchema.name));
   for (const push::TableSpec* table : tables) {
-    const uint64_t found = servers[std::string(table->name)];
+    const uint64_t found = there.count(*table);
     if (found >= expected) continue;
     throw Error(
         base::format("{0} has no table {1}{2}: it was dropped, and its rows are lost; 'kymo push' of the traces {3} "
@@ -159,7 +172,8 @@ void refuse_lost_tables(const Target& target, std::initializer_list<const push::
 
 void refuse_newer_version(const Target& target) {
   if (!target.server && !has_files(target.folder, push::kSchema)) return;  // ask() says what is missing there
-  if (target.server) refuse_lost_tables(target, {&push::kTraces, &push::kIterations, &push::kOperations});
+  Tables there(target);
+  if (target.server) refuse_lost_tables(target, there, {&push::kTraces, &push::kIterations, &push::kOperations});
   const push::Rows rows = ask(target, version_statement(target));
   if (rows.rows.size() != 1 || rows.columns.size() != 1) throw Error("the server's answer is not a version");
   const std::string& text = rows.rows[0][0];
@@ -169,7 +183,7 @@ void refuse_newer_version(const Target& target) {
                              target.text(), version, push::kSchemaVersion));
   // Without the counts, rows that are lost would not be noticed.
   constexpr uint64_t kFirstWithCounts = 3;
-  if (target.server && version >= kFirstWithCounts) refuse_lost_tables(target, {&push::kRowCounts});
+  if (target.server && version >= kFirstWithCounts) refuse_lost_tables(target, there, {&push::kRowCounts});
 }
 
 std::vector<std::string> check_rows(Selection& selection, bool uses_operations) {
@@ -223,7 +237,7 @@ namespace {
 // On a server; in a folder, check_rows() says it.
 std::vector<std::string> wrong_device_time(const Selection& selection) {
   const Target& target = selection.target;
-  if (!target.server || lacks(target, push::kRowCounts)) return {};
+  if (!target.server || Tables(target).lacks(push::kRowCounts)) return {};
   const push::Rows wrong = list_of(target, wrong_counts_statement(selection, {&push::kDeviceTime}, WrongCounts::Any));
   if (wrong.rows.empty()) return {};
   return {
@@ -234,7 +248,7 @@ std::vector<std::string> wrong_device_time(const Selection& selection) {
 
 std::vector<std::string> read_work_outside(const Selection& selection) {
   constexpr uint64_t kMentioned = 100;  // work that began in an iteration may end after it
-  if (lacks(selection.target, push::kDeviceTime)) {
+  if (Tables(selection.target).lacks(push::kDeviceTime)) {
     if (!selection.target.server) return {};  // no trace has work of devices, or check_rows() says it
     throw Error(base::format("{} has no table {}: 'kymo push' of the traces there makes it and writes their rows again",
                              selection.target.text(), push::kDeviceTime.name));
@@ -264,15 +278,16 @@ std::vector<std::string> work_outside_of_iterations(const Selection& selection) 
 
 std::vector<std::string> traces_without_calls(const Selection& selection, bool lost_rows) {
   const Target& target = selection.target;
+  Tables there(target);
   for (const push::TableSpec* table : {&push::kCollectives, &push::kRuns}) {
-    if (!lacks(target, *table)) continue;
+    if (!there.lacks(*table)) continue;
     throw Error(
         base::format("{0} has no table {1}, which tables of version {2} have: push the traces with this kymo, and add "
                      "{1} to a database of Distributed tables",
                      target.text(), table->name, push::kSchemaVersion));
   }
   // What was pushed with a count of its calls still has them.
-  if (!lost_rows && !lacks(target, push::kRowCounts) &&
+  if (!lost_rows && !there.lacks(push::kRowCounts) &&
       list_of(target, uncounted_calls_statement(selection)).rows.empty())
     return {};
   const push::Rows rows = list_of(target, without_calls_statement(selection));

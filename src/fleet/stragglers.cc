@@ -129,6 +129,7 @@ LeftOutDetails details_of(const Selection& selection, const std::vector<CallsLef
 Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks, uint64_t limit,
                           std::vector<std::string>& notes) {
   Stragglers found = read_stragglers(rows);
+  std::future<push::Rows> without_wait = ask_later(selection.target, calls_without_wait_statement(selection));
   // Iterations without comparable calls must not make the shares of the others smaller.
   if (!found.rows.empty() && std::any_of(found.left_out.begin(), found.left_out.end(),
                                          [](const CallsLeftOut& one) { return one.why != LeftOut::ClockError; }))
@@ -152,9 +153,7 @@ Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, ui
   std::set<std::string> jobs;
   for (const StragglerRow& row : found.rows) jobs.insert(row.job);
   for (const CallsLeftOut& one : found.left_out) jobs.insert(one.job);
-  for (std::string& note :
-       notes_of_calls_without_wait(ask(selection.target, calls_without_wait_statement(selection)), jobs))
-    notes.push_back(std::move(note));
+  for (std::string& note : notes_of_calls_without_wait(without_wait.get(), jobs)) notes.push_back(std::move(note));
   return found;
 }
 

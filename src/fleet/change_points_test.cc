@@ -48,6 +48,28 @@ TEST(ChangePointsTest, TwoStepsAreFoundInOrder) {
   EXPECT_LT(points[1].change.shift, 0);
 }
 
+TEST(ChangePointsTest, ALevelThatCameBackIsFound) {
+  for (const double level : {80.0, 120.0}) {
+    const auto points = find_change_points(series({{15, 100}, {15, level}, {15, 100}}, 0.4));
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[0].at, 15u);
+    EXPECT_EQ(points[1].at, 30u);
+    EXPECT_NEAR(points[0].change.shift, level - 100, 1);
+    EXPECT_NEAR(points[1].change.shift, 100 - level, 1);
+    EXPECT_LT(points[0].p, kCertainEpisode);
+  }
+}
+
+TEST(ChangePointsTest, FewSeriesHaveAChangeByChance) {
+  constexpr uint32_t kSeries = 2'000;
+  for (const size_t count : {20u, 60u}) {
+    uint32_t found = 0;
+    for (uint32_t seed = 0; seed < kSeries; ++seed)
+      found += find_change_points(series({{count, 100}}, 5, seed)).empty() ? 0 : 1;
+    EXPECT_LT(found, kSeries * (kCertain + kCertainEpisode) * 1.3) << count;
+  }
+}
+
 TEST(ChangePointsTest, NoiseHasNone) { EXPECT_TRUE(find_change_points(series({{200, 100}}, 5)).empty()); }
 
 TEST(ChangePointsTest, AStepInTenValuesIsFound) {

@@ -167,6 +167,18 @@ class FleetTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same
                 kymo("push", file, server.url(self.database), "-q")
                 kymo("fleet", "top", "--db", url, "--since", "30d")
 
+    def test_a_table_that_another_server_lost_is_not_waited_for(self):
+        file = self.folder / "0-0-0.json"
+        for server in self.servers:
+            kymo("push", file, server.url(self.database), "--job", "elsewhere", "-q")
+        self.servers[1].query(f"DROP TABLE {self.database}.operations")
+        _, text = kymo("push", file, self.url, "--job", "again", expect=1)
+        self.assertIn("There is no table", text)
+        self.assertIn("'kymo push' to the address of the server that lacks the table, without ?cluster=, makes it", text)
+        self.assertNotIn("retr", text)
+        kymo("push", file, self.servers[1].url(self.database), "-q")
+        kymo("push", file, self.url, "--job", "again", "-q")
+
     def test_watch_pushes_and_deletes_only_what_it_pushed(self):
         folder = self.folder / "arriving"
         folder.mkdir()

@@ -91,6 +91,9 @@ struct Client::Impl {
       if (error == httplib::Error::Read && Clock::now() - begin >= address.patience)
         throw TryAgain(base::format("{} does not answer: nothing for {} s; {} sets another time", address.text(),
                                     std::chrono::duration<double>(address.patience).count(), kTimeoutVariable));
+      if (error == httplib::Error::Read)
+        throw TryAgain(base::format("{} closed the connection before its answer was complete: was the server stopped?",
+                                    address.text()));
       throw TryAgain(base::format("the connection to {} failed: {}", address.text(), httplib::to_string(error)));
     }
     if (status == 0) status = result->status;
@@ -102,6 +105,12 @@ struct Client::Impl {
     if (status == 200) return;
     if (const auto exception = parse_exception(body)) {
       const std::string text = base::format("{}: {} (code {})", address.text(), exception->text, exception->code);
+      // The server reports this as if it could not be reached, and waiting does not help.
+      if (exception->text.find("There is no table") != std::string::npos)
+        throw Error(
+            base::format("{}; 'kymo push' to the address of the server that lacks the table, without ?cluster=, "
+                         "makes it",
+                         text));
       if (is_passing(exception->code)) throw TryAgain(text);
       throw Error(text);
     }

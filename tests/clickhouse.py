@@ -318,6 +318,24 @@ def check_conflict(test, folder, url):
 AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
+class WithServer:
+    """For tests whose class has a `folder`: a server of their own, and a database for each test."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Server(cls.folder / "server").start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.kill()
+        super().tearDownClass()
+
+    def setUp(self):
+        self.database = "d" + self.id().rsplit(".", 1)[-1]
+        self.url = self.server.url(self.database)
+
+
 def kymo(*arguments, expect=0, env=None, prefix=()):
     done = subprocess.run([*prefix, KYMO, *map(str, arguments)], capture_output=True, timeout=600,
                           env={**os.environ, "NO_COLOR": "1", **(env or {})})

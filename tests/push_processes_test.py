@@ -163,21 +163,7 @@ class FolderTest(Processes, unittest.TestCase):
         return [line.split(",") for line in copy.read_text().split()]
 
 
-class ServerTest(Processes, unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server = clickhouse.Server(cls.folder / "server").start()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.kill()
-        super().tearDownClass()
-
-    def setUp(self):
-        self.database = "d" + self.id().rsplit(".", 1)[-1]
-        self.url = self.server.url(self.database)
-
+class ServerTest(clickhouse.WithServer, Processes, unittest.TestCase):
     def traces(self):
         return self.server.rows(f"SELECT argMax(iterations, attempt), argMax(rank, attempt) FROM {self.database}.traces "
                                 "GROUP BY trace")

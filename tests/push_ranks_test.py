@@ -181,21 +181,7 @@ class FolderTest(Ranks, unittest.TestCase):
         return f"{self.url}-other"
 
 
-class ServerTest(Ranks, unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server = clickhouse.Server(cls.folder / "server").start()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.kill()
-        super().tearDownClass()
-
-    def setUp(self):
-        self.database = "d" + self.id().rsplit(".", 1)[-1]
-        self.url = self.server.url(self.database)
-
+class ServerTest(clickhouse.WithServer, Ranks, unittest.TestCase):
     def other_url(self):
         return self.server.url(f"{self.database}_other")
 

@@ -60,6 +60,26 @@ std::optional<Leader> read_iterations(trace::Reader& reader, size_t process, con
   return wanted.contains(iterations.source) ? std::optional(leader) : std::nullopt;
 }
 
+// A recording after or before all others, as one that was appended, is a trace also if it has no iterations: otherwise
+// only the operations of one of them would be stored. One at the same time may have the work on devices of another.
+void add_whole_recordings(trace::Reader& reader, const std::vector<Process>& processes, const std::vector<Tree>& trees,
+                          std::vector<Leader>& leaders) {
+  std::map<std::string, const Tree*> first;  // by recording
+  std::set<std::string> led;
+  for (const Tree& tree : trees) first.emplace(processes[tree.top].recording, &tree);
+  for (const Leader& leader : leaders) led.insert(processes[leader.process].recording);
+  if (first.size() < 2) return;
+  for (const auto& [recording, tree] : first) {
+    if (led.contains(recording)) continue;
+    const auto whole = read_iterations(reader, tree->top, tree->with_events, {Iterations::Source::WholeTrace});
+    const auto is_at_the_same_time = [&](const Leader& other) {
+      return other.time.begin < whole->time.end && whole->time.begin < other.time.end;
+    };
+    if (!whole || whole->time.begin == whole->time.end) continue;
+    if (std::none_of(leaders.begin(), leaders.end(), is_at_the_same_time)) leaders.push_back(*whole);
+  }
+}
+
 }  // namespace
 
 std::vector<Leader> find_leaders(trace::Reader& reader, const std::vector<Process>& processes,
@@ -79,6 +99,7 @@ std::vector<Leader> find_leaders(trace::Reader& reader, const std::vector<Proces
       tree.has_leader |= add(read_iterations(reader, i, {processes[i].info->id}, {StepMarks, NamedRanges}));
     if (!tree.has_leader) add(read_iterations(reader, tree.top, tree.with_events, {RepeatingRange}));
   }
+  add_whole_recordings(reader, processes, trees, leaders);
   std::sort(leaders.begin(), leaders.end(), [](const Leader& a, const Leader& b) { return a.process < b.process; });
   return leaders;
 }

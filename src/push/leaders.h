@@ -21,8 +21,9 @@ struct Leader {
 };
 
 // The leaders of some processes of the list, in its order: those that mark or name iterations; and if none of a process
-// and its descendants does, the topmost one if they have a range that repeats. Reads nothing, and returns none, if
-// there cannot be as many as `fewest`. The reader shows all processes before and afterwards.
+// and its descendants does, the topmost one if they have a range that repeats, or if they are a recording before or
+// after all others. Reads nothing, and returns none, if there cannot be as many as `fewest`. The reader shows all
+// processes before and afterwards.
 std::vector<Leader> find_leaders(trace::Reader& reader, const std::vector<Process>& processes,
                                  const std::vector<size_t>& some, size_t fewest);
 

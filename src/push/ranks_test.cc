@@ -185,6 +185,17 @@ TEST(RanksTest, AProcessThatRepeatsARangeHasIterationsIfItsChildrenNameNone) {
               ElementsAre(" 0: 1 2", " 0: 3 4"));
 }
 
+// Their operations are those of one main thread, so the others would be lost.
+TEST(RanksTest, RecordingsAfterEachOtherAreTracesWithoutIterationsToo) {
+  for (const auto& [second_start, expected] :
+       std::vector<std::pair<uint64_t, std::vector<std::string>>>{{300, {" 0: 1 2", " 0: 3"}}, {90, {" 0:"}}})
+    for (const Events first : {Events::One, Events::Steps})
+      EXPECT_EQ(text_of_all(ranks_of({{1, 0, {{"RANK", "0"}}, "one", "boot", 80, first},
+                                      {2, 1, {{"RANK", "0"}}, "one", "boot", 90, Events::One},
+                                      {1, 0, {{"RANK", "0"}}, "appended", "boot", second_start, Events::One}})),
+                expected);
+}
+
 TEST(RanksTest, ARankWithOneProcessKeepsItsNumberBesideARankThatRestarted) {
   const RanksOfFile before = ranks_of({{11, 0, {{"RANK", "0"}}}, {12, 0, {{"RANK", "1"}}}});
   const RanksOfFile ranks = ranks_of({{11, 0, {{"RANK", "0"}}, "one", "boot", 100, Events::Steps},

@@ -43,6 +43,20 @@ class FolderErrorsTest(unittest.TestCase):
         self.path = self.folder / self.id().rsplit(".", 1)[-1]
         self.url = f"parquet:{self.path}"
 
+    def test_a_push_at_the_same_time_does_not_make_traces_incomplete(self):
+        files = [write_trace(self.folder / f"at_once{i}.json", at_us=MID_MONTH_US + i * 60_000_000, rank=i, names=3, steps=3)
+                 for i in range(160)]
+        kymo("push", *files, self.url, "--job", "job0", "-q")
+        questions = 0
+        for number in range(1, 8):
+            push = subprocess.Popen([clickhouse.KYMO, "push", *files, self.url, "--job", f"job{number}", "-q"])
+            while push.poll() is None or questions < 10:
+                text, errors = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--json")
+                self.assertEqual(errors, "")
+                self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {len(files)})
+                questions += 1
+            self.assertEqual(push.returncode, 0)
+
     def make_read_only(self, table):
         """A store whose table takes no new files."""
         kymo("push", write_trace(self.folder / "other.json"), self.url, "--job", "other", "-q")

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
 import same_answers  # noqa: E402
 import same_comparisons  # noqa: E402
+import same_runs  # noqa: E402
 import same_selection  # noqa: E402
 from clickhouse import kymo, write_trace  # noqa: E402
 
@@ -24,7 +25,8 @@ OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
 
 
-class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same_selection.SameSelection, unittest.TestCase):
+class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same_runs.SameRuns, same_selection.SameSelection,
+                 unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-folder-")
@@ -111,18 +113,6 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
             text, errors = kymo("fleet", "history", "--db", self.url, "--since", "30d", *more, expect=3)
             self.assertIn("8 samples", text)
             self.assertIn("too few samples: 8, and a change point needs at least 10", errors)
-
-    def test_a_push_at_the_same_time_does_not_make_traces_incomplete(self):
-        kymo("push", *self.files[0], self.url, "--job", "job0", "-q")
-        questions = 0
-        for number in range(1, 8):
-            push = subprocess.Popen([clickhouse.KYMO, "push", *self.files[0], self.url, "--job", f"job{number}", "-q"])
-            while push.poll() is None or questions < 10:
-                text, errors = kymo("fleet", "top", "--db", self.url, "--since", "30d", "--json")
-                self.assertEqual(errors, "")
-                self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {len(self.files[0])})
-                questions += 1
-            self.assertEqual(push.returncode, 0)
 
     def test_traces_without_the_operation_are_not_in_its_history(self):
         now = int(time.time() * 1e6)

@@ -14,13 +14,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import clickhouse  # noqa: E402
 import same_answers  # noqa: E402
 import same_comparisons  # noqa: E402
+import same_runs  # noqa: E402
 import same_selection  # noqa: E402
 from clickhouse import kymo, visible, write_trace  # noqa: E402
 
 DAY_US = 86_400_000_000
 
 
-class FleetTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same_selection.SameSelection, unittest.TestCase):
+class FleetTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same_runs.SameRuns, same_selection.SameSelection,
+                unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-fleet-")

@@ -93,10 +93,8 @@ class Lines : public convert::EventVisitor {
 
 using Export = convert::WalkReport (*)(const trace::Reader&, convert::ExportStream&);
 
-std::vector<std::string> round_trip(const std::string& path, Export write, const std::string& extension,
-                                    Lines::Process process = Lines::Process::Pid) {
-  const TemporaryFolder folder;
-  const std::string exported = folder / ("trace." + extension), imported = folder / "imported.kymo";
+void export_and_import(const std::string& path, Export write, const std::string& exported,
+                       const std::string& imported) {
   {
     const trace::Reader reader(path);
     convert::FileStream sink(exported);
@@ -104,6 +102,13 @@ std::vector<std::string> round_trip(const std::string& path, Export write, const
     sink.finish();
   }
   import_trace(exported, imported);
+}
+
+std::vector<std::string> round_trip(const std::string& path, Export write, const std::string& extension,
+                                    Lines::Process process = Lines::Process::Pid) {
+  const TemporaryFolder folder;
+  const std::string imported = folder / "imported.kymo";
+  export_and_import(path, write, folder / ("trace." + extension), imported);
   return Lines(imported, process).lines;
 }
 
@@ -222,13 +227,7 @@ TEST(RoundTripTest, ChromeKeepsTheHostAndTheEnvironmentOfEachProcess) {
     one.complete(1, 100, 110, 1);
     one.close();
   }
-  {
-    const trace::Reader reader(path);
-    convert::FileStream sink(exported);
-    convert::write_chrome(reader, sink);
-    sink.finish();
-  }
-  import_trace(exported, imported);
+  export_and_import(path, convert::write_chrome, exported, imported);
   const trace::Reader reader(imported);
   ASSERT_EQ(reader.writers().size(), 2u);
   for (const auto& [id, writer] : reader.writers()) {
@@ -255,13 +254,7 @@ TEST(RoundTripTest, ProcessesWithTheSamePidKeepTheirEnvironmentAndTheirDevices) 
     one.complete(2, 100, 110, 2);
     one.close();
   }
-  {
-    const trace::Reader reader(path);
-    convert::FileStream sink(exported);
-    convert::write_chrome(reader, sink);
-    sink.finish();
-  }
-  import_trace(exported, imported);
+  export_and_import(path, convert::write_chrome, exported, imported);
   std::set<std::string> found;
   const trace::Reader reader(imported);
   for (const auto& [id, writer] : reader.writers())

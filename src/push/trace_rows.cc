@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <ctime>
-#include <functional>
 #include <map>
 #include <set>
-#include <span>
 
 #include "analyze/memory/profile.h"
 #include "analyze/report/collective_calls.h"
@@ -14,10 +12,11 @@
 #include "analyze/report/iteration_operations.h"
 #include "analyze/report/iterations.h"
 #include "analyze/summary.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
+#include "push/collective_rows.h"
 #include "push/environment.h"
+#include "push/numbered_iterations.h"
 #include "push/process_list.h"
 #include "push/run_name.h"
 #include "push/tables.h"
@@ -147,68 +146,6 @@ uint64_t clock_error(const analyze::Summary& summary) {
   return most;
 }
 
-// The trace of a rank that is not one of the group has a wrong rank, and must not stand for one that is missing.
-bool may_be_member(int32_t rank, const analyze::ProcessGroup& group) {
-  const auto list = analyze::ranks_in(group.name);
-  return !list || rank < 0 || std::binary_search(list->ranks.begin(), list->ranks.end(), static_cast<uint32_t>(rank));
-}
-
-// A number that all ranks of the group have for the same call of a collective, and no other call has.
-uint64_t same_call(const RowHead& head, uint64_t iteration, const analyze::CollectiveCalls& calls,
-                   const analyze::CollectiveCall& call, bool is_member) {
-  const std::string &group = calls.groups[call.group].name, &name = calls.names[call.name];
-  const std::string key = base::format(
-      "{}{}{} {} {} {} {} {} {} {}{}{}", is_member ? "" : base::format("rank {} ", head.rank),
-      head.run.empty() ? "" : base::format("run {} {}", head.run.size(), head.run), iteration, call.sequence, call.call,
-      call.calls, static_cast<int>(call.waiting), head.job.size(), group.size(), head.job, group, name);
-  return base::hash(std::as_bytes(std::span(key)));
-}
-
-// The numbers of the iterations, and the values of the column `numbered`.
-class IterationNumbers {
- public:
-  explicit IterationNumbers(analyze::IterationNumbers numbers)
-      : numbers_(std::move(numbers)), repeated_(analyze::repeated_later(numbers_, analyze::iteration_runs(numbers_))) {}
-  const analyze::IterationNumbers& list() const { return numbers_; }
-  uint64_t number(size_t i) const { return numbered(i) == kPlace ? i : *numbers_[i]; }
-  uint64_t numbered(size_t i) const {
-    if (numbers_.empty() || !numbers_[i]) return kPlace;
-    return repeated_[i] ? kRepeatedLater : kNumber;
-  }
-  // Those without one, although others have one.
-  uint64_t missing() const { return static_cast<uint64_t>(std::count(numbers_.begin(), numbers_.end(), std::nullopt)); }
-
- private:
-  analyze::IterationNumbers numbers_;
-  std::vector<bool> repeated_;
-};
-
-void add_collectives(Block& block, const RowHead& head, const analyze::CollectiveCalls& calls,
-                     const IterationNumbers& numbers, uint64_t clock_error_ns,
-                     const std::function<uint64_t(int64_t)>& realtime_of) {
-  std::vector<bool> is_member;
-  for (const analyze::ProcessGroup& group : calls.groups) is_member.push_back(may_be_member(head.rank, group));
-  for (const analyze::CollectiveCall& call : calls.rows) {
-    const uint64_t iteration = numbers.number(call.iteration);
-    const analyze::ProcessGroup& group = calls.groups[call.group];
-    head.add_to(block);
-    block.number(iteration);
-    block.number(numbers.numbered(call.iteration));
-    block.text(group.name);
-    block.number(group.members);
-    block.text(calls.names[call.name]);
-    block.number(static_cast<uint64_t>(call.waiting));
-    block.number(static_cast<uint64_t>(call.sequence));
-    block.number(call.call);
-    block.number(call.calls);
-    block.number(same_call(head, iteration, calls, call, is_member[call.group]));
-    block.number(realtime_of(call.begin));
-    block.number(static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0)));
-    block.number(clock_error_ns);
-    block.end_row();
-  }
-}
-
 // The rows of what happens in iterations, and how many are left out. Returns the lengths of the iterations.
 std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const trace::Reader& reader,
                                      const analyze::Summary& summary, const std::set<trace::WriterId>& helpers,
@@ -216,7 +153,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   analyze::EventWalk walk(reader);
   const analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work), helpers);
-  const IterationNumbers numbers(analyze::iteration_numbers(walk, iterations));
+  const NumberedIterations numbers(analyze::iteration_numbers(walk, iterations));
   head.unnumbered = numbers.missing();
   const auto realtime_of = [&](int64_t ns) {
     return static_cast<uint64_t>(summary.begin_realtime_ns + (ns - walk.first_ns()));

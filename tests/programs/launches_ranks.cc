@@ -1,9 +1,8 @@
 // A launcher of ranks: launches_ranks RANKS STEPS [RUNS].
 //
-// It has no rank itself, and records a range around all. It starts the ranks RUNS times (1), as after failures. Each rank
-// is this program again, with RANK in its environment:
-// it makes STEPS ranges "step N" with a range "work" inside, and starts a child without a rank that makes a range
-// "loads".
+// It has no rank itself, and records a range around all. It starts the ranks RUNS times (1), as after failures. Each
+// rank is this program again, with RANK in its environment: it makes STEPS ranges "step N" with a range "work" inside,
+// and starts a child without a rank that makes a range "loads".
 #include <sys/wait.h>
 #include <unistd.h>
 

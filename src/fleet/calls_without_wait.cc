@@ -38,12 +38,10 @@ std::string note_of(const std::string& job, Waiting waiting, const Calls& calls)
     return what +
            ", because the traces do not say which collective it is, and in one with a root (broadcast, reduce, gather, "
            "scatter) ranks do not wait for each other; record the calls of NCCL too, or give the range around the "
-           "launch "
-           "an argument 'Collective name'";
+           "launch an argument 'Collective name'";
   return what +
          ", because ranks do not wait for each other in sends, receives and calls with a root (broadcast, reduce, "
-         "gather, "
-         "scatter), so these do not show who is late; the job has no other collectives";
+         "gather, scatter), so these do not show who is late; the job has no other collectives";
 }
 
 }  // namespace

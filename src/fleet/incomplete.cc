@@ -281,10 +281,10 @@ std::vector<std::string> traces_without_calls(const Selection& selection, bool l
   Tables there(target);
   for (const push::TableSpec* table : {&push::kCollectives, &push::kRuns}) {
     if (!there.lacks(*table)) continue;
-    throw Error(
-        base::format("{0} has no table {1}, which tables of version {2} have: push the traces with this kymo, and add "
-                     "{1} to a database of Distributed tables",
-                     target.text(), table->name, push::kSchemaVersion));
+    throw Error(base::format(
+        "{0} has no table {1}, which tables of version {2} have: push the traces with this kymo{3}", target.text(),
+        table->name, push::kSchemaVersion,
+        target.server ? base::format(", and add {} to a database of Distributed tables", table->name) : ""));
   }
   // What was pushed with a count of its calls still has them.
   if (!lost_rows && !there.lacks(push::kRowCounts) &&

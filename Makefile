@@ -18,7 +18,7 @@ build:  ## builds the library and the command: build/release/lib, build/release/
 demo:  ## records a program that uses an accelerator, shows where the time went, and exports the trace
 	@$(DEPS) build device
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target kymo_command kymo_denoise
+	@cmake --build --preset release --target kymo_command kymo-devices kymo_denoise
 	@mkdir -p build/demo
 	@rm -f build/demo/demo.*
 	$(KYMO) devices

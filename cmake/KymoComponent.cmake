@@ -1,4 +1,4 @@
-# A component is one folder of src/. What lies in it becomes targets by its name:
+# A component is one folder of a part: src/core, src/devices or src/fleet. What lies in it becomes targets by its name:
 #
 #   *.cc         one static library, kymo_COMPONENT
 #   *_test.cc    together one test program, COMPONENT_test, whose suites CTest lists as COMPONENT.Suite
@@ -9,7 +9,7 @@
 set(KYMO_CONCURRENT_COMPONENTS record inject inject_opencl inject_openmp inject_itt inject_vulkan unwind sink collect import analyze serve symbols heap counters sample device profiler replay edge ondemand)
 set(KYMO_SEQUENTIAL_COMPONENTS shader)  # nothing in it is shared between threads: ThreadSanitizer need not look
 set(KYMO_TEXT_COMPONENTS shader)  # no bytes are read as numbers there: a third of the checks would be for their alignment
-set(KYMO_FORKING_COMPONENTS record inject inject_opencl inject_vulkan sink collect cli symbols device profiler replay edge ondemand daemon)
+set(KYMO_FORKING_COMPONENTS record inject inject_opencl inject_vulkan sink collect cli record_commands read_commands ondemand_commands fleet_commands symbols device profiler replay edge ondemand daemon)
 
 # Components that run inside other people's programs: they see no header they do not include.
 set(KYMO_BARE_COMPONENTS record unwind heap inject)
@@ -17,7 +17,8 @@ set(KYMO_BARE_COMPONENTS record unwind heap inject)
 # Components that gain by -O3, and components that nobody waits for: at -O1 these compile in two thirds of the time. The rest is
 # compiled with -O2. docs/building.md has the figures.
 set(KYMO_HOT_COMPONENTS record inject unwind heap trace symbols collect analyze views edge)
-set(KYMO_COLD_COMPONENTS options json wire dyno client sink counters memory capture replay daemon cli)
+set(KYMO_COLD_COMPONENTS options json wire dyno client sink counters memory capture replay daemon cli
+  record_commands read_commands convert_commands ondemand_commands view_commands import_commands device_commands fleet_commands)
 
 # Headers that many files include.
 set(KYMO_COMMON_HEADERS <algorithm> <array> <atomic> <charconv> <cstdint> <cstring> <deque> <functional> <limits>
@@ -57,7 +58,8 @@ function(kymo_component NAME)
     list(APPEND patterns ${folder}/*.cc ${folder}/*.h)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
-  list(FILTER sources EXCLUDE REGEX "/absent\\.cc$")  # what stands in for a folder that is not compiled: named by SOURCES
+  # Programs of their own, and what stands in for a folder that is not compiled: named by SOURCES.
+  list(FILTER sources EXCLUDE REGEX "/(main|absent)\\.cc$")
   list(APPEND sources ${COMPONENT_SOURCES})
   set(support_patterns)
   foreach(folder IN LISTS COMPONENT_TEST_FOLDERS)
@@ -108,7 +110,10 @@ function(kymo_component NAME)
     set(kind INTERFACE)
     add_library(kymo_${NAME} INTERFACE)
   endif()
-  target_include_directories(kymo_${NAME} ${kind} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  file(RELATIVE_PATH part ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX REPLACE "/.*" "" part ${part})
+  target_include_directories(kymo_${NAME} ${kind} ${PROJECT_SOURCE_DIR}/src/${part} ${PROJECT_SOURCE_DIR}/src/core
+    ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(kymo_${NAME} ${kind} ${used} ${COMPONENT_LIBS})
 
   if(support AND (KYMO_TESTS OR KYMO_FUZZ))

@@ -1,5 +1,5 @@
 # Every library the project uses, found once. scripts/install-deps installs them.
-# protozero and xxhash are used as headers only and need no target.
+# protozero, RapidJSON and xxhash are used as headers only and need no target.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -8,6 +8,7 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
 find_package(ZLIB REQUIRED)
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
+find_path(RAPIDJSON_INCLUDE_DIR rapidjson/document.h REQUIRED)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 
@@ -18,7 +19,7 @@ find_path(VULKAN_INCLUDE_DIR vulkan/vulkan.h)
 find_path(CUDA_INCLUDE_DIR cuda.h PATHS /usr/local/cuda/include)
 find_path(NVRTC_INCLUDE_DIR nvrtc.h PATHS /usr/local/cuda/include)  # for the benchmark alone
 
-# Other people's tools, which annotations also go to: src/sink. One whose headers are not here says so likewise.
+# Other people's tools, which annotations also go to: src/core/sink. One whose headers are not here says so likewise.
 find_path(SDT_INCLUDE_DIR sys/sdt.h)
 find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h PATHS /usr/local/cuda/include)
 pkg_check_modules(lttng_ust IMPORTED_TARGET lttng-ust)

@@ -42,7 +42,7 @@ foreach(module kymo_lttng kymo_malloc kymo_inject_module kymo_plain_cpu kymo_sam
   endif()
 endforeach()
 if(VULKAN_INCLUDE_DIR AND TARGET kymo_inject_module)
-  install(FILES ${PROJECT_SOURCE_DIR}/src/inject_library/kymo_layer.json DESTINATION ${CMAKE_INSTALL_LIBDIR}/kymo/vulkan)
+  install(FILES ${PROJECT_SOURCE_DIR}/src/core/inject_library/kymo_layer.json DESTINATION ${CMAKE_INSTALL_LIBDIR}/kymo/vulkan)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kymo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT kymoTargets NAMESPACE kymo:: DESTINATION ${package_dir})

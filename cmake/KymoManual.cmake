@@ -10,7 +10,7 @@ set(manual_files)
 function(kymo_printed FILE)
   add_custom_command(OUTPUT ${manual_dir}/${FILE}
     COMMAND $<TARGET_FILE:kymo_command> ${ARGN} > ${manual_dir}/${FILE}
-    DEPENDS kymo_command VERBATIM)
+    DEPENDS kymo_programs VERBATIM)
   set(manual_files ${manual_files} ${manual_dir}/${FILE} PARENT_SCOPE)
 endfunction()
 
@@ -18,9 +18,14 @@ file(MAKE_DIRECTORY ${manual_dir})
 kymo_printed(kymo.1 manual)
 kymo_printed(kymod.1 manual kymod)
 set(pages kymo.1 kymod.1)
-# The commands, by the list that the program has.
-file(STRINGS ${PROJECT_SOURCE_DIR}/src/cli/command_list.cc rows REGEX "^ +{\"[a-z-]+\", ")
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/command_list.cc)
+# The commands, by the lists that the programs have.
+get_property(lists GLOBAL PROPERTY KYMO_COMMAND_LISTS)
+set(rows)
+foreach(list IN LISTS lists ITEMS src/core/commands/main.cc)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${list} found REGEX "^ +{\"[a-z-]+\", Group::")
+  list(APPEND rows ${found})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${list})
+endforeach()
 foreach(row IN LISTS rows)
   string(REGEX REPLACE "^ +{\"([a-z-]+)\".*" "\\1" command "${row}")
   kymo_printed(kymo-${command}.1 manual ${command})

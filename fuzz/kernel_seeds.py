@@ -27,7 +27,7 @@ def texts_of(path):
 
 
 def seeds(root, with_translator_tests):
-    device, shader = root / "src/device", root / "src/shader"
+    device, shader = root / "src/devices/device", root / "src/devices/shader"
     tests = [*device.glob("metal_*_test.cc"), *(shader.rglob("*_test.cc") if with_translator_tests else [])]
     for path in sorted(tests):
         for text in texts_of(path):

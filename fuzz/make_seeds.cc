@@ -143,7 +143,7 @@ std::string bytes_of(std::string_view hexadecimal) {
 }
 
 // What a kernel wrote about a shell: its program, a sample, a child, and a switch. Before it: what samples contain, and
-// the number of registers (src/sample/perf_record_fuzz.cc).
+// the number of registers (src/core/sample/perf_record_fuzz.cc).
 void write_perf_ring(const std::string& path) {
   write_file(
       path,

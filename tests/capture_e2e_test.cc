@@ -45,7 +45,7 @@ TEST_F(CaptureCommandTest, TheWorkOfAProgramIsReplayedBitForBit) {
   ASSERT_EQ(captured.code, 0) << captured.err;
   ASSERT_TRUE(fs::exists(file("0000-denoise.kycap/manifest.json")));
 
-  const Ending info = run_here({program("kymo"), "capture-info", "0000-denoise.kycap"});
+  const Ending info = run_here({program("kymo"), "info", "0000-denoise.kycap"});
   EXPECT_EQ(info.code, 0) << info.err;
   EXPECT_THAT(info.out, HasSubstr(device_));
   EXPECT_THAT(info.out, HasSubstr("shaders/0000.metal"));

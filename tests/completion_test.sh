@@ -47,7 +47,7 @@ check() {  # the line, and what is completed in each shell
 said=$("$kymo" stats one.kymo --sort x 2>&1) || true
 orders=$(sed -n 's/.* is not one of //p' <<<"$said" | sed 's/, /\n/g' | sort | paste -sd ' ' -)
 [[ $orders == *median* ]] || fail "no orders in the message of stats"
-check 'kymo sta' 'stats status'
+check 'kymo re' 'record recover replay report'
 check 'kymo --v' --version
 check 'kymo stats --js' --json
 check 'kymo info on' one.kymo
@@ -59,7 +59,7 @@ check 'kymo stats --top ' ''
 check 'kymo export one.kymo -o o' one.kymo
 check 'kymo completion ' 'bash fish zsh'
 check 'kymo manual rec' 'record recover'
-check 'kymo help sta' 'stats status'
+check 'kymo help sta' 'stats'
 # Options of kymo end with the program, whose name may be that of a command.
 check 'kymo record --policy drop --fl' --flight
 check 'kymo record true --' ''

@@ -103,10 +103,10 @@ TEST_F(TwoUsersTest, AUserCannotCancelTheRequestOfAnotherUser) {
   const Process hers = serve_as(kHer);
   EXPECT_EQ(kymo_as(kHer, {"trigger", "--all", "--duration", "1h", "--no-wait", "-o", file("hers/x.kymo")}).code, 0);
   wait_until_doing(hers, "recording");
-  EXPECT_EQ(kymo_as(kHim, {"cancel", "--all"}).code, 3);
-  EXPECT_EQ(kymo_as(kHim, {"cancel", "1"}).code, 3);
+  EXPECT_EQ(kymo_as(kHim, {"trigger", "--cancel", "all"}).code, 3);
+  EXPECT_EQ(kymo_as(kHim, {"trigger", "--cancel", "1"}).code, 3);
   EXPECT_EQ(doing(hers.pid()), "recording");
-  EXPECT_EQ(kymo_as(kHer, {"cancel", "--all"}).code, 0);
+  EXPECT_EQ(kymo_as(kHer, {"trigger", "--cancel", "all"}).code, 0);
 }
 
 TEST_F(TwoUsersTest, ADaemonOfAUserServesOnlyThatUser) {

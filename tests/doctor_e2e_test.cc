@@ -99,7 +99,7 @@ TEST_F(DoctorTest, AnotherUserSeesAndTriggersNothing) {
   const Ending asked = run(spoken({"trigger", "--pid", std::to_string(program.pid())}), as_nobody);
   EXPECT_NE(asked.code, 0);
   EXPECT_EQ(asked.out, "") << asked.err;
-  const Ending cancelled = run(spoken({"cancel", "--all"}), as_nobody);
+  const Ending cancelled = run(spoken({"trigger", "--cancel", "all"}), as_nobody);
   EXPECT_NE(cancelled.code, 0);
   EXPECT_EQ(doing(program.pid()), "idle");
   const Ending examined = run(spoken({"doctor", std::to_string(program.pid())}), as_nobody);

@@ -180,10 +180,10 @@ def check_traces(hosts, folder):
 def check_other_commands(hosts):
     done = hosts.kymo("doctor", "--hosts", "node0,node1")
     expect("node0\n" in done.stdout and "node1\n" in done.stdout and "kymod" in done.stdout, done.stdout + done.stderr)
-    done = hosts.kymo("status", "--hosts", "node1", "--json")
+    done = hosts.kymo("trigger", "--status", "--hosts", "node1", "--json")
     expect(json.loads(done.stdout)["hosts"][0]["exit_code"] == 0, done.stdout)
     # What a command prints as JSON is a part of the JSON of all.
-    for words in (["ps"], ["status"], ["doctor"], ["cancel", "--all"]):
+    for words in (["ps"], ["trigger", "--status"], ["doctor"], ["trigger", "--cancel", "all"]):
         done = hosts.kymo(*words, "--hosts", "node1", "--json")
         output = json.loads(done.stdout)["hosts"][0]["output"]
         expect(isinstance(output, (dict, list)) and output, done.stdout)
@@ -193,7 +193,7 @@ def check_other_commands(hosts):
         expect(done.returncode == 1 and "/no/such.sock" in done.stdout, done.stdout + done.stderr)
     host = json.loads(done.stdout)["hosts"][0]
     expect(host["exit_code"] == 1 and "/no/such.sock" in host["errors"] and host["output"] == "", done.stdout)
-    done = hosts.kymo("cancel", "--hosts", "node0", "--all")
+    done = hosts.kymo("trigger", "--hosts", "node0", "--cancel", "all")
     expect(done.returncode == 3, f"nothing to cancel: {done.returncode} {done.stderr}")
     # The common start passes while the connections are made: the traces begin at once, and say how late they are.
     done = hosts.kymo("trigger", "--hosts", "node[0-1]", "--all", "--start-at", "+1ms", "--duration", "100ms", "--json")
@@ -240,7 +240,7 @@ def check_bad_hosts(hosts, folder):
            done.stdout)
     expect("finished" in lines["noisy"] and "finished" in lines["node0"], done.stdout)
     # A host that cannot be reached is more than one on which nothing matches.
-    for words, code in [(["ps"], 1), (["status"], 1), (["doctor"], 1), (["cancel", "--all"], 1),
+    for words, code in [(["ps"], 1), (["trigger", "--status"], 1), (["doctor"], 1), (["trigger", "--cancel", "all"], 1),
                         (["trigger", "--name", "no-such-program"], 1)]:
         done = hosts.kymo(*words, "--hosts", "refuses,node0", "--json")
         expect(done.returncode == code, f"{words}: {done.returncode} {done.stdout}")

@@ -14,7 +14,7 @@ fail() {
 "$CMAKE" --install "$KYMO_BINARY_DIR" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
 mv "$work/first" "$work/moved"
 prefix=$work/moved
-for file in bin/kymo bin/kymod lib/systemd/system/kymod.service lib/systemd/user/kymod.service \
+for file in bin/kymo bin/kymod libexec/kymo/kymo-view libexec/kymo/kymo-import lib/systemd/system/kymod.service lib/systemd/user/kymod.service \
   include/kymo/annotate.h include/kymo/session.h include/kymo/device.h include/kymo/edge.h \
   include/kymo/ondemand.h include/kymo/translate.h lib/libkymo.so lib/libkymo.a lib/libkymo_shader.so lib/libkymo_shader.a \
   lib/libkymo_device.so lib/libkymo_device.a lib/libkymo_edge.so \

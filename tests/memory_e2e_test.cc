@@ -83,7 +83,7 @@ TEST_F(MemoryTest, EveryOutputFormatIsValid) {
     EXPECT_EQ(kymo_memory({"-o", file(name)}), "");
     EXPECT_FALSE(contents_of(file(name)).empty()) << name;
   }
-  const Ending forms = run({"/usr/bin/env", "python3", kymo::base::in_tree("src/analyze/memory/test_forms.py"),
+  const Ending forms = run({"/usr/bin/env", "python3", kymo::base::in_tree("src/core/analyze/memory/test_forms.py"),
                             file("m"), kymo::base::in_tree("tests/data/torch/memory-snapshot.pickle")});
   EXPECT_EQ(forms.code, 0) << forms.out << forms.err;
   EXPECT_THAT(forms.out, HasSubstr("snapshot: peaks "));

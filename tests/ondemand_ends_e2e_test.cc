@@ -52,7 +52,7 @@ TEST_F(OnDemandEndsTest, ARecordingIsStoppedAndKeptByAnotherCommand) {
   const Process program = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
   wait_until_doing(program, "recording");
-  const Ending stopped = kymo({"cancel", "--all", "--keep"});
+  const Ending stopped = kymo({"trigger", "--cancel", "all", "--keep"});
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_EQ(stopped.out, "stopped in 1 process\n");
   const Ending ended = waiting.wait();
@@ -62,13 +62,13 @@ TEST_F(OnDemandEndsTest, ARecordingIsStoppedAndKeptByAnotherCommand) {
 
 TEST_F(OnDemandEndsTest, TheOutcomeOfARequestCanBeSeenLater) {
   const Process program = serve();
-  EXPECT_EQ(kymo({"status"}).out, "");
+  EXPECT_EQ(kymo({"trigger", "--status"}).out, "");
   EXPECT_EQ(kymo({"trigger", "--all", "--duration", "10ms", "--no-wait", "-o", pattern()}).code, 0);
-  wait_until("the outcome", [&] { return kymo({"status"}).out.find("finished") != std::string::npos; });
-  const Ending seen = kymo({"status", "1", "--json"});
+  wait_until("the outcome", [&] { return kymo({"trigger", "--status"}).out.find("finished") != std::string::npos; });
+  const Ending seen = kymo({"trigger", "--status=1", "--json"});
   EXPECT_EQ(seen.code, 0) << seen.err;
   EXPECT_THAT(seen.out, HasSubstr("\"file\": \"" + trace_of(program) + "\""));
-  EXPECT_EQ(kymo({"status", "2"}).code, 3);
+  EXPECT_EQ(kymo({"trigger", "--status=2"}).code, 3);
 }
 
 TEST_F(OnDemandEndsTest, ARequestThatIsRefusedIsNotPromised) {
@@ -76,7 +76,7 @@ TEST_F(OnDemandEndsTest, ARequestThatIsRefusedIsNotPromised) {
   const Ending asked = kymo({"trigger", "--all", "--no-wait", "-o", file("missing/t-{pid}.kymo")});
   EXPECT_EQ(asked.code, 1) << asked.out;
   EXPECT_THAT(asked.out, HasSubstr("failed"));
-  EXPECT_THAT(kymo({"status"}).out, HasSubstr("failed"));
+  EXPECT_THAT(kymo({"trigger", "--status"}).out, HasSubstr("failed"));
 }
 
 TEST_F(OnDemandEndsTest, AWaitForIterationsThatNeverComeIsExplained) {
@@ -111,9 +111,9 @@ kymo trigger --name nobody
 [ $? = 3 ] || code=99
 [ -e both-$one.kymo ] && [ -e both-$two.kymo ] || code=98
 [ $(ls single-* | wc -l) = 1 ] || code=97
-[ $(kymo status --json | grep -c '"state": "finished"') = 3 ] || code=96
+[ $(kymo trigger --status --json | grep -c '"state": "finished"') = 3 ] || code=96
 kymo trigger --pid $one --duration 1h --no-wait && kymo trigger --pid $two --duration 1h --no-wait || code=95
-kymo cancel --all
+kymo trigger --cancel all
 kill $one $two $host $user
 exit $code)";
   const Ending done = run({"/usr/bin/env", "unshare", "-m", "sh", "-c", script});
@@ -125,13 +125,13 @@ TEST_F(OnDemandEndsTest, ARequestIsMadeWithoutWaitingAndCancelledLater) {
   const Process program = serve();
   const Ending asked = kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()});
   EXPECT_EQ(asked.code, 0) << asked.err;
-  EXPECT_THAT(asked.err, HasSubstr("1 process has not ended yet; 'kymo status 1' shows the outcome"));
+  EXPECT_THAT(asked.err, HasSubstr("1 process has not ended yet; 'kymo trigger --status=1' shows the outcome"));
   wait_until_doing(program, "recording");
-  const Ending cancelled = kymo({"cancel", "--all"});
+  const Ending cancelled = kymo({"trigger", "--cancel", "all"});
   EXPECT_EQ(cancelled.code, 0) << cancelled.err;
   EXPECT_EQ(cancelled.out, "cancelled in 1 process\n");
   wait_until_doing(program, "idle");
-  EXPECT_EQ(kymo({"cancel", "--all"}).code, 3);
+  EXPECT_EQ(kymo({"trigger", "--cancel", "all"}).code, 3);
   EXPECT_FALSE(anything_left(program));
 }
 
@@ -141,7 +141,7 @@ TEST_F(OnDemandEndsTest, ARequestForLaterIsCancelledBeforeItStarts) {
       kymo({"trigger", "--all", "--start-at", "+1h", "--duration", "1s", "--no-wait", "-o", pattern()});
   EXPECT_EQ(asked.code, 0) << asked.err;
   wait_until_doing(program, "waiting");
-  EXPECT_EQ(kymo({"cancel", "--all"}).code, 0);
+  EXPECT_EQ(kymo({"trigger", "--cancel", "all"}).code, 0);
   wait_until_doing(program, "idle");
   EXPECT_FALSE(anything_left(program));
   EXPECT_EQ(kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()}).code, 0) << "and is free again";
@@ -263,7 +263,7 @@ TEST_F(OnDemandEndsTest, ANewDaemonCancelsTheRequestsOfThePreviousOne) {
   start_daemon();
   wait_until_connected(program);
   wait_until_doing(program, "recording");
-  EXPECT_EQ(kymo({"cancel", "--all"}).code, 0);
+  EXPECT_EQ(kymo({"trigger", "--cancel", "all"}).code, 0);
   wait_until_doing(program, "idle");
   EXPECT_FALSE(anything_left(program));
 }

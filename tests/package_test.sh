@@ -12,7 +12,7 @@ package=$(ls "$work"/kymo_*.deb)
 depends=$(dpkg-deb -f "$package" Depends)
 [[ $depends == *libc6* && $depends == *libzstd1* && $depends == *libsimdjson* ]] || fail "it depends on \"$depends\""
 dpkg-deb -x "$package" "$work/root"
-for file in bin/kymo bin/kymod lib/libkymo.so lib/libkymo_shader.so lib/libkymo_malloc.so lib/libkymo_inject.so lib/libkymo_sample.so include/kymo/annotate.h \
+for file in bin/kymo bin/kymod libexec/kymo/kymo-view libexec/kymo/kymo-import lib/libkymo.so lib/libkymo_shader.so lib/libkymo_malloc.so lib/libkymo_inject.so lib/libkymo_sample.so include/kymo/annotate.h \
   include/kymo/translate.h share/man/man1/kymo.1.gz share/man/man1/kymo-record.1.gz \
   share/bash-completion/completions/kymo lib/cmake/kymo/kymoConfig.cmake; do
   [[ -e $work/root/usr/$file || -e $work/root/usr/${file%.gz} ]] || fail "$file is not in it"

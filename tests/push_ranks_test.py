@@ -21,7 +21,7 @@ DAY_US = 86_400_000_000
 
 
 def trace_number(file):
-    """As src/push/trace_file.cc computes it, for a file of less than 1 MiB."""
+    """As src/fleet/push/trace_file.cc computes it, for a file of less than 1 MiB."""
     library = ctypes.CDLL("libxxhash.so.0")
     library.XXH3_64bits.restype = ctypes.c_uint64
     content = bytes(8) + pathlib.Path(file).read_bytes()

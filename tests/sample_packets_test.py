@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What libkymo_sample.so writes into the memory of a recorder (src/sample/preload/packets.h): here, of this test."""
+"""What libkymo_sample.so writes into the memory of a recorder (src/core/sample/preload/packets.h): here, of this test."""
 
 import ctypes.util
 import mmap

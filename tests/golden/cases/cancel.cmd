@@ -9,7 +9,7 @@ until kymo ps --socket d/kymod.sock 2> /dev/null; do sleep 0.02; done
 KYMO_DAEMON=$PWD/d/kymod.sock serves & program=$!
 until kymo ps --socket d/kymod.sock --pid $program > /dev/null 2>&1; do sleep 0.02; done
 kymo trigger --socket d/kymod.sock --all --duration 1h --no-wait -o 't-{pid}.kymo'
-kymo cancel --socket d/kymod.sock 1; code=$?
+kymo trigger --socket d/kymod.sock --cancel 1; code=$?
 kill $program $daemon
 wait $daemon
 exit $code

@@ -1,2 +1,2 @@
 exit: 2
-kymo cancel 0
+kymo trigger --cancel 0

@@ -2,7 +2,7 @@ exit: 3
 mkdir -m 700 d
 kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
 until kymo ps --socket d/kymod.sock 2> /dev/null; do sleep 0.02; done
-kymo cancel --socket d/kymod.sock --all --json; code=$?
+kymo trigger --socket d/kymod.sock --cancel all --json; code=$?
 kill $daemon
 wait $daemon
 exit $code

@@ -1,2 +1,2 @@
 # What a capture holds.
-kymo capture-info small.kycap
+kymo info small.kycap

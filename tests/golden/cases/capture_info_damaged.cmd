@@ -1,3 +1,3 @@
 # A byte of the calls is wrong.
 exit: 1
-kymo capture-info damaged.kycap
+kymo info damaged.kycap

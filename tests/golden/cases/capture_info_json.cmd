@@ -1,2 +1,2 @@
 # The same as JSON.
-kymo capture-info small.kycap --json
+kymo info small.kycap --json

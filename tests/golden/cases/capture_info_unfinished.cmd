@@ -1,3 +1,3 @@
 # The program ended within the capture.
 exit: 1
-kymo capture-info unfinished.kycap
+kymo info unfinished.kycap

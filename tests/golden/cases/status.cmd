@@ -12,7 +12,7 @@ KYMO_DAEMON=$PWD/d/kymod.sock serves & program=$!
 until kymo ps --socket d/kymod.sock --pid $program > /dev/null 2>&1; do sleep 0.02; done
 kymo trigger --socket d/kymod.sock --all --duration 10ms --quiet -o 't-{pid}.kymo'
 kymo trigger --socket d/kymod.sock --all --last 10s --quiet -o 'u-{pid}.kymo' > /dev/null
-kymo status --socket d/kymod.sock; code=$?
+kymo trigger --status --socket d/kymod.sock; code=$?
 kill $program $daemon
 wait $daemon
 exit $code

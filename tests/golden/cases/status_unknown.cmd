@@ -3,8 +3,8 @@ exit: 3
 mkdir -m 700 d
 kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
 until kymo ps --socket d/kymod.sock 2> /dev/null; do sleep 0.02; done
-kymo status --socket d/kymod.sock
-kymo status --socket d/kymod.sock 7; code=$?
+kymo trigger --status --socket d/kymod.sock
+kymo trigger --socket d/kymod.sock --status=7; code=$?
 kill $daemon
 wait $daemon
 exit $code

@@ -1,0 +1,20 @@
+# kymo_program(FILE HEADER header PROGRAM constant LIBS library...)
+#
+# A program beside `kymo`, of the folder's main.cc. Its header has a constexpr kymo::cli::PartProgram by that name, which is in
+# the list of `kymo` (src/core/commands). It is where `kymo` looks for it: libexec/kymo, in the build folder and installed.
+function(kymo_program FILE)
+  cmake_parse_arguments(PROGRAM "" "HEADER;PROGRAM" "LIBS" ${ARGN})
+  add_executable(${FILE} main.cc)
+  target_compile_options(${FILE} PRIVATE ${KYMO_WARNINGS})
+  target_link_libraries(${FILE} PRIVATE ${PROGRAM_LIBS})
+  target_link_options(${FILE} PRIVATE -Wl,--as-needed)
+  set_target_properties(${FILE} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${KYMO_PROGRAM_DIR})
+  install(TARGETS ${FILE} RUNTIME DESTINATION ${KYMO_PROGRAM_DIR})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set_property(GLOBAL APPEND PROPERTY KYMO_COMMAND_LISTS ${folder}/program.h)
+  set_property(GLOBAL APPEND PROPERTY KYMO_PROGRAMS ${FILE})
+  set_property(GLOBAL APPEND PROPERTY KYMO_PROGRAM_HEADERS "#include \"${PROGRAM_HEADER}\"\n")
+  set_property(GLOBAL APPEND PROPERTY KYMO_PROGRAM_NAMES "k${PROGRAM_PROGRAM}Program")
+endfunction()
+include(GNUInstallDirs)
+set(KYMO_PROGRAM_DIR ${CMAKE_INSTALL_LIBEXECDIR}/kymo)

@@ -1,0 +1,309 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+#include "commands/ondemand/commands.h"
+#include "commands/ondemand/daemon_link.h"
+#include "commands/ondemand/doctor_machine.h"
+#include "commands/ondemand/doctor_process.h"
+#include "commands/ondemand/on_hosts.h"
+#include "commands/ondemand/trigger_options.h"
+#include "commands/record/interfaces.h"
+#include "daemon/proc.h"
+#include "daemon/triggers.h"
+#include "kymo/error.h"
+#include "options/command_line.h"
+
+namespace kymo::cli {
+namespace {
+
+using wire::Finding;
+using wire::Verdict;
+
+std::string contents(pid_t pid, const char* name) {
+  std::ifstream file(base::format("/proc/{}/{}", pid, name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// The value of a variable in an environment as the kernel shows it.
+std::optional<std::string> value_of(const std::string& environment, const std::string& name) {
+  const std::string start = name + "=";
+  for (size_t at = 0; at < environment.size();) {
+    const size_t end = std::min(environment.find('\0', at), environment.size());
+    if (environment.compare(at, start.size(), start) == 0)
+      return environment.substr(at + start.size(), end - at - start.size());
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+Finding examine(const InterfaceDescription& one) {
+  const std::string name(record::name_of(one.interface));
+  try {
+    const Variables variables = interface_environment({one.interface});
+    std::string text =
+        base::format("programs that use {} are recorded{}", one.title, one.by_default ? "" : " with --with " + name);
+    for (const auto& [variable, value] : variables)
+      if (variable == one.displaced) text += base::format("; {} receives everything too", value);
+    return {name, Verdict::Good, text, {}};
+  } catch (const NotAvailable& error) {
+    return {name, Verdict::Bad, base::format("{} is not recorded", one.title), error.what()};
+  }
+}
+
+constexpr const char* kStartAgain = "start the program by 'kymo record', or after eval \"$(kymo env)\"";
+
+// Empty: the process was started without the variable.
+std::optional<Finding> examine(const InterfaceDescription& one, const std::string& environment) {
+  const std::string name(record::name_of(one.interface));
+  const auto value = value_of(environment, one.variable);
+  if (!value || value->empty()) return std::nullopt;
+  if (value->find(one.value) != std::string::npos)
+    return Finding{name, Verdict::Good, base::format("the program loads Kymo's library if it uses {}", one.title), {}};
+  return Finding{name, Verdict::Doubtful, base::format("{} names another tool: {}", one.variable, *value),
+                 base::format("{}: both keep the other tool", kStartAgain)};
+}
+
+}  // namespace
+
+Findings examine_interfaces() {
+  Findings findings;
+  for (const InterfaceDescription& one : interface_descriptions()) findings.push_back(examine(one));
+  return findings;
+}
+
+Findings examine_interfaces(pid_t pid, bool is_connected) {
+  const std::string environment = contents(pid, "environ");
+  if (environment.empty()) return {};  // it has ended, or belongs to another user
+  if (contents(pid, "maps").find(kInjectedLibrary) != std::string::npos)
+    return {{"interfaces", Verdict::Good, base::format("the program has loaded {}", kInjectedLibrary), {}}};
+  Findings findings;
+  for (const InterfaceDescription& one : interface_descriptions())
+    if (auto finding = examine(one, environment)) findings.push_back(std::move(*finding));
+  if (findings.empty() && !is_connected)
+    findings.push_back({"interfaces", Verdict::Doubtful,
+                        "the program was started without Kymo's environment: interfaces such as NVTX are not recorded",
+                        kStartAgain});
+  return findings;
+}
+
+namespace {
+
+// `kymo doctor`: finds out why a program cannot be traced on demand, and what to do about it.
+
+using wire::Finding;
+using wire::Verdict;
+
+// A daemon that answers.
+struct Reached {
+  std::unique_ptr<DaemonLink> link;
+  DaemonPlace place;
+};
+
+using Outcome = SocketProbe::Outcome;
+
+void add_missing(const std::vector<SocketProbe>& missing, bool is_one_reached, Findings& findings) {
+  const auto is_absent = [](const SocketProbe& probe) { return probe.outcome == Outcome::Absent; };
+  std::string absent, remedy;
+  for (const SocketProbe& probe : missing) {
+    if (is_absent(probe)) {
+      absent += (absent.empty() ? "" : " and ") + probe.reason;
+      remedy = probe.remedy;
+    } else {
+      // If another daemon answers, this is not an error, but it is worth a note.
+      findings.push_back({"daemon", is_one_reached ? Verdict::Doubtful : Verdict::Bad, probe.reason, probe.remedy});
+    }
+  }
+  if (!is_one_reached && !absent.empty()) findings.push_back({"daemon", Verdict::Bad, absent, remedy});
+}
+
+// All daemons: a program may be connected to a daemon that commands do not use by default.
+std::vector<Reached> reach_daemons(const std::string& given, Findings& findings) {
+  std::vector<Reached> reached;
+  std::vector<SocketProbe> missing;
+  for (const std::string& path : daemon_sockets(given)) {
+    SocketProbe probe = probe_daemon(path);
+    if (probe.outcome != Outcome::Connected) {
+      missing.push_back(std::move(probe));
+      continue;
+    }
+    const uid_t uid = probe.daemon_uid;
+    try {
+      auto link = std::make_unique<DaemonLink>(std::move(probe));
+      findings.push_back(
+          {"daemon",
+           Verdict::Good,
+           base::format("kymod {} of {} answers at {}", link->welcome().kymo_version, daemon::user_name(uid), path),
+           {}});
+      const wire::Welcome& welcome = link->welcome();
+      const DaemonPlace place{path, uid, welcome.dynolog, welcome.network_namespace};
+      reached.push_back({std::move(link), place});
+    } catch (const Error& error) {
+      findings.push_back({"daemon", Verdict::Bad, error.what(), "restart kymod; it may be another version than kymo"});
+    }
+  }
+  add_missing(missing, !reached.empty(), findings);
+  return reached;
+}
+
+std::vector<wire::ProcessEntry> entries_of(Reached& daemon, const wire::Selection& selection) {
+  std::vector<wire::ProcessEntry> entries;
+  for (auto& part : daemon.link->ask<wire::ListReply>(wire::List{selection}))
+    std::ranges::move(part.processes, std::back_inserter(entries));
+  return entries;
+}
+
+Finding connected_finding(const wire::ProcessEntry& entry, const std::string& socket) {
+  const char* protocol = entry.protocol == wire::Protocol::Kymo ? "" : ", with libkineto's protocol";
+  const std::string where = base::format("{} ({}) is connected at {}{}", entry.name, entry.pid, socket, protocol);
+  if (entry.request_id == 0) return {"connected", Verdict::Good, where, {}};
+  return {
+      "connected", Verdict::Doubtful, base::format("{}, but busy: {}", where, wire::name_of(entry.state)),
+      base::format("wait until it is done, or run 'kymo trigger --cancel {}'", daemon::trigger_of(entry.request_id))};
+}
+
+bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings) {
+  for (Reached& daemon : daemons) {
+    for (const auto& entry : entries_of(daemon, {.pids = {pid}})) {
+      if (entry.pid != pid) continue;
+      findings.push_back(connected_finding(entry, daemon.place.socket));
+      return true;
+    }
+  }
+  findings.push_back({"connected", Verdict::Bad, base::format("process {} is not connected to a daemon", pid), {}});
+  return false;
+}
+
+// Adds what only a daemon can see. For a single process, adds only what is wrong.
+void add_reported(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findings& findings) {
+  const size_t own = findings.size();
+  for (Reached& daemon : daemons) {
+    for (auto& part : daemon.link->ask<wire::DoctorReply>(wire::Doctor{pid})) {
+      for (Finding& reported : part.findings) {
+        const bool is_known = std::ranges::any_of(findings.begin(), findings.begin() + static_cast<ptrdiff_t>(own),
+                                                  [&](const Finding& one) { return one.name == reported.name; });
+        const bool is_beside = pid && (reported.verdict == Verdict::Good || reported.name == "programs");
+        if (is_known || is_beside) continue;
+        if (daemons.size() > 1)
+          reported.text = base::format("{} (the daemon at {})", reported.text, daemon.place.socket);
+        findings.push_back(std::move(reported));
+      }
+    }
+  }
+}
+
+Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
+  Findings findings;
+  auto daemons = reach_daemons(socket, findings);
+  bool is_connected = false;
+  if (pid) {
+    std::vector<DaemonPlace> places;
+    for (const Reached& daemon : daemons) places.push_back(daemon.place);
+    is_connected = !daemons.empty() && add_connected(daemons, *pid, findings);
+    std::ranges::move(is_connected ? examine_connected(*pid) : examine_process(*pid, places),
+                      std::back_inserter(findings));
+  } else {
+    std::vector<pid_t> connected;
+    for (Reached& daemon : daemons)
+      for (const auto& entry : entries_of(daemon, {})) connected.push_back(entry.pid);
+    std::ranges::move(examine_others(connected), std::back_inserter(findings));
+  }
+  add_reported(daemons, pid, findings);
+  std::ranges::move(pid ? examine_interfaces(*pid, is_connected) : examine_interfaces(), std::back_inserter(findings));
+  if (pid) return findings;
+  // Recording works without a daemon and without each of the interfaces: only what the machine itself lacks is bad.
+  for (Finding& finding : findings) finding.verdict = std::min(finding.verdict, Verdict::Doubtful);
+  Findings all = examine_machine();
+  std::ranges::move(findings, std::back_inserter(all));
+  return all;
+}
+
+Verdict worst_of(const Findings& findings) {
+  Verdict worst = Verdict::Good;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.verdict);
+  return worst;
+}
+
+const char* verdict_word(Verdict verdict) {
+  if (verdict == Verdict::Good) return "good";
+  return verdict == Verdict::Bad ? "bad" : "doubtful";
+}
+
+std::string findings_as_text(const Findings& findings) {
+  size_t width = 0;
+  for (const Finding& finding : findings) width = std::max(width, base::display_width(base::printable(finding.name)));
+  std::string text;
+  for (const Finding& finding : findings) {
+    const Colour colour = finding.verdict == Verdict::Good  ? Colour::Green
+                          : finding.verdict == Verdict::Bad ? Colour::Red
+                                                            : Colour::Yellow;
+    const std::string mark = finding.verdict == Verdict::Good ? "ok " : finding.verdict == Verdict::Bad ? "bad" : " ? ";
+    text += base::format("{}  {:<{}}  {}\n", coloured(mark, colour, Stream::Output), base::printable(finding.name),
+                         width, base::printable(finding.text));
+    if (!finding.remedy.empty())
+      text += base::format("     {:<{}}  -> {}\n", "", width, base::printable(finding.remedy));
+  }
+  return text;
+}
+
+std::string findings_as_json(const Findings& findings) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("verdict", verdict_word(worst_of(findings)));
+  json.begin_array("findings");
+  for (const Finding& finding : findings) {
+    json.begin_object();
+    json.field("name", finding.name);
+    json.field("verdict", verdict_word(finding.verdict));
+    json.field("text", finding.text);
+    if (!finding.remedy.empty()) json.field("remedy", finding.remedy);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+int doctor(const Arguments& arguments) {
+  std::optional<pid_t> pid;
+  std::string socket;
+  bool json = false;
+  options::CommandLine line(
+      "doctor", "kymo doctor [PID] [options]",
+      "Checks what can be recorded on this machine, and says what is missing and what to do: rights to\n"
+      "sample, symbols, the heap, Python, DuckDB, accelerators, interfaces of programs that do not know\n"
+      "Kymo, other tools that receive annotations, and the daemon. Exits with 0 if recording works.\n"
+      "With a PID, checks what 'kymo trigger' needs to find this program: the daemon and its socket, the\n"
+      "program's environment, its library, its user, its namespaces, its job, whether it is busy. Exits\n"
+      "with 1 if something is wrong.",
+      "kymo doctor\n"
+      "kymo doctor 4711");
+  line.text(
+      "PID", "PID", [&pid](const std::string& text) { pid = parse_pid(text); },
+      "the program to check; default: this machine");
+  HostsOptions hosts;
+  add_hosts(line, hosts);
+  add_socket(line, socket);
+  line.flag("--json", json, "as JSON");
+  if (!line.read(arguments)) return kDone;
+  if (is_for_hosts("doctor", hosts)) return run_on_hosts("doctor", arguments, hosts, json);
+
+  const Findings findings = examine_all(socket, pid);
+  print(json ? findings_as_json(findings) : findings_as_text(findings));
+  return worst_of(findings) == Verdict::Bad ? kFailed : kDone;
+}
+
+}  // namespace kymo::cli

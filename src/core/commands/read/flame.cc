@@ -1,0 +1,129 @@
+// `kymo flame`: a flame graph of a trace, as a picture or for other tools.
+#include "analyze/views/flame.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "analyze/functions/sample_paths.h"
+#include "analyze/summary.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "cli/ledger.h"
+#include "cli/read_progress.h"
+#include "cli/terminal.h"
+#include "cli/trace_file.h"
+#include "cli/units.h"
+#include "commands/read/commands.h"
+#include "commands/read/stats.h"
+#include "options/command_line.h"
+
+namespace kymo::cli {
+namespace {
+
+class PrintedStream : public convert::ExportStream {
+ public:
+  void write(std::string_view bytes) override { print(bytes); }
+};
+
+views::FlameFormat format_of(const std::string& output) {
+  if (output.empty()) return views::FlameFormat::Folded;
+  try {
+    return views::flame_format_of(output);
+  } catch (const InvalidArgument& error) {
+    throw options::UsageError("flame", error.what());
+  }
+}
+
+// The output is opened first, so that a file that cannot be written is reported before the trace is read.
+std::unique_ptr<convert::ExportStream> open_output(const std::string& output) {
+  if (output.empty()) return std::make_unique<PrintedStream>();
+  return std::make_unique<convert::FileStream>(output);
+}
+
+enum class By : uint8_t { Default, Range, Function, Wait, Fault };
+
+// A trace that has only samples is shown by function.
+bool shows_functions(By by, const trace::Reader& reader) {
+  if (by != By::Default) return by != By::Range;
+  return functions::has_samples(reader) &&
+         std::ranges::none_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
+}
+
+functions::What what_of(By by) {
+  using functions::What;
+  return by == By::Wait ? What::Waits : by == By::Fault ? What::PageFaults : What::Cpu;
+}
+
+views::Paths read_paths(By by, const trace::Reader& reader, const views::PathOptions& options) {
+  if (!shows_functions(by, reader)) return views::collect_paths(reader, options);
+  functions::Samples samples = functions::read_samples(reader, what_of(by));
+  return functions::paths_of_samples(samples, options);
+}
+
+// Why there is no frame, and what to do.
+std::string no_frames_text(By by, const trace::Reader& reader, const std::string& path) {
+  using functions::What;
+  if (by == By::Range && functions::has_samples(reader))
+    return base::format("{} has no ranges on threads or devices, only samples: --by function shows them", path);
+  if (by == By::Default || by == By::Range)
+    return base::format(
+        "{} has no ranges on threads or devices, and no samples: annotate the program, or record more of its CPU time "
+        "with kymo record",
+        path);
+  const What what = what_of(by);
+  return base::format("{} has {}", path, nothing_text(what, functions::was_requested(reader, what)));
+}
+
+}  // namespace
+
+int flame(const Arguments& arguments) {
+  std::string path, output;
+  views::PathOptions options;
+  bool strict = false;
+  options::CommandLine line(
+      "flame", "kymo flame FILE [-o OUT] [options]",
+      "Shows where the time went, by path: process, thread or device queue, range, range inside, and so on. The file\n"
+      "extension of OUT selects the format:\n"
+      "  .svg              a flame graph for a web browser: point to a frame for its times, click to enlarge it\n"
+      "  .folded           a line for each path, with its self time in nanoseconds\n"
+      "  .speedscope.json  for speedscope.app, with a profile for each thread and queue\n"
+      "Without OUT it prints the lines of .folded. Threads of a process that have the same name are one. Ranges that\n"
+      "have not ended count until their process was last seen alive; the frame '(unfinished)' inside has their self\n"
+      "time. Ranges across threads are not included, because they are inside of nothing.\n"
+      "With --by function, the frames are functions, from samples, inside the innermost range of their time. This is "
+      "the\n"
+      "default if a trace has samples and no ranges.",
+      "kymo flame run.kymo -o run.svg\nkymo flame run.kymo | flamegraph.pl --countname ns > run.svg");
+  line.argument("FILE", path, "the trace");
+  line.value("-o,--output", "OUT", output, "the file to write");
+  By by = By::Default;
+  line.choice(
+      "--by", by, {{"range", By::Range}, {"function", By::Function}, {"wait", By::Wait}, {"fault", By::Fault}},
+      "what a frame stands for; default: range. wait: time\noff the CPU, fault: page faults, by function (kymo\n"
+      "record --sample-waits, --sample-faults)");
+  line.flag("--full-text", options.full_text,
+            "separate frames for 'step 7' and 'step 8', instead of one for 'step {}'");
+  line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
+  if (!line.read(arguments)) return kDone;
+
+  const views::FlameFormat format = format_of(output);
+  const trace::Reader reader = open_trace(path);
+  const std::unique_ptr<convert::ExportStream> out = open_output(output);
+  views::Paths paths;
+  {
+    const ReadProgress progress(reader, "reading " + path);
+    paths = read_paths(by, reader, options);
+  }
+  views::write_flame(paths, format, path, *out);
+  out->finish();
+  if (paths.frames.size() <= 1) say(no_frames_text(by, reader, base::printable(path)));
+  if (paths.over_limit != 0)
+    say(base::format("{} beyond the limits of {} paths and {} levels: their time is counted in the range around them",
+                     count_of(paths.over_limit, "range is", "ranges are"), count_text(options.max_paths),
+                     count_text(options.max_depth)));
+  const Ledger ledger(analyze::summarise(reader), paths.problems);
+  ledger.show();
+  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+}
+
+}  // namespace kymo::cli

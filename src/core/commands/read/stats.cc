@@ -1,0 +1,514 @@
+#include "commands/read/stats.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "analyze/functions/functions.h"
+#include "analyze/functions/samples.h"
+#include "analyze/stats.h"
+#include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/ledger.h"
+#include "cli/read_progress.h"
+#include "cli/terminal.h"
+#include "cli/trace_file.h"
+#include "cli/units.h"
+#include "commands/read/commands.h"
+#include "options/command_line.h"
+
+namespace kymo::cli {
+namespace {
+
+using functions::FunctionRow;
+using functions::FunctionTable;
+using functions::What;
+
+std::string percent_text(uint64_t part, uint64_t all) {
+  return all == 0 ? "" : base::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// "20,627 samples: 20.6 s of the 20.8 s of CPU time of 1 thread; off the CPU for 52.4 s, 51.9 s of it because others
+// ran"
+std::string cpu_summary(const FunctionTable& table, const Ledger& ledger) {
+  const std::string of_all = table.cpu_ns == 0 ? "" : base::format("of the {} ", duration_text(table.cpu_ns));
+  std::string text = base::format("{}: {} {}of CPU time of {}", count_of(table.samples, "sample"),
+                                  duration_text(table.time_ns), of_all, count_of(table.threads, "thread"));
+  if (table.off_ns != 0) text += base::format("; off the CPU for {}", duration_text(table.off_ns));
+  if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
+  text += "\n";
+  constexpr double kWhole = 0.95;
+  if (static_cast<double>(table.time_ns) >= kWhole * static_cast<double>(table.cpu_ns)) return text;
+  const uint64_t missing_ns = table.cpu_ns - table.time_ns;
+  text += base::format("{} of CPU time ({}) has no sample: ", duration_text(missing_ns),
+                       percent_text(missing_ns, table.cpu_ns));
+  const uint64_t lost = ledger.count(trace::LossCause::SamplesLost);
+  const bool were_paused = ledger.count(trace::LossCause::SamplingPaused) != 0;
+  // A thread has its first sample only when it has used the CPU for as long as the time between two samples.
+  if (lost != 0 && lost >= missing_ns / std::max<uint64_t>(table.period_ns, 1) / 2)
+    text += base::format("{} lost, because there was no space for them; record at a lower rate (--sample)\n",
+                         count_of(lost, "sample was", "samples were"));
+  else if (were_paused)
+    text += "the kernel paused sampling, because it took too much time; record at a lower rate (--sample)\n";
+  else
+    text += base::format("mostly of threads that used the CPU for less than {}\n", duration_text(table.period_ns));
+  return text;
+}
+
+// "1,204 waits: 5.20 s of the 6.01 s off the CPU of 3 threads, 1.10 s of it because others ran"
+std::string waits_summary(const FunctionTable& table) {
+  std::string text =
+      base::format("{}: {} of the {} off the CPU of {}", count_of(table.samples, "wait"), duration_text(table.time_ns),
+                   duration_text(table.off_ns), count_of(table.threads, "thread"));
+  if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
+  return text + "\n";
+}
+
+std::string summary_of(const FunctionTable& table, const Ledger& ledger) {
+  std::string text = table.what == What::Cpu     ? cpu_summary(table, ledger)
+                     : table.what == What::Waits ? waits_summary(table)
+                                                 : base::format("{}, by {}\n", count_of(table.time_ns, "page fault"),
+                                                                count_of(table.samples, "sample"));
+  if (table.incomplete != 0)
+    text += base::format("{} ({}): the functions that called them are not known\n",
+                         count_of(table.incomplete, "incomplete stack"), percent_text(table.incomplete, table.samples));
+  constexpr size_t kMostFiles = 3;
+  for (size_t i = 0; i < std::min(kMostFiles, table.missing_files.size()); ++i)
+    text += base::format(
+        "functions of {} have no names: the file was removed or replaced, or is on another "
+        "machine; each address is a row\n",
+        base::printable(table.missing_files[i]));
+  if (table.missing_files.size() > kMostFiles)
+    text += base::format("so were {}\n", count_of(table.missing_files.size() - kMostFiles, "more file"));
+  return text;
+}
+
+std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger& ledger, bool was_recorded) {
+  using Align = base::TextTable::Align;
+  base::TextTable text({{"self", Align::Right},
+                        {"", Align::Right},
+                        {"total", Align::Right},
+                        {"", Align::Right},
+                        {table.what == What::Waits ? "waits" : "samples", Align::Right},
+                        {"module"},
+                        {"function"}});
+  const auto amount = [&](uint64_t of) { return table.what == What::PageFaults ? count_text(of) : duration_text(of); };
+  for (size_t i = 0; i < shown_rows; ++i) {
+    const FunctionRow& row = table.rows[i];
+    text.add({amount(row.self_ns), percent_text(row.self_ns, table.time_ns), amount(row.total_ns),
+              percent_text(row.total_ns, table.time_ns), count_text(row.self_samples),
+              base::printable(file_name(row.module)), base::printable(row.function)});
+  }
+  std::string all = table.rows.empty() ? std::string(nothing_text(table.what, was_recorded)) + "\n" : shown(text);
+  if (shown_rows < table.rows.size())
+    all += base::format("({} not shown)\n", count_of(table.rows.size() - shown_rows, "more row"));
+  if (!table.rows.empty()) all += "\n" + summary_of(table, ledger);
+  return all;
+}
+
+std::string as_json(const FunctionTable& table, size_t shown_rows, const std::string& path, const Ledger& ledger) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("file", path);
+  json.begin_array("functions");
+  for (size_t i = 0; i < shown_rows; ++i) {
+    const FunctionRow& row = table.rows[i];
+    json.begin_object();
+    json.field("function", row.function);
+    json.field("module", row.module);
+    json.field("self_samples", row.self_samples);
+    json.field("total_samples", row.total_samples);
+    json.field(table.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
+    json.field(table.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("rows_not_shown", table.rows.size() - shown_rows);
+  json.field("samples", table.samples);
+  json.field(table.what == What::PageFaults ? "faults" : "time_ns", table.time_ns);
+  json.field("cpu_ns", table.cpu_ns);
+  json.field("threads", table.threads);
+  json.field("incomplete_stacks", table.incomplete);
+  json.field("off_cpu_ns", table.off_ns);
+  json.field("preempted_ns", table.preempted_ns);
+  json.begin_array("missing_files");
+  for (const std::string& file : table.missing_files) json.value(file);
+  json.end_array();
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+std::string_view nothing_text(What what, bool was_recorded) {
+  switch (what) {
+    case What::Waits:
+      return was_recorded ? "no waits: no thread stopped running while it was recorded"
+                          : "no stacks of waits: record them with kymo record --sample-waits";
+    case What::PageFaults:
+      return was_recorded ? "no stacks of page faults: there were too few for a sample (kymo info has their number)"
+                          : "no stacks of page faults: record them with kymo record --sample-faults";
+    case What::Cpu:
+      break;
+  }
+  return was_recorded ? "no samples" : "no samples: kymo record takes one in each millisecond of CPU time";
+}
+
+int show_functions(const trace::Reader& reader, const FunctionOptions& options) {
+  functions::Samples samples;
+  FunctionTable table;
+  {
+    const ReadProgress progress(reader, "reading " + options.path);
+    samples = functions::read_samples(reader, options.what);
+    table = functions::count_functions(samples, options.range);
+  }
+  if (options.by_total) std::ranges::stable_sort(table.rows, std::ranges::greater(), &FunctionRow::total_ns);
+  const size_t shown_rows = options.top == 0 ? table.rows.size() : std::min(options.top, table.rows.size());
+  const Ledger ledger(analyze::summarise(reader), samples.problems);
+  print(options.json ? as_json(table, shown_rows, options.path, ledger)
+                     : as_text(table, shown_rows, ledger, functions::was_requested(reader, options.what)));
+  ledger.show();
+  return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
+}
+
+namespace {
+
+// `kymo stats`: where the time went, a row for each name, thread or category.
+
+using analyze::GroupBy;
+using analyze::RangeRow;
+using analyze::Statistics;
+using Align = base::TextTable::Align;
+
+struct Options {
+  std::string path;
+  analyze::StatsOptions stats;
+  std::function<bool(const RangeRow&, const RangeRow&)> before;
+  std::string range;  // only samples in such ranges
+  size_t top = 0;     // 0: all
+  bool json = false;
+  bool strict = false;
+};
+
+using Before = decltype(Options::before);
+
+template <uint64_t RangeRow::*Member>
+Before largest_first() {
+  return [](const RangeRow& a, const RangeRow& b) { return a.*Member > b.*Member; };
+}
+
+const options::CommandLine::Choices<Before>& orders() {
+  static const options::CommandLine::Choices<Before> all = {
+      {"total", largest_first<&RangeRow::total_ns>()},
+      {"self", largest_first<&RangeRow::self_ns>()},
+      {"count", largest_first<&RangeRow::count>()},
+      {"min", largest_first<&RangeRow::min_ns>()},
+      {"median", largest_first<&RangeRow::median_ns>()},
+      {"p99", largest_first<&RangeRow::p99_ns>()},
+      {"max", largest_first<&RangeRow::max_ns>()},
+      {"name", [](const RangeRow& a, const RangeRow& b) { return a.name < b.name; }},
+  };
+  return all;
+}
+
+options::CommandLine::Choices<std::string> order_names() {
+  options::CommandLine::Choices<std::string> names;
+  for (const auto& [name, before] : orders()) names.emplace_back(name, name);
+  return names;
+}
+
+// The names of the devices of a trace, by RangeRow::device.
+class DeviceNames {
+ public:
+  explicit DeviceNames(const trace::Reader& reader) {
+    for (const auto& [id, writer] : reader.writers()) {
+      for (const auto& [number, track] : writer.tracks)
+        if (track.kind == trace::TrackKind::DeviceQueue && !track.device_name.empty())
+          names_.try_emplace(track.device_id(), track.device_name);
+    }
+    for (const auto& [device, name] : names_) ++devices_[name];
+  }
+
+  // Empty: not known.
+  const std::string& name(const std::string& device) const {
+    static const std::string kNone;
+    const auto found = names_.find(device);
+    return found == names_.end() ? kNone : found->second;
+  }
+  // Different for different devices, also if they are of the same model.
+  std::string label(const std::string& device) const {
+    const std::string& name = this->name(device);
+    if (name.empty()) return device;
+    return devices_.at(name) == 1 ? name : base::format("{}, {}", name, device);
+  }
+
+ private:
+  std::map<std::string, std::string> names_;
+  std::map<std::string, size_t> devices_;  // how many have this name
+};
+
+std::string name_of(const RangeRow& row, const DeviceNames& devices) {
+  std::string name = row.name.empty() ? "(none)" : base::printable(row.name);
+  if (row.on_device)
+    name += base::format(" (on {}{})", row.device.empty() ? "a device" : base::printable(devices.label(row.device)),
+                         row.across_threads ? ", by handle" : "");
+  else if (row.across_threads)
+    name += " (across threads)";
+  return name + (row.unfinished ? " (unfinished)" : "");
+}
+
+std::string quantile_text(uint64_t ns, const RangeRow& row) { return (row.approximate ? "~" : "") + duration_text(ns); }
+
+std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by, const DeviceNames& devices) {
+  std::vector<base::TextTable::Column> columns = {
+      {"total", Align::Right},  {"self", Align::Right}, {"count", Align::Right}, {"min", Align::Right},
+      {"median", Align::Right}, {"p99", Align::Right},  {"max", Align::Right}};
+  const bool categories = by == GroupBy::Name &&
+                          std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.category.empty(); });
+  if (categories) columns.push_back({"category"});
+  if (by == GroupBy::Thread) columns.push_back({"pid", Align::Right}), columns.push_back({"tid", Align::Right});
+  columns.push_back({by == GroupBy::Name ? "name" : by == GroupBy::Thread ? "thread" : "category"});
+
+  base::TextTable table(columns);
+  double worst_error = 0;
+  for (const RangeRow& row : rows) {
+    std::vector<std::string> cells = {duration_text(row.total_ns), duration_text(row.self_ns), count_text(row.count)};
+    if (row.unfinished)
+      cells.insert(cells.end(), 4, "");
+    else
+      cells.insert(cells.end(), {duration_text(row.min_ns), quantile_text(row.median_ns, row),
+                                 quantile_text(row.p99_ns, row), duration_text(row.max_ns)});
+    if (categories) cells.push_back(base::printable(row.category));
+    if (by == GroupBy::Thread)
+      cells.insert(cells.end(), {std::to_string(row.pid), row.on_device ? "" : std::to_string(row.tid)});
+    cells.push_back(name_of(row, devices));
+    table.add(std::move(cells));
+    if (row.approximate) worst_error = std::max(worst_error, row.relative_error);
+  }
+  std::string text = shown(table);
+  if (worst_error > 0)
+    text +=
+        base::format("~ approximate within {:.2g} %: too many ranges to keep the time of each\n", 100 * worst_error);
+  return text;
+}
+
+std::string instants_text(const std::vector<analyze::InstantRow>& rows) {
+  base::TextTable table({{"count", Align::Right}, {"instant"}});
+  for (const auto& row : rows) table.add({count_text(row.count), base::printable(row.name)});
+  return shown(table);
+}
+
+std::string counters_text(const std::vector<analyze::CounterRow>& rows) {
+  base::TextTable table({{"count", Align::Right},
+                         {"min", Align::Right},
+                         {"mean", Align::Right},
+                         {"max", Align::Right},
+                         {"last", Align::Right},
+                         {"counter"}});
+  for (const auto& row : rows)
+    table.add({count_text(row.count), number_text(row.min), number_text(row.mean), number_text(row.max),
+               number_text(row.last), base::printable(row.name)});
+  return shown(table);
+}
+
+// Keeps the first rows; says how many are not shown.
+template <typename Row>
+std::string cut(std::vector<Row>& rows, size_t top) {
+  if (top == 0 || rows.size() <= top) return {};
+  const size_t hidden = rows.size() - top;
+  rows.resize(top);
+  return base::format("({} not shown)\n", count_of(hidden, "more row"));
+}
+
+std::string as_text(Statistics statistics, const Options& options, const DeviceNames& devices) {
+  std::string text;
+  const auto section = [&](auto& rows, const auto& show) {
+    if (rows.empty()) return;
+    const std::string note = cut(rows, options.top);
+    text += (text.empty() ? "" : "\n") + show(rows) + note;
+  };
+  section(statistics.ranges, [&](const auto& rows) { return ranges_text(rows, options.stats.group_by, devices); });
+  section(statistics.instants, instants_text);
+  section(statistics.counters, counters_text);
+
+  std::string notes;
+  if (statistics.unfinished_in_no_row > 0)
+    notes += base::format("{} not listed: there are too many\n",
+                          count_of(statistics.unfinished_in_no_row, "unfinished range"));
+  if (statistics.unmatched_ends > 0)
+    notes += base::format("{} without a begin in the trace\n", count_of(statistics.unmatched_ends, "range end"));
+  if (statistics.other_points > 0)
+    notes +=
+        base::format("{} (flows, allocations, samples) not listed\n", count_of(statistics.other_points, "other event"));
+  if (text.empty() && notes.empty()) return "no events\n";
+  return text + (text.empty() || notes.empty() ? "" : "\n") + notes;
+}
+
+void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by, const DeviceNames& devices) {
+  json.begin_object();
+  json.field("name", row.name);
+  if (by != GroupBy::Category && !row.category.empty()) json.field("category", row.category);
+  if (by == GroupBy::Category) json.field("category", row.name);
+  if (by == GroupBy::Thread) {
+    json.field("thread", row.name);
+    json.field("pid", row.pid);
+    if (row.on_device) {
+      json.field("device", row.device);
+      if (const std::string& name = devices.name(row.device); !name.empty()) json.field("device_name", name);
+    } else {
+      json.field("tid", row.tid);
+    }
+  }
+  if (row.across_threads) json.field("across_threads", true);
+  if (row.on_device) json.field("on_device", true);
+  json.field("count", row.count);
+  json.field("total_ns", row.total_ns);
+  json.field("self_ns", row.self_ns);
+  if (row.unfinished) {
+    json.field("unfinished", true);
+  } else {
+    json.field("min_ns", row.min_ns);
+    json.field("median_ns", row.median_ns);
+    json.field("p99_ns", row.p99_ns);
+    json.field("max_ns", row.max_ns);
+  }
+  if (row.approximate) json.field("relative_error", row.relative_error);
+  json.end_object();
+}
+
+std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger, const DeviceNames& devices) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("file", options.path);
+  const size_t all_rows = statistics.ranges.size();
+  cut(statistics.ranges, options.top);
+  json.begin_array("rows");
+  for (const RangeRow& row : statistics.ranges) write_row(json, row, options.stats.group_by, devices);
+  json.end_array();
+  json.field("rows_not_shown", all_rows - statistics.ranges.size());
+  json.begin_array("instants");
+  for (const auto& row : statistics.instants) {
+    json.begin_object();
+    json.field("name", row.name);
+    json.field("category", row.category);
+    json.field("count", row.count);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("counters");
+  for (const auto& row : statistics.counters) {
+    json.begin_object();
+    json.field("name", row.name);
+    json.field("category", row.category);
+    json.field("count", row.count);
+    json.field("min", row.min);
+    json.field("mean", row.mean);
+    json.field("max", row.max);
+    json.field("last", row.last);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("unfinished", statistics.unfinished);
+  // Some of the ends that the recorder counted as lost are in the trace, others are not.
+  json.field("unmatched_ends", std::max(statistics.unmatched_ends, ledger.count(trace::LossCause::UnknownRange)));
+  json.field("other_points", statistics.other_points);
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+// A trace that has only samples is shown by function.
+bool has_only_samples(const trace::Reader& reader) {
+  return functions::has_samples(reader) &&
+         std::ranges::none_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
+}
+
+// What a row stands for: ranges, or the functions of samples.
+enum class By : uint8_t { Default, Name, Thread, Category, Function, Wait, Fault };
+
+std::optional<functions::What> sampled(By by) {
+  switch (by) {
+    case By::Function:
+      return functions::What::Cpu;
+    case By::Wait:
+      return functions::What::Waits;
+    case By::Fault:
+      return functions::What::PageFaults;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+int stats(const Arguments& arguments) {
+  Options options;
+  std::string order;
+  options::CommandLine line(
+      "stats", "kymo stats FILE [options]",
+      "Shows where the time went: for each name the number of ranges, their total time, their time without\n"
+      "nested ranges (self), and the time of a single range. Instants and counters follow.\n"
+      "With --by function, it shows the functions that used the CPU, from samples: self is the time in the function\n"
+      "itself, total is the time in it and in all functions that it called. This is the default if a trace has "
+      "samples\n"
+      "and no ranges.",
+      "kymo stats run.kymo --top 10 --sort self\nkymo stats run.kymo --by thread --json\n"
+      "kymo stats run.kymo --by function --in 'step*'");
+  line.argument("FILE", options.path, "the trace");
+  By by = By::Default;
+  line.choice("--by", by,
+              {{"name", By::Name},
+               {"thread", By::Thread},
+               {"category", By::Category},
+               {"function", By::Function},
+               {"wait", By::Wait},
+               {"fault", By::Fault}},
+              "what a row stands for; default: name. wait and fault:\nfunctions of kymo record --sample-waits and\n"
+              "--sample-faults");
+  line.choice("--sort", order, order_names(),
+              "the sort order, largest first (names: A first);\ndefault: total, for functions self");
+  line.value("--in", "RANGE", options.range,
+             "with --by function: only samples inside ranges with this\nname; * and ? are wildcards");
+  line.text(
+      "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); }, "only the first N rows");
+  line.flag("--full-text", options.stats.full_text,
+            "separate rows for 'step 7' and 'step 8', instead of one for 'step {}'");
+  line.flag("--json", options.json, "as JSON");
+  line.flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");
+  if (!line.read(arguments)) return kDone;
+
+  const trace::Reader reader = open_trace_with(options.path, {.range_values = options.stats.full_text});
+  if (by == By::Default && !options.stats.full_text && has_only_samples(reader)) by = By::Function;
+  if (const std::optional<functions::What> what = sampled(by)) {
+    if (!order.empty() && order != "self" && order != "total")
+      throw options::UsageError("stats", base::format("--sort {} is not for functions; use self or total", order));
+    return show_functions(
+        reader, {options.path, *what, options.range, order == "total", options.top, options.json, options.strict});
+  }
+  if (!options.range.empty()) throw options::UsageError("stats", "--in selects samples: use it with --by function");
+  options.stats.group_by = by == By::Thread ? GroupBy::Thread : by == By::Category ? GroupBy::Category : GroupBy::Name;
+  for (const auto& [name, before] : orders())
+    if (name == order) options.before = before;
+  Statistics statistics;
+  {
+    const ReadProgress progress(reader, "reading " + options.path);
+    statistics = analyze::compute_statistics(reader, options.stats);
+  }
+  if (options.before) std::stable_sort(statistics.ranges.begin(), statistics.ranges.end(), options.before);
+  const Ledger ledger(analyze::summarise(reader), statistics.problems);
+  const DeviceNames devices(reader);
+  print(options.json ? as_json(std::move(statistics), options, ledger, devices)
+                     : as_text(std::move(statistics), options, devices));
+  ledger.show();
+  return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,206 @@
+#include "commands/record/interfaces.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/environment.h"
+#include "base/text.h"
+#include "base/vulkan_layer.h"
+#include "cli/terminal.h"
+#include "commands/record/libraries.h"
+#include "kymo/error.h"
+
+namespace kymo::cli {
+namespace {
+
+using record::Interface;
+
+// How a program finds the library: a variable with the path of one library, or with a list.
+struct Variable {
+  enum class Names : uint8_t { Library, Layer, ManifestFolder };  // Vulkan's loader finds a layer by its manifest
+
+  const char* name;
+  char separator = '\0';            // between the libraries of a list; 0: there is place for only one
+  const char* displaced = nullptr;  // our variable for the tool that had the only place; null: it keeps the place
+  bool is_last = false;             // of a list: after the others, because only the first that accepts is used
+  Names names = Names::Library;
+};
+
+struct Offered {
+  Interface interface;
+  const char* title;
+  bool by_default;
+  std::vector<Variable> variables;
+  Variables settings = {};  // what the interface needs besides; a value of the user stays
+};
+
+const std::vector<Offered>& offered() {
+  static const std::vector<Offered> all = {
+      {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"}}},
+      {Interface::Cuda, "CUDA", true, {{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"}}},
+      {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
+      {Interface::OpenCl, "OpenCL", true, {{"OPENCL_LAYERS", ':'}}},
+      {Interface::Vulkan,
+       "Vulkan",
+       true,
+       {{"VK_INSTANCE_LAYERS", ':', nullptr, true, Variable::Names::Layer},
+        {"VK_ADD_LAYER_PATH", ':', nullptr, true, Variable::Names::ManifestFolder}}},
+      {Interface::OpenMp, "OpenMP", true, {{"OMP_TOOL_LIBRARIES", ':', nullptr, true}}},
+      {Interface::Itt,
+       "ITT",
+       false,
+       {{"INTEL_LIBITTNOTIFY64"}},
+       {{"INTEL_ITTNOTIFY_GROUPS", "structure,thread,stitch"}}},  // tasks and markers, names, what OpenMP relies on
+  };
+  return all;
+}
+
+const Offered& offered(Interface which) { return *std::ranges::find(offered(), which, &Offered::interface); }
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const Offered& one : offered()) all.emplace_back(record::name_of(one.interface));
+  return all;
+}
+
+std::string default_names() {
+  std::vector<std::string> all;
+  for (const Offered& one : offered())
+    if (one.by_default) all.emplace_back(record::name_of(one.interface));
+  return base::join(all, ", ");
+}
+
+void take_list(const std::string& text, std::vector<Interface>& into) {
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string name = text.substr(at, end - at);
+    const auto found =
+        std::ranges::find_if(offered(), [&](const Offered& one) { return record::name_of(one.interface) == name; });
+    if (found == offered().end())
+      throw InvalidArgument(base::format("'{}' is not an interface; use {}", name, base::join(names(), ", ")));
+    into.push_back(found->interface);
+    at = end + 1;
+  }
+}
+
+bool is_ours(const std::string& path) { return std::filesystem::path(path).filename() == kInjectedLibrary; }
+
+bool is_set(const char* name) {
+  const char* const value = base::environment(name);
+  return value != nullptr && *value != '\0';
+}
+
+// Where Vulkan's loader looks for layers: VK_LAYER_PATH, if it is set, hides VK_ADD_LAYER_PATH.
+const char* name_of_list(const Variable& variable) {
+  constexpr const char* kOnly = "VK_LAYER_PATH";
+  return variable.names == Variable::Names::ManifestFolder && is_set(kOnly) ? kOnly : variable.name;
+}
+
+std::string value_of(const Variable& variable, const std::string& library) {
+  switch (variable.names) {
+    case Variable::Names::Layer:
+      return base::kVulkanLayer;
+    case Variable::Names::ManifestFolder:
+      return std::filesystem::path(find_kymo_library(base::kVulkanManifest)).parent_path();
+    case Variable::Names::Library:
+      break;
+  }
+  return library;
+}
+
+void add_to_list(const Variable& variable, const std::string& library, Variables& into) {
+  const char* const name = name_of_list(variable);
+  const std::string value = value_of(variable, library), others = is_set(name) ? base::environment(name) : "";
+  const std::string known = variable.names == Variable::Names::Library ? kInjectedLibrary : value;
+  if (others.find(known) != others.npos) return;
+  const std::string list = variable.is_last ? others + variable.separator + value : value + variable.separator + others;
+  into.emplace_back(name, others.empty() ? value : list);
+}
+
+void add_variable(const Variable& variable, const std::string& library, Variables& into) {
+  const char* const before = base::environment(variable.name);
+  const bool is_taken = is_set(variable.name);
+  if (variable.separator != '\0') return add_to_list(variable, library, into);
+  if (is_taken && variable.displaced == nullptr) return;
+  into.emplace_back(variable.name, library);
+  if (is_taken && !is_ours(before)) into.emplace_back(variable.displaced, before);
+}
+
+// False for Vulkan, if its headers were not there when Kymo was built.
+bool is_built(Interface which) {
+  if (which != Interface::Vulkan) return true;
+  try {
+    find_kymo_library(base::kVulkanManifest);
+    return true;
+  } catch (const NotAvailable&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<Interface> InterfaceChoice::selected() const {
+  std::vector<Interface> all;
+  for (const Offered& one : offered()) {
+    const bool added = std::ranges::find(with, one.interface) != with.end();
+    const bool removed = std::ranges::find(without, one.interface) != without.end();
+    if ((one.by_default || added) && !removed) all.push_back(one.interface);
+  }
+  return all;
+}
+
+void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) {
+  line.text(
+      "--with", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.with); },
+      "also these interfaces of programs that do not know\nKymo, separated by commas: " + base::join(names(), ", "),
+      names());
+  line.text(
+      "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without); },
+      "without these interfaces; recorded by default:\n" + default_names(), names());
+}
+
+Variables interface_environment(const std::vector<Interface>& selected) {
+  // The environment may already make programs load the library: `kymo env`.
+  if (selected.empty()) return {{"KYMO_INTERFACES", ""}};
+  const std::string library = find_kymo_library(kInjectedLibrary);
+  Variables variables;
+  std::string list;
+  for (const Interface which : selected) {
+    if (!is_built(which) && selected.size() > 1) continue;  // alone, it is an error
+    list.append(list.empty() ? "" : ",").append(record::name_of(which));
+    for (const Variable& variable : offered(which).variables) add_variable(variable, library, variables);
+    for (const auto& [name, value] : offered(which).settings)
+      if (base::environment(name.c_str()) == nullptr) variables.emplace_back(name, value);
+  }
+  variables.emplace_back("KYMO_INTERFACES", list);
+  return variables;
+}
+
+Variables interface_environment_or_warning(const std::vector<Interface>& selected) {
+  try {
+    return interface_environment(selected);
+  } catch (const NotAvailable& error) {
+    say_warning(base::format("programs that do not know Kymo are not recorded: {}", error.what()));
+    return {};
+  }
+}
+
+std::vector<InterfaceDescription> interface_descriptions() {
+  std::vector<InterfaceDescription> all;
+  for (const Offered& one : offered()) {
+    const Variable& first = one.variables.front();
+    all.push_back({one.interface, one.title, one.by_default, first.name,
+                   first.displaced != nullptr ? first.displaced : std::string(),
+                   first.names == Variable::Names::Layer ? base::kVulkanLayer : kInjectedLibrary});
+  }
+  return all;
+}
+
+std::string interface_titles(const std::vector<Interface>& selected) {
+  std::string text;
+  for (size_t i = 0; i < selected.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == selected.size() ? " or " : ", ").append(offered(selected[i]).title);
+  return text;
+}
+
+}  // namespace kymo::cli

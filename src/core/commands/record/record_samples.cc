@@ -1,0 +1,167 @@
+#include "commands/record/record_samples.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/environment.h"
+#include "base/text.h"
+#include "commands/record/libraries.h"
+#include "commands/record/nothing_recorded.h"
+#include "kymo/error.h"
+#include "sample/perf_source.h"
+#include "sample/timer_source.h"
+
+namespace kymo::cli {
+
+namespace {
+
+constexpr uint64_t kLowestRate = 1, kHighestRate = 50'000;
+constexpr const char* kTimerLibrary = "libkymo_sample.so";
+
+// To what the program gets, or would have without it.
+void append_to_variable(RecordedSamples::Environment& environment, const char* name, const std::string& value,
+                        char separator) {
+  const auto given = std::ranges::find(environment, name, [](const auto& one) { return one.first; });
+  const char* const inherited = base::environment(name);
+  const std::string before = given != environment.end() ? given->second : inherited != nullptr ? inherited : "";
+  const std::string all = before.empty() ? value : before + separator + value;
+  if (given != environment.end())
+    given->second = all;
+  else
+    environment.emplace_back(name, all);
+}
+
+sample::EventOptions event_options(const SampleOptions& options) {
+  return {options.hertz, options.stacks, options.waits, options.faults};
+}
+
+// What the kernel samples besides the CPU.
+std::string also_sampled(const sample::PerfEvents& events) {
+  if (events.has_waits() && events.has_faults()) return "waits, page faults";
+  return events.has_waits() ? "waits" : events.has_faults() ? "page faults" : "";
+}
+
+// What was asked for, and the kernel refuses. Empty: nothing.
+std::string refused(const SampleOptions& options, const sample::PerfEvents& events) {
+  std::string note;
+  if (options.waits && !events.has_waits())
+    note =
+        "no stacks of waits (--sample-waits): the kernel does not let this user sample the kernel; sudo sysctl "
+        "kernel.perf_event_paranoid=1, or run kymo as root";
+  if (options.faults && !events.has_faults())
+    note +=
+        std::string(note.empty() ? "" : "; ") + "no stacks of page faults (--sample-faults): the kernel refuses them";
+  return note;
+}
+
+}  // namespace
+
+uint64_t parse_sample_rate(const std::string& text) {
+  if (text == "off") return 0;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  const double factor = unit == "kHz" || unit == "khz" ? 1000 : unit == "Hz" || unit == "hz" || unit.empty() ? 1 : 0;
+  const double hertz = number * factor;
+  if (error != std::errc() || factor == 0)
+    throw InvalidArgument(base::format("'{}' is not a rate; use 1kHz, 10kHz, 250Hz or off", text));
+  if (!(hertz >= kLowestRate && hertz <= kHighestRate))
+    throw InvalidArgument(base::format("'{}' is out of range; use 1Hz to 50kHz, or off", text));
+  return static_cast<uint64_t>(hertz);
+}
+
+SampleOptions default_sample_options() {
+  SampleOptions options;
+  const char* const text = base::environment("KYMO_SAMPLE");
+  if (text == nullptr || *text == '\0') return options;
+  try {
+    options.hertz = parse_sample_rate(text);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(base::format("KYMO_SAMPLE: {}", error.what()));
+  }
+  return options;
+}
+
+std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions& options,
+                                                            const std::vector<std::string>& command_line,
+                                                            collect::Recording& recording, std::string& note) {
+  const std::string library = find_kymo_library(kTimerLibrary);
+  if (library.find_first_of(" :") != std::string::npos)  // the linker's separators, which cannot be escaped
+    throw NotAvailable(
+        base::format("{} cannot be loaded into programs: its path must not contain a space or a colon", library));
+  auto source = std::make_unique<sample::TimerSource>(options.hertz);
+  const uint64_t hertz = source->hertz();
+  Environment environment = source->environment();
+  std::unique_ptr<RecordedSamples> made(new RecordedSamples(
+      std::move(source), {hertz, recording.session(), command_line, "timers in the program", options.piece_ns}));
+  made->library_ = library;
+  made->environment_ = std::move(environment);
+  recording.accompany(*made);
+  const std::string why = note.empty() ? "" : base::format(" ({})", note);
+  note = base::format("CPU samples by timers inside the program, {} a second{}", hertz, why);
+  if (hertz < options.hertz && options.is_given)
+    note += base::format("; the clock of this kernel permits no timer at {}", sample::rate_text(options.hertz));
+  if (options.waits || options.faults)
+    note += base::format("; {} needs samples of the kernel", options.waits ? "--sample-waits" : "--sample-faults");
+  if (const std::string obstacle = obstacle_to_libraries(command_line[0]); !obstacle.empty())
+    note = base::format("no CPU samples of {}: it {}{}", command_line[0], obstacle, why);
+  return made;
+}
+
+std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOptions& options,
+                                                                  const std::vector<std::string>& command_line,
+                                                                  collect::Recording& recording, std::string& note) {
+  if (options.hertz == 0) return nullptr;
+  if (options.by != SampledBy::Timers) {
+    try {
+      auto events = sample::PerfEvents::for_next_program(event_options(options));
+      note = refused(options, events);
+      const std::string also = also_sampled(events);
+      std::unique_ptr<RecordedSamples> made(new RecordedSamples(
+          std::make_unique<sample::PerfSource>(std::move(events)),
+          {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also}));
+      recording.accompany(*made);
+      return made;
+    } catch (const NotAvailable& error) {
+      note = error.what();
+    }
+  }
+  try {
+    if (options.by != SampledBy::Kernel) return by_timers(options, command_line, recording, note);
+  } catch (const NotAvailable& error) {
+    note += (note.empty() ? "" : "; ") + std::string(error.what());
+  }
+  note = "no CPU samples: " + note;
+  return nullptr;
+}
+
+std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const SampleOptions& options,
+                                                             const std::function<collect::Recording&()>& start,
+                                                             std::string& note) {
+  auto events = sample::PerfEvents::for_process(pid, event_options(options));
+  collect::Recording& recording = start();
+  note = refused(options, events);
+  const std::string also = also_sampled(events);
+  std::unique_ptr<RecordedSamples> made(
+      new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
+                          {options.hertz, recording.session(), {}, "the kernel", options.piece_ns, also}));
+  made->sampler_.add_running(pid);
+  recording.accompany(*made);
+  return made;
+}
+
+void RecordedSamples::add_to(Environment& others) const {
+  if (library_.empty()) return;
+  others.insert(others.end(), environment_.begin(), environment_.end());
+  append_to_variable(others, "LD_PRELOAD", library_, ':');
+  // Otherwise its runtime ends every program in which another library comes first.
+  append_to_variable(others, "ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+}
+
+sample::SampleTotals RecordedSamples::finish() {
+  sampler_.stop();
+  return sampler_.totals();
+}
+
+}  // namespace kymo::cli

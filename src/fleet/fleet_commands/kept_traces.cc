@@ -1,0 +1,150 @@
+#include "fleet_commands/kept_traces.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace kymo::cli {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+}  // namespace
+
+std::optional<base::FileVersion> KeptTraces::version_of(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return base::version_of(status);
+}
+
+void KeptTraces::look(const Now& now) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::map<std::string, File> found;
+  bytes_ = 0;
+  unreadable_.clear();
+  links_.clear();
+  special_.clear();
+  now_ = now;
+  fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
+  if (error) throw base::file_error("read", folder_, error.value());
+  for (const fs::recursive_directory_iterator end; entry != end && !error; entry.increment(error)) {
+    if (std::error_code ignored; entry->is_directory(ignored) && !entry->is_symlink(ignored) &&
+                                 ::access(entry->path().c_str(), R_OK | X_OK) != 0) {
+      unreadable_.push_back(entry->path());
+      entry.disable_recursion_pending();
+      continue;
+    }
+    const std::string path = entry->path();
+    const bool is_trace = entry->path().extension() == ".kymo";
+    if (std::error_code ignored; entry->is_symlink(ignored) && (is_trace || entry->is_directory(ignored))) {
+      links_.push_back(path);
+      continue;
+    }
+    if (!is_trace) continue;
+    const auto version = version_of(path);
+    if (!version) {
+      std::error_code ignored;
+      if (entry->exists(ignored) && !entry->is_directory(ignored)) special_.push_back(path);
+      continue;
+    }
+    File& file = found[path];
+    file.version = *version;
+    file.first_seen = now.time;
+    bytes_ += version->size;
+    if (const auto known = files_.find(path); known != files_.end() && known->second.version == *version)
+      file = known->second;
+  }
+  files_ = std::move(found);
+}
+
+std::vector<std::string> KeptTraces::new_files(bool settled) const {
+  std::vector<std::pair<int64_t, std::string>> found;
+  for (const auto& [path, file] : files_)
+    if (file.state == State::New && (now_.time - file.first_seen >= kSettled) == settled)
+      found.emplace_back(file.version.modified_ns, path);
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> paths;
+  for (auto& [time, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+// The time of the file counts too: watch may have started after it came.
+bool KeptTraces::may_still_arrive(const std::string& path) const {
+  const auto file = files_.find(path);
+  if (file == files_.end()) return false;
+  const auto since_1970 = std::chrono::duration_cast<std::chrono::nanoseconds>(now_.date.time_since_epoch());
+  const auto age = since_1970 - std::chrono::nanoseconds(file->second.version.modified_ns);
+  return now_.time - file->second.first_seen < kSettledWithoutEnd && age < kSettledWithoutEnd;
+}
+
+// A file that has changed since look() is new: what was pushed may be the part before.
+void KeptTraces::set(const std::string& path, State state) {
+  const auto file = files_.find(path);
+  if (file == files_.end()) return;
+  const auto version = version_of(path);
+  if (!version)
+    set_gone(path);
+  else if (*version == file->second.version)
+    file->second.state = state;
+}
+
+void KeptTraces::forget_pushed() {
+  for (auto& [path, file] : files_)
+    if (file.state != State::Refused) file.state = State::New;
+}
+
+void KeptTraces::set_gone(const std::string& file) {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return;
+  bytes_ -= found->second.version.size;
+  files_.erase(found);
+}
+
+// A date that was set back keeps files longer.
+bool KeptTraces::may_be_deleted(const File& file) const {
+  if (file.state != State::PushedWithoutEnd) return file.state == State::Pushed;
+  const auto newest = std::chrono::nanoseconds(std::max(file.version.modified_ns, file.version.changed_ns));
+  return now_.date.time_since_epoch() - newest >= kKeptWithoutEnd;
+}
+
+std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_seconds, const PushAgain& push_again) {
+  not_deleted_.clear();
+  std::vector<std::pair<int64_t, std::string>> pushed;
+  for (const auto& [path, file] : files_)
+    if (may_be_deleted(file)) pushed.emplace_back(file.version.modified_ns, path);
+  std::sort(pushed.begin(), pushed.end());
+  std::vector<std::string> chosen;
+  uint64_t left = bytes_;
+  for (const auto& [time_ns, path] : pushed) {
+    const bool is_old = limits.seconds && now_seconds - time_ns / kSecond > *limits.seconds;
+    const bool is_too_much = limits.bytes && left > *limits.bytes;
+    if (!is_old && !is_too_much) continue;
+    File& file = files_.at(path);
+    file.state = State::New;
+    left -= file.version.size;
+    chosen.push_back(path);
+  }
+  if (!chosen.empty()) push_again(chosen);
+  std::vector<std::string> removed;
+  for (const std::string& path : chosen) {
+    const auto file = files_.find(path);
+    if (file == files_.end() || !may_be_deleted(file->second)) continue;
+    const auto version = version_of(path);
+    if (version && *version != file->second.version) continue;
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) {  // another watch may have deleted it
+      not_deleted_ = base::file_error("delete", path, errno).what();
+      continue;
+    }
+    set_gone(path);
+    removed.push_back(path);
+  }
+  return removed;
+}
+
+}  // namespace kymo::cli

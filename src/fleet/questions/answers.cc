@@ -1,0 +1,227 @@
+#include "questions/answers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "questions/text_name.h"
+#include "kymo/error.h"
+
+namespace kymo::fleet {
+namespace {
+
+using push::parse_i64;
+using push::parse_real;
+using push::parse_reals;
+using push::parse_u64;
+
+constexpr int64_t kMinute = 60;
+constexpr size_t kMostNamed = 5;
+constexpr uint64_t kIterationRows = 2;  // in the column of devices
+
+void expect(const push::Rows& rows, size_t columns) {
+  if (rows.columns.size() != columns)
+    throw Error(base::format("the server's answer has {} columns instead of {}", rows.columns.size(), columns));
+}
+
+}  // namespace
+
+std::string trace_text(uint64_t trace) { return base::format("0x{:016x}", trace); }
+
+std::string counts_until_then(const std::set<std::string>& jobs) {
+  if (jobs.empty()) return {};
+  return base::format(": until then, what was pushed before counts, with the job{} {}", jobs.size() == 1 ? "" : "s",
+                      base::join(jobs, ", "));
+}
+
+std::string trace_names(const push::Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows.rows) {
+    if (names.size() == kMostNamed) {
+      names.push_back(base::format("and {} more", rows.rows.size() - kMostNamed));
+      break;
+    }
+    std::string name = trace_text(push::parse_u64(row[0], "trace"));
+    if (row.size() > 1) name += base::format(" ({})", base::printable(row[1]));
+    names.push_back(std::move(name));
+  }
+  return base::join(names, ", ");
+}
+
+std::vector<TopRow> read_top(const push::Rows& rows) {
+  expect(rows, 10);
+  std::vector<TopRow> all;
+  for (const auto& row : rows.rows) {
+    const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
+    all.push_back({row[0], number(1) != 0, number(2), number(3), number(4), number(5), number(6), number(7), number(8),
+                   parse_i64(row[9], rows.columns[9])});
+  }
+  return all;
+}
+
+analyze::Diff read_diff(const push::Rows& rows) {
+  expect(rows, 6);
+  struct Row {
+    size_t side;
+    std::string_view name;
+    uint64_t device;
+    std::vector<double> samples, sums, counts;
+  };
+  std::vector<Row> all;
+  std::vector<double> samples[2];  // of the iterations, in order
+  for (const auto& row : rows.rows) {
+    Row& one = all.emplace_back(Row{parse_u64(row[0], "side") != 0 ? 1u : 0u, row[1], parse_u64(row[2], "device"),
+                                    parse_reals(row[3], "samples"), parse_reals(row[4], "sums"),
+                                    parse_reals(row[5], "counts")});
+    if (one.samples.size() != one.sums.size() || one.samples.size() != one.counts.size())
+      throw Error("the server's answer has lists of different lengths");
+    if (one.device == kIterationRows)
+      samples[one.side].insert(samples[one.side].end(), one.samples.begin(), one.samples.end());
+  }
+  std::vector<analyze::IterationSums> runs[2];
+  std::vector<double> iterations[2];
+  for (size_t side = 0; side < 2; ++side) {
+    std::sort(samples[side].begin(), samples[side].end());
+    samples[side].erase(std::unique(samples[side].begin(), samples[side].end()), samples[side].end());
+    runs[side].resize(std::min(samples[side].size(), analyze::kMostValues));
+    iterations[side].resize(runs[side].size());
+    for (analyze::IterationSums& run : runs[side]) run.wall_ns = {0};
+  }
+  // The run that a sample belongs to: neighbours are one if there are more than the statistics use. -1: none, because
+  // it has no iterations.
+  const auto run_of = [&](size_t side, double sample) -> std::ptrdiff_t {
+    const auto& known = samples[side];
+    const auto found = std::lower_bound(known.begin(), known.end(), sample);
+    if (found == known.end() || *found != sample) return -1;
+    return (found - known.begin()) * static_cast<std::ptrdiff_t>(runs[side].size()) /
+           static_cast<std::ptrdiff_t>(known.size());
+  };
+  for (const Row& row : all) {
+    std::vector<double> ns(runs[row.side].size()), counts(runs[row.side].size());
+    for (size_t i = 0; i < row.samples.size(); ++i) {
+      const std::ptrdiff_t run = run_of(row.side, row.samples[i]);
+      if (run < 0) continue;
+      ns[static_cast<size_t>(run)] += row.sums[i];
+      counts[static_cast<size_t>(run)] += row.counts[i];
+    }
+    for (size_t run = 0; run < ns.size(); ++run) {
+      if (row.device == kIterationRows) {
+        runs[row.side][run].wall_ns[0] += ns[run];
+        iterations[row.side][run] += counts[run];
+      } else if (counts[run] > 0) {
+        runs[row.side][run].keys.push_back(
+            {shown_name(row.name), row.device != 0, {ns[run]}, static_cast<uint64_t>(counts[run])});
+      }
+    }
+  }
+  for (size_t side = 0; side < 2; ++side) {
+    for (size_t run = 0; run < runs[side].size(); ++run) {
+      const double count = std::max(iterations[side][run], 1.0);
+      runs[side][run].wall_ns[0] /= count;
+      for (analyze::KeySums& key : runs[side][run].keys) key.ns[0] /= count;
+    }
+  }
+  analyze::Diff diff = analyze::compare(runs[0], runs[1], analyze::Main::Iteration);
+  diff.replicate = analyze::Replicate::Minute;
+  return diff;
+}
+
+DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff) {
+  expect(rows, 3);
+  DiffRanks ranks;
+  for (const auto& row : rows.rows) {
+    const int64_t rank = parse_i64(row[0], "rank");
+    const uint64_t earlier = parse_u64(row[1], "earlier"), later = parse_u64(row[2], "later");
+    ranks.earlier = std::max(ranks.earlier, earlier);
+    ranks.later = std::max(ranks.later, later);
+    if (later == 0)
+      ranks.only_a.push_back(rank);
+    else if (earlier == 0)
+      ranks.only_b.push_back(rank);
+    else if (earlier < diff.replicates_a || later < diff.replicates_b)
+      ranks.too_few.push_back(rank);
+    else
+      ranks.compared.push_back({rank, earlier, later});
+  }
+  return ranks;
+}
+
+std::string rank_names(const std::vector<int64_t>& ranks) {
+  const bool has_unknown = !ranks.empty() && ranks[0] < 0;
+  const size_t first = has_unknown ? 1 : 0;
+  std::vector<std::string> runs;
+  for (size_t i = first, end = first; i < ranks.size(); i = end) {
+    while (end < ranks.size() && ranks[end] == ranks[i] + static_cast<int64_t>(end - i)) ++end;
+    if (runs.size() == kMostNamed) {
+      runs.push_back("…");
+      break;
+    }
+    runs.push_back(end - i == 1 ? std::to_string(ranks[i]) : base::format("{}-{}", ranks[i], ranks[end - 1]));
+  }
+  const char* const unknown = "traces without a rank";
+  if (runs.empty()) return unknown;
+  return base::format("{} {}{}{}", ranks.size() - first == 1 ? "rank" : "ranks", base::join(runs, ", "),
+                      has_unknown ? " and " : "", has_unknown ? unknown : "");
+}
+
+History read_history(const push::Rows& rows) {
+  expect(rows, 7);
+  struct Minute {
+    int64_t number;
+    double ns, usual_ns, iterations;
+    uint64_t shown_by;
+    double excess() const { return (ns - usual_ns) / iterations; }
+  };
+  History history;
+  std::vector<Minute> minutes;
+  double usual = 0, iterations = 0;
+  for (const auto& row : rows.rows) {
+    if (parse_u64(row[0], "counted") == 0) {
+      for (const double rank : parse_reals(row[6], "ranks")) history.left_out.push_back(static_cast<int64_t>(rank));
+      continue;
+    }
+    const Minute one{parse_i64(row[1], "sample"), parse_real(row[2], "sum_ns"), parse_real(row[4], "usual_ns"),
+                     parse_real(row[3], "iterations"), parse_u64(row[5], "shown_by")};
+    if (one.iterations <= 0) continue;
+    minutes.push_back(one);
+    usual += one.usual_ns;
+    iterations += one.iterations;
+  }
+  std::sort(history.left_out.begin(), history.left_out.end());
+  // The search is quadratic, so neighbours become one point.
+  const size_t count = std::min(minutes.size(), kMostHistory);
+  std::vector<double> values;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = i * minutes.size() / count, end = (i + 1) * minutes.size() / count;
+    Minute sum = minutes[begin];
+    double slowest = sum.excess();
+    for (size_t at = begin + 1; at < end; ++at) {
+      const Minute& one = minutes[at];
+      sum.ns += one.ns;
+      sum.usual_ns += one.usual_ns;
+      sum.iterations += one.iterations;
+      if (one.excess() <= slowest) continue;
+      slowest = one.excess();
+      sum.shown_by = one.shown_by;
+    }
+    // Rounded, so that samples with the same times are equal in spite of the sums.
+    const double ns = std::round(1'000 * (sum.excess() + usual / iterations)) / 1'000;
+    history.points.push_back({sum.number * kMinute, ns, sum.shown_by});
+    values.push_back(ns);
+  }
+  history.changes = find_change_points(values);
+  for (size_t i = 0; i < history.changes.size(); ++i) {
+    const ChangePoint& change = history.changes[i];
+    const size_t end = i + 1 < history.changes.size() ? history.changes[i + 1].at : history.points.size();
+    const auto is_new_level = [&](size_t at) {
+      return std::abs(values[at] - change.median_after) < std::abs(values[at] - change.median_before);
+    };
+    size_t shown = change.at;
+    while (shown + 1 < end && !is_new_level(shown)) ++shown;
+    history.shown_by.push_back(history.points[shown].shown_by);
+  }
+  return history;
+}
+
+}  // namespace kymo::fleet

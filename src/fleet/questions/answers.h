@@ -1,0 +1,67 @@
+// The answers of `kymo fleet`, from the rows of its statements. Rows are untrusted: throws kymo::Error if they are not
+// what the statement asks for.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyze/diff/diff.h"
+#include "questions/change_points.h"
+#include "push/answer.h"
+
+namespace kymo::fleet {
+
+struct TopRow {
+  std::string name;
+  bool on_device = false;
+  uint64_t calls = 0, self_ns = 0, total_ns = 0, longest_ns = 0, traces = 0, ranks = 0, slowest_trace = 0;
+  int64_t slowest_rank = -1;
+};
+std::vector<TopRow> read_top(const push::Rows& rows);
+
+// With the statistics of `kymo diff`: a sample is a minute in which traces began.
+analyze::Diff read_diff(const push::Rows& rows);
+
+// The ranks of both sides, and why some are not compared.
+struct DiffRanks {
+  uint64_t earlier = 0, later = 0;  // the most minutes that a rank has on a side
+  std::vector<int64_t> only_a, only_b, too_few;
+  struct Compared {
+    int64_t rank;
+    uint64_t earlier, later;  // minutes
+  };
+  std::vector<Compared> compared;
+};
+DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff);
+
+// "ranks 0-6, 9", "rank 3", or "traces without a rank" for -1. In order.
+std::string rank_names(const std::vector<int64_t>& ranks);
+
+struct HistoryPoint {
+  int64_t seconds = 0;  // since 1970
+  double ns = 0;        // per iteration, as if all ranks were in it
+  uint64_t shown_by = 0;
+};
+// A change has a trace of its first sample that is nearer to the new level than to the old one.
+struct History {
+  std::vector<HistoryPoint> points;
+  std::vector<ChangePoint> changes;
+  std::vector<uint64_t> shown_by;  // the trace of each change
+  std::vector<int64_t> left_out;   // ranks that were not recorded throughout
+};
+// At most kMostHistory points.
+History read_history(const push::Rows& rows);
+
+// A trace as the commands print it, and as SQL can find it: WHERE trace = 0x….
+std::string trace_text(uint64_t trace);
+
+// ": until then, what was pushed before counts, with the job a", for a note about what was pushed last; empty if there
+// are no jobs.
+std::string counts_until_then(const std::set<std::string>& jobs);
+
+// "0x… (run.kymo), 0x… (b.kymo), and 7 more", from rows of trace and file.
+std::string trace_names(const push::Rows& rows);
+
+}  // namespace kymo::fleet

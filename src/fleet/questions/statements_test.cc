@@ -1,0 +1,60 @@
+#include "questions/statements.h"
+
+#include <gtest/gtest.h>
+
+namespace kymo::fleet {
+namespace {
+
+Selection selection(const std::string& address, const std::string& job) {
+  return {parse_target(address), job, 1'000, 2'000, 5};
+}
+
+std::vector<std::string> all(const Selection& chosen, const std::string& operation) {
+  return {top_statement(chosen),
+          diff_statement(chosen, 1'500),
+          stragglers_statement(chosen, 0),
+          worst_calls_statement(chosen, {1, 2}),
+          members_statement(chosen),
+          history_statement(chosen, Operation{operation}),
+          history_statement(chosen, std::nullopt)};
+}
+
+TEST(StatementsTest, OnlyCompleteAttemptsCount) {
+  for (const std::string& statement : all(selection("clickhouse://h/d", "train"), "gemm")) {
+    EXPECT_NE(statement.find("GLOBAL IN (SELECT trace, max(attempt) FROM `d`.`traces`"), std::string::npos)
+        << statement;
+    EXPECT_NE(statement.find("job = 'train'"), std::string::npos) << statement;
+    EXPECT_EQ(statement.find(';'), std::string::npos) << statement;
+  }
+}
+
+TEST(StatementsTest, ACaseOfInjectionStaysAText) {
+  const std::string evil = "x'; DROP TABLE traces; --\\";
+  for (const std::string& statement : all(selection("clickhouse://h/d", evil), evil)) {
+    EXPECT_NE(statement.find("'x\\'; DROP TABLE traces; --\\\\'"), std::string::npos) << statement;
+    EXPECT_EQ(statement.find("'x';"), std::string::npos) << statement;
+  }
+}
+
+TEST(StatementsTest, AFolderIsReadByDuckDb) {
+  const std::string evil = "x'; DROP TABLE traces; --\\\xff";
+  for (const std::string& statement : all(selection("parquet:/it's", evil), evil)) {
+    EXPECT_NE(statement.find("IN (SELECT trace, max(attempt) FROM read_parquet('/it''s/traces/*.parquet')"),
+              std::string::npos)
+        << statement;
+    EXPECT_NE(statement.find("'x''; DROP TABLE traces; --\\\\xFF'"), std::string::npos) << statement;
+    EXPECT_NE(statement.find("TIMESTAMP '1970-01-01 00:16:40'"), std::string::npos) << statement;
+    for (const char* const foreign : {"GLOBAL", "intDiv", "groupArray", "toDateTime", "`"})
+      EXPECT_EQ(statement.find(foreign), std::string::npos) << statement;
+  }
+}
+
+TEST(StatementsTest, AClusterIsReadOnAllItsServers) {
+  for (const std::string& statement : all(selection("clickhouse://h/d?cluster=two", ""), "x")) {
+    EXPECT_NE(statement.find("cluster('two', `d`, `"), std::string::npos) << statement;
+    EXPECT_EQ(statement.find("FROM `d`"), std::string::npos) << statement;
+  }
+}
+
+}  // namespace
+}  // namespace kymo::fleet

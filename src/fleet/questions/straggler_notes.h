@@ -1,0 +1,36 @@
+// Why calls of collectives do not count for stragglers, as lines for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "questions/stragglers.h"
+#include "push/answer.h"
+
+namespace kymo::fleet {
+
+// The rows of further statements. They are untrusted: the functions below throw kymo::Error if they are not what the
+// statement asks for.
+struct LeftOutDetails {
+  // If calls are left out for missing ranks.
+  push::Rows members;          // members_statement()
+  push::Rows other_runs;       // other_runs_statement()
+  push::Rows hosts;            // hosts_statement(), of the traces of other_runs
+  push::Rows numbers_of_runs;  // numbers_of_runs_statement()
+  // If calls are left out for the clock error.
+  push::Rows clock_errors;  // clock_errors_statement()
+};
+
+// Which ranks of a job lack calls: "no trace of rank 3 of process group …". Empty if all have the same number. `ranks`
+// are those of a group that is not named.
+std::string missing_ranks(const LeftOutDetails& details, const std::string& job, uint64_t ranks);
+
+// A line for each job and reason.
+std::vector<std::string> notes_of(const std::vector<CallsLeftOut>& left_out, const LeftOutDetails& details,
+                                  uint64_t ranks);
+
+// A line for each job and kind of older_runs_statement().
+std::vector<std::string> notes_of_older_runs(const push::Rows& rows);
+
+}  // namespace kymo::fleet

@@ -1,2 +1,0 @@
-exit: 2
-kymo cancel

@@ -1,1 +1,0 @@
-kymo cancel --help

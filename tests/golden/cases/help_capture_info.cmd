@@ -1,1 +1,0 @@
-kymo capture-info --help

@@ -1,1 +1,0 @@
-kymo sinks --help

@@ -1,1 +1,0 @@
-kymo status --help

@@ -1,3 +1,0 @@
-# which tools there are differs from machine to machine
-mask: (?<=[a-z]) +(yes|no|on)  .*
-kymo sinks

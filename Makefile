@@ -35,8 +35,8 @@ package:  ## makes a Debian package: build/kymo_VERSION_ARCHITECTURE.deb
 	@cd build/package && cpack
 	@echo "To install it: apt install ./build/kymo_*.deb"
 
-test:  ## runs every test: layers, release, sanitizers, fuzzers
-	@$(DEPS) build device query test
+test:  ## runs every test: format, layers, release, sanitizers, fuzzers
+	@$(DEPS) build device query test lint
 	@scripts/test
 
 test-load:  ## runs the release tests under CPU load, with more and larger inputs
@@ -59,14 +59,11 @@ fuzz:  ## runs each fuzzer for FUZZ_SECONDS (default: 60)
 
 format:  ## formats the code
 	@$(DEPS) lint
-	@find include src integrations examples tests fuzz bench -name '*.h' -print0 -o -name '*.cc' -print0 | xargs -0 clang-format -i
+	@scripts/format
 
-lint:  ## runs clang-tidy on everything except tests; a warning is an error
+lint:  ## runs clang-tidy on everything except tests; SINCE=COMMIT: only on what has changed since then
 	@$(DEPS) build lint
-	@cmake --preset lint >/dev/null
-	@run-clang-tidy -quiet -p build/lint -j "$$(nproc)" '$(CURDIR)/(src|examples)/(?!.*_(test|bench)\.cc).*' 2>&1 | \
-	  { grep -Ev '^(clang-tidy|[0-9]+ warnings? generated)' || true; }
-	@echo "lint: no warnings"
+	@scripts/lint $(SINCE)
 
 clean:  ## removes build/
 	@rm -rf build

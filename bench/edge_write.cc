@@ -12,7 +12,7 @@
 #include "convert/export_stream.h"
 #include "edge/chrome.h"
 #include "edge/kymo_trace.h"
-#include "edge/result_data.h"
+#include "edge/result.h"
 #include "kymo/edge_engine.h"
 #include "kymo/error.h"
 #include "measure.h"

@@ -1,12 +1,12 @@
 # kymo_library(NAME OUTPUT output COMPONENTS component... [NEEDS library...] [SHARED_COMPONENTS component...]
-#              [LIBS library...])
+#              [LIBS library...] [EXPORTED_ONLY])
 #
 # A library is what a program links: the components' objects, compiled once, as libOUTPUT.so (kymo::NAME) and libOUTPUT.a
 # (kymo::NAME_static). It exports what a public header marks KYMO_API. NEEDS are the libraries that it depends on.
 # SHARED_COMPONENTS are components that those libraries contain but do not export: the shared library needs its own copy,
-# the static one does not.
+# the static one does not. EXPORTED_ONLY also hides the templates of the standard library.
 function(kymo_library NAME)
-  cmake_parse_arguments(LIBRARY "" "OUTPUT" "COMPONENTS;NEEDS;SHARED_COMPONENTS;LIBS" ${ARGN})
+  cmake_parse_arguments(LIBRARY "EXPORTED_ONLY" "OUTPUT" "COMPONENTS;NEEDS;SHARED_COMPONENTS;LIBS" ${ARGN})
   foreach(kind COMPONENTS SHARED_COMPONENTS)
     set(${kind}_objects)
     foreach(component IN LISTS LIBRARY_${kind})
@@ -48,6 +48,9 @@ function(kymo_library NAME)
   target_link_options(${shared} PRIVATE -Wl,-z,nodelete)
   if(NOT KYMO_SANITIZE)  # a sanitizer's symbols come from the program
     target_link_options(${shared} PRIVATE -Wl,--no-undefined)
+  endif()
+  if(LIBRARY_EXPORTED_ONLY)
+    target_link_options(${shared} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exported.map)
   endif()
   set_property(GLOBAL APPEND PROPERTY KYMO_LIBRARIES ${shared} ${static})
   set_property(GLOBAL APPEND PROPERTY KYMO_COMPONENTS ${NAME})

@@ -17,7 +17,7 @@
 #include "analyze/memory/test_trace.h"
 #include "trace/model.h"
 #include "trace/writer.h"
-#include "wire/dyno/dyno_config.h"
+#include "wire/dyno/test_dyno.h"
 #include "wire/fabric.h"
 #include "wire/test_messages.h"
 

@@ -73,7 +73,7 @@ _kymo
 [[ ${COMPREPLY[*]} == --by=name ]] || fail "bash: '--by=na' as one word gives '${COMPREPLY[*]}'"
 
 # Every command that the help lists has a page, and groff has nothing to say about it.
-commands=$("$kymo" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+commands=$("$kymo" --help | sed -n '/^Options:/q; s/^  \([a-z-]*\) .*/\1/p')
 [[ $commands == *record* ]] || fail "no commands in the help"
 for page in "" kymod $commands; do
   "$kymo" manual $page >"$work/page.1"

@@ -216,12 +216,13 @@ TEST_F(EndToEnd, RecoveringSeveralTimesAtOnceCountsNothingTwice) {
 TEST_F(EndToEnd, RecoveringAFileThatIsBeingRecordedCountsNothingTwice) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   auto process = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("forks"), "many", "200"});
-  while (!process.ended()) {
+  wait_until("the end of the programs", [&] {
     try {
       collect::recover(file("a.kymo"));
     } catch (const Error&) {  // the file is still empty
     }
-  }
+    return process.ended();
+  });
   EXPECT_EQ(process.wait().code, 0);
   collect::recover(file("a.kymo"));
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());

@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+
+from waiting import wait_until
 
 SKIPPED = 77
 OFFSETS = [0, 3600, -7, 86400]  # seconds that the clock of each host is ahead
@@ -123,14 +124,6 @@ def answers(port, address="127.0.0.1"):
     with contextlib.suppress(OSError), socket.create_connection((address, port), 1):
         return True
     return False
-
-
-def wait_until(condition, what, log=None):
-    end = time.monotonic() + 600
-    while not condition():
-        if time.monotonic() > end:
-            raise SystemExit(f"never happened: {what}" + (f": {log()}" if log else ""))
-        time.sleep(0.05)
 
 
 def expect(condition, what):

@@ -1,6 +1,8 @@
 // `kymo memory` on a recording of a program that does not know Kymo.
 #include <signal.h>
 
+#include <filesystem>
+
 #include "base/test_tree.h"
 #include "counts.h"
 #include "heap_trace.h"
@@ -149,6 +151,8 @@ TEST_F(MemoryTest, ASampleIsMarkedAsOneAndItsSumsAreCloseToTheTrueValues) {
 
 // The program allocates 2^i MB of category i. The category of all other memory is not known.
 TEST_F(MemoryTest, CategoriesOfAProgramAreKept) {
+  if (!std::filesystem::exists(program("reports_memory")))
+    GTEST_SKIP() << "built without the device runtime (KYMO_DEVICES)";
   ASSERT_EQ(run_recorded(Collector::KymoRecord, trace_file(), {program("reports_memory")}).code, 0);
   const std::string text = kymo_memory({});
   EXPECT_THAT(text, HasSubstr(": 1.0 MB parameter, 2.0 MB optimizer state, 4.0 MB input, 8.0 MB temporary, "
@@ -158,6 +162,8 @@ TEST_F(MemoryTest, CategoriesOfAProgramAreKept) {
 }
 
 TEST_F(MemoryTest, AllocationsOfTheEdgeProfilerAreRecorded) {
+  if (!std::filesystem::exists(program("reports_memory")))
+    GTEST_SKIP() << "built without the device runtime (KYMO_DEVICES)";
   ASSERT_EQ(run({program("reports_memory"), trace_file()}).code, 0);
   const std::string text = kymo_memory({"--by", "range"});
   EXPECT_THAT(text, HasSubstr("peak 350 kB"));

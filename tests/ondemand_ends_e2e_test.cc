@@ -1,4 +1,5 @@
 // Requests that do not end normally: cancelled, refused, or interrupted because a program or daemon dies.
+#include "base/test_tree.h"
 #include "ondemand.h"
 #include "readback.h"
 
@@ -97,14 +98,15 @@ TEST_F(OnDemandEndsTest, ProgramsOfTwoDaemonsAreListedAndTriggeredTogether) {
   if (geteuid() != 0 || run({"/usr/bin/env", "unshare", "-m", "true"}).code != 0)
     GTEST_SKIP() << "needs root, and a mount namespace of its own";
   const std::string bin = std::filesystem::path(kymo::e2e::program("kymo")).parent_path();
-  const std::string script = "mount -t tmpfs none /run && cd " + folder() + " && export PATH=" + bin + R"(:$PATH
+  const std::string script = ". " + base::in_tree("tests/wait_until.sh") + " && mount -t tmpfs none /run && cd " +
+                             folder() + " && export PATH=" + bin + R"(:$PATH
 export XDG_RUNTIME_DIR=/run/mine; mkdir -m 700 /run/mine
 kymod --quiet & host=$!
 kymod --quiet --user & user=$!
-until [ -S /run/kymo/kymod.sock ] && [ -S /run/mine/kymo/kymod.sock ]; do sleep 0.02; done
+wait_until '[ -S /run/kymo/kymod.sock ] && [ -S /run/mine/kymo/kymod.sock ]'
 KYMO_DAEMON=/run/kymo/kymod.sock serves & one=$!
 KYMO_DAEMON=1 serves & two=$!
-until kymo ps --pid $one > ps.out 2> /dev/null && kymo ps --pid $two >> ps.out 2> /dev/null; do sleep 0.02; done
+wait_until 'kymo ps --pid $one > ps.out 2> /dev/null && kymo ps --pid $two >> ps.out 2> /dev/null'
 kymo trigger --all --duration 10ms -o 'both-{pid}.kymo'; code=$?
 kymo trigger --all --limit 1 --duration 10ms -o 'single-{pid}.kymo' || code=$?
 kymo trigger --name nobody

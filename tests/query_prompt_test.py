@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 
+from waiting import wait_until
+
 BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
 LIMIT_SECONDS = 600
 ENDLESS = "SELECT count(*) FROM range(1_000_000_000_000) AS t(x) WHERE hash(x) % 7 = 3;"
@@ -111,9 +113,12 @@ def main():
 
         # A statement of the command line: the exit code is that of a shell.
         process = subprocess.Popen([BIN / "kymo", "query", trace, ENDLESS], stderr=subprocess.PIPE, text=True)
-        while process.poll() is None:
+        def interrupt():
             time.sleep(0.5)
             process.send_signal(2)
+            return process.poll() is not None
+
+        wait_until(interrupt, "Ctrl-C ends kymo query")
         check(process.returncode in (130, -2), f"Ctrl-C gives 130, not {process.returncode}")
 
 

@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 import unittest
+
+from waiting import wait_until
 
 BIN = pathlib.Path(os.environ["KYMO_BINARY_DIR"]) / "bin"
 LIMIT = 600
@@ -29,8 +30,7 @@ def wait_until_it_samples(recorder):
         with contextlib.suppress(OSError):
             return any("perf_event" in os.readlink(file) for file in pathlib.Path(f"/proc/{recorder.pid}/fd").iterdir())
 
-    while recorder.poll() is None and not samples():
-        time.sleep(0.05)
+    wait_until(lambda: recorder.poll() is not None or samples(), "the recorder samples")
 
 
 def wait_until_it_worked(pid, seconds):
@@ -40,8 +40,7 @@ def wait_until_it_worked(pid, seconds):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     end = used() + seconds
-    while used() < end:
-        time.sleep(0.05)
+    wait_until(lambda: used() >= end, f"process {pid} uses {seconds} s of CPU time")
 
 
 class Recorded(unittest.TestCase):

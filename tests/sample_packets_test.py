@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 from recorded_programs import BIN
+from waiting import wait_until
 
 LIBRARY = BIN.parent / "lib" / "libkymo_sample.so"
 MAGIC, HEADER_BYTES, SLOT_BYTES, SLOT_HEADER_BYTES = 0x31534B504F4D594B, 4096, 32768, 32
@@ -87,8 +88,8 @@ class SamplePacketsTest(unittest.TestCase):
         process = self.start(packets, unload(self.folder / "libgone.so") + "print(flush=True)\nfor i in iter(int, 1): pass\n")
         process.stdout.readline()
         packets.set_state(FREE)
-        while not packets.records():
-            self.assertIsNone(process.poll())
+        wait_until(lambda: process.poll() is not None or packets.records(), "the program sends a sample")
+        self.assertIsNone(process.poll())
         process.kill()
         self.assertEqual(packets.records(), [[UNLOAD, SAMPLE]])
 

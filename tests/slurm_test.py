@@ -13,7 +13,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import hosts_test  # noqa: E402
-from hosts_test import SKIPPED, expect, free_port, wait_until  # noqa: E402
+from hosts_test import SKIPPED, expect, free_port  # noqa: E402
+from waiting import wait_until  # noqa: E402
 
 CONFIG = """ClusterName=kymo
 SlurmctldHost={host}(127.0.0.1)

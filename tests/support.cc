@@ -9,12 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include "base/test_tree.h"
 
@@ -22,10 +20,6 @@ namespace kymo::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-constexpr auto kLimit = std::chrono::seconds(600);  // only reached by a hang
-constexpr auto kLook = std::chrono::milliseconds(1);
 
 std::string make_folder(const std::string& base) {
   std::string name = base + "/kymo-e2e-XXXXXX";
@@ -121,18 +115,6 @@ Ending Process::wait() {
   ending.out = contents_of(prefix_ + ".out");
   ending.err = contents_of(prefix_ + ".err");
   return ending;
-}
-
-bool wait_until(const std::string& what, const std::function<bool()>& holds) {
-  const auto deadline = Clock::now() + kLimit;
-  while (!holds()) {
-    if (Clock::now() >= deadline) {
-      ADD_FAILURE() << "waited in vain for " << what;
-      return false;
-    }
-    std::this_thread::sleep_for(kLook);
-  }
-  return true;
 }
 
 // ---- Tests ---------------------------------------------------------------------------------------------------------

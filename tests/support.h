@@ -8,10 +8,11 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/test_wait.h"
 
 namespace kymo::e2e {
 
@@ -60,8 +61,7 @@ class Process {
   std::string prefix_;
 };
 
-// Checks repeatedly until it holds. If it never does, fails the test with `what` in the message.
-bool wait_until(const std::string& what, const std::function<bool()>& holds);
+using base::wait_until;
 
 // Who collects what a program records.
 enum class Collector { InProgram, KymoRecord };

@@ -12,9 +12,9 @@
 
 #include "call_texts.h"
 #include "cpp_stacks.h"
-#include "forward_threads.h"
 #include "kymo/annotate.h"
 #include "of_thread.h"
+#include "torch_module.h"
 
 namespace kymo::libtorch {
 

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "kymo/sink_calls.h"
-#include "recorded.h"
+#include "test_recorded.h"
 
 namespace kymo::libtorch::testing {
 namespace {

@@ -11,8 +11,7 @@
 #include <mutex>
 #include <new>
 
-#include "allocation_stacks.h"
-#include "allocator_watch.h"
+#include "allocations.h"
 #include "call_ranges.h"
 #include "cpp_stacks.h"
 #include "kymo/annotate.h"

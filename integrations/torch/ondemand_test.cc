@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "kymo/annotate.h"
-#include "recorded.h"
+#include "test_recorded.h"
 
 namespace kymo::libtorch::testing {
 namespace {

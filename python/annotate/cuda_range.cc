@@ -1,5 +1,8 @@
-#include "annotate/cuda_range.h"
-
+// Ranges on a CUDA stream of another library, such as PyTorch's.
+//
+// The driver calls a function of ours when everything before it on the stream has completed, and that function starts
+// or ends a range, as torch.cuda.nvtx does it. CUDA is not linked: a process that has such a stream has loaded the
+// driver.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -7,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "annotate/module.h"
 #include "kymo/annotate.h"
 #include "kymo/error.h"
 #include "support/arguments.h"
@@ -129,6 +133,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* cuda_range_functions() noexcept { return functions; }
+int add_cuda_ranges(PyObject* module) noexcept { return PyModule_AddFunctions(module, functions); }
 
 }  // namespace kymo::python

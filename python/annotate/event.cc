@@ -1,12 +1,12 @@
-#include "annotate/event.h"
-
+// kymo._annotate.Event: a prepared event with a name, a category (the domain), a colour and arguments, for the
+// functions of PyPI's nvtx. Python code makes it once and records it often.
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "annotate/state.h"
+#include "annotate/module.h"
 #include "kymo/annotate.h"
-#include "record/stacks.h"
+#include "record/annotate.h"
 #include "support/arguments.h"
 #include "support/errors.h"
 

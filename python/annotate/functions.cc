@@ -1,22 +1,103 @@
-#include "annotate/functions.h"
-
+// Every Python function as a range: the hooks of the interpreter.
+//
+// From Python 3.12 on, Python code registers the module's objects on_start, on_end, … with sys.monitoring. Before, the
+// interpreter calls one C function for each call and return (PyEval_SetProfile). That function is not in the limited
+// API, so it is looked up at run time.
+//
+// The ranges have a stack of their own: annotations that a function pushes and another one pops do not disturb them.
+#include <Python.h>
 #include <dlfcn.h>
+#include <structmember.h>
 
-#include <iterator>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 
-#include "annotate/callback.h"
 #include "annotate/code_sites.h"
+#include "annotate/module.h"
 #include "annotate/tasks.h"
 #include "kymo/annotate.h"
 #include "kymo/error.h"
-#include "record/stacks.h"
+#include "record/annotate.h"
 #include "support/arguments.h"
 #include "support/errors.h"
 
 namespace kymo::python {
 namespace {
+
+// ---- Callbacks -----------------------------------------------------------------------------------------------------
+
+// An object that the interpreter calls as directly as it can: by the vectorcall protocol, without the checks that it
+// makes around a function of a module. sys.monitoring calls one for every event.
+//
+// The arguments are not counted exactly: the top bit of `count` has a meaning of its own, so remove it with
+// `argument_count`. `names` is null if no argument has a name.
+using DirectCall = PyObject* (*)(PyObject* self, PyObject* const* values, size_t count, PyObject* names);
+
+size_t argument_count(size_t count) noexcept { return count & ~(size_t{1} << (8 * sizeof(size_t) - 1)); }
+
+struct NamedCallback {
+  const char* name;
+  DirectCall function;
+};
+
+// Py_TPFLAGS_HAVE_VECTORCALL, which the limited API names only from 3.12 on. The bit is older.
+constexpr unsigned int kHasVectorcall = 1u << 11;
+
+struct Callback {
+  PyObject_HEAD DirectCall function;
+};
+
+void delete_callback(PyObject* self) noexcept {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+// For callers that do not know the protocol.
+PyObject* call_callback(PyObject* self, PyObject* args, PyObject*) noexcept {
+  constexpr Py_ssize_t kMost = 8;
+  PyObject* values[kMost];
+  const Py_ssize_t count = PyTuple_Size(args);
+  if (count > kMost) {
+    PyErr_Format(PyExc_TypeError, "a callback takes at most %zd arguments, but %zd were given", kMost, count);
+    return nullptr;
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) values[i] = PyTuple_GetItem(args, i);
+  return reinterpret_cast<Callback*>(self)->function(self, values, static_cast<size_t>(count), nullptr);
+}
+
+PyMemberDef callback_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Callback, function), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot callback_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(&delete_callback)},
+    {Py_tp_call, reinterpret_cast<void*>(&call_callback)},
+    {Py_tp_members, callback_members},
+    {Py_tp_doc, const_cast<char*>("A function for hooks of the interpreter.")},
+    {0, nullptr},
+};
+PyType_Spec callback_specification = {
+    "kymo._annotate.Callback", sizeof(Callback), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE | kHasVectorcall, callback_slots};
+
+// Adds objects that can be called to the module. -1: an exception is set.
+int add_callbacks(PyObject* module, std::span<const NamedCallback> callbacks) noexcept {
+  const Owned type(PyType_FromSpec(&callback_specification));
+  if (!type) return -1;
+  for (const NamedCallback& callback : callbacks) {
+    auto* made = PyObject_New(Callback, reinterpret_cast<PyTypeObject*>(type.get()));
+    const Owned object(reinterpret_cast<PyObject*>(made));
+    if (!object) return -1;
+    made->function = callback.function;
+    if (PyModule_AddObjectRef(module, callback.name, object.get()) < 0) return -1;
+  }
+  return 0;
+}
+
+// ---- Functions as ranges -------------------------------------------------------------------------------------------
 
 constexpr uint16_t kStack = record::kFunctionStack;
 
@@ -235,7 +316,7 @@ PyMethodDef functions[] = {
 
 int add_functions(PyObject* module) noexcept {
   if (PyModule_AddFunctions(module, functions) < 0) return -1;
-  return add_callbacks(module, kCallbacks, std::size(kCallbacks));
+  return add_callbacks(module, kCallbacks);
 }
 
 }  // namespace kymo::python

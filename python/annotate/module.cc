@@ -1,24 +1,17 @@
 // kymo._annotate: ranges, marks and sessions of Python programs, in C. kymo.nvtx is the interface for people.
+#include "annotate/module.h"
+
 #include <Python.h>
 
-#include "annotate/cuda_range.h"
-#include "annotate/event.h"
-#include "annotate/functions.h"
-#include "annotate/ranges.h"
-#include "annotate/scoped_range.h"
-#include "annotate/session.h"
-#include "annotate/state.h"
-#include "annotate/steps.h"
+#include <initializer_list>
 
 namespace kymo::python {
 namespace {
 
 int add_contents(PyObject* module) noexcept {
-  if (add_ranges(module) < 0 || PyModule_AddFunctions(module, cuda_range_functions()) < 0 ||
-      PyModule_AddFunctions(module, step_functions()) < 0 || add_scoped_range(module) < 0 || add_event(module) < 0 ||
-      add_functions(module) < 0)
-    return -1;
-  return add_session(module);
+  for (const auto add : {add_ranges, add_cuda_ranges, add_scoped_range, add_event, add_functions, add_session})
+    if (add(module) < 0) return -1;
+  return 0;
 }
 
 int traverse(PyObject* module, visitproc visit, void* arg) noexcept {

@@ -1,9 +1,11 @@
-#include "annotate/ranges.h"
-
+// range_push, range_pop and their like. While nothing records, each costs little more than the call of an empty C
+// function.
 #include "annotate/arguments.h"
+#include "annotate/module.h"
 #include "kymo/annotate.h"
+#include "kymo/queue.h"
 #include "kymo/session.h"
-#include "record/stacks.h"
+#include "record/annotate.h"
 #include "support/arguments.h"
 #include "support/errors.h"
 
@@ -135,6 +137,25 @@ PyObject* set_thread_name(PyObject*, PyObject* name) noexcept {
 
 PyObject* is_recording(PyObject*, PyObject*) noexcept { return PyBool_FromLong(kymo_is_recording()); }
 
+// The steps of kymo.profiler are ranges "ProfilerStep#7", as torch.profiler names them.
+
+PyObject* ticks(PyObject*, PyObject*) noexcept { return PyLong_FromUnsignedLongLong(kymo_ticks()); }
+
+// One record at its end: the ranges of the program may be open across the begin or the end of a step, and stay whole.
+PyObject* record_step(PyObject*, PyObject* const* values, Py_ssize_t count) noexcept {
+  if (count != 2) {
+    PyErr_Format(PyExc_TypeError, "record_step() takes a number and its first tick, but %zd were given", count);
+    return nullptr;
+  }
+  const auto number = uint_argument(values[0], "record_step: number");
+  const auto start = number ? uint_argument(values[1], "record_step: start") : std::nullopt;
+  if (!start) return nullptr;
+  constexpr kymo::Label kName("ProfilerStep#{}", "user_annotation");
+  const kymo_arg arg = kymo::arg(nullptr, *number);
+  kymo_span(&kName, &arg, 1, *start, 0);
+  Py_RETURN_NONE;
+}
+
 template <class F>
 PyCFunction as_function(F* function) noexcept {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
@@ -169,6 +190,9 @@ PyMethodDef functions[] = {
      "is_recording($module)\n--\n\n"
      "True while something is recorded in this process.\n\n"
      ">>> import kymo\n>>> kymo.is_recording()\nFalse\n"},
+    {"ticks", ticks, METH_NOARGS, "ticks($module)\n--\n\nNow, on the clock of the trace.\n"},
+    {"record_step", as_function(record_step), METH_FASTCALL,
+     "record_step($module, number, start, /)\n--\n\nRecords a step of a profiler, from the tick `start` until now.\n"},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,3 +1,4 @@
+// kymo.Session: a recording of this process, and kymo.dump.
 #include "kymo/session.h"
 
 #include <filesystem>
@@ -5,8 +6,7 @@
 #include <string>
 #include <system_error>
 
-#include "annotate/session.h"
-#include "annotate/state.h"
+#include "annotate/module.h"
 #include "collect/own_session.h"
 #include "support/arguments.h"
 #include "support/errors.h"

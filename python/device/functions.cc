@@ -301,6 +301,34 @@ PyObject* capture_folder(PyObject*, PyObject*) {
 PyObject* is_capturing(PyObject*, PyObject*) { return PyBool_FromLong(profiler::is_capturing()); }
 PyObject* is_capture_enabled(PyObject*, PyObject*) { return PyBool_FromLong(profiler::is_capture_enabled()); }
 
+// ---- Ranges on streams, for kymo.nvtx: both are times of the device ------------------------------------------------
+
+// device_range_start(msg, stream): None is the current stream. Returns the handle, 0 if nothing records.
+PyObject* range_start(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *message = nullptr, *stream = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &message, &stream) == 0) return nullptr;
+    const Text text(message, "_device_range_start: msg");
+    if (!text.is_valid()) return nullptr;
+    const device::Stream on = stream_argument(stream, "_device_range_start: stream");
+    return PyLong_FromUnsignedLongLong(
+        static_cast<uint64_t>(without_gil([&] { return device_range_start(text.view(), on); })));
+  });
+}
+
+// device_range_end(handle, stream)
+PyObject* range_end(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *handle = nullptr, *stream = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &handle, &stream) == 0) return nullptr;
+    const auto number = uint_argument(handle, "_device_range_end: range_handle");
+    if (!number) return nullptr;
+    const device::Stream on = stream_argument(stream, "_device_range_end: stream");
+    without_gil([&] { device_range_end(DeviceRange{*number}, on); });
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef functions[] = {
     {"device_count", number<&device::device_count>, METH_NOARGS, nullptr},
     {"device_name", device_name, METH_O, nullptr},
@@ -341,6 +369,8 @@ PyMethodDef functions[] = {
     {"capture_folder", capture_folder, METH_NOARGS, nullptr},
     {"is_capturing", is_capturing, METH_NOARGS, nullptr},
     {"is_capture_enabled", is_capture_enabled, METH_NOARGS, nullptr},
+    {"device_range_start", range_start, METH_VARARGS, nullptr},
+    {"device_range_end", range_end, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "device/dlpack.h"
-#include "device/exchange.h"
 #include "support/arguments.h"
 
 namespace kymo::python {

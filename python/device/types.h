@@ -42,7 +42,6 @@ extern Types types;
 
 extern PyType_Spec tensor_spec, stream_spec, event_spec, library_spec, kernel_spec;
 PyMethodDef* device_functions();
-PyMethodDef* device_range_functions();
 
 // Calls `f` without the GIL. Everything that may wait for a device, its driver or its compiler goes through this. So no
 // thread waits for the GIL while it holds a lock of the runtime.

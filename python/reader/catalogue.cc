@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/utf8.h"
+#include "base/printable.h"
 
 namespace kymo::python {
 namespace {

@@ -74,8 +74,7 @@ void number_names(const trace::Reader& reader, const trace::WriterInfo& writer, 
   trace::ValueCursor cursor(batch.ranges.values);
   for (size_t i = 0; i < batch.ranges.class_id.size(); ++i) {
     const uint32_t class_id = batch.ranges.class_id[i];
-    const auto event_class = writer.classes.find(class_id);
-    const trace::EventClass* found = event_class == writer.classes.end() ? nullptr : &event_class->second;
+    const trace::EventClass* const found = writer.find_class(class_id);
     const auto& row = cursor.next(found);
     names[i] = class_id == trace::kInlineName ? catalogue.names().add(trace::full_name(nullptr, row))
                                               : catalogue.name_of(place, class_id);

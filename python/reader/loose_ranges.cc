@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "analyze/decode_ahead.h"
-#include "analyze/point_tables.h"
+#include "analyze/range_groups.h"
 #include "kymo/error.h"
 #include "trace/async_pairs.h"
-#include "trace/last_alive.h"
+#include "trace/clock.h"
 
 namespace kymo::python {
 namespace {
@@ -156,8 +156,7 @@ class Collector {
   }
 
   static const trace::EventClass* find_class(const trace::WriterInfo& writer, uint32_t class_id) {
-    const auto found = writer.classes.find(class_id);
-    return found == writer.classes.end() ? nullptr : &found->second;
+    return writer.find_class(class_id);
   }
 
   int32_t name_of(const Catalogue::Place& place, uint32_t class_id,

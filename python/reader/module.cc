@@ -7,10 +7,10 @@
 #include <string>
 #include <tuple>
 
-#include "analyze/loss_text.h"
+#include "analyze/losses.h"
 #include "analyze/stats.h"
 #include "analyze/summary.h"
-#include "base/utf8.h"
+#include "base/printable.h"
 #include "reader/arrow.h"
 #include "reader/catalogue.h"
 #include "reader/column_type.h"

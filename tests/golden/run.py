@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs a command and compares what it says, word by word, with what it is expected to say.
 
-A case is a few text files in cases/:
+A case is a few text files in core/, devices/, fleet/ (by the part that it needs) or whole/ (all parts):
 
-    NAME.cmd   the command line for sh, after settings and comments:
+    NAME.cmd   the command line for sh, which may use ../wait_until.sh, after settings and comments:
                    # what the case is about
                    exit: 3                 the expected exit code, 0 unless given
                    terminal: 60            standard output is a terminal of so many columns, not a pipe
@@ -15,7 +15,7 @@ A case is a few text files in cases/:
 It runs in an empty folder that holds copies of the traces, so that paths in the output are relative and the same
 everywhere.
 
-    run.py --bin FOLDER --traces FOLDER [--update] [CASE.cmd...]
+    run.py --bin FOLDER --traces FOLDER [--update] [CASE.cmd|FOLDER...]
 
 Without a case it runs all, several at once, and ends with one line that counts them.
 
@@ -37,7 +37,8 @@ import sys
 import tempfile
 import termios
 
-LIMIT_SECONDS = 600
+LIMIT_SECONDS = 300  # of a case; all of them together have 600
+WAIT_UNTIL = (pathlib.Path(__file__).resolve().parent.parent / "wait_until.sh").read_text()
 
 
 class Case:
@@ -107,8 +108,8 @@ def run_in_terminal(command, columns, **options):
 def run(case, bin_folder, traces):
     with tempfile.TemporaryDirectory(prefix="kymo-golden-") as folder, tempfile.TemporaryDirectory() as memory:
         shutil.copytree(traces, folder, dirs_exist_ok=True)
-        command = ["sh", "-c", case.command]
-        options = dict(cwd=folder, env=environment(bin_folder, memory), stdin=subprocess.DEVNULL)
+        command = ["sh", "-c", WAIT_UNTIL + case.command]
+        options = dict(cwd=folder, env=environment(bin_folder, memory), stdin=subprocess.DEVNULL, start_new_session=True)
         if case.columns:
             return run_in_terminal(command, case.columns, **options)
         done = subprocess.run(command, capture_output=True, timeout=LIMIT_SECONDS, **options)
@@ -149,9 +150,10 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of kymo")
     parser.add_argument("--traces", type=pathlib.Path, required=True, help="what golden_traces wrote")
     parser.add_argument("--update", action="store_true", help="take what comes out as expected")
-    parser.add_argument("cases", nargs="*", metavar="CASE.cmd")
+    parser.add_argument("cases", nargs="*", metavar="CASE.cmd|FOLDER", type=pathlib.Path)
     arguments = parser.parse_args()
-    paths = arguments.cases or sorted(pathlib.Path(__file__).parent.glob("cases/*.cmd"))
+    given = arguments.cases or [pathlib.Path(__file__).parent / part for part in ("core", "devices", "fleet", "whole")]
+    paths = [path for one in given for path in (sorted(one.glob("*.cmd")) if one.is_dir() else [one])]
     with concurrent.futures.ThreadPoolExecutor(max_workers=2 * (os.cpu_count() or 1)) as pool:
         reports = [report for report in pool.map(lambda path: check(Case(path), arguments), paths) if report]
     for report in reports:

@@ -107,7 +107,10 @@ async function measureLive() {
   const ended = new Promise((resolve) => recorder.once('exit', resolve));
   let viewer;
   try {
-    while (!existsSync(path) || statSync(path).size === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const end = Date.now() + 180_000; !existsSync(path) || statSync(path).size === 0; ) {
+      if (Date.now() > end) throw new Error(`waited 180 s for the first bytes of ${path}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
     viewer = startView(path);
     const live = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
     await live.goto(await viewer.address);

@@ -3,47 +3,44 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/quantile.h"
+
 namespace kymo::analyze {
 
 namespace {
 
 constexpr size_t kFirstRoom = 64;
 
-// Nearest rank: the smallest value such that at least this share of all values is less or equal. Zero-based; `count` is
-// not 0.
-uint64_t rank_of(uint64_t count, uint64_t percent) {
-  return (count / 100) * percent + ((count % 100) * percent + 99) / 100 - 1;
-}
-
-// The value of this rank. A histogram finds the bucket of the value, so that only a few values must be sorted.
-uint64_t select(std::span<const uint64_t> values, const LogHistogram& histogram, uint64_t rank) {
-  const auto [bucket, before] = histogram.locate(rank);
+// The same as base::quantile without a copy of all values: a histogram finds the bucket of the value, so that only a
+// few values must be sorted.
+double quantile_by_buckets(std::span<const uint64_t> values, const LogHistogram& histogram, double share) {
+  const auto [index, part] = base::quantile_place(values.size(), share);
   std::vector<uint64_t> candidates;
-  for (const uint64_t value : values) {
-    if (LogHistogram::bucket_of(value) == bucket) candidates.push_back(value);
+  const auto collect = [&](uint32_t bucket) {
+    candidates.clear();
+    for (const uint64_t value : values) {
+      if (LogHistogram::bucket_of(value) == bucket) candidates.push_back(value);
+    }
+  };
+  const auto [bucket, before] = histogram.locate(index);
+  collect(bucket);
+  auto at = candidates.begin() + static_cast<ptrdiff_t>(index - before);
+  std::nth_element(candidates.begin(), at, candidates.end());
+  const auto low = static_cast<double>(*at);
+  if (part == 0) return low;
+  if (++at == candidates.end()) {  // the next value is in another bucket
+    collect(histogram.locate(index + 1).bucket);
+    at = candidates.begin();
   }
-  const auto wanted = candidates.begin() + static_cast<ptrdiff_t>(rank - before);
-  std::nth_element(candidates.begin(), wanted, candidates.end());
-  return *wanted;
+  return low + part * (static_cast<double>(*std::min_element(at, candidates.end())) - low);
 }
 
 Quantiles exact_quantiles(std::span<const uint64_t> ticks, double ns_per_tick) {
   if (ticks.empty()) return {};
   LogHistogram histogram;
   for (const uint64_t value : ticks) histogram.add(value);
-  const uint64_t median = select(ticks, histogram, rank_of(ticks.size(), 50));
-  const uint64_t p99 = select(ticks, histogram, rank_of(ticks.size(), 99));
-  return {static_cast<double>(median) * ns_per_tick, static_cast<double>(p99) * ns_per_tick, false};
-}
-
-Quantiles exact_quantiles(std::span<double> ns) {
-  if (ns.empty()) return {};
-  const auto median = ns.begin() + static_cast<ptrdiff_t>(rank_of(ns.size(), 50));
-  const auto p99 = ns.begin() + static_cast<ptrdiff_t>(rank_of(ns.size(), 99));
-  std::nth_element(ns.begin(), median, ns.end());
-  const double median_ns = *median;
-  std::nth_element(median, p99, ns.end());  // all values above the median are after it now
-  return {median_ns, *p99, false};
+  return {quantile_by_buckets(ticks, histogram, 0.5) * ns_per_tick,
+          quantile_by_buckets(ticks, histogram, 0.99) * ns_per_tick, false};
 }
 
 // Buckets of different clocks do not line up. So they are not added up, but sorted by their values in nanoseconds.
@@ -66,7 +63,7 @@ Quantiles histogram_quantiles(std::span<const ScaledDurations> sets) {
     }
     return buckets.back().first;
   };
-  return {value_at(rank_of(count, 50)), value_at(rank_of(count, 99)), true};
+  return {value_at(LogHistogram::nearest_rank(count, 50)), value_at(LogHistogram::nearest_rank(count, 99)), true};
 }
 
 }  // namespace
@@ -123,7 +120,7 @@ Quantiles quantiles(std::span<const ScaledDurations> sets) {
     for (const uint64_t ticks : set.durations->exact())
       together.push_back(static_cast<double>(ticks) * set.ns_per_tick);
   }
-  return exact_quantiles(std::span(together));
+  return {base::quantile(together, 0.5), base::quantile(together, 0.99), false};
 }
 
 }  // namespace kymo::analyze

@@ -3,23 +3,26 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <random>
 #include <vector>
+
+#include "base/quantile.h"
 
 namespace kymo::analyze {
 namespace {
 
 constexpr uint64_t kUnlimited = 1'000'000'000;
 
-TEST(DurationsTest, QuantilesAreNearestRank) {
+TEST(DurationsTest, QuantilesAreBetweenTheTwoNearestValues) {
   ExactBudget budget(kUnlimited, kUnlimited);
   Durations durations(budget);
   for (uint64_t i = 100; i >= 1; --i) durations.add(i);
   const ScaledDurations set{&durations, 10.0};
   const Quantiles q = quantiles({&set, 1});
-  EXPECT_EQ(q.median_ns, 500);
-  EXPECT_EQ(q.p99_ns, 990);
+  EXPECT_DOUBLE_EQ(q.median_ns, 505);
+  EXPECT_DOUBLE_EQ(q.p99_ns, 990.1);
   EXPECT_FALSE(q.approximate);
 }
 
@@ -40,8 +43,8 @@ TEST(DurationsTest, SetsOfDifferentClocksAreComparedInNanoseconds) {
   for (uint64_t i = 51; i <= 100; ++i) coarse.add(2 * i);  // half a nanosecond each: 51 to 100 ns
   const ScaledDurations sets[] = {{&fine, 1.0}, {&coarse, 0.5}};
   const Quantiles q = quantiles(sets);
-  EXPECT_EQ(q.median_ns, 50);
-  EXPECT_EQ(q.p99_ns, 99);
+  EXPECT_DOUBLE_EQ(q.median_ns, 50.5);
+  EXPECT_DOUBLE_EQ(q.p99_ns, 99.01);
 }
 
 TEST(DurationsTest, AgreesWithSorting) {
@@ -57,8 +60,7 @@ TEST(DurationsTest, AgreesWithSorting) {
       (i % 3 == 0 ? left : right).add(value);
     }
     std::sort(sorted.begin(), sorted.end());
-    const auto median = static_cast<double>(sorted[(count + 1) / 2 - 1]);
-    const auto p99 = static_cast<double>(sorted[(count * 99 + 99) / 100 - 1]);
+    const double median = base::quantile_of_sorted(sorted, 0.5), p99 = base::quantile_of_sorted(sorted, 0.99);
     const ScaledDurations whole{&one, 1.0};
     const ScaledDurations parts[] = {{&left, 1.0}, {&right, 1.0}};
     EXPECT_EQ(quantiles({&whole, 1}).median_ns, median) << count;
@@ -107,6 +109,44 @@ TEST(DurationsTest, ManySmallSetsStayExact) {
     for (uint64_t j = 0; j < 100; ++j) set.add(j);
   }
   for (const Durations& set : sets) EXPECT_TRUE(set.is_exact());
+}
+
+double middle_after_adding(uint64_t value) {
+  LogHistogram histogram;
+  histogram.add(value);
+  double middle = -1;
+  histogram.for_each([&](double at, uint64_t count) {
+    EXPECT_EQ(count, 1u);
+    middle = at;
+  });
+  return middle;
+}
+
+TEST(LogHistogramTest, SmallValuesAreExact) {
+  for (uint64_t value = 0; value < 256; ++value) EXPECT_EQ(middle_after_adding(value), static_cast<double>(value));
+}
+
+TEST(LogHistogramTest, EveryValueIsWithinTheStatedError) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    const uint64_t value = random() >> (random() % 64);
+    const double error = std::abs(middle_after_adding(value) - static_cast<double>(value));
+    EXPECT_LE(error, static_cast<double>(value) * LogHistogram::kRelativeError) << value;
+  }
+  for (uint64_t value : {uint64_t{1} << 63, ~uint64_t{0}, (uint64_t{1} << 32) - 1}) {
+    const double error = std::abs(middle_after_adding(value) - static_cast<double>(value));
+    EXPECT_LE(error, static_cast<double>(value) * LogHistogram::kRelativeError) << value;
+  }
+}
+
+TEST(LogHistogramTest, BucketsComeInAscendingOrder) {
+  LogHistogram histogram;
+  for (uint64_t value = 1; value < (uint64_t{1} << 40); value += value / 3 + 1) histogram.add(value);
+  double before = -1;
+  histogram.for_each([&](double at, uint64_t) {
+    EXPECT_GT(at, before);
+    before = at;
+  });
 }
 
 }  // namespace

@@ -12,10 +12,13 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyze/durations.h"
 #include "analyze/stats.h"
+#include "trace/async_pairs.h"
+#include "trace/clock.h"
 #include "trace/reader.h"
 
 namespace kymo::analyze {
@@ -90,11 +93,10 @@ class ClassSlots {
 
   // Null for class 0 and for a class that is not in the trace.
   const trace::EventClass* event_class(uint32_t class_id) const {
-    return class_id < classes_.size() ? classes_[class_id] : find_class(class_id);
+    return class_id < classes_.size() ? classes_[class_id] : scope_.writer.find_class(class_id);
   }
 
  private:
-  const trace::EventClass* find_class(uint32_t class_id) const;
   RangeSums& find(uint32_t class_id);
   RangeSums& by_text(uint32_t class_id, const std::string& text, const std::string& category);
   RangeKey key(std::string name, std::string category) const;
@@ -108,6 +110,55 @@ class ClassSlots {
   std::unordered_map<uint32_t, std::unordered_map<std::string, RangeSums*>> texts_;  // by class id
   size_t text_count_ = 0;
   RangeSums* others_ = nullptr;  // for texts beyond the limit of texts_
+};
+
+// Sums up points: counts of instants, values of counters, and ranges across threads, whose two ends are matched.
+//
+// Points come in file order. This is sorted by time only within a track.
+
+// The source of a batch of points.
+struct PointSource {
+  uint32_t writer = 0;  // the number of the writer, from 0
+  const trace::ClockMap& clock;
+  ClassSlots& async_slots;  // in nanoseconds
+};
+
+// For a clock without pairs, only differences are meaningful.
+int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks);
+
+class PointTables {
+ public:
+  explicit PointTables(const StatsOptions& options);
+
+  void add(const PointSource& source, const trace::Points& points);
+
+  // Fills in everything except the ranges, which went to the sources' slots. Unfinished ranges go to `groups` now.
+  // `ends_ns` has the time when each writer was last seen alive, by its number.
+  void finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns);
+
+ private:
+  using NameAndCategory = std::pair<std::string, std::string>;
+
+  struct CounterSums {
+    uint64_t count = 0;
+    double min = 0, max = 0, sum = 0, last = 0;
+    int64_t last_ns = INT64_MIN;
+    void add(double value, int64_t ns);
+  };
+
+  struct Begin {
+    int64_t ns;
+    RangeSums* sums;
+  };
+  struct End {
+    int64_t ns;
+  };
+
+  const StatsOptions& options_;
+  std::map<NameAndCategory, uint64_t> instants_;
+  std::map<NameAndCategory, CounterSums> counters_;
+  trace::AsyncPairs<Begin, End> async_;
+  uint64_t unfinished_in_no_row_ = 0, other_points_ = 0;
 };
 
 }  // namespace kymo::analyze

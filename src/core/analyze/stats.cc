@@ -8,11 +8,9 @@
 #include <utility>
 
 #include "analyze/decode_ahead.h"
-#include "analyze/point_tables.h"
+#include "analyze/innermost.h"
 #include "analyze/range_groups.h"
-#include "analyze/self_time.h"
 #include "trace/clock.h"
-#include "trace/last_alive.h"
 
 namespace kymo::analyze {
 

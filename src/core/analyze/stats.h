@@ -26,7 +26,7 @@ struct StatsOptions {
   uint64_t exact_in_total = 2'000'000;
 };
 
-// Quantiles are nearest-rank: each is a duration that occurred, or, if approximate, within relative_error of one.
+// Quantiles are those of base/quantile.h, or, if approximate, within relative_error of a duration that occurred.
 struct RangeRow {
   std::string name;  // of the class, the text, the thread or the category
   std::string category;

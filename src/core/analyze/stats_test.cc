@@ -63,7 +63,7 @@ TEST_F(StatsTest, TotalsAndSelfTimesAreComputed) {
   EXPECT_EQ(inner.total_ns, 30u);
   EXPECT_EQ(inner.self_ns, 30u);
   EXPECT_EQ(inner.min_ns, 10u);
-  EXPECT_EQ(inner.median_ns, 10u);
+  EXPECT_EQ(inner.median_ns, 15u);
   EXPECT_EQ(inner.p99_ns, 20u);
   EXPECT_EQ(inner.max_ns, 20u);
   EXPECT_FALSE(inner.approximate);
@@ -140,7 +140,7 @@ TEST_F(StatsTest, SameNameInTwoProcessesIsOneRow) {
   ASSERT_EQ(statistics.ranges.size(), 1u);
   EXPECT_EQ(statistics.ranges[0].count, 2u);
   EXPECT_EQ(statistics.ranges[0].total_ns, 30u);
-  EXPECT_EQ(statistics.ranges[0].median_ns, 10u);
+  EXPECT_EQ(statistics.ranges[0].median_ns, 15u);
 }
 
 TEST_F(StatsTest, RowsAreGroupedByThreadOrByCategory) {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "analyze/loss_groups.h"
+#include "analyze/losses.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
 
@@ -147,8 +147,7 @@ class ProcessBuilder {
   };
 
   std::string name_of(const trace::OpenRange& range) const {
-    const auto known = writer_.classes.find(range.class_id);
-    const trace::EventClass* const event_class = known == writer_.classes.end() ? nullptr : &known->second;
+    const trace::EventClass* const event_class = writer_.find_class(range.class_id);
     const trace::Values values{range.ints, range.doubles, range.text};
     return trace::full_name(event_class, trace::ValueCursor(values).next(event_class));
   }

@@ -53,7 +53,7 @@ struct LossSummary {
   uint64_t pid = 0;
   std::string track;  // its name; empty: not about one track
   trace::TrackKind track_kind = trace::TrackKind::Thread;
-  uint64_t tracks = 1;  // number of tracks, in a group (loss_groups.h)
+  uint64_t tracks = 1;  // number of tracks, in a group (losses.h)
   uint64_t count = 0;
   int64_t first_realtime_ns = 0, last_realtime_ns = 0;  // 0: unknown
   std::string detail;

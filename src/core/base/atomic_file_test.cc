@@ -1,5 +1,3 @@
-#include "base/atomic_file.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -8,6 +6,7 @@
 #include <iterator>
 
 #include "base/bytes.h"
+#include "base/temporary_file.h"
 #include "kymo/error.h"
 
 namespace kymo::base {

@@ -1,6 +1,8 @@
 // Files by descriptor: ownership, reading at an offset, complete writes. Errors have the path and the system's reason.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -42,5 +44,18 @@ size_t read_at(const FileDescriptor&, const std::string& path, uint64_t offset, 
 int write_all(int fd, Bytes bytes, size_t& written);
 
 uint64_t size_of(const FileDescriptor&, const std::string& path);
+
+// Tells whether a file is still what it was: the same file, to which nobody has written.
+struct FileVersion {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t modified_ns = 0;
+  int64_t changed_ns = 0;  // also set when somebody sets the other time back
+  bool operator==(const FileVersion&) const = default;
+};
+
+FileVersion version_of(const struct stat& status);
+
+// Opens the file, so that a network file system asks its server. Throws file_error().
+FileVersion version_of_file(const std::string& path);
 
 }  // namespace kymo::base

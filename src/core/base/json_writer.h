@@ -1,3 +1,63 @@
+// Writes JSON. The output is valid for any input: texts and numbers of a trace are untrusted. Quotes and control
+// characters are escaped, and bytes that are not UTF-8 become U+FFFD.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+
+namespace kymo::base {
+
+inline void append(TextBuffer& out, std::string_view text) { out.append(text); }
+
+inline void append_integer(TextBuffer& out, uint64_t number) { out.append_number(number); }
+
+// With the quotes. Quotes, backslashes and control characters are escaped; a byte that is not part of valid UTF-8
+// becomes U+FFFD.
+void append_json_string(TextBuffer& out, std::string_view untrusted);
+std::string json_string(std::string_view untrusted);
+
+// The shortest text that gives the same number when read. "NaN", "Infinity" and "-Infinity" are strings, because JSON
+// has no such numbers.
+void append_json_number(TextBuffer& out, double number);
+
+// The string "0x…".
+void append_json_address(TextBuffer& out, uint64_t address);
+
+// Builders for an object and an array: they add the brackets and commas, the caller appends the values.
+class JsonObject {
+ public:
+  explicit JsonObject(TextBuffer& out) : out_(out) { out_.push_back('{'); }
+  // `name` must not need escaping.
+  TextBuffer& key(std::string_view name);
+  TextBuffer& escaped_key(std::string_view quoted_with_colon);
+  void close() { out_.push_back('}'); }
+
+ private:
+  TextBuffer& out_;
+  bool empty_ = true;
+};
+
+// One item per line.
+class JsonArray {
+ public:
+  explicit JsonArray(TextBuffer& out) : out_(out) { out_.push_back('['); }
+  TextBuffer& next() {
+    append(out_, empty_ ? "\n" : ",\n");
+    empty_ = false;
+    return out_;
+  }
+  void close() { append(out_, empty_ ? "]" : "\n]"); }
+
+ private:
+  TextBuffer& out_;
+  bool empty_ = true;
+};
+
 // Writes JSON: indented by two spaces for reading, or on one line for logs.
 //
 //   JsonWriter json;
@@ -9,18 +69,7 @@
 //   json.end_object();
 //   print(json.text());
 //
-// Names in a trace are untrusted: quotes and control characters are escaped, and bytes that are not UTF-8 become
-// U+FFFD. So the output is always valid. A number that JSON does not have (infinity, NaN) is null.
-#pragma once
-
-#include <concepts>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
-namespace kymo::base {
-
+// A number that JSON does not have (infinity, NaN) is null.
 class JsonWriter {
  public:
   enum class Layout { Indented, OneLine };
@@ -29,6 +78,7 @@ class JsonWriter {
   // Values in an array, or the top-level value.
   void begin_object();
   void begin_array();
+  void begin_line();  // an object on one line, for tables: each row is a line
   void end_object() { end('}'); }
   void end_array() { end(']'); }
   void value(std::string_view text);
@@ -62,14 +112,13 @@ class JsonWriter {
   void end(char bracket);
   void separate();
   void indent();
+  bool is_on_line() const { return layout_ == Layout::OneLine || empty_.size() >= line_depth_; }
 
   Layout layout_;
   std::string out_;
-  std::vector<bool> empty_;  // for each open bracket: it has no items yet
+  std::vector<bool> empty_;       // for each open bracket: it has no items yet
+  size_t line_depth_ = SIZE_MAX;  // the number of open brackets from which on everything is on one line
   bool after_key_ = false;
 };
-
-// With the quotes.
-std::string json_string(std::string_view untrusted);
 
 }  // namespace kymo::base

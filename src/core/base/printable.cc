@@ -4,9 +4,59 @@
 #include <cstdint>
 
 #include "base/text.h"
-#include "base/utf8.h"
 
 namespace kymo::base {
+
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto continues = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const bool overlong = lead == 0xE0 && byte(1) < 0xA0;
+    const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
+    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const bool overlong = lead == 0xF0 && byte(1) < 0x90;
+    const bool too_large = lead == 0xF4 && byte(1) >= 0x90;
+    return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+std::string_view valid_utf8(std::string_view untrusted, std::string& buffer) {
+  size_t valid = 0;
+  while (valid < untrusted.size()) {
+    const size_t length = utf8_length(untrusted.substr(valid));
+    if (length == 0) break;
+    valid += length;
+  }
+  if (valid == untrusted.size()) return untrusted;
+
+  buffer.assign(untrusted.substr(0, valid));
+  for (std::string_view rest = untrusted.substr(valid); !rest.empty();) {
+    const size_t length = utf8_length(rest);
+    buffer += length == 0 ? kReplacementCharacter : rest.substr(0, length);
+    rest.remove_prefix(length == 0 ? 1 : length);
+  }
+  return buffer;
+}
+
+std::string readable_text(std::string_view untrusted) {
+  std::string buffer, text;
+  const std::string_view valid = valid_utf8(untrusted, buffer);
+  text.reserve(valid.size());
+  for (const char c : valid) {
+    if (c == '\0')
+      text += kReplacementCharacter;
+    else
+      text.push_back(c);
+  }
+  return text;
+}
+
 namespace {
 
 using namespace std::string_view_literals;
@@ -27,8 +77,7 @@ Character take_character(std::string_view& rest) {
 
 // Control characters, and characters that reorder or break the line: U+2028 to U+202E and U+2066 to U+2069.
 bool drives_the_terminal(std::string_view character) {
-  const auto byte = static_cast<uint8_t>(character.front());
-  if (character.size() == 1) return byte < 0x20 || byte == 0x7F;
+  if (character.size() == 1) return is_control(character.front());
   return (character >= "\xC2\x80"sv && character <= "\xC2\x9F"sv) ||
          (character >= "\xE2\x80\xA8"sv && character <= "\xE2\x80\xAE"sv) ||
          (character >= "\xE2\x81\xA6"sv && character <= "\xE2\x81\xA9"sv);
@@ -44,6 +93,12 @@ std::string escaped(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string without_controls(std::string_view untrusted, char replacement) {
+  std::string text(untrusted);
+  std::ranges::replace_if(text, is_control, replacement);
+  return text;
+}
 
 std::string printable(std::string_view untrusted) {
   std::string text;

@@ -48,5 +48,29 @@ TEST(PrintableTest, ShorteningInTheMiddleKeepsBothEnds) {
   EXPECT_EQ(shorten_middle("abc", 0), "");
 }
 
+using namespace std::string_view_literals;
+
+TEST(Utf8Test, ValidTextIsNotCopied) {
+  std::string buffer;
+  const std::string_view text = "däta \U0001F600";
+  EXPECT_EQ(valid_utf8(text, buffer).data(), text.data());
+}
+
+TEST(Utf8Test, ReadableTextHasNoInvalidBytesAndNoZeros) {
+  EXPECT_EQ(readable_text("däta"), "däta");
+  EXPECT_EQ(readable_text("a\0b"sv), "a\uFFFDb");
+  EXPECT_EQ(readable_text("a\xFF"sv), "a\uFFFD");
+  EXPECT_EQ(readable_text(""), "");
+}
+
+TEST(ShellWordTest, OnlyWhatNeedsQuotesHasThem) {
+  EXPECT_EQ(shell_word("run.kymo"), "run.kymo");
+  EXPECT_EQ(shell_word("/tmp/a-b_c:1.json.gz"), "/tmp/a-b_c:1.json.gz");
+  EXPECT_EQ(shell_word("my run.kymo"), "'my run.kymo'");
+  EXPECT_EQ(shell_word("step*"), "'step*'");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+}
+
 }  // namespace
 }  // namespace kymo::base

@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
-#include "base/text_buffer.h"
+#include "base/hex.h"
 
 namespace kymo::base {
 
@@ -29,14 +30,18 @@ void append_shortest(TextBuffer& out, double number) {
   out.append({text.data(), text.size()});
 }
 
+void TextBuffer::grow(size_t count) {
+  constexpr size_t kSmallest = 256;
+  const size_t larger = std::max({kSmallest, capacity_ * 2, size_ + count});
+  std::unique_ptr<char[]> bytes = std::make_unique_for_overwrite<char[]>(larger);
+  if (size_ != 0) std::memcpy(bytes.get(), bytes_.get(), size_);
+  bytes_ = std::move(bytes);
+  capacity_ = larger;
+}
+
 std::string hex(std::span<const uint8_t> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
+  std::string text(2 * bytes.size(), '\0');
+  put_hex(text.data(), bytes.data(), bytes.size());
   return text;
 }
 

@@ -1,5 +1,3 @@
-#include "base/unfinished_file.h"
-
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -10,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
 #include "base/temporary_file.h"
 
 namespace kymo::base {

@@ -1,6 +1,9 @@
 #include "base/units.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "kymo/error.h"
 
 namespace kymo::base {
 namespace {
@@ -55,6 +58,71 @@ TEST(UnitsTest, WholeCounterValuesHaveNoFraction) {
   EXPECT_EQ(number_text(-12), "-12");
   EXPECT_EQ(number_text(0.25), "0.25");
   EXPECT_EQ(number_text(1e300), "1e+300");
+}
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(QuantityTest, CountsAreWholeNumbersFromOne) {
+  EXPECT_EQ(parse_count("10"), 10u);
+  for (const char* bad : {"", "0", "-1", "1.5", "ten", "10 "})
+    EXPECT_THAT([&] { parse_count(bad); }, ThrowsMessage<InvalidArgument>(HasSubstr("is not a count"))) << bad;
+}
+
+TEST(QuantityTest, ErrorForATooLargeValueStatesTheMaximum) {
+  EXPECT_THAT(
+      [] { parse_count("99999999999999999999"); },
+      ThrowsMessage<InvalidArgument>("'99999999999999999999' is too large; the maximum is 18446744073709551615"));
+  EXPECT_THAT([] { parse_bytes("99999999TB"); },
+              ThrowsMessage<InvalidArgument>("'99999999TB' is too large; the maximum is 9000000TB"));
+  EXPECT_THAT([] { parse_duration_ns("9999999h"); },
+              ThrowsMessage<InvalidArgument>("'9999999h' is too long; the maximum is 2500000h"));
+  const std::string digits(400, '9');  // more than a double can hold
+  EXPECT_THAT([&] { parse_duration_ns(digits + "s"); }, ThrowsMessage<InvalidArgument>(HasSubstr("is too long")));
+  EXPECT_THAT([&] { parse_bytes(digits + "MB"); }, ThrowsMessage<InvalidArgument>(HasSubstr("is too large")));
+  EXPECT_THAT([] { parse_bytes("99999999TB", "64KiB or 1MiB", "64MiB"); },
+              ThrowsMessage<InvalidArgument>("'99999999TB' is too large; the maximum is 64MiB"));
+  EXPECT_EQ(parse_bytes("9000000TB"), 9'000'000'000'000'000'000u);
+  EXPECT_EQ(parse_duration_ns("2500000h"), 9'000'000'000'000'000'000u);
+  EXPECT_THAT([] { parse_flight("99999999999GB"); }, ThrowsMessage<InvalidArgument>(HasSubstr("is too large")));
+  EXPECT_THAT([] { parse_flight("0s"); }, ThrowsMessage<InvalidArgument>(HasSubstr("would keep nothing")));
+}
+
+TEST(QuantityTest, SizesAreReadInDecimalAndBinaryUnits) {
+  EXPECT_EQ(parse_bytes("4096"), 4'096u);
+  EXPECT_EQ(parse_bytes("64MB"), 64'000'000u);
+  EXPECT_EQ(parse_bytes("1.5 GB"), 1'500'000'000u);
+  EXPECT_EQ(parse_bytes("1GiB"), 1u << 30);
+  EXPECT_EQ(parse_bytes("1TB"), 1'000'000'000'000u);
+  EXPECT_EQ(parse_bytes("1TiB"), uint64_t{1} << 40);
+  EXPECT_EQ(parse_bytes("512KiB"), 512u << 10);
+}
+
+TEST(QuantityTest, DurationsAreReadInEveryUnit) {
+  EXPECT_EQ(parse_duration_ns("500ms"), 500'000'000u);
+  EXPECT_EQ(parse_duration_ns("30s"), 30'000'000'000u);
+  EXPECT_EQ(parse_duration_ns("2m"), 120'000'000'000u);
+  EXPECT_EQ(parse_duration_ns("0.5h"), 1'800'000'000'000u);
+}
+
+TEST(QuantityTest, FlightIsATimeOrASize) {
+  EXPECT_DOUBLE_EQ(parse_flight("30s").seconds, 30);
+  EXPECT_DOUBLE_EQ(parse_flight("2m").seconds, 120);
+  EXPECT_DOUBLE_EQ(parse_flight("500ms").seconds, 0.5);
+  EXPECT_EQ(parse_flight("64MB").bytes, 64'000'000u);
+  EXPECT_EQ(parse_flight("1GiB").bytes, 1u << 30);
+  EXPECT_EQ(parse_flight("1GiB").seconds, 0);
+}
+
+TEST(QuantityTest, ErrorForAnInvalidValueShowsTheValueAndTheValidForms) {
+  for (const char* bad : {"", "x", "30", "-5s", "5 parsecs", "1e3s", "inf", "nan s", "0s", "99999999999GB"}) {
+    EXPECT_THAT([&] { parse_flight(bad); },
+                ThrowsMessage<InvalidArgument>(AllOf(HasSubstr(bad), HasSubstr("30s"), HasSubstr("64MB"))))
+        << bad;
+  }
+  EXPECT_THAT([] { parse_bytes("1 mile"); }, ThrowsMessage<InvalidArgument>(HasSubstr("'1 mile' is not a size")));
+  EXPECT_THAT([] { parse_duration_ns("64MB"); }, ThrowsMessage<InvalidArgument>(HasSubstr("'64MB' is not a time")));
 }
 
 }  // namespace

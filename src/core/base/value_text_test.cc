@@ -1,4 +1,4 @@
-// The text of arguments in names: name_places.h, value_format.h, value_text.h.
+// The text of arguments in names: name_places.h, value_text.h.
 #include "base/value_text.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "cli/ledger.h"
 
-#include "analyze/loss_groups.h"
+#include "analyze/losses.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "cli/terminal.h"

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "analyze/loss_text.h"
+#include "analyze/losses.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "trace/reader.h"

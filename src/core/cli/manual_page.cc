@@ -8,7 +8,6 @@
 #include "cli/run.h"
 #include "cli/terminal.h"
 #include "options/command_line.h"
-#include "options/manual.h"
 #include "options/suggest.h"
 
 namespace kymo::cli {

@@ -7,8 +7,8 @@
 #include <exception>
 #include <optional>
 
+#include "base/temporary_file.h"
 #include "base/text.h"
-#include "base/unfinished_file.h"
 #include "base/version.h"
 #include "cli/programs.h"
 #include "cli/terminal.h"

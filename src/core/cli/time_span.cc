@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/quantity.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/units.h"
 #include "kymo/error.h"
 

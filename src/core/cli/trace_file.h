@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
+#include "base/temporary_file.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {

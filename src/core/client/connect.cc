@@ -10,7 +10,7 @@
 
 #include "base/environment.h"
 #include "base/text.h"
-#include "wire/socket_path.h"
+#include "wire/message.h"
 
 namespace kymo::client {
 namespace {

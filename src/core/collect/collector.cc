@@ -8,18 +8,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <new>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "base/text.h"
-#include "collect/unrecorded.h"
 #include "kymo/error.h"
 #include "record/process.h"
+#include "trace/model.h"
 
 namespace kymo::collect {
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -37,7 +40,23 @@ void sleep_on(record::SegmentHeader& header, uint32_t seen, std::chrono::nanosec
   header.collector_sleeps.store(0, std::memory_order_relaxed);
 }
 
+void write_loss(trace::Writer& file, const trace::WriterId& writer, trace::LossCause cause, std::string detail) {
+  const trace::Loss loss{cause, 0, 1, 0, 0, std::move(detail)};
+  file.losses(writer, {&loss, 1});
+}
+
 }  // namespace
+
+void write_unrecorded(trace::Writer& file, const Unrecorded& process) {
+  const trace::WriterId writer = trace::random_writer_id();
+  trace::Origin origin;
+  origin.session = process.session;
+  origin.pid = process.pid;
+  origin.parent_pid = process.parent_pid;
+  file.origin(writer, origin);
+  write_loss(file, writer, trace::LossCause::Unrecorded,
+             base::format("process {} could not record: {}", process.pid, process.why));
+}
 
 Collector::Collector(std::unique_ptr<Output> output, Discover discover)
     : output_(std::move(output)), discover_(std::move(discover)) {}
@@ -71,13 +90,8 @@ void Collector::add_refused(uint64_t pid, const std::string& why) {
 
 void Collector::add_unreadable(const std::string& segment) {
   if (!announced_) return;
-  const trace::Loss loss{trace::LossCause::Unrecorded,
-                         0,
-                         1,
-                         0,
-                         0,
-                         base::format("its shared memory {} was cut short by somebody before it was read", segment)};
-  output_->file().losses(*announced_, {&loss, 1});
+  write_loss(output_->file(), *announced_, trace::LossCause::Unrecorded,
+             base::format("its shared memory {} was cut short by somebody before it was read", segment));
   ++removed_lost_;
   ++removed_;
 }
@@ -263,6 +277,144 @@ void Collector::update_progress() {
 Progress Collector::progress() const {
   const std::lock_guard lock(mutex_);
   return progress_;
+}
+
+// ---- What other threads request: dumps and copies of a flight recorder, windows, flushes ---------------------------
+
+// Also reads processes that started or ended since the last search. Also writes a clock pair of now: with a clock of
+// unknown rate, a reader can convert only times between two pairs.
+void Collector::read_all() {
+  if (discover_) discover_(*this, false);
+  pass(true);
+  for (auto& source : sources_) source->note(output_->writer());
+}
+
+Output::Endings Collector::endings() const {
+  Output::Endings all;
+  for (const auto& source : sources_) all.emplace_back(source->id(), source->ending_now());
+  return all;
+}
+
+// Waits for the answer. Throws if the work failed.
+void Collector::ask(std::unique_lock<std::mutex>& lock, Request& request) {
+  refuse_when_ended();
+  request = {true};
+  answered_.wait(lock, [&] { return !request.is_asked; });
+  if (request.error) std::rethrow_exception(std::exchange(request.error, nullptr));
+}
+
+// Does what was asked for, if something was. Needs the mutex.
+template <class Work>
+void Collector::answer(Request& request, Work work) {
+  if (!request.is_asked) return;
+  try {
+    work();
+  } catch (const std::exception&) {
+    request.error = std::current_exception();
+  }
+  request.is_asked = false;
+  answered_.notify_all();
+}
+
+void Collector::answer_dumps() {
+  if (dump_soon_ != nullptr && dump_soon_->exchange(false)) {
+    try {
+      read_all();
+      output_->dump(output_->path(), endings());
+    } catch (const std::exception&) {  // nobody waits for this dump; the flight recorder keeps its data
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  answer(dump_, [this] {
+    read_all();
+    output_->dump(dump_path_, endings());
+  });
+}
+
+void Collector::leave_unanswered() {
+  const std::lock_guard lock(mutex_);
+  const auto ended = std::make_exception_ptr(Error("the recording has ended meanwhile"));
+  for (Request* request : {&dump_, &copy_end_, &flush_})
+    if (std::exchange(request->is_asked, false)) request->error = ended;
+  ended_ = true;
+  answered_.notify_all();
+}
+
+void Collector::answer_copies() {
+  const std::lock_guard lock(mutex_);
+  if (copy_asked_) output_->begin_copy(copy_asked_->path, copy_asked_->from);
+  copy_asked_.reset();
+  answer(copy_end_, [this] {
+    write_window();
+    read_all();
+    output_->end_copy(endings());
+  });
+}
+
+void Collector::state_window(const trace::Window& window, uint64_t late_ns) {
+  const std::lock_guard lock(mutex_);
+  if (window_asked_) late_ns = std::max(late_ns, window_asked_->late_ns);
+  window_asked_ = WindowAsked{window, late_ns};
+}
+
+void Collector::answer_window() {
+  const std::lock_guard lock(mutex_);
+  write_window();
+}
+
+// Needs the mutex. A request that fails stays pending for the next pass.
+void Collector::write_window() {
+  if (!window_asked_) return;
+  const trace::Window window = window_asked_->window;
+  const uint64_t late_ns = window_asked_->late_ns;
+  std::vector<trace::WriterId> writers;
+  for (const auto& source : sources_) writers.push_back(source->id());
+  output_->add_to_file([&](trace::Writer& file) {
+    for (const trace::WriterId& writer : writers) {
+      file.window(writer, window);
+      if (late_ns == 0) continue;
+      write_loss(file, writer, trace::LossCause::LateStart,
+                 base::format("recording began {:.3f} ms after the start that was asked for",
+                              static_cast<double>(late_ns) / 1e6));
+    }
+  });
+  stated_ = window;
+  window_asked_.reset();
+}
+
+void Collector::begin_copy(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  refuse_when_ended();
+  copy_asked_ = CopyAsked{path, std::chrono::steady_clock::now()};
+}
+
+void Collector::end_copy() {
+  std::unique_lock lock(mutex_);
+  ask(lock, copy_end_);
+}
+
+void Collector::dump(const std::string& path) {
+  std::unique_lock lock(mutex_);
+  answered_.wait(lock, [this] { return !dump_.is_asked; });
+  dump_path_ = path;
+  ask(lock, dump_);
+}
+
+void Collector::flush() {
+  std::unique_lock lock(mutex_);
+  ask(lock, flush_);
+}
+
+void Collector::answer_flush() {
+  const std::lock_guard lock(mutex_);
+  answer(flush_, [this] {
+    read_all();
+    output_->writer().index();
+  });
+}
+
+void Collector::refuse_when_ended() const {
+  if (ended_) throw Error("the recording has ended meanwhile");
 }
 
 }  // namespace kymo::collect

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -15,12 +16,23 @@
 #include <string>
 #include <thread>
 
-#include "collect/companion.h"
 #include "collect/output.h"
 #include "collect/recording.h"
 #include "collect/source.h"
+#include "trace/writer.h"
 
 namespace kymo::collect {
+
+// A process that could not record.
+struct Unrecorded {
+  std::string session;  // in hex
+  uint64_t pid = 0, parent_pid = 0;
+  std::string why;
+};
+
+// Says it in a trace, so that the trace does not look complete: the process becomes a writer of its own, with one loss.
+// Throws kymo::Error if the file cannot be written.
+void write_unrecorded(trace::Writer& file, const Unrecorded& process);
 
 class Collector {
  public:
@@ -83,6 +95,11 @@ class Collector {
   Progress progress() const;
 
  private:
+  // Of another thread, which waits until the collector's thread has answered it.
+  struct Request {
+    bool is_asked = false;
+    std::exception_ptr error = {};
+  };
   void run();
   void complete();
   bool pass(bool everything);
@@ -98,6 +115,9 @@ class Collector {
   void answer_window();
   void write_window();
   void refuse_when_ended() const;
+  void ask(std::unique_lock<std::mutex>& lock, Request& request);
+  template <class Work>
+  void answer(Request& request, Work work);
   void leave_unanswered();  // fails the requests that are pending when the thread ends
   void update_progress();
 
@@ -111,22 +131,18 @@ class Collector {
 
   mutable std::mutex mutex_;  // protects the following members
   std::condition_variable answered_;
-  std::optional<std::string> dump_path_;
-  std::exception_ptr dump_error_;
+  Request dump_, copy_end_, flush_;
+  std::string dump_path_;
   struct CopyAsked {
     std::string path;
     std::chrono::steady_clock::time_point from;
   };
   std::optional<CopyAsked> copy_asked_;
-  bool copy_end_asked_ = false;
-  std::exception_ptr copy_error_;
   struct WindowAsked {
     trace::Window window;
     uint64_t late_ns;
   };
   std::optional<WindowAsked> window_asked_;
-  bool flush_asked_ = false;
-  std::exception_ptr flush_error_;
   bool ended_ = false;  // no request is answered any more
   Progress progress_;
 

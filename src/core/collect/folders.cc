@@ -51,9 +51,15 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-}  // namespace
+// Calls see(path, name) for each file that has the name of a segment.
+template <class See>
+void for_segment_files(Whose whose, See see) {
+  for (const std::string& folder : segment_folders(whose))
+    for (const std::string& name : names_in(folder))
+      if (is_segment_name(name)) see(folder + "/" + name, name);
+}
 
-std::string to_hex(const uint8_t (&id)[16]) { return base::hex(id); }
+}  // namespace
 
 std::string absolute_path(const std::string& path) {
   std::error_code unknown;  // if the working folder does not exist any more, opening the file reports it
@@ -99,25 +105,22 @@ std::vector<FoundSegment> find_segments(const std::function<bool(const record::S
                                         const Search& search) {
   std::vector<FoundSegment> found;
   std::set<std::string>* const seen = search.seen;
-  for (const std::string& folder : segment_folders(search.whose)) {
-    for (const std::string& name : names_in(folder)) {
-      if (!is_segment_name(name) || (seen != nullptr && seen->contains(name))) continue;
-      const std::string path = folder + "/" + name;
-      const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-      if (fd < 0) continue;
-      record::Mapping mapping;
-      if (!record::map_segment(fd, mapping, search.sharing)) {
-        if (search.unreadable != nullptr && is_truncated(fd)) search.unreadable->push_back(path);
-        close(fd);
-        continue;
-      }
-      if (seen != nullptr) seen->insert(name);
-      if (to_hex(mapping.header->segment) == name && wanted(*mapping.header))
-        found.push_back({path, mapping});
-      else
-        record::unmap_segment(mapping);
+  for_segment_files(search.whose, [&](const std::string& path, const std::string& name) {
+    if (seen != nullptr && seen->contains(name)) return;
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return;
+    record::Mapping mapping;
+    if (!record::map_segment(fd, mapping, search.sharing)) {
+      if (search.unreadable != nullptr && is_truncated(fd)) search.unreadable->push_back(path);
+      close(fd);
+      return;
     }
-  }
+    if (seen != nullptr) seen->insert(name);
+    if (base::hex(mapping.header->segment) == name && wanted(*mapping.header))
+      found.push_back({path, mapping});
+    else
+      record::unmap_segment(mapping);
+  });
   return found;
 }
 
@@ -160,36 +163,28 @@ bool has_unread(const record::Mapping& mapping) {
 
 std::vector<std::string> segments_of_other_versions(Whose whose) {
   std::vector<std::string> paths;
-  for (const std::string& folder : segment_folders(whose)) {
-    for (const std::string& name : names_in(folder)) {
-      if (!is_segment_name(name)) continue;
-      std::string path = folder + "/" + name;
-      const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-      struct {
-        uint64_t magic;
-        uint32_t version;
-      } head{};
-      if (file && pread(file.get(), &head, sizeof head, 0) == sizeof head && head.magic == record::kSegmentMagic &&
-          head.version != record::kSegmentVersion)
-        paths.push_back(std::move(path));
-    }
-  }
+  for_segment_files(whose, [&](const std::string& path, const std::string&) {
+    const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    struct {
+      uint64_t magic;
+      uint32_t version;
+    } head{};
+    if (file && pread(file.get(), &head, sizeof head, 0) == sizeof head && head.magic == record::kSegmentMagic &&
+        head.version != record::kSegmentVersion)
+      paths.push_back(path);
+  });
   return paths;
 }
 
 std::vector<std::string> damaged_segments(Whose whose) {
   std::vector<std::string> paths;
-  for (const std::string& folder : segment_folders(whose)) {
-    for (const std::string& name : names_in(folder)) {
-      if (!is_segment_name(name)) continue;
-      std::string path = folder + "/" + name;
-      const base::FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-      struct stat status;
-      if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-      const bool is_short = static_cast<uint64_t>(status.st_size) < sizeof(record::SegmentHeader);
-      if (is_short && record::lock_segment(file.get(), record::Holder::Owner)) paths.push_back(std::move(path));
-    }
-  }
+  for_segment_files(whose, [&](const std::string& path, const std::string&) {
+    const base::FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    struct stat status;
+    if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+    const bool is_short = static_cast<uint64_t>(status.st_size) < sizeof(record::SegmentHeader);
+    if (is_short && record::lock_segment(file.get(), record::Holder::Owner)) paths.push_back(path);
+  });
   return paths;
 }
 

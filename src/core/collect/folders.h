@@ -11,8 +11,6 @@
 
 namespace kymo::collect {
 
-std::string to_hex(const uint8_t (&id)[16]);
-
 // Absolute from the current directory, so it stays valid if the program changes its directory.
 std::string absolute_path(const std::string& path);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "base/test_wait.h"
 #include "kymo/annotate.h"
 #include "kymo/queue.h"
 #include "kymo/session.h"
@@ -52,14 +53,14 @@ TEST_F(SessionForkTest, AForkDuringAFlushOfAnotherThreadDoesNotBlockTheChild) {
   const auto flush = [](void*) {
     int before = 0;
     if (!flush_stage.compare_exchange_strong(before, 1)) return;
-    while (flush_stage != 2) std::this_thread::yield();
+    base::wait_until("the child", [] { return flush_stage == 2; });
   };
   SessionOptions options;
   options.flight_bytes = 1 << 20;
   Session session(file(), options);
   ASSERT_TRUE(kymo_on_flush(flush, nullptr));
   std::thread dumper([&] { dump(file("dump.kymo")); });
-  while (flush_stage != 1) std::this_thread::yield();
+  ASSERT_TRUE(base::wait_until("the flush", [] { return flush_stage == 1; }));
   EXPECT_EQ(in_child([] {
               mark("child");
               if (kymo_on_flush([](void*) {}, nullptr) == 0) _exit(1);

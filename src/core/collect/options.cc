@@ -9,14 +9,19 @@
 #include <string_view>
 
 #include "base/environment.h"
-#include "base/quantity.h"
 #include "base/text.h"
+#include "base/units.h"
 
 namespace kymo::collect {
 namespace {
 
 constexpr uint64_t kDefaultFlightBytes = 64 << 20;
 constexpr uint64_t kLeastFlightBytes = 1'000'000;
+
+// The numbers in segments.
+static_assert(static_cast<uint32_t>(Policy::Block) == static_cast<uint32_t>(record::RingPolicy::Block));
+static_assert(static_cast<uint32_t>(Policy::Drop) == static_cast<uint32_t>(record::RingPolicy::Drop));
+static_assert(static_cast<uint32_t>(Policy::Overwrite) == static_cast<uint32_t>(record::RingPolicy::Overwrite));
 
 }  // namespace
 
@@ -64,9 +69,7 @@ record::SegmentOptions segment_options(const SessionOptions& options, const Sess
   record::SegmentOptions made;
   std::memcpy(made.session, session.bytes, sizeof made.session);
   made.ring_bytes = options.ring_bytes;
-  made.policy = options.policy == Policy::Drop        ? record::RingPolicy::Drop
-                : options.policy == Policy::Overwrite ? record::RingPolicy::Overwrite
-                                                      : record::RingPolicy::Block;
+  made.policy = static_cast<record::RingPolicy>(options.policy);
   return made;
 }
 

@@ -4,6 +4,9 @@
 // old enough, a new one starts and the oldest is removed. Traces may be concatenated, so the content of the recorder is
 // the bytes of these files in order. They are in shared memory, so they outlive the process. A symbolic link beside
 // them names the trace that they belong to.
+//
+// A name is flight-SESSION-PID-IDENTITY-NUMBER, or -trace for the link. The pid separates the files of a forked child
+// from its parent's. The identity shows whether the process still runs.
 #pragma once
 
 #include <chrono>
@@ -106,6 +109,20 @@ class Output {
   std::string last_dump_;    // by close(); empty: it completed file_
   std::optional<Copy> copy_;
 };
+
+// A flight recorder whose process has ended.
+struct AbandonedFlight {
+  std::string session;
+  std::vector<std::string> files;  // oldest first
+  std::string link;                // empty: none
+  std::string trace;               // where the link leads; empty: not known
+
+  void remove() const noexcept;
+};
+
+// Those in `folders` of one session, or of all sessions if `session` is empty.
+std::vector<AbandonedFlight> abandoned_flights(const std::vector<std::string>& folders,
+                                               const std::string& session = {});
 
 // Adds the bytes of `from` to the end of `to`. Throws kymo::Error.
 void append_file(const std::string& to, const std::string& from);

@@ -1,36 +1,69 @@
 #include "collect/own_session.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
 
-#include "base/say.h"
+#include "base/environment.h"
+#include "base/hex.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
-#include "collect/own_session_state.h"
 #include "collect/recover.h"
 #include "collect/refusals.h"
 #include "collect/relatives.h"
-#include "collect/unrecorded.h"
+#include "kymo/error.h"
+#include "kymo/kymo.h"
+#include "kymo/session.h"
 #include "record/cut_guard.h"
-#include "record/flush.h"
 #include "record/process.h"
 #include "record/refusal.h"
+#include "record/segment.h"
 
 namespace kymo::collect {
+namespace {
+
+// The only session of this process. Never destroyed: threads may record while the program's last destructors run.
+struct OwnSession {
+  std::mutex mutex;
+  pid_t pid = 0;  // of the process that has the collector; a forked child has none until its first record
+  bool running = false;
+  bool joins = false;            // the session of a process that has started this one
+  bool said_unrecorded = false;  // the trace already says that this process could not record
+  std::atomic<bool> by_environment{false};
+  std::atomic<bool> has_forked{false};
+  std::string path;
+  SessionOptions options;
+  SessionId id{};
+  record::Home home;                      // of the process that started the session
+  std::shared_ptr<Refusals> refusals;     // from the processes that this one starts; null without KYMO_TRACE
+  std::shared_ptr<Collector> collector;   // shared with callers that use it, because the session may end meanwhile
+  std::shared_ptr<Collector> unfinished;  // of an earlier session whose file could not take everything: a full disk
+  struct sigaction old_action {};
+  std::atomic<bool> dump_asked{false};  // set by a signal
+};
 
 OwnSession& own() {
   static OwnSession* const session = new OwnSession;
   return *session;
 }
 
+// What all copies of the library in this process share. Throws kymo::NotAvailable if another version of Kymo is loaded.
 record::Process& this_process() {
   record::Process* shared = record::process();
   if (shared == nullptr)
@@ -38,14 +71,20 @@ record::Process& this_process() {
   return *shared;
 }
 
-namespace {
+constexpr const char* kNotThere = "the trace was moved, replaced or deleted while it was written: ";
+
+// The absolute path of the trace of the last session.
+std::string path_of_session() {
+  const std::lock_guard lock(own().mutex);
+  return own().path;
+}
 
 void on_dump_signal(int) { own().dump_asked.store(true); }
 
 // For a process that gets no segment or no thread: the trace shows at least that the process existed.
 void say_unrecorded(trace::Writer& file, OwnSession& session, const std::string& why) {
-  write_unrecorded(file,
-                   {to_hex(session.id.bytes), static_cast<uint64_t>(getpid()), static_cast<uint64_t>(getppid()), why});
+  write_unrecorded(
+      file, {base::hex(session.id.bytes), static_cast<uint64_t>(getpid()), static_cast<uint64_t>(getppid()), why});
   session.said_unrecorded = true;
 }
 
@@ -56,7 +95,8 @@ void set_path(record::SegmentOptions& options, const std::string& path) {
 // Needs the mutex, or a process with one thread.
 void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   record::Process& shared = this_process();
-  auto output = std::make_unique<Output>(session.path, mode, flight_options(session.options), to_hex(session.id.bytes));
+  auto output =
+      std::make_unique<Output>(session.path, mode, flight_options(session.options), base::hex(session.id.bytes));
   shared.options = record::SegmentOptions(segment_options(session.options, session.id));
   shared.options.home = session.home;
   if (!output->is_flight()) {  // a flight recorder has another file after each dump
@@ -146,6 +186,12 @@ bool record_for_relatives(OwnSession& session) noexcept {
   return true;
 }
 
+// True if `path` leads to this file, or if the inode is 0 (not known).
+bool is_file(const std::string& path, uint64_t device, uint64_t inode) {
+  struct stat status;
+  return inode == 0 || (stat(path.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode);
+}
+
 // A flight recorder has another trace file after each dump, so its inode is not known.
 bool leads_to_trace(const std::string& path) {
   const record::SegmentOptions& options = record::process()->options;
@@ -196,11 +242,6 @@ void stop_session(OwnSession& session) {
 
 }  // namespace
 
-bool is_file(const std::string& path, uint64_t device, uint64_t inode) {
-  struct stat status;
-  return inode == 0 || (stat(path.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode);
-}
-
 void follow_forks() {
   static const int registered = pthread_atfork(
       nullptr, [] { own().has_forked.store(true); }, after_fork_in_child);
@@ -244,6 +285,172 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
   }
 }
 
+bool close_session(Ending ending) {
+  OwnSession& session = own();
+  const std::lock_guard lock(session.mutex);
+  if (!session.running) return true;
+  if (ending == Ending::Forget && session.collector) session.collector->forget_flight();
+  const std::shared_ptr<Collector> collector = session.pid == getpid() ? session.collector : nullptr;
+  stop_session(session);
+  return collector == nullptr || ending == Ending::Forget || !sees_the_same_files(session.home) ||
+         collector->output().is_at_path();
+}
+
+void drop_unfinished_session() noexcept {
+  OwnSession& session = own();
+  const std::lock_guard lock(session.mutex);
+  session.unfinished.reset();
+}
+
+// Runs after the program's own destructors, which may still record. Writes the remaining data to the file and removes
+// the segment.
+__attribute__((destructor(101))) void at_exit() {
+  record::Process* shared = record::process();
+  if (shared == nullptr || shared->external.load()) return;
+  bool complete = true;
+  const bool says = own().by_environment;
+  try {
+    const bool is_there = close_session();
+    finish_earlier(own());
+    if (says && !is_there) base::say_to_user(kNotThere, own().path);
+  } catch (const std::exception& error) {
+    complete = false;  // the segment keeps the data that the file could not take, for `kymo recover`
+    if (says) base::say_to_user("the trace is not complete: ", error.what());
+  }
+  record::SegmentHeader* const header = shared->segment.load();
+  // The process that collects for it removes the segment, unless that process has ended.
+  if (header != nullptr && header->needs_collector.load() != 0 && header->closed.load() == 0) return;
+  if (complete && header != nullptr && shared->session.load() == nullptr) unlink(shared->segment_path);
+}
+
+// ---- What a program can do with its running session: dump, copy, flush, ask ----------------------------------------
+
+namespace {
+
+// Null: none runs in this process.
+std::shared_ptr<Collector> running_collector() {
+  OwnSession& session = own();
+  const std::lock_guard lock(session.mutex);
+  return session.running && session.pid == getpid() ? session.collector : nullptr;
+}
+
+std::shared_ptr<Collector> flight_collector() {
+  std::shared_ptr<Collector> collector = running_collector();
+  if (!collector) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
+  return collector;
+}
+
+}  // namespace
+
+void dump_session(const std::string& path) {
+  const std::shared_ptr<Collector> collector = flight_collector();
+  record::run_flush(this_process());
+  collector->dump(path);
+}
+
+void begin_flight_copy(const std::string& path) { flight_collector()->begin_copy(path); }
+
+void end_flight_copy() {
+  const std::shared_ptr<Collector> collector = flight_collector();
+  record::run_flush(this_process());
+  collector->end_copy();
+}
+
+void state_window(const trace::Window& window, uint64_t late_ns) {
+  if (const std::shared_ptr<Collector> collector = running_collector()) collector->state_window(window, late_ns);
+}
+
+void flush_session() {
+  const std::shared_ptr<Collector> collector = running_collector();
+  if (!collector) return;
+  record::run_flush(this_process());
+  collector->flush();
+}
+
+bool session_taken() {
+  const record::Process* shared = record::process();
+  return shared != nullptr && (shared->external.load() || shared->session.load() != nullptr);
+}
+
+bool recorded_from_outside() {
+  return this_process().external.load(std::memory_order_relaxed) || (own().by_environment && own().running);
+}
+
+}  // namespace kymo::collect
+
+// ---- The Session of a program: one scope that is recorded ----------------------------------------------------------
+
+namespace kymo {
+namespace {
+
+constinit std::atomic<void (*)(int)> give_way{nullptr};
+
+// Active while a session of the program starts.
+class GiveWay {
+ public:
+  GiveWay() {
+    if (call_ != nullptr) call_(1);
+  }
+  ~GiveWay() {
+    if (call_ != nullptr) call_(0);
+  }
+  GiveWay(const GiveWay&) = delete;
+  GiveWay& operator=(const GiveWay&) = delete;
+
+ private:
+  void (*const call_)(int) = give_way.load(std::memory_order_acquire);
+};
+
+}  // namespace
+
+struct Session::Impl {
+  bool open = true;
+};
+
+Session::Session(const std::string& path, const SessionOptions& options) : impl_(std::make_unique<Impl>()) {
+  if (collect::recorded_from_outside()) {
+    impl_->open = false;
+    return;
+  }
+  const GiveWay others;
+  collect::start_session(path, options, collect::StartMode::Create);
+}
+
+Session::~Session() {
+  try {
+    close();
+  } catch (const std::exception&) {  // a caller that needs the error calls close()
+  }
+}
+
+void Session::close() {
+  if (!std::exchange(impl_->open, false)) return;
+  const std::string path = collect::path_of_session();
+  if (!collect::close_session()) throw Error(collect::kNotThere + path);
+}
+
+bool is_recording() noexcept { return kymo_is_recording() != 0; }
+
+void dump(const std::string& path) { collect::dump_session(path); }
+
+}  // namespace kymo
+
+extern "C" void kymo_set_give_way(void (*give_way)(int)) { kymo::give_way.store(give_way, std::memory_order_release); }
+
+// ---- KYMO_TRACE=run.kymo records this program, and the programs it starts, from its start on -----------------------
+
+// Defined in the programs `kymo` and `kymod`, which do not record themselves.
+extern "C" __attribute__((weak)) const char kymo_is_kymo_itself;
+
+namespace kymo::collect {
+namespace {
+
+// The session of KYMO_TRACE in the first process, which started the trace. Other processes join it.
+struct EnvironmentSession {
+  SessionId id;
+  uint64_t file_device = 0, file_inode = 0;  // of the trace; 0: not known
+  record::Home home;
+};
 EnvironmentSession start_environment_session(const std::string& path, const SessionOptions& options) {
   OwnSession& session = own();
   EnvironmentSession started{};
@@ -266,6 +473,9 @@ EnvironmentSession start_environment_session(const std::string& path, const Sess
   return started;
 }
 
+// In a process that the first one has started. If it cannot write the trace (it has changed its user, or its path leads
+// to another file), it still records, and the first process collects its data. Throws kymo::Error if that is
+// not possible either; the first process has got a report then.
 void join_environment_session(const std::string& path, const SessionOptions& options,
                               const EnvironmentSession& joined) {
   OwnSession& session = own();
@@ -305,42 +515,70 @@ void join_environment_session(const std::string& path, const SessionOptions& opt
   session.by_environment = true;
 }
 
-bool close_session(Ending ending) {
-  OwnSession& session = own();
-  const std::lock_guard lock(session.mutex);
-  if (!session.running) return true;
-  if (ending == Ending::Forget && session.collector) session.collector->forget_flight();
-  const std::shared_ptr<Collector> collector = session.pid == getpid() ? session.collector : nullptr;
-  stop_session(session);
-  return collector == nullptr || ending == Ending::Forget || !sees_the_same_files(session.home) ||
-         collector->output().is_at_path();
+// Set by the first process, for the processes that it starts. They append to its file.
+constexpr const char* kRootVariable = "KYMO_TRACE_SESSION";
+constexpr size_t kSessionDigits = 2 * sizeof(SessionId::bytes);
+
+std::string with_pid(std::string path) {
+  for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at))
+    path.replace(at, 2, std::to_string(getpid()));
+  return path;
 }
 
-void drop_unfinished_session() noexcept {
-  OwnSession& session = own();
-  const std::lock_guard lock(session.mutex);
-  session.unfinished.reset();
+// SESSION:DEVICE:INODE of the trace, then the home of the first process (record::Home).
+std::string text_of(const EnvironmentSession& session) {
+  const record::Home& home = session.home;
+  return base::format("{}:{}:{}:{}:{}:{}:{}:{}:{}", base::hex(session.id.bytes), session.file_device,
+                      session.file_inode, home.device, home.inode, home.root_device, home.root_inode, home.mounts,
+                      home.network);
 }
 
-// Runs after the program's own destructors, which may still record. Writes the remaining data to the file and removes
-// the segment.
-__attribute__((destructor(101))) void at_exit() {
-  record::Process* shared = record::process();
-  if (shared == nullptr || shared->external.load()) return;
-  bool complete = true;
-  const bool says = own().by_environment;
+std::optional<EnvironmentSession> parent_session() {
+  const char* text = base::environment(kRootVariable);
+  if (text == nullptr) return std::nullopt;
+  EnvironmentSession session{};
+  if (!base::read_hex(text, session.id.bytes, sizeof session.id.bytes)) return std::nullopt;
+  record::Home& home = session.home;
+  const int read =
+      sscanf(text + kSessionDigits,
+             ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64,
+             &session.file_device, &session.file_inode, &home.device, &home.inode, &home.root_device, &home.root_inode,
+             &home.mounts, &home.network);
+  if (read != 8) return std::nullopt;
+  return session;
+}
+
+// False if the trace was moved or replaced and the first process has ended. Then this process starts its own trace.
+bool can_join(const std::string& path, const EnvironmentSession& first) {
+  const bool may_have_ended = first.home.network != 0 && first.home.network == record::network_namespace();
+  return is_file(path, first.file_device, first.file_inode) || !may_have_ended ||
+         record::recorder_listens(first.id.bytes);
+}
+
+__attribute__((constructor(102))) void autostart() {
+  // Not in a program with more rights than the user who starts it: it would write to any path that the user sets.
+  const char* wanted = base::environment("KYMO_TRACE");
+  if (wanted == nullptr || *wanted == '\0' || base::environment("KYMO_SESSION") != nullptr) return;
+  if (&kymo_is_kymo_itself != nullptr) return;
+  if (session_taken()) return;  // by another copy of the library in this process
   try {
-    const bool is_there = close_session();
-    finish_earlier(own());
-    if (says && !is_there) base::say_to_user(kNotThere, own().path);
+    // The path is made absolute once: this program and the programs it starts may change the folder before they use it.
+    const std::string pattern = absolute_path(wanted);
+    setenv("KYMO_TRACE", pattern.c_str(), 1);
+    const std::string path = with_pid(pattern);
+    const auto parent = path == pattern ? parent_session() : std::nullopt;
+    if (parent && can_join(path, *parent)) {
+      join_environment_session(path, options_from_environment(), *parent);
+    } else {
+      setenv(kRootVariable, text_of(start_environment_session(path, options_from_environment())).c_str(), 1);
+    }
   } catch (const std::exception& error) {
-    complete = false;  // the segment keeps the data that the file could not take, for `kymo recover`
-    if (says) base::say_to_user("the trace is not complete: ", error.what());
+    // The user asked for this recording and it is not available. The program continues, and the user gets a message.
+    base::say_to_user("not recording: ", error.what());
   }
-  record::SegmentHeader* const header = shared->segment.load();
-  // The process that collects for it removes the segment, unless that process has ended.
-  if (header != nullptr && header->needs_collector.load() != 0 && header->closed.load() == 0) return;
-  if (complete && header != nullptr && shared->session.load() == nullptr) unlink(shared->segment_path);
 }
 
+}  // namespace
 }  // namespace kymo::collect
+
+extern "C" void kymo_link_collector(void) { kymo_link_sinks(); }

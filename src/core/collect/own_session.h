@@ -6,7 +6,6 @@
 
 #include "collect/options.h"
 #include "kymo/session.h"
-#include "record/segment.h"
 #include "trace/model.h"
 
 namespace kymo::collect {
@@ -23,7 +22,6 @@ enum class Ending { Complete, Forget };
 // False: the file is complete, but somebody moved, replaced or deleted it. Throws kymo::Error if it could not be
 // written.
 KYMO_API bool close_session(Ending ending = Ending::Complete);
-inline constexpr const char* kNotThere = "the trace was moved, replaced or deleted while it was written: ";
 // For a session whose file could not be completed: discards what is not in the file, so that the next session can start
 // even if that file can never be written.
 KYMO_API void drop_unfinished_session() noexcept;
@@ -47,25 +45,6 @@ KYMO_API void state_window(const trace::Window& window, uint64_t late_ns);
 // When it returns, everything recorded until now is in the file. Throws kymo::Error if the file cannot be written. Does
 // nothing if this copy of the library has no session.
 KYMO_API void flush_session();
-
-// The session of KYMO_TRACE in the first process, which started the trace. Other processes join it.
-struct EnvironmentSession {
-  SessionId id;
-  uint64_t file_device = 0, file_inode = 0;  // of the trace; 0: not known
-  record::Home home;
-};
-EnvironmentSession start_environment_session(const std::string& path, const SessionOptions& options);
-
-// In a process that the first one has started. If it cannot write the trace (it has changed its user, or its path leads
-// to another file), it still records, and the first process collects its data. Throws kymo::Error if that is
-// not possible either; the first process has got a report then.
-void join_environment_session(const std::string& path, const SessionOptions& options, const EnvironmentSession& joined);
-
-// True if `path` leads to this file, or if the inode is 0 (not known).
-bool is_file(const std::string& path, uint64_t device, uint64_t inode);
-
-// The absolute path of the trace of this copy's last session.
-std::string session_path();
 
 // True if this process has a session, from any source.
 KYMO_API bool session_taken();

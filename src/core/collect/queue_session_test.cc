@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "base/hex.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
@@ -193,7 +194,7 @@ class HeldSession {
   HeldSession(const std::string& path, const SessionOptions& options) {
     const collect::SessionId id = collect::new_session_id();
     auto output = std::make_unique<collect::Output>(path, trace::Writer::Mode::Create, collect::flight_options(options),
-                                                    collect::to_hex(id.bytes));
+                                                    base::hex(id.bytes));
     shared_.options = collect::segment_options(options, id);
     if (const record::Outcome made = record::ensure_segment(shared_); !made) throw Error(made.why());
     record::SegmentHeader& header = *shared_.segment.load();

@@ -41,7 +41,7 @@ struct Recording::Impl {
         replaced(existing == Existing::Replace ? path_in : ""),
         collector(std::make_unique<Output>(
                       path_in, existing == Existing::Append ? trace::Writer::Mode::Append : trace::Writer::Mode::Create,
-                      flight_options(options), to_hex(session.bytes)),
+                      flight_options(options), base::hex(session.bytes)),
                   [this](Collector&, bool is_last) {
                     for (const Refusal& refusal : refusals.take()) collector.add_refused(refusal.pid, refusal.why);
                     if (is_last) refusals.close();  // first: a program that starts after discover() must not record
@@ -50,7 +50,7 @@ struct Recording::Impl {
     announce();
     replaced.remove();
     remove_spent_segments();
-    for (const std::string& path : unreadable_segments()) known_unreadable.insert(path);
+    for (const std::string& segment : unreadable_segments()) known_unreadable.insert(segment);
     collector.start();
   }
 
@@ -70,21 +70,21 @@ struct Recording::Impl {
   // Segments that appeared during the recording and were truncated before they could be read. Nothing in them says
   // whose they are. One that is unreadable only once may be in creation.
   void report_unreadable(std::vector<std::string> now, bool is_last) {
-    const auto is_new = [this](const std::string& path) {
-      return !known_unreadable.contains(path) && !seen_unreadable.contains(path);
+    const auto is_new = [this](const std::string& segment) {
+      return !known_unreadable.contains(segment) && !seen_unreadable.contains(segment);
     };
     if (is_last && std::any_of(now.begin(), now.end(), is_new)) {
       seen_unreadable.insert(now.begin(), now.end());
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       now = unreadable_segments();
     }
-    for (const std::string& path : now) {
-      if (known_unreadable.contains(path) || seen_unreadable.insert(path).second) continue;
-      const base::FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    for (const std::string& segment : now) {
+      if (known_unreadable.contains(segment) || seen_unreadable.insert(segment).second) continue;
+      const base::FileDescriptor file(open(segment.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
       if (!is_last && !(file && record::lock_segment(file.get(), record::Holder::Owner))) continue;  // its process runs
-      collector.add_unreadable(path);
-      known_unreadable.insert(path);
-      unlink(path.c_str());
+      collector.add_unreadable(segment);
+      known_unreadable.insert(segment);
+      unlink(segment.c_str());
     }
   }
 
@@ -153,7 +153,7 @@ std::vector<std::pair<std::string, std::string>> Recording::environment() const 
   const record::Home& home = impl_->home;
   // A flight recorder has another file after each dump, so only its path identifies it.
   const bool stays = !impl_->collector.output().is_flight();
-  return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
+  return {{"KYMO_SESSION", base::hex(impl_->session.bytes)},
           {"KYMO_SESSION_FILE",
            base::format("{}:{}:{}", stays ? file.device() : 0, stays ? file.inode() : 0, absolute_path(impl_->path))},
           {"KYMO_SESSION_HOME", base::format("{}:{}:{}:{}:{}:{}", home.device, home.inode, home.root_device,
@@ -162,7 +162,7 @@ std::vector<std::pair<std::string, std::string>> Recording::environment() const 
           {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
 }
 
-std::string Recording::session() const { return to_hex(impl_->session.bytes); }
+std::string Recording::session() const { return base::hex(impl_->session.bytes); }
 
 void Recording::accompany(Companion& companion) { impl_->collector.accompany(companion); }
 
@@ -180,7 +180,7 @@ Progress Recording::finish() {
   if (!moved) progress.bytes = bytes;
   progress.is_elsewhere = !impl_->collector.output().is_at_path();
   if (progress.is_truncated && !progress.is_elsewhere)
-    progress.events = events_of(progress.file, to_hex(impl_->session.bytes));
+    progress.events = events_of(progress.file, base::hex(impl_->session.bytes));
   return progress;
 }
 

@@ -16,16 +16,14 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/unfinished_file.h"
-#include "collect/flight_files.h"
+#include "base/temporary_file.h"
+#include "base/text.h"
 #include "collect/folders.h"
 #include "collect/output.h"
-#include "collect/resume.h"
 #include "collect/source.h"
 #include "kymo/error.h"
 #include "trace/reader.h"
 #include "trace/trace_file.h"
-#include "trace/walk.h"
 #include "trace/writer.h"
 
 namespace kymo::collect {
@@ -62,7 +60,7 @@ std::string path_of_trace(const record::SegmentHeader& header) {
 bool is_there(const record::SegmentHeader& header) { return !path_of_trace(header).empty(); }
 
 bool is_named_by(const trace::Reader& reader, const record::SegmentHeader& header) {
-  return reader.writers().contains(writer_of(header)) || reader.sessions().contains(to_hex(header.session));
+  return reader.writers().contains(writer_of(header)) || reader.sessions().contains(base::hex(header.session));
 }
 
 // Segments of the processes that are in a trace.
@@ -274,7 +272,7 @@ void LeftOver::remove() noexcept {
   try {
     const auto is_of_it = [this](const record::SegmentHeader& header) {
       const bool is_its_file = header.file_inode == 0 || (header.file_device == device_ && header.file_inode == inode_);
-      return is_its_file && sessions_.contains(to_hex(header.session));
+      return is_its_file && sessions_.contains(base::hex(header.session));
     };
     for (FoundSegment& segment : find_segments(is_of_it)) {
       if (claim(segment.mapping)) unlink(segment.path.c_str());

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "collect/resume.h"
+#include "collect/source.h"
 #include "kymo/error.h"
 #include "record/cut_guard.h"
 #include "record/segment.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace kymo::collect {
@@ -14,29 +15,19 @@ using trace::FieldType;
 using trace::LossCause;
 using trace::PointKind;
 
+constexpr size_t kMaxOpenHandles = 1 << 20;
 constexpr size_t kDeepest = 0xffff;
 
+// The words of payloads.
+constexpr size_t kStartWord = 0, kCorrelationWord = 1, kSpanWords = 2;  // then its values
+constexpr size_t kQueueWords = 6;                                       // then name and uuid
+
+// The kinds of points have one order in segments and in files.
 PointKind point_kind(Kind kind) {
-  switch (kind) {
-    case Kind::Counter:
-      return PointKind::Counter;
-    case Kind::AsyncBegin:
-      return PointKind::AsyncBegin;
-    case Kind::AsyncEnd:
-      return PointKind::AsyncEnd;
-    case Kind::FlowBegin:
-      return PointKind::FlowBegin;
-    case Kind::FlowStep:
-      return PointKind::FlowStep;
-    case Kind::FlowEnd:
-      return PointKind::FlowEnd;
-    case Kind::Allocation:
-      return PointKind::Allocation;
-    case Kind::Free:
-      return PointKind::Free;
-    default:
-      return PointKind::Instant;
-  }
+  constexpr int kDistance = static_cast<int>(Kind::Instant) - static_cast<int>(PointKind::Instant);
+  static_assert(static_cast<int>(Kind::AsyncEnd) - static_cast<int>(PointKind::AsyncEnd) == kDistance);
+  static_assert(static_cast<int>(Kind::Free) - static_cast<int>(PointKind::Free) == kDistance);
+  return static_cast<PointKind>(static_cast<int>(kind) - kDistance);
 }
 
 // Keeps the memory.
@@ -57,9 +48,39 @@ uint64_t handle_beyond_limit(uint32_t track, uint64_t level) {
   return kBeyondLimit | uint64_t{track & 0x7fffffff} << 32 | (level & 0xffffffff);
 }
 
+// A string of a payload: its length, then its bytes. Moves `at` past it.
+std::string take_text(const std::vector<uint64_t>& words, size_t& at) {
+  if (at >= words.size()) return {};
+  const uint64_t length = std::min<uint64_t>(words[at], (words.size() - at - 1) * 8);
+  const std::string_view text(reinterpret_cast<const char*>(words.data() + at + 1), length);
+  at += 1 + (length + 7) / 8;
+  return std::string(text);
+}
+
 bool has_id(Kind kind) { return kind >= Kind::AsyncBegin && kind <= Kind::Free; }
 
 }  // namespace
+
+// ---- Ranges across threads -----------------------------------------------------------------------------------------
+
+void OpenHandles::begin(uint64_t handle) {
+  if (open_.size() < kMaxOpenHandles) open_.insert(handle);
+}
+
+void OpenHandles::end(uint64_t handle, uint32_t track, uint64_t time) {
+  if (open_.erase(handle) == 0 && !accepts_unknown_ends_ && open_.size() < kMaxOpenHandles)
+    late_.push_back({handle, track, time, false});
+}
+
+std::vector<trace::Loss> OpenHandles::unknown_ends() {
+  std::vector<trace::Loss> unknown;
+  std::erase_if(late_, [&](LateEnd& late) {
+    if (open_.erase(late.handle) != 0) return true;
+    if (late.old) unknown.push_back({trace::LossCause::UnknownRange, late.track, 1, late.time, late.time, ""});
+    return std::exchange(late.old, true);
+  });
+  return unknown;
+}
 
 // ---- One ring ------------------------------------------------------------------------------------------------------
 
@@ -357,6 +378,183 @@ void RingDecoder::decode_aside(const Cell* cells, uint32_t count, uint64_t lost_
   while (range_count_ < room) end_innermost(std::max(time, stack_.back().start));
   batch_.closing = open_ranges();
   batch_.sequence_begin = batch_.sequence_end = sequence;
+}
+
+// ---- Ranges in one record, and rings of device queues --------------------------------------------------------------
+
+void RingDecoder::begin_queue(uint64_t time) {
+  if (words_.size() < kQueueWords) return damaged(time);
+  trace::Track track;
+  track.kind = trace::TrackKind::DeviceQueue;
+  track.context = words_[0];
+  track.queue = words_[1];
+  ClockKey key;
+  key.clock = words_[2];
+  key.wrap_bits = static_cast<uint32_t>(std::min<uint64_t>(words_[3], 64));
+  key.period_numerator = words_[4];
+  key.period_denominator = words_[5];
+  size_t at = kQueueWords;
+  track.name = take_text(words_, at);
+  track.device_uuid = take_text(words_, at);
+  track.device_name = take_text(words_, at);
+
+  // The queue of a flight recorder describes itself repeatedly. Another queue comes only after a Sync, or after lost
+  // cells.
+  track.id = track_.id;
+  track.clock = track_.clock;
+  const bool same = clock_ != nullptr && track == track_;
+  if (same && !new_owner_) return;
+  if (!new_owner_ && !cells_lost_) return damaged(time);
+  key.device_uuid = track.device_uuid;
+  begin_track(std::move(track));
+  clock_ = &clocks_.find(key);
+  track_.clock = clock_->id();
+}
+
+void RingDecoder::span(uint64_t time, uint32_t class_id) {
+  if (words_.size() < kSpanWords) return damaged(time);
+  const uint64_t start = words_[kStartWord], correlation = words_[kCorrelationWord];
+  const bool backwards = clock_ != nullptr ? clock_->is_backwards(clock_->elapsed(start, time)) : start > time;
+  if (backwards) return damaged(time);
+  const trace::EventClass* event_class = class_id == trace::kInlineName ? &inline_name_ : classes_.find(class_id);
+  if (event_class == nullptr || !put_values(*event_class, batch_.ranges.values, kSpanWords)) {
+    damaged(time);
+    class_id = trace::kInlineName;
+    batch_.ranges.values.ints.push_back(0);
+  }
+  if (clock_ != nullptr)
+    span_on_queue(start, time, class_id, correlation);
+  else
+    span_on_thread(start, time, class_id, correlation);
+}
+
+void RingDecoder::span_on_queue(uint64_t start, uint64_t end, uint32_t class_id, uint64_t correlation) {
+  const uint64_t duration = clock_->elapsed(start, end);
+  end = clock_->extend(end);
+  start = end - std::min(duration, end);
+  order_.add(start, end);
+  add_range(start, end, class_id);
+  correlate(correlation);
+}
+
+void RingDecoder::span_on_thread(uint64_t start, uint64_t end, uint32_t class_id, uint64_t correlation) {
+  const bool fits = put_inside_span(start);
+  add_range(start, end, class_id);
+  correlate(correlation);
+  if (fits) return;
+  std::vector<uint16_t>& lane = batch_.ranges.lane;
+  if (lane.empty()) lane.assign(batch_.ranges.end.size(), 0);
+  lane[range_count_ - 1] = lanes_.take(start, end, 1);
+}
+
+// Ranges that ended on this thread since `start` are inside the call, so their depth is one more. False: a range began
+// before `start` and ended or continues after it, or is already in the file.
+bool RingDecoder::put_inside_span(uint64_t start) {
+  trace::Ranges& ranges = batch_.ranges;
+  if (!stack_.empty() && stack_.back().start > start) return false;
+  size_t first = range_count_;
+  while (first > 0 && ranges.end[first - 1] > start) {
+    --first;
+    if (ranges.end[first] - ranges.duration[first] < start) return false;
+  }
+  if (first == 0 && ended_before_ > start) return false;
+  for (size_t i = first; i < range_count_; ++i) ranges.depth[i] += ranges.depth[i] < UINT16_MAX ? 1 : 0;
+  return true;
+}
+
+// The column exists from the first range that has a correlation.
+void RingDecoder::correlate(uint64_t correlation) {
+  if (correlation == 0) return;
+  std::vector<uint64_t>& column = batch_.ranges.correlation;
+  if (column.empty()) column.assign(batch_.ranges.end.size(), 0);
+  column[range_count_ - 1] = correlation;
+}
+
+// ---- Records about the recording itself: owners of the ring, clocks, losses ----------------------------------------
+
+void RingDecoder::damaged(uint64_t time) {
+  if (clock_ != nullptr) time = clock_->last_time();
+  losses_.push_back({LossCause::DamagedRecord, track_.id, 1, time, time, ""});
+}
+
+void RingDecoder::lose_cells(uint64_t count, uint32_t tid, std::string name) {
+  count += stack_.size();
+  forget_open_ranges();
+  cells_lost_ = begins_lost_ = true;
+  if (tid == 0) {
+    overwritten_ += count;
+    return;
+  }
+  if (track_.id == 0 || track_.tid != tid) {
+    trace::Track track;
+    track.tid = tid;
+    track.name = std::move(name);
+    begin_track(std::move(track));
+  }
+  losses_.push_back({LossCause::Overwritten, track_.id, count, 0, 0, kCellsLost});
+}
+
+void RingDecoder::begin_track(trace::Track track) {
+  track_ = std::move(track);
+  track_.id = next_track_++;
+  track_changed_ = true;
+  blocked_ticks_ = 0;
+  clock_ = nullptr;
+  order_.clear();
+  lanes_.clear();
+  ended_before_ = 0;
+  new_owner_ = cells_lost_ = false;
+}
+
+void RingDecoder::special(Kind kind, uint64_t time) {
+  switch (kind) {
+    case Kind::Pad:
+    case Kind::ThreadEnd:
+      break;
+    case Kind::Sync:
+      forget_open_ranges();
+      batch_.opening.clear();
+      begins_lost_ = false;
+      new_owner_ = true;
+      break;
+    case Kind::ThreadBegin: {
+      trace::Track track;
+      track.tid = word_at(0);
+      begin_track(std::move(track));
+      break;
+    }
+    case Kind::QueueBegin:
+      begin_queue(time);
+      break;
+    case Kind::ClockPair:
+      if (clock_ == nullptr || words_.size() < 5) return damaged(time);
+      clock_->add_pair({words_[0], words_[1], words_[2], words_[3], words_[4]});
+      break;
+    case Kind::ThreadName: {
+      if (words_.empty()) break;
+      size_t at = 0;
+      track_.name = take_text(words_, at);
+      track_changed_ = true;
+      break;
+    }
+    case Kind::Blocked:
+      if (words_.empty()) return damaged(time);
+      blocked_ticks_ += time - word_at(0);
+      if (clock_ == nullptr) add_range(word_at(0), time, kBlockedClass);  // the device did not wait
+      break;
+    case Kind::Loss: {
+      trace::Loss loss{static_cast<LossCause>(word_at(0)), track_.id, word_at(1), word_at(2), word_at(3), ""};
+      if (clock_ != nullptr && loss.last != 0) {  // 0: the time is not known
+        loss.first = clock_->extend(loss.first);
+        loss.last = clock_->extend(loss.last);
+      }
+      losses_.push_back(loss);
+      break;
+    }
+    default:
+      damaged(time);
+      break;
+  }
 }
 
 }  // namespace kymo::collect

@@ -1,13 +1,26 @@
 #include "collect/source.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/environment.h"
+#include "base/host.h"
 #include "base/text.h"
+#include "base/version.h"
+#include "collect/options.h"
 #include "kymo/error.h"
 #include "record/clock.h"
 
@@ -15,8 +28,13 @@ namespace kymo::collect {
 namespace {
 
 using record::Slot;
+using record::SlotState;
+using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kRestateEvery = 60;  // notes: a damaged chunk of classes costs at most a minute of data
+constexpr uint64_t kRestateEvery = 60;   // notes: a damaged chunk of classes costs at most a minute of data
+constexpr uint64_t kMaxCells = 1 << 16;  // in one chunk
+constexpr auto kMaxDelay = std::chrono::milliseconds(500);  // how long a few records may wait for more
+constexpr unsigned kMaxAttempts = 16;                       // to copy from a ring while its thread overtakes us
 
 // The cost of storing one record here. Nearly all of it is reading the clock.
 uint64_t picoseconds_per_record() {
@@ -57,6 +75,12 @@ bool is_of_records(trace::LossCause cause) {
     default:
       return false;
   }
+}
+
+void wake_blocked(record::SegmentHeader& header) {
+  header.progress.fetch_add(1, std::memory_order_seq_cst);
+  if (header.blocked_producers.load(std::memory_order_seq_cst) != 0)
+    syscall(SYS_futex, &header.progress, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 const char* no_ring_text(uint32_t reason) {
@@ -303,6 +327,305 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
   note(writer);
   state_interfaces(writer);
   writer.ending(id_, ending_now());
+}
+
+// ---- Reads the rings, and writes their events ----------------------------------------------------------------------
+
+bool Source::drain(trace::Writer& writer, bool everything) {
+  if (!introduced_) introduce(writer);
+  bool read = false;
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
+  for (uint32_t i = 0; i < used; ++i) read |= drain_ring(writer, i, everything);
+  return read;
+}
+
+double Source::fullest() const {
+  uint64_t max = 0;
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
+  for (uint32_t i = 0; i < used; ++i) {
+    if (!record::has_memory(header_, i)) continue;
+    const Slot& slot = slot_page(i)->slot;
+    max = std::max(max, slot.head.load(std::memory_order_relaxed) - slot.tail.load(std::memory_order_relaxed));
+  }
+  return static_cast<double>(max) / geometry_.ring_cells;
+}
+
+// A few records make an inefficient chunk. They can stay in the ring for a short time without loss.
+bool Source::worth_reading(Ring& ring, const Slot& slot, uint64_t head, uint32_t state, bool everything) {
+  const uint64_t unread = head - ring.position;
+  if (ring.decoded != ring.position) return true;
+  const bool retired = state == static_cast<uint32_t>(SlotState::Retired);
+  if (unread == 0) return retired;
+  if (everything || retired || unread * 4 >= geometry_.ring_cells) return true;
+  if (slot.side_count.load(std::memory_order_relaxed) > record::kSideCells / 2) return true;
+  const auto now = Clock::now();
+  if (ring.waiting_since == Clock::time_point{}) ring.waiting_since = now;
+  return now - ring.waiting_since >= kMaxDelay;
+}
+
+bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) {
+  const uint32_t state = header_.slot_state[index].load(std::memory_order_acquire);
+  if (!record::has_memory(header_, index)) return false;
+  Slot& slot = slot_page(index)->slot;
+  Ring& ring = this->ring(index);
+  uint64_t head = slot.head.load(std::memory_order_acquire);
+  if (!worth_reading(ring, slot, head, state, everything)) return false;
+  ring.waiting_since = {};
+
+  classes_.update(header_.registry);
+  const bool read = ring.position != head;
+  while (ring.position < head) {
+    if (ring.decoded == ring.position) decode_next(ring, slot, index, head);
+    write_decoded(writer, ring);
+    slot.tail.store(ring.position, std::memory_order_release);
+    wake_blocked(header_);
+  }
+  if (state == static_cast<uint32_t>(SlotState::Retired)) {
+    drain_side(writer, ring, index);
+    take_slot_losses(slot, ring.decoder.track());
+    if (const auto cost = costs_.find(ring.decoder.track()); cost != costs_.end()) {
+      new_costs_.push_back(cost->second);
+      costs_.erase(cost);
+    }
+    tracks_.erase(ring.decoder.track());
+    flush_catalog(writer);
+    header_.retired_slots.fetch_sub(1, std::memory_order_relaxed);
+    header_.slot_state[index].store(static_cast<uint32_t>(SlotState::Free), std::memory_order_release);
+    wake_blocked(header_);
+    return true;
+  }
+  return read;
+}
+
+void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t& head) {
+  const record::Cell* cells =
+      reinterpret_cast<const record::Cell*>(reinterpret_cast<char*>(slot_page(index)) + record::kPage);
+  const uint64_t mask = geometry_.ring_cells - 1, capacity = geometry_.ring_cells, block = capacity / record::kBlocks;
+  const bool overwrite =
+      header_.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(record::RingPolicy::Overwrite);
+  if (!overwrite) {
+    if (head - ring.position > capacity) {  // a damaged slot: no thread can be this far ahead
+      ring.decoder.lose_cells(head - ring.position, slot.tid.load(), "");
+      ring.position = head;
+    }
+    // A large ring is read in pieces that end at a block's end: no record crosses it.
+    const uint64_t cut = std::max((ring.position + kMaxCells) / block, ring.position / block + 1) * block;
+    ring.decoded = ring.decoder.decode(cells, mask, ring.position, std::min(head, cut));
+    account(ring, ring.decoded - ring.position);
+    return;
+  }
+  // Copies the cells first, then reads how far the thread has moved. Cells that it may have overwritten meanwhile are
+  // not used. If the thread has overwritten all of them, because this thread did not get CPU time, a shorter and newer
+  // piece is tried.
+  if (copy_.size() != capacity) copy_ = std::vector<record::Cell>(capacity);
+  uint64_t from = ring.position, safe = 0;
+  for (unsigned attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    if (attempt != 0) head = slot.head.load(std::memory_order_acquire);
+    const uint64_t max = capacity >> std::min(attempt, 2u);
+    if (head - from > max) from = (head - max + block - 1) / block * block;
+    for (uint64_t at = from; at < head; ++at) {
+      copy_[at & mask].time.store(cells[at & mask].time.load(std::memory_order_acquire), std::memory_order_relaxed);
+      copy_[at & mask].word.store(cells[at & mask].word.load(std::memory_order_acquire), std::memory_order_relaxed);
+    }
+    const uint64_t reached = (slot.head.load(std::memory_order_acquire) / block + 1) * block;
+    safe = reached > capacity ? reached - capacity : 0;
+    if (safe < head) break;
+  }
+  const uint64_t good = std::max(from, std::min(safe, head));
+  if (good > ring.position) {
+    ring.decoder.lose_cells(good - ring.position, slot.tid.load(),
+                            std::string(slot.name, std::min<size_t>(slot.name_length, sizeof slot.name)));
+    ring.position = good;
+  }
+  ring.decoded = ring.decoder.decode(copy_.data(), mask, ring.position, head);
+  account(ring, ring.decoded - ring.position);
+}
+
+void Source::account(const Ring& ring, uint64_t cells) {
+  trace::Cost& cost = costs_[ring.decoder.track()];
+  cost.track = ring.decoder.track();
+  cost.events += cells;
+  cost.picoseconds_per_event = costs_[0].picoseconds_per_event;
+  cost.blocked_ns = header_.ticks_per_second != 0 ? ring.decoder.blocked_ticks() * 1000 /
+                                                        std::max<uint64_t>(header_.ticks_per_second / 1'000'000, 1)
+                                                  : 0;
+}
+
+void Source::write_decoded(trace::Writer& writer, Ring& ring) {
+  const trace::EventBatch& batch = ring.decoder.batch();
+  const bool new_track = ring.decoder.track_changed();
+  if (trace::Track track; ring.decoder.take_changed_track(track)) {
+    if (track.kind == trace::TrackKind::Thread)
+      track.clock = kClockId;
+    else if (!tracks_.contains(track.id))
+      ++queues_;
+    tracks_[track.id] = track;
+    new_tracks_.push_back(track);
+  }
+  keep_losses(ring.decoder.take_losses());
+  state_classes(batch);
+  flush_catalog(writer);
+  // Written also if it only states the open ranges or the owner of the ring: recovery uses the last chunk of a ring.
+  if (ring.decoder.batch_has_events() || new_track || batch.opening != batch.closing) write_events(writer, batch);
+  ring.position = ring.decoded;
+}
+
+void Source::write_events(trace::Writer& writer, const trace::EventBatch& batch) {
+  const uint64_t count = batch.ranges.size() + batch.points.size();
+  try {
+    writer.events(id_, batch);
+    events_ += count;
+    count_interfaces(batch);
+  } catch (const InvalidArgument& error) {
+    // No chunk can hold it, now or later. Only these events are lost.
+    keep_losses({{trace::LossCause::WriteFailed, batch.track, count, 0, 0, error.what()}});
+  }
+}
+
+// Reads the side buffer of a thread that will not move it into its ring any more.
+void Source::drain_side(trace::Writer& writer, Ring& ring, uint32_t index) {
+  record::SlotPage& page = *slot_page(index);
+  const uint32_t count = std::min(page.slot.side_count.load(std::memory_order_acquire), record::kSideCells);
+  if (count == 0 && page.slot.lost_ends == 0) return;
+  ring.decoder.decode_aside(page.side, count, page.slot.lost_ends, ring.position);
+  write_decoded(writer, ring);
+  page.slot.side_count.store(0, std::memory_order_release);
+  page.slot.lost_ends = 0;
+}
+
+// ---- Describes the process: by its segment, which outlives it, and by /proc while it runs --------------------------
+
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> split_at_nul(std::string_view text) {
+  std::vector<std::string> pieces;
+  while (!text.empty()) {
+    const size_t end = text.find('\0');
+    pieces.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return pieces;
+}
+
+// NAME=VALUE each. A segment has none of them if its command line is long, or if an earlier version made it.
+std::vector<std::string> variables_of(const record::SegmentHeader& header, uint32_t begin) {
+  std::string_view stored(header.origin + begin, record::kOriginBytes - begin);
+  stored = stored.substr(0, stored.find(std::string_view("\0", 2)));
+  if (stored.starts_with('\0')) stored = {};
+  if (!stored.empty()) return split_at_nul(stored);
+  return split_at_nul(read_text("/proc/" + std::to_string(header.pid) + "/environ"));
+}
+
+std::string processor_name() {
+  const std::string text = read_text("/proc/cpuinfo");
+  for (const std::string_view key : {"model name", "CPU part"}) {
+    const size_t at = text.find(key);
+    if (at == std::string::npos) continue;
+    const size_t begin = text.find(": ", at), end = text.find('\n', at);
+    if (begin == std::string::npos || begin > end) continue;
+    const std::string name = text.substr(begin + 2, end - begin - 2);
+    return key == "CPU part" ? "ARM part " + name : name;
+  }
+  return {};
+}
+
+}  // namespace
+
+trace::Origin origin_of(const record::SegmentHeader& header) {
+  trace::Origin origin;
+  origin.session = base::hex(header.session);
+  origin.pid = header.pid;
+  origin.parent_pid = header.parent_pid;
+  origin.start_realtime_ns = header.start_realtime_ns;
+  origin.policy = policy_name(static_cast<Policy>(header.policy.load(std::memory_order_relaxed)));
+  origin.kymo_version = base::kVersion;
+  const uint32_t bytes = std::min(header.origin_bytes, record::kOriginBytes);
+  auto pieces = split_at_nul(std::string_view(header.origin, bytes));
+  if (!pieces.empty()) {
+    origin.executable = pieces.front();
+    pieces.erase(pieces.begin());
+  }
+  origin.command_line = std::move(pieces);
+  origin.host = base::host_name();
+  utsname system;
+  if (uname(&system) == 0) {
+    origin.metadata.emplace_back("system", std::string(system.sysname) + " " + system.release + " " + system.machine);
+  }
+  origin.boot_id = base::boot_id();
+  if (auto name = processor_name(); !name.empty()) origin.metadata.emplace_back("processor", name);
+  origin.metadata.emplace_back("processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+  for (const std::string& variable : variables_of(header, bytes)) {
+    if (!base::describes_run(variable)) continue;
+    const size_t equals = variable.find('=');
+    origin.metadata.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+  }
+  return origin;
+}
+
+// ---- What a trace already has of a process -------------------------------------------------------------------------
+
+namespace {
+
+// For the last track that owned the ring. Ranges above the limit are possible only if the open ranges are near the
+// limit.
+uint64_t beyond_limit(const trace::Reader& reader, const trace::EventChunk& last,
+                      const std::vector<trace::OpenRange>& open) {
+  size_t bytes = 0;
+  for (const trace::OpenRange& range : open)
+    bytes += range.ints.size() * 10 + range.doubles.size() * 8 + range.text.size();
+  if (open.size() < RingDecoder::kMaxNested && bytes < RingDecoder::kMaxNestedValueBytes / 4) return 0;
+  const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
+  for (size_t i = chunks.size(); i-- > 0;) {
+    const trace::EventChunk& chunk = chunks[i];
+    if (chunk.writer != last.writer || chunk.ring != last.ring || chunk.track != last.track) continue;
+    trace::EventBatch batch;
+    try {
+      reader.read(chunk, batch, trace::kPoints);
+    } catch (const Error&) {
+      continue;
+    }
+    if (const auto count = RingDecoder::beyond_limit_after(batch.points, chunk.track)) return *count;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
+  Resume state;
+  std::map<uint32_t, const trace::EventChunk*> last;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    if (chunk.writer != writer) continue;
+    const auto [at, fresh] = last.emplace(chunk.ring, &chunk);
+    if (!fresh && chunk.sequence_end >= at->second->sequence_end) at->second = &chunk;
+  }
+  const auto found = reader.writers().find(writer);
+  if (found == reader.writers().end()) return state;
+  const trace::WriterInfo& known = found->second;
+  for (const auto& [ring, chunk] : last) {
+    trace::EventBatch batch;
+    try {
+      reader.read(*chunk, batch, trace::kOpenStacks);
+    } catch (const Error&) {  // damaged: the ranges that were open in it have lost their starts
+    }
+    trace::Track track;
+    const auto described = known.tracks.find(chunk->track);
+    const bool is_described = described != known.tracks.end();
+    if (is_described) track = described->second;
+    track.id = chunk->track;
+    const uint64_t beyond = beyond_limit(reader, *chunk, batch.closing);
+    state.next_track = std::max(state.next_track, chunk->track + 1);
+    state.rings[ring] = {chunk->sequence_end, std::move(track), is_described, std::move(batch.closing), beyond};
+  }
+  state.clocks = known.clocks;
+  if (!known.tracks.empty()) state.next_track = std::max(state.next_track, known.tracks.rbegin()->first + 1);
+  return state;
 }
 
 }  // namespace kymo::collect

@@ -16,6 +16,7 @@
 #include "collect/ring_decoder.h"
 #include "record/interfaces.h"
 #include "record/segment.h"
+#include "trace/reader.h"
 #include "trace/writer.h"
 
 namespace kymo::collect {
@@ -33,6 +34,9 @@ struct Resume {
   std::map<uint32_t, trace::ClockDomain> clocks;
   uint32_t next_track = 1;
 };
+
+// The positions of a writer's rings when its collector stopped, from its last chunks.
+Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer);
 
 class Source {
  public:

@@ -1,5 +1,5 @@
 // The writer of Chrome's JSON trace format, for all that Kymo writes in it: exports of traces, on-demand traces and the
-// files of the edge profiler. It knows the format and the dialects of chrome_dialect.h; its callers know their events.
+// files of the edge profiler. It knows the format and its two dialects; its callers know their events.
 //
 //   KinetoChromeWriter writer(sink, start_ns);
 //   append(writer.member("deviceProperties"), "[]");
@@ -23,17 +23,120 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
-#include "base/json_text.h"
-#include "convert/chrome_dialect.h"
-#include "convert/chrome_time.h"
+#include "base/json_writer.h"
+#include "base/text.h"
 #include "convert/export_stream.h"
 
 namespace kymo::convert {
+
+// The times in a Chrome file: microseconds with three decimals, counted from a base that the traces of one job share.
+
+// The base for a trace that starts at this time, both in nanoseconds since 1970. As in Kineto, it is the start of a
+// quarter of a year: the traces of several ranks have the same one, and a double still holds nanoseconds.
+constexpr uint64_t chrome_base_ns(uint64_t start_ns) {
+  constexpr uint64_t kStepNs = 7'889'238ull * 1'000'000'000;
+  return start_ns / kStepNs * kStepNs;
+}
+
+// Nanoseconds as microseconds with exactly three decimals.
+inline void append_microseconds(base::TextBuffer& out, uint64_t ns) {
+  constexpr size_t kDigits = std::numeric_limits<uint64_t>::digits10 + 1, kDecimals = 3;
+  out.append_in_place(kDigits + 1 + kDecimals, [ns](char* to) {
+    const auto thousandths = static_cast<uint32_t>(ns % 1000);
+    char* end = std::to_chars(to, to + kDigits, ns / 1000).ptr;
+    *end++ = '.';
+    *end++ = static_cast<char>('0' + thousandths / 100);
+    *end++ = static_cast<char>('0' + thousandths / 10 % 10);
+    *end++ = static_cast<char>('0' + thousandths % 10);
+    return end;
+  });
+}
+
+// The two dialects of Chrome's JSON, as policies of ChromeWriter.
+//
+//   CompactDialect   one line per event, no blanks: small files. For exports of traces.
+//   KinetoDialect    Kineto's form: several lines per event and one line per argument, below the name of the event.
+//                    PyTorch's tests read such files line by line.
+//
+// Both have the same keys in the same order, which is Kineto's. A dialect is the text between the values, and the unit
+// in which viewers show times.
+
+struct CompactDialect {
+  using Args = base::JsonObject;
+  static constexpr std::string_view kTimeUnit = "ns";
+  static constexpr std::string_view kIndent{};              // of the members of the file
+  static constexpr std::string_view kBegin = "{\"ph\":\"";  // of an event; its phase follows
+  static constexpr std::string_view kEnd = "}";
+  // After the phase or another text, whose quotes they close.
+  static constexpr std::string_view kCategory = "\",\"cat\":";
+  static constexpr std::string_view kFlowId = "\",\"id\":";
+  static constexpr std::string_view kGlobalName = "\",\"s\":\"g\",\"name\":";
+  static constexpr std::string_view kQuotedName = "\",\"name\":\"";
+  // After a value.
+  static constexpr std::string_view kName = ",\"name\":";
+  static constexpr std::string_view kInstantName = ",\"s\":\"t\",\"name\":";
+  static constexpr std::string_view kRow = ",";
+  static constexpr std::string_view kTime = ",\"ts\":";
+  static constexpr std::string_view kRowLine = ",";  // where Kineto starts a new line
+  static constexpr std::string_view kTimeLine = ",\"ts\":";
+  static constexpr std::string_view kDuration = ",\"dur\":";
+  static constexpr std::string_view kFlowCategory = ",\"cat\":";
+  static constexpr std::string_view kFlowEnd = ",\"bp\":\"e\"";
+  static constexpr std::string_view kArgs = ",\"args\":";
+  // The parts of a row.
+  static constexpr std::string_view kPid = "\"pid\":";
+  static constexpr std::string_view kTid = ",\"tid\":";
+};
+
+// An object with one member per line, as deep as the arguments of an event.
+class KinetoArgs {
+ public:
+  explicit KinetoArgs(base::TextBuffer& out) : out_(out) { out_.push_back('{'); }
+  // The caller appends the value. `name` must not need escaping.
+  base::TextBuffer& key(std::string_view name) {
+    if (!empty_) out_.push_back(',');
+    empty_ = false;
+    out_.append("\n      \"", name, "\": ");
+    return out_;
+  }
+  void close() { out_.append("\n    }"); }
+
+ private:
+  base::TextBuffer& out_;
+  bool empty_ = true;
+};
+
+struct KinetoDialect {
+  using Args = KinetoArgs;
+  static constexpr std::string_view kTimeUnit = "ms";
+  static constexpr std::string_view kIndent = "  ";
+  static constexpr std::string_view kBegin = "  {\n    \"ph\": \"";
+  static constexpr std::string_view kEnd = "\n  }";
+  static constexpr std::string_view kCategory = "\", \"cat\": ";
+  static constexpr std::string_view kFlowId = "\", \"id\": ";
+  static constexpr std::string_view kGlobalName = "\", \"s\": \"g\", \"name\": ";
+  static constexpr std::string_view kQuotedName = "\", \"name\": \"";
+  static constexpr std::string_view kName = ", \"name\": ";
+  static constexpr std::string_view kInstantName = ", \"s\": \"t\", \"name\": ";
+  static constexpr std::string_view kRow = ", ";
+  static constexpr std::string_view kTime = ", \"ts\": ";
+  static constexpr std::string_view kRowLine = ",\n    ";
+  static constexpr std::string_view kTimeLine = ",\n    \"ts\": ";
+  static constexpr std::string_view kDuration = ", \"dur\": ";
+  static constexpr std::string_view kFlowCategory = ",\n    \"cat\": ";
+  static constexpr std::string_view kFlowEnd = ", \"bp\": \"e\"";
+  static constexpr std::string_view kArgs = ",\n    \"args\": ";
+  static constexpr std::string_view kPid = "\"pid\": ";
+  static constexpr std::string_view kTid = ", \"tid\": ";
+};
 
 template <class Dialect>
 class ChromeWriter {

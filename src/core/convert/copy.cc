@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/seeded_hash.h"
+#include "base/hash.h"
 #include "kymo/error.h"
-#include "trace/definition.h"
-#include "trace/keep_points.h"
+#include "trace/model.h"
+#include "trace/values.h"
 
 namespace kymo::convert {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "convert/track_choice.h"
+#include "convert/places.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 

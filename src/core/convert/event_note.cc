@@ -1,7 +1,8 @@
 #include "convert/event_note.h"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -11,40 +12,32 @@ namespace {
 
 using trace::PointKind;
 
-struct Word {
-  PointKind kind;
-  std::string_view text;
-};
-constexpr std::array<Word, 7> kWords = {{{PointKind::Allocation, "allocation "},
-                                         {PointKind::Free, "free "},
-                                         {PointKind::Sample, "sample"},
-                                         {PointKind::FlowBegin, "flow begin "},
-                                         {PointKind::FlowStep, "flow step "},
-                                         {PointKind::FlowEnd, "flow end "},
-                                         {PointKind::AsyncBegin, "range across threads "}}};
+constexpr PointKind kNoted[] = {PointKind::Allocation, PointKind::Free,    PointKind::Sample,    PointKind::FlowBegin,
+                                PointKind::FlowStep,   PointKind::FlowEnd, PointKind::AsyncBegin};
 
-bool has_address(PointKind kind) { return kind == PointKind::Allocation || kind == PointKind::Free; }
+std::string_view word_of(PointKind kind) {
+  return kind == PointKind::AsyncBegin ? "range across threads" : trace::name_of(kind).text;
+}
 
 }  // namespace
 
 std::string note_of(PointKind kind, uint64_t id) {
-  for (const Word& word : kWords) {
-    if (word.kind != kind) continue;
-    if (kind == PointKind::Sample) return std::string(word.text);
-    return has_address(kind) ? base::format("{}{:#x}", word.text, id) : base::format("{}{}", word.text, id);
-  }
-  return {};
+  if (std::ranges::find(kNoted, kind) == std::end(kNoted)) return {};
+  if (kind == PointKind::Sample) return std::string(word_of(kind));
+  return trace::is_of_memory(kind) ? base::format("{} {:#x}", word_of(kind), id)
+                                   : base::format("{} {}", word_of(kind), id);
 }
 
 std::optional<Note> parse_note(std::string_view text) {
-  for (const Word& word : kWords) {
-    if (!text.starts_with(word.text)) continue;
-    text.remove_prefix(word.text.size());
-    Note note{word.kind, 0};
-    if (word.kind == PointKind::Sample) return text.empty() ? std::optional(note) : std::nullopt;
-    const bool is_hex = has_address(word.kind);
-    if (is_hex && !text.starts_with("0x")) return std::nullopt;
-    if (is_hex) text.remove_prefix(2);
+  for (const PointKind kind : kNoted) {
+    if (!text.starts_with(word_of(kind))) continue;
+    text.remove_prefix(word_of(kind).size());
+    Note note{kind, 0};
+    if (kind == PointKind::Sample) return text.empty() ? std::optional(note) : std::nullopt;
+    const bool is_hex = trace::is_of_memory(kind);
+    const std::string_view before = is_hex ? " 0x" : " ";
+    if (!text.starts_with(before)) return std::nullopt;
+    text.remove_prefix(before.size());
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, note.id, is_hex ? 16 : 10);
     if (error != std::errc() || stop != end) return std::nullopt;

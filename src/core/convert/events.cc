@@ -8,13 +8,100 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "convert/async_ranges.h"
+#include "base/name_places.h"
+#include "base/text.h"
 #include "convert/chunk_order.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
-#include "trace/definition.h"
+#include "trace/model.h"
 
 namespace kymo::convert {
+
+namespace {
+
+// Of an allocation. It means something only together with definitions that are not shown.
+bool is_stack_number(const trace::EventClass& event_class, const trace::Field& field) {
+  return event_class.category == "memory" && field.name == "node";
+}
+
+void describe_fields(ClassInfo& info) {
+  const std::vector<trace::Field>& fields = info.event_class.fields;
+  if (fields.empty()) return;
+  std::vector<bool> is_shown(fields.size());  // in the name
+  base::NamePieces pieces(info.event_class.name);
+  base::NamePiece piece;
+  size_t next = 0, text = 0;
+  while (pieces.next(piece)) {
+    const auto name_of = [&](size_t i) { return std::string_view(fields[i].name); };
+    const size_t argument = base::argument_of(piece, fields.size(), name_of, next);
+    if (argument != base::kNoArgument) is_shown[argument] = info.has_places = true;
+    text += piece.text.size();
+  }
+  if (text != info.event_class.name.size()) info.has_places = true;  // "{{"
+  size_t unnamed = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (is_stack_number(info.event_class, fields[i])) {
+      info.keys.emplace_back();
+      continue;
+    }
+    if (!fields[i].name.empty()) {
+      info.keys.push_back(fields[i].name);
+      continue;
+    }
+    ++unnamed;
+    info.keys.push_back(is_shown[i] ? std::string() : base::format("value {}", unnamed));
+  }
+}
+
+}  // namespace
+
+const ClassInfo& Classes::make(uint32_t class_id) {
+  if (const auto found = sparse_.find(class_id); found != sparse_.end()) return *found->second;
+  const auto known = writer_.classes.find(class_id);
+  const bool is_inline = class_id == trace::kInlineName;
+  const bool is_known = is_inline || known != writer_.classes.end();
+  if (!is_known && unknown_ != nullptr) return *unknown_;
+
+  ClassInfo& info = infos_.emplace_back();
+  info.index = next_index_++;
+  info.is_known = is_known;
+  if (is_inline) {
+    info.event_class = {.id = 0, .name = "{}", .category = {}, .colour = 0, .fields = {{"", trace::FieldType::String}}};
+  } else if (is_known) {
+    info.event_class = known->second;
+  } else {
+    info.event_class.name = "(unknown class)";
+    unknown_ = &info;
+    return info;
+  }
+  describe_fields(info);
+  if (class_id < writer_.class_table_size()) {
+    if (class_id >= dense_.size()) dense_.resize(class_id + size_t{1});
+    dense_[class_id] = &info;
+  } else {
+    sparse_[class_id] = &info;
+  }
+  return info;
+}
+
+void ValueRows::load(const trace::Values& values, std::span<const uint32_t> class_ids, Classes& classes) {
+  trace::ValueCursor cursor(values);
+  bool lost = false;
+  values_.clear();
+  begin_.clear();
+  begin_.reserve(class_ids.size() + 1);
+  for (const uint32_t class_id : class_ids) {
+    begin_.push_back(static_cast<uint32_t>(values_.size()));
+    const ClassInfo& info = classes.find(class_id);
+    lost |= !info.is_known;
+    if (lost || info.keys.empty()) continue;
+    const auto& row = cursor.next(&info.event_class);
+    lost = cursor.is_short();  // otherwise a few bytes could stand for any number of values
+    if (lost) continue;
+    values_.insert(values_.end(), row.begin(), row.end());
+  }
+  begin_.push_back(static_cast<uint32_t>(values_.size()));
+}
 
 namespace {
 
@@ -326,6 +413,38 @@ void Walk::name(Event& event) {
 
 WalkReport visit_events(const trace::Reader& reader, const Places& places, TimeBase time_base, EventVisitor& visitor) {
   return Walk(reader, places, time_base, visitor).run();
+}
+
+AsyncRanges::Begin::Begin(const Point& point)
+    : place(point.place),
+      event_class(point.event_class),
+      start_ns(point.time_ns),
+      name(point.name),
+      values(point.values.begin(), point.values.end()) {
+  texts.reserve(values.size());  // never grows, so that the views below stay valid
+  for (Value& value : values) {
+    if (value.type == trace::FieldType::String) value.text = texts.emplace_back(value.text);
+  }
+}
+
+void AsyncRanges::begin(uint32_t writer, const Point& point) {
+  auto begin = std::make_unique<Begin>(point);
+  if (!pairs_.begin({writer, point.id}, std::move(begin))) hand_out(point.id, *begin, point.time_ns, nullptr);
+}
+
+// Without an `end_place` the range is unfinished.
+void AsyncRanges::hand_out(uint64_t id, const Begin& begin, int64_t end_ns, const Place* end_place) {
+  AsyncRange range;
+  range.place = begin.place;
+  range.event_class = begin.event_class;
+  range.name = begin.name;
+  range.values = begin.values;
+  range.start_ns = begin.start_ns;
+  range.end_ns = std::max(begin.start_ns, end_ns);
+  range.id = id;
+  range.end_place = end_place != nullptr ? end_place : begin.place;
+  range.finished = end_place != nullptr;
+  visitor_.async_range(range);
 }
 
 }  // namespace kymo::convert

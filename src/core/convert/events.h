@@ -6,16 +6,75 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "convert/classes.h"
 #include "convert/places.h"
-#include "convert/value_rows.h"
+#include "trace/async_pairs.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
+
+// The event classes of a trace, numbered over all its writers, with data that exporters need repeatedly.
+struct ClassInfo {
+  uint32_t index = 0;  // dense, so that an exporter can use it as an index into a vector
+  trace::EventClass event_class;
+  bool is_known = true;     // false: the trace has events of it but not the class; their values cannot be read
+  bool has_places = false;  // the name has places that values fill: it is different for each event
+  // The name of each field's value; empty if the value is part of the event's name, or is not shown.
+  std::vector<std::string> keys;
+};
+
+// One per process. Class 0, whose events carry their names, is "{}" here, which has the same effect.
+class Classes {
+ public:
+  // Numbers continue from `next_index`, which is advanced. Both must outlive this object.
+  Classes(const trace::WriterInfo& writer, uint32_t& next_index) : writer_(writer), next_index_(next_index) {}
+
+  // Created on the first call. The reference stays valid.
+  const ClassInfo& find(uint32_t class_id) {
+    if (class_id < dense_.size() && dense_[class_id] != nullptr) return *dense_[class_id];
+    return make(class_id);
+  }
+
+ private:
+  const ClassInfo& make(uint32_t class_id);
+
+  const trace::WriterInfo& writer_;
+  uint32_t& next_index_;
+  std::deque<ClassInfo> infos_;
+  std::vector<const ClassInfo*> dense_;
+  std::map<uint32_t, const ClassInfo*> sparse_;  // for ids that are too large for a table
+  const ClassInfo* unknown_ = nullptr;
+};
+
+// The field values of a chunk's events, with access in any order.
+//
+// A chunk stores values as streams that can only be read from the start, but exporters visit events in the order of
+// their starts. So the streams are read once and stored row by row.
+
+using Value = trace::ValueCursor::Value;
+
+class ValueRows {
+ public:
+  // Keeps views into `values`. After an event of an unknown class, rows are empty, because the next row's start is
+  // unknown.
+  void load(const trace::Values& values, std::span<const uint32_t> class_ids, Classes& classes);
+
+  std::span<const Value> row(size_t event) const {
+    return std::span(values_).subspan(begin_[event], begin_[event + 1] - begin_[event]);
+  }
+
+ private:
+  std::vector<Value> values_;
+  std::vector<uint32_t> begin_;  // of each row, and the end of the last one
+};
 
 // Nanoseconds since 1970, or of the host's CLOCK_MONOTONIC, which is comparable only on one host.
 enum class TimeBase : uint8_t { Realtime, Monotonic };
@@ -73,7 +132,7 @@ class EventVisitor {
   // range_begin is called. In range_begin, end_ns may not be known yet.
   virtual void range_begin(const Range&) {}
   virtual void range_end(const Place&, uint16_t /*lane*/, int64_t /*end_ns*/) {}
-  // All points except the ends of ranges across threads, and except definitions (trace/definition.h).
+  // All points except the ends of ranges across threads, and except definitions (trace/model.h).
   virtual void point(const Point&) {}
   virtual void async_range(const AsyncRange&) {}
 };
@@ -85,5 +144,49 @@ struct WalkReport {
 
 // Throws only what the visitor throws.
 WalkReport visit_events(const trace::Reader& reader, const Places& places, TimeBase time_base, EventVisitor& visitor);
+
+// Reports ranges across threads, whose two ends trace/async_pairs.h has matched.
+class AsyncRanges {
+ public:
+  explicit AsyncRanges(EventVisitor& visitor)
+      : visitor_(visitor), pairs_([this](uint64_t id, const std::unique_ptr<Begin>& begin, const End& end) {
+          hand_out(id, *begin, end.ns, end.place);
+        }) {}
+
+  // `writer` is the number of the process; handles are unique within it.
+  void begin(uint32_t writer, const Point& point);
+  void end(uint32_t writer, const Point& point) { pairs_.end({writer, point.id}, {point.place, point.time_ns}); }
+
+  // Reports the remaining ranges. A range without an end lasts until end_of(its place).
+  template <typename EndOf>
+  void finish(EndOf&& end_of) {
+    pairs_.finish([&](const trace::AsyncHandle& handle, const std::unique_ptr<Begin>& begin) {
+      hand_out(handle.id, *begin, end_of(*begin->place), nullptr);
+    });
+  }
+
+  uint64_t unmatched_ends() const { return pairs_.unmatched_ends(); }
+
+ private:
+  // A start that is kept after its chunk, with its own copy of the texts.
+  struct Begin {
+    explicit Begin(const Point& point);
+    const Place* place;
+    const ClassInfo* event_class;
+    int64_t start_ns;
+    std::string name;
+    std::vector<std::string> texts;
+    std::vector<Value> values;
+  };
+  struct End {
+    const Place* place;
+    int64_t ns;
+  };
+
+  void hand_out(uint64_t id, const Begin& begin, int64_t end_ns, const Place* end_place);
+
+  EventVisitor& visitor_;
+  trace::AsyncPairs<std::unique_ptr<Begin>, End> pairs_;
+};
 
 }  // namespace kymo::convert

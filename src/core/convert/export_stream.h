@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/atomic_file.h"
+#include "base/temporary_file.h"
 
 namespace kymo::convert {
 

@@ -8,15 +8,11 @@
 
 #include "convert/chunk_order.h"
 #include "kymo/error.h"
-#include "trace/window_view.h"
+#include "trace/clock.h"
 
 namespace kymo::convert {
 
 namespace {
-
-bool is_of_flow(trace::PointKind kind) {
-  return kind == trace::PointKind::FlowBegin || kind == trace::PointKind::FlowStep || kind == trace::PointKind::FlowEnd;
-}
 
 bool read_passes(const trace::Reader& reader, const trace::EventChunk& chunk, trace::EventBatch& into, unsigned parts) {
   try {
@@ -65,7 +61,7 @@ void Flows::collect(const trace::Reader& reader, std::vector<Found>& found) {
     points_before += chunk.point_count;
     const trace::ClockMap* const clock = clocks.at(chunk.writer).find(chunk.track);
     if (clock == nullptr || chunk.point_count == 0 || !read_passes(reader, chunk, batch, trace::kPoints)) continue;
-    if (std::none_of(batch.points.kind.begin(), batch.points.kind.end(), is_of_flow)) continue;
+    if (std::none_of(batch.points.kind.begin(), batch.points.kind.end(), trace::is_of_flow)) continue;
     constexpr unsigned kTree = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks;
     if (!read_passes(reader, chunk, batch, trace::kPoints | kTree)) continue;
     order.arrange(batch, batch.opening);
@@ -73,7 +69,7 @@ void Flows::collect(const trace::Reader& reader, std::vector<Found>& found) {
     for (const Step& step : order.steps()) {
       if (step.kind == Step::Kind::Begin) ++depth;
       if (step.kind == Step::Kind::End && depth > 0) --depth;
-      if (step.kind != Step::Kind::Point || !is_of_flow(batch.points.kind[step.index])) continue;
+      if (step.kind != Step::Kind::Point || !trace::is_of_flow(batch.points.kind[step.index])) continue;
       const trace::PointKind kind = batch.points.kind[step.index];
       if (depth == 0) {
         incomplete_ += kind != trace::PointKind::FlowStep;
@@ -137,9 +133,9 @@ void Flows::connect(std::span<const Found> of_one_flow) {
 
 // A name that differs from event to event is not known here.
 uint32_t Flows::name_of(const trace::WriterInfo& writer, uint32_t class_id) {
-  const auto known = writer.classes.find(class_id);
-  const bool is_plain = known != writer.classes.end() && known->second.name.find("{}") == std::string::npos;
-  const std::string name = is_plain && !known->second.name.empty() ? trace::shown_name(known->second) : "flow";
+  const trace::EventClass* const known = writer.find_class(class_id);
+  const bool is_plain = known != nullptr && known->name.find("{}") == std::string::npos;
+  const std::string name = is_plain && !known->name.empty() ? trace::shown_name(*known) : "flow";
   const auto [there, is_new] = name_numbers_.try_emplace(name, static_cast<uint32_t>(names_.size()));
   if (is_new) names_.push_back(name);
   return there->second;

@@ -6,9 +6,51 @@
 #include "base/text.h"
 #include "convert/event_note.h"
 #include "convert/kineto.h"
-#include "convert/stack_text.h"
 
 namespace kymo::convert {
+
+void append_json_field(TextBuffer& out, const trace::ValueCursor::Value& value) {
+  switch (value.type) {
+    case trace::FieldType::Int:
+      return out.append_number(static_cast<int64_t>(value.bits));
+    case trace::FieldType::UInt:
+    case trace::FieldType::ByteCount:
+      return append_integer(out, value.bits);
+    case trace::FieldType::Double:
+      return append_json_number(out, value.real);
+    case trace::FieldType::Pointer:
+      return append_json_address(out, value.bits);
+    case trace::FieldType::Bool:
+      return append(out, value.bits != 0 ? "true" : "false");
+    case trace::FieldType::String:
+      return append_json_string(out, value.text);
+  }
+  append(out, "null");
+}
+
+namespace {
+
+std::string frame_text(const trace::WriterInfo& writer, uint32_t id) {
+  const auto frame = writer.frames.find(id);
+  if (frame == writer.frames.end()) return "?";
+  if (!frame->second.function.empty()) return frame->second.function;
+  const auto module = writer.modules.find(frame->second.module);
+  const std::string path = module == writer.modules.end() ? "?" : module->second.path;
+  return base::format("{}+{:#x}", path.substr(path.find_last_of('/') + 1), frame->second.offset);
+}
+
+}  // namespace
+
+std::string stack_text(const trace::WriterInfo& writer, uint64_t stack) {
+  const auto found = stack <= UINT32_MAX ? writer.stacks.find(static_cast<uint32_t>(stack)) : writer.stacks.end();
+  if (found == writer.stacks.end()) return {};
+  std::string text;
+  for (const uint32_t frame : found->second.frames) {
+    if (!text.empty()) text += " < ";
+    text += frame_text(writer, frame);
+  }
+  return text;
+}
 
 namespace {
 
@@ -80,7 +122,7 @@ void JsonArgs::append(JsonObject& object, const Point& point) {
     if (const std::string note = note_of(point.kind, point.id); !note.empty())
       append_json_string(object.key(kNoteKey), note);
   }
-  const bool is_memory = point.kind == trace::PointKind::Allocation || point.kind == trace::PointKind::Free;
+  const bool is_memory = trace::is_of_memory(point.kind);
   if (is_memory && form_ == Form::Kineto) {
     append_integer(object.key("Addr"), point.id);
   } else if (is_memory && !has_field(*point.event_class, "address")) {
@@ -146,7 +188,7 @@ const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {
     const std::string_view category = event_class.category;
     const bool is_own = !category.empty() && category != "copy" && category != "fill" &&
                         category != kineto::device_work(event_class.name, category).category;
-    if (is_own && !has_field(info, "category")) prepared.category = base::json_quoted(category);
+    if (is_own && !has_field(info, "category")) prepared.category = base::json_string(category);
   }
   if (event_class.colour != 0 && !has_field(info, "colour")) {
     prepared.colour = base::format("\"{}\"", colour_text(event_class.colour));

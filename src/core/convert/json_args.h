@@ -8,15 +8,31 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "convert/events.h"
-#include "convert/json_field.h"
+#include "trace/reader.h"
 
 namespace kymo::convert {
+
+// Writes field values of a trace as JSON.
+
+using base::JsonArray;
+using base::JsonObject;
+using base::TextBuffer;
+
+// Integers as numbers, a pointer as the string "0x…".
+void append_json_field(TextBuffer& out, const trace::ValueCursor::Value& value);
+
+// A sampled stack as one line, innermost first: "memcpy < load < main".
+
+// Frames without a function show their module and offset. Empty if the trace does not describe the stack.
+std::string stack_text(const trace::WriterInfo& writer, uint64_t stack);
 
 class JsonArgs {
  public:

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "base/seeded_hash.h"
+#include "base/hash.h"
 #include "convert/chunk_order.h"
 #include "convert/kineto.h"
 #include "kymo/error.h"
@@ -133,8 +133,8 @@ class Launches::Collector {
   }
 
   static bool is_operation(const trace::WriterInfo& writer, uint32_t class_id) {
-    const auto known = writer.classes.find(class_id);
-    return kineto::is_operation(known == writer.classes.end() ? std::string_view{} : known->second.category);
+    const trace::EventClass* const known = writer.find_class(class_id);
+    return kineto::is_operation(known == nullptr ? std::string_view{} : known->category);
   }
 
   const trace::Reader& reader_;

@@ -8,14 +8,41 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "convert/row_numbers.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
+
+// The numbers of rows in a viewer: its pids, or the tids of one pid. Each is given out once.
+class RowNumbers {
+ public:
+  // Viewers store numbers in 32 bits, signed.
+  static constexpr uint64_t kLargest = std::numeric_limits<int32_t>::max();
+  // Linux uses no ids above 2^22, so invented ones start well above that.
+  static constexpr uint64_t kFirstInvented = 10'000'000;
+
+  // The system's own number; an invented one if that is taken or too large.
+  uint64_t claim(uint64_t wanted) { return wanted <= kLargest && taken_.insert(wanted).second ? wanted : invent(); }
+  // The first free number from here on.
+  uint64_t claim_from(uint64_t lowest) {
+    while (!taken_.insert(lowest).second) ++lowest;
+    return lowest;
+  }
+  uint64_t invent() { return next_ = claim_from(next_); }
+
+ private:
+  std::set<uint64_t> taken_;
+  uint64_t next_ = kFirstInvented;
+};
+
+// The place of the first device among the processes of a viewer, after all processes; as in Kineto.
+inline constexpr uint64_t kFirstDeviceOrder = 5'000'000;
 
 // A process, or a device.
 struct Group {
@@ -79,5 +106,30 @@ std::string group_label(const Group& group);
 
 // "name (lane 2)"
 std::string lane_name(const Place& place, uint16_t lane);
+
+// The tracks of a trace that patterns choose.
+//
+// A pattern (base/wildcard.h) describes the name of a thread or queue as viewers show it ("main", "thread 4713",
+// "queue 1"), or the name with its process or device: "train/main", "train (4711)/main", "GPU 0*/compute".
+class TrackChoice {
+ public:
+  // Without a pattern, all tracks are chosen. Throws kymo::Error with the tracks that there are if a pattern describes
+  // none.
+  TrackChoice(const trace::Reader& reader, const std::vector<std::string>& patterns);
+  // Exactly these tracks.
+  explicit TrackChoice(std::set<std::pair<trace::WriterId, uint32_t>> tracks);
+
+  bool contains(const trace::WriterId& writer, uint32_t track) const {
+    return all_ || chosen_.contains({writer, track});
+  }
+  // True if a track of the writer is chosen.
+  bool contains(const trace::WriterId& writer) const { return all_ || writers_.contains(writer); }
+  bool all() const { return all_; }
+
+ private:
+  bool all_;
+  std::set<std::pair<trace::WriterId, uint32_t>> chosen_;
+  std::set<trace::WriterId> writers_;
+};
 
 }  // namespace kymo::convert

@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "trace/window_view.h"
+#include "trace/clock.h"
 
 namespace kymo::convert {
 namespace {
-
-bool on_one_boot(const std::map<trace::WriterId, trace::WriterInfo>& writers) {
-  return std::all_of(writers.begin(), writers.end(), [&](const auto& writer) {
-    return writer.second.origin.boot_id == writers.begin()->second.origin.boot_id;
-  });
-}
 
 // Times in a forged file may have any value, so the arithmetic wraps.
 int64_t wrapping_sum(int64_t a, int64_t b) {
@@ -24,9 +18,16 @@ int64_t wrapping_difference(int64_t a, int64_t b) {
 
 }  // namespace
 
+bool on_one_boot(const trace::Reader& reader) {
+  const auto& writers = reader.writers();
+  return std::all_of(writers.begin(), writers.end(), [&](const auto& writer) {
+    return writer.second.origin.boot_id == writers.begin()->second.origin.boot_id;
+  });
+}
+
 TraceTimes::TraceTimes(const trace::Reader& reader)
     : first_ns_(std::numeric_limits<int64_t>::max()), last_ns_(std::numeric_limits<int64_t>::min()) {
-  const bool monotonic = on_one_boot(reader.writers());
+  const bool monotonic = on_one_boot(reader);
   std::map<trace::WriterId, trace::TrackClocks> clocks;
   for (const auto& [id, writer] : reader.writers()) {
     clocks.emplace(id, trace::TrackClocks(writer));

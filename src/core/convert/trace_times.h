@@ -12,6 +12,10 @@
 
 namespace kymo::convert {
 
+// True if all processes ran on one machine, without a restart of it in between. Then their monotonic clocks are the
+// same.
+bool on_one_boot(const trace::Reader& reader);
+
 class TraceTimes {
  public:
   explicit TraceTimes(const trace::Reader& reader);

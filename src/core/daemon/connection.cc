@@ -50,8 +50,7 @@ Connection::Connection(Loop& loop, base::FileDescriptor socket, ConnectionLimits
       sum_(sum),
       uid_(uid),
       handlers_(std::move(handlers)),
-      allowance_(limits.messages_at_once),
-      allowance_at_(Loop::Clock::now()),
+      allowance_(limits.messages_a_second, limits.messages_at_once),
       watch_(loop.watch(socket_.get(), EPOLLIN, [this](uint32_t events) { handle(events); })) {}
 
 Connection::~Connection() { sum_.give(uid_, unread_); }
@@ -70,7 +69,7 @@ void Connection::receive() {
       continue;  // reported once: it left without reading; what it sent is still there
     if (size < 0) return close(std::strerror(errno));
     if (size == 0) return close("");
-    if (!may_send_another()) {
+    if (!allowance_.take_one()) {
       send(wire::Refused{wire::RefusedCode::Limit, 0, "too many messages per second; the connection is closed"});
       return close("it sends too many messages");
     }
@@ -83,16 +82,6 @@ void Connection::receive() {
     if (packet.kind != wire::PacketKind::Good) send(wire::refusal_of(packet), packet.serial);
     handlers_.message(packet);
   }
-}
-
-bool Connection::may_send_another() {
-  const auto now = Loop::Clock::now();
-  const double seconds = std::chrono::duration<double>(now - allowance_at_).count();
-  allowance_ = std::min(limits_.messages_at_once, allowance_ + seconds * limits_.messages_a_second);
-  allowance_at_ = now;
-  if (allowance_ < 1) return false;
-  allowance_ -= 1;
-  return true;
 }
 
 void Connection::send(const wire::Message& message, uint32_t serial) {

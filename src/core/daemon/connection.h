@@ -64,7 +64,6 @@ class Connection {
   void handle(uint32_t events);
   void receive();
   void flush();
-  bool may_send_another();
 
   Loop& loop_;
   base::FileDescriptor socket_;
@@ -74,8 +73,7 @@ class Connection {
   Handlers handlers_;
   std::deque<std::vector<std::byte>> waiting_;
   size_t unread_ = 0;
-  double allowance_;
-  Loop::Clock::time_point allowance_at_;
+  Allowance allowance_;
   bool is_closed_ = false;
   Loop::Timer unread_deadline_, closing_;
   Loop::Watch watch_;  // destroyed first: no events while the rest is destroyed

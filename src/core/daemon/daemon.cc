@@ -21,13 +21,35 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "daemon/call_server.h"
 #include "daemon/dynolog.h"
-#include "daemon/metrics_server.h"
 #include "daemon/server.h"
-#include "metrics/text.h"
-#include "wire/socket_path.h"
+#include "metrics/endpoint.h"
+#include "wire/message.h"
 
 namespace kymo::daemon {
+
+const char* const kDaemonDescription =
+    "Connects the commands that request traces with the programs that record them.\n"
+    "As root it serves all users, at /run/kymo. Otherwise it serves one user, at $XDG_RUNTIME_DIR/kymo.";
+
+void add_options(options::CommandLine& line, DaemonOptions& options) {
+  line.value("--socket", "PATH", options.socket, "listen at this path instead");
+  line.flag("--user", options.is_for_user, "as root: serve only root, not all users");
+  line.values("--output-folder", "FOLDER", options.output_folders,
+              "allow traces only below this folder; can be repeated");
+  line.flag("-q,--quiet", options.quiet, "print only problems");
+  line.flag("--dynolog", options.dynolog, "also serve programs with libkineto (PyTorch) and the dyno command");
+  line.value("--dynolog-dir", "FOLDER", options.dynolog_folder,
+             "folder of the sockets; default: $KINETO_IPC_SOCKET_DIR");
+  line.value("--dynolog-address", "ADDRESS[:PORT],…", options.dynolog_addresses,
+             "where dyno connects; default: 127.0.0.1:1778 and\n[::1]:1778. An address that other hosts can reach\n"
+             "needs --token");
+  line.value("--token", "FILE", options.token_file, "file with the token that requests from the network must carry");
+  line.value("--metrics", "PLACE", options.metrics,
+             "serve metrics for Prometheus: 127.0.0.1:9463 or\nunix:/run/kymo/metrics");
+}
+
 namespace {
 
 // SIGTERM and SIGINT as a descriptor, so that they do not interrupt other work.
@@ -128,11 +150,15 @@ void serve(const DaemonOptions& options) {
     server.set_dynolog_problem(problem);
   };
   if (dynolog_options.is_on) begin_dynolog();
-  std::optional<MetricsServer> metrics_server;
+  // Only counts: any user of this host may read them on loopback.
+  CallServer metrics_server(loop, false, [&](std::string_view request, std::optional<uint32_t>) {
+    return metrics::answer(request, metrics_text(programs, server));
+  });
   if (metrics_place) {
-    metrics_server.emplace(loop, *metrics_place, [&] { return metrics_text(programs, server); });
-    log.say(metrics_place->path.empty() ? base::format("metrics are on port {}", metrics_server->port())
+    metrics::Listening listening = metrics::listen_at(*metrics_place);
+    log.say(metrics_place->path.empty() ? base::format("metrics are on port {}", listening.port)
                                         : base::format("metrics are at {}", base::printable(metrics_place->path)));
+    metrics_server.serve(std::move(listening.socket));
   }
   const Loop::Watch stop = loop.watch(signals.get(), EPOLLIN, [&](uint32_t) { loop.stop(); });
 
@@ -141,6 +167,7 @@ void serve(const DaemonOptions& options) {
   tell_systemd("READY=1");
   loop.run();
   tell_systemd("STOPPING=1");
+  if (metrics_place && !metrics_place->path.empty()) unlink(metrics_place->path.c_str());
   log.say("stopped");
 }
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/credentials.h"
+#include "daemon/proc.h"
 #include "daemon/program.h"
-#include "wire/tool_messages.h"
+#include "wire/message.h"
 
 namespace kymo::daemon {
 

@@ -1,6 +1,8 @@
 #include "daemon/dynolog.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,13 +13,13 @@
 #include <cstring>
 
 #include "base/environment.h"
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/kineto_config.h"
-#include "daemon/outcome.h"
+#include "daemon/output.h"
 #include "json/document.h"
-#include "wire/fabric_address.h"
+#include "wire/fabric.h"
 
 namespace kymo::daemon {
 namespace {
@@ -64,8 +66,29 @@ bool is_selected(const wire::RpcTrigger& asked, const Program& program) {
   return job && wire::rpc_selects(asked, *job, pids);
 }
 
+// Empty: this host has no such address.
+base::FileDescriptor listen_at(const TcpAddress& address, Log& log) {
+  constexpr int kBacklog = 64;
+  base::FileDescriptor socket(::socket(address.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address.address.ss_family == AF_INET6) setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  if (socket && bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.address), address.length) == 0 &&
+      ::listen(socket.get(), kBacklog) == 0)
+    return socket;
+  if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) {
+    log.say(base::format("this host has no address {}", address.text()));
+    return {};
+  }
+  const std::string why = base::format(
+      "cannot listen at {}: {}; stop the process that listens there, or give another address with --dynolog-address",
+      address.text(), std::strerror(errno));
+  if (errno == EADDRINUSE) throw Taken(why);
+  throw Error(why);
+}
+
 std::string failed_status(const std::string& why) {
-  return base::format("{{\"status\":{}}}", base::json_quoted(base::format("failed with exception = {}", why)));
+  return base::format("{{\"status\":{}}}", base::json_string(base::format("failed with exception = {}", why)));
 }
 
 }  // namespace
@@ -104,9 +127,36 @@ Dynolog::Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, c
       triggers_(triggers),
       token_(options.token),
       kineto_(loop, log, programs, triggers, options.folder),
-      rpc_(loop, log, options.addresses,
-           [this](std::string_view request, std::optional<uint32_t> uid) { return answer(request, uid); }) {
+      calls_(loop, true,
+             [this](std::string_view untrusted, std::optional<uint32_t> uid) { return reply(untrusted, uid); }) {
+  listen(options.addresses);
   log.say(base::format("programs with libkineto are served at {}", describe(options)));
+}
+
+void Dynolog::listen(const std::vector<TcpAddress>& addresses) {
+  bool is_any = false;
+  for (const TcpAddress& address : addresses) {
+    base::FileDescriptor socket = listen_at(address, log_);
+    if (!socket) continue;
+    log_.say(base::format("dyno is served at {}", own_address(socket.get()).value_or(address).text()));
+    calls_.serve(std::move(socket));
+    is_any = true;
+  }
+  if (!is_any) throw Error("this host has none of the addresses for dyno; give one with --dynolog-address");
+}
+
+std::optional<std::string> Dynolog::reply(std::string_view untrusted, std::optional<uint32_t> uid) {
+  const auto frame = wire::read_rpc_frame(base::as_bytes(untrusted));
+  if (!frame) {
+    log_.warn(base::format("a call was refused: {}", frame.reason()));
+    return std::nullopt;
+  }
+  if (!*frame) return "";
+  const std::string text = answer(**frame, uid);
+  if (text.empty()) return std::nullopt;
+  const auto made = wire::rpc_frame(text);
+  if (!made) return std::nullopt;
+  return std::string(reinterpret_cast<const char*>(made->data()), made->size());
 }
 
 std::optional<Asker> Dynolog::asker_of(std::string_view untrusted, std::optional<uint32_t> uid) const {

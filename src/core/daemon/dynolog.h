@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/call_server.h"
+#include "daemon/daemon.h"
 #include "daemon/kineto_programs.h"
-#include "daemon/options.h"
-#include "daemon/rpc_server.h"
 #include "wire/dyno/rpc.h"
 
 namespace kymo::daemon {
@@ -28,10 +28,14 @@ std::string describe(const DynologOptions& options);
 
 class Dynolog {
  public:
-  // All arguments outlive it. Throws Taken if another process uses its address.
+  // All arguments outlive it. Listens at every address that this host has. Throws Taken if another process uses one of
+  // them, and kymo::Error if the host has none of them.
   Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, const DynologOptions& options);
 
  private:
+  void listen(const std::vector<TcpAddress>& addresses);
+  // The reply to a call, of which `untrusted` has arrived: see CallServer.
+  std::optional<std::string> reply(std::string_view untrusted, std::optional<uint32_t> uid);
   std::string answer(std::string_view untrusted, std::optional<uint32_t> uid);
   // The user who sends the request; nothing if it is not allowed.
   std::optional<Asker> asker_of(std::string_view untrusted, std::optional<uint32_t> uid) const;
@@ -42,7 +46,7 @@ class Dynolog {
   Triggers& triggers_;
   std::string token_;
   KinetoPrograms kineto_;
-  RpcServer rpc_;
+  CallServer calls_;
 };
 
 }  // namespace kymo::daemon

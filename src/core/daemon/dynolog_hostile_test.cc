@@ -10,9 +10,9 @@
 
 #include "base/test_tree.h"
 #include "daemon/test_support.h"
-#include "wire/dyno/dyno_config.h"
 #include "wire/dyno/rpc.h"
-#include "wire/fabric_address.h"
+#include "wire/dyno/test_dyno.h"
+#include "wire/fabric.h"
 #include "wire/test_bytes.h"
 
 namespace kymo::daemon {

@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "daemon/test_support.h"
 #include "wire/config.h"
-#include "wire/dyno/dyno_config.h"
-#include "wire/fabric_address.h"
+#include "wire/dyno/test_dyno.h"
+#include "wire/fabric.h"
 
 namespace kymo::daemon {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "wire/fabric_address.h"
+#include "wire/fabric.h"
 
 namespace kymo::daemon {
 namespace {
@@ -128,15 +128,8 @@ void FabricSocket::receive(const FabricSender& sender, base::Bytes untrusted) {
 }
 
 bool FabricSocket::may_ask_again(uint32_t uid) {
-  const auto now = Loop::Clock::now();
   if (allowances_.size() >= kMaxUsers) allowances_.clear();
-  Allowance& allowance = allowances_.try_emplace(uid, Allowance{kDatagramsASecond, now}).first->second;
-  const double seconds = std::chrono::duration<double>(now - allowance.at).count();
-  allowance.left = std::min(kDatagramsASecond, allowance.left + seconds * kDatagramsASecond);
-  allowance.at = now;
-  if (allowance.left < 1) return false;
-  allowance.left -= 1;
-  return true;
+  return allowances_.try_emplace(uid, kDatagramsASecond, kDatagramsASecond).first->second.take_one();
 }
 
 bool FabricSocket::answer(const FabricSender& sender, const wire::FabricReply& reply) {

@@ -51,11 +51,6 @@ class FabricSocket {
   void receive(const FabricSender& sender, base::Bytes untrusted);
   bool may_ask_again(uint32_t uid);
 
-  struct Allowance {
-    double left;
-    Loop::Clock::time_point at;
-  };
-
   Log& log_;
   Handler handler_;
   std::string path_;  // removed at the end

@@ -1,6 +1,4 @@
 // The outcomes of triggers whose command did not wait, and recordings that are stopped and kept.
-#include "daemon/history.h"
-
 #include "daemon/test_support.h"
 #include "daemon/triggers.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/host.h"
 #include "base/text.h"
-#include "wire/dyno/dyno_config.h"
+#include "wire/dyno/rpc.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::daemon {

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/kineto_program.h"
+#include "daemon/kineto_programs.h"
 #include "daemon/log.h"
-#include "wire/dyno/dyno_config.h"
+#include "wire/dyno/test_dyno.h"
 
 namespace kymo::daemon {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace kymo::daemon {
@@ -15,10 +16,7 @@ constexpr int kWarningsASecond = 5;
 constexpr size_t kLongestLine = 1024;
 
 void write_line(std::string_view line) {
-  std::string text = "kymod: ";
-  for (const char c : line.substr(0, kLongestLine))
-    text += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-  text += '\n';
+  const std::string text = "kymod: " + base::without_controls(line.substr(0, kLongestLine)) + "\n";
   // A full pipe must not stall the daemon. If the output has no reader, the line is lost.
   pollfd room{STDERR_FILENO, POLLOUT, 0};
   size_t written = 0;

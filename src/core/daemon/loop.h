@@ -4,6 +4,7 @@
 // another one. An exception of a handler is logged and ends only that call.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -87,6 +88,25 @@ class Loop {
   std::vector<Action> later_;
   uint64_t last_id_ = 0;
   bool stopped_ = false;
+};
+
+// How much somebody may send: `per_second` on average, and `at_once` after a pause.
+class Allowance {
+ public:
+  Allowance(double per_second, double at_once) : per_second_(per_second), at_once_(at_once), left_(at_once) {}
+  // False: not now.
+  bool take_one() {
+    const auto now = Loop::Clock::now();
+    left_ = std::min(at_once_, left_ + std::chrono::duration<double>(now - at_).count() * per_second_);
+    at_ = now;
+    if (left_ < 1) return false;
+    left_ -= 1;
+    return true;
+  }
+
+ private:
+  double per_second_, at_once_, left_;
+  Loop::Clock::time_point at_ = Loop::Clock::now();
 };
 
 }  // namespace kymo::daemon

@@ -1,7 +1,15 @@
 #include "daemon/output.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <ctime>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -66,6 +74,62 @@ uint64_t end_of(const wire::TraceOptions& options) {
   if (options.iterations != 0) return 0;
   const uint64_t begin = options.start_at_ns != 0 ? options.start_at_ns : base::realtime_ns() + options.warmup_ns;
   return begin + options.duration_ns;  // a recording of the past (last) has no duration: it ends at once
+}
+
+namespace {
+
+constexpr std::chrono::seconds kLongestLook{1};
+constexpr int kMaxChecks = 4;  // max checks that hang
+
+std::atomic<int> looks_running{0};
+
+// Shared by the caller and the thread; it exists until both are done with it.
+struct Look {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_over = false;
+  std::optional<struct stat> found;
+};
+
+void look(Look& shared, const std::string& path) {
+  struct stat status {};
+  const bool is_there = lstat(path.c_str(), &status) == 0;
+  --looks_running;
+  const std::lock_guard lock(shared.mutex);
+  if (is_there) shared.found = status;
+  shared.is_over = true;
+  shared.changed.notify_one();
+}
+
+}  // namespace
+
+std::optional<struct stat> look_at(const std::string& path) {
+  if (looks_running >= kMaxChecks) return std::nullopt;
+  const auto shared = std::make_shared<Look>();
+  ++looks_running;
+  try {
+    std::thread([shared, path] { look(*shared, path); }).detach();  // it may never return
+  } catch (const std::system_error&) {
+    --looks_running;
+    return std::nullopt;
+  }
+  std::unique_lock lock(shared->mutex);
+  shared->changed.wait_for(lock, kLongestLook, [&] { return shared->is_over; });
+  return shared->found;
+}
+
+wire::Done died_outcome(uint64_t request_id, const std::string& path, uint32_t uid) {
+  wire::Done done{.id = request_id, .state = wire::RequestState::Failed};
+  const std::string part = path + ".part";
+  const auto status = path.empty() ? std::nullopt : look_at(part);
+  if (!status || !S_ISREG(status->st_mode) || status->st_uid != uid) {
+    done.error = "it died during the recording; there is no trace";
+    return done;
+  }
+  done.path = part;
+  done.bytes = static_cast<uint64_t>(status->st_size);
+  done.error = base::format("it died; what it recorded before is in {}", part);
+  return done;
 }
 
 }  // namespace kymo::daemon

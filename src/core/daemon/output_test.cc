@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/file_look.h"
 #include "daemon/proc.h"
 
 namespace kymo::daemon {

@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/credentials.h"
-#include "daemon/tcp_address.h"
+#include "daemon/call_server.h"
 #include "daemon/test_support.h"
 
 namespace kymo::daemon {

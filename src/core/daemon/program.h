@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/credentials.h"
+#include "daemon/connection.h"
+#include "daemon/proc.h"
 #include "wire/message.h"
 
 namespace kymo::daemon {
@@ -88,5 +89,23 @@ bool selects(const wire::Selection& selection, const wire::ProcessEntry& entry);
 
 // Why no program that `asker` may see matches `selection`, and what to do.
 std::string nothing_found(const wire::Selection& selection, const Programs& programs, const Asker& asker);
+
+// A program with Kymo's own agent: it has a connection and gets a request at once.
+class AgentProgram : public Program {
+ public:
+  // The connection outlives it.
+  AgentProgram(Connection& connection, const ProcessFacts& facts, const wire::Hello& hello);
+
+  std::optional<wire::Done> objection(const ProgramRequest& request) const override;
+  std::string path_of(const ProgramRequest& request) const override;
+  void start(const ProgramRequest& request) override;
+  base::Check cancel(uint64_t request_id) override;
+  base::Check stop(uint64_t request_id) override;
+
+ private:
+  int32_t pid_in_path(const ProgramRequest& request) const;
+
+  Connection& connection_;
+};
 
 }  // namespace kymo::daemon

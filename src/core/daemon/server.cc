@@ -12,8 +12,8 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "daemon/outcome.h"
-#include "daemon/replies.h"
+#include "daemon/output.h"
+#include "wire/field_codec.h"
 
 namespace kymo::daemon {
 namespace {
@@ -29,6 +29,32 @@ base::FileDescriptor spare_descriptor() { return base::FileDescriptor(open("/dev
 void send_refusal(int socket, wire::RefusedCode code, const std::string& why) {
   if (const auto packet = wire::message_packet(wire::Refused{code, 0, why}))
     send(socket, packet->data(), packet->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// Sends a reply that is longer than a message as several messages, all except the last with `more` set. `empty` is the
+// reply without its items; `list` is the member for the items. Each part is passed to `send`.
+template <class Reply, class Item>
+void send_in_parts(const Reply& empty, std::vector<Item> Reply::*list, std::vector<Item> items,
+                   const std::function<void(Reply)>& send) {
+  // Leaves space for the rest of the message, which may have a long text.
+  constexpr size_t kRoom = wire::kLargestMessage - 8 * 1024;
+  Reply part = empty;
+  size_t used = 0;
+  for (Item& item : items) {
+    base::ByteWriter bytes;
+    wire::FieldWriter fields(bytes);
+    each_field(std::as_const(item), fields);
+    const size_t size = bytes.size() + wire::kFieldHeadBytes;
+    if (!(part.*list).empty() && (used + size > kRoom || (part.*list).size() == wire::kMaxItems)) {
+      part.more = true;
+      send(std::exchange(part, empty));
+      used = 0;
+    }
+    (part.*list).push_back(std::move(item));
+    used += size;
+  }
+  part.more = false;
+  send(std::move(part));
 }
 
 }  // namespace

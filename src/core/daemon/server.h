@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "daemon/agent_program.h"
 #include "daemon/connection.h"
 #include "daemon/doctor.h"
 #include "daemon/endpoint.h"
+#include "daemon/program.h"
 #include "daemon/triggers.h"
 
 namespace kymo::daemon {

@@ -22,7 +22,7 @@
 
 #include "daemon/test_support.h"
 #include "wire/dyno/rpc.h"
-#include "wire/fabric_address.h"
+#include "wire/fabric.h"
 
 namespace kymo::daemon::testing {
 

@@ -1,23 +1,38 @@
 #include "heap/heap_recorder.h"
 
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
-#include "heap/heap_mode.h"
-#include "heap/heap_thread.h"
-#include "heap/known_code.h"
-#include "heap/sampled_set.h"
-#include "record/loss.h"
+#include <atomic>
+#include <new>
+
+#include "base/hex.h"
+#include "heap/sampler.h"
+#include "record/clock.h"
+#include "record/layout.h"
 #include "record/slots.h"
 #include "record/store.h"
+#include "unwind/loaded_code.h"
+#include "unwind/quick_stack.h"
 #include "unwind/rule_table.h"
+#include "unwind/stack_tree.h"
 
 namespace kymo::heap {
+
+// ---- The loaded files that are described in the recording: the first stack through a file describes it -------------
+
 namespace {
 
-using record::Kind;
-using unwind::kNoStack;
-using unwind::Node;
-using unwind::Registers;
+using unwind::kMaxBuildIdBytes;
+
+constexpr uint32_t kStatedPlaces = 4096;
+constinit std::atomic<uintptr_t> stated[kStatedPlaces] = {};  // where the recorded files begin, by hash
 
 constexpr kymo_arg field(const char* name, kymo_type type) { return {name, {}, 0, static_cast<uint32_t>(type)}; }
 
@@ -25,6 +40,197 @@ template <size_t kBytes>
 constexpr kymo_label label_of(const char (&name)[kBytes], const char* category, uint32_t category_length) {
   return {name, category, kBytes - 1, category_length, 0};
 }
+
+constexpr kymo_arg kModuleFields[] = {field("path", KYMO_STRING), field("base", KYMO_POINTER),
+                                      field("size", KYMO_BYTES), field("build_id", KYMO_STRING)};
+constinit kymo_site module_site{label_of("module", "kymo.stack", 10), {}};
+
+// The record was dropped, so the next stack through this file records the file again. Files after this place in the
+// table may be recorded twice then.
+void give_up_statement(uintptr_t begin) noexcept {
+  for (auto& place : stated)
+    if (place.load(std::memory_order_relaxed) == begin) place.store(0, std::memory_order_relaxed);
+}
+
+// True: the caller must record the file. If the table is full, always true: twice is better than not at all.
+bool claim_statement(uintptr_t begin) noexcept {
+  uint64_t place = (begin * 0x9e3779b97f4a7c15u) >> 52;
+  static_assert(kStatedPlaces == 1 << 12);
+  for (uint32_t probe = 0; probe < kStatedPlaces; ++probe, place = (place + 1) % kStatedPlaces) {
+    uintptr_t known = stated[place].load(std::memory_order_relaxed);
+    if (known == begin) return false;
+    if (known == 0 && stated[place].compare_exchange_strong(known, begin, std::memory_order_relaxed)) return true;
+    if (known == begin) return false;
+  }
+  return true;
+}
+
+// The words of the record. It is small, because it may be on the stack of a signal handler.
+class ModuleWords {
+ public:
+  static constexpr uint32_t kMaxPathBytes = 768;
+
+  void put(uint64_t word) noexcept { words_[used_++] = word; }
+  void put_path(const char* path) noexcept {
+    char* to = reinterpret_cast<char*>(words_ + used_ + 1);
+    if (*path != '\0') return put_text_there(static_cast<const char*>(stpncpy(to, path, kMaxPathBytes)) - to);
+    const ssize_t length = readlink("/proc/self/exe", to, kMaxPathBytes);
+    put_text_there(length > 0 ? length : 0);
+  }
+  void put_hex(const uint8_t* bytes, size_t count) noexcept {
+    base::put_hex(reinterpret_cast<char*>(words_ + used_ + 1), bytes, count);
+    put_text_there(static_cast<ssize_t>(2 * count));
+  }
+  const uint64_t* words() const noexcept { return words_; }
+  uint32_t cells() const noexcept { return (used_ + 1) / 2; }
+
+ private:
+  void put_text_there(ssize_t length) noexcept {
+    words_[used_] = static_cast<uint64_t>(length);
+    used_ += 1 + static_cast<uint32_t>((length + 7) / 8);
+  }
+
+  uint32_t used_ = 0;
+  uint64_t words_[(kMaxPathBytes + 2 * kMaxBuildIdBytes) / 8 + 6] = {};
+};
+
+// Records the file that contains this code address, if that was not done yet. Takes no lock.
+void state_code_of(uintptr_t address) noexcept {
+  unwind::LoadedCode code;
+  if (!unwind::find_loaded_code(address, code) || !claim_statement(code.begin)) return;
+  const record::FoundClass found =
+      record::class_at(module_site, kModuleFields, sizeof kModuleFields / sizeof(kymo_arg));
+  if (found.name_inline) return;
+  uint8_t id[kMaxBuildIdBytes];
+  ModuleWords words;
+  words.put_path(code.path);
+  words.put(code.begin);
+  words.put(code.end - code.begin);
+  words.put_hex(id, unwind::build_id_of(code, id));
+  if (!record::store_words(record::Kind::Instant, found.id, words.words(), words.cells()))
+    give_up_statement(code.begin);
+}
+
+// For a new recording, or when a file was unloaded: each file is then recorded again when it is used.
+void forget_stated_code() noexcept {
+  for (auto& place : stated)
+    if (place.load(std::memory_order_relaxed) != 0) place.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// ---- Mode ----------------------------------------------------------------------------------------------------------
+
+constinit std::atomic<uint32_t> heap_recorded{1};
+constinit std::atomic<uint64_t> heap_sample_bytes{0};
+
+bool parse_heap_mode(const char* text, HeapMode& mode) noexcept {
+  constexpr char kSample[] = "sample:";
+  constexpr uint64_t kMax = uint64_t{1} << 40;
+  if (strcasecmp(text, "all") == 0 || strcasecmp(text, "off") == 0) {
+    mode = {0, strcasecmp(text, "all") == 0};
+    return true;
+  }
+  if (strncasecmp(text, kSample, sizeof kSample - 1) != 0) return false;
+  text += sizeof kSample - 1;
+  if (*text < '0' || *text > '9') return false;
+  uint64_t bytes = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    bytes = bytes * 10 + static_cast<uint64_t>(*text - '0');
+    if (bytes > kMax) return false;
+  }
+  unsigned shift = 0;
+  if (*text != '\0') {
+    if (*text == 'k' || *text == 'K') shift = 10;
+    if (*text == 'm' || *text == 'M') shift = 20;
+    if (*text == 'g' || *text == 'G') shift = 30;
+    if (shift == 0) return false;
+    ++text;
+    if (strcasecmp(text, "ib") == 0 || strcasecmp(text, "b") == 0) text += *text == 'i' || *text == 'I' ? 2 : 1;
+  }
+  if (*text != '\0' || bytes == 0 || bytes > kMax >> shift) return false;
+  mode = {bytes << shift, true};
+  return true;
+}
+
+void read_heap_mode() noexcept {
+  HeapMode mode;
+  const char* text = secure_getenv("KYMO_MALLOC");
+  if (text != nullptr && *text != '\0' && !parse_heap_mode(text, mode)) {
+    fprintf(stderr,
+            "kymo: KYMO_MALLOC=%.80s: want all, off or sample:BYTES (as in sample:512k); not recording the heap\n",
+            text);
+    mode.on = false;
+  }
+  heap_sample_bytes.store(mode.sample_bytes, std::memory_order_relaxed);
+  heap_recorded.store(mode.on ? 1 : 0, std::memory_order_relaxed);
+}
+
+// ---- Records -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// What a thread needs to record its allocations: the bounds of its stack, its stack tree, its sampler, and a guard
+// against recursion.
+struct HeapThread {
+  unwind::QuickStack stack;
+  unwind::ThreadStacks stacks;
+  Sampler sampler;
+  const record::Process* process = nullptr;
+  record::Slot* slot = nullptr;  // the slot whose readers got the stack's nodes
+  uint64_t described_until = 0;  // for a flight recorder: from this head on, the nodes may have been overwritten
+  uint32_t epoch = 0;            // the recording that got them
+  uint32_t code_changes = 0;     // how many files had been unloaded by then
+  uint32_t partings = 0;         // how often the thread's exit hook has run
+};
+
+// The state of the calling thread.
+enum class HeapGuard : uint8_t {
+  Out,      // in the program's code
+  Storing,  // recording: only a signal handler can interrupt; it may record without a stack
+  OwnWork,  // inside Kymo's own setup: its allocations are not recorded
+  Gone,     // its exit hook has run for the last time
+};
+thread_local constinit HeapGuard heap_guard __attribute__((tls_model("initial-exec"))) = HeapGuard::Out;
+thread_local constinit HeapThread* heap_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+
+constinit pthread_once_t heap_key_once = PTHREAD_ONCE_INIT;
+constinit pthread_key_t heap_key = 0;
+constinit bool heap_key_made = false;
+
+// Other exit hooks of the thread free memory too, so this one waits until their last round.
+void release_heap_thread(void* pointer) noexcept {
+  auto* thread = static_cast<HeapThread*>(pointer);
+  heap_guard = HeapGuard::OwnWork;
+  if (++thread->partings < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(heap_key, thread) == 0) {
+    heap_guard = HeapGuard::Out;
+    return;
+  }
+  heap_thread = nullptr;
+  heap_guard = HeapGuard::Gone;
+  thread->stack.release();
+  unwind::give_back_pages(thread, sizeof *thread);
+}
+
+void make_heap_key() noexcept { heap_key_made = pthread_key_create(&heap_key, release_heap_thread) == 0; }
+
+// Null: there is no memory. Call it under HeapGuard::OwnWork.
+HeapThread* make_heap_thread() noexcept {
+  void* memory = unwind::take_pages(sizeof(HeapThread));
+  if (memory == nullptr) return nullptr;
+  auto* made = new (memory) HeapThread;
+  made->stacks.own = unwind::find_own_stack();
+  made->sampler = Sampler(record::ticks() ^ reinterpret_cast<uintptr_t>(made) * 0x9e3779b97f4a7c15u);
+  pthread_once(&heap_key_once, make_heap_key);
+  if (heap_key_made) pthread_setspecific(heap_key, made);
+  heap_thread = made;
+  return made;
+}
+
+using record::Kind;
+using unwind::kNoStack;
+using unwind::Node;
+using unwind::Registers;
 
 constexpr kymo_arg kAllocationFields[] = {field("bytes", KYMO_BYTES), field("node", KYMO_UINT),
                                           field("weight", KYMO_BYTES)};

@@ -3,18 +3,19 @@
 //   "malloc"      Allocation; its id is the address; {bytes, node}, and {weight} if it is a sample
 //   "free"        Free; its id is the address
 //   "stack node"  Instant {node, parent, address}, on the same track, before the first allocation with that node
-//   "module"      Instant {path, base, size, build_id}: the file that contains the addresses (known_code.h)
+//   "module"      Instant {path, base, size, build_id}: the file that contains the addresses
 //
 // Nodes are numbered per track. Nodes below kFirstNode are roots (unwind/stack_tree.h). A free of a block whose
 // allocation was not recorded, because it was earlier, is also in the trace. Any thread may call these functions, also
 // in signal handlers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "record/process.h"
-#include "unwind/registers.h"
+#include "unwind/walk.h"
 
 namespace kymo::heap {
 
@@ -32,5 +33,23 @@ void heap_keeps(uintptr_t address, size_t bytes, const unwind::Registers& caller
 
 // Code was unloaded: cached data about addresses is not valid any more.
 void heap_code_unloaded() noexcept;
+
+// What is recorded of the heap: everything, a sample, or nothing. KYMO_MALLOC sets it when the program starts, and
+// kymo_malloc_record() changes it at run time.
+struct HeapMode {
+  uint64_t sample_bytes = 0;  // the mean distance between two samples; 0: everything is recorded
+  bool on = true;
+};
+
+// Parses "all", "off" or "sample:BYTES"; BYTES is a number with k, M or G for powers of 1024. Case is ignored. Returns
+// false for any other text, and `mode` is unchanged then.
+bool parse_heap_mode(const char* text, HeapMode& mode) noexcept;
+
+// The mode of the process. Read before each record: two relaxed loads.
+extern std::atomic<uint32_t> heap_recorded;      // 0: nothing
+extern std::atomic<uint64_t> heap_sample_bytes;  // as in HeapMode
+
+// Reads KYMO_MALLOC. If its value is not valid, prints one line to standard error, and nothing is recorded.
+void read_heap_mode() noexcept;
 
 }  // namespace kymo::heap

@@ -9,8 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "heap/heap_mode.h"
-#include "heap/sampled_set.h"
+#include "heap/heap_recorder.h"
 
 namespace kymo::heap {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "hosts/file_hash.h"
+#include "hosts/frame.h"
 #include "kymo/error.h"
 
 namespace kymo::hosts {

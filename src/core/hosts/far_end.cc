@@ -1,5 +1,3 @@
-#include "hosts/far_end.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +14,7 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "hosts/file_hash.h"
+#include "hosts/connection.h"
 #include "hosts/frame.h"
 #include "hosts/process.h"
 #include "kymo/error.h"

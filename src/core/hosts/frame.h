@@ -9,8 +9,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 
 namespace kymo::hosts {
 
@@ -25,7 +27,7 @@ enum class FrameType : uint8_t {
   Stop = 8,    // here: Ctrl-C for the command that runs
   Read = 9,    // here: a file: path, then the offset to begin at
   Part = 10,   // far end: bytes of the file
-  Whole = 11,  // far end: the file is complete: its size and its hash (file_hash.h)
+  Whole = 11,  // far end: the file is complete: its size and its hash (FileHash)
   Failed = 12  // far end: the file cannot be read: the reason
 };
 
@@ -57,6 +59,19 @@ class FrameReader {
   bool greeted_;
   std::string pending_;
   size_t at_ = 0;
+};
+
+inline constexpr size_t kPartBytes = size_t{1} << 19;  // all parts of a file but the last have this size
+
+// The hash of a file that is sent in parts: XXH3 of the hashes of its parts, so that neither side needs all of it in
+// memory, and a transfer that was interrupted continues.
+class FileHash {
+ public:
+  void add_part(base::Bytes part) { parts_.push_back(base::hash(part)); }
+  uint64_t value() const { return base::hash(std::as_bytes(std::span(parts_))); }
+
+ private:
+  std::vector<uint64_t> parts_;
 };
 
 }  // namespace kymo::hosts

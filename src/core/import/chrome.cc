@@ -13,11 +13,10 @@
 #include "base/text.h"
 #include "import/chrome_piece.h"
 #include "import/chrome_rows.h"
-#include "import/exported_point.h"
-#include "import/exported_processes.h"
+#include "import/event_tables.h"
+#include "import/exported.h"
 #include "import/json_pieces.h"
 #include "import/ordered_pieces.h"
-#include "import/value_bytes.h"
 #include "kymo/error.h"
 
 namespace kymo::import {

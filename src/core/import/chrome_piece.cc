@@ -1,6 +1,10 @@
 #include "import/chrome_piece.h"
 
-#include "import/json_repair.h"
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "import/json_pieces.h"
 
 namespace kymo::import {
 namespace {
@@ -93,6 +97,335 @@ bool ChromePieceReader::try_read(char* text, size_t size) {
   if (json_.parse(text, size, [this](const JsonEvent& event) { visit(event); })) return true;
   return_to(before);
   return false;
+}
+
+namespace {
+
+// The events of a piece: what each phase of Chrome's format becomes.
+
+using trace::FieldType;
+using trace::PointKind;
+using Open = ChromePiece::Open;
+
+// The categories of work on a device, in Kineto's files.
+bool is_device_category(std::string_view category) {
+  switch (category.size()) {
+    case 6:
+      return category == "kernel" || category == "gpu_op";
+    case 9:
+      return category == "cuda_sync";
+    case 10:
+      return category == "gpu_memcpy" || category == "gpu_memset" || category == "cuda_event";
+    default:
+      return category == "gpu_user_annotation";
+  }
+}
+
+// Calls that launch such work.
+bool is_launch_category(std::string_view category) {
+  constexpr std::array<std::string_view, 6> kAll = {"cuda_runtime", "cuda_driver",  "hip_runtime",
+                                                    "xpu_runtime",  "mtia_runtime", "privateuse1_runtime"};
+  return std::find(kAll.begin(), kAll.end(), category) != kAll.end();
+}
+
+ImportedValue imported(const JsonArgument& argument) {
+  ImportedValue value{argument.key, FieldType::Int, argument.bits, argument.real, argument.text};
+  switch (argument.type) {
+    case JsonArgument::Type::Int:
+      break;
+    case JsonArgument::Type::UInt:
+      value.type = FieldType::UInt;
+      break;
+    case JsonArgument::Type::Double:
+      value.type = FieldType::Double;
+      break;
+    case JsonArgument::Type::Bool:
+      value.type = FieldType::Bool;
+      break;
+    case JsonArgument::Type::String:
+    case JsonArgument::Type::Json:
+      value.type = FieldType::String;
+      break;
+  }
+  return value;
+}
+
+const JsonArgument* number_argument(const JsonEvent& event, std::string_view key) {
+  for (const JsonArgument& argument : event.arguments)
+    if (argument.key == key && argument.type == JsonArgument::Type::Int) return &argument;
+  return nullptr;
+}
+
+// Its arguments say that it ran on the device that its pid is.
+bool is_on_device(const JsonEvent& event) {
+  const JsonArgument* const device = number_argument(event, "device");
+  return device != nullptr && !event.pid.is_text && static_cast<int64_t>(device->bits) == event.pid.number &&
+         number_argument(event, "stream") != nullptr;
+}
+
+bool same(const JsonId& a, const JsonId& b, const std::string& b_text) {
+  return a.is_text == b.is_text && (a.is_text ? a.text == b_text : a.number == b.number);
+}
+
+// Ids are texts or numbers, and belong together only with the same category (and name, for a flow).
+std::string id_key(const JsonEvent& event) {
+  const bool is_flow = event.phase == 's' || event.phase == 't' || event.phase == 'f';
+  std::string key = is_flow ? "flow\n" : "range\n";
+  key.append(event.category).append("\n").append(event.scope).append("\n");
+  if (is_flow) key.append(event.name).append("\n");
+  if (event.id_is_local) key.append(event.pid.key()).append("\n");
+  if (event.id) key.append(event.id->key());
+  return key;
+}
+
+}  // namespace
+
+void ChromePieceReader::visit(const JsonEvent& event) {
+  if (event.phase == 0) {
+    ++to_->counts.without_phase;
+    return;
+  }
+  if (event.phase == 'M') return name(event);
+  if (!event.time_ns) {
+    ++to_->counts.without_time;
+    return;
+  }
+  switch (event.phase) {
+    case 'X':
+      return range(event);
+    case 'B':
+      prepare(event);
+      return blocks_[row(event)].begin(tables_, *event.time_ns, head(event), 0);
+    case 'E':
+      return blocks_[row(event)].end(*event.time_ns);
+    case 'i':
+    case 'I':
+    case 'R':
+    case 'n':
+      return instant(event);
+    case 'C':
+      return counter(event);
+    case 's':
+      return flow(event, PointKind::FlowBegin);
+    case 't':
+      return flow(event, PointKind::FlowStep);
+    case 'f':
+      return flow(event, PointKind::FlowEnd);
+    case 'b':
+    case 'S':
+      return async(event, PointKind::AsyncBegin);
+    case 'e':
+    case 'F':
+      return async(event, PointKind::AsyncEnd);
+    default:
+      ++to_->counts.phases[static_cast<unsigned char>(event.phase) & 127];
+  }
+}
+
+void ChromePieceReader::range(const JsonEvent& event) {
+  const bool on_device = is_device_category(event.category) || is_on_device(event);
+  const uint32_t at = on_device ? queue(event) : row(event);
+  uint64_t correlation = 0;
+  bool is_finished = true, has_note = false;
+  values_.clear();
+  for (const JsonArgument& argument : event.arguments) {
+    // What the track or the correlation says already.
+    if (argument.key == "correlation" && argument.type == JsonArgument::Type::Int) {
+      correlation = argument.bits;
+    } else if (argument.key == "finished" && argument.type == JsonArgument::Type::Bool && argument.bits == 0) {
+      is_finished = false;  // so Kymo writes it
+    } else if (!on_device || !is_known(event, at, argument)) {
+      values_.push_back(imported(argument));
+      has_note |= argument.type == JsonArgument::Type::String;
+    }
+  }
+  std::string_view name = event.name, category = event.category;
+  uint32_t colour = 0;
+  if (has_note) {
+    if (take_range_note(values_, additions_)) {
+      if (const std::string_view own = additions_.text(convert::kOwnName); !own.empty()) {
+        name = own;
+        // The value of a place in its name.
+        std::erase_if(values_, [&](const ImportedValue& value) {
+          return value.name == "kernel" && own.find(value.text) != own.npos;
+        });
+      }
+      if (const ImportedValue* const own = additions_.find(convert::kOwnCategory)) category = own->text;
+    }
+    colour = take_colour(values_);
+  }
+  const ImportedEvent imported{name, category, range_values_ ? &values_ : nullptr, colour};
+  if (!to_->launching_row && (is_launch_category(event.category) || (correlation != 0 && !on_device)))
+    to_->launching_row = at;
+  to_->counts.bad_durations += event.has_bad_duration;
+  const int64_t start = *event.time_ns, duration = event.duration_ns.value_or(0);
+  int64_t end = 0;
+  if (__builtin_add_overflow(start, duration, &end)) end = duration < 0 ? INT64_MIN : INT64_MAX;
+  if (!is_finished) return blocks_[at].open_range(tables_, start, imported, correlation);
+  blocks_[at].range(tables_, start, end, imported, correlation);
+}
+
+void ChromePieceReader::instant(const JsonEvent& event) {
+  prepare(event);
+  if (const auto note = take_note(values_, additions_)) return exported(event, *note);
+  const uint32_t at = row(event);
+  if (event.name != "[memory]") return point(at, *event.time_ns, PointKind::Instant, 0, head(event));
+  uint64_t address = 0;
+  int64_t bytes = 0;
+  std::erase_if(values_, [&](ImportedValue& value) {
+    if (value.name == "Bytes") bytes = static_cast<int64_t>(value.bits);
+    if (value.name.starts_with("Total ") && value.type == FieldType::Int) value.type = FieldType::ByteCount;
+    if (value.name == "Addr") address = value.bits;
+    return value.name == "Addr" || value.name == "finished";
+  });
+  point(at, *event.time_ns, bytes < 0 ? PointKind::Free : PointKind::Allocation, address, head(event));
+}
+
+// A point that Kymo exported as an instant.
+void ChromePieceReader::exported(const JsonEvent& event, const convert::Note& note) {
+  const uint32_t at = row(event);
+  const bool is_memory = trace::is_of_memory(note.kind);
+  const std::string_view stack = additions_.text("stack");
+  std::string_view name = event.name, category = event.category;
+  if (is_memory) {
+    if (const std::string_view own = additions_.text("name"); !own.empty()) name = own;
+    category = additions_.text(convert::kOwnCategory);
+    for (ImportedValue& value : values_)  // Kineto's word for it
+      if (value.name == "Bytes" && category == "memory") value.name = "bytes";
+  }
+  const uint32_t colour = take_colour(values_);
+  const bool has_stack_value = note.kind == PointKind::Allocation && !stack.empty();
+  if (has_stack_value) values_.push_back(stack_value(UINT32_MAX));  // the widest; the number comes later
+  point(at, *event.time_ns, note.kind, note.kind == PointKind::Sample ? 0 : note.id,
+        {name, category, &values_, colour});
+  if (note.kind == PointKind::Sample) add_open(Open::Kind::Sample, at, std::string(stack));
+  if (has_stack_value) add_open(Open::Kind::Allocation, at, std::string(stack));
+}
+
+// A counter with several arguments is several counters.
+void ChromePieceReader::counter(const JsonEvent& event) {
+  if (event.category == convert::kDerivedCategory) return;
+  const uint32_t at = row(event);
+  for (const JsonArgument& argument : event.arguments) {
+    if (argument.type == JsonArgument::Type::String || argument.type == JsonArgument::Type::Json) continue;
+    name_ = event.name;
+    if (event.arguments.size() > 1 || argument.key != "value") name_.append(": ").append(argument.key);
+    values_.assign(1, imported(argument));
+    values_[0].name = "value";
+    point(at, *event.time_ns, PointKind::Counter, 0, {name_, event.category, &values_});
+  }
+}
+
+void ChromePieceReader::flow(const JsonEvent& event, PointKind kind) {
+  if (event.category == "ac2g" || event.name == "ac2g") return;
+  prepare(event);
+  const uint32_t at = row(event);
+  const auto note = take_note(values_, additions_);
+  if (!note) {
+    point(at, *event.time_ns, kind, 0, {event.name, {}, &values_});
+    return add_open(Open::Kind::Flow, at, id_key(event));
+  }
+  // Kymo's exports give a flow one name, and its own name is an argument. It is at the end of its range if a viewer
+  // would not find it there.
+  const std::string_view own = additions_.text("flow");
+  const int64_t time = *event.time_ns + (additions_.find("at_end") != nullptr ? 1 : 0);
+  const uint32_t colour = take_colour(values_);
+  point(at, time, note->kind, note->id,
+        {own.empty() ? event.name : own, additions_.text(convert::kOwnCategory), &values_, colour});
+  add_open(Open::Kind::OwnFlow, at, {});
+}
+
+void ChromePieceReader::async(const JsonEvent& event, PointKind kind) {
+  prepare(event);
+  // Kymo writes the end of a range without an end, for viewers.
+  const auto is_unfinished = [](const ImportedValue& value) {
+    return value.name == "finished" && value.type == FieldType::Bool && value.bits == 0;
+  };
+  const bool unfinished = std::erase_if(values_, is_unfinished) != 0;
+  const uint32_t at = row(event);
+  point(at, *event.time_ns, kind, 0, head(event));
+  add_open(unfinished ? Open::Kind::UnfinishedAsync : Open::Kind::Async, at, id_key(event));
+}
+
+void ChromePieceReader::add_open(Open::Kind kind, uint32_t row, std::string key) {
+  to_->open.push_back({kind, row, static_cast<uint32_t>(blocks_[row].records.size() - 1), std::move(key)});
+}
+
+void ChromePieceReader::name(const JsonEvent& event) {
+  ChromePiece::Name& name = to_->names.emplace_back();
+  name.rows_before = to_->rows.size();
+  name.what = event.name;
+  name.pid = event.pid.key();
+  name.tid = event.tid.key();
+  const auto text_of = [&](std::string_view key) {
+    for (const JsonArgument& argument : event.arguments)
+      if (argument.key == key && argument.type == JsonArgument::Type::String) return std::string(argument.text);
+    return std::string();
+  };
+  const auto number_of = [&](std::string_view key) {
+    const JsonArgument* const found = number_argument(event, key);
+    return found != nullptr ? std::optional<uint64_t>(found->bits) : std::nullopt;
+  };
+  if (event.name == "process_name" || event.name == "thread_name") name.text = text_of("name");
+  if (event.name == "process_labels") name.text = text_of("labels");
+  if (event.name == "kymo_queue_on") name.text = text_of("device");
+  if (event.name == "thread_sort_index") name.number = number_of("sort_index");
+  if (event.name == "kymo_queue_of") name.number = number_of("pid");
+}
+
+bool ChromePieceReader::Recent::is(const JsonEvent& event) const {
+  return is_set && same(event.pid, pid, pid_text) && same(event.tid, tid, tid_text);
+}
+
+uint32_t ChromePieceReader::row(const JsonEvent& event) {
+  for (const Recent& recent : recent_)
+    if (recent.is(event)) return recent.row;
+  const auto [entry, is_new] =
+      rows_.try_emplace(chrome_row_key(event.pid, event.tid), static_cast<uint32_t>(to_->rows.size()));
+  if (is_new) {
+    to_->rows.push_back({event.pid.key(), event.tid.key(), {}, {}});
+    if (blocks_.size() < to_->rows.size()) blocks_.emplace_back();
+    blocks_[entry->second].resize({});
+  }
+  recent_[next_recent_++ % recent_.size()] = {
+      event.pid, event.tid, std::string(event.pid.text), std::string(event.tid.text), entry->second, true};
+  return entry->second;
+}
+
+// The row of a stream of a device.
+uint32_t ChromePieceReader::queue(const JsonEvent& event) {
+  const uint32_t at = row(event);
+  std::optional<ChromeQueue>& queue = to_->rows[at].queue;
+  if (queue) return at;
+  if (const auto known = queues_->find(chrome_row_key(event.pid, event.tid)); known != queues_->end()) {
+    queue = known->second;
+    return at;
+  }
+  const JsonArgument* const stream = number_argument(event, "stream");
+  const JsonArgument* const context = number_argument(event, "context");
+  const auto tid = static_cast<uint64_t>(std::max<int64_t>(event.tid.number, 0));
+  queue = ChromeQueue{stream != nullptr ? stream->bits : tid, context != nullptr ? context->bits : 0};
+  return at;
+}
+
+// The row of a device event says this value.
+bool ChromePieceReader::is_known(const JsonEvent& event, uint32_t row, const JsonArgument& argument) const {
+  if (argument.type != JsonArgument::Type::Int) return false;
+  const ChromeQueue& queue = *to_->rows[row].queue;
+  if (argument.key == "stream") return argument.bits == queue.queue;
+  if (argument.key == "context") return argument.bits == queue.context;
+  if (argument.key == "device") return !event.pid.is_text && static_cast<int64_t>(argument.bits) == event.pid.number;
+  return false;
+}
+
+void ChromePieceReader::prepare(const JsonEvent& event) {
+  values_.clear();
+  for (const JsonArgument& argument : event.arguments) values_.push_back(imported(argument));
+}
+
+ImportedEvent ChromePieceReader::head(const JsonEvent& event) {
+  const uint32_t colour = take_colour(values_);
+  return {event.name, event.category, &values_, colour};
 }
 
 }  // namespace kymo::import

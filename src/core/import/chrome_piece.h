@@ -13,9 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "import/event_block.h"
-#include "import/exported_point.h"
-#include "import/json_event.h"
+#include "import/event_tables.h"
+#include "import/exported.h"
 #include "import/json_events.h"
 #include "import/json_pieces.h"
 

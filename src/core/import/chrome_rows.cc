@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "convert/row_numbers.h"
+#include "convert/places.h"
 
 namespace kymo::import {
 namespace {

@@ -17,10 +17,82 @@
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "import/json_event.h"
+#include <vector>
 
 namespace kymo::import {
+
+// One event of Chrome's JSON trace format, as its text says it. All views are valid only while the piece of text is.
+
+// A pid, a tid or the id of a flow: a number, or any text.
+struct JsonId {
+  bool is_text = false;
+  int64_t number = 0;
+  std::string_view text;
+
+  // Different for all ids. Texts begin with a quote.
+  std::string key() const { return is_text ? "\"" + std::string(text) : std::to_string(number); }
+};
+
+struct JsonArgument {
+  enum class Type : uint8_t { Int, UInt, Double, Bool, String, Json };  // Json: a list or an object, as text
+  std::string_view key;
+  Type type = Type::Int;
+  uint64_t bits = 0;  // Int, UInt, Bool
+  double real = 0;
+  std::string_view text;
+};
+
+struct JsonEvent {
+  char phase = 0;  // 0: there is none
+  std::string_view name, category;
+  JsonId pid, tid;
+  std::optional<int64_t> time_ns, duration_ns;
+  bool has_bad_duration = false;  // "dur" is not a number, or out of range
+  std::optional<JsonId> id;
+  bool id_is_local = false;  // to its process: "id2":{"local":…}
+  std::string_view scope;    // of an id
+  std::vector<JsonArgument> arguments;
+
+  void clear() {
+    phase = 0;
+    name = category = scope = {};
+    pid = tid = {};
+    time_ns.reset();
+    duration_ns.reset();
+    has_bad_duration = false;
+    id.reset();
+    id_is_local = false;
+    arguments.clear();
+  }
+};
+
+// The numbers of Chrome's JSON traces.
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// A number with up to 18 digits and nothing else; most numbers are. False: it is another one.
+inline bool take_short_number(std::string_view text, int64_t& number) {
+  constexpr size_t kMostDigits = 18;
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text.empty() || text.size() > kMostDigits) return false;
+  int64_t value = 0;
+  for (const char c : text) {
+    if (!is_digit(c)) return false;
+    value = value * 10 + (c - '0');
+  }
+  number = negative ? -value : value;
+  return true;
+}
+
+// The type and value of a JSON number.
+void read_number(std::string_view text, JsonArgument& argument);
+
+// Microseconds as decimal text, in nanoseconds, rounded. Nothing: it is not a number, or out of range.
+std::optional<int64_t> nanoseconds(std::string_view microseconds);
+
+// The same for a point in time: one that is out of range is the nearest that is not.
+std::optional<int64_t> time_nanoseconds(std::string_view microseconds);
 
 class JsonEvents {
  public:

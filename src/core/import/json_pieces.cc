@@ -1,14 +1,61 @@
 #include "import/json_pieces.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "import/json_events.h"
 #include "kymo/error.h"
 
 namespace kymo::import {
+
+bool JsonScan::find_end(std::string_view text) {
+  while (at < text.size()) {
+    const char c = text[at];
+    if (in_text) {
+      ++at;
+      if (escaped) {
+        escaped = false;
+      } else if (c == '\\') {
+        escaped = true;
+      } else if (c == '"') {
+        in_text = false;
+        if (depth == 0) return true;
+      }
+      continue;
+    }
+    switch (c) {
+      case '"':
+        in_text = started = true;
+        break;
+      case '{':
+      case '[':
+        ++depth;
+        started = true;
+        break;
+      case '}':
+      case ']':
+        if (depth == 0) return true;  // the end of what is around the value
+        if (--depth == 0) {
+          ++at;
+          return true;
+        }
+        break;
+      case ',':
+      case ':':
+        if (depth == 0) return true;
+        break;
+      default:
+        if (!is_json_blank(c)) started = true;
+    }
+    ++at;
+  }
+  return false;
+}
+
 namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
@@ -308,6 +355,66 @@ void JsonPieces::put_back(const std::vector<const JsonPiece*>& pieces) {
   begin_ = 0;
   careful_left_ = pieces.front()->inside().size() + 1;
   ++wrong_guesses_;
+}
+
+namespace {
+
+// Not JSON, but written by programs that print floating-point numbers as they are.
+constexpr std::array<std::string_view, 9> kNotNumbers = {"-Infinity", "+Infinity", "Infinity", "-NaN", "NaN",
+                                                         "-nan",      "nan",       "-inf",     "inf"};
+
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+size_t not_a_number(std::string_view text) {
+  for (const std::string_view name : kNotNumbers)
+    if (text.starts_with(name)) return name.size();
+  return 0;
+}
+
+}  // namespace
+
+std::string repaired_json(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 16);
+  bool in_text = false;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (in_text) {
+      const size_t length = base::utf8_length(text.substr(at));
+      if (length == 0) {
+        out += base::kReplacementCharacter;
+        ++at;
+      } else if (static_cast<unsigned char>(c) < 0x20) {
+        out += base::format("\\u{:04x}", static_cast<unsigned char>(c));
+        ++at;
+      } else if (c == '\\' && at + 1 < text.size()) {
+        out.append(text, at, 2);
+        at += 2;
+      } else {
+        in_text = c != '"';
+        out.append(text, at, length);
+        at += length;
+      }
+      continue;
+    }
+    if (const size_t length = not_a_number(text.substr(at)); length != 0) {
+      out += "null";
+      at += length;
+      continue;
+    }
+    if (c == ',') {  // not before a closing bracket
+      size_t next = at + 1;
+      while (next < text.size() && (is_blank(text[next]) || text[next] == ',')) ++next;
+      if (next < text.size() && (text[next] == ']' || text[next] == '}')) {
+        at = next;
+        continue;
+      }
+    }
+    in_text = c == '"';
+    if (static_cast<unsigned char>(c) < 0x80) out += c;
+    ++at;
+  }
+  return out;
 }
 
 }  // namespace kymo::import

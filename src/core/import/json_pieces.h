@@ -23,9 +23,49 @@
 #include <vector>
 
 #include "import/byte_source.h"
-#include "import/json_scan.h"
 
 namespace kymo::import {
+
+// Finds the ends of JSON values, byte by byte. Slower than a parser, but it needs no whole text, and does not stop at
+// what is not valid.
+
+inline bool is_json_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+struct JsonScan {
+  size_t at = 0;
+  uint32_t depth = 0;
+  bool in_text = false, escaped = false, started = false;
+
+  // Moves `at` to the end of the value that begins where the scan began. False: the text ends first; call it again with
+  // a longer text.
+  bool find_end(std::string_view text);
+};
+
+// Splits a list of values into lists of about `bytes`, or into single values if it is 0. Calls take(begin, size) for
+// each. Returns false if the text does not end with a whole value.
+template <typename Take>
+bool split_json_values(std::string_view text, size_t bytes, Take&& take) {
+  const auto skip = [&](size_t at) {
+    while (at < text.size() && (is_json_blank(text[at]) || text[at] == ',')) ++at;
+    return at;
+  };
+  for (size_t begin = skip(0); begin < text.size();) {
+    size_t end = begin, next = begin;
+    do {
+      JsonScan scan;
+      if (!scan.find_end(text.substr(next))) {
+        const bool is_whole = scan.started && scan.depth == 0 && !scan.in_text;  // a number at the end
+        if (!is_whole) return false;
+      }
+      if (scan.at == 0) scan.at = 1;  // a stray character
+      end = next + scan.at;
+      next = skip(end);
+    } while (next < text.size() && end - begin < bytes);
+    take(begin, end - begin);
+    begin = next;
+  }
+  return true;
+}
 
 struct JsonPiece {
   std::string buffer;  // larger than the text, so that its memory is used again without being cleared
@@ -93,5 +133,9 @@ class JsonPieces {
   size_t careful_left_ = 0;  // bytes that are cut byte by byte
   std::vector<std::pair<std::string, std::string>> members_;
 };
+
+// Makes valid JSON of what some writers produce: NaN and Infinity, bytes that are not UTF-8, control characters inside
+// texts, and commas before a closing bracket. Texts that are valid stay as they are.
+std::string repaired_json(std::string_view text);
 
 }  // namespace kymo::import

@@ -4,7 +4,7 @@
 #include <deque>
 #include <limits>
 
-#include "import/perfetto_message.h"
+#include "import/perfetto_packets.h"
 
 namespace kymo::import {
 namespace {

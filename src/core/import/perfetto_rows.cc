@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "import/perfetto_message.h"
+#include "import/perfetto_packets.h"
 
 namespace kymo::import {
 namespace {

@@ -6,12 +6,17 @@
 
 #include <functional>
 #include <protozero/pbf_writer.hpp>
+#include <string>
+#include <vector>
 
+#include "convert/export_stream.h"
+#include "convert/formats/perfetto.h"
 #include "import/import.h"
-#include "import/perfetto_message.h"
 #include "import/perfetto_packets.h"
 #include "import/test_import.h"
 #include "kymo/error.h"
+#include "trace/reader.h"
+#include "trace/test_recorder.h"
 
 namespace kymo::import {
 namespace {
@@ -368,6 +373,39 @@ TEST(PerfettoImportTest, IsRecognizedByItsContent) {
       looks_like_perfetto(one_thread().event(5, event::kInstant, 2, std::string(10'000, 'x')).bytes.substr(0, 4096)));
   for (const std::string text : {"", "\n", "\n{\"traceEvents\": []}", "\n\n[]", "\n  text", "{}", "text"})
     EXPECT_FALSE(looks_like_perfetto(text)) << text;
+}
+
+// Long texts, which a Perfetto trace contains once: an export of Kymo has them for stacks.
+
+using trace::FieldType;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+TEST(PerfettoTextsTest, RepeatedLongTextsOfAnExportAreImported) {
+  const TemporaryFolder folder;
+  const std::string stack = "memcpy < load_batch < train_one_epoch < main";
+  {
+    TestRecorder recorder(folder / "a.kymo");
+    recorder.add_thread(1, 101, "main");
+    recorder.add_class(1, "load", "", {{"stack", FieldType::String}});
+    for (uint64_t i = 0; i < 3; ++i) {
+      recorder.begin(1, 100 * i, 1, {stack});
+      recorder.end(1, 100 * i + 50);
+    }
+    recorder.close();
+    convert::FileStream sink(folder / "a.pftrace");
+    convert::write_perfetto(trace::Reader(folder / "a.kymo"), sink);
+    sink.finish();
+  }
+  import_trace(folder / "a.pftrace", folder / "b.kymo");
+  const trace::Reader reader(folder / "b.kymo");
+  std::string texts;
+  trace::EventBatch batch;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    reader.read(chunk, batch);
+    texts += batch.ranges.values.text;
+  }
+  EXPECT_EQ(texts, stack + stack + stack);
 }
 
 }  // namespace

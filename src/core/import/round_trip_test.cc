@@ -16,7 +16,7 @@
 #include "convert/export_stream.h"
 #include "convert/formats/chrome.h"
 #include "convert/formats/perfetto.h"
-#include "convert/stack_text.h"
+#include "convert/json_args.h"
 #include "import/import.h"
 #include "trace/test_recorder.h"
 #include "trace/test_support.h"

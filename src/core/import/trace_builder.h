@@ -10,7 +10,7 @@
 // track can be written only when it is sorted. Equal texts are kept once. Times are in nanoseconds and may be negative.
 //
 // Not thread-safe. A reader with several threads fills blocks of events with tables of its own and adds them with
-// append() (event_block.h).
+// append() (event_tables.h).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,6 @@
 #include <utility>
 #include <vector>
 
-#include "import/event_block.h"
 #include "import/event_tables.h"
 #include "trace/model.h"
 #include "trace/writer.h"

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/environment.h"
+#include "base/print.h"
 #include "base/static_program.h"
 
 namespace kymo::inject {
@@ -55,6 +56,22 @@ void become_dormant() noexcept {
   for (const auto& adapter : adapters)
     if (const Adapter* started = adapter.load(std::memory_order_acquire)) started->deactivate();
   if (record::recording()) activate_all();  // one has started meanwhile
+}
+
+bool is_on(const char* variable, bool if_not_set) {
+  const char* const value = base::environment(variable);
+  if (value == nullptr || *value == '\0') return if_not_set;
+  const std::string_view text = value;
+  if (text == "on") return true;
+  if (text == "off") return false;
+  base::say_to_user(std::string(variable) + ": use on or off, not ", text);
+  return if_not_set;
+}
+
+std::string plain_name(std::string_view text) {
+  std::string name;
+  for (const char byte : text) name.append(byte == '{' || byte == '}' ? 2 : 1, byte);
+  return name;
 }
 
 }  // namespace kymo::inject

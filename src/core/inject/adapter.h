@@ -6,6 +6,11 @@
 // What the adapter recorded is counted by record/interfaces.h.
 #pragma once
 
+#include <cstddef>
+#include <new>
+#include <string>
+#include <string_view>
+
 #include "record/interfaces.h"
 
 namespace kymo::inject {
@@ -29,5 +34,26 @@ void start(const Adapter& adapter) noexcept;
 // For the functions of an adapter that are called although nothing records: the recording has ended in a way that
 // nobody reported. Makes all adapters dormant.
 void become_dormant() noexcept;
+
+// ---- What adapters have in common
+
+// The value of an environment variable that is "on" or "off". An invalid value prints one line to standard error, and
+// counts as not set.
+bool is_on(const char* variable, bool if_not_set);
+
+// A name from a program, of a kernel or a function, as the name of an event, in which braces are places for arguments:
+// they are doubled.
+std::string plain_name(std::string_view text);
+
+// An object that is never destroyed: threads of the program may use it while the process exits.
+template <class T>
+class Immortal {
+ public:
+  // Makes the object, or makes it again without destroying the old one (in a forked child).
+  T& make() noexcept { return *new (storage_) T; }
+
+ private:
+  alignas(T) std::byte storage_[sizeof(T)];
+};
 
 }  // namespace kymo::inject

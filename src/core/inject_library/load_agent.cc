@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/environment.h"
-#include "base/say.h"
+#include "base/print.h"
 #include "base/version.h"
 
 namespace kymo::inject {

@@ -9,8 +9,8 @@
 #include <charconv>
 #include <string>
 
+#include "base/printable.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "kymo/error.h"
 
 namespace kymo::json {
@@ -44,7 +44,8 @@ class CheckedReader {
   bool Null() { return to_.Null(); }
   bool Bool(bool value) { return to_.Bool(value); }
   bool String(const char* text, rapidjson::SizeType size, bool copy) {
-    if (std::string repaired; base::valid_utf8({text, size}, repaired).data() != text) return fail("a text is not UTF-8");
+    if (std::string repaired; base::valid_utf8({text, size}, repaired).data() != text)
+      return fail("a text is not UTF-8");
     return to_.String(text, size, copy);
   }
   bool Key(const char* text, rapidjson::SizeType size, bool copy) { return String(text, size, copy); }
@@ -117,10 +118,10 @@ Document::Document(std::string_view untrusted, RepeatedNames repeated) : tree_(s
   };
   tree_->document.Populate(parse);
   if (reader.HasParseError())
-    refuse(checked.failure() != nullptr ? checked.failure()
-                                        : base::format("{} (at byte {})",
-                                                       rapidjson::GetParseError_En(reader.GetParseErrorCode()),
-                                                       reader.GetErrorOffset()));
+    refuse(checked.failure() != nullptr
+               ? checked.failure()
+               : base::format("{} (at byte {})", rapidjson::GetParseError_En(reader.GetParseErrorCode()),
+                              reader.GetErrorOffset()));
   if (repeated == RepeatedNames::Refuse) refuse_repeated_names(tree_->document);
   root_ = Value::Access::out(tree_->document);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "kymo/error.h"
 
 namespace kymo::json {
@@ -124,8 +124,8 @@ TEST(DocumentTest, NumbersBeyond64BitsAreRefused) {
 
 TEST(DocumentTest, QuotedTextRoundTrips) {
   const std::string text("a\"b\\c\n\x01\x7f\xc3\xa4", 10);
-  EXPECT_EQ(Document(base::json_quoted(text)).root().text("it"), text);
-  EXPECT_EQ(Document(base::json_quoted("a\xff")).root().text("it"), "a\xEF\xBF\xBD");
+  EXPECT_EQ(Document(base::json_string(text)).root().text("it"), text);
+  EXPECT_EQ(Document(base::json_string("a\xff")).root().text("it"), "a\xEF\xBF\xBD");
 }
 
 TEST(DocumentTest, InvalidJsonIsRefused) {

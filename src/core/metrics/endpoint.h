@@ -1,14 +1,35 @@
-// Serves metrics on the loopback interface or on a unix socket, from a thread of its own. docs/fleet-database.md.
+// Metrics of a running program for Prometheus: their text, and a server for it on the loopback interface or on a unix
+// socket. docs/fleet-database.md.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/file.h"
 
 namespace kymo::metrics {
+
+// Numbers in the text format of Prometheus.
+class Text {
+ public:
+  // `name` and `help` are constants of the program. A counter only grows; a gauge may do anything.
+  void counter(std::string_view name, std::string_view help, uint64_t value) { add(name, help, "counter", value); }
+  void gauge(std::string_view name, std::string_view help, uint64_t value) { add(name, help, "gauge", value); }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void add(std::string_view name, std::string_view help, std::string_view type, uint64_t value);
+  std::string text_;
+};
+
+// The answer to an HTTP request, or an empty text if the request is not complete yet. The request is untrusted; what is
+// longer than kLongestRequest is refused. Only GET /metrics has a body.
+inline constexpr size_t kLongestRequest = 8 << 10;
+std::string answer(std::string_view request, const std::string& body);
 
 // "127.0.0.1:9464", "[::1]:9464", "localhost:9464" or "unix:/run/kymo/metrics".
 struct Place {
@@ -28,6 +49,7 @@ struct Listening {
 };
 Listening listen_at(const Place& place);
 
+// Serves metrics from a thread of its own.
 class Endpoint {
  public:
   // `text` makes the metrics, on the thread of the endpoint. Listens when it returns. Throws as listen_at().

@@ -7,8 +7,6 @@
 
 #include <cstring>
 
-#include "metrics/text.h"
-
 namespace kymo::metrics {
 namespace {
 

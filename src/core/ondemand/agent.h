@@ -22,7 +22,7 @@
 #include "ondemand/fabric_poll.h"
 #include "ondemand/job.h"
 #include "ondemand/link.h"
-#include "ondemand/wake.h"
+#include "ondemand/own_file.h"
 
 namespace kymo::ondemand {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_wait.h"
 #include "kymo/session.h"
 #include "ondemand/test_program.h"
 
@@ -39,7 +40,7 @@ TEST_F(AgentFlightTest, FlightRecorderKeepsPastEventsAcrossARequestedTrace) {
   Program program(
       socket,
       [this](const std::atomic<bool>& over) {
-        while (!is_recording()) usleep(1000);
+        base::wait_until("the recording", is_recording);
         { Range first{"first"}; }
         std::filesystem::create_directory(file("ready"));
         work_in_ranges(over);
@@ -49,7 +50,7 @@ TEST_F(AgentFlightTest, FlightRecorderKeepsPastEventsAcrossARequestedTrace) {
   auto agent = daemon->accept_agent(&hello);
   ASSERT_TRUE(agent);
   EXPECT_NE(hello.capabilities & wire::kCanLast, 0u);
-  while (!std::filesystem::exists(file("ready"))) usleep(1000);
+  wait_for_file("ready");
   agent->send(start_for(100, 1));
   const auto trace = agent->next_of<wire::Done>();
   ASSERT_TRUE(trace);
@@ -122,7 +123,7 @@ TEST_F(AgentFlightTest, ProgramsOwnSessionEndsBothAndTheFlightRecorderRestarts) 
   Program program(
       socket,
       [this](const std::atomic<bool>& over) {
-        while (!std::filesystem::exists(file("go"))) usleep(1000);
+        wait_for_file("go");
         Session(file("own.kymo")).close();
         work_in_ranges(over);
       },

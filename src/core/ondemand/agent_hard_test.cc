@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/test_size.h"
+#include "base/test_wait.h"
 #include "kymo/session.h"
 #include "ondemand/test_program.h"
 
@@ -61,7 +62,7 @@ class AgentHardTest : public testing::WithDaemon {
 TEST_F(AgentHardTest, ProgramThatClosesAllDescriptorsKeepsItsFilesAndCanBeTraced) {
   constexpr int kFiles = 150;
   Program program(socket, [this](const std::atomic<bool>& over) {
-    while (!std::filesystem::exists(file("go"))) usleep(1000);
+    wait_for_file("go");
     for (int fd = 3; fd < 1024; ++fd) close(fd);
     std::vector<int> own;
     for (int i = 0; i < kFiles; ++i)
@@ -86,7 +87,7 @@ TEST_F(AgentHardTest, ProgramThatClosesAllDescriptorsKeepsItsFilesAndCanBeTraced
 
 TEST_F(AgentHardTest, ExecutedProgramInheritsNoDescriptorsAndConnectsItself) {
   Program program(socket, [](const std::atomic<bool>&) {
-    while (!is_recording()) usleep(1000);
+    base::wait_until("the recording", is_recording);
     execl("/bin/sleep", "sleep", "60", nullptr);
   });
   auto agent = daemon->accept_agent();

@@ -5,8 +5,9 @@
 #include <fstream>
 #include <string>
 
+#include "base/test_wait.h"
 #include "ondemand/agent.h"
-#include "ondemand/stand_in_daemon.h"
+#include "ondemand/test_daemon.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -46,11 +47,12 @@ class AgentIdleTest : public ::testing::Test {
   // Waits until its work at start is done.
   static uint64_t sleeps_when_settled() {
     uint64_t before = 0, now = 0;
-    while (now == 0 || now != before) {
+    base::wait_until("the agent to rest", [&] {
       before = now;
       usleep(50'000);
       now = sleeps();
-    }
+      return now != 0 && now == before;
+    });
     return now;
   }
 

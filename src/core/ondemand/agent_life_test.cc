@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_wait.h"
 #include "collect/recording.h"
 #include "collect/recover.h"
 #include "kymo/session.h"
@@ -54,7 +55,8 @@ TEST_F(AgentLifeTest, UnsentResultIsSentToTheNextDaemon) {
   ASSERT_TRUE(agent->reaches(RequestState::Recording));
   daemon->stop_listening();
   agent->hang_up();
-  while (files_there() != std::vector<std::string>{"a-" + std::to_string(program.pid()) + ".kymo"}) usleep(1000);
+  const std::vector<std::string> trace{"a-" + std::to_string(program.pid()) + ".kymo"};
+  base::wait_until("the trace, and no other file", [&] { return files_there() == trace; });
   daemon->listen_there();
   agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -142,10 +144,10 @@ TEST_F(AgentLifeTest, TraceOfAProgramThatEndsIsCompletedAndReported) {
 
 TEST_F(AgentLifeTest, KilledProgramLeavesItsPartialTrace) {
   Program program(socket, [this](const std::atomic<bool>& over) {
-    while (!std::filesystem::exists(file("begun"))) {
+    base::wait_until("the file begun", [this] {
       const Range range{"early"};  // perhaps before the window
-      usleep(200);
-    }
+      return std::filesystem::exists(file("begun"));
+    });
     for (int i = 0; i < 10; ++i) Range range{"work"};
     std::ofstream(file("ready")) << "now";
     work_in_ranges(over);
@@ -159,9 +161,9 @@ TEST_F(AgentLifeTest, KilledProgramLeavesItsPartialTrace) {
     const trace::Reader reader(part);
     return reader.writers().empty() ? std::nullopt : reader.writers().begin()->second.window;
   };
-  while (!window()) usleep(1000);
+  base::wait_until("the window in the trace", [&] { return window().has_value(); });
   std::ofstream(file("begun")) << "now";
-  while (!std::filesystem::exists(file("ready"))) usleep(1000);
+  wait_for_file("ready");
   EXPECT_EQ(program.end(SIGKILL), -1);
   while (agent->next()) {
   }
@@ -175,7 +177,7 @@ TEST_F(AgentLifeTest, KilledProgramLeavesItsPartialTrace) {
 
 TEST_F(AgentLifeTest, ProgramsOwnSessionEndsARequestedTrace) {
   Program program(socket, [this](const std::atomic<bool>& over) {
-    while (!is_recording()) usleep(200);
+    base::wait_until("the recording", is_recording);
     for (int i = 0; !over; ++i) {
       KYMO_RANGE("work");
       usleep(200);
@@ -199,7 +201,7 @@ TEST_F(AgentLifeTest, RequestDuringTheProgramsOwnSessionIsRefused) {
   });
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
-  while (!std::filesystem::exists(file("own.kymo"))) usleep(1000);
+  wait_for_file("own.kymo");
   agent->send(start_for(10));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "base/test_wait.h"
 #include "ondemand/test_program.h"
 
 namespace kymo::ondemand {
@@ -41,7 +42,7 @@ TEST_F(AgentStopTest, StoppedRecordingIsKeptAndSaysThatItIsShorter) {
   agent->send(start_for(kHourMs));
   ASSERT_TRUE(agent->reaches(RequestState::Recording));
   const uint64_t before = *ended;
-  while (*ended < before + 3) usleep(1000);
+  base::wait_until("three ranges", [&] { return *ended >= before + 3; });
   agent->send(wire::Stop{7});
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);

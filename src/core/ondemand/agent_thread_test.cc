@@ -11,7 +11,7 @@
 #include "kymo/ondemand.h"
 #include "kymo/session.h"
 #include "ondemand/agent.h"
-#include "ondemand/stand_in_daemon.h"
+#include "ondemand/test_daemon.h"
 #include "ondemand/test_program.h"
 
 namespace kymo::ondemand {

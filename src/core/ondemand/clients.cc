@@ -45,36 +45,31 @@ void Clients::prepare(const TraceFlags& flags) {
     entries_[i].client->prepare(flags.shapes, flags.memory, flags.stack, flags.flops, flags.modules);
 }
 
-void Clients::start() {
+template <class Call>
+void Clients::start_all(bool Entry::*started, Call call, void (Clients::*stop)()) {
   const std::lock_guard lock(mutex_);
   try {
     for (size_t i = 0; i < entries_.size(); ++i) {
-      entries_[i].client->start();
-      entries_[i].started = true;
+      call(*entries_[i].client);
+      entries_[i].*started = true;
     }
   } catch (...) {
     try {
-      stop();
+      (this->*stop)();
     } catch (...) {  // the first exception is reported
     }
     throw;
   }
 }
 
+void Clients::start() {
+  start_all(
+      &Entry::started, [](Client& client) { client.start(); }, &Clients::stop);
+}
+
 void Clients::start_memory_profile() {
-  const std::lock_guard lock(mutex_);
-  try {
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      entries_[i].client->start_memory_profile();
-      entries_[i].memory_started = true;
-    }
-  } catch (...) {
-    try {
-      stop_memory_profile();
-    } catch (...) {  // the first exception is reported
-    }
-    throw;
-  }
+  start_all(
+      &Entry::memory_started, [](Client& client) { client.start_memory_profile(); }, &Clients::stop_memory_profile);
 }
 
 template <class Call>

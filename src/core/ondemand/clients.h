@@ -44,6 +44,8 @@ class Clients {
     bool initialised = false, started = false, memory_started = false;
   };
   template <class Call>
+  void start_all(bool Entry::*started, Call call, void (Clients::*stop)());
+  template <class Call>
   void stop_all(bool Entry::*started, Call call);
 
   mutable std::recursive_mutex mutex_;  // a client may register another

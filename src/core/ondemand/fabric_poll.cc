@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
-#include "ondemand/base_config.h"
 #include "ondemand/identity.h"
+#include "ondemand/requests.h"
 #include "wire/config.h"
 #include "wire/fabric.h"
 

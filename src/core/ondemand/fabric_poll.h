@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ondemand/own_file.h"
-#include "wire/fabric_address.h"
+#include "wire/fabric.h"
 
 namespace kymo::ondemand {
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/test_wait.h"
 #include "kymo/annotate.h"
 #include "kymo/error.h"
 #include "kymo/ondemand.h"
@@ -138,11 +139,11 @@ TEST_F(FabricPollTest, ConfigTriggersATraceAtThePathThatLibkinetoWouldUse) {
     setenv("KINETO_USE_DAEMON", "1", 1);
     init();
     const std::string mine = folder + "/t_" + std::to_string(getpid()) + ".json";
-    while (!std::filesystem::exists(mine)) {
+    const bool is_there = base::wait_until("the trace of the child", [&] {
       KYMO_RANGE("work");
-      usleep(200);
-    }
-    exit(0);
+      return std::filesystem::exists(mine);
+    });
+    exit(is_there ? 0 : 1);
   }
   ASSERT_TRUE(next_poll());
   answer(config("\n    ACTIVITIES_LOG_FILE=" + folder +

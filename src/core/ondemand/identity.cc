@@ -15,7 +15,7 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "wire/message_type.h"
+#include "wire/message.h"
 
 namespace kymo::ondemand {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "wire/session_messages.h"
+#include "wire/message.h"
 
 namespace kymo::ondemand {
 

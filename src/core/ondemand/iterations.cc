@@ -5,7 +5,7 @@
 #include "kymo/annotate.h"
 #include "kymo/ondemand.h"
 #include "kymo/sink_calls.h"
-#include "ondemand/wake.h"
+#include "ondemand/own_file.h"
 
 namespace kymo::ondemand {
 namespace {

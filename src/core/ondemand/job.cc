@@ -12,10 +12,9 @@
 #include "base/quiet_thread.h"
 #include "base/text.h"
 #include "collect/options.h"
-#include "ondemand/flight.h"
-#include "ondemand/memory_output.h"
+#include "ondemand/own_file.h"
 #include "ondemand/recorder.h"
-#include "ondemand/wake.h"
+#include "ondemand/trace_output.h"
 #include "record/process.h"
 #include "wire/message.h"
 

@@ -1,13 +1,19 @@
 #include "ondemand/link.h"
 
 #include <errno.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/clock.h"
+#include "base/environment.h"
+#include "base/text.h"
 #include "client/connect.h"
-#include "ondemand/daemon_address.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -27,7 +33,95 @@ constexpr uint64_t kLookAgainAfterRefusal = 30'000 * kLinkMillisecond;
 constexpr uint64_t kLookAgainAfterOtherVersion = 600'000 * kLinkMillisecond;
 constexpr uint64_t kStayed = 1'000 * kLinkMillisecond;
 
+// Creates the folder of the user's own daemon (0700) if it is missing, so that it can be watched. Does not create the
+// host's folder.
+void make_user_folder(const std::string& socket) {
+  const char* runtime = base::environment("XDG_RUNTIME_DIR");
+  struct stat status {};
+  if (runtime == nullptr || !socket.starts_with(std::string(runtime) + "/kymo/")) return;
+  if (stat(runtime, &status) != 0 || status.st_uid != geteuid()) return;  // for example root with a user's environment
+  mkdir(socket.substr(0, socket.rfind('/')).c_str(), 0700);
+}
+
+// "anon_inode:inotify": descriptors of this kind have no inode of their own. Empty if /proc is not available.
+std::string kind_of(int fd) {
+  char text[64];
+  const ssize_t got = readlink(base::format("/proc/self/fd/{}", fd).c_str(), text, sizeof text);
+  return {text, static_cast<size_t>(std::max<ssize_t>(got, 0))};
+}
+
 }  // namespace
+
+std::vector<std::string> daemon_sockets(const std::string& value) {
+  if (value.empty() || value == "0" || !check_address(value)) return {};
+  if (value[0] == '/') return {value};
+  return client::default_sockets();
+}
+
+base::Check check_address(const std::string& value) {
+  if (value.find('/') == value.npos) return {};
+  if (value[0] != '/')
+    return base::Refusal{base::format("\"{}\" is not an absolute path; use 1, or a path that begins with /", value)};
+  const size_t max = sizeof sockaddr_un{}.sun_path - 1;
+  if (value.size() > max)
+    return base::Refusal{base::format("\"{}\" is too long: a socket's path has at most {} bytes", value, max)};
+  return {};
+}
+
+bool FolderWatch::is_mine() const { return file_ && kind_of(file_.get()) == kind_; }
+
+void FolderWatch::end() noexcept {
+  if (!is_mine()) file_.release();
+  file_.reset();
+}
+
+bool FolderWatch::begin(const std::vector<std::string>& paths) {
+  constexpr uint32_t kEvents = IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+  end();
+  watched_.clear();
+  base::FileDescriptor file(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!file) return false;
+  for (const std::string& path : paths) {
+    std::string rest = path;
+    while (!rest.empty()) {
+      const size_t slash = rest.rfind('/');
+      if (slash == rest.npos) break;
+      const std::string name = rest.substr(slash + 1);
+      rest.resize(slash);
+      const int number = inotify_add_watch(file.get(), rest.empty() ? "/" : rest.c_str(), kEvents | IN_MASK_ADD);
+      if (number < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) continue;
+      if (number < 0) break;
+      watched_.push_back({number, name});
+      break;
+    }
+  }
+  if (watched_.empty()) return false;
+  file_ = std::move(file);
+  kind_ = kind_of(file_.get());
+  return true;
+}
+
+bool FolderWatch::read_changes() {
+  bool matters = !is_mine();
+  alignas(inotify_event) char buffer[4096];
+  while (is_mine()) {
+    const ssize_t got = read(file_.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(inotify_event)) <= got;) {
+      inotify_event event;
+      std::memcpy(&event, buffer + at, sizeof event);
+      const std::string_view name(event.len != 0 ? buffer + at + sizeof event : "");
+      const bool folder_itself = (event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_Q_OVERFLOW)) != 0;
+      matters |= folder_itself ||
+                 std::any_of(watched_.begin(), watched_.end(), [&, number = event.wd](const Watched& watched) {
+                   return watched.number == number && watched.name == name;
+                 });
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+  }
+  return matters;
+}
 
 Link::Link(std::vector<std::string> sockets, Hello hello, Receive receive, OtherVersion other_version)
     : sockets_(std::move(sockets)),

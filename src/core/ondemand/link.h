@@ -13,11 +13,42 @@
 #include <string>
 #include <vector>
 
-#include "ondemand/folder_watch.h"
+#include "base/file.h"
+#include "base/result.h"
 #include "ondemand/own_file.h"
 #include "wire/message.h"
 
 namespace kymo::ondemand {
+
+// The sockets to try, in this order, for a value of KYMO_DAEMON. A path means only that socket, "" and "0" mean none,
+// any other value ("1") means this user's socket and then the host's. Empty if check_address() refuses it.
+std::vector<std::string> daemon_sockets(const std::string& value);
+base::Check check_address(const std::string& value);
+
+// Waits until a file appears, without polling: the kernel sends a notification (inotify).
+//
+// It watches the folder of each path. If that folder does not exist, it watches the nearest existing folder above it.
+class FolderWatch {
+ public:
+  // Watches from now on. False: the system has no more watches.
+  bool begin(const std::vector<std::string>& paths);
+  void end() noexcept;                      // closes it, unless the program has already: see own_file.h
+  int file() const { return file_.get(); }  // readable when something has changed; -1: not watching
+
+  // Reads the changes; true if one of the paths may have appeared. Then call begin() again: new folders may exist.
+  bool read_changes();
+
+ private:
+  struct Watched {
+    int number;
+    std::string name;  // the name that must appear in it
+  };
+  bool is_mine() const;
+
+  base::FileDescriptor file_;
+  std::string kind_;  // of file_, as the kernel names it
+  std::vector<Watched> watched_;
+};
 
 class Link {
  public:
@@ -31,7 +62,6 @@ class Link {
 
   // Looks for the daemon. Does nothing if there is a connection.
   void connect();
-  bool connected() const { return static_cast<bool>(socket_); }
   bool welcome() const { return welcomed_; }  // the daemon has accepted it
   const wire::Welcome& daemon() const { return daemon_; }
 

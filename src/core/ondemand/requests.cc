@@ -1,21 +1,23 @@
 #include "ondemand/requests.h"
 
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/host.h"
 #include "base/text.h"
-#include "ondemand/base_config.h"
 #include "ondemand/identity.h"
 #include "wire/config.h"
 #include "wire/message.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::ondemand {
+
 namespace {
 
 constexpr uint64_t kKnownFlags =
@@ -60,7 +62,27 @@ TraceFlags flags_of(uint64_t flags) {
           (flags & wire::kWithFlops) != 0, (flags & wire::kWithModules) != 0};
 }
 
+// The requester is unknown: a message of this protocol names no user. So a program writes only to the folders that
+// Kineto uses, and to those that its own user allowed.
+std::vector<std::string> config_folders() {
+  std::vector<std::string> folders{"/tmp"};
+  for (const char* variable : {"KINETO_ONDEMAND_TRACE_DIR", "KYMO_TRACE_DIR"})
+    for (std::string& folder : folders_in(variable)) folders.push_back(std::move(folder));
+  return folders;
+}
+
 }  // namespace
+
+std::string base_config() {
+  constexpr size_t kMax = wire::kConfigLargest / 2;  // leaves space for the request
+  const char* named = base::environment("KINETO_CONFIG");
+  std::ifstream file(named != nullptr && *named != '\0' ? named : "/etc/libkineto.conf", std::ios::binary);
+  std::string text(kMax, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.gcount() == static_cast<std::streamsize>(kMax)) return {};
+  text.resize(static_cast<size_t>(file.gcount()));
+  return wire::read_config(text).errors.empty() ? text : std::string();
+}
 
 base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders) {
   const wire::TraceOptions& options = start.options;
@@ -105,19 +127,6 @@ base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
       request.metadata.emplace_back(more.substr(0, equals), more.substr(equals + 1));
   return request;
 }
-
-namespace {
-
-// The requester is unknown: a message of this protocol names no user. So a program writes only to the folders that
-// Kineto uses, and to those that its own user allowed.
-std::vector<std::string> config_folders() {
-  std::vector<std::string> folders{"/tmp"};
-  for (const char* variable : {"KINETO_ONDEMAND_TRACE_DIR", "KYMO_TRACE_DIR"})
-    for (std::string& folder : folders_in(variable)) folders.push_back(std::move(folder));
-  return folders;
-}
-
-}  // namespace
 
 base::Result<JobRequest> job_of_config(const std::string& text) {
   const wire::ConfigReading said = wire::read_config(text);

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "ondemand/job.h"
-#include "wire/agent_messages.h"
+#include "wire/message.h"
 
 namespace kymo::ondemand {
 
@@ -17,5 +17,9 @@ base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
 // KYMO_TRACE_DIR. Unknown keys are listed in the trace. A requested warm-up is ignored, because recording needs none,
 // and so are options of specific backends.
 base::Result<JobRequest> job_of_config(const std::string& text);
+
+// The configuration of libkineto programs on a host, in the form of their config text: the file that KINETO_CONFIG
+// names, else /etc/libkineto.conf. Empty if there is none, or if it cannot be understood.
+std::string base_config();
 
 }  // namespace kymo::ondemand

@@ -15,9 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_wait.h"
 #include "kymo/annotate.h"
 #include "kymo/ondemand.h"
-#include "ondemand/stand_in_daemon.h"
+#include "ondemand/test_daemon.h"
 #include "trace/reader.h"
 
 namespace kymo::ondemand::testing {
@@ -107,6 +108,9 @@ class WithDaemon : public ::testing::Test {
     if (!folder.empty()) std::filesystem::remove_all(folder);
   }
   std::string file(const std::string& name = "a-{pid}.kymo") const { return folder + "/" + name; }
+  bool wait_for_file(const std::string& name) const {
+    return base::wait_until("the file " + name, [&] { return std::filesystem::exists(file(name)); });
+  }
   wire::Start start_for(uint64_t duration_ms, uint64_t id = 7) const {
     return {id, {.duration_ns = duration_ms * kMs, .output = file()}};
   }

@@ -1,4 +1,5 @@
-// Converts a recording to the requested file: with its window, in the format of its file name.
+// Converts a recording to the requested file, in the format of its file name: a trace with its window, or a memory
+// profile of the recorded allocations (memory/export.h).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kymo/error.h"
 #include "ondemand/output_file.h"
 #include "trace/model.h"
 
@@ -30,5 +32,19 @@ struct WrittenTrace {
 // copied, only its index and the edges of its window are. Throws kymo::Error; then file.part() still exists.
 WrittenTrace write_trace(OutputFile& file, const std::optional<TraceScope>& scope,
                          OutputForm form = OutputForm::ByName);
+
+// No allocations were recorded; the message says how to record some.
+class NothingAllocated : public Error {
+ public:
+  NothingAllocated();
+};
+
+// Throws kymo::InvalidArgument for a file extension that is not supported.
+void check_memory_name(const std::string& path);
+
+// file.part() becomes file.path(), and the clients write their files next to it. If Kymo recorded nothing, the first
+// file of a client is the result. Throws NothingAllocated if there is none either, and kymo::Error; then file.part()
+// still exists.
+WrittenTrace write_memory_profile(OutputFile& file);
 
 }  // namespace kymo::ondemand

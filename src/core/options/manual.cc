@@ -20,8 +20,8 @@ std::vector<std::string> items(const std::string& text) {
 }  // namespace
 
 std::string packed(const CommandManual& manual) {
-  std::vector<std::string> records = {
-      joined({manual.name, manual.usage, manual.description, manual.example, manual.runs_a_program ? "1" : "0"}, kField)};
+  std::vector<std::string> records = {joined(
+      {manual.name, manual.usage, manual.description, manual.example, manual.runs_a_program ? "1" : "0"}, kField)};
   for (const OptionManual& option : manual.options)
     records.push_back(joined({joined(option.names, kItem), option.form, joined(option.choices, kItem), option.help,
                               std::to_string(static_cast<int>(option.takes)), option.is_positional ? "1" : "0",
@@ -34,7 +34,8 @@ CommandManual unpacked(std::string_view text) {
   CommandManual manual;
   const auto fields_of = [](const std::string& record, size_t count) {
     auto fields = base::split(record, kField);
-    if (fields.size() != count) throw Error("a program of Kymo is of another version than kymo: install all of one version");
+    if (fields.size() != count)
+      throw Error("a program of Kymo is of another version than kymo: install all of one version");
     return fields;
   };
   const std::vector<std::string> records = base::split(text, kRecord);

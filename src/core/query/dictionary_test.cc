@@ -1,7 +1,7 @@
-#include "query/dictionary.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "query/loaded_traces.h"
 
 namespace kymo::query {
 namespace {

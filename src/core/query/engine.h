@@ -5,20 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "query/duckdb_library.h"
+#include "query/duckdb.h"
 #include "query/result.h"
 #include "query/table.h"
 
 namespace kymo::query {
 
 enum class FileAccess : uint8_t { Off, On };  // On: only for statements of Kymo itself
-
-// Where the tables find the traces of a path; the empty path means the files of the session. Throws kymo::Error.
-class TraceSource {
- public:
-  virtual ~TraceSource() = default;
-  virtual LoadedTraces& traces(const std::string& path) = 0;
-};
 
 class Engine {
  public:

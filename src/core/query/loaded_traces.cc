@@ -6,18 +6,28 @@
 #include <thread>
 #include <tuple>
 
+#include "base/printable.h"
 #include "kymo/error.h"
-#include "trace/definition.h"
+#include "trace/model.h"
 
 namespace kymo::query {
-namespace {
 
-// Class ids are assigned in order, so a table by id is nearly full. A forged id must not make the table huge.
-size_t table_size(const std::map<uint32_t, trace::EventClass>& classes) {
-  constexpr size_t kAlways = 1024;
-  const size_t wanted = classes.empty() ? 1 : classes.rbegin()->first + size_t{1};
-  return std::min(wanted, kAlways + 4 * classes.size());
+void Dictionary::add(std::string_view untrusted) {
+  std::string text = base::readable_text(untrusted);
+  if (numbers_.try_emplace(text, 0).second) texts_.push_back(std::move(text));
 }
+
+void Dictionary::finish() {
+  std::sort(texts_.begin(), texts_.end());
+  for (size_t i = 0; i < texts_.size(); ++i) numbers_[texts_[i]] = static_cast<uint32_t>(i);
+}
+
+uint32_t Dictionary::find(std::string_view untrusted) const {
+  const auto found = numbers_.find(base::readable_text(untrusted));
+  return found == numbers_.end() ? kNull : found->second;
+}
+
+namespace {
 
 constexpr size_t kMaxInlineNames = 1 << 20;
 
@@ -27,10 +37,10 @@ bool add_inline_names(const trace::WriterInfo& writer, const std::vector<uint32_
   if (std::find(class_ids.begin(), class_ids.end(), trace::kInlineName) == class_ids.end()) return false;
   trace::ValueCursor cursor(values);
   for (const uint32_t class_id : class_ids) {
-    const auto known = writer.classes.find(class_id);
+    const trace::EventClass* const known = writer.find_class(class_id);
     const bool is_inline = class_id == trace::kInlineName;
-    if (!is_inline && known == writer.classes.end()) break;  // the next values cannot be found
-    const auto& row = cursor.next(is_inline ? nullptr : &known->second);
+    if (!is_inline && known == nullptr) break;  // the next values cannot be found
+    const auto& row = cursor.next(is_inline ? nullptr : known);
     if (cursor.is_short()) break;
     if (is_inline) names.insert(trace::full_name(nullptr, row));
   }
@@ -41,7 +51,7 @@ bool add_inline_names(const trace::WriterInfo& writer, const std::vector<uint32_
 
 ClassNumbers::ClassNumbers(const trace::WriterInfo& writer, const Dictionary& names, const Dictionary& categories) {
   unknown_.name = names.find(kUnknownClass);
-  dense_.assign(table_size(writer.classes), unknown_);
+  dense_.assign(writer.class_table_size(), unknown_);
   dense_[trace::kInlineName].name = names.find("");  // where a chunk has names of its own, they are read
   for (const auto& [id, event_class] : writer.classes) {
     if (id == trace::kInlineName) continue;

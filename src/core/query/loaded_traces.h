@@ -10,16 +10,34 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "analyze/summary.h"
 #include "convert/places.h"
-#include "query/dictionary.h"
 #include "trace/clock.h"
 #include "trace/reader.h"
 
 namespace kymo::query {
+
+// The texts of an ENUM column: sorted, unique, and numbered in this order, so that ORDER BY sorts them as texts.
+class Dictionary {
+ public:
+  static constexpr uint32_t kNull = UINT32_MAX;
+
+  // Adds a text; the numbers are valid only after finish(). It becomes base::readable_text(), which DuckDB accepts.
+  void add(std::string_view untrusted);
+  void finish();
+
+  // The number of a text, as in add(); kNull if it was not added.
+  uint32_t find(std::string_view untrusted) const;
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, uint32_t> numbers_;
+};
 
 // Opens a trace of any format. Throws kymo::Error if it cannot be read.
 using OpenTrace = std::function<trace::Reader(const std::string& path)>;
@@ -29,7 +47,7 @@ class ClassNumbers {
  public:
   struct Entry {
     uint32_t name = Dictionary::kNull, category = Dictionary::kNull;
-    bool is_definition = false;  // its events are not shown (trace/definition.h)
+    bool is_definition = false;  // its events are not shown (trace/model.h)
   };
 
   ClassNumbers(const trace::WriterInfo& writer, const Dictionary& names, const Dictionary& categories);

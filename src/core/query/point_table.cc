@@ -1,39 +1,29 @@
-#include "query/point_table.h"
-
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 #include <unordered_map>
 
-#include "analyze/memory/point_fields.h"
-#include "base/utf8.h"
+#include "analyze/memory/changes.h"
+#include "base/printable.h"
 #include "kymo/error.h"
-#include "query/chunk_queue.h"
 #include "query/event_texts.h"
-#include "query/track_columns.h"
+#include "query/table.h"
 
 namespace kymo::query {
 namespace {
 
 using trace::PointKind;
 
-constexpr size_t kKinds = 11;
-
-// By PointKind; index 0 is not used.
-constexpr std::string_view kKindNames[kKinds] = {"",           "instant",    "counter",   "async_begin",
-                                                 "async_end",  "flow_begin", "flow_step", "flow_end",
-                                                 "allocation", "free",       "sample"};
-
 uint32_t kind_number(PointKind kind) {
   static const std::vector<uint32_t> numbers = [] {
     std::vector<uint32_t> all;
-    for (const std::string_view name : kKindNames) {
-      const auto& texts = point_kinds();
-      all.push_back(static_cast<uint32_t>(std::lower_bound(texts.begin(), texts.end(), name) - texts.begin()));
-    }
+    const auto& texts = point_kinds();
+    for (const trace::PointKindName& name : trace::kPointKindNames)
+      all.push_back(static_cast<uint32_t>(std::lower_bound(texts.begin(), texts.end(), name.key) - texts.begin()));
     return all;
   }();
   const auto index = static_cast<size_t>(kind);
-  return index == 0 || index >= kKinds ? Dictionary::kNull : numbers[index];
+  return index == 0 || index >= numbers.size() ? Dictionary::kNull : numbers[index];
 }
 
 // What a column shows. A table has some of them, in its own order.
@@ -206,7 +196,7 @@ class PointCursor : public Cursor {
         return output.set_text(column, row, texts_.args(point));
       case Shows::Value:
         if (point.values.empty()) return output.set_null(column, row);
-        output.values<double>(column)[row] = number(point.values.front());
+        output.values<double>(column)[row] = point.values.front().number();
         return;
       case Shows::Bytes:
         output.values<uint64_t>(column)[row] = fields(*point.event_class).bytes(point.values);
@@ -215,17 +205,6 @@ class PointCursor : public Cursor {
         return output.set_text(column, row, base::readable_text(fields(*point.event_class).device(point.values)));
       default:
         return;
-    }
-  }
-
-  static double number(const convert::Value& value) {
-    switch (value.type) {
-      case trace::FieldType::Double:
-        return value.real;
-      case trace::FieldType::Int:
-        return static_cast<double>(static_cast<int64_t>(value.bits));
-      default:
-        return static_cast<double>(value.bits);
     }
   }
 
@@ -263,7 +242,8 @@ std::unique_ptr<Scan> scan_points(const Table& table, LoadedTraces& traces, cons
 
 const std::vector<std::string>& point_kinds() {
   static const std::vector<std::string> sorted = [] {
-    std::vector<std::string> names(std::begin(kKindNames) + 1, std::end(kKindNames));
+    std::vector<std::string> names;
+    for (const trace::PointKindName& name : std::span(trace::kPointKindNames).subspan(1)) names.emplace_back(name.key);
     std::sort(names.begin(), names.end());
     return names;
   }();

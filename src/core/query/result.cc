@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "query/session.h"
 
 namespace kymo::query {

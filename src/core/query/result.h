@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text_buffer.h"
-#include "query/duckdb_api.h"
+#include "base/text.h"
+#include "query/duckdb.h"
 
 namespace kymo::query {
 

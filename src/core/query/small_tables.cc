@@ -1,14 +1,13 @@
-#include "query/small_tables.h"
-
 #include <algorithm>
 #include <atomic>
 #include <set>
 #include <variant>
 
 #include "analyze/summary.h"
-#include "base/json_text.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
-#include "base/utf8.h"
+#include "query/table.h"
 #include "trace/loss_words.h"
 
 namespace kymo::query {
@@ -153,7 +152,7 @@ std::vector<Row> make_processes(const LoadedTraces& traces) {
       base::TextBuffer text;
       base::JsonObject metadata(text);
       for (const auto& [key, value] : origin.metadata)
-        append_json_string(metadata.escaped_key(base::json_quoted(key) + ":"), value);
+        append_json_string(metadata.escaped_key(base::json_string(key) + ":"), value);
       metadata.close();
       rows.push_back({names[process.writer], origin.pid, origin.parent_pid, text_cell(origin.host),
                       text_cell(origin.executable), text_cell(base::join(origin.command_line, " ")),

@@ -1,7 +1,7 @@
-#include "query/statements.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "query/session.h"
 
 namespace kymo::query {
 namespace {

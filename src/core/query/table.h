@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "query/duckdb_api.h"
+#include "query/duckdb.h"
 #include "query/loaded_traces.h"
 
 namespace kymo::query {
@@ -135,5 +135,30 @@ struct Table {
 
 // All tables, in the order of the documentation.
 const std::vector<Table>& all_tables();
+
+// "ranges". Ended ranges are read chunk by chunk, by all threads at once. Ranges across threads and unfinished ranges
+// come from one thread.
+Table range_table();
+
+// The tables of points in time: "events" has all of them; counters, allocations and flows have one kind, with its own
+// columns.
+std::vector<Table> point_tables();
+// The texts of the column "kind", sorted.
+const std::vector<std::string>& point_kinds();
+
+// threads, devices, processes, losses, names: one row for each of these. They come from the catalog of a trace, and are
+// built whole.
+std::vector<Table> small_tables();
+
+// Where the tables find the traces of a path; the empty path means the files of the session. Throws kymo::Error.
+class TraceSource {
+ public:
+  virtual ~TraceSource() = default;
+  virtual LoadedTraces& traces(const std::string& path) = 0;
+};
+
+// Makes a Table a table function of DuckDB: ranges('run.kymo'). `table` and `source` must
+// outlive the connection's database. Throws kymo::Error.
+void register_table(const duckdb::Api& api, duckdb::Connection connection, const Table& table, TraceSource& source);
 
 }  // namespace kymo::query

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "query/duckdb_library.h"
+#include "query/duckdb.h"
 #include "query/session.h"
 #include "trace/reader.h"
 #include "trace/test_recorder.h"

@@ -1,4 +1,5 @@
 // Annotations while nothing records: depths are correct, nothing is stored, nothing is created.
+
 #include "kymo/annotate.h"
 
 #include <gtest/gtest.h>
@@ -7,8 +8,9 @@
 #include <string>
 #include <thread>
 
+#include "record/annotate.h"
 #include "record/process.h"
-#include "record/thread.h"
+#include "record/slots.h"
 
 // This program has no collector.
 extern "C" void kymo_link_collector(void) {}
@@ -87,6 +89,27 @@ TEST(ForbiddenTest, AnInternalThreadHasNoSlot) {
     EXPECT_EQ(find_slot(), nullptr);
     EXPECT_EQ(range_pop(), -1);
   }).join();
+}
+
+TEST(StacksTest, DoNothingWhileNothingRecords) {
+  static constinit Site site{"function"};
+  const Label label("range", "domain");
+  begin_on_stack(label, nullptr, 0, kFirstLibraryStack, 0);
+  begin_site_on_stack(site, kFunctionStack);
+  EXPECT_EQ(kymo::range_push("pushed"), 0);
+  end_site_on_stack(kFunctionStack);
+  end_on_stack(kFirstLibraryStack, 0);
+  EXPECT_EQ(kymo::range_pop(), 0);
+}
+
+TEST(StacksTest, APushThatNobodyReceivesCountsItsDepth) {
+  EXPECT_EQ(push_unheard(), 0);
+  EXPECT_EQ(kymo::range_push("inner"), 1);
+  EXPECT_EQ(push_unheard(), 2);
+  EXPECT_EQ(kymo::range_pop(), 2);
+  EXPECT_EQ(kymo::range_pop(), 1);
+  EXPECT_EQ(kymo::range_pop(), 0);
+  EXPECT_EQ(kymo::range_pop(), -1);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The interfaces of other tools that Kymo records in programs that were not written for it, and their counts.
 //
-// Each has an adapter in src/core/inject. The number of an interface is its place in the counts of the segment, so numbers
-// never change.
+// Each has an adapter in src/core/inject. The number of an interface is its place in the counts of the segment, so
+// numbers never change.
 #pragma once
 
 #include <cstdint>

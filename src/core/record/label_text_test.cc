@@ -1,5 +1,3 @@
-#include "record/label_text.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "kymo/annotate.h"
+#include "record/sinks.h"
 
 namespace kymo::record {
 namespace {

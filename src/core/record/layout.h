@@ -72,10 +72,21 @@ inline constexpr uint32_t kInlineNameClass = 0;
 // A ring is divided into blocks, and no record crosses the end of a block. So a reader that lost its position can
 // continue at a block.
 inline constexpr uint32_t kBlocks = 8;
-inline constexpr uint32_t kLossCauses = 16;  // loss.h
+inline constexpr uint32_t kLossCauses = 16;  // more than there are
 inline constexpr uint32_t kSideCells = 64;
 
 inline constexpr uint32_t kMaxInterfaces = 8;  // interfaces.h
+
+// The reasons why an event could not be kept. The numbers are those of trace::LossCause.
+inline constexpr uint32_t kLossRingFull = 1;
+inline constexpr uint32_t kLossCollectorStalled = 2;
+inline constexpr uint32_t kLossOverwritten = 3;
+inline constexpr uint32_t kLossUnmatchedPop = 4;
+inline constexpr uint32_t kLossUnknownRange = 5;
+inline constexpr uint32_t kLossNoSlot = 6;
+inline constexpr uint32_t kLossSignalBufferFull = 7;
+inline constexpr uint32_t kLossTextTruncated = 8;
+inline constexpr uint32_t kLossClock = 11;
 
 enum class SlotState : uint32_t {
   Unused = 0,      // never used: it has no memory yet

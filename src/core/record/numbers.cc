@@ -1,7 +1,7 @@
 #include "record/numbers.h"
 
+#include "record/slots.h"
 #include "record/slow_path.h"
-#include "record/thread.h"
 
 namespace kymo::record {
 namespace {

@@ -1,8 +1,8 @@
-#include "record/outcome.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "record/segment.h"
 
 namespace kymo::record {
 namespace {

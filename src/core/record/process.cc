@@ -11,13 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/hex.h"
+#include "kymo/queue.h"
 #include "record/clock.h"
 #include "record/cut_guard.h"
-#include "record/flush.h"
 #include "record/refusal.h"
 #include "record/registry.h"
 #include "record/sinks.h"
-#include "record/thread.h"
+#include "record/slots.h"
 
 // The mode mask of this copy. The inlined guards of kymo/kymo.h test it.
 extern "C" {
@@ -85,6 +86,43 @@ int visit_object(dl_phdr_info* object, size_t, void* data) noexcept {
     if (Process* found = copy->process.load(std::memory_order_acquire)) copies.process = found;
   }
   return 0;
+}
+
+// Of kymo_on_flush(): callbacks before a session ends.
+class FlushLock {
+ public:
+  explicit FlushLock(Process& shared) noexcept : mutex_(shared.flush_mutex) { pthread_mutex_lock(&mutex_); }
+  ~FlushLock() { pthread_mutex_unlock(&mutex_); }
+  FlushLock(const FlushLock&) = delete;
+  FlushLock& operator=(const FlushLock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+// This is the last time: objects that a callback needs (a driver, a static object) may not exist after this.
+void flush_at_exit() noexcept {
+  Process* shared = process();
+  if (shared == nullptr) return;
+  if ((shared->mode.load(std::memory_order_relaxed) & kRecordingBit) != 0) run_flush(*shared);
+  const FlushLock lock(*shared);
+  shared->exiting = true;
+  for (FlushHook& hook : shared->flush) hook = {};
+}
+
+void init_flush(Process& shared) noexcept {
+  pthread_mutexattr_t recursive;
+  pthread_mutexattr_init(&recursive);
+  pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&shared.flush_mutex, &recursive);
+  pthread_mutexattr_destroy(&recursive);
+}
+
+// For a forked child, which has no callbacks: the devices belong to its parent.
+void forget_flush(Process& shared) noexcept {
+  init_flush(shared);
+  shared.flushing = false;
+  for (FlushHook& hook : shared.flush) hook = {};
 }
 
 Process* make_process() noexcept {
@@ -160,13 +198,8 @@ Process* join() noexcept {
 // environment.
 bool external_options(SegmentOptions& options) noexcept {
   const char* text = secure_getenv("KYMO_SESSION");
-  if (text == nullptr || strlen(text) != 32) return false;
-  for (int i = 0; i < 16; ++i) {
-    const char pair[3] = {text[2 * i], text[2 * i + 1], '\0'};
-    char* end = nullptr;
-    options.session[i] = static_cast<uint8_t>(strtoul(pair, &end, 16));
-    if (*end != '\0') return false;
-  }
+  if (text == nullptr || strlen(text) != 2 * sizeof options.session) return false;
+  if (!base::read_hex(text, options.session, sizeof options.session)) return false;
   if (const char* policy = secure_getenv("KYMO_POLICY"); policy != nullptr) {
     if (strcmp(policy, "drop") == 0) options.policy = RingPolicy::Drop;
     if (strcmp(policy, "overwrite") == 0) options.policy = RingPolicy::Overwrite;
@@ -350,4 +383,41 @@ void after_fork_in_child() noexcept {
   shared->segment.store(nullptr, std::memory_order_release);
 }
 
+void run_flush(Process& shared) noexcept {
+  const FlushLock lock(shared);
+  if (shared.flushing) return;
+  shared.flushing = true;
+  for (const FlushHook& hook : shared.flush)
+    if (hook.call != nullptr) hook.call(hook.context);
+  shared.flushing = false;
+}
+
 }  // namespace kymo::record
+
+using namespace kymo::record;
+
+extern "C" {
+
+int kymo_on_flush(kymo_flush flush, void* context) {
+  Process* shared = process();
+  if (shared == nullptr || flush == nullptr) return 0;
+  const FlushLock lock(*shared);
+  if (shared->exiting) return 0;
+  for (FlushHook& hook : shared->flush) {
+    if (hook.call != nullptr) continue;
+    hook = {flush, context};
+    if (!shared->flushes_at_exit) shared->flushes_at_exit = atexit(flush_at_exit) == 0;
+    return 1;
+  }
+  return 0;
+}
+
+void kymo_remove_flush(kymo_flush flush, void* context) {
+  Process* shared = process();
+  if (shared == nullptr) return;
+  const FlushLock lock(*shared);
+  for (FlushHook& hook : shared->flush)
+    if (hook.call == flush && hook.context == context) hook = {};
+}
+
+}  // extern "C"

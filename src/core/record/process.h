@@ -14,7 +14,6 @@
 
 #include "kymo/kymo.h"
 #include "record/layout.h"
-#include "record/outcome.h"
 #include "record/segment.h"
 
 struct kymo_sink;
@@ -38,7 +37,7 @@ struct Copy {
   std::atomic<void (*)() noexcept> started;  // called when a recording has started; null: not wanted
 };
 
-// A callback before a session ends: flush.h.
+// A callback before a session ends: run_flush().
 struct FlushHook {
   void (*call)(void*);
   void* context;
@@ -112,5 +111,10 @@ void after_fork_in_child() noexcept;
 
 // For the threads of collectors and agents: this thread never records.
 KYMO_API void forbid_recording_on_this_thread() noexcept;
+
+// Calls the callbacks of kymo_on_flush() on this thread, one after the other, while the session still records. They add
+// device work that has completed but whose times were not queried yet. They belong to the process, for all copies of
+// the library. Returns immediately if it is called from a callback.
+void run_flush(Process&) noexcept;
 
 }  // namespace kymo::record

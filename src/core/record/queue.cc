@@ -1,4 +1,5 @@
-// The C functions of kymo/queue.h that concern a queue.
+// The C functions of kymo/queue.h.
+
 #include "record/queue.h"
 
 #include <string.h>
@@ -9,9 +10,10 @@
 
 #include "base/clock.h"
 #include "kymo/queue.h"
-#include "record/loss.h"
+#include "record/clock.h"
+#include "record/layout.h"
 #include "record/numbers.h"
-#include "record/payload.h"
+#include "record/process.h"
 #include "record/ring.h"
 #include "record/slots.h"
 #include "record/slow_path.h"
@@ -99,6 +101,13 @@ void store_labelled(Slot& slot, Kind kind, const kymo_label& label, const kymo_a
                     const uint64_t* first, uint32_t first_count) noexcept {
   const FoundClass found = class_for(label, args, count, reinterpret_cast<SlotPage*>(&slot));
   store_found(slot, kind, found, label, args, count, time, first, first_count);
+}
+
+// On the ring of the calling thread.
+void store_memory(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t address) noexcept {
+  if (!recording()) return;
+  const FoundClass found = class_for(label, args, count);
+  store_event(kind, found.id, found.name_inline ? label.name : nullptr, label.name_length, args, count, &address);
 }
 
 // The distance between two times on a counter that may wrap.
@@ -240,6 +249,45 @@ void kymo_queue_clock_pair(kymo_queue* queue, uint64_t ticks, uint64_t monotonic
 void kymo_queue_lost(kymo_queue* queue, uint64_t count) {
   Slot* slot = count != 0 ? slot_for_recording(queue) : nullptr;
   if (slot != nullptr) lose(*slot, count);
+}
+
+// ---- For the calling thread ----------------------------------------------------------------------------------------
+
+uint64_t kymo_ticks(void) {
+  if (has_counter()) return counter();
+  process();  // the first call of the process asks the CPU for its features
+  return ticks();
+}
+
+uint64_t kymo_next_correlation(void) { return next_number(); }
+
+uint64_t kymo_next_handle(void) { return next_handle(recording()); }
+
+void kymo_span(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t start_ticks,
+               uint64_t correlation) {
+  if (!recording() || start_ticks == 0) return;
+  const FoundClass found = class_for(*label, args, count);
+  store_span(found.id, found.name_inline ? label->name : nullptr, label->name_length, args, count, start_ticks,
+             correlation);
+}
+
+void kymo_span_at(kymo_site* site, const kymo_arg* args, uint32_t count, uint64_t start_ticks, uint64_t correlation) {
+  if (!recording() || start_ticks == 0) return;
+  const FoundClass found = class_at(*site, args, count);
+  store_span(found.id, found.name_inline ? site->label.name : nullptr, site->label.name_length, args, count,
+             start_ticks, correlation);
+}
+
+void kymo_allocation(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address) {
+  store_memory(Kind::Allocation, *label, args, count, address);
+}
+
+void kymo_free(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address) {
+  store_memory(Kind::Free, *label, args, count, address);
+}
+
+void kymo_watch_devices(int on) {
+  if (Process* shared = process()) set_mode(*shared, kWatchBit, on != 0);
 }
 
 }  // extern "C"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kymo/queue_track.h"
-#include "record/flush.h"
 #include "record/process.h"
 
 namespace kymo::record {

@@ -2,12 +2,13 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/hex.h"
 
 namespace kymo::record {
 
@@ -15,10 +16,8 @@ uint32_t refusal_address(const uint8_t (&session)[16], sockaddr_un& address) noe
   address = {};
   address.sun_family = AF_UNIX;
   char* name = address.sun_path + 1;  // the first byte is 0: no file
-  int length = snprintf(name, sizeof address.sun_path - 1, "kymo-refused-");
-  for (const uint8_t byte : session)
-    length += snprintf(name + length, sizeof address.sun_path - 1 - static_cast<size_t>(length), "%02x", byte);
-  return static_cast<uint32_t>(offsetof(sockaddr_un, sun_path)) + 1 + static_cast<uint32_t>(length);
+  const char* const end = base::put_hex(stpcpy(name, "kymo-refused-"), session, sizeof session);
+  return static_cast<uint32_t>(offsetof(sockaddr_un, sun_path)) + 1 + static_cast<uint32_t>(end - name);
 }
 
 bool send_refusal(const uint8_t (&session)[16], const char* why) noexcept {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <initializer_list>
+#include <string_view>
+
+#include "base/environment.h"
+#include "base/hex.h"
 #include "record/clock.h"
 #include "record/cut_guard.h"
-#include "record/origin.h"
 #include "record/registry.h"
 
 namespace kymo::record {
+
+Outcome Outcome::failure(const char* format, ...) noexcept {
+  Outcome outcome;
+  va_list values;
+  va_start(values, format);
+  vsnprintf(outcome.text_, sizeof outcome.text_, format, values);
+  va_end(values);
+  return outcome;
+}
+
+void Outcome::add(const Outcome& other) noexcept {
+  size_t used = strlen(text_);
+  for (const char* part : {used != 0 ? "; " : "", other.text_})
+    for (; *part != '\0' && used + 1 < sizeof text_; ++part) text_[used++] = *part;
+  text_[used] = '\0';
+}
+
 namespace {
 
 // One candidate folder. Creates it with mode 0700 if needed. Refuses it if another user could have created it.
@@ -31,10 +53,6 @@ Outcome try_folder(const char* base, char (&path)[kSegmentPathBytes]) noexcept {
     return Outcome::failure("%s: not a folder of this user's alone (want 0700)", path);
   if (access(path, W_OK | X_OK) != 0) return Outcome::failure("%s: %s", path, strerror(errno));
   return {};
-}
-
-void put_hex(char* out, const uint8_t* bytes, size_t count) noexcept {
-  for (size_t i = 0; i < count; ++i) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
 // Without this, a program that was started without its standard files would print into its own segment.
@@ -98,9 +116,69 @@ bool is_in_reach(const Home& home, const char* folder) noexcept {
           here.mounts == home.mounts);
 }
 
+uint64_t namespace_of_this_process(const char* path) noexcept {
+  struct stat status;
+  return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
 bool is_open(const Mapping& mapping) noexcept {
   struct stat status;
   return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode;
+}
+
+// The bytes of a file of /proc, in pieces.
+template <class Take>
+void read_file(const char* path, Take take) noexcept {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  char piece[1024];
+  while (true) {
+    const ssize_t got = read(fd, piece, sizeof piece);
+    if (got <= 0 || !take(std::string_view(piece, static_cast<size_t>(got)))) break;
+  }
+  close(fd);
+}
+
+// From /proc, because another thread may change `environ`. One variable after the other is put after those that are
+// kept, and stays there if it is of interest.
+void keep_variables(char* begin, size_t size) noexcept {
+  if (size < 2) return;
+  const size_t space = size - 2;  // for a zero of the last variable, and the empty string after it
+  size_t kept = 0, end = 0;
+  bool fits = true;
+  read_file("/proc/self/environ", [&](std::string_view piece) {
+    for (const char byte : piece) {
+      if (byte != '\0') {
+        fits = fits && end < space;
+        if (fits) begin[end++] = byte;
+        continue;
+      }
+      if (fits && base::describes_run({begin + kept, end - kept})) {
+        begin[end++] = '\0';
+        kept = end;
+      }
+      end = kept;
+      fits = true;
+    }
+    return true;
+  });
+  memset(begin + kept, 0, size - kept);
+}
+
+// What a collector cannot read from /proc after the process has ended. What does not fit is left out.
+void fill_origin(SegmentHeader& header) noexcept {
+  const ssize_t executable = readlink("/proc/self/exe", header.origin, kOriginBytes - 1);
+  size_t used = executable > 0 ? static_cast<size_t>(executable) : 0;
+  header.origin[used++] = '\0';
+  read_file("/proc/self/cmdline", [&](std::string_view piece) {
+    const size_t taken = piece.size() < kOriginBytes - used ? piece.size() : kOriginBytes - used;
+    memcpy(header.origin + used, piece.data(), taken);
+    used += taken;
+    return used < kOriginBytes;
+  });
+  header.origin[kOriginBytes - 1] = '\0';
+  header.origin_bytes = static_cast<uint32_t>(used);
+  keep_variables(header.origin + used, kOriginBytes - used);
 }
 
 }  // namespace
@@ -144,7 +222,7 @@ Outcome create_segment(const SegmentOptions& options, Mapping& mapping, char (&p
   int fd = can_be_named_later ? open_above_streams(path, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
   bool named = false;
   path[folder] = '/';
-  put_hex(path + folder + 1, name, sizeof name);
+  *base::put_hex(path + folder + 1, name, sizeof name) = '\0';
 
   const uint64_t header_bytes = round_up(sizeof(SegmentHeader), kPage);
   const Capacity capacity = capacity_within(max_bytes(), header_bytes, options.ring_bytes);
@@ -309,20 +387,9 @@ uint64_t process_identity(uint32_t pid) noexcept {
   return identity;
 }
 
-uint64_t pid_namespace() noexcept {
-  struct stat status;
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
-
-uint64_t mount_namespace() noexcept {
-  struct stat status;
-  return stat("/proc/self/ns/mnt", &status) == 0 ? status.st_ino : 0;
-}
-
-uint64_t network_namespace() noexcept {
-  struct stat status;
-  return stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
-}
+uint64_t pid_namespace() noexcept { return namespace_of_this_process("/proc/self/ns/pid"); }
+uint64_t mount_namespace() noexcept { return namespace_of_this_process("/proc/self/ns/mnt"); }
+uint64_t network_namespace() noexcept { return namespace_of_this_process("/proc/self/ns/net"); }
 
 bool lock_segment(int fd, Holder as) noexcept {
   struct flock lock = lock_of(as);

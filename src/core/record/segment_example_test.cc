@@ -16,7 +16,7 @@
 #include "base/test_tree.h"
 #include "kymo/annotate.h"
 #include "record/process.h"
-#include "record/thread.h"
+#include "record/slots.h"
 
 namespace kymo::record {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "kymo/sink_calls.h"
 #include "record/process.h"
-#include "record/sent.h"
+#include "record/sinks.h"
 
 namespace kymo::record {
 

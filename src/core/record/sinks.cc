@@ -3,14 +3,151 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "record/label_text.h"
-#include "record/name_cache.h"
+#include <string_view>
+
+#include "base/value_text.h"
 #include "record/numbers.h"
-#include "record/sent.h"
-#include "record/thread.h"
+#include "record/registry.h"
+#include "record/slots.h"
 
 namespace kymo::record {
+
+// ---- What a thread has sent ----------------------------------------------------------------------------------------
+
+// The count first: the ranges of a signal handler are added above ours, and are removed when it returns.
+void Sent::add(int depth, SinkMask sinks, bool scope) noexcept {
+  const uint32_t index = count_++;
+  order_for_signals();
+  entries_[index] = {depth, sinks, scope};
+}
+
+// Usually this is the last entry. The others move down if a program ends its ranges in another order.
+SinkMask Sent::take(uint32_t index) noexcept {
+  const SinkMask sinks = entries_[index].sinks;
+  for (uint32_t i = index; i + 1 < count_; ++i) entries_[i] = entries_[i + 1];
+  order_for_signals();
+  --count_;
+  return sinks;
+}
+
+SinkMask Sent::pop(int depth) noexcept {
+  for (uint32_t i = count_; i > 0; --i)
+    if (!entries_[i - 1].scope && entries_[i - 1].depth == depth) return take(i - 1);
+  return 0;
+}
+
+SinkMask Sent::end_scope() noexcept {
+  if (skipped_scopes_ > 0) {
+    --skipped_scopes_;
+    return 0;
+  }
+  for (uint32_t i = count_; i > 0; --i)
+    if (entries_[i - 1].scope) return take(i - 1);
+  return 0;
+}
+
+bool Sent::pop_stale(int depth, SinkMask& sinks) noexcept {
+  if (count_ == 0) return false;
+  const Entry& last = entries_[count_ - 1];
+  if (last.scope || last.depth < depth) return false;
+  sinks = take(count_ - 1);
+  return true;
+}
+
+Sent* sent_by_this_thread(Process& shared, bool make) noexcept {
+  auto* sent = static_cast<Sent*>(pthread_getspecific(shared.sent_key));
+  if (sent != nullptr || !make) return sent;
+  void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  pthread_setspecific(shared.sent_key, memory);
+  return static_cast<Sent*>(memory);
+}
+
+void release_sent(void* sent) noexcept { munmap(sent, kPage); }
+
+void leave_parents_sinks(Process& shared) noexcept {
+  shared.sinks_lock.store(0, std::memory_order_relaxed);
+  shared.first_number = shared.next_handle.load(std::memory_order_relaxed);
+  if (Sent* sent = sent_by_this_thread(shared, false)) sent->forget();
+}
+
+// ---- The text of a label -------------------------------------------------------------------------------------------
+
+namespace {
+
+class LabelWriter {
+ public:
+  explicit LabelWriter(char (&text)[kLabelTextBytes]) noexcept : text_(text) {}
+
+  void put(const char* bytes, size_t length) noexcept {
+    if (bytes == nullptr || cut_) return;
+    if (length > kLabelTextBytes - 1 - used_) {
+      length = kLabelTextBytes - 1 - used_;
+      while (length > 0 && (static_cast<unsigned char>(bytes[length]) & 0xc0) == 0x80) --length;
+      cut_ = true;
+    }
+    for (size_t i = 0; i < length; ++i) text_[used_ + i] = bytes[i] != '\0' ? bytes[i] : ' ';
+    used_ += length;
+  }
+  size_t finish() noexcept {
+    text_[used_] = '\0';
+    return used_;
+  }
+
+ private:
+  char (&text_)[kLabelTextBytes];
+  size_t used_ = 0;
+  bool cut_ = false;
+};
+
+base::ShownValue shown(const kymo_arg& arg) noexcept {
+  base::ShownValue value;
+  value.kind = base::ShownValue::kind_of(arg.type);
+  if (value.kind == base::ShownValue::Kind::Double)
+    value.real = arg.value.as_double;
+  else if (value.kind != base::ShownValue::Kind::Text)
+    value.bits = arg.value.as_uint;
+  else if (arg.value.as_text != nullptr)
+    value.text = {arg.value.as_text, arg.length};
+  return value;
+}
+
+}  // namespace
+
+size_t label_text(const kymo_label& label, const kymo_arg* args, uint32_t count,
+                  char (&text)[kLabelTextBytes]) noexcept {
+  LabelWriter writer(text);
+  const std::string_view name(label.name, label.name != nullptr ? label.name_length : 0);
+  const auto name_of = [&](size_t i) { return args[i].name != nullptr ? std::string_view(args[i].name) : ""; };
+  base::put_name(
+      name, count, name_of, [&](size_t i) { return shown(args[i]); }, writer);
+  return writer.finish();
+}
+
+double counter_value(const kymo_arg* args, uint32_t count) noexcept {
+  if (count == 0) return 0;
+  const kymo_arg* found = args;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (args[i].name == nullptr || strcmp(args[i].name, "value") != 0) continue;
+    found = &args[i];
+    break;
+  }
+  switch (found->type) {
+    case KYMO_INT:
+      return static_cast<double>(found->value.as_int);
+    case KYMO_DOUBLE:
+      return found->value.as_double;
+    case KYMO_STRING:
+      return 0;
+    default:
+      return static_cast<double>(found->value.as_uint);
+  }
+}
+
+// ---- Calls of sinks ------------------------------------------------------------------------------------------------
+
 namespace {
 
 // Calls of sinks. They never nest: if a sink annotates, or a signal handler that interrupted it does, the tool may be

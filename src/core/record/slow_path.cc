@@ -1,15 +1,16 @@
 #include "record/slow_path.h"
 
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "record/clock.h"
-#include "record/loss.h"
+#include "record/layout.h"
 #include "record/queue.h"
 #include "record/ring.h"
 #include "record/slots.h"
-#include "record/thread.h"
-#include "record/wait.h"
 
 namespace kymo::record {
 namespace {
@@ -299,6 +300,17 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
 void end_owner(Slot& slot, SegmentHeader& header) noexcept {
   if (move_side(slot, header) && write_losses(slot, header) && advance(slot, header, 1))
     push_cells(slot, Kind::ThreadEnd, 0, nullptr, 0);
+}
+
+void wake_collector(SegmentHeader& header) noexcept {
+  header.wake.fetch_add(1, std::memory_order_seq_cst);
+  if (header.collector_sleeps.load(std::memory_order_seq_cst) != 0)
+    syscall(SYS_futex, &header.wake, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept {
+  constexpr timespec kNap{0, 2'000'000};  // in case a wake-up is missed
+  syscall(SYS_futex, &header.progress, FUTEX_WAIT, seen, &kNap, nullptr, 0);
 }
 
 }  // namespace kymo::record

@@ -12,11 +12,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "record/loss.h"
+#include "base/test_wait.h"
+#include "record/layout.h"
 #include "record/ring.h"
 #include "record/slots.h"
-#include "record/thread.h"
-#include "record/wait.h"
 
 namespace kymo::record {
 namespace {
@@ -217,7 +216,7 @@ TEST_F(SlowPathTest, PolicyBlockWaitsWhileTheCollectorMakesProgress) {
     while (slot_->head + 1 <= capacity()) ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;
     std::thread collector([&] {
-      while (header().blocked_producers == 0) std::this_thread::yield();
+      base::wait_until("a blocked thread", [&] { return header().blocked_producers != 0; });
       ++header().progress;
       read_everything();
       ++header().progress;

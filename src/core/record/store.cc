@@ -1,9 +1,8 @@
 #include "record/store.h"
 
-#include "record/loss.h"
-#include "record/name_cache.h"
-#include "record/payload.h"
+#include "record/layout.h"
 #include "record/registry.h"
+#include "record/ring.h"
 
 namespace kymo::record {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "kymo/kymo.h"
-#include "record/name_cache.h"
+#include "record/registry.h"
 #include "record/ring.h"
+#include "record/slots.h"
 #include "record/slow_path.h"
-#include "record/thread.h"
 
 namespace kymo::record {
 

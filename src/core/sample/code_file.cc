@@ -45,12 +45,6 @@ bool read_fully(int file, uint64_t offset, void* into, uint64_t bytes) {
   return true;
 }
 
-std::string hexadecimal(const uint8_t* bytes, size_t count) {
-  std::string text;
-  for (size_t i = 0; i < count; ++i) text += base::format("{:02x}", bytes[i]);
-  return text;
-}
-
 }  // namespace
 
 std::shared_ptr<CodeFile> CodeFile::open(base::FileDescriptor file) {
@@ -142,7 +136,7 @@ void CodeFile::read_build_id() {
   for (const ElfW(Phdr) & segment : segments_)
     if (segment.p_type == PT_NOTE) fill(segment.p_vaddr, std::min<uint64_t>(segment.p_memsz, kLargestNotes));
   uint8_t id[unwind::kMaxBuildIdBytes];
-  build_id_ = hexadecimal(id, unwind::build_id_of(code_, id));
+  build_id_ = base::hex({id, unwind::build_id_of(code_, id)});
 }
 
 std::vector<ElfW(Shdr)> CodeFile::read_sections() const {

@@ -1,8 +1,8 @@
 // The unwind tables of a file that is loaded in another process.
 //
-// The memory looks like the loaded file, so that src/core/unwind can read it, but only the tables are filled in, and only
-// when the first rule is needed: even for the largest libraries that is a few megabytes. Nothing is mapped from the
-// file, so the file may be truncated at any time. Not thread-safe.
+// The memory looks like the loaded file, so that src/core/unwind can read it, but only the tables are filled in, and
+// only when the first rule is needed: even for the largest libraries that is a few megabytes. Nothing is mapped from
+// the file, so the file may be truncated at any time. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "unwind/loaded_code.h"
-#include "unwind/rule.h"
+#include "unwind/rule_table.h"
 
 namespace kymo::sample {
 

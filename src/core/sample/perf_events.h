@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -91,6 +92,21 @@ class PerfEvents {
   std::vector<base::FileDescriptor> events_, faults_;
   std::vector<PerfRing> rings_;
   std::vector<int> leaders_;  // the events whose rings are read
+};
+
+// The records of performance events, from all rings in the order of their times.
+class PerfSource : public RecordSource {
+ public:
+  explicit PerfSource(PerfEvents events) : events_(std::move(events)) {}
+
+  void wait(int milliseconds) override { events_.wait(milliseconds); }
+  void wake() override { events_.wake(); }
+  void read(bool is_last, const Handle& handle) override;
+  std::optional<uint64_t> page_faults() const override { return events_.page_faults(); }
+  bool is_complete() const override { return true; }
+
+ private:
+  PerfEvents events_;
 };
 
 }  // namespace kymo::sample

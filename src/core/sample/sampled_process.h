@@ -1,4 +1,13 @@
-// One sampled process in the trace: its own writer, with a track for each thread and the events of event_classes.h.
+// One sampled process in the trace: its own writer, with a track for each thread and these classes of events:
+//
+//   "sample"      Sample {node}: the thread was on a processor, with this stack
+//   "on CPU"      Sample {ns}: since the last one, the thread was on a processor for so long
+//   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
+//   "off CPU"     Sample {ns, preempted, node}: the same, with the stack that it had then
+//   "page fault"  Sample {address, count, node}: the thread used memory that was not mapped yet
+//   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
+//   "module"      Instant {path, base, size, build_id}, also as there
+//   "symbol"      Instant {address, name}: the function with this address in stack nodes, if no file has its name
 //
 // It is written only if it has events: many processes run another program at once. Not thread-safe.
 #pragma once
@@ -12,14 +21,25 @@
 #include <vector>
 
 #include "sample/address_space.h"
-#include "sample/command.h"
 #include "sample/kernel_names.h"
 #include "sample/outbox.h"
 #include "sample/perf_record.h"
 #include "sample/stack_finder.h"
+#include "trace/model.h"
 #include "unwind/stack_tree.h"
 
 namespace kymo::sample {
+
+// The program that a process runs. Empty: not known.
+struct Command {
+  std::string path;
+  std::vector<std::string> words;
+  uint64_t read_ns = 0;                // when it was read from /proc; 0: it is certain
+  std::vector<std::string> variables;  // of its environment: those that describe the run, NAME=VALUE
+};
+
+// Of a process that may have ended.
+Command command_of(uint32_t pid);
 
 struct SampleTotals {
   uint64_t samples = 0;

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "sample/record_source.h"
+#include "sample/perf_record.h"
 #include "sample/sampled_process.h"
 
 namespace kymo::sample {

@@ -13,8 +13,9 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/test_wait.h"
 #include "kymo/error.h"
-#include "sample/perf_source.h"
+#include "sample/perf_events.h"
 #include "trace/reader.h"
 #include "trace/test_recorder.h"
 
@@ -146,14 +147,14 @@ TEST(SamplerTest, SamplesAfterANewFileHaveTheirStacksInIt) {
   constexpr uint64_t kPiece = 50'000'000;
   Sampler sampler(std::make_unique<SameSampleSource>(), {1000, "session", {}, "", kPiece});
   const uint64_t empty = first.bytes_written();
-  while (first.bytes_written() == empty) {  // the first samples, and their stack
-    usleep(1000);
+  base::wait_until("the first samples, and their stack", [&] {
     sampler.write(first);
-  }
+    return first.bytes_written() != empty;
+  });
   const auto wait_for_samples = [&sampler] {  // they are not written yet, because more may come
     constexpr uint64_t kMore = 10;
     const uint64_t taken = sampler.totals().samples;
-    while (sampler.totals().samples < taken + kMore) usleep(1000);
+    base::wait_until("more samples", [&] { return sampler.totals().samples >= taken + kMore; });
   };
   wait_for_samples();
   sampler.end_file(first);

@@ -3,16 +3,37 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/bytes.h"
 #include "sample/address_space.h"
 #include "sample/kernel_names.h"
 #include "sample/perf_record.h"
 #include "unwind/stack_tree.h"
+#include "unwind/walk.h"
 
 namespace kymo::sample {
+
+// The stack of another process: a copy of its innermost part.
+struct CopiedStack {
+  unwind::Registers at;  // where the thread was interrupted; `at.sp` is the address of the first byte
+  uintptr_t link = 0;    // the return address register, on processors that have one
+  base::Bytes bytes;
+  bool is_cut = false;  // the stack goes on after them
+};
+
+struct WalkedCopy {
+  size_t count = 0;
+  unwind::Node root = unwind::kNoStack;  // how the stack ends (unwind/stack_tree.h)
+};
+
+// Walks a copy. Trusts nothing in it: it reads only inside of it, and every step goes further out. Stores the
+// addresses, innermost first, as return addresses: the first one is one more than the instruction that was
+// interrupted. Pass space for at least one.
+WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, std::span<uint64_t> addresses);
 
 inline constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
 

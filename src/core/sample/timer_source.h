@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "sample/record_source.h"
+#include "sample/perf_record.h"
 
 namespace kymo::sample {
 

@@ -1,10 +1,106 @@
 #include "serve/api.h"
 
+#include <algorithm>
+#include <charconv>
+
+#include "analyze/memory/profile.h"
+#include "analyze/memory/stacks.h"
 #include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "serve/tiles.h"
 
 namespace kymo::serve {
+
+namespace {
+
+// For a message: a request may have anything.
+std::string shown(std::string_view value) {
+  constexpr size_t kLongest = 60;
+  return base::printable(std::string(value.substr(0, kLongest))) + (value.size() > kLongest ? "…" : "");
+}
+
+uint64_t parse_number(const std::string& name, std::string_view value, uint64_t most) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (value.empty() || error != std::errc{} || end != value.data() + value.size() || number > most)
+    throw BadRequest(base::format("{}: '{}' is not a number from 0 to {}", name, shown(value), most));
+  return number;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string decode(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      decoded.push_back(' ');
+    } else if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
+      decoded.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
+      i += 2;
+    } else {
+      decoded.push_back(text[i]);
+    }
+  }
+  return decoded;
+}
+
+}  // namespace
+
+Query Query::parse(std::string_view text) {
+  std::multimap<std::string, std::string> parameters;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const size_t equals = std::min(part.find('='), part.size());
+    parameters.emplace(decode(part.substr(0, equals)),
+                       equals < part.size() ? decode(part.substr(equals + 1)) : std::string());
+  }
+  return Query(std::move(parameters));
+}
+
+std::optional<std::string_view> Query::find(const std::string& name) const {
+  const auto found = parameters_.lower_bound(name);
+  if (found == parameters_.end() || found->first != name) return {};
+  return std::string_view(found->second);
+}
+
+uint64_t Query::number(const std::string& name, uint64_t most) const {
+  const std::optional<std::string_view> value = find(name);
+  if (!value) throw BadRequest(base::format("{} is missing: give a number from 0 to {}", name, most));
+  return parse_number(name, *value, most);
+}
+
+uint64_t Query::number_or(const std::string& name, uint64_t most, uint64_t otherwise) const {
+  return find(name) ? number(name, most) : otherwise;
+}
+
+std::vector<uint32_t> Query::numbers(const std::string& name, uint64_t most, size_t count) const {
+  std::vector<uint32_t> numbers;
+  std::string_view rest = find(name).value_or("");
+  while (!rest.empty()) {
+    if (numbers.size() == count)
+      throw BadRequest(base::format("{}: more than {} numbers; ask for fewer at a time", name, count), 422);
+    const std::string_view part = rest.substr(0, rest.find(','));
+    numbers.push_back(static_cast<uint32_t>(parse_number(name, part, std::min<uint64_t>(most, UINT32_MAX))));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+  }
+  return numbers;
+}
+
+std::string Query::text(const std::string& name, size_t longest) const {
+  const std::optional<std::string_view> value = find(name);
+  if (!value || value->empty()) throw BadRequest(base::format("{} is missing: give a text", name));
+  if (value->size() > longest)
+    throw BadRequest(base::format("{}: the text has {} bytes; at most {} are allowed", name, value->size(), longest));
+  return std::string(*value);
+}
 
 namespace {
 
@@ -81,6 +177,298 @@ Answer answer(View& view, const Analyses& analyses, std::string_view path, const
   } catch (const std::exception& error) {
     return failure(500, error.what());
   }
+}
+
+// ---- api/trace, api/names and api/live
+// -------------------------------------------------------------------------------
+
+namespace {
+
+using Json = base::JsonWriter;
+
+void write_files(Json& json, View& view) {
+  json.begin_array("files");
+  const std::vector<std::string> troubles = view.troubles();
+  for (size_t file = 0; file < view.sources().size(); ++file) {
+    const auto& source = view.sources()[file];
+    uint64_t events = 0;
+    for (const trace::EventChunk& chunk : source->reader().event_chunks())
+      events += uint64_t{chunk.range_count} + chunk.point_count;
+    json.begin_object();
+    json.field("name", source->reader().path());
+    json.field("duration_ns", source->duration_ns());
+    json.field("wall_clock_ns", std::to_string(source->start_realtime_ns()));
+    json.field("events", events);
+    json.field("bytes", source->reader().file_size());
+    json.field("clock_error_ns", source->clock_error_ns());
+    if (!troubles[file].empty()) json.field("trouble", troubles[file]);
+    json.begin_array("problems");
+    const std::vector<trace::Problem>& problems = source->reader().problems();
+    for (size_t i = 0; i < std::min(problems.size(), View::kMaxProblems); ++i) json.value(problems[i].what);
+    for (const trace::Problem& problem : view.problems(static_cast<uint32_t>(file))) json.value(problem.what);
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+}
+
+// The number of a process on the page. The distance leaves room for the processes of files that grow.
+uint32_t process_id(uint32_t file, uint32_t group) {
+  constexpr uint32_t kDistance = 1'000'000;
+  return file * kDistance + group;
+}
+
+void write_processes(Json& json, View& view) {
+  json.begin_array("processes");
+  for (uint32_t file = 0; file < view.sources().size(); ++file) {
+    const std::vector<SourceGroup>& groups = view.sources()[file]->groups();
+    for (uint32_t i = 0; i < groups.size(); ++i) {
+      json.begin_object();
+      json.field("id", process_id(file, i));
+      json.field("file", file);
+      json.field("pid", groups[i].pid);
+      json.field("name", groups[i].name);
+      json.field("label", groups[i].label);
+      json.field("host", groups[i].host);
+      json.field("device", groups[i].is_device);
+      json.end_object();
+    }
+  }
+  json.end_array();
+}
+
+// The samples of a thread that also has ranges are below these ranges: the position of their track. Otherwise its own.
+size_t shown_below(const Source& source, size_t track) {
+  const auto writer = source.reader().writers().find(source.tracks()[track].writer);
+  const bool is_sampled = writer != source.reader().writers().end() && memory::SampleStacks::are_in(writer->second);
+  return is_sampled ? source.main_track(track) : track;
+}
+
+std::string thread_name(const SourceTrack& track) { return track.name.empty() ? "thread" : track.name; }
+
+void write_tracks(Json& json, View& view) {
+  json.begin_array("tracks");
+  for (uint32_t file = 0; file < view.sources().size(); ++file) {
+    const std::deque<SourceTrack>& tracks = view.sources()[file]->tracks();
+    for (size_t i = 0; i < tracks.size(); ++i) {
+      const SourceTrack& track = tracks[i];
+      const std::vector<Item> unfinished = view.unfinished(file, i);
+      if (track.ranges + track.points == 0 && unfinished.empty()) continue;
+      int64_t start = track.start_ns, end = track.end_ns;
+      for (const Item& item : unfinished) {
+        start = std::min(start, item.start);
+        end = std::max(end, item.end);
+      }
+      json.begin_object();
+      json.field("id", view.track_id(file, i));
+      json.field("file", file);
+      json.field("process", process_id(file, track.group));
+      json.field("kind", track.is_queue ? "queue" : "thread");
+      const size_t below = shown_below(*view.sources()[file], i);
+      json.field("name", below == i ? track.name : thread_name(tracks[below]) + ": samples");
+      if (below != i) json.field("thread", view.track_id(file, below));
+      json.field("tid", track.tid);
+      json.field("device", track.device);
+      json.field("rows", std::max<size_t>(track.rows, unfinished.size()));
+      json.field("ranges", track.ranges + unfinished.size());
+      json.field("points", track.points);
+      json.field("start_ns", start);
+      json.field("end_ns", end);
+      json.end_object();
+    }
+  }
+  for (const Counter& counter : view.counters()) {
+    if (counter.chunks.empty()) continue;
+    json.begin_object();
+    json.field("id", counter.id);
+    json.field("file", counter.file);
+    json.field("process", process_id(counter.file, counter.group));
+    json.field("kind", "counter");
+    json.field("name", counter.name);
+    json.field("unit", "");
+    json.field("values", counter.values);
+    json.end_object();
+  }
+  for (const auto& track : view.derived()) {
+    const bool is_memory = track->kind == DerivedTrack::Kind::Memory;
+    json.begin_object();
+    json.field("id", track->id);
+    json.field("file", track->file);
+    json.field("process", process_id(track->file, track->group));
+    const bool is_functions = track->kind == DerivedTrack::Kind::Functions;
+    json.field("kind", is_memory ? "memory" : is_functions ? "functions" : "across");
+    const Source& source = *view.sources()[track->file];
+    const size_t below = is_functions ? shown_below(source, track->of_track) : 0;
+    json.field("name", is_functions ? thread_name(source.tracks()[below]) + ": functions" : track->name);
+    if (is_memory) {
+      json.field("unit", "bytes");
+      json.field("values", track->values.size());
+    } else {
+      uint32_t rows = 0;
+      for (const Item& item : track->items) rows = std::max({rows, item.lane + 1u, item.depth + 1u});
+      json.field("rows", rows);
+      json.field("ranges", track->items.size());
+      if (is_functions) {
+        json.field("thread", view.track_id(track->file, below));
+        json.field("shared", track->shared);
+      }
+      json.field("left_out", track->left_out);
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_losses(Json& json, View& view) {
+  json.begin_array("losses");
+  for (uint32_t file = 0; file < view.sources().size(); ++file) {
+    for (const SourceLoss& loss : view.sources()[file]->losses()) {
+      json.begin_object();
+      json.field("file", file);
+      json.field("process", process_id(file, loss.group));
+      if (loss.track) json.field("track", view.track_id(file, *loss.track));
+      json.field("cause", loss.key);
+      json.field("text", loss.text);
+      json.field("count", loss.count);
+      if (loss.time) {
+        json.field("from_ns", loss.time->first);
+        json.field("to_ns", loss.time->second);
+      }
+      json.end_object();
+    }
+  }
+  json.end_array();
+}
+
+bool is_live(View& view) {
+  return std::any_of(view.sources().begin(), view.sources().end(),
+                     [](const auto& source) { return source->reader().is_being_written(); });
+}
+
+}  // namespace
+
+std::string trace_json(View& view) {
+  const View::Busy busy(view);
+  const View::Lock lock = view.lock();
+  Json json(Json::Layout::OneLine);
+  json.begin_object();
+  json.field("kymo", base::kVersion);
+  json.field("names_version", view.names().size());
+  json.field("tracks_version", view.version());
+  json.field("live", is_live(view));
+  json.field("scanned", view.is_scanned());
+  write_files(json, view);
+  write_processes(json, view);
+  write_tracks(json, view);
+  write_losses(json, view);
+  json.begin_array("left_out");
+  for (const std::string& reason : view.left_out()) json.value(reason);
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
+namespace {
+
+std::string some_names_json(View& view, uint32_t from, size_t most) {
+  const std::vector<NameTable::Entry> entries = view.names().entries(from, most);
+  Json json(Json::Layout::OneLine);
+  json.begin_object();
+  json.field("version", view.names().size());
+  json.field("from", from);
+  json.begin_array("names");
+  for (const NameTable::Entry& entry : entries) json.value(entry.text);
+  json.end_array();
+  json.begin_array("bases");
+  for (const NameTable::Entry& entry : entries) json.value(entry.base);
+  json.end_array();
+  json.begin_array("categories");
+  for (const NameTable::Entry& entry : entries) json.value(entry.category);
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+std::string names_json(View& view, const Query& query) {
+  constexpr size_t kMaxNames = 65'536;
+  return some_names_json(view, static_cast<uint32_t>(query.number_or("from", UINT32_MAX, 0)), kMaxNames);
+}
+
+std::string all_names_json(View& view) { return some_names_json(view, 0, SIZE_MAX); }
+
+std::string live_json(View& view) {
+  const View::Lock lock = view.lock();
+  Json json(Json::Layout::OneLine);
+  json.begin_object();
+  json.begin_array("duration_ns");
+  for (const auto& source : view.sources()) json.value(source->duration_ns());
+  json.end_array();
+  json.field("names_version", view.names().size());
+  json.field("tracks_version", view.version());
+  json.field("live", is_live(view));
+  json.end_object();
+  return json.text();
+}
+
+// ---- api/memory: what is alive at one time
+// ---------------------------------------------------------------------------
+
+namespace {
+
+void write_holders(Json& json, std::string_view member, memory::Profile& profile, memory::GroupBy by) {
+  constexpr size_t kMaxRows = 50;
+  json.begin_array(member);
+  for (const memory::Group& group : memory::distinct(profile, by, &memory::Group::left, kMaxRows)) {
+    const memory::Holder holder = memory::describe(profile, group, by);
+    json.begin_object();
+    json.field("name", holder.name);
+    if (!holder.where.empty()) json.field("where", holder.where);
+    json.field("bytes", group.left.bytes);
+    json.field("count", group.left.count);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string memory_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone) {
+  const uint64_t file = query.number_or("file", UINT32_MAX, 0);
+  const int64_t at = static_cast<int64_t>(query.number("at", INT64_MAX / 2));
+  std::map<trace::WriterId, trace::Window> windows;
+  {
+    const View::Lock lock = view.lock();
+    if (file >= view.sources().size()) throw BadRequest(base::format("file: there is no file {}", file), 404);
+    windows = view.sources()[file]->between(0, at + 1);
+  }
+  if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
+  trace::Reader reader = analyses.reopen(static_cast<uint32_t>(file), is_gone);
+  reader.narrow(windows);
+  // What it calls left is what is alive at the end of a window.
+  memory::Profile profile = memory::read_profile(reader, {.only_alive = true});
+  Json json(Json::Layout::OneLine);
+  json.begin_object();
+  json.field("file", file);
+  json.field("at_ns", at);
+  json.field("bytes", profile.end_bytes);
+  json.field("blocks", profile.left.count);
+  json.field("sampled", profile.sampled);
+  json.begin_array("memories");
+  for (size_t i = 0; i < profile.memories.size(); ++i) {
+    json.begin_object();
+    json.field("name", memory::memory_name(profile, i));
+    json.field("bytes", profile.memories[i].in_use);
+    json.field("peak_bytes", profile.memories[i].peak_bytes);
+    json.end_object();
+  }
+  json.end_array();
+  write_holders(json, "by_range", profile, memory::GroupBy::Range);
+  write_holders(json, "by_stack", profile, memory::GroupBy::Stack);
+  write_holders(json, "by_size", profile, memory::GroupBy::Size);
+  json.end_object();
+  return json.text();
 }
 
 }  // namespace kymo::serve

@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/seeded_hash.h"
+#include "base/hash.h"
 
 namespace kymo::serve {
 

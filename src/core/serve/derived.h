@@ -14,7 +14,6 @@
 
 #include "analyze/memory/stacks.h"
 #include "serve/chunk_data.h"
-#include "serve/item.h"
 #include "serve/source.h"
 #include "trace/reader.h"
 

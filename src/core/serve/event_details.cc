@@ -15,23 +15,10 @@ namespace {
 using Json = base::JsonWriter;
 using Row = std::vector<trace::ValueCursor::Value>;
 
-const char* kind_name(trace::PointKind kind) {
-  switch (kind) {
-    case trace::PointKind::Counter:
-      return "counter";
-    case trace::PointKind::FlowBegin:
-    case trace::PointKind::FlowStep:
-    case trace::PointKind::FlowEnd:
-      return "flow";
-    case trace::PointKind::Allocation:
-      return "allocation";
-    case trace::PointKind::Free:
-      return "free";
-    case trace::PointKind::Sample:
-      return "sample";
-    default:
-      return "instant";
-  }
+std::string_view kind_name(trace::PointKind kind) {
+  if (trace::is_of_flow(kind)) return "flow";
+  const bool is_async = kind == trace::PointKind::AsyncBegin || kind == trace::PointKind::AsyncEnd;
+  return trace::name_of(is_async ? trace::PointKind::Instant : kind).text;
 }
 
 class Details {
@@ -191,7 +178,7 @@ void Details::write_flows(int64_t start, int64_t end, size_t index) {
   constexpr size_t kMaxFlows = 8;
   for (size_t i = 0; i < batch_.points.size() && seen.size() < kMaxFlows; ++i) {
     const trace::PointKind kind = batch_.points.kind[i];
-    if (kind < trace::PointKind::FlowBegin || kind > trace::PointKind::FlowEnd) continue;
+    if (!trace::is_of_flow(kind)) continue;
     const int64_t time = track_.clock.ns(batch_.points.time[i]);
     if (time < start || time > end || events_.around(chunk_, batch_, time) != index) continue;
     if (!seen.insert(batch_.points.id[i]).second) continue;

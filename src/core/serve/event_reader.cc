@@ -115,7 +115,7 @@ std::vector<EventReader::FlowPoint> EventReader::flow(const trace::WriterId& wri
       source_.reader().read(described, batch, trace::kPoints);
       const auto is_part = [&](size_t i) {
         const trace::PointKind kind = batch.points.kind[i];
-        return batch.points.id[i] == id && kind >= trace::PointKind::FlowBegin && kind <= trace::PointKind::FlowEnd;
+        return batch.points.id[i] == id && trace::is_of_flow(kind);
       };
       bool has_one = false;
       for (size_t i = 0; i < batch.points.size(); ++i) has_one = has_one || is_part(i);

@@ -143,8 +143,7 @@ void Links::find_flows() {
              [&](const SourceTrack& track, uint32_t id, const trace::EventBatch& batch) {
                const trace::Points& points = batch.points;
                for (size_t i = 0; i < points.size(); ++i) {
-                 if (points.kind[i] < trace::PointKind::FlowBegin || points.kind[i] > trace::PointKind::FlowEnd)
-                   continue;
+                 if (!trace::is_of_flow(points.kind[i])) continue;
                  const int64_t time = track.clock.ns(points.time[i]);
                  if (time < from_ || time >= to_) continue;
                  if (++flow_points_ > kMaxFlowPoints) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text_part.h"
+#include "base/name_places.h"
 
 namespace kymo::serve {
 

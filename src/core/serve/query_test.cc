@@ -1,6 +1,6 @@
-#include "serve/query.h"
-
 #include <gtest/gtest.h>
+
+#include "serve/api.h"
 
 namespace kymo::serve {
 namespace {

@@ -179,8 +179,12 @@ function selection(data, query) {
   add(root, 0);
   const ranges = [...totals.values()].map(({ all, ...row }) => {
     all.sort((a, b) => a - b);
-    const rank = (share) => all[Math.max(0, Math.ceil(share * all.length) - 1)];
-    return { ...row, min_ns: all[0], median_ns: rank(0.5), p99_ns: rank(0.99), max_ns: all[all.length - 1] };
+    const quantile = (share) => {
+      const at = share * (all.length - 1);
+      const low = Math.floor(at);
+      return Math.round(all[low] + (at - low) * (all[Math.min(low + 1, all.length - 1)] - all[low]));
+    };
+    return { ...row, min_ns: all[0], median_ns: quantile(0.5), p99_ns: quantile(0.99), max_ns: all[all.length - 1] };
   });
   ranges.sort((a, b) => b.total_ns - a.total_ns);
   return { from_ns: from, to_ns: to, file: 0, ranges, instants: [], counters: [], flame };

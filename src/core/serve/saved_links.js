@@ -1,4 +1,4 @@
-// Part of the script of a saved page: arrows, what belongs to a range, and stacks. saved_content.h describes the columns.
+// Part of the script of a saved page: arrows, what belongs to a range, and stacks. saved_page.cc describes the columns.
 
 const kMaxLinks = 300, kMaxFlows = 8;
 

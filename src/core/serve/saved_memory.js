@@ -1,4 +1,4 @@
-// Part of the script of a saved page: what is alive at a time. saved_content.h describes the columns.
+// Part of the script of a saved page: what is alive at a time. saved_page.cc describes the columns.
 
 const kMaxHolders = 50;
 

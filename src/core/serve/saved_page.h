@@ -3,11 +3,17 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "serve/api.h"
 #include "serve/view.h"
 
 namespace kymo::serve {
+
+// The files of the page, compressed with gzip, as they are compiled in (page_files.S).
+std::string_view page_html();
+std::string_view page_script();
+std::string_view page_style();
 
 // A browser has to hold all of it.
 inline constexpr uint64_t kMaxSavedEvents = 1'000'000;

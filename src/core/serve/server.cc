@@ -1,24 +1,111 @@
 #include "serve/server.h"
 
+#include <dirent.h>
 #include <httplib.h>
+#include <netinet/in.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <mutex>
 #include <semaphore>
 #include <thread>
+#include <vector>
 
 #include "base/text.h"
 #include "kymo/error.h"
-#include "serve/client_watch.h"
-#include "serve/page_files.h"
-#include "serve/server_connections.h"
+#include "serve/saved_page.h"
 
 namespace kymo::serve {
 
 namespace {
+
+// The HTTP library does not tell the socket of a request, but the port at its other end.
+int socket_of(int remote_port) {
+  DIR* const open = ::opendir("/proc/self/fd");
+  if (open == nullptr) return -1;
+  int found = -1;
+  while (const dirent* const entry = ::readdir(open)) {
+    char* end = nullptr;
+    const long descriptor = std::strtol(entry->d_name, &end, 10);
+    if (end == entry->d_name || *end != 0) continue;
+    sockaddr_in peer{};
+    socklen_t length = sizeof peer;
+    if (::getpeername(static_cast<int>(descriptor), reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
+    if (peer.sin_family != AF_INET || ntohs(peer.sin_port) != remote_port) continue;
+    found = static_cast<int>(descriptor);
+    break;
+  }
+  ::closedir(open);
+  return found;
+}
+
+// For the connection of this process whose other end has this port on the loopback interface. Asks the system each
+// time, in less than a microsecond. Valid as long as the connection is open on this side.
+IsGone watch_client(int remote_port) {
+  const int socket = socket_of(remote_port);
+  if (socket < 0) return [] { return false; };
+  return [socket] {
+    char byte = 0;
+    return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  };
+}
+
+// Answers connections, one per thread. Threads are started when they are needed, and used again.
+//
+// A connection that sends nothing only takes a thread that sleeps, so a browser that opens connections in advance, or a
+// program that forgets to close them, does not delay others. If all threads are busy, the next connection is not
+// accepted until one is free: a flood of connections waits in the queue of the system and takes no memory here.
+class Connections : public httplib::TaskQueue {
+ public:
+  explicit Connections(size_t most) : most_(most) {}
+  void enqueue(std::function<void()> task) override {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return stopping_ || tasks_.size() < most_; });
+    tasks_.push_back(std::move(task));
+    if (tasks_.size() > idle_ && threads_.size() < most_) threads_.emplace_back([this] { work(); });
+    wake_.notify_one();
+  }
+  void shutdown() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      wake_.notify_all();
+      room_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ++idle_;
+      wake_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+      --idle_;
+      if (tasks_.empty()) return;
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      room_.notify_one();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  const size_t most_;
+  std::mutex mutex_;
+  std::condition_variable wake_, room_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<std::thread> threads_;
+  size_t idle_ = 0;
+  bool stopping_ = false;
+};
 
 // As it is: httplib would compress a text with brotli at its best quality, which takes ten seconds for the
 // list of 10,000 tracks, and all its workers. It does not do that with a provider. The answers do not leave this
@@ -47,9 +134,7 @@ std::string random_token() {
     if (got < 0) throw Error(base::format("the system gives no random numbers: {}", std::strerror(errno)));
     have += static_cast<size_t>(got);
   }
-  std::string token;
-  for (const uint8_t byte : bytes) token += base::format("{:02x}", byte);
-  return token;
+  return base::hex(bytes);
 }
 
 // Takes the same time wherever the two differ.

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/test_wait.h"
 #include "serve/test_view.h"
 
 namespace kymo::serve {
@@ -275,7 +276,7 @@ TEST_F(ServerTest, AnAnalysisEndsWhenItsClientIsGone) {
   Analyses analyses;
   analyses.report = [&](uint32_t, const IsGone& is_gone) -> std::string {
     began.set_value();
-    while (!is_gone()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    base::wait_until("the end of the connection", is_gone);
     ended.set_value();
     throw Abandoned();
   };
@@ -300,8 +301,9 @@ TEST_F(ServerTest, AFileThatIsDeletedIsReported) {
   const std::string path = "/" + server.token() + "/api/trace";
   EXPECT_EQ(http.Get(path)->body.find("trouble"), std::string::npos);
   is_deleted = true;
-  while (http.Get(path)->body.find("\"trouble\": \"run.kymo was deleted\"") == std::string::npos)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  base::wait_until("the report of the deleted file", [&] {
+    return http.Get(path)->body.find("\"trouble\": \"run.kymo was deleted\"") != std::string::npos;
+  });
 }
 
 TEST_F(ServerTest, AnEventStreamBeginsWithTheState) {
@@ -332,7 +334,7 @@ TEST_F(ServerTest, ClosedPagesDoNotKeepTheirEventStreams) {
   EXPECT_GT(pages.size(), 20u) << "many tabs may follow a trace";
   for (const int socket : pages) ::close(socket);
   int again = -1;
-  while ((again = open_stream()) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  base::wait_until("a free event stream", [&] { return (again = open_stream()) >= 0; });
   ::close(again);
 }
 

@@ -6,7 +6,6 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "sink/open_ranges.h"
-#include "sink/text.h"
 
 namespace kymo::sink {
 namespace {

@@ -8,7 +8,6 @@
 #include <array>
 #include <mutex>
 
-#include "base/characters.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "kymo/sink.h"

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "sink/builtin.h"
 #include "sink/open_ranges.h"
-#include "sink/text.h"
 
 namespace kymo::sink {
 namespace {

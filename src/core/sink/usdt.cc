@@ -1,7 +1,6 @@
 // The sink "usdt": probes that tracers attach to while the program runs. A probe without a tracer costs a test of its
 // semaphore, a word in the program that the tracer increments.
 #include "sink/builtin.h"
-#include "sink/text.h"
 
 #if KYMO_HAVE_SDT
 #define _SDT_HAS_SEMAPHORES 1

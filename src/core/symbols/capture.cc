@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/environment.h"
-#include "unwind/frame_chain.h"
 #include "unwind/rule_table.h"
 #include "unwind/walk.h"
 

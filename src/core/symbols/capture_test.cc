@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "symbols/test_library.h"
-#include "unwind/rule.h"
+#include "unwind/rule_table.h"
 
 namespace kymo::symbols {
 namespace {

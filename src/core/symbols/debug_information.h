@@ -38,6 +38,16 @@ class DebugInformation {
   std::unique_ptr<Impl> impl_;
 };
 
+// The modules that are loaded into this process: the program, its libraries, the vDSO. From the loader, not from
+// /proc/self/maps: there, a file that someone only reads looks like a part of the module that is loaded from the same
+// file, and libdw reads the files of all modules.
+struct LoadedModule {
+  std::string path;  // absolute; "[vdso: PID]" for the vDSO, which libdw reads from memory
+  uintptr_t begin = 0, end = 0;
+  std::vector<uint8_t> build_id;  // empty: it has none
+};
+std::vector<LoadedModule> loaded_modules();
+
 // "kymo::symbols::capture(…)" for "_ZN4kymo…". A name that is not mangled is returned unchanged.
 std::string demangled(const char* name);
 

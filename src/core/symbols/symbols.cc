@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 
 #include <cstdlib>
 #include <string_view>
@@ -98,5 +99,37 @@ const std::vector<Frame>& Symbols::at_return_address(uintptr_t address) {
   if (const auto found = era.known.find(address); found != era.known.end()) return found->second;
   return era.known.emplace(address, impl_->look_up(address)).first->second;
 }
+
+// ---- The one of this process ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Never destroyed: stacks may be looked up while the process exits.
+struct Shared {
+  std::mutex mutex;
+  std::unique_ptr<Symbols> symbols;
+
+  static Shared& instance() {
+    static auto& one = *new Shared;
+    return one;
+  }
+
+ private:
+  Shared() {
+    pthread_atfork([] { instance().mutex.lock(); }, [] { instance().mutex.unlock(); },
+                   [] { instance().mutex.unlock(); });
+  }
+};
+
+}  // namespace
+
+SharedSymbols::SharedSymbols() : lock_(Shared::instance().mutex) {
+  Shared& shared = Shared::instance();
+  // A program that loads and unloads modules all the time must not fill its memory.
+  constexpr size_t kMaxEras = 8;
+  if (shared.symbols == nullptr || shared.symbols->eras() > kMaxEras) shared.symbols = std::make_unique<Symbols>();
+}
+
+Symbols& SharedSymbols::operator*() const noexcept { return *Shared::instance().symbols; }
 
 }  // namespace kymo::symbols

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/seeded_hash.h"
+#include "base/hash.h"
 
 namespace kymo::trace {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "trace/columns.h"
 #include "trace/format.h"
-#include "trace/plane.h"
 
 namespace kymo::trace {
 

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +24,9 @@ struct WriterId {
   auto operator<=>(const WriterId&) const = default;
   std::string hex() const;
 };
+
+// For a new writer: never the same twice. Throws kymo::Error if the system has no random numbers.
+WriterId random_writer_id();
 
 // ---- Event classes -------------------------------------------------------------------------------------------------
 
@@ -43,6 +49,10 @@ struct EventClass {
 };
 
 inline constexpr uint32_t kInlineName = 0;
+
+// Instants that define what other events refer to: one more frame of a stack, a loaded file (docs/heap.md). They are
+// not events of the program, so readers use them but do not show them.
+inline bool is_definition(const EventClass& event_class) { return event_class.category == "kymo.stack"; }
 
 // ---- Clocks --------------------------------------------------------------------------------------------------------
 
@@ -128,6 +138,25 @@ enum class PointKind : uint8_t {
   Free = 9,
   Sample = 10,  // `id` is the stack
 };
+
+constexpr bool is_of_flow(PointKind kind) { return kind >= PointKind::FlowBegin && kind <= PointKind::FlowEnd; }
+constexpr bool is_of_memory(PointKind kind) { return kind == PointKind::Allocation || kind == PointKind::Free; }
+
+// What everything that Kymo writes calls a kind: in words, and as a value of a column.
+struct PointKindName {
+  std::string_view text, key;
+};
+inline constexpr PointKindName kPointKindNames[] = {
+    {"event", "point"},  // a kind of a later version
+    {"instant", "instant"},     {"counter", "counter"},       {"async begin", "async_begin"},
+    {"async end", "async_end"}, {"flow begin", "flow_begin"}, {"flow step", "flow_step"},
+    {"flow end", "flow_end"},   {"allocation", "allocation"}, {"free", "free"},
+    {"sample", "sample"},
+};
+constexpr const PointKindName& name_of(PointKind kind) {
+  const auto index = static_cast<size_t>(kind);
+  return kPointKindNames[index < std::size(kPointKindNames) ? index : 0];
+}
 
 // Everything that is a point in time and not a nested range, in recorded order. Parallel arrays.
 struct Points {
@@ -242,6 +271,19 @@ struct Origin {
   uint8_t announces_ending = 0;
   bool operator==(const Origin&) const = default;
 };
+
+// The short name of a program: the last part of a path such as /usr/bin/python3. Traces of other tools name a process
+// by any text, also by a command line; such a text stays as it is.
+inline std::string program_name(std::string_view text) {
+  const bool is_path = text.starts_with('/') && text.find(" /") == text.npos && text.find(" -") == text.npos;
+  return std::string(is_path ? text.substr(text.find_last_of('/') + 1) : text);
+}
+
+// Of the executable, or else of the first word of the command line. Empty if the origin has neither.
+inline std::string program_name(const Origin& origin) {
+  if (std::string name = program_name(origin.executable); !name.empty()) return name;
+  return origin.command_line.empty() ? std::string() : program_name(origin.command_line[0]);
+}
 
 // The part of a recording that was asked for. What its writer recorded outside of it does not count: readers leave it
 // out, and cut ranges at its edges. The newest record counts. Times are the host's CLOCK_MONOTONIC, as in ClockPair.

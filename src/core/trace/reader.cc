@@ -7,14 +7,10 @@
 #include "base/text.h"
 #include "kymo/error.h"
 #include "trace/catalog.h"
-#include "trace/event_decoder.h"
-#include "trace/event_head.h"
-#include "trace/foreign.h"
-#include "trace/index_chain.h"
+#include "trace/clock.h"
+#include "trace/event_codec.h"
 #include "trace/trace_file.h"
-#include "trace/untimed.h"
-#include "trace/walk.h"
-#include "trace/window_view.h"
+#include "trace/window.h"
 
 namespace kymo::trace {
 
@@ -169,7 +165,6 @@ struct Reader::Impl {
   }
 
   void limit_endings() {
-    constexpr uint32_t kHostClock = 1;
     for (const auto& [id, writer] : catalog.writers()) {
       const auto host = writer.clocks.find(kHostClock);
       if (!writer.window || writer.window->to_ns == 0 || !writer.ending || host == writer.clocks.end()) continue;

@@ -7,6 +7,7 @@
 // time; no other thread may use it during refresh().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,10 +15,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trace/model.h"
+#include "trace/values.h"
 
 namespace kymo::trace {
 
@@ -48,6 +49,17 @@ struct WriterInfo {
   std::optional<Ending> ending;
   std::optional<Window> window;  // the window that it stated, reduced by Reader::narrow()
 
+  // Null if the trace does not describe it.
+  const EventClass* find_class(uint32_t class_id) const {
+    const auto found = classes.find(class_id);
+    return found == classes.end() ? nullptr : &found->second;
+  }
+  // The size of a table by class id. Ids are assigned in order, so it is nearly full. A forged id must not make it
+  // huge: classes beyond it need another place.
+  size_t class_table_size() const {
+    const size_t wanted = classes.empty() ? 1 : classes.rbegin()->first + size_t{1};
+    return std::min(wanted, 1024 + 4 * classes.size());
+  }
   // True if data is missing: its process still records, or the data is still in shared memory.
   bool lacks_ending() const { return origin.announces_ending != 0 && !ending; }
 };
@@ -129,35 +141,5 @@ class Reader {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// Walks the values of a batch in event order. full_name() below fills the name of an event with them: "step {}" and 7
-// give "step 7". Call next() for every event of the batch.
-class ValueCursor {
- public:
-  explicit ValueCursor(const Values& values) : values_(values) {}
-  struct Value {
-    FieldType type;
-    uint64_t bits = 0;
-    double real = 0;
-    std::string_view text;
-  };
-  // The values of the next event, which has this class (null: class 0, an inline name). Bounds-checked: if the streams
-  // of the batch are too short, it gives zeros and empty strings.
-  const std::vector<Value>& next(const EventClass* event_class);
-  // True if a stream ended before the events. Values after that are not valid.
-  bool is_short() const { return is_short_; }
-
- private:
-  const Values& values_;
-  size_t int_ = 0, double_ = 0, text_ = 0;
-  bool is_short_ = false;
-  std::vector<Value> row_;
-};
-
-std::string full_name(const EventClass* event_class, const std::vector<ValueCursor::Value>& row);
-// The name of all events of a class, for people: "step {}" if values fill it, and otherwise the text that full_name()
-// gives for each of them ("a {b}" for "a {{b}}").
-std::string shown_name(const EventClass& event_class);
-std::string to_text(const ValueCursor::Value&);
 
 }  // namespace kymo::trace

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "kymo/error.h"
-#include "trace/event_head.h"
+#include "trace/event_codec.h"
 #include "trace/format.h"
 
 namespace kymo::trace::testing {

@@ -1,4 +1,4 @@
-// A trace file that is open for reading, by offset.
+// A trace file that is open for reading, and its chunks.
 //
 // It reads and does not map the file, so that truncating the file gives an error and not a signal. Several threads may
 // use it at the same time. Throws kymo::Error with the path and the reason.
@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "trace/format.h"
+#include "trace/reader.h"
 
 namespace kymo::trace {
 
@@ -41,5 +42,27 @@ class TraceFile {
   std::string path_;
   base::FileDescriptor file_;
 };
+
+// The chunks of a file, found by walking from header to header. Damage is skipped.
+struct Walk {
+  std::vector<FoundChunk> chunks;
+  std::vector<Problem> problems;
+  uint64_t end = 0;             // of the last complete chunk
+  std::optional<Problem> tail;  // after it: an incomplete chunk, or something else
+};
+
+// Searches between two offsets of a file. A chunk should begin at the first one. Never fails because of the data:
+// everything that is not a chunk becomes a Problem. Throws kymo::Error only if the file cannot be read at all. The time
+// is proportional to the number of chunks, and to the number of bytes only if they are damaged.
+Walk walk_chunks(const TraceFile&, uint64_t from, uint64_t to);
+
+// All chunks that indexes reach from `end` backwards without a gap, and the indexes themselves, in file order. Empty if
+// no index ends there. If the first chunk does not begin at 0, the part before it must be walked. An index with any
+// error is ignored. Takes a few reads per index. Throws kymo::Error only if the file cannot be read.
+std::vector<FoundChunk> chunks_by_index(const TraceFile&, uint64_t end);
+
+// Describes a file that is not a trace, from its first bytes, and what to do with it: the end of an error message. For
+// example "it looks like gzip: unpack it first (gzip -d)".
+std::string describe_foreign(base::Bytes beginning);
 
 }  // namespace kymo::trace

@@ -1,10 +1,10 @@
-// The values of events and their text form: ValueCursor, full_name and to_text of reader.h.
+#include "trace/values.h"
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/value_text.h"
-#include "trace/reader.h"
 
 namespace kymo::trace {
 
@@ -21,27 +21,7 @@ struct TextOut {
 };
 
 base::ShownValue shown(const ValueCursor::Value& value) {
-  using Kind = base::ShownValue::Kind;
-  const auto kind = [&] {
-    switch (value.type) {
-      case FieldType::Int:
-        return Kind::Int;
-      case FieldType::Double:
-        return Kind::Double;
-      case FieldType::String:
-        return Kind::Text;
-      case FieldType::ByteCount:
-        return Kind::ByteCount;
-      case FieldType::Pointer:
-        return Kind::Pointer;
-      case FieldType::Bool:
-        return Kind::Bool;
-      case FieldType::UInt:
-        break;
-    }
-    return Kind::UInt;  // also a type of a newer version of Kymo
-  };
-  return {kind(), value.bits, value.real, value.text};
+  return {base::ShownValue::kind_of(static_cast<uint32_t>(value.type)), value.bits, value.real, value.text};
 }
 
 }  // namespace
@@ -108,6 +88,37 @@ std::string to_text(const ValueCursor::Value& value) {
   TextOut out{text};
   base::put_value(shown(value), {}, out);
   return text;
+}
+
+void keep_points(Points& points, const std::map<uint32_t, EventClass>& classes, const KeepPoint& keep) {
+  Points kept;
+  ValueCursor cursor(points.values);
+  for (size_t i = 0; i < points.size(); ++i) {
+    const auto known = classes.find(points.class_id[i]);
+    const EventClass* const event_class = known == classes.end() ? nullptr : &known->second;
+    const auto& row = cursor.next(event_class);
+    uint64_t time = points.time[i];
+    if (!keep(i, event_class, time)) continue;
+    kept.time.push_back(time);
+    kept.kind.push_back(points.kind[i]);
+    kept.class_id.push_back(points.class_id[i]);
+    kept.id.push_back(points.id[i]);
+    append_row(kept.values, row);
+  }
+  points = std::move(kept);
+}
+
+void append_row(Values& into, const std::vector<ValueCursor::Value>& row) {
+  for (const auto& value : row) {
+    if (value.type == FieldType::Double) {
+      into.doubles.push_back(value.real);
+    } else if (value.type == FieldType::String) {
+      into.ints.push_back(value.text.size());
+      into.text += value.text;
+    } else {
+      into.ints.push_back(value.bits);
+    }
+  }
 }
 
 }  // namespace kymo::trace

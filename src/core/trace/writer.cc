@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "kymo/error.h"
 #include "trace/append_file.h"
-#include "trace/event_encoder.h"
+#include "trace/event_codec.h"
 #include "trace/format.h"
 #include "trace/index.h"
 #include "trace/records.h"

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "unwind/pages.h"
 #include "unwind/rule_table.h"
+#include "unwind/stack_tree.h"
 #include "unwind/walk.h"
 
 namespace kymo::unwind {

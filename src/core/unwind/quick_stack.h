@@ -19,10 +19,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unwind/registers.h"
 #include "unwind/stack_bounds.h"
 #include "unwind/stack_tree.h"
-#include "unwind/step.h"
+#include "unwind/walk.h"
 
 namespace kymo::unwind {
 

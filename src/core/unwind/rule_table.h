@@ -7,9 +7,60 @@
 #include <atomic>
 #include <cstdint>
 
-#include "unwind/rule.h"
-
 namespace kymo::unwind {
+
+// How to get from a frame to its caller: the content of the unwind table for one code address, in 16 bytes.
+//
+// A step needs only three results: the return address, the caller's stack pointer (the CFA, the canonical frame
+// address) and the caller's frame pointer. Rules are plain values; a few hundred are enough for all code of a program.
+struct Rule {
+  enum class Kind : uint8_t {
+    None,          // nothing is known: the stack ends here, incomplete
+    End,           // the outermost frame: it has no caller
+    Table,         // as below
+    Signal,        // the system's trampoline: the interrupted registers are on the stack
+    FramePointer,  // no table, or a table that is too complex: use the frame record at the frame pointer
+  };
+  enum Flag : uint8_t {
+    kCfaByFramePointer = 1,    // CFA = frame pointer + cfa_offset; otherwise stack pointer + cfa_offset
+    kCfaLoaded = 2,            // … and the CFA is the word at that address (a frame with a realigned stack)
+    kFramePointerSaved = 4,    // the caller's frame pointer is at CFA + fp_offset
+    kSavedByFramePointer = 8,  // … or at frame pointer + fp_offset
+    kReturnInRegister = 16,    // the return address is still in its register: only after a signal
+  };
+
+  Kind kind = Kind::None;
+  uint8_t flags = 0;
+  int32_t cfa_offset = 0;
+  int32_t return_offset = 0;  // the return address is at CFA + return_offset
+  int32_t fp_offset = 0;
+
+  bool operator==(const Rule&) const = default;
+};
+inline constexpr Rule kByFramePointer{Rule::Kind::FramePointer, Rule::kCfaByFramePointer};
+
+// True if a step with these flags depends on the frame pointer. If not, the register may have any value: most code for
+// x86-64 uses it for other things.
+constexpr bool needs_frame_pointer(unsigned flags) noexcept {
+  return (flags & (Rule::kCfaByFramePointer | Rule::kSavedByFramePointer)) != 0;
+}
+static_assert(sizeof(Rule) == 16);
+
+// The numbers of the registers in unwind tables.
+#if defined(__aarch64__)
+inline constexpr bool kCanUnwind = true;
+inline constexpr uint64_t kFramePointerColumn = 29, kStackPointerColumn = 31, kReturnColumn = 30;
+#elif defined(__x86_64__)
+inline constexpr bool kCanUnwind = true;
+inline constexpr uint64_t kFramePointerColumn = 6, kStackPointerColumn = 7, kReturnColumn = 16;
+#else
+inline constexpr bool kCanUnwind = false;
+inline constexpr uint64_t kFramePointerColumn = 0, kStackPointerColumn = 0, kReturnColumn = 0;
+#endif
+
+// Addresses of programs have at most 48 bits. Above them, a signed return address has its signature.
+inline constexpr unsigned kAddressBits = 48;
+constexpr uintptr_t without_signature(uintptr_t address) { return address & ((uintptr_t{1} << kAddressBits) - 1); }
 
 class RuleTable {
  public:

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "unwind/pages.h"
-
 namespace kymo::unwind {
 namespace {
 

@@ -1,9 +1,271 @@
 #include "unwind/unwind_table.h"
 
 #include "unwind/byte_reader.h"
-#include "unwind/cfa_program.h"
 
 namespace kymo::unwind {
+
+// ---- Programs ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Where a caller's register was saved.
+struct SavedAt {
+  enum class How : uint8_t {
+    Untouched,  // still in the register
+    Lost,       // nowhere; for the return address this means the end of the stack
+    ByCfa,      // at CFA + offset
+    ByFramePointer,
+    Other,  // in a place that a rule cannot express
+  };
+  How how = How::Untouched;
+  int64_t offset = 0;
+};
+
+struct CfaRow {
+  bool known = true;  // the next three fields define the CFA
+  bool by_frame_pointer = false, loaded = false;
+  int64_t cfa_offset = 0;
+  SavedAt frame_pointer, return_address;
+};
+
+constexpr unsigned kDeepestRemembered = 8;
+
+class CfaMachine {
+ public:
+  explicit CfaMachine(const CfaProgram& program) noexcept : program_(program), location_(program.begin) {}
+
+  Rule run(uintptr_t address) noexcept {
+    bool fine = execute(program_.common, address);
+    initial_ = row_;
+    location_ = program_.begin;
+    fine = fine && execute(program_.function, address);
+    return fine ? rule() : kByFramePointer;
+  }
+
+ private:
+  // Executes instructions until the row of `address` is complete. Returns false if the row cannot be computed.
+  bool execute(ByteReader bytes, uintptr_t address) noexcept {
+    while (!bytes.at_end() && location_ <= address) {
+      const uint8_t op = bytes.byte();
+      const uint8_t low = op & 0x3f;
+      switch (op >> 6) {
+        case 1:  // DW_CFA_advance_loc
+          advance(low);
+          break;
+        case 2:  // DW_CFA_offset
+          save(low, SavedAt::How::ByCfa, scaled(bytes.unsigned_leb()));
+          break;
+        case 3:  // DW_CFA_restore
+          restore(low);
+          break;
+        default:
+          if (!execute_long(low, bytes)) return false;
+      }
+      if (!bytes.good()) return false;
+    }
+    return true;
+  }
+
+  bool execute_long(uint8_t op, ByteReader& bytes) noexcept {
+    switch (op) {
+      case 0x00:  // DW_CFA_nop
+      case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: the return address is signed, which its own bits show
+        return true;
+      case 0x01:  // DW_CFA_set_loc
+        return set_location(bytes);
+      case 0x02:
+        advance(bytes.byte());
+        return true;
+      case 0x03:
+        advance(bytes.fixed<uint16_t>());
+        return true;
+      case 0x04:
+        advance(bytes.fixed<uint32_t>());
+        return true;
+      case 0x05: {  // DW_CFA_offset_extended
+        const uint64_t column = bytes.unsigned_leb();
+        save(column, SavedAt::How::ByCfa, scaled(bytes.unsigned_leb()));
+        return true;
+      }
+      case 0x06:  // DW_CFA_restore_extended
+        restore(bytes.unsigned_leb());
+        return true;
+      case 0x07:  // DW_CFA_undefined
+        save(bytes.unsigned_leb(), SavedAt::How::Lost, 0);
+        return true;
+      case 0x08:  // DW_CFA_same_value
+        save(bytes.unsigned_leb(), SavedAt::How::Untouched, 0);
+        return true;
+      case 0x09: {  // DW_CFA_register
+        const uint64_t column = bytes.unsigned_leb();
+        bytes.unsigned_leb();
+        save(column, SavedAt::How::Other, 0);
+        return true;
+      }
+      case 0x0a:  // DW_CFA_remember_state
+        if (remembered_count_ == kDeepestRemembered) return false;
+        remembered_[remembered_count_++] = row_;
+        return true;
+      case 0x0b:  // DW_CFA_restore_state
+        if (remembered_count_ == 0) return false;
+        row_ = remembered_[--remembered_count_];
+        return true;
+      case 0x0c: {  // DW_CFA_def_cfa
+        const uint64_t column = bytes.unsigned_leb();
+        define_cfa(column, static_cast<int64_t>(bytes.unsigned_leb()));
+        return true;
+      }
+      case 0x0d:  // DW_CFA_def_cfa_register
+        define_cfa(bytes.unsigned_leb(), row_.cfa_offset);
+        return true;
+      case 0x0e:  // DW_CFA_def_cfa_offset
+        row_.cfa_offset = static_cast<int64_t>(bytes.unsigned_leb());
+        return true;
+      case 0x0f:  // DW_CFA_def_cfa_expression
+        define_cfa_by(bytes.part(bytes.unsigned_leb()));
+        return true;
+      case 0x10:    // DW_CFA_expression
+      case 0x16: {  // DW_CFA_val_expression
+        const uint64_t column = bytes.unsigned_leb();
+        const ByteReader expression = bytes.part(bytes.unsigned_leb());
+        save_by(column, expression, op == 0x10);
+        return true;
+      }
+      case 0x11: {  // DW_CFA_offset_extended_sf
+        const uint64_t column = bytes.unsigned_leb();
+        save(column, SavedAt::How::ByCfa, scaled(static_cast<uint64_t>(bytes.signed_leb())));
+        return true;
+      }
+      case 0x12: {  // DW_CFA_def_cfa_sf
+        const uint64_t column = bytes.unsigned_leb();
+        define_cfa(column, scaled(static_cast<uint64_t>(bytes.signed_leb())));
+        return true;
+      }
+      case 0x13:  // DW_CFA_def_cfa_offset_sf
+        row_.cfa_offset = scaled(static_cast<uint64_t>(bytes.signed_leb()));
+        return true;
+      case 0x14:    // DW_CFA_val_offset
+      case 0x15: {  // DW_CFA_val_offset_sf
+        const uint64_t column = bytes.unsigned_leb();
+        bytes.unsigned_leb();
+        save(column, SavedAt::How::Other, 0);
+        return true;
+      }
+      case 0x2e:  // DW_CFA_GNU_args_size
+        bytes.unsigned_leb();
+        return true;
+      case 0x2f: {  // DW_CFA_GNU_negative_offset_extended
+        const uint64_t column = bytes.unsigned_leb();
+        save(column, SavedAt::How::ByCfa, scaled(0 - bytes.unsigned_leb()));
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  // Unsigned arithmetic, which cannot overflow: a damaged table may contain any value.
+  int64_t scaled(uint64_t value) const noexcept {
+    return static_cast<int64_t>(value * static_cast<uint64_t>(program_.data_factor));
+  }
+  void advance(uint64_t units) noexcept { location_ += units * program_.code_factor; }
+
+  bool set_location(ByteReader& bytes) noexcept {
+    const auto here = reinterpret_cast<uintptr_t>(bytes.position());
+    switch (program_.address_encoding) {
+      case 0x00:  // absolute
+        location_ = bytes.fixed<uintptr_t>();
+        return true;
+      case 0x1b:  // relative to here, 4 bytes
+        location_ = here + static_cast<uintptr_t>(int64_t{bytes.fixed<int32_t>()});
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  SavedAt* column_of(uint64_t column, CfaRow& row) const noexcept {
+    if (column == kFramePointerColumn) return &row.frame_pointer;
+    return column == kReturnColumn ? &row.return_address : nullptr;
+  }
+  void save(uint64_t column, SavedAt::How how, int64_t offset) noexcept {
+    if (SavedAt* place = column_of(column, row_)) *place = {how, offset};
+  }
+  void restore(uint64_t column) noexcept {
+    if (SavedAt* place = column_of(column, row_)) *place = *column_of(column, initial_);
+  }
+
+  void define_cfa(uint64_t column, int64_t offset) noexcept {
+    row_.known = column == kStackPointerColumn || column == kFramePointerColumn;
+    row_.by_frame_pointer = column == kFramePointerColumn;
+    row_.loaded = false;
+    row_.cfa_offset = offset;
+  }
+
+  // True if the expression is `register + offset`, or the word at that address. A realigned stack needs these forms.
+  static bool simple(ByteReader expression, uint64_t& column, int64_t& offset, bool& loaded) noexcept {
+    constexpr uint8_t kRegisterPlus = 0x70, kLoad = 0x06;
+    const uint8_t op = expression.byte();
+    if (op < kRegisterPlus || op > kRegisterPlus + 31) return false;
+    column = op - kRegisterPlus;
+    offset = expression.signed_leb();
+    loaded = !expression.at_end() && expression.byte() == kLoad;
+    return expression.good() && expression.at_end();
+  }
+  void define_cfa_by(ByteReader expression) noexcept {
+    uint64_t column = 0;
+    int64_t offset = 0;
+    bool loaded = false;
+    const bool fine = simple(expression, column, offset, loaded);
+    define_cfa(fine ? column : ~uint64_t{0}, offset);
+    row_.loaded = loaded;
+  }
+  void save_by(uint64_t column, ByteReader expression, bool is_address) noexcept {
+    uint64_t base = 0;
+    int64_t offset = 0;
+    bool loaded = false;
+    const bool fine = is_address && simple(expression, base, offset, loaded) && !loaded && base == kFramePointerColumn;
+    save(column, fine ? SavedAt::How::ByFramePointer : SavedAt::How::Other, offset);
+  }
+
+  static bool fits(int64_t offset) noexcept { return offset == static_cast<int32_t>(offset); }
+
+  Rule rule() const noexcept {
+    using How = SavedAt::How;
+    Rule made{Rule::Kind::Table};
+    if (row_.return_address.how == How::Lost) return {Rule::Kind::End};
+    const bool returns = row_.return_address.how == How::ByCfa || row_.return_address.how == How::Untouched;
+    if (!row_.known || !returns || !fits(row_.cfa_offset) || !fits(row_.return_address.offset) ||
+        !fits(row_.frame_pointer.offset))
+      return kByFramePointer;
+    made.cfa_offset = static_cast<int32_t>(row_.cfa_offset);
+    made.return_offset = static_cast<int32_t>(row_.return_address.offset);
+    made.fp_offset = static_cast<int32_t>(row_.frame_pointer.offset);
+    unsigned flags = 0;
+    if (row_.by_frame_pointer) flags |= Rule::kCfaByFramePointer;
+    if (row_.loaded) flags |= Rule::kCfaLoaded;
+    if (row_.return_address.how == How::Untouched) flags |= Rule::kReturnInRegister;
+    // If the caller's frame pointer cannot be restored, only a caller that needs it is affected: its stack is cut
+    // there.
+    if (row_.frame_pointer.how == How::ByCfa) flags |= Rule::kFramePointerSaved;
+    if (row_.frame_pointer.how == How::ByFramePointer) flags |= Rule::kFramePointerSaved | Rule::kSavedByFramePointer;
+    made.flags = static_cast<uint8_t>(flags);
+    return made;
+  }
+
+  const CfaProgram& program_;
+  uintptr_t location_;
+  CfaRow row_, initial_;
+  CfaRow remembered_[kDeepestRemembered];
+  unsigned remembered_count_ = 0;
+};
+
+}  // namespace
+
+Rule run_cfa_program(const CfaProgram& program, uintptr_t address) noexcept { return CfaMachine(program).run(address); }
+
+// ---- Tables --------------------------------------------------------------------------------------------------------
+
 namespace {
 
 // How a table encodes a pointer: its format, and what it is relative to.

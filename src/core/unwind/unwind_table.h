@@ -4,8 +4,9 @@
 
 #include <cstdint>
 
+#include "unwind/byte_reader.h"
 #include "unwind/loaded_code.h"
-#include "unwind/rule.h"
+#include "unwind/rule_table.h"
 
 namespace kymo::unwind {
 
@@ -22,5 +23,18 @@ Rule find_rule(uintptr_t address, uintptr_t trampoline) noexcept;
 
 // The same for a file that is known to contain the address.
 Rule find_rule_in(const LoadedCode& code, uintptr_t address, uintptr_t trampoline) noexcept;
+
+// A program of an unwind table. Run up to a code address, it gives the rule to leave the frame at that address.
+struct CfaProgram {
+  ByteReader common;    // the start of all functions of one kind
+  ByteReader function;  // of this function
+  uint64_t code_factor = 1;
+  int64_t data_factor = 1;
+  uint8_t address_encoding = 0;  // of DW_CFA_set_loc
+  uintptr_t begin = 0;           // the function's first address
+};
+
+// The rule at `address`. A program that is damaged or too complex for a rule gives Kind::FramePointer.
+Rule run_cfa_program(const CfaProgram& program, uintptr_t address) noexcept;
 
 }  // namespace kymo::unwind

@@ -4,14 +4,99 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "unwind/loaded_code.h"
 #include "unwind/rule_table.h"
 
 namespace kymo::unwind {
 namespace {
+
+using Kind = Rule::Kind;
+using Bytes = std::vector<uint8_t>;
+
+constexpr uint8_t kFp = kFramePointerColumn, kSp = kStackPointerColumn, kRa = kReturnColumn;
+constexpr uint8_t kDefCfa = 0x0c, kDefCfaRegister = 0x0d, kDefCfaOffset = 0x0e, kDefCfaExpression = 0x0f;
+constexpr uint8_t kRemember = 0x0a, kRestoreState = 0x0b, kUndefined = 0x07, kExpression = 0x10;
+constexpr uint8_t kAdvance = 0x40, kOffset = 0x80, kRestore = 0xc0;
+constexpr uintptr_t kBegin = 0x1000;
+
+Rule rule_at(uintptr_t offset, const Bytes& function, const Bytes& common = {kDefCfa, kSp, 0}) {
+  CfaProgram program{ByteReader(common.data(), common.data() + common.size()),
+                     ByteReader(function.data(), function.data() + function.size())};
+  program.code_factor = 4;
+  program.data_factor = -8;
+  program.begin = kBegin;
+  return run_cfa_program(program, kBegin + offset);
+}
+
+uint8_t offset_of(uint8_t column) { return static_cast<uint8_t>(kOffset + column); }
+
+TEST(CfaProgramTest, RowsFollowThePrologue) {
+  // After the first instruction, 32 bytes are allocated and both registers are saved. After the second, the CFA depends
+  // on the frame pointer.
+  const Bytes function{kAdvance + 1, kDefCfaOffset,   32, offset_of(kFp), 4, offset_of(kRa), 3,
+                       kAdvance + 1, kDefCfaRegister, kFp};
+  Rule rule = rule_at(0, function);
+  EXPECT_EQ(rule.kind, Kind::Table);
+  EXPECT_EQ(rule.cfa_offset, 0);
+  EXPECT_TRUE(rule.flags & Rule::kReturnInRegister);
+  rule = rule_at(4, function);
+  EXPECT_EQ(rule.cfa_offset, 32);
+  EXPECT_EQ(rule.return_offset, -24);
+  EXPECT_EQ(rule.fp_offset, -32);
+  EXPECT_EQ(rule.flags, Rule::kFramePointerSaved);
+  rule = rule_at(100, function);
+  EXPECT_EQ(rule.flags, Rule::kFramePointerSaved | Rule::kCfaByFramePointer);
+  EXPECT_EQ(rule.cfa_offset, 32);
+}
+
+TEST(CfaProgramTest, RegistersAndRowsAreRestored) {
+  const uint8_t restore_fp = static_cast<uint8_t>(kRestore + kFp), restore_ra = static_cast<uint8_t>(kRestore + kRa);
+  const Bytes function{kDefCfaOffset, 16,           offset_of(kFp), 2,          offset_of(kRa), 1,
+                       kAdvance + 4,  kRemember,    restore_fp,     restore_ra, kDefCfaOffset,  0,
+                       kAdvance + 1,  kRestoreState};
+  EXPECT_EQ(rule_at(4, function).cfa_offset, 16);
+  EXPECT_EQ(rule_at(16, function).cfa_offset, 0);
+  EXPECT_EQ(rule_at(16, function).flags, Rule::kReturnInRegister);
+  EXPECT_EQ(rule_at(20, function), rule_at(4, function));
+}
+
+TEST(CfaProgramTest, OutermostFrameEndsTheStack) { EXPECT_EQ(rule_at(8, {kUndefined, kRa}).kind, Kind::End); }
+
+TEST(CfaProgramTest, RealignedStackHasATableRule) {
+  const uint8_t fp_plus = static_cast<uint8_t>(0x70 + kFp);
+  const Rule rule =
+      rule_at(0, {kDefCfaExpression, 3, fp_plus, 0x78, 0x06, offset_of(kRa), 1, kExpression, kFp, 2, fp_plus, 0});
+  EXPECT_EQ(rule.kind, Kind::Table);
+  EXPECT_EQ(rule.cfa_offset, -8);
+  EXPECT_EQ(rule.flags,
+            Rule::kCfaByFramePointer | Rule::kCfaLoaded | Rule::kFramePointerSaved | Rule::kSavedByFramePointer);
+}
+
+TEST(CfaProgramTest, UnsupportedRowsFallBackToTheFramePointer) {
+  EXPECT_EQ(rule_at(0, {kDefCfa, 3, 16, offset_of(kRa), 1}).kind, Kind::FramePointer) << "another register";
+  EXPECT_EQ(rule_at(0, {kDefCfaExpression, 2, 0x31, 0x06}).kind, Kind::FramePointer) << "another expression";
+  EXPECT_EQ(rule_at(0, {0x09, kRa, 3}).kind, Kind::FramePointer) << "the return address in another register";
+  EXPECT_EQ(rule_at(0, {0x3f}).kind, Kind::FramePointer) << "no such instruction";
+}
+
+TEST(CfaProgramTest, DamagedProgramsTerminate) {
+  EXPECT_EQ(rule_at(0, {kDefCfa}).kind, Kind::FramePointer) << "cut off";
+  EXPECT_EQ(rule_at(0, {kRestoreState}).kind, Kind::FramePointer) << "nothing was remembered";
+  EXPECT_EQ(rule_at(0, Bytes(100, kRemember)).kind, Kind::FramePointer) << "too much was";
+  EXPECT_EQ(rule_at(0, {kDefCfaOffset, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}).kind, Kind::FramePointer);
+  EXPECT_EQ(rule_at(0, {kDefCfaExpression, 0x7f, 0x77}).kind, Kind::FramePointer) << "an expression beyond the end";
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    Bytes noise(random() % 64);
+    for (uint8_t& byte : noise) byte = static_cast<uint8_t>(random());
+    rule_at(random() % 200, noise);
+  }
+}
 
 TEST(UnwindTableTest, AddressWithoutCodeHasNoRule) {
   const auto heap = std::make_unique<int>(1);

@@ -5,10 +5,23 @@
 #include <ucontext.h>
 
 #include "unwind/rule_table.h"
-#include "unwind/step.h"
 
 namespace kymo::unwind {
+
+KYMO_READS_STACKS Registers caller_of(const Registers& here, uintptr_t return_address) noexcept {
+  const Rule& rule = rule_table.at(here.pc + 1);
+  if (rule.kind != Rule::Kind::Table || (rule.flags & Rule::kCfaLoaded) != 0) return {return_address};
+  const uintptr_t cfa = plain_cfa(rule, here);
+  const bool saved = (rule.flags & Rule::kFramePointerSaved) != 0;
+  return {return_address, cfa, saved ? word_in_stack(frame_pointer_slot(rule, here, cfa)) : here.fp};
+}
+
 namespace {
+
+struct FrameRecord {
+  uintptr_t caller;
+  uintptr_t return_address;
+};
 
 // Where a signal interrupted the thread: between two instructions, not at a call.
 struct Interrupted {
@@ -37,21 +50,6 @@ KYMO_READS_STACKS bool interrupted_at(uintptr_t sp, const StackBounds& bounds, I
 
 bool returns_by_register(const Rule& rule) noexcept {
   return rule.kind == Rule::Kind::Table && (rule.flags & Rule::kReturnInRegister) != 0;
-}
-
-// The step from a function that was interrupted before it stored its return address on the stack, or that never stores
-// it. Its frame may be empty.
-KYMO_READS_STACKS Step step_by_link(const Rule& rule, uintptr_t high, uintptr_t link, Registers& at) noexcept {
-  const uintptr_t cfa = plain_cfa(rule, at);
-  if ((rule.flags & Rule::kCfaLoaded) != 0 || cfa < at.sp || cfa > high) return Step::Cut;
-  uintptr_t fp = at.fp;
-  if ((rule.flags & Rule::kFramePointerSaved) != 0) {
-    const uintptr_t slot = frame_pointer_slot(rule, at, cfa);
-    if (!is_slot(slot, at.sp, high)) return Step::Cut;
-    fp = word_in_stack(slot);
-  }
-  at = {link, cfa, fp};
-  return link != 0 ? Step::Next : Step::End;
 }
 
 }  // namespace
@@ -89,6 +87,26 @@ KYMO_READS_STACKS Walked walk(const Registers& at, const ThreadStacks& stacks, s
     if (bounds.hold(handler) ? now.registers.sp <= handler : bounds.high != stacks.own.high)
       return {walked.count, WalkEnd::NoRule};
   }
+}
+
+KYMO_READS_STACKS size_t walk_frame_chain(uintptr_t frame, StackBounds bounds, std::span<uintptr_t> addresses,
+                                          size_t skip) noexcept {
+  size_t count = 0;
+  uintptr_t above = bounds.low;
+  while (count < addresses.size()) {
+    if (frame < above || frame >= bounds.high || bounds.high - frame < sizeof(FrameRecord)) break;
+    if (frame % alignof(FrameRecord) != 0) break;
+    const FrameRecord record = *reinterpret_cast<const FrameRecord*>(frame);
+    const uintptr_t address = without_signature(record.return_address);
+    if (address == 0) break;
+    if (skip != 0)
+      --skip;
+    else
+      addresses[count++] = address;
+    above = frame + sizeof(FrameRecord);
+    frame = record.caller;
+  }
+  return count;
 }
 
 }  // namespace kymo::unwind

@@ -7,20 +7,22 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
 
 namespace kymo::wire {
 
-inline constexpr size_t kConfigLargest = 64 * 1024;
+inline constexpr size_t kConfigLargest = size_t{64} * 1024;
 inline constexpr size_t kConfigMaxNotes = 64;
 // A start time that is further in the past than this is refused.
 inline constexpr uint64_t kConfigOldestStartMs = 10'000;
 
-// All settings of a config, with libkineto's defaults. config_keys.h has their keys.
+// All settings of a config, with libkineto's defaults.
 struct TraceRequest {
   std::string output;  // empty: /tmp/libkineto_activities_PID.json, or /tmp/memory_snapshot_PID.pickle
   bool enabled = true;
@@ -68,6 +70,26 @@ struct TraceRequest {
   bool by_iterations() const { return start_iteration.has_value(); }
   bool operator==(const TraceRequest&) const = default;
 };
+
+// ---- The keys of a config: the name of each, the member of TraceRequest that it sets, and its allowed values
+
+template <class T>
+using RequestMember = T TraceRequest::*;
+
+struct ConfigKey {
+  std::string_view name;
+  std::variant<RequestMember<bool>, RequestMember<uint64_t>, RequestMember<std::optional<uint64_t>>,
+               RequestMember<std::string>, RequestMember<std::vector<std::string>>>
+      member;
+  uint64_t most = INT32_MAX;  // max of a number
+  uint64_t scale = 1;         // factor for a number
+  bool is_alias = false;      // another name for an earlier key: read, but never written
+};
+
+// In the order of writing.
+std::span<const ConfigKey> config_keys();
+
+// ---- Reading and writing
 
 struct ConfigNote {
   size_t line = 0;  // from 1; 0: the whole text

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "wire/config_keys.h"
-
 namespace kymo::wire {
 namespace {
 

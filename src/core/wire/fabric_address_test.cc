@@ -1,11 +1,11 @@
-#include "wire/fabric_address.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstring>
+
+#include "wire/fabric.h"
 
 namespace kymo::wire {
 namespace {

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "wire/fabric.h"
-#include "wire/fabric_address.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Converts fields to bytes and back. A field is its number and its length, two bytes each, and its value.
 //
 // A number (also a boolean or a state) has 8 bytes, a text its bytes, a list of numbers 8 bytes each in one field. A
-// record has fields itself. A list of texts or records is one field per item. The limits of message_type.h apply in
+// record has fields itself. A list of texts or records is one field per item. The limits of message.h apply in
 // both directions, so that everything that is written can be read. An error ends the work with a reason; nothing is
 // thrown.
 #pragma once
@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "wire/message_fields.h"
 
 namespace kymo::wire {
@@ -47,7 +48,11 @@ bool number_from(uint64_t bits, T& value) {
 }
 
 // Whether a text can be sent and accepted.
-base::Check check_text(std::string_view text);
+inline base::Check check_text(std::string_view text) {
+  if (text.size() > kLongestText) return base::Refusal{"is too long for a text"};
+  if (text.find('\0') != text.npos) return base::Refusal{"has a NUL in it"};
+  return {};
+}
 
 class FieldWriter {
  public:
@@ -109,7 +114,9 @@ class FieldWriter {
     out_.fixed(number);
     out_.fixed(static_cast<uint16_t>(size));  // at most kLongestText or kMaxItems numbers
   }
-  void refuse(const char* name, std::string_view why);
+  void refuse(const char* name, std::string_view why) {
+    if (result_) result_ = base::Refusal{base::format("{} {}", name, why)};
+  }
 
   base::ByteWriter& out_;
   base::Check result_;
@@ -178,7 +185,7 @@ class FieldMatch {
   requires std::is_class_v<T>
   void take(const char* name, T& record);
 
-  void refuse(const char* name, std::string_view why);
+  void refuse(const char* name, std::string_view why) { result_ = base::Refusal{base::format("{} {}", name, why)}; }
 
   uint16_t number_;
   base::Bytes value_;
@@ -196,7 +203,9 @@ class FieldNeeds {
   }
 
  private:
-  void missing(const char* name);
+  void missing(const char* name) {
+    if (result_) result_ = base::Refusal{base::format("{} is missing", name)};
+  }
 
   const std::bitset<kFieldNumbers>& seen_;
   base::Check& result_;

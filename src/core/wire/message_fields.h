@@ -6,9 +6,7 @@
 
 #include <type_traits>
 
-#include "wire/agent_messages.h"
-#include "wire/session_messages.h"
-#include "wire/tool_messages.h"
+#include "wire/message.h"
 
 namespace kymo::wire {
 

@@ -2,9 +2,8 @@
 
 #include <optional>
 
-#include "base/characters.h"
 #include "base/text.h"
-#include "wire/message_type.h"
+#include "wire/message.h"
 
 namespace kymo::wire {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "wire/message_type.h"
+#include "wire/message.h"
 
 namespace kymo::wire {
 namespace {

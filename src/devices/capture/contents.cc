@@ -6,7 +6,6 @@
 #include <new>
 
 #include "base/text.h"
-#include "capture/format.h"
 
 namespace kymo::capture {
 namespace {
@@ -14,25 +13,6 @@ namespace {
 constexpr int kLevel = 1;  // a fast level, because the program waits for it
 
 }  // namespace
-
-void append_file_header(OutputFile& file, std::string_view magic) {
-  base::ByteWriter header;
-  header.append(base::as_bytes(magic));
-  header.fixed(kFormatVersion);
-  header.fixed(uint32_t{0});
-  file.append(header.bytes());
-}
-
-void check_file_header(base::Bytes untrusted, std::string_view magic, const std::string& path) {
-  base::ByteReader in(untrusted);
-  const auto found = untrusted.size() >= kFileHeaderBytes ? in.take(magic.size()) : base::Bytes();
-  const auto wanted = base::as_bytes(magic);
-  if (!std::equal(found.begin(), found.end(), wanted.begin(), wanted.end()))
-    throw Error(base::format("{} is not a file of a capture: it does not begin with {}", path, magic));
-  if (const auto version = in.fixed<uint32_t>(); version != kFormatVersion)
-    throw Error(base::format("{} has format version {}; this Kymo reads version {}", path, version, kFormatVersion));
-  if (in.fixed<uint32_t>() != 0) throw Error(base::format("{} is damaged: its header is wrong", path));
-}
 
 void ContentsWriter::Free::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
 void ContentsReader::Free::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDCtx(context); }

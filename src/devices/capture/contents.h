@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "capture/checksum.h"
-#include "capture/output_file.h"
+#include "capture/files.h"
 #include "capture/records.h"
 
 struct ZSTD_CCtx_s;
@@ -70,10 +69,5 @@ class ContentsReader {
   std::unique_ptr<ZSTD_DCtx_s, Free> context_;
   std::vector<Place> places_;
 };
-
-// The 16 bytes that each .bin file begins with.
-void append_file_header(OutputFile& file, std::string_view magic);
-// Throws Error if the header is different.
-void check_file_header(base::Bytes untrusted, std::string_view magic, const std::string& path);
 
 }  // namespace kymo::capture

@@ -3,15 +3,15 @@
 #include <ctime>
 
 #include "base/hash.h"
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/text.h"
-#include "capture/format.h"
+#include "capture/files.h"
 #include "kymo/translate.h"
 
 namespace kymo::capture {
 namespace {
 
-std::string hex(uint64_t value) { return base::format("\"{:016x}\"", value); }
+std::string hex(uint64_t value) { return base::format("{:016x}", value); }
 
 std::string utc_text(uint64_t ns) {
   const auto seconds = static_cast<std::time_t>(ns / 1'000'000'000);
@@ -46,43 +46,46 @@ std::string shader_name(uint32_t number, device::Language language, std::string_
 }
 
 std::string manifest_text(const Manifest& manifest) {
-  std::string text = "{\n";
-  const auto line = [&](std::string_view name, const std::string& value) {
-    text += base::format("  \"{}\": {},\n", name, value);
-  };
-  line("format", base::json_quoted(kFormatName));
-  line("version", std::to_string(kFormatVersion));
-  line("kymo", base::json_quoted(manifest.kymo_version));
-  line("name", base::json_quoted(manifest.name));
-  line("started", base::json_quoted(utc_text(manifest.started_ns)));
-  line("started_ns", std::to_string(manifest.started_ns));
-  line("stopped_ns", std::to_string(manifest.stopped_ns));
-  line("problem", base::json_quoted(manifest.problem));
-  text += "  \"devices\": [";
-  for (size_t i = 0; i < manifest.devices.size(); ++i) {
-    const DeviceRecord& device = manifest.devices[i];
-    text += base::format("{}\n    {{\"name\": {}, \"backend\": {}, \"description\": {}, \"driver\": {}}}",
-                         i == 0 ? "" : ",", base::json_quoted(device.name),
-                         base::json_quoted(device.name.substr(0, device.name.find(':'))),
-                         base::json_quoted(device.description), base::json_quoted(device.driver));
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("format", kFormatName);
+  json.field("version", kFormatVersion);
+  json.field("kymo", manifest.kymo_version);
+  json.field("name", manifest.name);
+  json.field("started", utc_text(manifest.started_ns));
+  json.field("started_ns", manifest.started_ns);
+  json.field("stopped_ns", manifest.stopped_ns);
+  json.field("problem", manifest.problem);
+  json.begin_array("devices");
+  for (const DeviceRecord& device : manifest.devices) {
+    json.begin_line();
+    json.field("name", device.name);
+    json.field("backend", device.name.substr(0, device.name.find(':')));
+    json.field("description", device.description);
+    json.field("driver", device.driver);
+    json.end_object();
   }
-  text += manifest.devices.empty() ? "],\n" : "\n  ],\n";
-  line("calls", std::to_string(manifest.calls));
-  line("pieces", std::to_string(manifest.pieces));
-  line("content_bytes", std::to_string(manifest.content_bytes));
-  line("device_ns", std::to_string(manifest.device_ns));
-  text += "  \"files\": [";
-  for (size_t i = 0; i < manifest.files.size(); ++i) {
-    const FileEntry& file = manifest.files[i];
-    text += base::format("{}\n    {{\"name\": {}, \"bytes\": {}, \"xxh3\": {}}}", i == 0 ? "" : ",",
-                         base::json_quoted(file.name), file.bytes, hex(file.checksum));
+  json.end_array();
+  json.field("calls", manifest.calls);
+  json.field("pieces", manifest.pieces);
+  json.field("content_bytes", manifest.content_bytes);
+  json.field("device_ns", manifest.device_ns);
+  json.begin_array("files");
+  for (const FileEntry& file : manifest.files) {
+    json.begin_line();
+    json.field("name", file.name);
+    json.field("bytes", file.bytes);
+    json.field("xxh3", hex(file.checksum));
+    json.end_object();
   }
-  text += "\n  ],\n";
-  return text + manifest_end(text);
+  json.end_array();
+  std::string before = json.text();
+  before.insert(before.size() - 1, ",");
+  return before + manifest_end(before);
 }
 
 std::string manifest_end(std::string_view before) {
-  return base::format("{}{}\n}}\n", kManifestEndMark, hex(base::hash(base::as_bytes(before))));
+  return base::format("{}\"{}\"\n}}\n", kManifestEndMark, hex(base::hash(base::as_bytes(before))));
 }
 
 }  // namespace kymo::capture

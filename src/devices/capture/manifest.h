@@ -1,5 +1,5 @@
 // manifest.json: describes a capture and its other files. Written last: a folder without it is unfinished.
-// replay/manifest_reader.h reads it.
+// replay/reader.h reads it.
 #pragma once
 
 #include <cstdint>

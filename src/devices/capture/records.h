@@ -138,7 +138,8 @@ inline constexpr bool kIsCall =
 bool is_call(const Record& record);
 
 void encode(const Record& record, base::ByteWriter& out);
-// Reads the next record. Throws Error if it is not well-formed; tables.h checks whether numbers and sizes are valid.
+// Reads the next record. Throws Error if it is not well-formed; Tables (replay/reader.h) checks whether numbers and
+// sizes are valid.
 Record decode(base::ByteReader& in);
 
 }  // namespace kymo::capture

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "base/text.h"
-#include "capture/format.h"
+#include "capture/files.h"
 
 namespace kymo::capture {
 namespace {

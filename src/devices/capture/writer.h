@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "capture/contents.h"
+#include "capture/files.h"
 #include "capture/manifest.h"
-#include "capture/output_file.h"
 #include "capture/records.h"
 
 namespace kymo::capture {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/thread_group.h"
+#include "counters/events.h"
 #include "kymo/error.h"
 
 namespace kymo::counters {

@@ -1,4 +1,4 @@
-// Performance events of the calling thread, counted as one group and read with one call.
+// Performance events of the calling thread, counted as one group and read with one call. events.h finds them by name.
 //
 // The kernel counts all of them or none, so their ratios are correct. If the CPU's counters are shared with others, a
 // reading says how long they really ran, and the difference of two readings is scaled by that.
@@ -27,17 +27,6 @@ struct Event {
   bool exclude_kernel = true, exclude_user = false;
   bool operator==(const Event&) const = default;
 };
-
-// Finds events by name: the five of PyTorch ("cycles", "instructions", "pagefaults", "backend-stall-cycles",
-// "frontend-stall-cycles"), the kernel's ("task-clock", "context-switches", "branch-misses", "LLC-load-misses", …), and
-// those of libpfm4 for this CPU. Tests each event alone, then all together. Throws kymo::InvalidArgument if one is
-// unknown or repeated, or if there are too many. Throws kymo::NotAvailable if this machine cannot count one, or not
-// together with the others. Both messages say what is possible.
-std::vector<Event> find_events(std::span<const std::string> names);
-
-// The events that can be counted on this machine, the five usual ones first if they can. Tests each event: takes some
-// ms if there are many.
-std::vector<std::string> countable_events();
 
 struct Reading {
   uint64_t enabled_ns = 0, running_ns = 0;  // how long the group was enabled, and how long it really counted
@@ -73,5 +62,11 @@ class ThreadGroup {
   std::array<uint8_t, kMaxEvents> positions_{};  // index in the group's reading -> index of the event
   uint32_t forks_ = 0;                           // the number of forks of the process when it was created
 };
+
+// Whether the kernel counts the event for a thread: returns 0 or the error.
+int try_event(const Event& event) noexcept;
+
+// The reason why the kernel refused it, and what to do, as the end of a sentence: "this machine has no …".
+std::string refusal(const Event& event, int error);
 
 }  // namespace kymo::counters

@@ -16,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "counters/perf_event.h"
 #include "counters/test_events.h"
 #include "kymo/error.h"
 

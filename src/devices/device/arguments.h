@@ -13,6 +13,8 @@
 #include "device/library.h"
 #include "device/stream_state.h"
 #include "kymo/shader.h"
+#include "kymo/tensor.h"
+#include "kymo/translate.h"
 
 namespace kymo::device {
 

@@ -36,7 +36,6 @@
 namespace kymo::device {
 
 // ---- What a device is ----------------------------------------------------------------------------------------------
-
 struct Extent {
   uint64_t x = 1, y = 1, z = 1;
   uint64_t volume() const { return x * y * z; }
@@ -71,7 +70,6 @@ struct DeviceInfo {
 };
 
 // ---- Kernels -------------------------------------------------------------------------------------------------------
-
 enum class ParameterKind : uint8_t {
   Buffer = 1,   // takes a tensor: an address
   Value = 2,    // takes a scalar, or a list of scalars that fills it
@@ -198,7 +196,7 @@ class Queue {
 
   // All of these are asynchronous and run in the order of the calls. The operation is timed if `ticket` is not null.
   virtual void launch(const Launch& launch, Ticket* ticket) = 0;
-  // The pattern has 1, 2, 4, 8 or 16 bytes; `bytes` is a multiple of it, and the address is aligned to it.
+  // The pattern has 1, 2, 4 or 8 bytes; `bytes` is a multiple of it, and the address is aligned to it.
   virtual void fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) = 0;
   virtual void copy(Address from, Address to, size_t bytes, Ticket* ticket) = 0;  // the two ranges do not overlap
   // Copies from host memory, which may change as soon as the call returns. Pinned memory (Accelerator::allocate_host)
@@ -233,7 +231,6 @@ class Queue {
 };
 
 // ---- Devices -------------------------------------------------------------------------------------------------------
-
 class Accelerator {
  public:
   virtual ~Accelerator() = default;
@@ -295,5 +292,14 @@ class Driver {
 std::unique_ptr<Driver> load_opencl();
 std::unique_ptr<Driver> load_vulkan();
 std::unique_ptr<Driver> load_cuda();
+
+// Compiles GLSL to SPIR-V with the compiler of the Vulkan backend (vulkan/glsl.h). Needs no device.
+struct SpirvModule {
+  std::string kernel;  // the name in its `#pragma kernel` line; its entry point is main
+  std::vector<uint32_t> words;
+};
+
+// One module for each kernel of the text. Throws CompileError, and NotAvailable if there is no compiler.
+std::vector<SpirvModule> compile_to_spirv(std::string_view glsl, std::string_view file);
 
 }  // namespace kymo::device

@@ -1,36 +1,34 @@
-// The runtime's own kernels, in the language of each backend. Compiled when first needed, cached like all others, and
-// kept while the device is open.
+// The runtime's own kernels: copies between strided tensors, and random numbers (random/fill.h). They are written in
+// Metal. Each is compiled when it is first needed, cached like all others, and kept while the device is open.
 #pragma once
 
-#include <array>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include "device/library.h"
 #include "kymo/shader.h"
+#include "kymo/tensor.h"
 
 namespace kymo::device {
 
-enum class Builtin : uint8_t {
-  StridedCopy,  // strided_copy_1, _2, _4, _8 (from, to, sizes, from strides, to strides), by bytes of an element
-  Uniform,      // the rest: random/fill.h
-  Normal,
-  RandInt,
-  Bernoulli,
-};
-inline constexpr size_t kBuiltins = 5;
-
-class BuiltinLibraries {
+class BuiltinKernels {
  public:
-  explicit BuiltinLibraries(DeviceState& device) : device_(device) {}
-  // Throws NotAvailable if the device has no compiler for them here.
-  ShaderLibrary get(Builtin which);
+  explicit BuiltinKernels(DeviceState& device) : device_(device) {}
+  // "strided_copy_4", or a name of random/fill.h. Throws NotAvailable if the device has no compiler for it here.
+  Kernel get(std::string_view name);
   void forget();  // the device was reset
 
  private:
   DeviceState& device_;
   std::mutex mutex_;
-  std::array<std::shared_ptr<LibraryState>, kBuiltins> libraries_;
+  std::map<std::string, std::shared_ptr<LibraryState>, std::less<>> libraries_;  // by the one kernel of each
 };
+
+// Copies between tensors that are not both contiguous. Same shape, dtype and device; neither is empty. Queued on the
+// current stream of this thread.
+void strided_copy(const Tensor& from, const Tensor& to);
 
 }  // namespace kymo::device

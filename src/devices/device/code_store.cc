@@ -7,10 +7,10 @@
 
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/environment.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 
 namespace kymo::device {

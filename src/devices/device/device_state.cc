@@ -6,7 +6,6 @@
 #include "device/builtin.h"
 #include "device/language.h"
 #include "device/library.h"
-#include "device/library_cache.h"
 #include "device/stream_state.h"
 
 namespace kymo::device {
@@ -33,7 +32,7 @@ DeviceState::DeviceState(std::string name, std::unique_ptr<Accelerator> accelera
       info_(with_metal(accelerator_->info())),
       allocator_(std::make_unique<Allocator>(*this, AllocatorOptions::from_environment(info_.unified_memory))),
       libraries_(std::make_unique<LibraryCache>(*this)),
-      builtins_(std::make_unique<BuiltinLibraries>(*this)) {}
+      builtins_(std::make_unique<BuiltinKernels>(*this)) {}
 
 DeviceState::~DeviceState() = default;
 

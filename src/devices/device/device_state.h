@@ -24,7 +24,7 @@ namespace kymo::device {
 class StreamState;
 class LibraryState;
 class LibraryCache;
-class BuiltinLibraries;
+class BuiltinKernels;
 
 inline constexpr uint32_t kPoolStreams = 32;  // in addition to the default stream
 
@@ -43,7 +43,7 @@ class DeviceState final : public MemorySource {
   Allocator& allocator() { return *allocator_; }
   random::Generator& generator() { return generator_; }
   LibraryCache& libraries() { return *libraries_; }
-  BuiltinLibraries& builtins() { return *builtins_; }
+  BuiltinKernels& builtins() { return *builtins_; }
 
   StreamState& default_stream() { return stream(0); }
   StreamState& stream(StreamId id);  // created at its first use
@@ -97,7 +97,7 @@ class DeviceState final : public MemorySource {
   std::unique_ptr<Allocator> allocator_;
   random::Generator generator_{random::Generator::FromSystem{}};
   std::unique_ptr<LibraryCache> libraries_;
-  std::unique_ptr<BuiltinLibraries> builtins_;
+  std::unique_ptr<BuiltinKernels> builtins_;
 
   std::mutex mutex_;  // for the members below
   std::array<std::atomic<StreamState*>, kPoolStreams + 1> streams_{};

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
-#include "base/characters.h"
 #include "base/text.h"
 #include "kymo/error.h"
 #include "kymo/translate.h"
@@ -31,6 +31,8 @@ std::string without_comments(std::string_view source) {
   return text;
 }
 
+}  // namespace
+
 bool has_word(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const bool begins = at == 0 || !base::is_word(text[at - 1]);
@@ -39,8 +41,6 @@ bool has_word(std::string_view text, std::string_view word) {
   }
   return false;
 }
-
-}  // namespace
 
 std::string_view language_name(Language language) {
   switch (language) {
@@ -107,6 +107,184 @@ Language choose_language(std::string_view source, const DeviceInfo& device) {
     names += base::format("{}{}", names.empty() ? "" : ", ", language_name(language));
   throw InvalidArgument(
       base::format("this source is {}, but {} accepts only: {}", language_name(*found), device.name, names));
+}
+
+// ---- The translation of Metal --------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr uint32_t kMetalSimdWidth = 32;
+
+shader::Target metal_target(Language language) {
+  switch (language) {
+    case Language::CudaCpp:
+      return shader::Target::Cuda;
+    case Language::Glsl:
+      return shader::Target::Glsl;
+    default:
+      return shader::Target::OpenCl;
+  }
+}
+
+// -DNAME and -DNAME=VALUE, also as two words or with a blank after -D.
+std::vector<std::string> metal_defines(const std::vector<std::string>& options) {
+  std::vector<std::string> defines;
+  for (size_t i = 0; i < options.size(); ++i) {
+    std::string_view option = options[i];
+    if (option.empty()) continue;
+    if (!option.starts_with("-D")) {
+      throw InvalidArgument(base::format("unknown option {} for a Metal source: use -DNAME or -DNAME=VALUE", option));
+    }
+    option.remove_prefix(2);
+    if (option.empty() && i + 1 < options.size()) option = options[++i];
+    option.remove_prefix(std::min(option.find_first_not_of(' '), option.size()));
+    if (option.empty())
+      throw InvalidArgument("the option -D of a Metal source has no name: use -DNAME or -DNAME=VALUE");
+    defines.emplace_back(option);
+  }
+  return defines;
+}
+
+std::optional<DType> dtype_of_metal(shader::Scalar scalar) {
+  using shader::Scalar;
+  switch (scalar) {
+    case Scalar::Bool:
+      return DType::Bool;
+    case Scalar::Char:
+      return DType::I8;
+    case Scalar::UChar:
+      return DType::U8;
+    case Scalar::Short:
+      return DType::I16;
+    case Scalar::UShort:
+      return DType::U16;
+    case Scalar::Int:
+      return DType::I32;
+    case Scalar::UInt:
+      return DType::U32;
+    case Scalar::Long:
+      return DType::I64;
+    case Scalar::ULong:
+      return DType::U64;
+    case Scalar::Half:
+      return DType::F16;
+    case Scalar::BFloat:
+      return DType::BF16;
+    case Scalar::Float:
+      return DType::F32;
+    case Scalar::None:
+      break;
+  }
+  return std::nullopt;
+}
+
+Parameter parameter_of_metal(const shader::KernelParameter& from) {
+  Parameter parameter;
+  parameter.name = from.name;
+  switch (from.passing) {
+    case shader::Passing::Address:
+      parameter.kind = ParameterKind::Buffer;
+      break;
+    case shader::Passing::Inline:
+      parameter.kind = ParameterKind::Inline;
+      break;
+    case shader::Passing::Group:
+      parameter.kind = ParameterKind::Local;
+      break;
+  }
+  parameter.type = dtype_of_metal(from.scalar);
+  // c10 implements atomics of small types with atomic<uint>. The tensor has the small type, so its type is not checked.
+  if (parameter.kind == ParameterKind::Buffer && from.type.find("atomic") != from.type.npos) parameter.type.reset();
+  parameter.count = from.count;
+  parameter.bytes = from.bytes;
+  using Kind = shader::KernelParameter::Kind;
+  parameter.is_value = from.kind == Kind::Value || from.kind == Kind::Texture || from.kind == Kind::Sampler;
+  parameter.texture = from.texture;
+  parameter.is_written = from.is_written;
+  parameter.is_addresses = from.is_addresses;
+  parameter.reports_errors = from.reports_errors;
+  parameter.value_offset = from.value_offset;
+  parameter.inline_bytes = from.inline_bytes;
+  return parameter;
+}
+
+KernelInfo kernel_of_metal(const shader::Kernel& from) {
+  KernelInfo kernel;
+  kernel.is_translated = true;
+  kernel.name = from.name;
+  kernel.symbol = from.symbol;
+  for (const shader::KernelParameter& parameter : from.parameters)
+    kernel.parameters.push_back(parameter_of_metal(parameter));
+  kernel.order = shader::argument_order(from);
+  if (std::ranges::is_sorted(kernel.order)) kernel.order.clear();
+  kernel.max_threads_per_group =
+      from.max_threads != 0 ? std::min<uint64_t>(from.max_threads, kMaxMetalThreads) : kMaxMetalThreads;
+  kernel.execution_width = kMetalSimdWidth;
+  kernel.group_memory = from.group_memory;
+  kernel.uses_simdgroups = from.uses_simdgroups;
+  kernel.uses_simdgroup_matrices = from.uses_simdgroup_matrices;
+  kernel.takes_grid = from.takes_grid;
+  return kernel;
+}
+
+MetalTranslation made_of(Language language, std::string text, const std::vector<shader::Kernel>& kernels) {
+  MetalTranslation result;
+  result.language = language;
+  result.text = std::move(text);
+  if (language == Language::OpenClC) result.options = {"-cl-std=CL1.2"};  // every device supports it
+  for (const shader::Kernel& kernel : kernels) result.kernels.push_back(kernel_of_metal(kernel));
+  return result;
+}
+
+MetalTranslation read_translation(std::string_view bytes, const CompileOptions& options, Language language) {
+  if (!options.options.empty() || !options.constants.empty() || !options.headers.empty())
+    throw InvalidArgument(
+        "a library of translated kernels takes no options: pass them to kymo shader, which writes it");
+  const shader::KernelLibrary library = shader::decode_library(bytes);
+  const shader::Target target = metal_target(language);
+  const shader::KernelLibrary::Part* part = library.find(target);
+  if (part == nullptr) {
+    std::vector<std::string> has;
+    for (const auto& each : library.parts) has.emplace_back(shader::target_name(each.target));
+    throw InvalidArgument(
+        base::format("this library of kernels was written for {} only, and this device needs {}: write it for all "
+                     "backends with kymo shader SOURCE -o NAME.kymolib, without --to",
+                     has.empty() ? "nothing" : base::join(has, ", "), shader::target_name(target)));
+  }
+  return made_of(language, part->text, part->kernels);
+}
+
+}  // namespace
+
+MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device,
+                                 std::string_view only) {
+  const auto language = native_language(device);
+  if (!language) {
+    throw NotAvailable(base::format(
+        "{} has no compiler here for translated Metal source: `kymo devices` says what is missing", device.name));
+  }
+  if (shader::is_library(source)) return read_translation(source, options, *language);
+  shader::Options given;
+  given.target = metal_target(*language);
+  given.file = options.file;
+  given.defines = metal_defines(options.options);
+  given.headers.insert(options.headers.begin(), options.headers.end());
+  given.constants.insert(options.constants.begin(), options.constants.end());
+  given.tensor_cores = options.tensor_cores;
+  if (!only.empty()) given.kernels.emplace_back(only);
+  shader::Translation translated = shader::translate(source, given);
+  if (const shader::Diagnostic* error = translated.first_error()) {
+    throw CompileError(translated.log, error->file, error->line, error->column, error->text);
+  }
+  MetalTranslation result = made_of(*language, std::move(translated.text), translated.kernels);
+  result.warnings = std::move(translated.log);
+  return result;
+}
+
+CompileError translation_fault(Language language, const CompileError& error) {
+  return {base::format("the translation to {} does not compile; this is a bug in Kymo: {}", language_name(language),
+                       error.what()),
+          error.file(), 0, 0, error.text()};
 }
 
 }  // namespace kymo::device

@@ -1,7 +1,7 @@
 // The inputs of a kernel: buffers, values, tables, function constants.
 #include <span>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

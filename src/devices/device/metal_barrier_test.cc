@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

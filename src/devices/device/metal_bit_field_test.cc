@@ -1,7 +1,7 @@
 // Bit-fields: the layout, the arithmetic and the bytes of the host's compiler.
 #include <cstring>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // Control flow: loops, branches, jumps, and the order of side effects.
 #include <numeric>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // Groups of threads: positions, shared memory, and groups at the edge.
 #include <numeric>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // 16-bit floats, which are rounded after every operation.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

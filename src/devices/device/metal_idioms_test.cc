@@ -2,7 +2,7 @@
 // space, loops over compile-time constants, wide copies.
 #include <bit>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

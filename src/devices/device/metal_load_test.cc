@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 #include "kymo/translate.h"
 
 namespace kymo::device::tests {

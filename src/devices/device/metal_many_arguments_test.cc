@@ -3,7 +3,7 @@
 #include <span>
 
 #include "base/test_size.h"
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 #include "kymo/translate.h"
 
 namespace kymo::device::tests {

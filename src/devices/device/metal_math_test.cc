@@ -3,7 +3,7 @@
 #include <array>
 #include <random>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

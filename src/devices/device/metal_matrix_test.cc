@@ -1,5 +1,5 @@
 // Matrices of simdgroups on every device: the same bits as a host that adds in the same order.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,6 +1,6 @@
 // Names of Metal's library that real headers use: low-level functions, <simd/simd.h>, structures in other lanes,
 // atomics of 64 bits.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // Objects of the source's own types: operators of enums, copies, captures, layout, iterators.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // The kernels that the macros of c10/metal/indexing.h make of functors.
 #include <gmock/gmock.h>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // Normalized numbers and colors in integers, prefix operations of quads, and constants of the library.
 #include <cmath>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // References and pointers: where a change is visible, and where a value is stored.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

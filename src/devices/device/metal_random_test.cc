@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "device/metal_random_bits.h"
-#include "device/metal_random_program.h"
-#include "device/metal_random_texts.h"
-#include "device/metal_test.h"
+#include "device/test_metal.h"
+#include "device/test_random_bits.h"
+#include "device/test_random_program.h"
+#include "device/test_random_texts.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // Functions that call themselves and each other, compared with the same functions on the host.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

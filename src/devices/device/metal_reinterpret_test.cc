@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

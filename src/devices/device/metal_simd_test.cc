@@ -1,6 +1,6 @@
 // Simdgroups of 32 threads on every device, even if its hardware has another width. The last simdgroup of a group may
 // have fewer threads.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // Structures and unions: their members, layout and functions.
 #include <cstring>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // Compile-time features: templates, overloads, constants, lambdas, names.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // Textures over tensors on every device: what is refused when a kernel is called, and what is an error of its source.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

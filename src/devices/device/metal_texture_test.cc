@@ -1,7 +1,7 @@
 // Textures over tensors on every device: the same results as a host that reads, converts and filters by the same rules.
 #include <array>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // Atomic operations of c10/metal/atomic.h, for types that devices have none for.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // The headers that PyTorch's users include in kernels.
 #include <numeric>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // The functions of PyTorch's headers for kernels, compared with the host.
 #include <complex>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // Kernels in the style of PyTorch's users.
 #include <numeric>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,7 +1,7 @@
 // Pointers that point to one variable and later to another, or to another member.
 #include <algorithm>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,5 +1,5 @@
 // Numbers: literals, conversions between types, rounding.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

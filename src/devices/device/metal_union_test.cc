@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

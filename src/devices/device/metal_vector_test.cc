@@ -1,5 +1,5 @@
 // Vectors: construction, components, arithmetic, layout in memory.
-#include "device/metal_test.h"
+#include "device/test_metal.h"
 
 namespace kymo::device::tests {
 namespace {

@@ -1,14 +1,28 @@
 #include "device/queue_recorder.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "device/device_state.h"
-#include "device/harvester.h"
+#include "device/devices.h"
 #include "device/stream_state.h"
 #include "kymo/annotate.h"
+#include "kymo/queue.h"
 
 namespace kymo::device {
 namespace {
@@ -265,6 +279,99 @@ void QueueRecorder::forget() {
   pending_count_.store(0, std::memory_order_relaxed);
   track_ = QueueTrack();
   clock_noted_ns_ = 0;
+}
+
+// ---- Texts that stay valid -----------------------------------------------------------------------------------------
+
+std::string_view keep_name(std::string_view name) {
+  static std::mutex mutex;
+  static auto& names = *new std::set<std::string, std::less<>>;
+  std::lock_guard lock(mutex);
+  auto found = names.find(name);
+  if (found == names.end()) found = names.emplace(name).first;
+  return *found;
+}
+
+Site& keep_kernel_site(std::string_view name) {
+  static std::mutex mutex;
+  static auto& sites = *new std::map<std::string, std::unique_ptr<Site>, std::less<>>;
+  std::lock_guard lock(mutex);
+  auto found = sites.find(name);
+  if (found == sites.end()) found = sites.emplace(name, std::make_unique<Site>(Label(keep_name(name), "kernel"))).first;
+  return *found->second;
+}
+
+// ---- The thread that processes finished work -----------------------------------------------------------------------
+
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(10);
+constexpr uint64_t kFlushWaitNs = 5'000'000'000;  // how long the end of a session waits for all devices
+
+struct Harvester {
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::atomic<bool> awake{false};  // the thread is running: no need to wake it
+
+  bool look() {
+    bool pending = false;
+    for (DeviceState* device : open_devices())
+      for (StreamState* stream : device->streams()) {
+        if (!stream->has_pending()) continue;
+        stream->harvest(0);
+        pending |= stream->has_pending();
+      }
+    return pending;
+  }
+
+  void run() {
+    while (true) {
+      {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return awake.load(); });
+      }
+      std::this_thread::sleep_for(kLookEvery);
+      if (look()) continue;
+      awake = false;
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // see QueueRecorder::add
+      if (look()) awake = true;                             // work that was queued in between
+    }
+  }
+};
+
+Harvester& harvester() {
+  static auto& one = *new Harvester;
+  return one;
+}
+
+void flush(void*) { harvest_all(base::monotonic_ns() + kFlushWaitNs); }
+
+void start() {
+  kymo_on_flush(flush, nullptr);
+  try {
+    base::quiet_thread("kymo-harvester", [] { harvester().run(); }).detach();
+  } catch (const std::system_error&) {
+    // No thread could be started: later operations and the end of the session collect finished work.
+  }
+}
+
+}  // namespace
+
+void harvest_all(uint64_t deadline_ns) noexcept {
+  for (DeviceState* device : open_devices())
+    for (StreamState* stream : device->streams()) stream->harvest(deadline_ns);
+}
+
+void watch_pending_work() {
+  static std::once_flag once;
+  std::call_once(once, start);
+  Harvester& one = harvester();
+  if (one.awake.load(std::memory_order_relaxed)) return;
+  {
+    std::lock_guard lock(one.mutex);
+    one.awake = true;
+  }
+  one.wake.notify_one();
 }
 
 }  // namespace kymo::device

@@ -5,7 +5,7 @@
 //     └─▶ kymo_span: the call, on the thread that made it; Watcher::queued
 //
 // Nothing here waits for the device. Finished operations are collected with every 256th operation, by the harvester's
-// thread (harvester.h) a hundred times per second, and at the end of a session. Used under the stream's lock.
+// thread (below) a hundred times per second, and at the end of a session. Used under the stream's lock.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 #include "base/clock_map.h"
 #include "base/fifo.h"
 #include "device/backend.h"
-#include "device/operation.h"
 #include "device/watcher.h"
+#include "kymo/annotate.h"
 #include "kymo/queue.h"
 #include "kymo/queue_track.h"
 
@@ -103,5 +103,25 @@ class QueueRecorder {
   base::ClockPair opened_;       // the host's clock when the track was opened
   base::ClockMap host_clock_;    // from there until now
 };
+
+// Texts that stay valid: a trace may contain the name of a kernel after its library is gone.
+
+// A copy of the text that lives as long as the process. Thread-safe.
+std::string_view keep_name(std::string_view name);
+
+// The site for the executions of a kernel, one per name. It lives as long as the process.
+Site& keep_kernel_site(std::string_view name);
+
+// The thread that processes finished device work (for the trace and for watchers) while no other thread does.
+//
+// It is started with the first such work, sleeps while nothing is pending, and never records anything of its own. It is
+// not joined: at the end of the process, the end of the last session has flushed everything (kymo_on_flush).
+
+// Work is pending on some stream: makes sure that the thread runs.
+void watch_pending_work();
+
+// Waits until `deadline_ns` (of CLOCK_MONOTONIC) for the work that is queued now on all streams. Work that has not run
+// by then is counted as lost.
+void harvest_all(uint64_t deadline_ns) noexcept;
 
 }  // namespace kymo::device

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <thread>
 
-#include "device/random/host_fill.h"
+#include "device/random/test_values.h"
 #include "device/test_device.h"
 
 namespace kymo::device::tests {

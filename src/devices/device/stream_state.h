@@ -7,8 +7,8 @@
 #include "device/backend.h"
 #include "device/device_state.h"
 #include "device/error_buffer.h"
-#include "device/operation.h"
 #include "device/queue_recorder.h"
+#include "device/watcher.h"
 #include "kymo/annotate.h"
 
 namespace kymo::device {

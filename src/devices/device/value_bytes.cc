@@ -1,11 +1,144 @@
 #include "device/value_bytes.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "base/text.h"
-#include "device/number.h"
 
 namespace kymo::device {
+namespace {
+
+// Calls `use` with a value of the C++ type of a dtype: a byte for a bool.
+template <class Use>
+auto with_type(DType type, Use use) {
+  switch (type) {
+    case DType::F16:
+      return use(Half{});
+    case DType::BF16:
+      return use(BFloat16{});
+    case DType::F32:
+      return use(float{});
+    case DType::F64:
+      return use(double{});
+    case DType::I8:
+      return use(int8_t{});
+    case DType::I16:
+      return use(int16_t{});
+    case DType::I32:
+      return use(int32_t{});
+    case DType::I64:
+      return use(int64_t{});
+    case DType::U16:
+      return use(uint16_t{});
+    case DType::U32:
+      return use(uint32_t{});
+    case DType::U64:
+      return use(uint64_t{});
+    case DType::U8:
+    case DType::Bool:
+      break;
+  }
+  return use(uint8_t{});
+}
+
+template <class T>
+bool put(T value, void* to) {
+  std::memcpy(to, &value, sizeof value);
+  return true;
+}
+
+double as_double(const Number& number) {
+  switch (number.kind) {
+    case Number::Kind::Signed:
+      return static_cast<double>(number.as_signed);
+    case Number::Kind::Unsigned:
+      return static_cast<double>(number.as_unsigned);
+    case Number::Kind::Float:
+      return number.as_double;
+  }
+  return 0;
+}
+
+template <class T>
+bool put_integer(const Number& number, void* to) {
+  using Limits = std::numeric_limits<T>;
+  switch (number.kind) {
+    case Number::Kind::Signed:
+      return std::in_range<T>(number.as_signed) && put(static_cast<T>(number.as_signed), to);
+    case Number::Kind::Unsigned:
+      return std::in_range<T>(number.as_unsigned) && put(static_cast<T>(number.as_unsigned), to);
+    case Number::Kind::Float: {
+      const double value = number.as_double;
+      // A double can represent 2^63 and 2^64, but not the integers just below them. So the upper bound is exclusive.
+      const double above = std::ldexp(1.0, Limits::digits);
+      if (!(value >= static_cast<double>(Limits::min()) && value < above) || std::trunc(value) != value) return false;
+      return put(static_cast<T>(value), to);
+    }
+  }
+  return false;
+}
+
+template <class T>
+bool put_float(const Number& number, void* to) {
+  const double value = as_double(number);
+  const auto rounded = static_cast<float>(value);
+  const T stored(rounded);
+  if (std::isinf(static_cast<float>(stored)) && !std::isinf(value)) return false;
+  return put(stored, to);
+}
+
+}  // namespace
+
+Number Number::of(const KernelArgument& argument) {
+  switch (argument.kind()) {
+    case KernelArgument::Kind::Signed:
+      return of(argument.as_signed());
+    case KernelArgument::Kind::Unsigned:
+      return of(argument.as_unsigned());
+    default:
+      return of(argument.as_double());
+  }
+}
+
+Number Number::of(DType type, const void* list, size_t index) {
+  return with_type(type, [&]<class T>(T value) {
+    std::memcpy(&value, static_cast<const char*>(list) + index * sizeof(T), sizeof value);
+    if constexpr (std::is_same_v<T, double>)
+      return of(value);
+    else if constexpr (std::is_integral_v<T>)
+      return of(std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>{value});
+    else
+      return of(double{static_cast<float>(value)});
+  });
+}
+
+std::string Number::text() const {
+  switch (kind) {
+    case Kind::Signed:
+      return std::to_string(as_signed);
+    case Kind::Unsigned:
+      return std::to_string(as_unsigned);
+    case Kind::Float:
+      return base::format("{}", as_double);
+  }
+  return "";
+}
+
+bool store_number(const Number& number, DType type, void* to) {
+  if (type == DType::Bool) return put(static_cast<uint8_t>(as_double(number) != 0), to);
+  return with_type(type, [&]<class T>(T) {
+    if constexpr (std::is_same_v<T, double>)
+      return put(as_double(number), to);
+    else if constexpr (std::is_integral_v<T>)
+      return put_integer<T>(number, to);
+    else
+      return put_float<T>(number, to);
+  });
+}
+
 namespace {
 
 std::string does_not_fit(const Number& number, DType type) {

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "base/clock.h"
-#include "device/harvester.h"
 #include "device/queue_recorder.h"
 #include "device/stream_state.h"
 #include "kymo/queue.h"

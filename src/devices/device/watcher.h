@@ -1,5 +1,6 @@
-// Observers of every operation on every device: the profiler (src/devices/profiler), captures (src/devices/capture), and the profiler
-// of one module (src/devices/edge). They are on higher layers, so they register here and the runtime calls them.
+// Observers of every operation on every device: the profiler (src/devices/profiler), captures (src/devices/capture),
+// and the profiler of one module (src/devices/edge). They are on higher layers, so they register here and the runtime
+// calls them.
 //
 // While there is a watcher, the device times every operation, as it does while a trace is recorded. A watcher is called
 // twice for each operation: when it is queued, and when it is known to have run.
@@ -9,12 +10,38 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
-#include "device/operation.h"
+#include "device/backend.h"
+#include "kymo/annotate.h"
 #include "kymo/export.h"
 
 namespace kymo::device {
+
+class KernelArgument;
+class Tensor;
+
+// The description of one operation on a queue, for the trace and for watchers (watcher.h).
+enum class OperationKind : uint8_t { Kernel, CopyHostToDevice, CopyDeviceToHost, CopyOnDevice, Fill };
+
+// The part that stays valid after the call.
+struct OperationFacts {
+  OperationKind kind = OperationKind::Kernel;
+  bool blocking = false;         // of a copy: the call returns when the copy is done
+  std::string_view name;         // a kernel's; lives as long as the process does (keep_name)
+  Site* site = nullptr;          // of its executions in the trace; lives as long as the process too
+  const void* handle = nullptr;  // identifies the kernel: equal for the same kernel of the same library
+  Extent threads, group;         // a kernel's
+  size_t bytes = 0;              // copied or filled; of a kernel: the size of its tensors
+};
+
+struct Operation : OperationFacts {
+  // Valid only during the call.
+  std::span<const KernelArgument> arguments;    // a kernel's
+  const Tensor *from = nullptr, *to = nullptr;  // of a copy or a fill; null: host memory
+  const void* host = nullptr;                   // of a copy: the host memory
+};
 
 class StreamState;
 

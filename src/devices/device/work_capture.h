@@ -1,6 +1,6 @@
-// The hooks of a capture (src/devices/capture) in the runtime: every call that changes or reads device memory, as the user made
-// it, with all data to repeat it. There is one capture at a time. While there is none, the pointer is null and a call
-// costs one load.
+// The hooks of a capture (src/devices/capture) in the runtime: every call that changes or reads device memory, as the
+// user made it, with all data to repeat it. There is one capture at a time. While there is none, the pointer is null
+// and a call costs one load.
 //
 // The hooks are called on any thread, before the work is queued. They may use the device themselves: that work is not
 // captured (is_capturing_thread()). Memory that a kernel gets as a list (Arguments::upload_lists) is part of the
@@ -48,13 +48,13 @@ class WorkCapture {
   virtual void end_operation() noexcept = 0;
 };
 
-// Null: no capture. A capture is never destroyed, because a call to it may be running.
-void set_work_capture(WorkCapture* capture);
-
 namespace detail {
-extern std::atomic<WorkCapture*> work_capture;
-extern thread_local constinit bool in_capture;
+inline std::atomic<WorkCapture*> work_capture{nullptr};
+inline thread_local constinit bool in_capture = false;
 }  // namespace detail
+
+// Null: no capture. A capture is never destroyed, because a call to it may be running.
+inline void set_work_capture(WorkCapture* capture) { detail::work_capture.store(capture, std::memory_order_release); }
 
 // The capture that must be informed of a call on this thread.
 inline WorkCapture* work_capture() noexcept {

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "capture/replay/reader.h"
-#include "capture/replay/summary.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "device_commands/program.h"

@@ -4,11 +4,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/clock_map.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
-#include "base/quantity.h"
+#include "base/quantile.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "base/units.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "device_commands/program.h"
@@ -29,10 +31,12 @@ struct ReplayCommand {
   bool no_verify = false, json = false;
 };
 
-uint64_t median_of(const std::vector<uint64_t>& sorted) { return ReplayRow::quantile(sorted, 0.5); }
+uint64_t quantile(const std::vector<uint64_t>& sorted, double share) {
+  return base::round_ns(base::quantile_of_sorted(sorted, share));
+}
 
-std::string known_time(const std::vector<uint64_t>& sorted, double q) {
-  return sorted.empty() ? "-" : duration_text(ReplayRow::quantile(sorted, q));
+std::string known_time(const std::vector<uint64_t>& sorted, double share) {
+  return sorted.empty() ? "-" : duration_text(quantile(sorted, share));
 }
 
 std::string ratio_text(const ReplayReport& report) {
@@ -90,9 +94,9 @@ std::string as_text(const ReplayReport& report) {
 void write_times(base::JsonWriter& json, const char* name, const std::vector<uint64_t>& sorted) {
   json.begin_object(name);
   json.field("count", sorted.size());
-  json.field("min_ns", ReplayRow::quantile(sorted, 0));
-  json.field("median_ns", median_of(sorted));
-  json.field("p99_ns", ReplayRow::quantile(sorted, 0.99));
+  json.field("min_ns", quantile(sorted, 0));
+  json.field("median_ns", quantile(sorted, 0.5));
+  json.field("p99_ns", quantile(sorted, 0.99));
   json.end_object();
 }
 

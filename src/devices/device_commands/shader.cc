@@ -18,7 +18,7 @@
 #include "base/text_table.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
-#include "device/spirv.h"
+#include "device/backend.h"
 #include "device_commands/program.h"
 #include "kymo/error.h"
 #include "kymo/translate.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "edge/tree.h"
+#include "edge/result.h"
 
 namespace kymo::edge {
 namespace {

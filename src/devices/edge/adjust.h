@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-#include "edge/result_data.h"
+#include "edge/result.h"
 
 namespace kymo::edge {
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <utility>
 
-#include "edge/tree.h"
+#include "edge/result.h"
 
 namespace kymo::edge {
 namespace {

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "edge/result.h"
 #include "edge/test_log.h"
-#include "edge/tree.h"
 #include "kymo/edge_result.h"
 
 namespace kymo::edge {

@@ -1,7 +1,6 @@
-#include "edge/backward_links.h"
-
 #include <gtest/gtest.h>
 
+#include "edge/chrome.h"
 #include "edge/test_result.h"
 
 namespace kymo::edge {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "edge/log.h"
-#include "edge/result_data.h"
+#include "edge/result.h"
 #include "kymo/edge_module.h"
 
 namespace kymo::edge {

@@ -1,21 +1,326 @@
 #include "edge/chrome.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "convert/chrome_writer.h"
 #include "convert/kineto.h"
-#include "edge/backward_links.h"
-#include "edge/chrome_args.h"
-#include "edge/chrome_rows.h"
+#include "convert/places.h"
+#include "edge/inputs.h"
 #include "edge/rows.h"
 
 namespace kymo::edge {
 namespace {
+
+using SequenceAndThread = std::pair<int64_t, uint64_t>;
+using EventOf = std::map<SequenceAndThread, uint32_t>;
+
+// kNone: no event matches, or several do.
+uint32_t find_forward(const EventOf& forward, const SequenceAndThread& backward) {
+  if (const auto named = forward.find(backward); named != forward.end()) return named->second;
+  const auto first = forward.lower_bound({backward.first, 0});
+  if (first == forward.end() || first->first.first != backward.first) return EdgeEvent::kNone;
+  const auto next = std::next(first);
+  const bool is_only = next == forward.end() || next->first.first != backward.first;
+  return is_only ? first->second : EdgeEvent::kNone;
+}
+
+}  // namespace
+
+std::vector<BackwardLink> link_backward(const ResultData& result) {
+  EventOf backward;
+  for (uint32_t i = 0; i < result.events.size(); ++i) {
+    const EdgeEvent& event = result.events[i];
+    if (event.kind != EdgeKind::Backward || event.sequence < 0) continue;
+    const auto [entry, is_new] = backward.try_emplace({event.sequence, event.forward_thread}, i);
+    if (!is_new && event.start_ns < result.events[entry->second].start_ns) entry->second = i;
+  }
+  if (backward.empty()) return {};
+
+  EventOf forward;
+  for (uint32_t i = 0; i < result.events.size(); ++i) {
+    const EdgeEvent& event = result.events[i];
+    if (event.kind != EdgeKind::Operator || event.sequence < 0 || event.forward_thread != 0) continue;
+    const auto [entry, is_new] = forward.try_emplace({event.sequence, event.thread}, i);
+    if (!is_new && event.start_ns >= result.events[entry->second].start_ns) entry->second = i;
+  }
+  std::vector<BackwardLink> links;
+  for (const auto& [key, event] : backward) {
+    const uint32_t cause = find_forward(forward, key);
+    if (cause == EdgeEvent::kNone || result.events[cause].start_ns > result.events[event].start_ns) continue;
+    links.push_back({cause, event});
+  }
+  std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) { return a.forward < b.forward; });
+  return links;
+}
+
+namespace {
+
+using base::TextBuffer;
+using convert::KinetoChromeWriter;
+using convert::RowNumbers;
+using Args = KinetoChromeWriter::Args;
+
+// A count is a whole number unless it was extrapolated.
+void append_count(TextBuffer& out, double count) {
+  constexpr double kExact = 9007199254740992;  // above this a double cannot represent every integer
+  if (count >= 0 && count < kExact && count == std::trunc(count)) {
+    base::append_integer(out, static_cast<uint64_t>(count));
+  } else {
+    base::append_json_number(out, count);
+  }
+}
+
+std::string without_quotes(std::string_view text) {
+  const std::string quoted = base::json_string(text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string stack_line(const std::vector<EdgeFrame>& frames) {
+  std::string line;
+  for (const EdgeFrame& frame : frames) {
+    if (!line.empty()) line += ';';
+    line += frame.function;
+    if (!frame.file.empty()) base::format_to(line, " ({}:{})", frame.file, frame.line);
+  }
+  return base::json_string(line);
+}
+
+void put_number(Args& args, std::string_view key, std::integral auto value) { args.key(key).append_number(value); }
+
+// Texts of a result in quotes, each escaped once: events share them.
+class QuotedTexts {
+ public:
+  // `text` must stay at its address while this object lives.
+  const std::string& of(std::string_view text) {
+    std::string& quoted = quoted_[{text.data(), text.size()}];
+    if (quoted.empty()) quoted = base::json_string(text);
+    return quoted;
+  }
+
+ private:
+  struct Key {
+    const char* data;
+    size_t size;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      return (reinterpret_cast<uintptr_t>(key.data) ^ key.size << 48) * 0x9E3779B97F4A7C15u >> 16;
+    }
+  };
+
+  std::unordered_map<Key, std::string, Hash> quoted_;
+};
+
+// The arguments of an event, besides its name and times, with Kineto's keys. docs/edge.md lists them.
+class ChromeArgs {
+ public:
+  // `base_ns` is the start of the times in the file.
+  ChromeArgs(const ResultData& result, uint64_t base_ns) : result_(result), base_ns_(base_ns) {
+    for (const std::string& name : result.event_names) {
+      counter_keys_.push_back(
+          {without_quotes(name), without_quotes(name + " (exclusive)"), without_quotes(name + " (scaled)")});
+    }
+    stacks_.resize(result.stacks.size());
+  }
+
+  void append(Args& args, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid) {
+    append_identity(args, event, index, on_device, device_pid);
+    append_inputs(args, event);
+    append_place(args, event);
+    append_counts(args, event);
+    append_stack(args, event);
+    append_times(args, event);
+  }
+
+  void append(Args& args, const EdgeAllocation& allocation, uint64_t index) {
+    put_number(args, "Device Type", allocation.device.type);
+    put_number(args, "Device Id", allocation.device.index);
+    if (!allocation.out_of_memory) put_number(args, "Addr", allocation.address);
+    put_number(args, "Bytes", allocation.bytes);
+    put_number(args, "Total Allocated", allocation.total_allocated);
+    put_number(args, "Total Reserved", allocation.total_reserved);
+    put_number(args, "Ev Idx", index);
+  }
+
+  const std::string& in_quotes(std::string_view text) { return quoted_.of(text); }
+
+ private:
+  // Kineto's numbers of the event, and of the event it belongs to.
+  void append_identity(Args& args, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid) {
+    const bool is_device = event.kind == EdgeKind::Device;
+    if (is_device) {
+      // The event that requested it, if it is known.
+      if (event.caused_by < result_.events.size()) put_number(args, "External id", event.caused_by + uint64_t{1});
+    } else if (event.kind != EdgeKind::Backend) {
+      put_number(args, "External id", index + uint64_t{1});
+      put_number(args, "Record function id", event.engine_id);
+    }
+    put_number(args, "Ev Idx", index);
+    if (is_device && on_device) {
+      put_number(args, "device", device_pid);
+      put_number(args, "stream", event.queue);
+    } else if (is_device) {
+      put_number(args, "Device Type", event.device.type);
+      put_number(args, "Device Id", event.device.index);
+      put_number(args, "stream", event.queue);
+    }
+    if (event.sequence >= 0) {
+      put_number(args, "Sequence number", event.sequence);
+      put_number(args, "Fwd thread id", event.forward_thread);
+    }
+  }
+
+  void append_inputs(Args& args, const EdgeEvent& event) {
+    const std::span<const std::byte> inputs = result_.inputs_of(event);
+    if (inputs.empty()) return;
+    const InputTexts& texts = inputs_.of(inputs);
+    args.key("Input Dims").append(texts.sizes);
+    args.key("Input Strides").append(texts.strides);
+    args.key("Input type").append(texts.types);
+    args.key("Concrete Inputs").append(texts.values);
+  }
+
+  void append_place(Args& args, const EdgeEvent& event) {
+    if (!event.call_stack.empty()) args.key("Call stack").append(quoted_.of(event.call_stack));
+    if (!event.module_hierarchy.empty()) {
+      const std::string& quoted = quoted_.of(event.module_hierarchy);
+      // Kineto puts a dot after every part.
+      args.key("Module Hierarchy").append(std::string_view(quoted.data(), quoted.size() - 1), ".\"");
+    }
+    if (event.kind == EdgeKind::Backend) args.key("Backend").append(quoted_.of(event.backend));
+    if (event.flops != 0) put_number(args, "Flops", event.flops);
+  }
+
+  void append_counts(Args& args, const EdgeEvent& event) {
+    const std::span<const EdgeCount> counts = result_.counts_of(event);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      const EdgeCount& counted = counts[i];
+      if (!counted.known) continue;
+      append_count(args.key(counter_keys_[i].inclusive), counted.inclusive);
+      append_count(args.key(counter_keys_[i].exclusive), counted.exclusive);
+      if (counted.scaled) args.key(counter_keys_[i].scaled).append("true");
+    }
+  }
+
+  void append_stack(Args& args, const EdgeEvent& event) {
+    if (event.stack >= stacks_.size()) return;
+    std::string& line = stacks_[event.stack];
+    if (line.empty()) line = stack_line(result_.stacks[event.stack]);
+    args.key("C++ stack").append(line);
+  }
+
+  void append_times(Args& args, const EdgeEvent& event) {
+    if (!event.finished) args.key("finished").append("false");
+    const bool moved = event.raw_start_ns != event.start_ns || event.raw_end_ns != event.end_ns;
+    if (!moved || event.raw_end_ns == 0) return;
+    convert::append_microseconds(args.key("Raw start"), event.raw_start_ns - std::min(base_ns_, event.raw_start_ns));
+    convert::append_microseconds(args.key("Raw duration"),
+                                 event.raw_end_ns - std::min(event.raw_start_ns, event.raw_end_ns));
+  }
+
+  const ResultData& result_;
+  const uint64_t base_ns_;
+  QuotedTexts quoted_;
+  InputTextCache inputs_;
+  struct CounterKeys {
+    std::string inclusive, exclusive, scaled;  // escaped, without quotes
+  };
+  std::vector<CounterKeys> counter_keys_;
+  std::vector<std::string> stacks_;  // by EdgeEvent::stack, in quotes; empty: not created yet
+};
+
+std::string track_text(const RowTrack& track) {
+  if (track.on_device) return base::format("stream {} ", track.queue);
+  return track.name.empty() ? base::format("thread {}", track.thread)
+                            : base::format("thread {} ({})", track.thread, track.name);
+}
+
+// The rows of the file, each with a pid, a tid and names. They are the same as Kineto's: threads of the process have
+// the system's ids; devices are separate processes, with their queues as threads.
+class ChromeRows {
+ public:
+  ChromeRows(const ResultData& result, const Rows& rows) {
+    struct Group {
+      uint64_t pid = 0;
+      RowNumbers tids;
+    };
+    RowNumbers pids;
+    Group process{pids.claim(result.pid), {}};
+    const bool is_this = result.pid == static_cast<uint64_t>(getpid());
+    processes_.push_back({process.pid, is_this ? program_invocation_short_name : "process", "CPU", process.pid});
+
+    // Threads get their numbers first; numbers for other rows are made up afterwards.
+    std::map<std::pair<int32_t, int32_t>, Group> devices;
+    for (const RowTrack& track : rows.tracks) {
+      Group* group = &process;
+      if (track.on_device) {
+        const auto [entry, is_new] = devices.try_emplace({track.device.type, track.device.index});
+        group = &entry->second;
+        if (is_new) {
+          group->pid = pids.claim_from(static_cast<uint64_t>(std::max(track.device.index, 0)));
+          const std::string name = device_text(track.device);
+          processes_.push_back({group->pid, name, name, convert::kFirstDeviceOrder + devices.size() - 1});
+        }
+      }
+      const uint64_t tid = group->tids.claim(track.on_device ? track.queue : track.thread);
+      tracks_.push_back({group->pid, {{KinetoChromeWriter::row(group->pid, tid), track_text(track), tid}}});
+    }
+    for (size_t i = 0; i < rows.tracks.size(); ++i) {
+      const RowTrack& track = rows.tracks[i];
+      Group& group = track.on_device ? devices.at({track.device.type, track.device.index}) : process;
+      const uint64_t order = std::min(track.on_device ? track.queue : track.thread, RowNumbers::kLargest);
+      for (uint32_t lane = 1; lane < track.lanes; ++lane) {
+        const std::string row = KinetoChromeWriter::row(group.pid, group.tids.invent());
+        tracks_[i].lanes.push_back({row, base::format("{}, overlapping {}", track_text(track), lane), order});
+      }
+    }
+  }
+
+  // For the events of ChromeWriter.
+  const std::string& of(uint32_t track, uint32_t lane) const { return tracks_[track].lanes[lane].text; }
+  const std::string& of(const RowPlace& place) const { return of(place.track, place.lane); }
+  uint64_t pid(uint32_t track) const { return tracks_[track].pid; }
+
+  // The names and the order of all rows.
+  void write(KinetoChromeWriter& writer) const {
+    for (const Process& process : processes_)
+      writer.name_process(process.pid, process.name, process.label, process.order);
+    for (const Track& track : tracks_)
+      for (const Row& row : track.lanes) writer.name_row(row.text, row.name, row.order);
+  }
+
+ private:
+  struct Process {
+    uint64_t pid = 0;
+    std::string name, label;
+    uint64_t order = 0;
+  };
+  struct Row {
+    std::string text, name;
+    uint64_t order = 0;
+  };
+  struct Track {
+    uint64_t pid = 0;
+    std::vector<Row> lanes;
+  };
+
+  std::vector<Process> processes_;
+  std::vector<Track> tracks_;  // as in Rows
+};
 
 // Of an event on a device, as the writer of trace exports names it.
 convert::kineto::Names names_of(const EdgeEvent& event, bool on_device) {
@@ -67,15 +372,7 @@ class ChromeFile {
  private:
   void write_options() {
     writer_.member("deviceProperties").append("[]");
-    const auto asked_for = [&](std::string_view key, bool it_was) {
-      if (it_was) writer_.member(key).push_back('1');
-    };
-    asked_for("record_shapes", result_.inputs_wanted);
-    asked_for("profile_memory", result_.memory_wanted);
-    asked_for("with_stack", result_.stack_wanted);
-    asked_for("with_flops", result_.flops_wanted);
-    asked_for("with_modules", result_.modules_wanted);
-    asked_for("adjust_vulkan_timestamps", result_.adjusted);
+    for (const std::string_view option : result_.options()) writer_.member(option).push_back('1');
     if (!result_.without_flops.empty()) write_uncounted();
   }
 

@@ -1,10 +1,10 @@
-// The recording calls of kymo/edge_engine.h.
+// The recording calls of kymo/edge_engine.h, and the defaults of kymo/edge_module.h.
 #include <utility>
 
+#include "base/text.h"
 #include "edge/log.h"
-#include "edge/recorder.h"
-#include "edge/thread_state.h"
 #include "kymo/edge_engine.h"
+#include "kymo/edge_module.h"
 #include "kymo/queue.h"
 
 namespace kymo::edge {
@@ -175,5 +175,16 @@ void backend_event(Log& log, const BackendFacts& facts) noexcept {
   }
   *made = {facts.start_us, facts.end_us, facts.debug_handle, name, backend, log.ticks()};
 }
+
+// ---- Modules --------------------------------------------------------------------------------------------------------
+
+std::string unknown_handle(int64_t debug_handle) {
+  return base::format("Debug info for handle(s): {}, was not found.", debug_handle);
+}
+
+std::string Module::module_hierarchy(int64_t, const std::string&) const { return kNoDebugInformation; }
+std::string Module::call_stack(int64_t) const { return kNoDebugInformation; }
+void Module::begin(Log&, Wanted) {}
+void Module::end() noexcept {}
 
 }  // namespace kymo::edge

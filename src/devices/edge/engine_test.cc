@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "counters/events.h"
 #include "edge/log.h"
-#include "edge/recorder.h"
 #include "kymo/edge_engine.h"
 #include "kymo/error.h"
 #include "kymo/queue.h"

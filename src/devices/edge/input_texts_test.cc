@@ -1,10 +1,9 @@
-#include "edge/input_texts.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
+#include "edge/inputs.h"
 #include "kymo/edge_engine.h"
 
 namespace kymo::edge {

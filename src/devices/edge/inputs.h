@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "kymo/edge_engine.h"
@@ -74,7 +75,21 @@ std::string_view type_text(const InputView& input);
 // others.
 void append_value(std::string& out, const InputView& input);
 
-// "[[64, 64], [], [[8], [8]]]": one item per input; tensors and lists of tensors as their sizes.
-std::string shapes_text(std::span<const std::byte> untrusted);
+// The inputs of an operation as the four texts of a file, each a JSON array (input_texts() of kymo/edge_engine.h).
+// Operations repeat: equal inputs are converted to text once.
+class InputTextCache {
+ public:
+  // Valid until the next call. The bytes must stay at their address while this object lives.
+  const InputTexts& of(std::span<const std::byte> untrusted);
+
+ private:
+  struct Entry {
+    std::span<const std::byte> bytes;
+    InputTexts texts;
+  };
+  static constexpr size_t kMax = 1 << 14;  // limits the memory for a program whose inputs never repeat
+
+  std::unordered_map<uint64_t, Entry> entries_;  // by the hash of the bytes
+};
 
 }  // namespace kymo::edge

@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                                 "batch_norm"};
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   const size_t count = decode_inputs(bytes).size();
-  const size_t shapes = shapes_text(bytes).size();
+  const size_t shapes = input_texts(bytes).sizes.size();
   if (count > size || shapes < 2) __builtin_trap();
   for (const std::string_view name : kNames) count_flops(name, bytes);
   return 0;

@@ -100,9 +100,9 @@ TEST(InputsTest, RealNumbersDifferFromIntegers) {
 }
 
 TEST(InputsTest, ShapesAreWrittenAsOneText) {
-  EXPECT_EQ(shapes_text(inputs_of_every_kind().bytes()),
+  EXPECT_EQ(input_texts(inputs_of_every_kind().bytes()).sizes,
             "[[2, 3], [2, 3], [], [], [], [], [], [], [], [[1, -1], []], [], []]");
-  EXPECT_EQ(shapes_text({}), "[]");
+  EXPECT_EQ(input_texts({}).sizes, "[]");
 }
 
 TEST(InputsTest, InputsLargerThanTheStackBufferAreKept) {
@@ -142,7 +142,7 @@ TEST(InputsTest, RandomBytesAreHarmless) {
     std::vector<std::byte> bytes(random() % 80);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 3 != 0 ? random() % 13 : random());
     EXPECT_LE(decode_inputs(bytes).size(), bytes.size());
-    EXPECT_FALSE(shapes_text(bytes).empty());
+    EXPECT_FALSE(input_texts(bytes).sizes.empty());
   }
 }
 

@@ -2,14 +2,26 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <new>
 
 #include "base/clock.h"
-#include "edge/recorder.h"
-#include "edge/thread_state.h"
+#include "base/hash.h"
+#include "kymo/error.h"
+#include "kymo/kymo.h"
 #include "kymo/queue.h"
+
+// Defined only if the program was built with AddressSanitizer.
+extern "C" {
+__attribute__((weak)) void* __asan_get_current_fake_stack(void);
+__attribute__((weak)) void* __asan_addr_is_in_fake_stack(void* fake_stack, void* address, void** begin, void** end);
+}
 
 namespace kymo::edge {
 
@@ -28,12 +40,74 @@ bool ticks_are_counter() noexcept {
   return before <= ticks && ticks <= record::counter();
 }
 
+constexpr uintptr_t kNotFar = 256 << 10;  // the limit on a stack with unknown bounds
+
+bool is_in_fake_stack(const void* object) noexcept {
+  if (__asan_get_current_fake_stack == nullptr || __asan_addr_is_in_fake_stack == nullptr) return false;
+  void* const fake = __asan_get_current_fake_stack();
+  return fake != nullptr && __asan_addr_is_in_fake_stack(fake, const_cast<void*>(object), nullptr, nullptr) != nullptr;
+}
+
+void ask_for_bounds() noexcept {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  void* low = nullptr;
+  size_t size = 0;
+  if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+    this_thread.stack_low = reinterpret_cast<uintptr_t>(low);
+    this_thread.stack_high = this_thread.stack_low + size;
+  }
+  pthread_attr_destroy(&attributes);
+}
+
 }  // namespace
 
 uint64_t number_of_this_thread() noexcept {
   if (this_thread.number == 0) this_thread.number = next_unique();
   return this_thread.number;
 }
+
+// Not inlined, so that its frame is below all variables of its caller.
+[[gnu::noinline]] bool is_on_this_stack(const void* object) noexcept {
+  if (this_thread.stack_high == 0) ask_for_bounds();
+  const auto at = reinterpret_cast<uintptr_t>(object);
+  const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (is_in_fake_stack(object)) return true;
+  if (at < frame) return false;  // stacks grow downwards
+  const bool known = frame >= this_thread.stack_low && frame < this_thread.stack_high;
+  return known ? at < this_thread.stack_high : at - frame < kNotFar;
+}
+
+// ---- Names ---------------------------------------------------------------------------------------------------------
+
+uint32_t Names::look_up(std::string_view name, Recent& recent) noexcept try {
+  if (texts_.size() * 2 >= table_.size()) enlarge();
+  const size_t mask = table_.size() - 1;
+  size_t at = base::hash(base::as_bytes(name)) & mask;
+  while (table_[at] != kNone && texts_[table_[at]] != name) at = (at + 1) & mask;
+  if (table_[at] == kNone) {
+    const uint32_t number = texts_.size();
+    if (texts_.append(name) == nullptr) return kNone;
+    table_[at] = number;
+  }
+  const std::string& text = texts_[table_[at]];
+  recent = {name.data(), text.data(), name.size(), table_[at]};
+  return table_[at];
+} catch (const std::bad_alloc&) {
+  return kNone;
+}
+
+void Names::enlarge() {
+  std::vector<uint32_t> larger(table_.empty() ? 64 : table_.size() * 2, kNone);
+  for (uint32_t number = 0; number < texts_.size(); ++number) {
+    size_t at = base::hash(base::as_bytes(texts_[number])) & (larger.size() - 1);
+    while (larger[at] != kNone) at = (at + 1) & (larger.size() - 1);
+    larger[at] = number;
+  }
+  table_ = std::move(larger);
+}
+
+// ---- All logs ------------------------------------------------------------------------------------------------------
 
 // A fork holds its lock and those of all logs, so that the child can use them.
 class Log::All {
@@ -181,6 +255,81 @@ void Log::end_elsewhere(RawOperation& operation, uint64_t ticks) noexcept {
     operation.over.store(true, std::memory_order_release);
   }
   if (last) release();
+}
+
+ThreadRecorder::ThreadRecorder(const LogOptions& options, uint64_t number, bool owner)
+    : number_(number),
+      owner_(owner),
+      wants_stacks_(options.stacks),
+      always_has_extras_(options.stacks || !options.events.empty()),
+      method_(options.stacks ? symbols::chosen_method() : symbols::Method::UnwindTables) {
+  thread = static_cast<uint64_t>(syscall(SYS_gettid));
+  char name[16] = {};  // max size of a thread name in the kernel
+  if (prctl(PR_GET_NAME, name) == 0) thread_name.assign(name, strnlen(name, sizeof name));
+  recent_stacks_.fill(kNothing);
+  if (options.events.empty()) return;
+  try {
+    group_.emplace(options.events);
+  } catch (const Error& refused) {
+    no_counters = refused.what();
+  }
+}
+
+uint32_t ThreadRecorder::begin_counts() noexcept {
+  if (!group_) return kNothing;
+  RawCounts* const made = counts.append();
+  if (made == nullptr) {
+    ++not_kept;
+    return kNothing;
+  }
+  group_->read(made->begin);
+  return counts.size() - 1;
+}
+
+// Not inlined, as add_stack() skips its frame.
+[[gnu::noinline]] RawExtras* ThreadRecorder::add_extras(RawOperation& operation, const OperationFacts& facts,
+                                                        const Inputs* inputs) noexcept {
+  RawExtras* const made = extras.append();
+  if (made == nullptr) {
+    ++not_kept;
+    return nullptr;
+  }
+  operation.extras = extras.size() - 1;
+  made->sequence = facts.sequence;
+  made->forward_thread = facts.forward_thread;
+  made->engine_id = facts.engine_id;
+  if (inputs != nullptr && inputs->count() != 0) {
+    const uint32_t at = inputs->whole() ? this->inputs.append_run(inputs->bytes()) : Blocks<std::byte>::kFull;
+    if (at == Blocks<std::byte>::kFull) {
+      ++not_kept;
+    } else {
+      made->inputs_at = at;
+      made->inputs_size = static_cast<uint32_t>(inputs->bytes().size());
+    }
+  }
+  if (wants_stacks_) made->stack = add_stack();
+  return made;
+}
+
+// Not inlined, because its own frame is one of the two that are skipped.
+[[gnu::noinline]] uint32_t ThreadRecorder::add_stack() noexcept {
+  std::array<uintptr_t, kDeepest> found;
+  const std::span<const uintptr_t> frames(found.data(), symbols::capture(found, 2, method_));
+  uint64_t hash = frames.size();
+  for (const uintptr_t frame : frames) hash = (hash ^ frame) * 0x9e3779b97f4a7c15u;
+
+  uint32_t& recent = recent_stacks_[hash >> 58];
+  static_assert(kRecentStacks == 64);
+  if (recent != kNothing && std::ranges::equal(addresses.run(stacks[recent].at, stacks[recent].count), frames))
+    return recent;  // a loop: the same stack again and again
+  const uint32_t at = addresses.append_run(frames);
+  RawStack* const made = at == Blocks<uintptr_t>::kFull ? nullptr : stacks.append();
+  if (made == nullptr) {
+    ++not_kept;
+    return kNothing;
+  }
+  *made = {at, static_cast<uint32_t>(frames.size())};
+  return recent = stacks.size() - 1;
 }
 
 }  // namespace kymo::edge

@@ -6,7 +6,7 @@
 // kymo/edge_engine.h use this (engine.cc); build.h reads it afterwards.
 //
 //   begins          Log* log = Log::make(options, profiler);     one reference, the profiler's
-//   records         threads, through recorder.h
+//   records         threads, through ThreadRecorder
 //   ends            log->stop();                                 from now on nothing is written
 //   is read         build_result(log->contents(), …);
 //   is destroyed    log->release();                              or later: when the last open operation ends
@@ -16,8 +16,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,12 +28,12 @@
 #include "base/clock.h"
 #include "counters/thread_group.h"
 #include "edge/blocks.h"
-#include "edge/count_overhead.h"
-#include "edge/names.h"
-#include "edge/thread_state.h"
 #include "kymo/edge_engine.h"
+#include "kymo/edge_module.h"
 #include "kymo/queue.h"
 #include "record/clock.h"
+#include "record/registry.h"
+#include "symbols/capture.h"
 
 namespace kymo {
 class EdgeProfiler;
@@ -42,6 +44,48 @@ namespace kymo::edge {
 class ThreadRecorder;
 
 inline constexpr uint32_t kNothing = UINT32_MAX;
+
+// The names that one thread used, with a number for each.
+//
+// An engine passes the same texts again and again, mostly from the same address. A small table of addresses finds the
+// number with one comparison of the text; the comparison is needed because the text at the address may have changed.
+// Other texts are looked up by their hash.
+class Names {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // The number of `name`, which is copied if it is new. kNone: there is no memory.
+  [[gnu::always_inline]] uint32_t number_of(std::string_view name) noexcept {
+    Recent& recent = recent_[place_of(name)];
+    if (recent.from == name.data() && recent.size == name.size() && recent.text != nullptr &&
+        record::same_text(recent.text, name.data(), static_cast<uint32_t>(name.size())))
+      return recent.number;
+    return look_up(name, recent);
+  }
+
+  const std::string& operator[](uint32_t number) const noexcept { return texts_[number]; }
+  uint32_t size() const noexcept { return texts_.size(); }
+
+ private:
+  struct Recent {
+    const char* from = nullptr;  // the engine's address of it
+    const char* text = nullptr;  // the copy
+    size_t size = 0;
+    uint32_t number = kNone;
+  };
+  static constexpr size_t kRecent = 64;
+
+  static size_t place_of(std::string_view name) noexcept {
+    const uint64_t mixed = reinterpret_cast<uintptr_t>(name.data()) + (name.size() << 48);
+    return (mixed * 0x9e3779b97f4a7c15u) >> 58;
+  }
+  uint32_t look_up(std::string_view name, Recent& recent) noexcept;
+  void enlarge();
+
+  std::array<Recent, kRecent> recent_{};
+  Blocks<std::string> texts_;
+  std::vector<uint32_t> table_;  // numbers by hash; the size is a power of two, and at least half are empty
+};
 
 struct RawCounts {
   counters::Reading begin, end;
@@ -125,6 +169,15 @@ struct ThreadLog {
   }
 };
 
+// What the profiler itself adds to the performance events that it counts, measured when it starts.
+//
+//   begin()  ... read | return | the operation | end() | read ... return
+//                     '------- the counts of it -------'            '--> and to those of the operation around it
+struct CountOverhead {
+  std::array<double, counters::kMaxEvents> own{};     // counted for an operation that does nothing
+  std::array<double, counters::kMaxEvents> around{};  // more than that, for the operation that contains it
+};
+
 struct LogOptions {
   Wanted wanted = {};
   bool stacks = false;
@@ -132,12 +185,47 @@ struct LogOptions {
   CountOverhead overhead = {};  // subtracted from the counts in the result
 };
 
+// Records some hundred empty operations on this thread, in a log of its own. All 0 if there are no events, or if they
+// cannot be counted. Takes about 0.2 ms.
+CountOverhead measure_overhead(const LogOptions& options);
+
 // The recorded data, for build.h.
 struct LogContents {
   base::ClockPair begin, end;
   const LogOptions* options = nullptr;
   std::vector<const ThreadLog*> threads;  // in the order in which they first recorded
 };
+
+// The logs and profilers of a thread.
+struct ThreadState {
+  Log* current = nullptr;  // receives its operations
+  Log* own = nullptr;      // the log of its own profiler, until that stops
+
+  // Its recorders for the logs that it used recently. The entry of a destroyed log is never used: no other log has the
+  // same id.
+  struct Known {
+    uint64_t log = 0;
+    ThreadRecorder* recorder = nullptr;
+  };
+  static constexpr size_t kKnown = 4;
+  std::array<Known, kKnown> known{};
+  bool making = false;  // it is creating a recorder: allocations during that are not recorded
+
+  uint64_t number = 0;                      // unique; 0: not set yet
+  uintptr_t stack_low = 0, stack_high = 0;  // 0: not read yet
+};
+
+// Initial-exec: access costs one instruction, also in a shared library.
+extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// Of the calling thread.
+uint64_t number_of_this_thread() noexcept;
+
+// Whether the object is on the stack of the calling thread. `object` belongs to a caller. The bounds of a stack that
+// the program created itself (for a coroutine or a signal handler) are unknown. There an object counts as on the stack
+// if it is not far above the caller's frame. Objects that AddressSanitizer moved to detect uses after a return count as
+// if they were in their original place. Takes some µs the first time.
+bool is_on_this_stack(const void* object) noexcept;
 
 // The current position of a thread in a log.
 struct Place {
@@ -168,7 +256,7 @@ class Log {
   // instruction cache.
   uint64_t ticks() const noexcept { return __builtin_expect(reads_counter_, 1) ? record::counter() : kymo_ticks(); }
 
-  // ---- For recorder.h and engine.cc ----
+  // ---- For ThreadRecorder and engine.cc ----
   // The recorder of the calling thread: from the thread's cache, else created. Null: the log has ended, or there is no
   // memory.
   ThreadRecorder* recorder() noexcept {
@@ -213,5 +301,79 @@ struct BackendFacts {
   std::string_view name, backend;
 };
 void backend_event(Log& log, const BackendFacts& facts) noexcept;
+
+// One thread that records into its part of a log.
+//
+// Only that thread writes here. The log ends on the profiler's thread, which must know that no other thread is in a
+// call. So each call is between enter() and leave(). On other threads than the profiler's, enter() and the check that
+// the log is still on have one order for all threads (a sequentially consistent exchange and load: some 10 ns, which
+// the profiler's own thread does not need).
+class ThreadRecorder : public ThreadLog {
+ public:
+  // Create it on its own thread. `number`: the unique number of that thread.
+  ThreadRecorder(const LogOptions& options, uint64_t number, bool owner);
+
+  uint64_t number() const noexcept { return number_; }
+
+  // False: the log has ended, or this thread is already in a call (an allocator that reports Kymo's own allocations).
+  bool enter(const Log& log) noexcept {
+    if (busy_.load(std::memory_order_relaxed) != 0) return false;
+    if (owner_)
+      busy_.store(1, std::memory_order_relaxed);
+    else
+      busy_.exchange(1, std::memory_order_seq_cst);
+    if (__builtin_expect(log.on(), 1)) return true;
+    leave();
+    return false;
+  }
+  void leave() noexcept { busy_.store(0, std::memory_order_release); }
+  bool busy() const noexcept { return busy_.load(std::memory_order_seq_cst) != 0; }
+
+  // ---- Operations, between enter() and leave() ----
+  uint32_t innermost() const noexcept { return innermost_; }
+  bool is_innermost(const RawOperation& operation) const noexcept { return open_ == &operation; }
+  // Drops those at the top that have ended on other threads or out of order.
+  void settle() noexcept {
+    while (open_ != nullptr && __builtin_expect(open_->over.load(std::memory_order_acquire), 0)) pop();
+  }
+  void push(RawOperation& operation, uint32_t number) noexcept {
+    operation.parent = innermost_;
+    innermost_ = number;
+    open_ = &operation;
+  }
+  void pop() noexcept {  // and informs everything that received its begin
+    const RawOperation& operation = *open_;
+    innermost_ = operation.parent;
+    open_ = innermost_ == kNothing ? nullptr : &operations[innermost_];
+    if (__builtin_expect(operation.receivers != 0, 0)) kymo_end_heard(operation.receivers);
+  }
+
+  // Whether every operation has extras: its stack or its counts.
+  bool always_has_extras() const noexcept { return always_has_extras_; }
+  // Everything but the counts. Null: dropped, there is no memory.
+  RawExtras* add_extras(RawOperation& operation, const OperationFacts& facts, const Inputs* inputs) noexcept;
+  uint32_t begin_counts() noexcept;
+  void end_counts(const RawOperation& operation) noexcept {
+    const uint32_t at = extras_of(operation).counts;
+    if (group_ && at != kNothing) group_->read(counts[at].end);
+  }
+  void end_counting() noexcept { group_.reset(); }  // once the log has ended
+
+  uint64_t ended = 0;  // operations of this thread that it ended itself
+
+ private:
+  static constexpr size_t kDeepest = 128, kRecentStacks = 64;
+
+  uint32_t add_stack() noexcept;  // kNothing: dropped
+
+  const uint64_t number_;
+  const bool owner_, wants_stacks_, always_has_extras_;
+  std::atomic<uint32_t> busy_{0};
+  RawOperation* open_ = nullptr;  // the innermost one
+  uint32_t innermost_ = kNothing;
+  std::optional<counters::ThreadGroup> group_;
+  symbols::Method method_;
+  std::array<uint32_t, kRecentStacks> recent_stacks_;  // by their hash
+};
 
 }  // namespace kymo::edge

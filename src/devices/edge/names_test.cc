@@ -1,9 +1,9 @@
-#include "edge/names.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
+
+#include "edge/log.h"
 
 namespace kymo::edge {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "edge/result_data.h"
+#include "edge/result.h"
 
 namespace kymo::edge {
 

@@ -4,6 +4,9 @@
 #include <map>
 #include <tuple>
 
+#include "convert/kineto.h"
+#include "convert/places.h"
+
 namespace kymo::edge {
 namespace {
 
@@ -116,6 +119,8 @@ class RowArranger {
 };
 
 }  // namespace
+
+std::string device_text(const DeviceId& device) { return convert::device_label({device.type, device.index}); }
 
 Rows arrange_rows(const ResultData& result) { return RowArranger(result).run(); }
 

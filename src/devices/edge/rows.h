@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "edge/result_data.h"
+#include "edge/result.h"
 
 namespace kymo::edge {
 
@@ -45,5 +45,8 @@ Rows arrange_rows(const ResultData& result);
 inline uint64_t length_ns(const EdgeEvent& event) {
   return event.end_ns > event.start_ns ? event.end_ns - event.start_ns : 0;
 }
+
+// "Vulkan 0"; "device 42:0" for a kind without a name.
+std::string device_text(const DeviceId& device);
 
 }  // namespace kymo::edge

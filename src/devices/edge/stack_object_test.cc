@@ -1,11 +1,11 @@
-#include "edge/stack_object.h"
-
 #include <gtest/gtest.h>
 #include <ucontext.h>
 
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include "edge/log.h"
 
 namespace kymo::edge {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "edge/result_data.h"
+#include "edge/result.h"
 #include "kymo/edge_engine.h"
 
 namespace kymo::edge::testing {

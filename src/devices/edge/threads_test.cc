@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_wait.h"
 #include "edge/log.h"
 #include "edge/test_module.h"
 #include "kymo/edge.h"
@@ -86,7 +87,7 @@ TEST(EdgeThreadsTest, ProfilerStopsWhileOtherThreadsRecord) {
           }
         });
       }
-      while (ready != 3) std::this_thread::yield();
+      base::wait_until("three threads", [&] { return ready == 3; });
       { const Operation here("here"); }
       result = profiler.disable_profiler();
     }

@@ -1,9 +1,9 @@
-#include "edge/tree.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
+
+#include "edge/result.h"
 
 namespace kymo::edge {
 namespace {

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "base/characters.h"
 #include "base/text.h"
 #include "kymo/error.h"
 

@@ -1,11 +1,18 @@
 #include "profiler/profiler.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <exception>
 
+#include "base/environment.h"
+#include "base/text.h"
 #include "device/stream_state.h"
-#include "profiler/exit_handlers.h"
+#include "device/watcher.h"
+#include "kymo/profiler.h"
 #include "profiler/masks.h"
-#include "profiler/text.h"
+#include "profiler/process_end.h"
+#include "profiler/report.h"
 
 namespace kymo::profiler {
 namespace {
@@ -199,4 +206,84 @@ void Profiler::finish(Scope& scope) noexcept {
   if (scope.report.at_end()) report_end({scope.entry, scope.run, 0, scope.key}, scope.report, known ? &times : nullptr);
 }
 
+// ---- What is watched ------------------------------------------------------------------------------------------------
+
+// The caller holds mutex_.
+void Profiler::apply() {
+  const Wanted now = Wanted::from(signposts_, started_.load(), log_.load());
+  wanted_.store(now.bits(), std::memory_order_relaxed);
+  if (now.bits() != 0) watch_forks();
+  // Operations that were queued before are still reported: the runtime remembers which watchers received their begin.
+  device::set_watcher(device::WatcherRole::Profiler, now.needs_devices() ? this : nullptr);
+}
+
+bool Profiler::start(uint32_t mask) {
+  std::lock_guard lock(mutex_);
+  if (started_.load() != 0) return false;
+  started_ = mask;
+  apply();
+  return true;
+}
+
+void Profiler::stop() noexcept {
+  std::lock_guard lock(mutex_);
+  if (started_.exchange(0) != 0) apply();
+}
+
+void Profiler::set_signposts(uint32_t mask) {
+  std::lock_guard lock(mutex_);
+  signposts_ = mask;
+  apply();
+}
+
+void Profiler::set_log(uint32_t mask) {
+  std::lock_guard lock(mutex_);
+  const bool prints = (mask & kAllStatistics) != 0;
+  if (prints && (log_.load() & kAllStatistics) == 0) print_at_exit();
+  log_ = mask;
+  apply();
+  watch_interrupts(prints);
+}
+
+void start(std::string_view mode, bool wait_until_completed) {
+  const uint32_t mask = parse_mode(mode) | (wait_until_completed ? kWait : 0);
+  if (!the_profiler().start(mask))
+    throw Error(base::format("the profiler runs already: call stop() before you start it as \"{}\"", mode));
+}
+
+void stop() noexcept {
+  if (Profiler* profiler = the_profiler_or_null()) profiler->stop();
+}
+
+bool is_running() noexcept {
+  const Profiler* profiler = the_profiler_or_null();
+  return profiler != nullptr && profiler->is_running();
+}
+
+void set_signposts(std::string_view mask) { the_profiler().set_signposts(parse_signposts(mask)); }
+void set_log(std::string_view mask) { the_profiler().set_log(parse_log(mask)); }
+
+namespace {
+
+// KYMO_SIGNPOSTS and KYMO_PROFILE_LOG profile any program that links Kymo's device runtime, from its first operation
+// on.
+__attribute__((constructor(103))) void profile_by_environment() {
+  const char* signposts = base::environment("KYMO_SIGNPOSTS");
+  const char* log = base::environment("KYMO_PROFILE_LOG");
+  if (signposts == nullptr && log == nullptr) return;
+  try {
+    const uint32_t signpost_mask = parse_signposts(signposts != nullptr ? signposts : "");
+    const uint32_t log_mask = parse_log(log != nullptr ? log : "");
+    if (signpost_mask != 0) the_profiler().set_signposts(signpost_mask);
+    if (log_mask != 0) the_profiler().set_log(log_mask);
+  } catch (const std::exception& error) {
+    // The user asked for it, and it is not possible: the program continues, and the error is printed.
+    fprintf(stderr, "kymo: not profiling: %s\n", error.what());
+  }
+}
+
+}  // namespace
 }  // namespace kymo::profiler
+
+// Makes sure that a program that links the runtime statically contains the code above; never called.
+extern "C" void kymo_link_profiler(void) {}

@@ -57,7 +57,7 @@ class Profiler final : public device::Watcher {
   Entries& entries() { return entries_; }
 
   // For the executions that were reported so far.
-  profiler::Statistics statistics() const;
+  Statistics statistics() const;
   void reset_statistics() noexcept;
 
   // Waits, at most five seconds, until queued work has run and is reported. Then prints the tables that the log asks

@@ -2,44 +2,31 @@
 
 #include <stdio.h>
 
+#include <array>
 #include <exception>
+#include <iterator>
 
+#include "base/text.h"
+#include "device/storage.h"
+#include "kymo/accelerator.h"
+#include "kymo/shader.h"
 #include "kymo/sink.h"
 #include "profiler/masks.h"
-#include "profiler/text.h"
 
 namespace kymo::profiler {
 namespace {
+
+using device::KernelArgument;
+using device::OperationKind;
+using device::Tensor;
 
 static_assert(Entries::kMax <= 1 << 20, "an index has 20 bits in execution_number()");
 
 enum Which : int { kBegin = 0, kEnd = 1, kEvent = 2 };
 
-uint32_t signpost_kind(EntryKind kind) {
-  switch (kind) {
-    case EntryKind::Kernel:
-      return KYMO_SIGNPOST_KERNEL;
-    case EntryKind::Operation:
-      return KYMO_SIGNPOST_OPERATION;
-    case EntryKind::Copy:
-      return KYMO_SIGNPOST_COPY;
-    case EntryKind::Fallback:
-      return KYMO_SIGNPOST_FALLBACK;
-  }
-  return 0;
-}
-
-std::string message_of(const Execution& execution, const MessageTimes& times) {
-  const Entry& entry = *execution.entry;
-  switch (entry.kind) {
-    case EntryKind::Copy:
-      return copy_message(execution.key, execution.bytes, times);
-    case EntryKind::Fallback:
-      return fallback_message(execution.key, entry.number, execution.run, execution.bytes, times);
-    default:
-      return operation_message(execution.key, entry.id(), execution.run, times);
-  }
-}
+// By EntryKind.
+constexpr uint32_t kSignpostKinds[] = {KYMO_SIGNPOST_KERNEL, KYMO_SIGNPOST_OPERATION, KYMO_SIGNPOST_COPY,
+                                       KYMO_SIGNPOST_FALLBACK};
 
 void send(const Execution& execution, Which which, const std::string& message, const ExecutionTimes& times) noexcept {
   const Entry& entry = *execution.entry;
@@ -47,7 +34,7 @@ void send(const Execution& execution, Which which, const std::string& message, c
   signpost.id = uint64_t{entry.index} + 1;
   signpost.name = entry.name.data();
   signpost.name_length = static_cast<uint32_t>(entry.name.size());
-  signpost.kind = signpost_kind(entry.kind);
+  signpost.kind = kSignpostKinds[static_cast<size_t>(entry.kind)];
   signpost.run = execution.run;
   signpost.message = message.data();
   signpost.message_length = static_cast<uint32_t>(message.size());
@@ -69,10 +56,24 @@ std::string message_or_nothing(const Execution& execution, const ReportOptions& 
 
 void print_message(const Execution& execution, const MessageTimes& times) noexcept {
   try {
-    print_line(message_of(execution, times));
+    const std::string line = message_of(execution, times) + '\n';
+    fwrite(line.data(), 1, line.size(), stderr);  // in one piece
   } catch (const std::exception&) {
     // No memory for a line of the log: the line is dropped, and the program continues.
   }
+}
+
+void append_tensor(std::string& text, const Tensor& tensor, bool with_buffer) {
+  text += ':';
+  text += tensor_text(tensor, with_buffer);
+}
+
+// One side of a copy: a tensor on the device, or memory of the host.
+std::string copy_side(const Tensor* tensor, bool on_device, const void* host, std::string_view device,
+                      bool with_buffers) {
+  if (tensor != nullptr) return tensor_text(*tensor, with_buffers);
+  if (on_device) return std::string(device);
+  return base::format("host:{}", host);
 }
 
 }  // namespace
@@ -130,13 +131,83 @@ void report_end(const Execution& execution, const ReportOptions& report, const E
   if (report.event && known != nullptr) send(execution, kEvent, message, times);
 }
 
-void print_line(std::string line) noexcept {
-  try {
-    line += '\n';
-  } catch (const std::exception&) {
-    // No memory: the line is printed without its newline.
+// ---- Names ----------------------------------------------------------------------------------------------------------
+
+std::string size_text(uint64_t bytes) {
+  constexpr std::array<std::string_view, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes <= 1024) return base::format("{} B", bytes);
+  double size = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; size > 1024 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
+  return base::format("{:.2f} {}", size, kUnits[unit]);
+}
+
+std::string tensor_text(const Tensor& tensor, bool with_buffer) {
+  if (!tensor.is_defined()) return "undefined";
+  const device::Storage& storage = *tensor.storage();
+  std::string text = storage.device().name();
+  if (with_buffer) base::format_to(text, "(buf#{}:{})", storage.id(), tensor.storage().use_count());
+  text += ':';
+  text += name_of(tensor.dtype());
+  text += tensor.shape().text();
+  return text;
+}
+
+uint64_t bytes_of(std::span<const Tensor* const> tensors) {
+  uint64_t bytes = 0;
+  for (const Tensor* tensor : tensors)
+    if (tensor != nullptr && tensor->is_defined()) bytes += tensor->bytes();
+  return bytes;
+}
+
+std::string kernel_key(const device::Operation& operation, bool with_buffers) {
+  if (operation.kind == OperationKind::Fill) {
+    std::string key = "fill";
+    if (operation.to != nullptr) append_tensor(key, *operation.to, with_buffers);
+    return key;
   }
-  fwrite(line.data(), 1, line.size(), stderr);
+  std::string key(operation.name);
+  for (const KernelArgument& argument : operation.arguments) {
+    if (argument.kind() == KernelArgument::Kind::Tensor) append_tensor(key, argument.tensor(), with_buffers);
+    if (argument.kind() == KernelArgument::Kind::Tensors)
+      for (const Tensor& tensor : argument.tensors()) append_tensor(key, tensor, with_buffers);
+  }
+  return key;
+}
+
+std::string copy_key(const device::Operation& operation, std::string_view device, bool with_buffers) {
+  return base::format(
+      "BlitCopy{}: {} --> {}", operation.blocking ? "Sync" : "",
+      copy_side(operation.from, operation.kind != OperationKind::CopyHostToDevice, operation.host, device,
+                with_buffers),
+      copy_side(operation.to, operation.kind != OperationKind::CopyDeviceToHost, operation.host, device, with_buffers));
+}
+
+std::string scope_key(std::string_view name, std::span<const Tensor* const> tensors, bool with_buffers) {
+  std::string key(name);
+  for (const Tensor* tensor : tensors)
+    if (tensor != nullptr) append_tensor(key, *tensor, with_buffers);
+  return key;
+}
+
+std::string message_of(const Execution& execution, const MessageTimes& times) {
+  const Entry& entry = *execution.entry;
+  std::string text;
+  switch (entry.kind) {
+    case EntryKind::Copy:
+      base::format_to(text, "{} (len={}", execution.key, size_text(execution.bytes));
+      break;
+    case EntryKind::Fallback:
+      base::format_to(text, "Host Fallback::{} (id={}, run={}, CopyOverhead={}", execution.key, entry.id(),
+                      execution.run, size_text(execution.bytes));
+      break;
+    default:
+      base::format_to(text, "{} (id={}, run={}", execution.key, entry.id(), execution.run);
+  }
+  if (times.gpu_ns != 0) base::format_to(text, ", gpu={:.3f} ms", static_cast<double>(times.gpu_ns) / 1e6);
+  if (times.cpu_ns != 0) base::format_to(text, ", cpu={:.3f} ms", static_cast<double>(times.cpu_ns) / 1e6);
+  text += ')';
+  return text;
 }
 
 }  // namespace kymo::profiler

@@ -1,11 +1,20 @@
 // How an execution is reported: as signposts to the sinks (kymo/sink.h), as a line on standard error, or not at all.
 // What is reported at its end is decided at its begin, so that no end comes without a begin.
+//
+// The names of executions in log lines and in messages of signposts are made only if something reads them:
+//
+//   blur:opencl:0:f32[512, 512]:opencl:0:f32[9] (id=K2, run=7, gpu=0.123 ms, cpu=0.004 ms)
+//   BlitCopySync: host:0x7f52c0000b20 --> opencl:0:f32[16] (len=64 B, gpu=0.002 ms)
+//   Host Fallback::sort:opencl:0:f32[16] (id=1, run=1, CopyOverhead=64 B, cpu=0.052 ms)
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "device/watcher.h"
+#include "kymo/tensor.h"
 #include "profiler/entries.h"
 
 namespace kymo::profiler {
@@ -69,6 +78,25 @@ void report_begin(const Execution& execution, const ReportOptions& report) noexc
 // Without times the execution has ended, but the time is unknown: an interval still ends, an event is not sent.
 void report_end(const Execution& execution, const ReportOptions& report, const ExecutionTimes* times) noexcept;
 
-void print_line(std::string line) noexcept;  // to standard error, in one piece
+// ---- Names ----------------------------------------------------------------------------------------------------------
+
+std::string size_text(uint64_t bytes);  // "64 B", "1.50 KiB", "3.00 GiB"
+
+// "opencl:0:f32[4, 4]"; with its buffer "opencl:0(buf#7:2):f32[4, 4]": the number of the buffer, and how many tensors
+// share it.
+std::string tensor_text(const device::Tensor& tensor, bool with_buffer);
+
+uint64_t bytes_of(std::span<const device::Tensor* const> tensors);  // null and undefined ones have none
+
+// The part before the parentheses. `device` is where it runs.
+std::string kernel_key(const device::Operation& operation, bool with_buffers);  // a fill's too
+std::string copy_key(const device::Operation& operation, std::string_view device, bool with_buffers);
+std::string scope_key(std::string_view name, std::span<const device::Tensor* const> tensors, bool with_buffers);
+
+// With them. A time that is 0 is left out.
+struct MessageTimes {
+  uint64_t gpu_ns = 0, cpu_ns = 0;
+};
+std::string message_of(const Execution& execution, const MessageTimes& times);
 
 }  // namespace kymo::profiler

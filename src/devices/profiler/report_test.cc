@@ -65,5 +65,49 @@ TEST(SignpostReportTest, IntervalWithLostTimesStillEnds) {
   EXPECT_EQ(received[1].end_ns, 0u);
 }
 
+TEST(SignpostTextTest, SizesAreBytesBelowAKibibyteAndHaveTwoDecimalsAbove) {
+  EXPECT_EQ(size_text(0), "0 B");
+  EXPECT_EQ(size_text(1024), "1024 B");
+  EXPECT_EQ(size_text(1536), "1.50 KiB");
+  EXPECT_EQ(size_text(5 << 20), "5.00 MiB");
+  EXPECT_EQ(size_text(uint64_t{3} << 30), "3.00 GiB");
+  EXPECT_EQ(size_text(UINT64_MAX), "16.00 EiB");
+}
+
+TEST(SignpostTextTest, MessagesHaveOnlyKnownTimes) {
+  Entry entry;
+  entry.number = 2;
+  EXPECT_EQ(message_of({&entry, 7, 0, "scale:opencl:0:f32[4]"}, {}), "scale:opencl:0:f32[4] (id=K2, run=7)");
+  EXPECT_EQ(message_of({&entry, 7, 0, "scale"}, {123'456, 0}), "scale (id=K2, run=7, gpu=0.123 ms)");
+  entry.number = 1;
+  entry.kind = EntryKind::Operation;
+  EXPECT_EQ(message_of({&entry, 1, 0, "scale"}, {123'456, 4'000}), "scale (id=G1, run=1, gpu=0.123 ms, cpu=0.004 ms)");
+  entry.kind = EntryKind::Copy;
+  EXPECT_EQ(message_of({&entry, 1, 64, "BlitCopy: a --> b"}, {2'000'000, 0}),
+            "BlitCopy: a --> b (len=64 B, gpu=2.000 ms)");
+  entry.kind = EntryKind::Fallback;
+  EXPECT_EQ(message_of({&entry, 3, 4096, "sort"}, {0, 52'000}),
+            "Host Fallback::sort (id=1, run=3, CopyOverhead=4.00 KiB, cpu=0.052 ms)");
+}
+
+TEST(SignpostTextTest, EmptyTensorIsUndefined) {
+  const device::Tensor nothing;
+  EXPECT_EQ(tensor_text(nothing, true), "undefined");
+  const device::Tensor* const tensors[] = {&nothing, nullptr};
+  EXPECT_EQ(scope_key("sort", tensors, false), "sort:undefined");
+}
+
+TEST(SignpostTextTest, HostSideOfACopyIsItsAddress) {
+  device::Operation copy;
+  copy.kind = device::OperationKind::CopyHostToDevice;
+  copy.host = reinterpret_cast<const void*>(0x7f00);
+  EXPECT_EQ(copy_key(copy, "opencl:0", false), "BlitCopy: host:0x7f00 --> opencl:0");
+  copy.kind = device::OperationKind::CopyDeviceToHost;
+  copy.blocking = true;
+  EXPECT_EQ(copy_key(copy, "opencl:0", false), "BlitCopySync: opencl:0 --> host:0x7f00");
+  copy.kind = device::OperationKind::CopyOnDevice;
+  EXPECT_EQ(copy_key(copy, "opencl:0", false), "BlitCopySync: opencl:0 --> opencl:0");
+}
+
 }  // namespace
 }  // namespace kymo::profiler

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "kymo/error.h"
 #include "kymo/translate.h"
+#include "shader/types/type.h"
 
 namespace kymo::shader {
 namespace {
@@ -18,30 +19,6 @@ constexpr size_t kSmallestKernel = 6, kSmallestParameter = 15, kSmallestPart = 3
 
 enum : uint8_t { kUsesSimdgroups = 1, kTakesGrid = 2, kUsesMatrices = 4 };
 enum : uint8_t { kReportsErrors = 1, kIsConst = 2, kIsWritten = 4, kIsAddresses = 8 };
-
-uint32_t size_of(Scalar scalar) {
-  switch (scalar) {
-    case Scalar::None:
-      return 0;
-    case Scalar::Bool:
-    case Scalar::Char:
-    case Scalar::UChar:
-      return 1;
-    case Scalar::Short:
-    case Scalar::UShort:
-    case Scalar::Half:
-    case Scalar::BFloat:
-      return 2;
-    case Scalar::Int:
-    case Scalar::UInt:
-    case Scalar::Float:
-      return 4;
-    case Scalar::Long:
-    case Scalar::ULong:
-      return 8;
-  }
-  return 0;
-}
 
 [[noreturn]] void damaged(std::string_view why) {
   throw Error(base::format("this library of kernels is damaged: {}. Write it again with kymo shader -o", why));
@@ -91,7 +68,8 @@ void check_parameter(const KernelParameter& parameter) {
   check(parameter.kind != Kind::Texture || parameter.bytes == sizeof(TextureValue), "size of a texture");
   check(parameter.index < kMaxIndex, "index");
   check(parameter.bytes <= kMaxValueBytes && parameter.count <= kMaxValueBytes, "size");
-  const uint64_t element = parameter.is_addresses ? sizeof(uint64_t) : size_of(parameter.scalar);
+  const uint64_t element =
+      parameter.is_addresses ? sizeof(uint64_t) : scalar_bytes(static_cast<TypeKind>(parameter.scalar));
   check(parameter.count != 0 && element * parameter.count <= parameter.bytes, "count");
   check(parameter.align != 0 && (parameter.align & (parameter.align - 1)) == 0, "alignment");
   if (parameter.passing != Passing::Inline) return;

@@ -7,6 +7,7 @@
 //   emit/          writes OpenCL C, CUDA C++ or GLSL
 //   library/       namespace metal and the c10/metal headers, written in Metal
 //   test_support/  printers and verifiers, for tests and fuzzers only
+
 #include "kymo/translate.h"
 
 #include <algorithm>
@@ -47,8 +48,8 @@ Emitted emit_for(Target target, ir::Module& module) {
 }  // namespace
 
 const Diagnostic* Translation::first_error() const {
-  const auto found = std::find_if(diagnostics.begin(), diagnostics.end(),
-                                  [](const Diagnostic& each) { return each.severity == Severity::Error; });
+  const auto found =
+      std::ranges::find_if(diagnostics, [](const Diagnostic& each) { return each.severity == Severity::Error; });
   return found == diagnostics.end() ? nullptr : &*found;
 }
 
@@ -107,6 +108,24 @@ Translation translate(std::string_view source, const Options& options) {
   }
   translation.log = diagnostics.render();
   return translation;
+}
+
+std::vector<uint32_t> argument_order(const Kernel& kernel) {
+  const std::vector<KernelParameter>& parameters = kernel.parameters;
+  std::vector<uint32_t> order(parameters.size());
+  using Kind = KernelParameter::Kind;
+  const auto counted_as = [&](uint32_t i) {
+    return parameters[i].kind == Kind::Value ? Kind::Buffer : parameters[i].kind;
+  };
+  for (const Kind kind : {Kind::Buffer, Kind::Threadgroup, Kind::Texture, Kind::Sampler}) {
+    std::vector<uint32_t> places;
+    for (uint32_t i = 0; i < parameters.size(); ++i)
+      if (counted_as(i) == kind) places.push_back(i);
+    std::vector<uint32_t> sorted = places;
+    std::ranges::stable_sort(sorted, {}, [&](uint32_t i) { return parameters[i].index; });
+    for (size_t i = 0; i < places.size(); ++i) order[places[i]] = sorted[i];
+  }
+  return order;
 }
 
 }  // namespace kymo::shader

@@ -14,34 +14,14 @@ constexpr uint32_t kMaxGroupMemory = 32 << 10;  // Metal's own limit
 
 // Those that the translator uses, and those that change no result.
 bool is_known_attribute(std::string_view name) {
-  constexpr std::string_view kKnown[] = {"alignas",
-                                         "always_inline",
-                                         "buffer",
-                                         "clang::always_inline",
-                                         "clang::noinline",
-                                         "deprecated",
-                                         "fallthrough",
-                                         "flatten",
-                                         "function_constant",
-                                         "gnu::always_inline",
-                                         "gnu::noinline",
-                                         "gnu::unused",
-                                         "host_name",
-                                         "id",
-                                         "kernel",
-                                         "likely",
-                                         "max_total_threads_per_threadgroup",
-                                         "maybe_unused",
-                                         "nodiscard",
-                                         "noinline",
-                                         "unlikely",
-                                         "unroll",
-                                         "unused",
-                                         "visible"};
+  constexpr std::string_view kKnown =
+      " alignas always_inline buffer clang::always_inline clang::noinline deprecated fallthrough flatten "
+      "function_constant gnu::always_inline gnu::noinline gnu::unused host_name id kernel likely "
+      "max_total_threads_per_threadgroup maybe_unused nodiscard noinline unlikely unroll unused visible ";
   const size_t begin = std::min(name.find_first_not_of('_'), name.size());
   const size_t end = name.find_last_not_of('_') + 1;
   const std::string_view plain = begin < end ? name.substr(begin, end - begin) : name;
-  return std::ranges::binary_search(kKnown, plain);
+  return kKnown.find(base::format(" {} ", plain)) != std::string_view::npos;
 }
 
 void look_at_attributes(const ast::Declaration& declaration, uint32_t user_file, Diagnostics& diagnostics) {

@@ -9,9 +9,10 @@
 
 #include "base/json_writer.h"
 #include "base/printable.h"
-#include "base/quantity.h"
+#include "base/quantile.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "base/units.h"
 #include "cli/share.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
@@ -341,7 +342,7 @@ int show_history(const fleet::History& history, Notes& notes, const Options& opt
         },
         notes, exit_code,
         [&](base::JsonWriter& json) {
-          json.field("median_ns", analyze::median(values));
+          json.field("median_ns", base::median(values));
           json.begin_array("samples");
           for (const fleet::HistoryPoint& point : history.points) {
             json.begin_object();
@@ -355,7 +356,7 @@ int show_history(const fleet::History& history, Notes& notes, const Options& opt
     return exit_code;
   }
   print(base::format("{}, median {} per iteration\n", count_of(history.points.size(), "sample"),
-                     time(analyze::median(values))));
+                     time(base::median(values))));
   if (is_enough && history.changes.empty()) print("no change point\n");
   base::TextTable table({{"since"},
                          {"before", Align::Right},

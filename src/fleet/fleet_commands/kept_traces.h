@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_version.h"
+#include "base/file.h"
 
 namespace kymo::cli {
 

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/quantity.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "kymo/error.h"
 
 namespace kymo::cli {

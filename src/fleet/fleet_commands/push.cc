@@ -13,7 +13,7 @@
 #include "fleet_commands/program.h"
 #include "options/command_line.h"
 #include "push/pusher.h"
-#include "push/trace_file.h"
+#include "push/ranks.h"
 #include "questions/target.h"
 #include "questions/text_name.h"
 

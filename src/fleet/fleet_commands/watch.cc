@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
@@ -17,7 +16,6 @@
 #include "fleet_commands/period.h"
 #include "fleet_commands/program.h"
 #include "metrics/endpoint.h"
-#include "metrics/text.h"
 #include "options/command_line.h"
 #include "push/pusher.h"
 #include "questions/target.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "kymo/error.h"
-#include "push/answer.h"
+#include "push/clickhouse.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);

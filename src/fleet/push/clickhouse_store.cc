@@ -2,15 +2,89 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
 #include <thread>
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "push/attempt.h"
-#include "push/block_sender.h"
+#include "push/store.h"
 
 namespace kymo::push {
 namespace {
+
+// Sends blocks of events from a thread of its own, so that the next block is made meanwhile. At most two blocks wait: a
+// slow server makes the reader wait.
+class BlockSender {
+ public:
+  BlockSender(Client& client, std::string_view table) : client_(client), table_(table), thread_([this] { work(); }) {}
+  // What waits is dropped.
+  ~BlockSender() {
+    close(true);
+    if (thread_.joinable()) thread_.join();
+  }
+  BlockSender(const BlockSender&) = delete;
+  BlockSender& operator=(const BlockSender&) = delete;
+
+  // Both throw what the insert of a block threw.
+  void send(std::string native) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failure_ != nullptr || waiting_.size() < kMostWaiting; });
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    waiting_.push_back(std::move(native));
+    changed_.notify_all();
+  }
+  void finish() {
+    close(false);
+    thread_.join();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
+ private:
+  static constexpr size_t kMostWaiting = 2;
+
+  void close(bool drop) {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    if (drop) waiting_.clear();
+    changed_.notify_all();
+  }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      const std::string native = std::move(waiting_.front());
+      waiting_.pop_front();
+      changed_.notify_all();
+      lock.unlock();
+      std::exception_ptr failure;
+      try {
+        client_.insert(table_, native);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      if (failure == nullptr) continue;
+      failure_ = failure;
+      waiting_.clear();
+      changed_.notify_all();
+      return;
+    }
+  }
+
+  Client& client_;
+  std::string table_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> waiting_;
+  std::exception_ptr failure_;
+  bool closed_ = false;
+  std::thread thread_;
+};
 
 class ClickHouseEvents : public EventSink {
  public:
@@ -27,14 +101,6 @@ class ClickHouseEvents : public EventSink {
 
 std::string ClickHouseStore::name_of(const TableSpec& table) const {
   return base::format("{}.{}", quoted_name(client_.address().database), quoted_name(table.name));
-}
-
-// The table of all servers of the cluster, if there is one.
-std::string ClickHouseStore::everywhere(const TableSpec& table) const {
-  const Address& address = client_.address();
-  if (address.cluster.empty()) return name_of(table);
-  return base::format("cluster({}, {}, {})", quoted_text(address.cluster), quoted_name(address.database),
-                      quoted_name(table.name));
 }
 
 bool ClickHouseStore::prepare() {
@@ -106,7 +172,7 @@ std::map<uint64_t, KnownTrace> ClickHouseStore::known(const std::vector<uint64_t
       "SELECT trace, max(attempt) AS newest, argMax(has_events, attempt) AS events,\n  argMax(CAST(job AS String), "
       "attempt) AS its_job, argMax(rank, attempt) AS its_rank,\n  argMax(toUnixTimestamp(started), attempt) AS began, "
       "argMax(problems, attempt) AS its_problems\nFROM {} WHERE trace IN ({}) GROUP BY trace",
-      everywhere(kTraces), base::join(traces, ", ")));
+      table_everywhere(client_.address(), kTraces), base::join(traces, ", ")));
   if (rows.columns.size() != 7) throw Error(base::format("{}: the list of traces is not readable", text()));
   std::map<uint64_t, KnownTrace> found;
   for (const auto& row : rows.rows) {
@@ -143,8 +209,8 @@ void ClickHouseStore::find_unmarked(std::map<uint64_t, KnownTrace>& traces) {
                                    "AS its_rank, max(CAST(of_table AS String) = {}) AS events\nFROM {} PREWHERE trace "
                                    "IN ({}) WHERE started IN ({}) "
                                    "AND attempt < {} GROUP BY trace",
-                                   quoted_text(kEvents.name), everywhere(kRowCounts), base::join(numbers, ", "),
-                                   base::join(times, ", "), unmarked_before()));
+                                   quoted_text(kEvents.name), table_everywhere(client_.address(), kRowCounts),
+                                   base::join(numbers, ", "), base::join(times, ", "), unmarked_before()));
   } catch (const TryAgain&) {
     throw;
   } catch (const Error&) {
@@ -221,15 +287,16 @@ std::set<ClickHouseStore::Attempt> ClickHouseStore::complete_attempts(const std:
   std::string counts = base::format(
       "SELECT trace, attempt, CAST(of_table AS String) AS name, toInt64(max(row_count)) AS n, {} AS hash\nFROM {} {}\n"
       "GROUP BY trace, attempt, name",
-      hash_of(kRowCounts), everywhere(kRowCounts), chosen);
+      hash_of(kRowCounts), table_everywhere(client_.address(), kRowCounts), chosen);
   for (const TableSpec* table : all_tables()) {
     if (table == &kTraces || table == &kRowCounts || table == &kSchema) continue;
     base::format_to(counts,
                     "\nUNION ALL SELECT trace, attempt, {} AS name, -toInt64(count()) AS n, {} AS hash\nFROM {} {}\n"
                     "GROUP BY trace, attempt",
-                    quoted_text(table->name), hash_of(*table), everywhere(*table), chosen);
+                    quoted_text(table->name), hash_of(*table), table_everywhere(client_.address(), *table), chosen);
   }
-  (void)client_.query(base::format("SELECT {} AS hash FROM {} {}", hash_of(kTraces), everywhere(kTraces), chosen));
+  (void)client_.query(base::format("SELECT {} AS hash FROM {} {}", hash_of(kTraces),
+                                   table_everywhere(client_.address(), kTraces), chosen));
   // What is not selected would not be read.
   const Rows rows = client_.query(
       base::format("SELECT trace, attempt, max(differs) AS has_lost, max(hash) AS hash\nFROM (SELECT trace, attempt, "

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "push/http.h"
+#include "push/clickhouse.h"
 #include "push/store.h"
 #include "push/tables.h"
 
@@ -25,7 +25,6 @@ class ClickHouseStore : public Store {
 
  private:
   std::string name_of(const TableSpec& table) const;
-  std::string everywhere(const TableSpec& table) const;
   bool has_all_tables();
   void check_columns();
   void check_version();

@@ -15,26 +15,19 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "push/attempt.h"
 #include "push/batch.h"
-#include "push/label_conflict.h"
-#include "push/patient_store.h"
-#include "push/trace_file.h"
-#include "push/trace_labels.h"
-#include "push/warnings.h"
+#include "push/labels.h"
+#include "push/ranks.h"
+#include "push/store.h"
+#include "push/trace_rows.h"
 
 namespace kymo::push {
-namespace {
-
-constexpr std::chrono::hours kOrphanAge{24};
-
-}  // namespace
 
 struct Pusher::Impl {
   Impl(std::unique_ptr<Store> given, PushOptions chosen, Open open_file, Report on_file, Warn on_retry)
       : options(std::move(chosen)),
         open(std::move(open_file)),
-        report([this, on_file](const FileOutcome& file) {
+        report([this, on_file = std::move(on_file)](const FileOutcome& file) {
           if (!is_repeat) on_file(file);
         }),
         warn(std::move(on_retry)),
@@ -378,6 +371,7 @@ bool Pusher::has_lost_rows() {
 }
 
 uint64_t Pusher::remove_orphans() {
+  constexpr std::chrono::hours kOrphanAge{24};
   impl_->store.prepare();
   const uint64_t before = attempt_of(std::chrono::system_clock::now() - kOrphanAge);
   uint64_t removed = 0;

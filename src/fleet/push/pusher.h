@@ -84,7 +84,7 @@ class Pusher {
 
   // Throws Refused, TryAgain after the last retry, or another kymo::Error that the store has. What was reported as
   // pushed stays. After an error the next call prepares the store again: its tables may be gone.
-  void push(const std::vector<std::string>& files);
+  void push(const std::vector<std::string>& given);
 
   // True if the store has lost something since the last call, or what was pushed since then (LossDetector). What was
   // pushed before must be pushed again then: the store says which of it is really lost. False if the store does not

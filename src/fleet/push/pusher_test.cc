@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "push/ranks.h"
 #include "push/tables.h"
-#include "push/trace_file.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::push {

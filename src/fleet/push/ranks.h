@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "trace/reader.h"
 
 namespace kymo::push {
@@ -52,5 +53,32 @@ RanksOfFile find_ranks(trace::Reader& reader, uint64_t number);
 
 // "0, 1, 2, …", without an unknown one.
 std::string text_of(const RanksOfFile& ranks);
+
+// A number for the content of a file: the same content has the same number.
+uint64_t trace_number(const std::string& path);
+
+// The numbers of all traces that a file has or had in a store: those that it is divided into now, or that an older Kymo
+// stored.
+std::vector<uint64_t> all_trace_numbers(trace::Reader& reader, const std::string& path);
+
+// A file of traces, and whether it still is what it was when its number was computed.
+struct TraceFile {
+  explicit TraceFile(std::string its_path);
+
+  // True also if it is gone. What was read before belongs to `number` only if this is false afterwards.
+  bool has_changed() const;
+
+  // Finds the processes of its traces, of which the numbers are known, in a reader of the same file. A file of another
+  // tool is imported each time it is opened, and its processes then have other writers. Throws kymo::Error if it has
+  // other traces.
+  void find_processes(trace::Reader& reader);
+
+  std::string path;
+  base::FileVersion version;  // before the number was computed
+  uint64_t number = 0;
+  // Set by who reads it.
+  bool lacks_end = false;
+  RanksOfFile ranks;
+};
 
 }  // namespace kymo::push

@@ -1,11 +1,12 @@
 // Where rows are pushed to: the tables of a ClickHouse server (clickhouse_store.h), or a folder of Parquet files
-// (fleet/parquet_store.h).
+// (questions/parquet_store.h).
 //
 // Every row has its trace and the attempt that wrote it, and the row in `traces` is written last (tables.h). So an
 // insert need not be atomic, and one whose outcome is not known is repeated with another attempt. One thread uses a
 // store.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,10 +14,21 @@
 #include <vector>
 
 #include "kymo/error.h"
-#include "push/block.h"
-#include "push/loss_detector.h"
+#include "push/tables.h"
 
 namespace kymo::push {
+
+// The number of an attempt to push a trace. Time-ordered and random: the newest attempt of a trace is the largest. It
+// is larger than `after`, even if the clock was set back since.
+uint64_t new_attempt(uint64_t after = 0);
+
+// Attempts that began before this time are smaller.
+uint64_t attempt_of(std::chrono::system_clock::time_point time);
+
+// A push writes the mark right after the counts of rows. Attempts before this one that have counts and no mark were
+// interrupted, or their mark was lost: they are older than ten minutes, and with the usual number of retries no push
+// takes that long for a mark.
+uint64_t unmarked_before();
 
 // The store could not do it now: not reachable, restarted, too many parts, no memory, disk full. It may succeed later.
 // Whether an insert was done is not known.
@@ -44,6 +56,8 @@ struct KnownTrace {
   bool lost_rows = false;  // the mark is there, and rows that it stands for are not, or are not known to be
   std::string damage{};    // why its rows cannot be read, for people; empty: they can, or there is nothing to say
 };
+
+using Content = std::map<std::string, uint64_t>;  // by name; a name that is missing stands for 0
 
 // Takes the events of one trace. What was added without finish() is dropped, or does not count.
 class EventSink {
@@ -85,6 +99,19 @@ class Store {
 
   // Deletes a trace. False if it is not there. What is pushed meanwhile stays.
   virtual bool remove(uint64_t trace) = 0;
+};
+
+// Notices that a store has less than before.
+//
+// It compares how much there is of each thing: rows of a table, files. Something is lost when it has become less, and
+// nothing becomes even less: what removes it has ended. Losses that others fill up at the same time are not seen.
+class LossDetector {
+ public:
+  // True once for each loss since the first call. The first call only remembers.
+  bool look(const Content& now);
+
+ private:
+  Content most_, last_;
 };
 
 }  // namespace kymo::push

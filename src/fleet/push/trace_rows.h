@@ -1,11 +1,14 @@
-// A trace as rows of the tables: what fleets ask for, without its events. src/core/analyze computes all of it.
+// A trace as rows of the tables: what fleets ask for, which src/core/analyze computes, and its events.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "push/block.h"
+#include "push/tables.h"
 #include "trace/reader.h"
 
 namespace kymo::push {
@@ -46,7 +49,7 @@ struct SummaryBlocks {
   }
   size_t bytes() const;
   size_t rows() const;  // of of_traces()
-  void clear();
+  void clear() { *this = {}; }
   void append(const SummaryBlocks& other);
 };
 
@@ -70,5 +73,13 @@ void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& tabl
 // The month of the partition, as the tables are divided: rows of one insert should have one. Throws
 // kymo::Error for a trace that begins after the last date of the tables.
 uint32_t month_of(const RowHead& head);
+
+// The events of a trace as rows of the table `events`: ranges, ranges across threads as their two ends, instants,
+// counters, allocations, samples and flows. A block is given to `send` when it is large enough; it is empty again
+// afterwards. The same trace gives the same blocks. Throws what `send` throws. Returns the number of rows.
+uint64_t add_events(const trace::Reader& reader, const RowHead& head, const std::function<void(const Block&)>& send);
+
+// What to say about a trace that is pushed and is not as it should be, one line each. The file is named in all of them.
+std::vector<std::string> warnings_of(const RowHead& head, const std::string& path);
 
 }  // namespace kymo::push

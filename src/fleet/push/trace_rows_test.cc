@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "analyze/report/collective_calls.h"
-#include "push/warnings.h"
 #include "trace/test_recorder.h"
 #include "trace/test_support.h"
 

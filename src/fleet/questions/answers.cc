@@ -5,8 +5,8 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "questions/text_name.h"
 #include "kymo/error.h"
+#include "questions/text_name.h"
 
 namespace kymo::fleet {
 namespace {
@@ -19,11 +19,6 @@ using push::parse_u64;
 constexpr int64_t kMinute = 60;
 constexpr size_t kMostNamed = 5;
 constexpr uint64_t kIterationRows = 2;  // in the column of devices
-
-void expect(const push::Rows& rows, size_t columns) {
-  if (rows.columns.size() != columns)
-    throw Error(base::format("the server's answer has {} columns instead of {}", rows.columns.size(), columns));
-}
 
 }  // namespace
 
@@ -50,7 +45,7 @@ std::string trace_names(const push::Rows& rows) {
 }
 
 std::vector<TopRow> read_top(const push::Rows& rows) {
-  expect(rows, 10);
+  push::expect_columns(rows, 10);
   std::vector<TopRow> all;
   for (const auto& row : rows.rows) {
     const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
@@ -61,7 +56,7 @@ std::vector<TopRow> read_top(const push::Rows& rows) {
 }
 
 analyze::Diff read_diff(const push::Rows& rows) {
-  expect(rows, 6);
+  push::expect_columns(rows, 6);
   struct Row {
     size_t side;
     std::string_view name;
@@ -128,7 +123,7 @@ analyze::Diff read_diff(const push::Rows& rows) {
 }
 
 DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff) {
-  expect(rows, 3);
+  push::expect_columns(rows, 3);
   DiffRanks ranks;
   for (const auto& row : rows.rows) {
     const int64_t rank = parse_i64(row[0], "rank");
@@ -166,7 +161,7 @@ std::string rank_names(const std::vector<int64_t>& ranks) {
 }
 
 History read_history(const push::Rows& rows) {
-  expect(rows, 7);
+  push::expect_columns(rows, 7);
   struct Minute {
     int64_t number;
     double ns, usual_ns, iterations;

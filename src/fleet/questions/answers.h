@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analyze/diff/diff.h"
+#include "push/clickhouse.h"
 #include "questions/change_points.h"
-#include "push/answer.h"
 
 namespace kymo::fleet {
 

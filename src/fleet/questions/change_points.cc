@@ -7,6 +7,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/quantile.h"
+
 namespace kymo::fleet {
 namespace {
 
@@ -149,8 +151,8 @@ std::vector<ChangePoint> find_change_points(std::span<const double> values) {
     point.at = places[i];
     point.p = p[i];
     point.change = analyze::compare(before, after);
-    point.median_before = analyze::median({before.begin(), before.end()});
-    point.median_after = analyze::median({after.begin(), after.end()});
+    point.median_before = base::median(std::vector(before.begin(), before.end()));
+    point.median_after = base::median(std::vector(after.begin(), after.end()));
   }
   return points;
 }

@@ -1,20 +1,233 @@
 #include "questions/incomplete.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "base/units.h"
+#include "kymo/error.h"
+#include "push/store.h"
+#include "push/tables.h"
 #include "questions/answers.h"
-#include "questions/dialect.h"
 #include "questions/parquet_check.h"
 #include "questions/parquet_files.h"
-#include "questions/parts.h"
-#include "push/attempt.h"
+#include "questions/statements.h"
 
 namespace kymo::fleet {
 namespace {
+
+enum Column : size_t {
+  kTrace,
+  kFile,
+  kComplete,
+  kHost,
+  kProgram,
+  kJob,
+  kRank,
+  kBegan,
+  kDuration,
+  kEvents,
+  kBytes,
+  kColumns
+};
+
+using Row = std::vector<std::string>;
+
+bool is_complete(const Row& row) { return row[kComplete] != "0"; }
+
+bool is_part_of(const Row& part, const Row& whole) {
+  const auto has_more = [&](Column column) {
+    return push::parse_u64(part[column], "size") <= push::parse_u64(whole[column], "size");
+  };
+  return is_complete(whole) && has_more(kDuration) && has_more(kEvents) && has_more(kBytes);
+}
+
+// One that does not say when it was recorded begins at any number, which others may have too.
+bool has_time(const Row& row) {
+  return push::parse_i64(row[kBegan], "began_ns") >= int64_t{push::kFirstDate} * 1'000'000'000;
+}
+
+bool is_as_long_as(const Row& row, const Row& other) {
+  return row[kDuration] == other[kDuration] && row[kEvents] == other[kEvents] && row[kComplete] == other[kComplete];
+}
+
+using Recordings = std::map<Row, std::vector<const Row*>>;
+
+// Of the traces that are as long as another one of the same recording, the totals of their operations.
+std::map<std::string, Row> totals_of(const Recordings& recordings, const Totals& totals) {
+  constexpr size_t kMostTraces = 1'000, kColumnsOfTotals = 3;
+  std::vector<uint64_t> traces;
+  for (const auto& [recording, rows] : recordings)
+    for (const Row* row : rows)
+      if (has_time(*row) && std::any_of(rows.begin(), rows.end(),
+                                        [&](const Row* other) { return other != row && is_as_long_as(*row, *other); }))
+        traces.push_back(push::parse_u64((*row)[kTrace], "trace"));
+  std::map<std::string, Row> found;
+  for (size_t at = 0; at < traces.size(); at += kMostTraces) {
+    const auto begin = traces.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kMostTraces, traces.size() - at));
+    const push::Rows answer = totals({begin, end});
+    if (answer.columns.size() != kColumnsOfTotals) throw Error("the answer has no totals of traces");
+    for (const Row& row : answer.rows) found[row[0]] = {row[1], row[2]};
+  }
+  return found;
+}
+
+}  // namespace
+
+Parts find_parts(const push::Rows& marks, const Totals& totals) {
+  if (marks.columns.size() != kColumns) throw Error("the answer is not a list of traces");
+  Recordings recordings;
+  for (const Row& row : marks.rows) recordings[{row.begin() + kHost, row.begin() + kDuration}].push_back(&row);
+  auto total = totals_of(recordings, totals);
+  Parts parts;
+  for (const auto& [recording, rows] : recordings) {
+    std::vector<const Row*> different;
+    for (const Row* row : rows) {
+      const bool is_copy = has_time(*row) && std::any_of(different.begin(), different.end(), [&](const Row* other) {
+                             return is_as_long_as(*row, *other) && total[(*row)[kTrace]] == total[(*other)[kTrace]];
+                           });
+      if (is_copy)
+        parts.copies.rows.push_back({(*row)[kTrace], (*row)[kFile]});
+      else
+        different.push_back(row);
+    }
+    for (const Row* row : different) {
+      if (is_complete(*row)) continue;
+      const bool is_identified = !(*row)[kHost].empty() && !(*row)[kProgram].empty();
+      const bool is_part = is_identified && std::any_of(rows.begin(), rows.end(),
+                                                        [&](const Row* whole) { return is_part_of(*row, *whole); });
+      (is_part ? parts.of_others : parts.alone).rows.push_back({(*row)[kTrace], (*row)[kFile]});
+    }
+  }
+  for (push::Rows* one : {&parts.of_others, &parts.alone, &parts.copies})
+    std::sort(one->rows.begin(), one->rows.end(), [](const Row& a, const Row& b) { return a[1] < b[1]; });
+  return parts;
+}
+
+namespace {
+
+// Column: version, of the tables.
+std::string version_statement(const Target& target) {
+  return base::format("SELECT max(version) AS version FROM {}", Dialect(target).table(push::kSchema));
+}
+
+// Columns: trace, file, complete, its_host, its_program, its_job, rank, began_ns, duration_ns, events, bytes. The
+// traces whose recording or file was cut off, or that are damaged (complete = 0), and those that began in the same
+// nanosecond. And traces that began and ended in the same nanosecond, with as many events.
+std::string same_recordings_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  // A trace that does not say when it was recorded begins at any number.
+  return base::format(
+      "SELECT DISTINCT trace, file, complete, CAST(host AS String) AS its_host, CAST(program AS String) AS "
+      "its_program,\n"
+      "  CAST(job AS String) AS its_job, rank, begin_ns AS began_ns, duration_ns, events, bytes\n"
+      "FROM {0}\nWHERE {1}\n"
+      "  AND (begin_ns {2} (SELECT begin_ns FROM {0} WHERE {3} AND complete = 0 GROUP BY begin_ns)\n"
+      "    OR (begin_ns, duration_ns, events) {2} (SELECT begin_ns, duration_ns, events FROM {0}\n"
+      "      WHERE {3} AND begin_ns >= {4} GROUP BY begin_ns, duration_ns, events HAVING count(DISTINCT trace) > 1))\n"
+      "ORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), job_and_times(selection, dialect),
+      int64_t{push::kFirstDate} * 1'000'000'000);
+}
+
+// Columns: trace, its_calls, its_ns: of all operations of these traces.
+std::string totals_statement(const Selection& selection, const std::vector<uint64_t>& traces) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT trace, sum(count) AS its_calls, sum(total_ns) AS its_ns\nFROM {}\n{} trace IN ({})\n{} {}\nGROUP BY "
+      "trace",
+      dialect.table(push::kOperations), dialect.first_where(), base::join(traces, ", "), dialect.next_where(),
+      chosen(selection, dialect));
+}
+
+// Columns: trace, file. Traces of a server whose rows of iterations or, if `uses_operations`, of operations are all
+// missing.
+std::string lost_rows_statement(const Selection& selection, bool uses_operations) {
+  const Dialect dialect(selection.target);
+  const std::string rows = job_and_times(selection, dialect);
+  const auto has = [&](const push::TableSpec& table) {
+    return base::format("(trace, attempt) {} (SELECT trace, attempt FROM {} WHERE {} GROUP BY trace, attempt)",
+                        dialect.in(), dialect.table(table), rows);
+  };
+  return base::format(
+      "SELECT trace, file\nFROM {}\nWHERE {} AND iterations > 0\n  AND NOT ({}{}{})\nGROUP BY trace, file\n"
+      "ORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), has(push::kIterations),
+      uses_operations ? "\n  AND " : "", uses_operations ? has(push::kOperations) : "");
+}
+
+// Columns: trace, file. Traces that have another number of rows in one of these tables than they were pushed with. For
+// a server with counts (kRowCounts): in a folder, the files tell it.
+enum class WrongCounts : uint8_t { Any, TooMany };
+std::string wrong_counts_statement(const Selection& selection, const std::vector<const push::TableSpec*>& tables,
+                                   WrongCounts wanted) {
+  const Dialect dialect(selection.target);
+  const std::string rows = job_and_times(selection, dialect);
+  std::string counts = base::format(
+      "    SELECT trace AS its_trace, attempt AS its_attempt, CAST(of_table AS String) AS its_table,\n"
+      "      toInt64(max(row_count)) AS n\n"
+      "    FROM {} WHERE {} GROUP BY trace, attempt, its_table\n",
+      dialect.table(push::kRowCounts), rows);
+  std::vector<std::string> names;
+  // One number instead of two, as in Dialect::key(): half of the time.
+  for (const push::TableSpec* table : tables) {
+    names.push_back(push::quoted_text(table->name));
+    base::format_to(counts,
+                    "    UNION ALL SELECT any(trace) AS its_trace, any(attempt) AS its_attempt, {} AS its_table,\n"
+                    "      -toInt64(count()) AS n\n"
+                    "    FROM {} WHERE {} GROUP BY trace + attempt\n",
+                    names.back(), dialect.table(*table), rows);
+  }
+  return base::format(
+      "SELECT trace, file\nFROM {0}\nWHERE {1}\n  AND (trace, attempt) {2} (SELECT its_trace, its_attempt FROM (\n{3}  "
+      ")\n"
+      "  WHERE its_table IN ({4}) GROUP BY its_trace, its_attempt, its_table HAVING max(n) >= 0 AND sum(n) {5} 0)\n"
+      "GROUP BY trace, file\nORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), counts, base::join(names, ", "),
+      wanted == WrongCounts::TooMany ? "<" : "!=");
+}
+
+// Columns: traces, outside_ns, inside_ns. How many traces have work of devices outside of iterations, how long it
+// takes, and how long the work in iterations does.
+std::string outside_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT sum(CASE WHEN outside > 0 THEN 1 ELSE 0 END) AS traces, sum(outside) AS outside_ns, sum(inside) AS "
+      "inside_ns\nFROM (\n"
+      "  SELECT trace, sum(CASE WHEN part = {0} THEN ns ELSE 0 END) AS outside,\n"
+      "    sum(CASE WHEN part = {0} THEN 0 ELSE ns END) AS inside\n"
+      "  FROM {1}\n  WHERE {2}\n  AND part IN ('compute', 'communication', 'copies', {0})\n  GROUP BY trace)",
+      push::quoted_text(push::kOutside), dialect.table(push::kDeviceTime), chosen(selection, dialect));
+}
+
+// Columns: trace, file. A trace that was pushed without a number of calls of collectives, if there is one.
+std::string uncounted_calls_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(
+      "SELECT trace, file\nFROM {}\nWHERE {}\n  AND (trace, attempt) {} (SELECT trace, attempt FROM {}\n"
+      "    WHERE {} AND of_table = {})\nGROUP BY trace, file\nLIMIT 1",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.not_in(), dialect.table(push::kRowCounts),
+      job_and_times(selection, dialect), push::quoted_text(push::kCollectives.name));
+}
+
+// Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
+std::string without_calls_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  const std::string rows = job_and_times(selection, dialect);
+  return base::format(
+      "SELECT trace, file\nFROM {0}\nWHERE {1}\n  AND (trace, attempt) {2} (SELECT trace, attempt FROM {3}\n"
+      "    WHERE {4} AND {5} AND numbered = 1 AND rank >= 0 GROUP BY trace, attempt)\n"
+      "  AND (trace, attempt) {6} (SELECT trace, attempt FROM {7} WHERE {4} AND call = 0\n"
+      "    GROUP BY trace, attempt)\nGROUP BY trace, file\nORDER BY file, trace",
+      dialect.table(push::kTraces), chosen(selection, dialect), dialect.in(), dialect.table(push::kOperations), rows,
+      push::kIsCommunication, dialect.not_in(), dialect.table(push::kCollectives));
+}
 
 push::Rows as_list(push::Rows rows) {
   if (rows.columns.size() != 2) throw Error("the server's answer is not a list of traces");

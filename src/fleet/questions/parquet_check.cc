@@ -3,24 +3,177 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
+#include "base/bytes.h"
+#include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "kymo/error.h"
+#include "push/ranks.h"
+#include "push/store.h"
+#include "push/tables.h"
+#include "push/trace_rows.h"
+#include "query/session.h"
 #include "questions/answers.h"
 #include "questions/parquet_files.h"
-#include "questions/parquet_footers.h"
-#include "questions/parquet_verify.h"
-#include "kymo/error.h"
-#include "push/attempt.h"
-#include "push/trace_file.h"
+#include "questions/parquet_tables.h"
 
 namespace kymo::fleet {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct Counted {
+  std::map<std::string, uint64_t> rows;    // by table
+  std::map<std::string, uint64_t> hashes;  // by file
+};
+
+Counted read_counts(const query::Engine& engine, const std::vector<std::string>& files) {
+  Counted counted;
+  for (const std::string& file : files) {
+    const push::Rows rows =
+        rows_of(engine, base::format("SELECT trace = {}, of_table, CAST(sum(row_count) AS UBIGINT), max(hash(t))\n"
+                                     "FROM read_parquet({}) AS t GROUP BY ALL",
+                                     kFileRows, query::sql_literal(file)));
+    for (const auto& row : rows.rows)
+      (row[0] == "true" ? counted.hashes : counted.rows)[row[1]] += push::parse_u64(row[2], "row_count");
+  }
+  return counted;
+}
+
+// Reads all columns. Throws query::QueryError.
+uint64_t rows_in(const query::Engine& engine, const std::string& file, uint64_t attempt) {
+  const push::Rows rows = rows_of(
+      engine, base::format("SELECT count(*) FILTER (attempt = {} AND starts_with({}, strftime(started, '%Y%m'))), "
+                           "count(*), max(hash(t))\nFROM read_parquet({}) AS t",
+                           attempt, query::sql_literal(fs::path(file).filename().string()), query::sql_literal(file)));
+  const uint64_t own = push::parse_u64(rows.rows.at(0).at(0), "rows");
+  if (own != push::parse_u64(rows.rows.at(0).at(1), "rows"))
+    throw query::QueryError("it has rows of another attempt or month");
+  return own;
+}
+
+// Reads no values.
+uint64_t rows_of_footer(const query::Engine& engine, const std::string& file) {
+  return push::parse_u64(
+      rows_of(engine, base::format("SELECT count(*) FROM read_parquet({})", query::sql_literal(file))).rows.at(0).at(0),
+      "rows");
+}
+
+std::string table_of(const std::string& file) { return fs::path(file).parent_path().filename().string(); }
+
+// Throws kymo::Error if the file is damaged.
+void check_file(const query::Engine& engine, const std::string& file, uint64_t attempt, const Counted& counted,
+                std::map<std::string, uint64_t>& rows) {
+  const auto hash = counted.hashes.find(path_in_folder(file));
+  if (hash != counted.hashes.end() && push::trace_number(file) != hash->second)
+    throw Error("it has other bytes than were written");
+  rows[table_of(file)] += hash == counted.hashes.end() ? rows_in(engine, file, attempt) : rows_of_footer(engine, file);
+}
+
+// Why a file is not what was written, for people.
+std::string damaged(const std::string& file) {
+  if (::access(file.c_str(), R_OK) != 0) return base::file_error("read", file, errno).what();
+  return base::format("{} is damaged: delete it", base::printable(file));
+}
+
+}  // namespace
+
+push::Block with_hashes(const push::Block& row_counts, const std::vector<FileHash>& hashes) {
+  push::Block block = row_counts;
+  // Of the same month as the others.
+  const auto started = base::load<uint32_t>(reinterpret_cast<const std::byte*>(row_counts.fixed(2).data()));
+  for (const FileHash& one : hashes) {
+    push::RowHead head;
+    head.trace = kFileRows;
+    head.started = started;
+    head.add_to(block);
+    block.text(one.file);
+    block.number(one.hash);
+    block.end_row();
+  }
+  return block;
+}
+
+std::string path_in_folder(const std::string& file) {
+  return base::format("{}/{}", table_of(file), fs::path(file).filename().string());
+}
+
+std::string damage_of(const query::Engine& engine, const std::string& folder, uint64_t number, const Attempt& attempt) {
+  Counted counted;
+  const std::vector<std::string> count_files = attempt.files_of(folder, push::kRowCounts);
+  try {
+    counted = read_counts(engine, count_files);
+  } catch (const query::QueryError&) {
+    return damaged(count_files.front());
+  }
+  if (counted.rows.empty() && !count_files.empty()) return damaged(count_files.front());  // it had some
+  std::map<std::string, uint64_t> rows;
+  for (const auto& [place, file] : attempt.files) {
+    try {
+      check_file(engine, file, number, counted, rows);
+    } catch (const Error&) {
+      return damaged(file);
+    }
+  }
+  for (const auto& [table, count] : counted.rows)
+    if (rows[table] != count)
+      return base::format("{} has {} rows of it in {} instead of {}", base::printable(folder), rows[table], table,
+                          count);
+  return {};
+}
+
+std::vector<std::string> changed_files(const query::Engine& engine, const std::string& folder, const Attempt& attempt) {
+  std::vector<std::string> changed;
+  std::vector<std::string> count_files = attempt.files_of(folder, push::kRowCounts);
+  Counted counted;
+  try {
+    counted = read_counts(engine, count_files);
+  } catch (const query::QueryError&) {
+    return count_files;
+  }
+  for (const auto& [place, file] : attempt.files) {
+    const auto hash = counted.hashes.find(path_in_folder(file));
+    if (hash == counted.hashes.end()) continue;
+    try {
+      if (push::trace_number(file) == hash->second) continue;
+    } catch (const Error&) {
+    }
+    changed.push_back(file);
+  }
+  return changed;
+}
+
+namespace {
+
+using RowsOfFiles = std::map<std::string, uint64_t>;  // by path
+
+// The number of rows of all files, by their footers. Files without rows and those that cannot be read are not in it.
+RowsOfFiles read_row_numbers(ParquetReader& reader) {
+  RowsOfFiles found;
+  for (const push::TableSpec* table : push::all_tables()) {
+    if (table == &push::kSchema) continue;
+    for (std::string files = reader.files_of(*table); !files.empty(); files = reader.files_of(*table)) {
+      try {
+        const push::Rows rows = rows_of(
+            reader.engine(),
+            base::format("SELECT file_name, CAST(sum(row_group_num_rows) AS UBIGINT) FROM parquet_metadata({})\n"
+                         "WHERE path_in_schema = 'attempt' GROUP BY file_name",
+                         files));
+        for (const auto& row : rows.rows) found[row[0]] = push::parse_u64(row[1], "rows");
+        break;
+      } catch (const query::QueryError& problem) {
+        if (!reader.find_unreadable()) throw Error(first_line(problem.what()));
+      }
+    }
+  }
+  return found;
+}
 
 // The rows of a statement about these files, without those that cannot be read.
 template <typename Statement>
@@ -120,16 +273,16 @@ void leave_out_damaged_marks(ParquetReader& reader) {
   }
 }
 
-uint64_t rows_in(const std::map<std::string, Footer>& footers, const std::vector<std::string>& files) {
+uint64_t rows_in(const RowsOfFiles& row_numbers, const std::vector<std::string>& files) {
   uint64_t sum = 0;
   for (const std::string& file : files)
-    if (const auto found = footers.find(file); found != footers.end()) sum += found->second.rows;
+    if (const auto found = row_numbers.find(file); found != row_numbers.end()) sum += found->second;
   return sum;
 }
 
 // What of an attempt with a mark is missing, for people; empty if nothing is.
 std::string missing_of(const std::string& folder, uint64_t number, const Attempt& attempt, const Expected& expected,
-                       const std::map<std::string, Footer>& footers) {
+                       const RowsOfFiles& row_numbers) {
   if (const uint64_t count = attempt.missing_count(); count > 0) {
     const std::vector<std::string> missing = attempt.missing(number);
     return base::format("{}{} of {} {} missing", base::join(missing, ", "),
@@ -142,7 +295,7 @@ std::string missing_of(const std::string& folder, uint64_t number, const Attempt
     const auto wanted = expected.rows.find(std::string(table->name));
     if (wanted == expected.rows.end()) continue;
     const std::vector<std::string> files = attempt.files_of(folder, *table);
-    if (const uint64_t found = rows_in(footers, files); found != wanted->second)
+    if (const uint64_t found = rows_in(row_numbers, files); found != wanted->second)
       return base::format("{} {} {} rows instead of {}",
                           files.empty() ? folder_of(folder, *table) : base::printable(files.front()),
                           files.size() > 1 ? "and the next ones have" : "has", found, wanted->second);
@@ -152,40 +305,11 @@ std::string missing_of(const std::string& folder, uint64_t number, const Attempt
 
 // Marks that were lost: the attempt has no file for them, or the file has other rows than it was written with.
 bool has_marks(const std::string& folder, const Attempt& attempt, const Expected& expected,
-               const std::map<std::string, Footer>& footers) {
+               const RowsOfFiles& row_numbers) {
   if (!attempt.mark) return false;
   if (expected.rows.empty()) return true;  // an older version wrote no counts
-  const auto found = footers.find(attempt.files_of(folder, push::kTraces).front());
-  return found != footers.end() && found->second.rows == expected.traces;
-}
-
-std::string misplaced_text(const std::vector<std::string>& files, const std::string& folder) {
-  const size_t more = files.size() - 1;
-  return base::format("{}{} rows of another attempt or month than {} says: move {} out of {}",
-                      base::printable(files[0]), more == 0 ? " has" : base::format(" and {} more have", more),
-                      more == 0 ? "its name" : "their names", more == 0 ? "it" : "them", base::printable(folder));
-}
-
-// The files whose rows do not belong to their names, without those that are damaged: they have other bytes than were
-// written with this name, and are left out.
-std::vector<std::string> find_misplaced(ParquetReader& reader, const std::map<std::string, Footer>& footers) {
-  std::vector<std::string> files = misplaced_files(footers);
-  const auto is_left_out = [&](const std::string& file) { return reader.is_unreadable(file); };
-  // A file of another table cannot be read as one of its own.
-  if (!files.empty() && reader.find_unreadable()) std::erase_if(files, is_left_out);
-  if (files.empty()) return files;
-  const auto attempts = attempts_of(reader.folder());
-  for (const std::string& file : files) {
-    const fs::path path(file);
-    const auto attempt = attempts.find(attempt_in(path.filename().string()).value_or(0));
-    if (attempt == attempts.end()) continue;  // removed just now
-    for (const std::string& changed : changed_files(reader.engine(), reader.folder(), attempt->second))
-      reader.leave_out(changed);
-    if (path.parent_path().filename() == push::kRowCounts.name && has_own_name(reader.engine(), file))
-      reader.leave_out(file);
-  }
-  std::erase_if(files, is_left_out);
-  return files;
+  const auto found = row_numbers.find(attempt.files_of(folder, push::kTraces).front());
+  return found != row_numbers.end() && found->second == expected.traces;
 }
 
 // The traces whose newest attempt is this one, by name.
@@ -259,10 +383,7 @@ std::vector<std::string> incomplete_traces(ParquetReader& reader) {
   std::vector<std::string> lines;
   // Before their footers: another push may add some meanwhile. What it removes is not the newest attempt of any trace.
   const auto attempts = attempts_of(folder);
-  std::map<std::string, Footer> footers = read_footers(reader);
-  read_attempts(reader, footers);
-  if (const std::vector<std::string> files = find_misplaced(reader, footers); !files.empty())
-    throw Error(base::format("{}; its rows may count twice", misplaced_text(files, folder)));
+  const RowsOfFiles row_numbers = read_row_numbers(reader);
   leave_out_damaged_marks(reader);
   const std::map<uint64_t, Expected> all_expected = read_expected(reader);
   Unmarked unmarked;
@@ -272,14 +393,14 @@ std::vector<std::string> incomplete_traces(ParquetReader& reader) {
     if (is_reported && attempt.mark) continue;
     const auto known = all_expected.find(number);
     const Expected expected = known == all_expected.end() ? Expected{} : known->second;
-    if (!has_marks(folder, attempt, expected, footers))
+    if (!has_marks(folder, attempt, expected, row_numbers))
       for (const auto& [place, file] : attempt.files) {
         const fs::path table = fs::path(file).parent_path().filename();
         if (table == push::kTraces.name || reader.is_unreadable(file)) continue;
         unmarked.files.push_back(file);
         if (table == push::kRowCounts.name && number < push::unmarked_before()) unmarked.counts.push_back(file);
       }
-    const std::string missing = attempt.mark ? missing_of(folder, number, attempt, expected, footers) : "";
+    const std::string missing = attempt.mark ? missing_of(folder, number, attempt, expected, row_numbers) : "";
     if (missing.empty()) continue;
     if (const std::string traces = traces_of(reader, number); !traces.empty())
       lines.push_back(base::format("incomplete: {}; {}: push these traces again", traces, missing));
@@ -291,12 +412,13 @@ std::vector<std::string> incomplete_traces(ParquetReader& reader) {
 
 std::string foreign_file(ParquetReader& reader) {
   const std::string& folder = reader.folder();
-  std::vector<std::string> files = foreign_files(folder);
-  std::erase_if(files, [&](const std::string& file) { return !reader.has_footer(file); });
+  std::vector<std::string> files;
+  for (const push::TableSpec* table : push::all_tables())
+    for (const std::string& file : table_files(folder, *table))
+      if (const std::string name = fs::path(file).filename().string();
+          !is_file_name(name) && name != kEmptyFile && reader.has_footer(file))
+        files.push_back(file);
   if (files.empty()) return {};
-  // Of two files with the same number, the one whose rows do not belong to its name.
-  const auto misplaced = find_misplaced(reader, read_footers(reader));
-  if (!misplaced.empty()) return misplaced_text(misplaced, folder);
   return base::format("{}{} not written by kymo push: move {} out of {}", base::printable(files[0]),
                       files.size() == 1 ? " was" : base::format(" and {} more were", files.size() - 1),
                       files.size() == 1 ? "it" : "them", base::printable(folder));

@@ -58,23 +58,6 @@ std::vector<const push::TableSpec*> tables_of_all_versions() {
   return tables;
 }
 
-struct Listed {
-  const push::TableSpec* table;
-  std::string path;
-  std::optional<Name> name;  // nothing: kymo push did not write it, or it is kEmptyFile
-};
-
-// The complete files, `traces` after the tables whose files are written before.
-std::vector<Listed> list_files(const std::string& folder) {
-  std::vector<Listed> found;
-  for (const push::TableSpec* table : tables_of_all_versions())
-    for (std::string& file : table_files(folder, *table)) {
-      const auto name = parse_name(fs::path(file).filename().string());
-      found.push_back({table, std::move(file), name});
-    }
-  return found;
-}
-
 bool is_table(const std::string& name) {
   const auto tables = tables_of_all_versions();
   return std::any_of(tables.begin(), tables.end(), [&](const push::TableSpec* table) { return table->name == name; });
@@ -180,38 +163,18 @@ std::vector<std::string> Attempt::files_of(const std::string& folder, const push
 
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder) {
   std::map<uint64_t, Attempt> found;
-  for (const Listed& file : list_files(folder)) {
-    if (!file.name || file.table == &push::kSchema) continue;
-    Attempt& attempt = found[file.name->attempt];
-    attempt.month = file.name->month;
-    attempt.files[file.name->number] = file.path;
-    // A mark that was written twice is complete with the first one.
-    if (file.table == &push::kTraces && (!attempt.mark || *attempt.mark > file.name->number))
-      attempt.mark = file.name->number;
-  }
-  return found;
-}
-
-std::vector<std::string> foreign_files(const std::string& folder) {
-  const std::vector<Listed> files = list_files(folder);
-  std::map<uint64_t, uint64_t> marks;
-  for (const Listed& file : files)
-    if (file.name && file.table == &push::kTraces) {
-      uint64_t& mark = marks.try_emplace(file.name->attempt, file.name->number).first->second;
-      mark = std::min(mark, file.name->number);
+  for (const push::TableSpec* table : tables_of_all_versions()) {
+    if (table == &push::kSchema) continue;
+    for (const std::string& file : table_files(folder, *table)) {
+      const auto name = parse_name(fs::path(file).filename().string());
+      if (!name) continue;  // kymo push did not write it, or it is kEmptyFile
+      Attempt& attempt = found[name->attempt];
+      attempt.month = name->month;
+      attempt.files[name->number] = file;
+      // A mark that was written twice is complete with the first one.
+      if (table == &push::kTraces && (!attempt.mark || *attempt.mark > name->number)) attempt.mark = name->number;
     }
-  std::set<std::pair<uint64_t, uint64_t>> seen;
-  const auto is_ours = [&](const Listed& file) {
-    if (!file.name) return fs::path(file.path).filename() == kEmptyFile;
-    if (file.table == &push::kSchema) return true;
-    const auto mark = marks.find(file.name->attempt);
-    const bool is_after_mark = mark != marks.end() && file.name->number > mark->second;
-    return seen.emplace(file.name->attempt, file.name->number).second &&
-           (file.table == &push::kTraces || !is_after_mark);
-  };
-  std::vector<std::string> found;
-  for (const Listed& file : files)
-    if (!is_ours(file)) found.push_back(file.path);
+  }
   return found;
 }
 

@@ -9,11 +9,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
+#include "base/temporary_file.h"
 #include "push/tables.h"
 
 namespace kymo::fleet {
@@ -71,9 +70,5 @@ struct Attempt {
 
 // Of all tables; one that is gone has no files. Throws kymo::Error if a folder cannot be read.
 std::map<uint64_t, Attempt> attempts_of(const std::string& folder);
-
-// The complete files that kymo push did not write, by their names: copies of files, for example, whose rows would count
-// twice. Throws as attempts_of().
-std::vector<std::string> foreign_files(const std::string& folder);
 
 }  // namespace kymo::fleet

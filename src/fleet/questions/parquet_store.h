@@ -7,6 +7,7 @@
 // system, and the rule of tables.h decides which rows count. Texts are as in text_name.h.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
-#include "questions/parquet_reader.h"
-#include "questions/parquet_verify.h"
+#include "base/temporary_file.h"
 #include "push/store.h"
+#include "questions/parquet_check.h"
+#include "questions/parquet_tables.h"
 
 namespace kymo::fleet {
 

@@ -5,13 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "push/tables.h"
 #include "questions/target.h"
 #include "questions/text_name.h"
-#include "push/tables.h"
 
 namespace kymo::fleet {
 
@@ -40,88 +42,11 @@ std::string iterations_statement(const Selection& selection);
 // Columns: rank, earlier, later. The ranks of the selection, and in how many minutes of each side they were recorded.
 std::string diff_ranks_statement(const Selection& selection, int64_t middle);
 
-// Why calls of collectives do not count for stragglers.
-enum class LeftOut : uint8_t {
-  No,
-  MissingRanks,    // not all ranks of the group have this call, or more than the group has
-  UnknownMembers,  // the trace does not say how many ranks take part
-  ClockError,      // the others waited less than the clock error of the traces, on average
-};
-
-// Columns: its_job, left_out (LeftOut), its_rank, its_calls, others_waited, worst_iteration, worst_call, clock_error,
-// wall_sum (of the job), in_calls (what all ranks spent in these calls), older_runs (1: the job has
-// some, and older_runs_statement() says which). The rows with calls that do not count have the
-// rank -1, and come first. A collective ends on all ranks at the same time, so the rank that spends the least time in
-// it came last, and the others waited for it. That needs no common clock. It needs all ranks: of those that are
-// missing, one may be the last. So a call counts if every rank of its process group has it. `ranks` are those of a
-// group that is not named; 0: unknown. Runs of a job that say which run they are (push/run_name.h) are compared apart.
-// If others have the same steps, only the newest run of a step counts, and none of them if they are too close to each
-// other.
-std::string stragglers_statement(const Selection& selection, uint64_t ranks);
-
-// Columns: same_call, rank, its_trace (of the newest run), its_group, operation. Of these calls, which are `worst_call`
-// above.
-std::string worst_calls_statement(const Selection& selection, const std::vector<uint64_t>& calls);
-
-// Columns: its_job, its_group, its_members, rank, its_calls: how many calls of a group each rank has that could count.
-std::string members_statement(const Selection& selection);
-
-// Columns: its_job, its_rank, last_rank, its_trace, trace_of_last, between. Ranks whose newest run of a step does not
-// count, because it began up to `between` nanoseconds before `last_rank` began the step: it is an older run, or the
-// clock of a host is wrong.
-std::string other_runs_statement(const Selection& selection);
-
-// Columns: its_job, wall_sum: as of stragglers_statement(), but only of iterations with calls that can be compared.
-// Needed if there are others; it reads all calls again.
-std::string walls_statement(const Selection& selection, uint64_t ranks);
-
-// Columns: its_job, at_once, its_rank, steps, its_trace. Ranks that have steps twice: in another trace that began them
-// earlier, or earlier in the same one. Those of the older run do not count. If the other trace began them shortly
-// before (at_once = 1), which of them belongs to which trace of another rank is not known, and neither trace counts.
-std::string older_runs_statement(const Selection& selection);
-
-// Columns: its_job, runs: how many different runs the newest traces of a job are of.
-std::string numbers_of_runs_statement(const Selection& selection);
-
-// Columns: trace, its_host. Of these traces.
-std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces);
-
-// Columns: its_job, its_rank, its_host, error: the trace of each job that has the largest clock error.
-std::string clock_errors_statement(const Selection& selection);
-
 // Columns: counted, sample (minutes since 1970), sum_ns, iterations, usual_ns, shown_by (a trace), ranks. No operation
 // means the iterations. Only traces that have the operation count, and of these only ranks that were recorded
 // throughout: in at least kFewestAround samples of both halves, or fewer if there are few. The others are the `ranks`
 // of a row that is not counted. usual_ns is what these iterations of these ranks usually take.
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation);
-
-// Columns: trace, file. Traces of a server whose rows of iterations or, if `uses_operations`, of operations are all
-// missing.
-std::string lost_rows_statement(const Selection& selection, bool uses_operations);
-
-// Columns: trace, file. Traces that have another number of rows in one of these tables than they were pushed with. For
-// a server with counts (kRowCounts): in a folder, the files tell it.
-enum class WrongCounts : uint8_t { Any, TooMany };
-std::string wrong_counts_statement(const Selection& selection, const std::vector<const push::TableSpec*>& tables,
-                                   WrongCounts wanted);
-
-// Columns: trace, file, complete, its_host, its_program, its_job, rank, began_ns, duration_ns, events, bytes. The
-// traces whose recording or file was cut off, or that are damaged (complete = 0), and those that began in the same
-// nanosecond. And traces that began and ended in the same nanosecond, with as many events.
-std::string same_recordings_statement(const Selection& selection);
-
-// Columns: trace, its_calls, its_ns: of all operations of these traces.
-std::string totals_statement(const Selection& selection, const std::vector<uint64_t>& traces);
-
-// Columns: traces, outside_ns, inside_ns. How many traces have work of devices outside of iterations, how long it
-// takes, and how long the work in iterations does.
-std::string outside_statement(const Selection& selection);
-
-// Columns: trace, file. A trace that was pushed without a number of calls of collectives, if there is one.
-std::string uncounted_calls_statement(const Selection& selection);
-
-// Columns: trace, file. Traces that have collectives in `operations`, and not the calls that stragglers needs.
-std::string without_calls_statement(const Selection& selection);
 
 // Columns: its_job, last (seconds since 1970). The jobs of all times, the chosen one first, then the latest: for a
 // selection that has no traces.
@@ -135,7 +60,84 @@ std::string jobs_in_time_statement(const Selection& selection);
 // selected time, and those that do not say when they were recorded and are before it.
 std::string outside_time_statement(const Selection& selection);
 
-// Column: version, of the tables.
-std::string version_statement(const Target& target);
+// What ClickHouse and DuckDB write differently. Functions and types that both have are written as both accept them.
+class Dialect {
+ public:
+  explicit Dialect(const Target& target) : target_(target), is_server_(target.server.has_value()) {}
+
+  std::string table(const push::TableSpec& table) const;
+  std::string text(const std::string& value) const;
+  std::string time(int64_t seconds) const;
+  // The minute in which a trace began, since 1970.
+  std::string minute() const {
+    return is_server_ ? "intDiv(toUnixTimestamp(started), 60)" : "epoch_us(started) // 60000000";
+  }
+  // The second, the same.
+  std::string_view second() const { return is_server_ ? "toUnixTimestamp(started)" : "epoch_us(started) // 1000000"; }
+  std::string divided(const std::string& a, const std::string& b) const;
+  // GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
+  std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
+  std::string_view not_in() const { return is_server_ ? "GLOBAL NOT IN" : "NOT IN"; }
+  // ALL: old servers want to be told that a row may match several.
+  std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
+  // Of a table of the selection: each server of a cluster gets the right side.
+  std::string_view join_everywhere() const { return is_server_ ? "GLOBAL ALL INNER JOIN" : "INNER JOIN"; }
+  // ANY: the right side has one row for each key. Where it has none, a server has empty values, and DuckDB NULL.
+  std::string_view left_join_everywhere() const { return is_server_ ? "GLOBAL ANY LEFT JOIN" : "LEFT JOIN"; }
+  // A number for a text. It is the same for all texts that left_join_everywhere() does not find.
+  std::string hash(std::string_view text) const;
+  // Of the rows of a group; 0 if there is only one.
+  std::string second_largest(std::string_view of) const;
+  // A condition that few rows meet, and the others. The server reads the columns of the others only for these rows.
+  std::string_view first_where() const { return is_server_ ? "PREWHERE" : "WHERE"; }
+  std::string_view next_where() const { return is_server_ ? "WHERE" : "AND"; }
+  // Of any row: the same in all rows of a group.
+  std::string_view any() const { return is_server_ ? "any" : "any_value"; }
+  std::string list(std::string_view of) const;
+  std::string set(std::string_view of) const;             // a list without duplicates
+  std::string all_elements(std::string_view list) const;  // the same, of the lists of a group
+  std::string sorted(const std::string& list) const;
+  std::string count_below(const std::string& list, std::string_view limit) const;
+  // A list with this expression of each element, which is `one` in it.
+  std::string each(std::string_view expression, std::string_view list) const;
+  // The first elements of a list, and the others.
+  std::string first_of(std::string_view list, std::string_view count) const;
+  std::string all_after(std::string_view list, std::string_view count) const;
+  // Of a list of numbers that is sorted.
+  std::string median(std::string_view sorted) const;
+  // A value of the group: that below which this share of the values is.
+  std::string quantile(std::string_view share, std::string_view of) const;
+  // A query with a row for each element of the list of a row: the columns, `one`, which is the element, and `place`,
+  // which is its place from 1 on.
+  std::string elements(std::string_view columns, std::string_view list, const std::string& from) const;
+  // The same beside the values of a group, in the list of its columns.
+  std::string each_of(const std::string& list) const;
+  // A tuple of columns, and a field of it, if its name is `one`, from 1 on.
+  std::string tuple(std::initializer_list<std::string_view> columns) const;
+  std::string field(int number) const;
+  // A key of three numbers, the first of which is a hash. A server finds one number in a set in half of the time that
+  // a tuple takes. Its sums wrap, and two different keys have the same sum only by chance, 1 in 2^64.
+  std::string key(std::string_view trace, std::string_view attempt, std::string_view step) const;
+
+ private:
+  const Target& target_;
+  const bool is_server_;
+};
+
+// A number for argMin and argMax: by `value`, and of equal ones by `then`, which is rising() or falling() of a number.
+// The order of rows is not defined, so without a second key the answer would not be. A tuple is compared several times
+// slower, which matters for millions of rows. Values count up to 19 hours of nanoseconds.
+std::string ordered(std::string_view value, const std::string& then);
+std::string rising(std::string_view number);
+std::string falling(std::string_view number);
+
+// The condition of the selected time.
+std::string times_of(const Selection& selection, const Dialect& dialect);
+
+// The conditions of the sorting key.
+std::string job_and_times(const Selection& selection, const Dialect& dialect);
+
+// The rows of the selection, without those of attempts that were not completed.
+std::string chosen(const Selection& selection, const Dialect& dialect);
 
 }  // namespace kymo::fleet

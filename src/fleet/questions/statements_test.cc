@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "questions/stragglers.h"
+
 namespace kymo::fleet {
 namespace {
 

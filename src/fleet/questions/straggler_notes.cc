@@ -4,17 +4,18 @@
 #include <map>
 #include <set>
 
-#include "analyze/report/process_group.h"
+#include "analyze/report/collective_calls.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "kymo/error.h"
 #include "questions/answers.h"
 #include "questions/text_name.h"
-#include "kymo/error.h"
 
 namespace kymo::fleet {
 namespace {
 
+using analyze::Waiting;
 using push::parse_i64;
 using push::parse_u64;
 
@@ -159,6 +160,25 @@ std::string note_of(const CallsLeftOut& left_out, const LeftOutDetails& details,
   }
 }
 
+// Calls in which ranks do not wait for each other, or may not.
+struct Calls {
+  uint64_t count = 0;
+  std::set<std::string> names;
+};
+
+std::string note_of(const std::string& job, Waiting waiting, const Calls& calls) {
+  const std::string what = base::format("not counted: {} ({}) of job '{}'", calls_text(calls.count),
+                                        list_text(calls.names), shown_name(job));
+  if (waiting == Waiting::Unknown)
+    return what +
+           ", because the traces do not say which collective it is, and in one with a root (broadcast, reduce, gather, "
+           "scatter) ranks do not wait for each other; record the calls of NCCL too, or give the range around the "
+           "launch an argument 'Collective name'";
+  return what +
+         ", because ranks do not wait for each other in sends, receives and calls with a root (broadcast, reduce, "
+         "gather, scatter), so these do not show who is late; the job has no other collectives";
+}
+
 }  // namespace
 
 std::string missing_ranks(const LeftOutDetails& details, const std::string& job, uint64_t ranks) {
@@ -231,6 +251,28 @@ std::vector<std::string> notes_of_older_runs(const push::Rows& rows) {
                          what, who, trace_text(runs.trace))
                    : base::format("not counted: older runs of {}, because {} the same ones in a newer run", what, who));
     if (notes.size() == kMostNamed) break;
+  }
+  return notes;
+}
+
+std::vector<std::string> notes_of_calls_without_wait(const push::Rows& rows,
+                                                     const std::set<std::string>& jobs_with_others) {
+  if (rows.columns.size() != 4) throw Error("the server's answer is not a list of calls");
+  std::map<std::pair<std::string, Waiting>, Calls> all;
+  for (const auto& row : rows.rows) {
+    const auto waiting = static_cast<Waiting>(push::parse_u64(row[1], rows.columns[1]));
+    if (waiting != Waiting::Unknown && jobs_with_others.contains(row[0])) continue;
+    Calls& calls = all[{row[0], waiting}];
+    calls.count += push::parse_u64(row[3], rows.columns[3]);
+    calls.names.insert(base::printable(row[2].substr(0, row[2].find('('))));  // without the types of its arguments
+  }
+  std::vector<std::string> notes;
+  for (const auto& [key, calls] : all) {
+    if (notes.size() == kMostNamed) {
+      notes.push_back("calls of more jobs are not counted either: ask for one with --job");
+      break;
+    }
+    notes.push_back(note_of(key.first, key.second, calls));
   }
   return notes;
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "push/clickhouse.h"
 #include "questions/stragglers.h"
-#include "push/answer.h"
 
 namespace kymo::fleet {
 
@@ -32,5 +33,11 @@ std::vector<std::string> notes_of(const std::vector<CallsLeftOut>& left_out, con
 
 // A line for each job and kind of older_runs_statement().
 std::vector<std::string> notes_of_older_runs(const push::Rows& rows);
+
+// A line for each job about calls of which the traces do not say which collective they are. And one for each job that
+// is not in `jobs_with_others`, which has calls that can show who is late: it has only sends, receives and calls with a
+// root. The rows: its_job, waiting, operation, its_calls.
+std::vector<std::string> notes_of_calls_without_wait(const push::Rows& rows,
+                                                     const std::set<std::string>& jobs_with_others);
 
 }  // namespace kymo::fleet

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "questions/straggler_notes.h"
 #include "kymo/error.h"
+#include "questions/straggler_notes.h"
 
 namespace kymo::fleet {
 namespace {

@@ -4,12 +4,12 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "questions/parquet_check.h"
-#include "questions/parquet_reader.h"
-#include "questions/parquet_store.h"
 #include "kymo/error.h"
+#include "push/clickhouse.h"
 #include "push/clickhouse_store.h"
-#include "push/http.h"
+#include "questions/parquet_check.h"
+#include "questions/parquet_store.h"
+#include "questions/parquet_tables.h"
 
 namespace kymo::fleet {
 namespace {

@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "push/address.h"
-#include "push/answer.h"
+#include "push/clickhouse.h"
 #include "push/store.h"
 
 namespace kymo::fleet {

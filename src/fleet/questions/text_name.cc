@@ -4,7 +4,6 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "base/utf8.h"
 
 namespace kymo::fleet {
 namespace {
@@ -51,7 +50,7 @@ std::string shown_name(std::string_view name) {
 }
 
 std::string operation_text(std::string_view name, bool on_device) {
-  const std::string text = shown_name(name);
+  std::string text = shown_name(name);
   if (on_device) return text + std::string(kOnDevice);
   if (!text.ends_with(kOnDevice)) return text;
   return text.substr(0, text.size() - kOnDevice.size()) + std::string(kOnDeviceEscaped);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { complete, shape, state } from '../support/browser';
-import { binaries, ChromeTrace, json, kymo, notBuilt, view } from '../support/command';
+import { binaries, ChromeTrace, json, kymo, notBuilt, view, waitUntil } from '../support/command';
 import { files, skip, viewing } from '../support/command_test';
 
 /** A trace of steps, on two threads, with known numbers. */
@@ -362,7 +362,7 @@ test('a trace is followed while it is recorded', { skip: skip || notBuilt('annot
   const recorder = spawn(kymo, ['record', '-o', path, '--', 'bash', '-c', program], { stdio: 'ignore', detached: true });
   const ended = new Promise((resolve) => recorder.once('exit', resolve));
   try {
-    while (recorder.exitCode === null && !(existsSync(path) && statSync(path).size > 0)) await new Promise((resolve) => setTimeout(resolve, 50));
+    await waitUntil('the first bytes of the trace', () => recorder.exitCode !== null || (existsSync(path) && statSync(path).size > 0));
     if (recorder.exitCode !== null) return context.skip('kymo record does not run here');
     await viewing([path], async (page) => {
       const { to } = await state(page);

@@ -22,6 +22,15 @@ export function notBuilt(program: string): string | false {
   return existsSync(join(binaries, program)) ? false : `${program} is not built`;
 }
 
+/** Checks every 50 ms until it holds. Throws after the limit, which only a hang reaches. */
+export async function waitUntil(what: string, holds: () => boolean): Promise<void> {
+  const end = Date.now() + kStartMs;
+  while (!holds()) {
+    if (Date.now() > end) throw new Error(`waited ${kStartMs / 1000} s for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 export interface Viewing {
   address: string;
   port: number;

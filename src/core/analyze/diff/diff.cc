@@ -6,6 +6,8 @@
 #include <numeric>
 #include <span>
 
+#include "base/quantile.h"
+
 namespace kymo::analyze {
 namespace {
 
@@ -56,8 +58,8 @@ Diff compare(const std::vector<IterationSums>& first, const std::vector<Iteratio
   diff.replicates_a = a.replicates;
   diff.replicates_b = b.replicates;
   diff.iteration.key = "(iteration)";
-  diff.iteration.median_a = median(a.wall);
-  diff.iteration.median_b = median(b.wall);
+  diff.iteration.median_a = base::median(a.wall);
+  diff.iteration.median_b = base::median(b.wall);
   diff.iteration.change = compare(std::span<const double>(a.wall), std::span<const double>(b.wall));
   diff.enough = diff.iteration.change.enough;
 
@@ -73,8 +75,8 @@ Diff compare(const std::vector<IterationSums>& first, const std::vector<Iteratio
     row.on_device = key.second;
     row.only_a = sides == 1;
     row.only_b = sides == 2;
-    row.median_a = median(of_a);
-    row.median_b = median(of_b);
+    row.median_a = base::median(of_a);
+    row.median_b = base::median(of_b);
     row.change = compare(std::span<const double>(of_a), std::span<const double>(of_b));
   }
   std::vector<double> p;

@@ -10,9 +10,8 @@
 #include "analyze/report/device_work.h"
 #include "analyze/report/events.h"
 #include "analyze/report/iterations.h"
-#include "analyze/report/ranges_backwards.h"
+#include "base/hash.h"
 #include "base/iteration_name.h"
-#include "base/seeded_hash.h"
 
 namespace kymo::analyze {
 namespace {
@@ -117,9 +116,8 @@ class Sums {
   }
 
   std::string name_of(const TrackOfTrace& track, uint32_t class_id) const {
-    const auto known = track.writer->classes.find(class_id);
-    return known == track.writer->classes.end() ? "(no name)"
-                                                : base::without_iteration_number(trace::shown_name(known->second));
+    const trace::EventClass* const known = track.writer->find_class(class_id);
+    return known == nullptr ? "(no name)" : base::without_iteration_number(trace::shown_name(*known));
   }
 
   // Without a path left, the range around it stands for the range.

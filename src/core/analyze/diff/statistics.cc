@@ -67,15 +67,6 @@ Ranked rank(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle), values.end());
-  const double upper = values[middle];
-  if (values.size() % 2 == 1) return upper;
-  return (upper + *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle))) / 2;
-}
-
 Comparison compare(std::span<const double> first, std::span<const double> second) {
   const std::vector<double> a = in_blocks(first), b = in_blocks(second);
   Comparison result;

@@ -24,8 +24,6 @@ struct Comparison {
 inline constexpr size_t kMostValues = 200;
 Comparison compare(std::span<const double> a, std::span<const double> b);
 
-double median(std::vector<double> values);  // 0 if empty
-
 // Benjamini-Hochberg: the adjusted p of each, so that those below 0.05 contain at most 5 % false ones on average.
 std::vector<double> adjusted(std::span<const double> p);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/functions/samples.h"
+#include "analyze/views/paths.h"
 
 namespace kymo::functions {
 
@@ -36,5 +37,8 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
 
 // All functions that used the CPU. Nothing if the trace has no samples.
 std::optional<FunctionTable> functions_on_cpu(const trace::Reader& reader);
+
+// The samples of a trace as paths for a flame graph: process, thread, the innermost range, functions.
+views::Paths paths_of_samples(Samples& samples, const views::PathOptions& options = {});
 
 }  // namespace kymo::functions

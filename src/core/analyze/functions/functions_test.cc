@@ -6,7 +6,6 @@
 #include <fstream>
 #include <map>
 
-#include "analyze/functions/sample_paths.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::functions {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/memory/sample_stacks.h"
-#include "base/seeded_hash.h"
+#include "analyze/memory/stacks.h"
+#include "base/hash.h"
 #include "convert/events.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
@@ -142,8 +142,7 @@ class Reading {
     }
     trace::ValueCursor cursor(batch_.points.values);
     for (size_t i = 0; i < batch_.points.size(); ++i) {
-      const auto known = info.classes.find(batch_.points.class_id[i]);
-      const trace::EventClass* const event_class = known == info.classes.end() ? nullptr : &known->second;
+      const trace::EventClass* const event_class = info.find_class(batch_.points.class_id[i]);
       const SampleStacks::Row& row = cursor.next(event_class);
       if (event_class == nullptr) continue;
       const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *event_class, batch_.points.id[i], row);

@@ -1,19 +1,360 @@
 #include "analyze/memory/changes.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "analyze/memory/track_changes.h"
+#include "base/hash.h"
+#include "convert/chunk_order.h"
+#include "convert/events.h"
+#include "convert/kineto.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
-#include "trace/program_name.h"
+#include "trace/model.h"
+#include "trace/reader.h"
 
 namespace kymo::memory {
 
 namespace {
+
+using trace::FieldType;
+
+constexpr std::string_view kCategoryNames[kCategories] = {
+    "PARAMETER", "OPTIMIZER_STATE", "INPUT", "TEMPORARY", "ACTIVATION", "GRADIENT", "AUTOGRAD_DETAIL", "unknown",
+};
+
+constexpr std::string_view kCategoryLabels[kCategories] = {
+    "parameter", "optimizer state", "input", "temporary", "activation", "gradient", "autograd detail", "unknown",
+};
+
+char plain_letter(char letter) {
+  if (letter >= 'a' && letter <= 'z') return static_cast<char>(letter - 'a' + 'A');
+  return letter == '-' || letter == ' ' ? '_' : letter;
+}
+
+}  // namespace
+
+std::string_view category_name(Category category) {
+  return kCategoryNames[std::min(static_cast<size_t>(category), kCategories - 1)];
+}
+
+std::string_view category_label(Category category) {
+  return kCategoryLabels[std::min(static_cast<size_t>(category), kCategories - 1)];
+}
+
+Category category_named(std::string_view name) {
+  for (size_t i = 0; i + 1 < kCategories; ++i)
+    if (std::ranges::equal(name, kCategoryNames[i], {}, plain_letter)) return static_cast<Category>(i);
+  return Category::Unknown;
+}
+
+PointFields::PointFields(const trace::EventClass& event_class) {
+  const auto find = [&](std::initializer_list<std::string_view> names, bool is_text) {
+    for (size_t i = 0; i < event_class.fields.size(); ++i) {
+      const trace::Field& field = event_class.fields[i];
+      if ((field.type == FieldType::String) != is_text || field.type == FieldType::Double) continue;
+      for (const std::string_view name : names)
+        if (field.name == name) return static_cast<int>(i);
+    }
+    return -1;
+  };
+  is_stack_ = trace::is_definition(event_class) && (event_class.name == "stack node" || event_class.name == "module");
+  bytes_ = find({"bytes", "Bytes"}, false);
+  weight_ = find({"weight"}, false);
+  node_ = find({"node"}, false);
+  stack_ = find({"stack_id"}, false);
+  parent_ = find({"parent"}, false);
+  address_ = find({"address"}, false);
+  base_ = find({"base"}, false);
+  size_ = find({"size"}, false);
+  path_ = find({"path"}, true);
+  build_id_ = find({"build_id"}, true);
+  category_ = find({"category", "Category"}, true);
+  device_ = find({"device", "Device"}, true);
+  device_type_ = find({"Device Type"}, false);
+  device_id_ = find({"Device Id"}, false);
+  for (size_t i = 0; bytes_ < 0 && i < event_class.fields.size(); ++i)
+    if (event_class.fields[i].type == FieldType::ByteCount) bytes_ = static_cast<int>(i);
+  is_heap_ =
+      event_class.category == "memory" && device_ < 0 &&
+      ((event_class.name == "malloc" && node_ >= 0) || (event_class.name == "free" && event_class.fields.empty()));
+}
+
+uint64_t PointFields::number(std::span<const Value> row, int field) {
+  return field >= 0 && static_cast<size_t>(field) < row.size() ? row[static_cast<size_t>(field)].bits : 0;
+}
+
+std::string_view PointFields::text(std::span<const Value> row, int field) {
+  return field >= 0 && static_cast<size_t>(field) < row.size() ? row[static_cast<size_t>(field)].text
+                                                               : std::string_view{};
+}
+
+uint64_t PointFields::bytes(std::span<const Value> row) const {
+  const uint64_t bits = number(row, bytes_);
+  if (bytes_ < 0 || static_cast<size_t>(bytes_) >= row.size()) return 0;
+  const bool negative = row[static_cast<size_t>(bytes_)].type == FieldType::Int && static_cast<int64_t>(bits) < 0;
+  return negative ? uint64_t{0} - bits : bits;
+}
+
+std::optional<uint64_t> PointFields::node(std::span<const Value> row) const {
+  if (node_ < 0 || static_cast<size_t>(node_) >= row.size()) return std::nullopt;
+  return row[static_cast<size_t>(node_)].bits;
+}
+
+std::string PointFields::device(std::span<const Value> row) const {
+  if (is_heap_) return std::string(kHeap);
+  if (const std::string_view name = text(row, device_); !name.empty()) return std::string(name);
+  if (device_type_ >= 0)
+    return convert::device_key({static_cast<int64_t>(number(row, device_type_)),
+                                device_id_ < 0 ? -1 : static_cast<int64_t>(number(row, device_id_))});
+  return std::string(kUnnamedMemory);
+}
+
+namespace {
+
+// The memory changes of one track, one chunk at a time, with the open ranges and the stacks of each.
+
+// What the tracks of one process share.
+class ProcessTables {
+ public:
+  ProcessTables(const trace::WriterInfo& writer, uint32_t number, std::string device, Tables& tables);
+
+  convert::Classes& classes() { return classes_; }
+  const PointFields& fields_of(const convert::ClassInfo& info);
+  std::optional<uint32_t> memory_named(std::string device);  // nothing if it is not selected
+  uint32_t range_named(std::string_view name);
+
+  const trace::WriterInfo& writer;
+  const uint32_t number;
+  Tables& tables;
+
+ private:
+  uint32_t next_class_ = 0;
+  convert::Classes classes_;
+  std::vector<std::optional<PointFields>> fields_;  // by ClassInfo::index
+  std::string device_;
+  std::map<std::string, uint32_t> memories_;
+  std::unordered_map<std::string, uint32_t> ranges_;
+};
+
+class TrackChanges {
+ public:
+  TrackChanges(ProcessTables& process, const trace::ClockMap& clock, uint32_t thread, uint32_t& next_outermost)
+      : process_(process), clock_(clock), thread_(thread), next_outermost_(next_outermost) {}
+
+  // Reads a chunk, whose first point has this number. Chunks must come in order. `into` is replaced. Throws kymo::Error
+  // if the chunk is damaged.
+  void read(const trace::Reader& reader, const trace::EventChunk& chunk, uint64_t first_point,
+            std::vector<MemoryChange>& into);
+
+ private:
+  struct Open {
+    uint64_t start;
+    uint32_t range;
+    StackId stack;  // at its start, if the trace has it
+  };
+
+  void begin(uint64_t start, uint32_t range);
+  void take_point(uint32_t index, std::vector<MemoryChange>& into);
+  uint32_t range_of(uint32_t class_id, std::span<const Value> row);
+  uint32_t range_of(const trace::OpenRange& open);
+  void add_node(const PointFields& fields, std::span<const Value> row);
+  StackId stack_at(uint64_t node);
+
+  ProcessTables& process_;
+  const trace::ClockMap& clock_;
+  const uint32_t thread_;
+  uint32_t& next_outermost_;
+  uint64_t outermost_start_ = 0;
+  uint32_t outermost_ = 0;
+  int64_t last_ns_ = INT64_MIN;
+  uint64_t seen_nodes_ = 0;
+  std::vector<StackId> nodes_;  // by the track's own numbers
+  std::unordered_map<uint64_t, StackId, base::SeededHash> far_nodes_;
+
+  uint64_t first_point_ = 1;
+  trace::EventBatch batch_;
+  convert::ChunkOrder order_;
+  convert::ValueRows range_rows_, point_rows_;
+  std::vector<Open> open_;
+};
+
+constexpr size_t kMostRangeNames = 65'536;  // per process; further names are combined
+constexpr std::string_view kOtherNames = "(other names)";
+constexpr uint64_t kFirstStackNode = 16;  // smaller numbers tell how a stack ends
+constexpr uint64_t kNodesAhead = 65'536;
+constexpr size_t kMostMemories = 4'096;
+
+bool carries_its_name(const convert::ClassInfo& info) { return info.event_class.name == "{}"; }
+
+ProcessTables::ProcessTables(const trace::WriterInfo& from, uint32_t index, std::string device, Tables& all)
+    : writer(from), number(index), tables(all), classes_(from, next_class_), device_(std::move(device)) {}
+
+const PointFields& ProcessTables::fields_of(const convert::ClassInfo& info) {
+  if (info.index >= fields_.size()) fields_.resize(info.index + size_t{1});
+  std::optional<PointFields>& fields = fields_[info.index];
+  if (!fields) fields.emplace(info.event_class);
+  return *fields;
+}
+
+std::optional<uint32_t> ProcessTables::memory_named(std::string device) {
+  if (!device_.empty() && device != device_) {
+    if (tables.other_devices.size() < kMostMemories) tables.other_devices.insert(std::move(device));
+    return std::nullopt;
+  }
+  if (memories_.size() >= kMostMemories && !memories_.contains(device)) device = kUnnamedMemory;
+  const auto [found, is_new] = memories_.try_emplace(device, static_cast<uint32_t>(tables.memories.size()));
+  if (is_new) tables.memories.push_back({number, std::move(device)});
+  return found->second;
+}
+
+uint32_t ProcessTables::range_named(std::string_view name) {
+  std::string text(ranges_.size() < kMostRangeNames || ranges_.contains(std::string(name)) ? name : kOtherNames);
+  const auto [found, is_new] = ranges_.try_emplace(text, static_cast<uint32_t>(tables.ranges.size()));
+  if (is_new) tables.ranges.push_back(std::move(text));
+  return found->second;
+}
+
+void TrackChanges::read(const trace::Reader& reader, const trace::EventChunk& chunk, uint64_t first_point,
+                        std::vector<MemoryChange>& into) {
+  into.clear();
+  first_point_ = first_point;
+  reader.read(chunk, batch_);
+  convert::Classes& classes = process_.classes();
+  point_rows_.load(batch_.points.values, batch_.points.class_id, classes);
+  range_rows_.load(batch_.ranges.values, batch_.ranges.class_id, classes);
+
+  order_.arrange(batch_, batch_.opening);
+  if (order_.kept_open() < order_.still_open()) {
+    // The chunk contradicts itself: a range is open before the chunk, does not end in it and is not open after it.
+    batch_.opening.resize(order_.kept_open());
+    order_.arrange(batch_, batch_.opening);
+  }
+  open_.clear();
+  for (const trace::OpenRange& range : batch_.opening) begin(range.start, range_of(range));
+  for (const convert::Step& step : order_.steps()) {
+    switch (step.kind) {
+      case convert::Step::Kind::Begin:
+        if (step.index < batch_.ranges.size()) {
+          begin(batch_.ranges.end[step.index] - batch_.ranges.duration[step.index],
+                range_of(batch_.ranges.class_id[step.index], range_rows_.row(step.index)));
+        } else {
+          const trace::OpenRange& range = batch_.closing[step.index - batch_.ranges.size()];
+          begin(range.start, range_of(range));
+        }
+        break;
+      case convert::Step::Kind::End:
+        if (!open_.empty()) open_.pop_back();
+        break;
+      case convert::Step::Kind::Point:
+        take_point(step.index, into);
+        break;
+    }
+  }
+}
+
+void TrackChanges::begin(uint64_t start, uint32_t range) {
+  // A range that continues from the previous chunk keeps its number.
+  if (open_.empty() && (outermost_ == 0 || start != outermost_start_)) {
+    outermost_ = ++next_outermost_;
+    outermost_start_ = start;
+  }
+  open_.push_back({start, range, 0});
+}
+
+uint32_t TrackChanges::range_of(uint32_t class_id, std::span<const Value> row) {
+  const convert::ClassInfo& info = process_.classes().find(class_id);
+  if (!carries_its_name(info) || row.empty()) return process_.range_named(info.event_class.name);
+  return process_.range_named(trace::full_name(&info.event_class, {row.begin(), row.end()}));
+}
+
+uint32_t TrackChanges::range_of(const trace::OpenRange& open) {
+  const convert::ClassInfo& info = process_.classes().find(open.class_id);
+  if (!carries_its_name(info)) return process_.range_named(info.event_class.name);
+  const trace::Values values{open.ints, open.doubles, open.text};
+  return process_.range_named(trace::full_name(&info.event_class, trace::ValueCursor(values).next(&info.event_class)));
+}
+
+void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
+  using trace::PointKind;
+  const trace::Points& points = batch_.points;
+  const PointKind kind = points.kind[index];
+  if (kind == PointKind::Sample) {
+    if (open_.empty() || points.id[index] > UINT32_MAX) return;
+    open_.back().stack =
+        process_.tables.stacks.listed(process_.number, process_.writer, static_cast<uint32_t>(points.id[index]));
+    return;
+  }
+  if (kind != PointKind::Instant && kind != PointKind::Allocation && kind != PointKind::Free) return;
+  const convert::ClassInfo& info = process_.classes().find(points.class_id[index]);
+  const PointFields& fields = process_.fields_of(info);
+  const std::span<const Value> row = point_rows_.row(index);
+  if (kind == PointKind::Instant) {
+    if (fields.is_stack_node()) add_node(fields, row);
+    if (fields.is_loaded_file())
+      process_.tables.stacks.loaded(process_.number, std::string(fields.path(row)), std::string(fields.build_id(row)),
+                                    fields.base(row), fields.size(row));
+    return;
+  }
+
+  const std::optional<uint32_t> memory = process_.memory_named(fields.device(row));
+  if (!memory) return;
+  MemoryChange& change = into.emplace_back();
+  change.time_ns = last_ns_ = std::max(last_ns_, clock_.to_realtime_ns(points.time[index]));
+  change.point = first_point_ + index;
+  change.address = points.id[index];
+  change.is_return = kind == PointKind::Free;
+  change.memory = *memory;
+  change.thread = thread_;
+  const uint64_t weight = fields.weight(row);
+  change.sampled = weight != 0;
+  change.bytes = change.sampled ? weight : fields.bytes(row);
+  change.category = category_named(fields.category(row));
+  if (!open_.empty()) {
+    change.range = open_.back().range;
+    change.outermost = outermost_;
+  }
+  if (const std::optional<uint64_t> node = fields.node(row)) {
+    change.stack = stack_at(*node);
+  } else if (const uint64_t stack = fields.stack(row); stack != 0 && stack <= UINT32_MAX) {
+    change.stack = process_.tables.stacks.listed(process_.number, process_.writer, static_cast<uint32_t>(stack));
+  } else {
+    const auto told = std::find_if(open_.rbegin(), open_.rend(), [](const Open& one) { return one.stack != 0; });
+    if (told != open_.rend()) change.stack = told->stack;
+  }
+}
+
+void TrackChanges::add_node(const PointFields& fields, std::span<const Value> row) {
+  const uint64_t node = fields.node(row).value_or(0);  // a row may be shorter than its class states
+  if (node < kFirstStackNode) return;
+  const StackId stack =
+      process_.tables.stacks.called(stack_at(fields.parent(row)), process_.number, fields.address(row));
+  if (node >= 2 * ++seen_nodes_ + kNodesAhead) {  // numbers are assigned in order, but may be forged
+    far_nodes_[node] = stack;
+    return;
+  }
+  if (node >= nodes_.size()) nodes_.resize(std::max<size_t>(node + 1, nodes_.size() + nodes_.size() / 2));
+  nodes_[node] = stack;
+}
+
+StackId TrackChanges::stack_at(uint64_t node) {
+  if (node < kFirstStackNode) {
+    const auto why = static_cast<Stacks::Cut>(node);
+    const bool is_cut = why == Stacks::Cut::NoTables || why == Stacks::Cut::OtherStack || why == Stacks::Cut::TooDeep;
+    return is_cut ? process_.tables.stacks.cut(why) : 0;
+  }
+  if (node < nodes_.size() && nodes_[node] != 0) return nodes_[node];
+  const auto far = far_nodes_.find(node);
+  return far == far_nodes_.end() ? 0 : far->second;
+}
 
 constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
 

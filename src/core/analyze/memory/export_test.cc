@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "analyze/memory/pickle.h"
+#include "analyze/memory/snapshot.h"
 #include "analyze/memory/test_trace.h"
 #include "base/test_size.h"
 #include "kymo/error.h"

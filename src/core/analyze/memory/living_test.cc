@@ -1,9 +1,9 @@
-#include "analyze/memory/living.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
+
+#include "analyze/memory/replay.h"
 
 namespace kymo::memory {
 namespace {

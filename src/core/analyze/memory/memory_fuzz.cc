@@ -3,11 +3,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "analyze/memory/holders.h"
-#include "analyze/memory/page.h"
+#include "analyze/memory/export.h"
 #include "analyze/memory/profile.h"
 #include "analyze/memory/snapshot.h"
-#include "analyze/memory/timeline_json.h"
 #include "convert/export_stream.h"
 #include "kymo/error.h"
 #include "trace/test_trace_fuzz.h"

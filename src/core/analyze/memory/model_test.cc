@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analyze/memory/export.h"
-#include "analyze/memory/holders.h"
 #include "analyze/memory/profile.h"
 #include "analyze/memory/test_trace.h"
 #include "base/test_tree.h"
@@ -309,7 +308,8 @@ TEST(ModelFormsTest, EveryFormMatchesTheModel) {
     export_profile(reader, folder / name);
   std::string said;
   FILE* const pipe = ::popen(
-      ("python3 " + kymo::base::in_tree("src/core/analyze/memory/test_forms.py") + " '" + folder / "m" + "' 2>&1").c_str(),
+      ("python3 " + kymo::base::in_tree("src/core/analyze/memory/test_forms.py") + " '" + folder / "m" + "' 2>&1")
+          .c_str(),
       "r");
   for (int letter; (letter = std::fgetc(pipe)) != EOF;) said += static_cast<char>(letter);
   EXPECT_EQ(::pclose(pipe), 0) << said;

@@ -1,9 +1,13 @@
 #include "analyze/memory/profile.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
-#include "base/seeded_hash.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -11,11 +15,80 @@ namespace kymo::memory {
 
 namespace {
 
-constexpr size_t kMostSizes = 65'536;
-constexpr size_t kMostBlocks = 1'000;
+constexpr size_t kNever = SIZE_MAX;
 
+// The sizes are not trusted. So a sum of them stops at its min or max instead of wrapping.
 void add_clamped(uint64_t& sum, uint64_t more) { sum = more > UINT64_MAX - sum ? UINT64_MAX : sum + more; }
 void subtract_clamped(uint64_t& sum, uint64_t less) { sum -= std::min(sum, less); }
+
+uint64_t given_back(const Change& change) { return uint64_t{0} - static_cast<uint64_t>(change.bytes); }
+
+void sort_by_size(std::vector<size_t>& which, std::span<const Change> changes) {
+  std::stable_sort(which.begin(), which.end(),
+                   [&](size_t one, size_t other) { return changes[one].bytes > changes[other].bytes; });
+}
+
+}  // namespace
+
+Timeline make_timeline(std::span<const Change> changes) {
+  Timeline timeline;
+  timeline.in_use.reserve(changes.size());
+  std::unordered_map<uint64_t, size_t, base::SeededHash> alive;  // by address: the change that allocated it
+  std::vector<size_t> freed_at(changes.size(), kNever);          // by the change that allocated it
+  uint64_t in_use = 0, anonymous = 0;
+
+  for (size_t at = 0; at < changes.size(); ++at) {
+    const Change& change = changes[at];
+    if (change.address == 0) {
+      if (change.bytes > 0) {
+        add_clamped(in_use, static_cast<uint64_t>(change.bytes));
+        add_clamped(anonymous, static_cast<uint64_t>(change.bytes));
+      } else if (change.bytes < 0) {
+        timeline.unknown_frees += given_back(change) > anonymous;
+        const uint64_t returned = std::min(given_back(change), anonymous);
+        subtract_clamped(in_use, returned);
+        anonymous -= returned;
+      }
+    } else if (change.bytes > 0) {
+      const auto [found, is_new] = alive.try_emplace(change.address, at);
+      if (!is_new) {
+        ++timeline.lost_frees;
+        freed_at[found->second] = at;
+        subtract_clamped(in_use, static_cast<uint64_t>(changes[found->second].bytes));
+        found->second = at;
+      }
+      add_clamped(in_use, static_cast<uint64_t>(change.bytes));
+    } else if (change.bytes < 0) {
+      const auto found = alive.find(change.address);
+      if (found == alive.end()) {
+        ++timeline.unknown_frees;
+      } else {
+        freed_at[found->second] = at;
+        subtract_clamped(in_use, static_cast<uint64_t>(changes[found->second].bytes));
+        alive.erase(found);
+      }
+    }
+    timeline.in_use.push_back(in_use);
+    if (in_use > timeline.peak_bytes) {
+      timeline.peak_bytes = in_use;
+      timeline.peak_at = at;
+    }
+  }
+
+  for (size_t at = 0; at < changes.size(); ++at) {
+    if (changes[at].bytes <= 0 || changes[at].address == 0) continue;
+    if (at <= timeline.peak_at && freed_at[at] > timeline.peak_at) timeline.alive_at_peak.push_back(at);
+    if (freed_at[at] == kNever) timeline.never_freed.push_back(at);
+  }
+  sort_by_size(timeline.alive_at_peak, changes);
+  sort_by_size(timeline.never_freed, changes);
+  return timeline;
+}
+
+namespace {
+
+constexpr size_t kMostSizes = 65'536;
+constexpr size_t kMostBlocks = 1'000;
 
 // Divides the time into many equal spans. In each span, finds the change after which the most memory was in use.
 class HighestMoments {
@@ -296,6 +369,131 @@ Profile read_profile(const trace::Reader& reader, const ProfileOptions& options)
     replay(again, timeline, &profile.temporaries);
   }
   return profile;
+}
+
+namespace {
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+Holder describe_stack(Profile& profile, StackId stack) {
+  Holder holder;
+  holder.frames = profile.tables.stacks.frames(stack);
+  if (holder.frames.empty()) {
+    holder.name = "(no stack)";
+    return holder;
+  }
+  const symbols::Frame& informative = holder.frames[first_informative_frame(holder.frames)];
+  holder.name = informative.function.empty() ? "(no name)" : informative.function;
+  holder.where = place_of(informative);
+  return holder;
+}
+
+// Empty if there is no stack.
+std::string text_of(Profile& profile, const Group& group) {
+  std::string text;
+  for (const symbols::Frame& frame : profile.tables.stacks.frames(static_cast<StackId>(group.key)))
+    text += base::format("{}\n{}:{}\n{}\n", frame.function, frame.file, frame.line, frame.module);
+  return text;
+}
+
+void add(Holding& to, const Holding& more) {
+  to.bytes = more.bytes > UINT64_MAX - to.bytes ? UINT64_MAX : to.bytes + more.bytes;
+  to.count += more.count;
+}
+
+void add(Group& to, const Group& more) {
+  add(to.taken, more.taken);
+  add(to.at_peak, more.at_peak);
+  add(to.left, more.left);
+  add(to.temporary, more.temporary);
+}
+
+}  // namespace
+
+const std::vector<Group>& groups_by(const Profile& profile, GroupBy by) {
+  switch (by) {
+    case GroupBy::Range:
+      return profile.by_range;
+    case GroupBy::Size:
+      return profile.by_size;
+    case GroupBy::Stack:
+      break;
+  }
+  return profile.by_stack;
+}
+
+std::vector<Group> largest(const std::vector<Group>& groups, Holding Group::*which, size_t most) {
+  std::vector<Group> chosen;
+  std::copy_if(groups.begin(), groups.end(), std::back_inserter(chosen),
+               [&](const Group& group) { return (group.*which).count != 0; });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](const Group& one, const Group& other) { return (one.*which).bytes > (other.*which).bytes; });
+  if (chosen.size() > most) chosen.resize(most);
+  return chosen;
+}
+
+std::vector<Group> distinct(Profile& profile, GroupBy by, Holding Group::*which, size_t most) {
+  constexpr size_t kMostCompared = 2'000;
+  std::vector<Group> all = largest(groups_by(profile, by), which, std::numeric_limits<size_t>::max());
+  if (by == GroupBy::Stack) {
+    std::map<std::string, size_t> places;  // index in `kept`, by the text of the stack
+    std::vector<Group> kept;
+    for (size_t i = 0; i < all.size(); ++i) {
+      std::string text = i < kMostCompared ? text_of(profile, all[i]) : "";
+      const auto [place, is_new] = text.empty() ? std::pair(places.end(), true) : places.emplace(text, kept.size());
+      if (is_new)
+        kept.push_back(all[i]);
+      else
+        add(kept[place->second], all[i]);
+    }
+    all = largest(kept, which, std::numeric_limits<size_t>::max());
+  }
+  if (all.size() > most) all.resize(most);
+  return all;
+}
+
+Holder describe(Profile& profile, const Group& group, GroupBy by) {
+  Holder holder;
+  switch (by) {
+    case GroupBy::Stack:
+      return describe_stack(profile, static_cast<StackId>(group.key));
+    case GroupBy::Range:
+      holder.name = group.key < profile.tables.ranges.size() ? profile.tables.ranges[group.key] : "";
+      if (group.key == 0) holder.name = "(in no range)";
+      if (holder.name.empty()) holder.name = "(no name)";
+      break;
+    case GroupBy::Size:
+      holder.name = group.key == 0 && group.taken.bytes != 0 ? "(other sizes)"
+                    : group.key == 1                         ? "1 byte"
+                                                             : base::format("{} bytes", group.key);
+      break;
+  }
+  return holder;
+}
+
+size_t informative_frames_end(const std::vector<symbols::Frame>& frames) {
+  constexpr std::string_view kStarting[] = {"__libc_start", "_start", "start_thread", "thread_start", "clone"};
+  size_t end = frames.size();
+  while (end > 1 && std::ranges::any_of(
+                        kStarting, [&](std::string_view begin) { return frames[end - 1].function.starts_with(begin); }))
+    --end;
+  return end;
+}
+
+std::string place_of(const symbols::Frame& frame) {
+  if (!frame.file.empty())
+    return frame.line == 0 ? std::string(file_name(frame.file))
+                           : base::format("{}:{}", file_name(frame.file), frame.line);
+  const std::string_view module = file_name(frame.module);
+  // A name like "libfoo.so+0x1234" already contains it
+  return frame.function.starts_with(module) ? "" : std::string(module);
+}
+
+std::string memory_name(const Profile& profile, size_t memory) {
+  const MemoryInfo& info = profile.tables.memories[memory];
+  if (profile.tables.processes.size() < 2) return info.device;
+  const ProcessInfo& process = profile.tables.processes[info.process];
+  return base::format("{} of {} ({})", info.device, process.name, process.pid);
 }
 
 }  // namespace kymo::memory

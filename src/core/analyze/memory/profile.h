@@ -7,16 +7,40 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "analyze/memory/category.h"
 #include "analyze/memory/changes.h"
 #include "analyze/memory/replay.h"
 #include "trace/reader.h"
 
 namespace kymo::memory {
+
+// How much memory was in use over time, and what held it at the peak.
+
+// One allocation (positive) or free (negative) of one memory, sorted by time. A free frees the whole block at its
+// address, whatever its size says. Address 0 means that the allocator gives no addresses: then only sizes are summed.
+struct Change {
+  uint64_t time_ns = 0;
+  uint64_t address = 0;
+  int64_t bytes = 0;
+};
+
+struct Timeline {
+  std::vector<uint64_t> in_use;  // after each change
+  uint64_t peak_bytes = 0;
+  size_t peak_at = 0;                 // the change that made the peak: an index, as all below
+  std::vector<size_t> alive_at_peak;  // largest first
+  std::vector<size_t> never_freed;    // largest first
+  uint64_t unknown_frees = 0;         // of blocks that are not in the changes: no effect
+  uint64_t lost_frees = 0;            // an address is allocated again without a free: counts as freed then
+};
+
+// Takes linear time in the number of changes, except for sorting the two lists.
+Timeline make_timeline(std::span<const Change> changes);
 
 struct Holding {
   uint64_t bytes = 0, count = 0;
@@ -87,5 +111,29 @@ struct ProfileOptions {
 // Memory use is limited by the blocks alive at once and by the number of stacks, names and sizes, plus one bit per
 // allocation. Throws kymo::InvalidArgument if the device has no allocations but others have some.
 Profile read_profile(const trace::Reader& reader, const ProfileOptions& options = {});
+
+// The groups of a profile as text, for the rows of a table.
+enum class GroupBy : uint8_t { Stack, Range, Size };
+
+const std::vector<Group>& groups_by(const Profile& profile, GroupBy by);
+
+// At most `most` groups that have something in `which`, largest first.
+std::vector<Group> largest(const std::vector<Group>& groups, Holding Group::*which, size_t most);
+
+// The same, but stacks with equal text are one group, for example from two calls on one line or from two processes. If
+// there are very many stacks, only the 2,000 largest are compared.
+std::vector<Group> distinct(Profile& profile, GroupBy by, Holding Group::*which, size_t most);
+
+struct Holder {
+  std::string name;   // the first meaningful function, the range, "4096 bytes"; never empty
+  std::string where;  // "model.cc:42"; empty if not known
+  std::vector<symbols::Frame> frames;
+};
+Holder describe(Profile& profile, const Group& group, GroupBy by);
+
+// The number of frames without those that run before main or before a thread's own function.
+size_t informative_frames_end(const std::vector<symbols::Frame>& frames);
+std::string place_of(const symbols::Frame& frame);               // "model.cc:42", "libfoo.so"; empty: not known
+std::string memory_name(const Profile& profile, size_t memory);  // "heap", "cuda:0 of train (4711)"
 
 }  // namespace kymo::memory

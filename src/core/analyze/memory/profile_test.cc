@@ -7,7 +7,6 @@
 #include <map>
 #include <random>
 
-#include "analyze/memory/holders.h"
 #include "analyze/memory/test_trace.h"
 #include "kymo/error.h"
 

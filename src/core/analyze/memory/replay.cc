@@ -4,8 +4,6 @@
 #include <optional>
 #include <span>
 
-#include "analyze/memory/living.h"
-
 namespace kymo::memory {
 
 namespace {

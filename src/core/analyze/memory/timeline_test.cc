@@ -1,10 +1,10 @@
-#include "analyze/memory/timeline.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
+
+#include "analyze/memory/profile.h"
 
 namespace kymo::memory {
 namespace {

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quantile.h"
+
 namespace kymo::analyze {
 namespace {
 
 constexpr size_t kFewestForDrift = 8;
 constexpr size_t kMostMoments = 20'000;
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Every n-th, so that the cost is bounded.
 void thin_out(std::vector<SharedMoment>& moments) {
@@ -34,15 +30,15 @@ double slope_of(const std::vector<SharedMoment>& moments) {
     if (distance <= 0) continue;
     slopes.push_back((static_cast<double>(b.reference - a.reference) - distance) / distance);
   }
-  return slopes.empty() ? 0 : median_of(std::move(slopes));
+  return slopes.empty() ? 0 : base::median(std::move(slopes));
 }
 
 // The median distance of the differences from their median.
 double spread(const std::vector<double>& differences) {
-  const double middle = median_of(differences);
+  const double middle = base::median(differences);
   std::vector<double> distances;
   for (const double one : differences) distances.push_back(std::abs(one - middle));
-  return median_of(std::move(distances));
+  return base::median(std::move(distances));
 }
 
 }  // namespace
@@ -72,7 +68,7 @@ Alignment align(std::vector<SharedMoment> moments) {
   const bool drifts = slope != 0 && spread(with) < 0.9 * spread(without);
   std::vector<double>& best = drifts ? with : without;
   result.drift = drifts ? slope : 0;
-  const double offset = median_of(best);
+  const double offset = base::median(best);
   result.offset_ns = std::llround(offset);
   for (double& one : best) one = std::abs(one - offset);
   std::sort(best.begin(), best.end());
@@ -102,7 +98,7 @@ std::vector<SharedMoment> matched(std::span<const int64_t> reference, std::span<
     if (all.size() < fewest) continue;
     std::vector<double> differences;
     for (const SharedMoment& one : all) differences.push_back(static_cast<double>(one.reference - one.other));
-    const double wide = spread(differences), distance = std::abs(median_of(differences));
+    const double wide = spread(differences), distance = std::abs(base::median(differences));
     // Events at equal distances match in several ways. Then the clocks that are closest decide.
     const bool is_better =
         best.empty() || wide < 0.5 * best_spread || (wide < 2 * best_spread + 1000 && distance < best_distance);

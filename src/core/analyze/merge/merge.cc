@@ -1,16 +1,74 @@
 #include "analyze/merge/merge.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
-#include "analyze/merge/collectives.h"
+#include "analyze/report/device_work.h"
+#include "analyze/report/events.h"
 #include "convert/copy.h"
-#include "trace/measured_clock.h"
+#include "trace/clock.h"
 #include "trace/writer.h"
 
 namespace kymo::analyze {
+
 namespace {
+
+// The shared events of a rank: collectives on a device, or ranges and instants of one name.
+struct SharedEvent {
+  int64_t begin = 0, end = 0;
+};
+
+// By name, in order of time.
+using SharedEvents = std::map<std::string, std::vector<SharedEvent>>;
+
+// `mark` empty: the collectives of NCCL and RCCL.
+SharedEvents shared_events(EventWalk& walk, const std::string& mark);
+
+constexpr size_t kMostEvents = 4 << 20;
+
+SharedEvents shared_events(EventWalk& walk, const std::string& mark) {
+  // The classes that count, by writer.
+  std::map<uint32_t, std::map<uint32_t, std::string>> wanted;
+  for (const TrackOfTrace& track : walk.tracks()) {
+    if (wanted.count(track.writer_number) != 0) continue;
+    auto& classes = wanted[track.writer_number];
+    for (const auto& [id, event_class] : track.writer->classes) {
+      const bool counts = mark.empty() ? work_kind(event_class.category, event_class.name) == WorkKind::Communication
+                                       : trace::shown_name(event_class) == mark;
+      if (counts) classes.emplace(id, event_class.name);
+    }
+  }
+  SharedEvents events;
+  size_t count = 0;
+  walk.each(
+      trace::kRangeTimes | trace::kRangeClasses | trace::kPoints,
+      [&](const TrackOfTrace& track) {
+        return !wanted[track.writer_number].empty() && (track.on_device || !mark.empty());
+      },
+      [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+        const auto& classes = wanted[track.writer_number];
+        for (size_t i = 0; i < batch.ranges.size(); ++i) {
+          const auto known = classes.find(batch.ranges.class_id[i]);
+          if (known == classes.end() || ++count > kMostEvents) continue;
+          events[known->second].push_back(
+              {track.ns(batch.ranges.end[i] - batch.ranges.duration[i]), track.ns(batch.ranges.end[i])});
+        }
+        for (size_t i = 0; i < batch.points.size() && !mark.empty(); ++i) {
+          const auto known = classes.find(batch.points.class_id[i]);
+          if (known == classes.end() || ++count > kMostEvents) continue;
+          const int64_t time = track.ns(batch.points.time[i]);
+          events[known->second].push_back({time, time});
+        }
+      });
+  for (auto& [name, list] : events)
+    std::sort(list.begin(), list.end(), [](const SharedEvent& a, const SharedEvent& b) { return a.end < b.end; });
+  return events;
+}
 
 // With fewer shared events, they match in several ways, and nothing says how wrong the result is.
 constexpr size_t kFewestMoments = 4;

@@ -38,8 +38,8 @@ void find_peers(const EventWalk& walk, Activity& activity) {
     const DeviceOperation& operation = activity.operations[i];
     if (operation.kind != WorkKind::Communication) continue;
     const TrackOfTrace& track = walk.tracks()[operation.track];
-    const auto known = track.writer->classes.find(operation.class_id);
-    const std::string name = known == track.writer->classes.end() ? std::string() : known->second.name;
+    const trace::EventClass* const known = track.writer->find_class(operation.class_id);
+    const std::string name = known == nullptr ? std::string() : known->name;
     collectives[{name, counts[{track.writer_number, name}]++}].push_back(i);
   }
   for (const auto& [key, members] : collectives) {
@@ -122,9 +122,9 @@ Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window)
           }
           const uint16_t lane = ranges.lane.empty() ? uint16_t{0} : ranges.lane[i];
           thread.ranges.push_back({begin, end, ranges.class_id[i], lane, ranges.depth[i]});
-          const auto known = track.writer->classes.find(ranges.class_id[i]);
-          if (known != track.writer->classes.end() && is_device_wait(known->second.category, known->second.name))
-            thread.waits.push_back({begin, end, waits_for_whole_device(known->second.name)});
+          const trace::EventClass* const known = track.writer->find_class(ranges.class_id[i]);
+          if (known != nullptr && is_device_wait(known->category, known->name))
+            thread.waits.push_back({begin, end, waits_for_whole_device(known->name)});
         }
         for (size_t i = 0; i < batch.points.size(); ++i) {
           const trace::PointKind kind = batch.points.kind[i];
@@ -146,6 +146,53 @@ Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window)
   find_handovers(flows, activity);
   activity.work = std::move(work);
   return activity;
+}
+
+WaitTargets::WaitTargets(const EventWalk& walk, const Activity& activity) : walk_(walk), activity_(activity) {
+  for (const auto& [track, queue] : activity.queues) {
+    const TrackOfTrace& of = walk.tracks()[track];
+    Queue& made = queues_.emplace_back(Queue{of.writer_number, &of.track->device_uuid, queue.operations});
+    std::stable_sort(made.by_end.begin(), made.by_end.end(),
+                     [&](uint32_t a, uint32_t b) { return activity.operations[a].end < activity.operations[b].end; });
+  }
+}
+
+// The last operation that was launched before the call and ended before its end.
+uint32_t WaitTargets::last_before(const Queue& queue, const DeviceWait& wait) const {
+  auto after = std::partition_point(queue.by_end.begin(), queue.by_end.end(),
+                                    [&](uint32_t i) { return activity_.operations[i].end <= wait.end; });
+  while (after != queue.by_end.begin()) {
+    const DeviceOperation& operation = activity_.operations[*--after];
+    const Launch* const launch = activity_.work.launch_of(walk_, operation);
+    if (operation.begin < wait.end && (launch == nullptr || launch->begin < wait.begin)) return *after;
+  }
+  return UINT32_MAX;
+}
+
+std::vector<uint32_t> WaitTargets::of(uint32_t track, const DeviceWait& wait) const {
+  struct Last {
+    uint32_t operation;
+    const Queue* queue;
+  };
+  std::vector<Last> all;
+  for (const Queue& queue : queues_) {
+    if (queue.writer_number != walk_.tracks()[track].writer_number) continue;
+    if (const uint32_t last = last_before(queue, wait); last != UINT32_MAX) all.push_back({last, &queue});
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const Last& a, const Last& b) {
+    return activity_.operations[a.operation].end > activity_.operations[b.operation].end;
+  });
+  if (all.empty()) return {};
+  const Last first = all.front();
+  const auto is_other = [&](const Last& one) {
+    return wait.whole_device ? *one.queue->device != *first.queue->device : one.queue != first.queue;
+  };
+  const bool waited = activity_.operations[first.operation].end >= wait.begin;
+  if (!waited && std::any_of(all.begin(), all.end(), is_other)) return {};
+  std::erase_if(all, is_other);
+  std::vector<uint32_t> operations;
+  for (const Last& one : all) operations.push_back(one.operation);
+  return operations;
 }
 
 }  // namespace kymo::analyze

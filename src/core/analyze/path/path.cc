@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyze/path/wait_targets.h"
+#include "analyze/path/activity.h"
 
 namespace kymo::analyze {
 namespace {

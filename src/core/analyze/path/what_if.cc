@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analyze/innermost.h"
-#include "analyze/path/wait_targets.h"
+#include "analyze/path/activity.h"
 
 namespace kymo::analyze {
 namespace {
@@ -75,8 +75,8 @@ class Replay {
     const TrackOfTrace& track = walk_.tracks()[track_number];
     const auto [entry, is_new] = factors_.try_emplace({track.writer_number, class_id}, 1.0);
     if (is_new) {
-      const auto known = track.writer->classes.find(class_id);
-      if (known != track.writer->classes.end()) entry->second = factor_of_(known->second.name);
+      const trace::EventClass* const known = track.writer->find_class(class_id);
+      if (known != nullptr) entry->second = factor_of_(known->name);
     }
     return entry->second;
   }

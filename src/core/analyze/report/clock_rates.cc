@@ -82,20 +82,17 @@ std::vector<ClockRate> clock_rates(EventWalk& walk, const Intervals& window) {
         const trace::Points& points = batch.points;
         trace::ValueCursor cursor(points.values);
         for (size_t i = 0; i < points.size(); ++i) {
-          const auto known = track.writer->classes.find(points.class_id[i]);
-          const auto& row = cursor.next(known == track.writer->classes.end() ? nullptr : &known->second);
+          const trace::EventClass* const known = track.writer->find_class(points.class_id[i]);
+          const auto& row = cursor.next(known);
           if (points.kind[i] != trace::PointKind::Counter || row.empty()) continue;
           if (wanted.count({track.writer_number, points.class_id[i]}) == 0) continue;
           if (clocks.size() >= kMostClocks && clocks.count({track.number, points.class_id[i]}) == 0) continue;
-          const double value = row[0].type == trace::FieldType::Double ? row[0].real
-                               : row[0].type == trace::FieldType::Int
-                                   ? static_cast<double>(static_cast<int64_t>(row[0].bits))
-                                   : static_cast<double>(row[0].bits);
+          const double value = row[0].number();
           if (!std::isfinite(value) || row[0].type == trace::FieldType::String) continue;
           const int64_t time = track.ns(points.time[i]);
           Sums& sums = clocks[{track.number, points.class_id[i]}];
           if (sums.rate.count++ == 0) {
-            sums.rate.name = known->second.name;
+            sums.rate.name = known->name;
             sums.rate.where = track.name();
           } else {
             sums.hold_until(time, window);

@@ -6,11 +6,84 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string>
 #include <tuple>
 
 #include "base/iteration_name.h"
+#include "base/text.h"
 
 namespace kymo::analyze {
+namespace {
+
+constexpr std::string_view kMore = "...", kSpaces = " \t";
+
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
+}
+
+std::optional<uint32_t> parse_number(std::string_view text) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "5" or "0-7".
+bool add_item(std::vector<uint32_t>& ranks, std::string_view item) {
+  const size_t dash = item.find('-');
+  const auto first = parse_number(trimmed(item.substr(0, dash)));
+  const auto last = dash == item.npos ? first : parse_number(trimmed(item.substr(dash + 1)));
+  if (!first || !last || *last < *first || ranks.size() + (*last - *first) >= RankList::kMostRanks) return false;
+  for (uint64_t rank = *first; rank <= *last; ++rank) ranks.push_back(static_cast<uint32_t>(rank));
+  return true;
+}
+
+}  // namespace
+
+std::string RankList::text() const {
+  return base::format("[{}{}]", base::join(ranks, ", "), is_complete ? "" : ", ...");
+}
+
+std::optional<RankList> parse_rank_list(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('[') != text.ends_with(']') || text.empty()) return std::nullopt;
+  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+  RankList list;
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view item = trimmed(text.substr(0, comma));
+    if (item == kMore)
+      list.is_complete = false;
+    else if (!add_item(list.ranks, item))
+      return std::nullopt;
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  if (list.ranks.empty()) return std::nullopt;
+  std::sort(list.ranks.begin(), list.ranks.end());
+  list.ranks.erase(std::unique(list.ranks.begin(), list.ranks.end()), list.ranks.end());
+  return list;
+}
+
+ProcessGroup make_process_group(std::string_view name, std::string_view ranks, std::string_view size) {
+  const auto list = parse_rank_list(ranks);
+  ProcessGroup group{std::string(name), parse_number(trimmed(size)).value_or(0)};
+  if (!name.empty() && !ranks.empty()) group.name += ' ';
+  group.name += list ? list->text() : std::string(ranks);
+  if (list && list->is_complete) group.members = std::max(group.members, static_cast<uint32_t>(list->ranks.size()));
+  if (group.name.empty()) group.members = 0;  // a size alone does not say which ranks these are
+  return group;
+}
+
+std::optional<RankList> ranks_in(std::string_view group_name) {
+  const size_t begin = group_name.rfind('[');
+  if (begin == group_name.npos) return std::nullopt;
+  auto list = parse_rank_list(group_name.substr(begin));
+  if (list && !list->is_complete) list.reset();
+  return list;
+}
+
 namespace {
 
 // Arguments that PyTorch's profiler gives to the kernels of collectives, and to the operators that launch them. Kymo
@@ -120,9 +193,9 @@ class Calls {
   const Known& class_of(const TrackOfTrace& track, uint32_t class_id) {
     const auto [entry, is_new] = classes_.try_emplace({track.writer_number, class_id});
     Known& known = entry->second;
-    const auto found = track.writer->classes.find(class_id);
-    if (!is_new || found == track.writer->classes.end()) return known;
-    const trace::EventClass& event_class = found->second;
+    const trace::EventClass* const found = track.writer->find_class(class_id);
+    if (!is_new || found == nullptr) return known;
+    const trace::EventClass& event_class = *found;
     known.event_class = &event_class;
     known.is_communication = work_kind(event_class.category, event_class.name) == WorkKind::Communication;
     if (!known.is_communication) return known;
@@ -183,10 +256,10 @@ class Calls {
           for (size_t i = 0; i < ranges.size(); ++i) {
             auto [entry, is_new] = classes.try_emplace({track.writer_number, ranges.class_id[i]});
             auto& [event_class, fields] = entry->second;
-            const auto found = track.writer->classes.find(ranges.class_id[i]);
-            if (is_new && found != track.writer->classes.end()) {
-              event_class = &found->second;
-              fields = Fields(found->second);
+            const trace::EventClass* const found = track.writer->find_class(ranges.class_id[i]);
+            if (is_new && found != nullptr) {
+              event_class = found;
+              fields = Fields(*found);
             }
             const Row& row = values.next(event_class);
             if (!fields.name_a_group() || ++count > CollectiveCalls::kMostRows) continue;
@@ -257,10 +330,10 @@ class Calls {
           for (size_t i = 0; i < points.size(); ++i) {
             auto [entry, is_new] = classes.try_emplace({track.writer_number, points.class_id[i]});
             auto& [event_class, fields] = entry->second;
-            const auto found = track.writer->classes.find(points.class_id[i]);
-            if (is_new && found != track.writer->classes.end()) {
-              event_class = &found->second;
-              if (found->second.category == kNccl) fields = Fields(found->second);
+            const trace::EventClass* const found = track.writer->find_class(points.class_id[i]);
+            if (is_new && found != nullptr) {
+              event_class = found;
+              if (found->category == kNccl) fields = Fields(*found);
             }
             const Row& row = values.next(event_class);
             if (points.kind[i] != trace::PointKind::AsyncBegin || !fields.name_a_group()) continue;
@@ -346,6 +419,49 @@ CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const 
                        [](const DeviceOperation& one) { return one.kind == WorkKind::Communication; });
   });
   return has_any ? Calls(walk, work, iterations, numbers).compute() : CollectiveCalls{};
+}
+
+namespace {
+
+constexpr std::string_view kAllToAll = "alltoall", kSend = "send";
+constexpr std::string_view kForAll[] = {"allreduce", "allgather", "reducescatter", kAllToAll, "barrier"};
+constexpr std::string_view kNotForAll[] = {"broadcast", "reduce", "gather", "scatter", kSend, "recv"};
+
+// "ncclDevKernel_ReduceScatter_Sum(…)" and "_reduce_scatter_base" both contain "reducescatter".
+std::string plain(std::string_view name) {
+  std::string letters;
+  for (const char c : name.substr(0, name.find('('))) {
+    if (c >= 'A' && c <= 'Z')
+      letters += static_cast<char>(c - 'A' + 'a');
+    else if (c >= 'a' && c <= 'z')
+      letters += c;
+  }
+  return letters;
+}
+
+template <typename Words>
+bool has_one_of(const std::string& name, const Words& words) {
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
+Waiting waiting_in_plain(const std::string& name) {
+  if (has_one_of(name, kForAll)) return Waiting::ForAll;  // first: some contain the name of one with a root
+  return has_one_of(name, kNotForAll) ? Waiting::NotForAll : Waiting::Unknown;
+}
+
+}  // namespace
+
+Waiting waiting_in(std::string_view name) { return waiting_in_plain(plain(name)); }
+
+Waiting waiting_in(std::string_view kernel, std::string_view collective) {
+  const std::string of_kernel = plain(kernel), named = plain(collective);
+  const Waiting by_kernel = waiting_in_plain(of_kernel), by_name = waiting_in_plain(named);
+  if (by_kernel == Waiting::NotForAll) {
+    const bool is_all_to_all = of_kernel.find(kSend) != of_kernel.npos && named.find(kAllToAll) != named.npos;
+    return is_all_to_all ? Waiting::ForAll : Waiting::NotForAll;
+  }
+  return by_name == Waiting::Unknown ? by_kernel : by_name;
 }
 
 }  // namespace kymo::analyze

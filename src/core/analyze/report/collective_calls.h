@@ -6,17 +6,66 @@
 // lost call does not matter for the others.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "analyze/report/collective_waiting.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/iteration_operations.h"
 #include "analyze/report/iterations.h"
-#include "analyze/report/process_group.h"
 
 namespace kymo::analyze {
+
+// The ranks of a process group, as traces name them: "[0, 1, 2]", "[1,0]", "0-7", "[0, 1, ..., 63]".
+struct RankList {
+  std::vector<uint32_t> ranks;  // in rising order, each once
+  bool is_complete = true;      // false: the trace names only some of them. PyTorch ends a long list with "..."
+
+  static constexpr size_t kMostRanks = 1 << 20;
+
+  // "[0, 1]", or "[0, 1, ...]": the same text for the same ranks.
+  std::string text() const;
+};
+
+// Nothing if it is not a list of at least one rank. The text is untrusted.
+std::optional<RankList> parse_rank_list(std::string_view text);
+
+// A process group of a trace.
+struct ProcessGroup {
+  // Name and ranks: groups that are made by some ranks only may have the same name. Empty: the trace names none.
+  std::string name;
+  uint32_t members = 0;  // the number of its ranks; 0: unknown
+
+  auto operator<=>(const ProcessGroup&) const = default;
+};
+
+// From what a trace says; each may be empty. The larger number counts if `ranks` and `size` disagree.
+ProcessGroup make_process_group(std::string_view name, std::string_view ranks, std::string_view size);
+
+// The ranks in ProcessGroup::name; nothing if it does not name all of them.
+std::optional<RankList> ranks_in(std::string_view group_name);
+
+// Whether the ranks of a process group wait for each other in a collective, by its name. The numbers are those of the
+// column `point_to_point` in the tables of `kymo push`.
+enum class Waiting : uint8_t {
+  ForAll = 0,  // every rank waits for every other one, so the call ends on all of them at about the same time
+  // Not so for sends and receives, in which not all ranks take part, and for calls with a root: broadcast, reduce,
+  // gather and scatter. A rank that only sends may end them before the others have begun.
+  NotForAll = 1,
+  Unknown = 2,  // the name is not that of a collective: RCCL has one kernel for all of them, and NCCL a generic one
+};
+
+// By the name of a kernel of NCCL or RCCL, of an operator of PyTorch, or of a call of NCCL:
+// "ncclDevKernel_AllReduce_…", "_allgather_base", "ReduceScatter".
+Waiting waiting_in(std::string_view name);
+
+// By the name of a kernel, and by the name of the collective that launched it; empty: not known. NCCL runs sends,
+// receives and everything that is made of them with the same kernel. Of these only all-to-all is a collective in which
+// every rank waits for every other one.
+Waiting waiting_in(std::string_view kernel, std::string_view collective);
 
 struct CollectiveCall {
   uint32_t iteration = 0;  // its index in Iterations::list: that of its launch, as in iteration_operations()

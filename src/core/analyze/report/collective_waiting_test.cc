@@ -1,6 +1,6 @@
-#include "analyze/report/collective_waiting.h"
-
 #include <gtest/gtest.h>
+
+#include "analyze/report/collective_calls.h"
 
 namespace kymo::analyze {
 namespace {

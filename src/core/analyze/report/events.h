@@ -8,10 +8,12 @@
 // problems().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <queue>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +66,84 @@ class EventWalk {
   std::map<std::pair<trace::WriterId, uint32_t>, uint32_t> numbers_;
   std::map<uint64_t, trace::Problem> damaged_;  // by offset: a chunk may be read several times
   int64_t first_ns_ = 0, last_ns_ = 0;
+};
+
+struct TrackRange {
+  int64_t begin = 0, end = 0;
+  uint64_t correlation = 0;  // if it was read
+  uint32_t class_id = 0;
+  uint16_t lane = 0, depth = 0;
+};
+
+// The ranges of one host track over all of its lanes, by their ends, the last one first.
+//
+//   RangesBackwards ranges;
+//   walk.each_backwards(parts, wanted, [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+//     ranges.add(walk, track, batch, [](const TrackRange& range) { … });
+//   });
+//   ranges.finish([](const TrackRange& range) { … });
+//
+// Ranges that are open at the end of the track come first; they last until the end of the trace. Lane 0 streams by.
+// Ranges of other lanes, which are few on a thread, are kept until their turn, because they may be in later chunks.
+class RangesBackwards {
+ public:
+  static constexpr unsigned kParts =
+      trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks;
+
+  // The chunks of the track, the last one first.
+  template <typename Visit>
+  void add(const EventWalk& walk, const TrackOfTrace& track, const trace::EventBatch& batch, Visit&& visit) {
+    const trace::Ranges& ranges = batch.ranges;
+    if (!has_end_) add_open(walk, track, batch, visit);
+    for (size_t i = ranges.size(); i-- > 0;) {
+      const TrackRange range = range_of(track, ranges, i);
+      if (range.lane != 0) {
+        waiting_.push(range);
+        continue;
+      }
+      visit_waiting(range, visit);
+      visit(range);
+    }
+  }
+
+  template <typename Visit>
+  void finish(Visit&& visit) {
+    for (; !waiting_.empty(); waiting_.pop()) visit(waiting_.top());
+  }
+
+ private:
+  struct EndsFirst {
+    bool operator()(const TrackRange& a, const TrackRange& b) const { return is_before(b, a); }
+  };
+
+  // Outer ranges come before the ranges inside that end at the same time.
+  static bool is_before(const TrackRange& a, const TrackRange& b) {
+    if (a.end != b.end) return a.end > b.end;
+    if (a.begin != b.begin) return a.begin < b.begin;
+    return a.depth < b.depth;
+  }
+
+  static TrackRange range_of(const TrackOfTrace& track, const trace::Ranges& ranges, size_t i);
+  // A chunk that has only other lanes does not say what is open.
+  template <typename Visit>
+  void add_open(const EventWalk& walk, const TrackOfTrace& track, const trace::EventBatch& batch, Visit& visit) {
+    if (batch.closing.empty() && !batch.ranges.lane.empty() && is_other_lanes(batch.ranges)) return;
+    has_end_ = true;
+    for (size_t depth = 0; depth < batch.closing.size(); ++depth) {
+      const trace::OpenRange& open = batch.closing[depth];
+      visit(TrackRange{track.ns(open.start), walk.last_ns(), open.correlation, open.class_id, 0,
+                       static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX))});
+    }
+  }
+  static bool is_other_lanes(const trace::Ranges& ranges);
+
+  template <typename Visit>
+  void visit_waiting(const TrackRange& next, Visit& visit) {
+    for (; !waiting_.empty() && !is_before(next, waiting_.top()); waiting_.pop()) visit(waiting_.top());
+  }
+
+  std::priority_queue<TrackRange, std::vector<TrackRange>, EndsFirst> waiting_;
+  bool has_end_ = false;
 };
 
 }  // namespace kymo::analyze

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "analyze/innermost.h"
-#include "analyze/report/ranges_backwards.h"
+#include "analyze/report/events.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
@@ -89,8 +89,7 @@ class Shapes {
 
  private:
   static const trace::EventClass* class_of(const TrackOfTrace& track, uint32_t class_id) {
-    const auto known = track.writer->classes.find(class_id);
-    return known == track.writer->classes.end() ? nullptr : &known->second;
+    return track.writer->find_class(class_id);
   }
   int field_of(uint32_t class_id, const trace::EventClass* shape) {
     const auto [entry, is_new] = fields_.try_emplace(class_id, -1);
@@ -119,11 +118,10 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
   std::map<std::pair<std::string, std::string>, HostRow> rows;
   const auto add = [&](uint32_t id, const Sums& one) {
     if (one.count == 0) return;
-    const auto known = track.writer->classes.find(id);
-    const std::string name = known != track.writer->classes.end()
-                                 ? base::without_iteration_number(trace::shown_name(known->second))
-                                 : "(names with the events)";
-    const std::string category = known != track.writer->classes.end() ? known->second.category : "";
+    const trace::EventClass* const known = track.writer->find_class(id);
+    const std::string name =
+        known != nullptr ? base::without_iteration_number(trace::shown_name(*known)) : "(names with the events)";
+    const std::string category = known != nullptr ? known->category : "";
     HostRow& row = rows[{name, category}];
     row.name = name;
     row.category = category;

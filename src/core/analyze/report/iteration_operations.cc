@@ -10,7 +10,8 @@
 
 #include "analyze/durations.h"
 #include "analyze/innermost.h"
-#include "analyze/report/ranges_backwards.h"
+#include "analyze/report/events.h"
+#include "base/clock_map.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
@@ -96,12 +97,12 @@ class Operations {
     if (!is_new) return entry->second;
     OperationName name;
     name.on_device = on_device;
-    const auto known = track.writer->classes.find(class_id);
-    if (known == track.writer->classes.end()) {
+    const trace::EventClass* const known = track.writer->find_class(class_id);
+    if (known == nullptr) {
       name.name = "(no name)";
     } else {
-      name.name = base::without_iteration_number(trace::shown_name(known->second));
-      name.kind = work_kind(known->second.category, known->second.name).value_or(WorkKind::Compute);
+      name.name = base::without_iteration_number(trace::shown_name(*known));
+      name.kind = work_kind(known->category, known->name).value_or(WorkKind::Compute);
       if (!on_device && name.kind != WorkKind::Communication) name.kind = WorkKind::Compute;
     }
     const auto [number, is_new_name] =
@@ -114,8 +115,8 @@ class Operations {
     for (size_t i = 0; i < result_.rows.size(); ++i) {
       const ScaledDurations set{&durations_[i], 1};
       const Quantiles both = quantiles({&set, 1});
-      result_.rows[i].median_ns = static_cast<uint64_t>(both.median_ns);
-      result_.rows[i].p99_ns = static_cast<uint64_t>(both.p99_ns);
+      result_.rows[i].median_ns = base::round_ns(both.median_ns);
+      result_.rows[i].p99_ns = base::round_ns(both.p99_ns);
     }
     std::sort(result_.rows.begin(), result_.rows.end(), [](const IterationOperation& a, const IterationOperation& b) {
       return std::tie(a.iteration, a.name) < std::tie(b.iteration, b.name);
@@ -164,10 +165,7 @@ IterationNumbers iteration_numbers(EventWalk& walk, const Iterations& iterations
       by_mark ? trace::kPoints | trace::kPointValues : trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues,
       [&](const TrackOfTrace& track) { return track.number == *iterations.track; },
       [&](TrackOfTrace& track, const trace::EventBatch& batch) {
-        const auto class_of = [&](uint32_t id) {
-          const auto known = track.writer->classes.find(id);
-          return known == track.writer->classes.end() ? nullptr : &known->second;
-        };
+        const auto class_of = [&](uint32_t id) { return track.writer->find_class(id); };
         if (by_mark) {
           trace::ValueCursor values(batch.points.values);
           for (size_t i = 0; i < batch.points.size(); ++i)

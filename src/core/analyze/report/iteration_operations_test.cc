@@ -79,7 +79,7 @@ TEST_F(IterationOperationsTest, CountsSumsAndQuantilesAreByIterationAndName) {
     EXPECT_EQ(mm->total_ns, 400u);
     EXPECT_EQ(mm->self_ns, 370u);
     EXPECT_EQ(mm->min_ns, 100u);
-    EXPECT_EQ(mm->median_ns, 100u);
+    EXPECT_EQ(mm->median_ns, 200u);
     EXPECT_EQ(mm->max_ns, 300u);
     const IterationOperation* const gemm = row(step, "gemm", true);
     ASSERT_NE(gemm, nullptr);

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analyze/innermost.h"
-#include "analyze/report/ranges_backwards.h"
+#include "analyze/report/events.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
@@ -101,9 +101,9 @@ class Finder {
     if (class_id >= roles.size() && class_id < kUsualClasses) roles.resize(class_id + size_t{1});
     ClassRole& role = class_id < kUsualClasses ? roles[class_id] : unusual_roles_[{track.number, class_id}];
     if (role.candidate != nullptr) return role;
-    const auto known = track.writer->classes.find(class_id);
-    const std::string name = known != track.writer->classes.end() ? trace::shown_name(known->second) : std::string();
-    if (known != track.writer->classes.end()) role.role = role_of_class(known->second, name);
+    const trace::EventClass* const known = track.writer->find_class(class_id);
+    const std::string name = known != nullptr ? trace::shown_name(*known) : std::string();
+    if (known != nullptr) role.role = role_of_class(*known, name);
     role.candidate =
         &candidates_[{track.number, role.role == Role::Iteration ? base::without_iteration_number(name) : name}];
     return role;

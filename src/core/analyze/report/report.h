@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analyze/report/clock_rates.h"
+#include "analyze/report/device_work.h"
 #include "analyze/report/host_time.h"
-#include "analyze/report/idle.h"
 #include "analyze/report/iterations.h"
 #include "trace/reader.h"
 

@@ -2,18 +2,146 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "analyze/decode_ahead.h"
 #include "analyze/durations.h"
-#include "analyze/views/name_filter.h"
+#include "base/clock_map.h"
+#include "base/quantile.h"
+#include "base/wildcard.h"
 #include "trace/async_pairs.h"
 #include "trace/clock.h"
+#include "trace/reader.h"
 
 namespace kymo::views {
+
+namespace {
+
+// Which events of a process have a name that a pattern describes.
+//
+// The name of an event is the name of its class ("step {}") or its text ("step 7"): either of them may match. Only
+// classes whose events have different texts need the values of the events, and only if the pattern may describe one.
+class NameFilter {
+ public:
+  enum class Match : uint8_t { No, Yes, ByText };
+
+  // A name, or a pattern with `*` and `?` (base/wildcard.h). The writer must outlive this object.
+  NameFilter(const trace::WriterInfo& writer, const std::string& pattern);
+
+  // Any thread may call it.
+  Match of(uint32_t class_id) const { return class_id < table_.size() ? table_[class_id] : of_unusual(class_id); }
+  // For ByText: whether the text of an event matches.
+  bool describes(std::string_view text) const;
+  // Null for class 0 and for a class that is not in the trace.
+  const trace::EventClass* event_class(uint32_t class_id) const;
+
+ private:
+  Match match(const trace::EventClass& event_class) const;
+  Match of_unusual(uint32_t class_id) const;
+
+  const trace::WriterInfo& writer_;
+  const std::string pattern_;
+  std::vector<Match> table_;  // by class id
+};
+
+NameFilter::NameFilter(const trace::WriterInfo& writer, const std::string& pattern)
+    : writer_(writer), pattern_(pattern), table_(writer.class_table_size(), Match::No) {
+  table_[trace::kInlineName] = Match::ByText;
+  for (const auto& [id, event_class] : writer.classes)
+    if (id != trace::kInlineName && id < table_.size()) table_[id] = match(event_class);
+}
+
+bool NameFilter::describes(std::string_view text) const { return text == pattern_ || base::matches(pattern_, text); }
+
+const trace::EventClass* NameFilter::event_class(uint32_t class_id) const {
+  if (class_id == trace::kInlineName) return nullptr;
+  return writer_.find_class(class_id);
+}
+
+NameFilter::Match NameFilter::match(const trace::EventClass& event_class) const {
+  if (describes(trace::shown_name(event_class))) return Match::Yes;
+  const size_t place = event_class.name.find("{}");
+  if (place == std::string::npos) return Match::No;
+  // The text begins like the name, and must begin like the pattern.
+  const std::string_view name = std::string_view(event_class.name).substr(0, place);
+  const std::string_view pattern = std::string_view(pattern_).substr(0, pattern_.find_first_of("*?"));
+  const size_t common = std::min(name.size(), pattern.size());
+  return name.substr(0, common) == pattern.substr(0, common) ? Match::ByText : Match::No;
+}
+
+NameFilter::Match NameFilter::of_unusual(uint32_t class_id) const {
+  const trace::EventClass* const known = event_class(class_id);
+  return known == nullptr ? Match::No : match(*known);
+}
+
+// The limits within a power of ten, in thousandths.
+std::vector<uint64_t> limits_in_decade(unsigned parts) {
+  switch (parts) {
+    case 1:
+      return {1000};
+    case 2:
+      return {1000, 3000};
+    case 3:
+      return {1000, 2000, 5000};
+    case 6:
+      return {1000, 1500, 2000, 3000, 5000, 7000};
+    default:
+      std::vector<uint64_t> limits;
+      for (unsigned i = 0; i < parts; ++i)
+        limits.push_back(static_cast<uint64_t>(std::llround(std::pow(10, static_cast<double>(i) / parts) * 100)) * 10);
+      return limits;
+  }
+}
+
+// The limits of all buckets from 0 to beyond the longest duration. Below 1 µs some limits would be equal.
+std::vector<uint64_t> limits_with(unsigned parts) {
+  constexpr uint64_t kLastDecade = 10'000'000'000'000'000'000u;
+  std::vector<uint64_t> limits = {0};
+  const std::vector<uint64_t> in_decade = limits_in_decade(parts);
+  for (uint64_t decade = 1;; decade *= 10) {
+    for (const uint64_t limit : in_decade) {
+      if (decade == kLastDecade && limit > 1000) break;  // beyond 64 bits
+      const uint64_t ns = decade >= 1000 ? decade / 1000 * limit : decade * limit / 1000;
+      if (ns > limits.back()) limits.push_back(ns);
+    }
+    if (decade == kLastDecade) break;
+  }
+  limits.push_back(UINT64_MAX);
+  return limits;
+}
+
+}  // namespace
+
+std::vector<DurationBucket> make_log_buckets(uint64_t min_ns, uint64_t max_ns, size_t most) {
+  std::vector<DurationBucket> best;
+  for (const unsigned parts : {1u, 2u, 3u, 6u, 12u, 24u, 48u, 96u}) {
+    const std::vector<uint64_t> limits = limits_with(parts);
+    const auto first = std::upper_bound(limits.begin(), limits.end() - 1, min_ns) - 1;
+    const auto last = std::upper_bound(first, limits.end() - 1, max_ns) - 1;
+    const auto count = static_cast<size_t>(last - first) + 1;
+    if (!best.empty() && count > most) break;
+    best.clear();
+    for (auto at = first; at <= last; ++at) best.push_back({*at, *(at + 1), 0});
+  }
+  return best;
+}
+
+void add_to_buckets(std::vector<DurationBucket>& buckets, uint64_t ns, uint64_t count) {
+  const auto after =
+      std::upper_bound(buckets.begin(), buckets.end(), ns,
+                       [](uint64_t value, const DurationBucket& bucket) { return value < bucket.from_ns; });
+  (after == buckets.begin() ? *after : *(after - 1)).count += count;
+}
+
 namespace {
 
 using Match = NameFilter::Match;
@@ -39,17 +167,14 @@ struct PlaceSums {
   analyze::Durations durations;
 };
 
-// Nearest rank, zero-based.
-uint64_t rank_in(uint64_t count, uint64_t percent) { return (count * percent + 99) / 100 - 1; }
-
 void add_quantiles(PlaceSums& sums, Distribution& into) {
   if (sums.durations.is_exact()) {
     const std::span<const uint64_t> exact = sums.durations.exact();
     std::vector<uint64_t> sorted(exact.begin(), exact.end());
     std::sort(sorted.begin(), sorted.end());
-    into.p50_ns = sorted[rank_in(sums.count, 50)];
-    into.p90_ns = sorted[rank_in(sums.count, 90)];
-    into.p99_ns = sorted[rank_in(sums.count, 99)];
+    into.p50_ns = base::round_ns(base::quantile_of_sorted(sorted, 0.5));
+    into.p90_ns = base::round_ns(base::quantile_of_sorted(sorted, 0.9));
+    into.p99_ns = base::round_ns(base::quantile_of_sorted(sorted, 0.99));
     for (const uint64_t ns : sorted) add_to_buckets(into.buckets, ns);
     return;
   }
@@ -60,7 +185,7 @@ void add_quantiles(PlaceSums& sums, Distribution& into) {
     // The middle of a bucket may lie outside of what was measured.
     const uint64_t ns = std::clamp(static_cast<uint64_t>(std::min(middle, 9e18)), into.min_ns, into.max_ns);
     const auto take = [&](uint64_t percent, uint64_t& quantile) {
-      const uint64_t rank = rank_in(sums.count, percent);
+      const uint64_t rank = analyze::LogHistogram::nearest_rank(sums.count, percent);
       if (before <= rank && rank < before + count) quantile = ns;
     };
     take(50, into.p50_ns);

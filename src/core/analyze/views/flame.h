@@ -20,13 +20,11 @@ enum class FlameFormat : uint8_t { Folded, Svg, Speedscope };
 // Throws kymo::InvalidArgument if the extension of the file selects no format.
 FlameFormat flame_format_of(const std::string& path);
 
-// `title` is the name of the trace. Uses memory for the frames that are open, and a small buffer.
+// `title` is the name of the trace. Uses memory for the frames that are open, and a small buffer. In a picture, frames
+// narrower than a tenth of a pixel are not drawn; a note says how many.
 void write_flame(const Paths& paths, FlameFormat format, const std::string& title, convert::ExportStream& out);
 
 // A `;` or a line break in a name is escaped: \x3b, \n. Paths without self time have no line.
 void write_folded(const Paths& paths, convert::ExportStream& out);
-// Frames narrower than a tenth of a pixel are not drawn. A note says how many.
-void write_flame_svg(const Paths& paths, const std::string& title, convert::ExportStream& out);
-void write_speedscope(const Paths& paths, const std::string& title, convert::ExportStream& out);
 
 }  // namespace kymo::views

@@ -158,8 +158,8 @@ TEST(FlameTest, ScriptOfTheSvgEnlargesAndSearches) {
   if (std::system("node --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no node here";
   const trace::testing::TemporaryFolder folder;
   std::ofstream(folder / "x.svg") << text_of(small_paths(), FlameFormat::Svg);
-  const std::string command =
-      "node " + base::in_tree("src/core/analyze/views/test_flame.js") + " " + (folder / "x.svg") + " >" + (folder / "said");
+  const std::string command = "node " + base::in_tree("src/core/analyze/views/test_flame.js") + " " +
+                              (folder / "x.svg") + " >" + (folder / "said");
   ASSERT_EQ(std::system(command.c_str()), 0);
   std::ifstream said(folder / "said");
   const std::string queue = "GPU 0 10 885, queue 0 10 885, work 10 885, ";

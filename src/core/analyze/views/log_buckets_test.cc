@@ -1,8 +1,8 @@
-#include "analyze/views/log_buckets.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "analyze/views/distribution.h"
 
 namespace kymo::views {
 namespace {

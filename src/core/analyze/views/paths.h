@@ -7,10 +7,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/hash.h"
+#include "convert/events.h"
+#include "trace/model.h"
 #include "trace/reader.h"
 
 namespace kymo::views {
@@ -55,5 +61,120 @@ struct Paths {
 
 // Never throws for a damaged trace.
 Paths collect_paths(const trace::Reader& reader, const PathOptions& options = {});
+
+// Paths of numbers: a tree in which each node has at most one child for each number.
+//
+// Nodes have numbers too, in the order of their creation: a parent comes before its children. Finding a child is one
+// lookup in a hash table whose order a forged file cannot predict. Uses about 50 bytes for each node.
+class PathTrie {
+ public:
+  struct Node {
+    uint32_t parent = 0, number = 0;
+    uint64_t count = 0, ticks = 0;
+  };
+  static constexpr uint32_t kRoot = 0;
+
+  PathTrie() : nodes_(1), slots_(kFirstSlots), multiplier_(base::SeededHash()(1) | 1) {}
+
+  // The child, or kRoot if there is none.
+  uint32_t find(uint32_t parent, uint32_t number) const { return slots_[slot_of(parent, number)].node; }
+
+  // The child. It is created if there is none.
+  uint32_t child(uint32_t parent, uint32_t number) {
+    if (const uint32_t found = find(parent, number); found != kRoot) return found;
+    const auto node = static_cast<uint32_t>(nodes_.size());
+    nodes_.push_back({parent, number});
+    if (nodes_.size() > slots_.size() / 2) grow();
+    slots_[slot_of(parent, number)] = {key_of(parent, number), node};
+    return node;
+  }
+
+  Node& operator[](uint32_t node) { return nodes_[node]; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+
+ private:
+  static constexpr size_t kFirstSlots = 64;  // a power of two
+  struct Slot {
+    uint64_t key = 0;
+    uint32_t node = kRoot;  // kRoot: free
+  };
+
+  static uint64_t key_of(uint32_t parent, uint32_t number) { return uint64_t{parent} << 32 | number; }
+
+  // Where the child is, or the free slot for it.
+  size_t slot_of(uint32_t parent, uint32_t number) const {
+    const uint64_t key = key_of(parent, number);
+    const size_t mask = slots_.size() - 1;
+    size_t at = ((key ^ key >> 29) * multiplier_ >> 20) & mask;
+    while (slots_[at].node != kRoot && slots_[at].key != key) at = (at + 1) & mask;
+    return at;
+  }
+
+  void grow() {
+    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+    for (const Slot& slot : old) {
+      if (slot.node != kRoot)
+        slots_[slot_of(static_cast<uint32_t>(slot.key >> 32), static_cast<uint32_t>(slot.key))] = slot;
+    }
+  }
+
+  std::vector<Node> nodes_;  // [0] is the root
+  std::vector<Slot> slots_;
+  uint64_t multiplier_;
+};
+
+// Paths of names from several sources, summed up: what a flame graph shows.
+class MergedPaths {
+ public:
+  // The path with one more name, created if it is new. The first parent is PathTrie::kRoot.
+  uint32_t child(uint32_t parent, const std::string& name, FrameKind kind);
+  void count(uint32_t path, uint64_t count, uint64_t self_ns) {
+    sums_[path].count += count;
+    sums_[path].self_ns += self_ns;
+  }
+  size_t size() const { return sums_.size(); }
+
+  // Moves the names to the result.
+  void finish(Paths& into);
+
+ private:
+  struct Sums {
+    FrameKind kind = FrameKind::All;
+    uint64_t count = 0, self_ns = 0;
+  };
+  std::deque<std::string> names_;  // by number; a deque does not move them
+  std::unordered_map<std::string_view, uint32_t> numbers_;
+  PathTrie trie_;
+  std::vector<Sums> sums_{1};  // by path
+};
+
+// The names of the ranges of one process, as small numbers: a class, or a text that is stored with the range.
+//
+// By default the ranges of a class have one name, with its "{}". With full text, "step 7" and "step 8" are two names.
+// At most 65,536 texts have their own number. Ranges with other texts are "(other names)".
+class RangeNames {
+ public:
+  static constexpr uint32_t kMaxTexts = 1 << 16;
+
+  // The writer must outlive this object.
+  RangeNames(const trace::WriterInfo& writer, bool full_text) : full_text_(full_text), classes_(writer, next_class_) {}
+
+  // The class, for trace::ValueCursor.
+  const trace::EventClass& event_class(uint32_t class_id) { return classes_.find(class_id).event_class; }
+  // The number of the name of a range with these values. If no range of a chunk has a text, the class id is the number.
+  uint32_t number(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row);
+  uint32_t number(const trace::OpenRange& range);
+
+  std::string name(uint32_t number);
+
+ private:
+  static constexpr uint32_t kText = uint32_t{1} << 31;  // the number is an index into texts_
+
+  bool full_text_;
+  uint32_t next_class_ = 0;
+  convert::Classes classes_;
+  std::unordered_map<std::string, uint32_t> numbers_;
+  std::vector<std::string> texts_;
+};
 
 }  // namespace kymo::views

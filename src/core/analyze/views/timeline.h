@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "convert/places.h"
 #include "convert/trace_times.h"
-#include "convert/track_choice.h"
 #include "trace/reader.h"
 
 namespace kymo::views {

@@ -15,8 +15,8 @@
 #include "cli/units.h"
 #include "commands/convert/commands.h"
 #include "convert/copy.h"
+#include "convert/places.h"
 #include "convert/trace_times.h"
-#include "convert/track_choice.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {

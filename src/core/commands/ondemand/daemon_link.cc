@@ -24,7 +24,7 @@
 #include "cli/terminal.h"
 #include "client/connect.h"
 #include "daemon/proc.h"
-#include "wire/socket_path.h"
+#include "wire/message.h"
 
 namespace kymo::cli {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "base/json_writer.h"
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/units.h"

@@ -8,7 +8,7 @@
 #include "commands/record/libraries.h"
 #include "kymo/error.h"
 #include "kymo/sink.h"
-#include "query/duckdb_library.h"
+#include "query/duckdb.h"
 #include "sample/perf_events.h"
 
 namespace kymo::cli {

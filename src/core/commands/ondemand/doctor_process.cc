@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "cli/units.h"
 #include "daemon/proc.h"
-#include "wire/socket_path.h"
+#include "wire/message.h"
 
 namespace kymo::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "wire/tool_messages.h"
+#include "wire/message.h"
 
 namespace kymo::cli {
 

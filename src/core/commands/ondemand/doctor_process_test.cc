@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/test_wait.h"
 #include "daemon/proc.h"
 
 namespace kymo::cli {
@@ -37,7 +38,8 @@ class Sleeper {
     char* words[] = {name, time, nullptr};
     if (posix_spawn(&pid_, "/bin/sleep", nullptr, nullptr, words, variables.data()) != 0) pid_ = -1;
     // The process starts before the kernel shows its environment.
-    while (pid_ > 0 && !daemon::start_variable(pid_, "IS_THERE").value) std::this_thread::yield();
+    base::wait_until("the environment of the process",
+                     [this] { return pid_ <= 0 || daemon::start_variable(pid_, "IS_THERE").value; });
   }
   ~Sleeper() {
     kill(pid_, SIGKILL);

@@ -14,8 +14,8 @@
 
 #include "base/json_writer.h"
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/units.h"

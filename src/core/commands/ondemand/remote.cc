@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "commands/ondemand/commands.h"
-#include "hosts/far_end.h"
+#include "hosts/connection.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -18,7 +19,7 @@
 #include "commands/ondemand/trigger_run.h"
 #include "hosts/process.h"
 #include "json/document.h"
-#include "trace/measured_clock.h"
+#include "trace/clock.h"
 
 namespace kymo::cli {
 namespace {

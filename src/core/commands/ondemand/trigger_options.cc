@@ -11,10 +11,10 @@
 #include <string>
 
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "kymo/error.h"
-#include "wire/message_type.h"
+#include "wire/message.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::cli {

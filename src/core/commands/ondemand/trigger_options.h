@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "commands/ondemand/on_hosts.h"
 #include "options/command_line.h"
-#include "wire/tool_messages.h"
+#include "wire/message.h"
 
 namespace kymo::cli {
 

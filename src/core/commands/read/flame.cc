@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "analyze/functions/sample_paths.h"
+#include "analyze/functions/functions.h"
 #include "analyze/summary.h"
 #include "base/printable.h"
 #include "base/text.h"

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <string>
 
-#include "analyze/memory/holders.h"
 #include "analyze/memory/profile.h"
 #include "cli/ledger.h"
 

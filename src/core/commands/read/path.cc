@@ -30,7 +30,7 @@
 #include "convert/formats/export.h"
 #include "kymo/error.h"
 #include "options/command_line.h"
-#include "trace/random_id.h"
+#include "trace/model.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analyze/summary.h"
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/text_table.h"
@@ -24,7 +24,6 @@
 #include "options/command_line.h"
 #include "query/schema.h"
 #include "query/session.h"
-#include "query/statements.h"
 
 namespace kymo::cli {
 
@@ -124,7 +123,7 @@ std::vector<std::string> unique_names(const std::vector<query::Result::ColumnInf
 void print_json(query::Result& result) {
   const auto& columns = result.columns();
   std::vector<std::string> keys;
-  for (const std::string& name : unique_names(columns)) keys.push_back(base::json_quoted(name) + ":");
+  for (const std::string& name : unique_names(columns)) keys.push_back(base::json_string(name) + ":");
   TextBuffer out, cell;
   base::JsonArray rows(out);
   while (result.next()) {

@@ -10,7 +10,6 @@
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
-#include "base/shell_word.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/ledger.h"
@@ -20,7 +19,7 @@
 #include "cli/units.h"
 #include "commands/read/commands.h"
 #include "options/command_line.h"
-#include "trace/program_name.h"
+#include "trace/model.h"
 
 namespace kymo::cli {
 namespace {

@@ -11,7 +11,6 @@
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/ledger.h"

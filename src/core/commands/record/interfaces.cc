@@ -5,7 +5,6 @@
 
 #include "base/environment.h"
 #include "base/text.h"
-#include "base/vulkan_layer.h"
 #include "cli/terminal.h"
 #include "commands/record/libraries.h"
 #include "kymo/error.h"

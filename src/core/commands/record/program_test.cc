@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
-#include <thread>
+
+#include "base/test_wait.h"
 
 namespace kymo::cli {
 namespace {
@@ -41,10 +42,9 @@ class ProgramTest : public ::testing::Test {
   }
 
   static Ending wait_for(Program& program) {
-    while (true) {
-      if (const auto ending = program.ended()) return *ending;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    std::optional<Ending> ending;
+    base::wait_until("the end of the program", [&] { return (ending = program.ended()).has_value(); });
+    return ending.value();
   }
 
   static int exit_code_of_failure(const std::function<void()>& act, const std::string& message_part) {

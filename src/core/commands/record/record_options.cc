@@ -4,10 +4,10 @@
 #include <bit>
 #include <filesystem>
 
-#include "base/quantity.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/trace_file.h"
-#include "heap/heap_mode.h"
+#include "heap/heap_recorder.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {

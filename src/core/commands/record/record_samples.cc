@@ -9,7 +9,7 @@
 #include "commands/record/libraries.h"
 #include "commands/record/nothing_recorded.h"
 #include "kymo/error.h"
-#include "sample/perf_source.h"
+#include "sample/perf_events.h"
 #include "sample/timer_source.h"
 
 namespace kymo::cli {

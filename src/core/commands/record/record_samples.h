@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "collect/companion.h"
 #include "collect/recording.h"
 #include "sample/perf_events.h"
 #include "sample/sampler.h"

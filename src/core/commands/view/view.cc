@@ -13,7 +13,6 @@
 #include "analyze/summary.h"
 #include "base/environment.h"
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
 #include "cli/ledger.h"
 #include "cli/programs.h"

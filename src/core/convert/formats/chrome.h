@@ -1,4 +1,4 @@
-// Exports a trace to Chrome's JSON format, in the compact dialect (chrome_dialect.h). Perfetto, chrome://tracing, HTA
+// Exports a trace to Chrome's JSON format, in the compact dialect (chrome_writer.h). Perfetto, chrome://tracing, HTA
 // and all tools for PyTorch traces read it.
 //
 // Events have the form of Kineto's traces, so that tools for these find what they look for: kineto.h has the names.

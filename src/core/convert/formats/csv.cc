@@ -5,11 +5,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/printable.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "convert/events.h"
-#include "convert/formats/memory_notes.h"
-#include "convert/formats/sample_notes.h"
+#include "convert/formats/point_notes.h"
 #include "convert/json_args.h"
 #include "convert/places.h"
 
@@ -19,29 +18,6 @@ namespace {
 
 constexpr std::string_view kHeader =
     "kind,name,category,pid,tid,thread,device,start_ns,duration_ns,depth,lane,id,args\n";
-
-std::string_view kind_name(trace::PointKind kind) {
-  switch (kind) {
-    case trace::PointKind::Instant:
-      return "instant";
-    case trace::PointKind::Counter:
-      return "counter";
-    case trace::PointKind::FlowBegin:
-      return "flow_begin";
-    case trace::PointKind::FlowStep:
-      return "flow_step";
-    case trace::PointKind::FlowEnd:
-      return "flow_end";
-    case trace::PointKind::Allocation:
-      return "allocation";
-    case trace::PointKind::Free:
-      return "free";
-    case trace::PointKind::Sample:
-      return "sample";
-    default:
-      return "point";
-  }
-}
 
 class CsvWriter : public EventVisitor {
  public:
@@ -68,7 +44,7 @@ class CsvWriter : public EventVisitor {
   }
 
   void point(const Point& point) override {
-    append_beginning(kind_name(point.kind), point, point.time_ns);
+    append_beginning(trace::name_of(point.kind).key, point, point.time_ns);
     append(out_, ",,,");
     if (point.id != 0) append_integer(out_, point.id);
     append_args(point);

@@ -18,7 +18,7 @@ namespace kymo::convert {
 // True if the extension selects a format.
 bool is_export_path(std::string_view path);
 
-// The file appears under its name, with mode 0600, when it is complete (base/atomic_file.h). Throws
+// The file appears under its name, with mode 0600, when it is complete (base/temporary_file.h). Throws
 // kymo::InvalidArgument if the extension is unsupported, and kymo::Error with path and reason if the file cannot be
 // written, before anything is read. Returns the problems of the reader, and those found while reading the events.
 std::vector<trace::Problem> export_trace(const trace::Reader& reader, const std::string& path);

@@ -8,7 +8,7 @@
 #include "convert/formats/chrome.h"
 #include "convert/formats/csv.h"
 #include "convert/formats/perfetto.h"
-#include "convert/formats/perfetto_decoder.h"
+#include "convert/formats/test_perfetto_decoder.h"
 #include "trace/test_recorder.h"
 #include "trace/test_support.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/formats/perfetto_decoder.h"
+#include "convert/formats/test_perfetto_decoder.h"
 #include "convert/perfetto_fields.h"
 #include "trace/test_recorder.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/printable.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "convert/event_note.h"
 #include "convert/perfetto_fields.h"
 #include "trace/loss_words.h"

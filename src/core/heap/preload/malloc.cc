@@ -11,7 +11,6 @@
 
 #include <cstdint>
 
-#include "heap/heap_mode.h"
 #include "heap/heap_recorder.h"
 #include "heap/preload/next_allocator.h"
 

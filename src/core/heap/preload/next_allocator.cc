@@ -11,7 +11,7 @@
 namespace kymo::heap {
 namespace {
 
-// ---- The buffer --------------------------------------------------------------------------------------------------
+// ---- The buffer ----------------------------------------------------------------------------------------------------
 
 constexpr size_t kStartBytes = 64 << 10, kStartAlignment = 16;
 alignas(kStartAlignment) constinit char start_buffer[kStartBytes] = {};
@@ -26,7 +26,7 @@ void* from_start(size_t bytes) noexcept {
   return start_buffer + at + kStartAlignment;
 }
 
-// ---- Until the functions are known -------------------------------------------------------------------------------
+// ---- Until the functions are known ---------------------------------------------------------------------------------
 
 // This thread is looking up the functions. The caller that allocates here is the linker, at an early stage.
 thread_local constinit bool looking __attribute__((tls_model("initial-exec"))) = false;
@@ -94,7 +94,7 @@ int first_dlclose(void* library) noexcept {
   return next_allocator.dlclose(library);
 }
 
-// ---- What an allocator may not have ------------------------------------------------------------------------------
+// ---- What an allocator may not have --------------------------------------------------------------------------------
 
 void* no_memory(size_t) noexcept {
   errno = ENOMEM;

@@ -2,10 +2,14 @@
 
 #include <string_view>
 
+#include "kymo/export.h"
+
 namespace kymo::inject::cuda {
 namespace {
 
 constexpr uint32_t kHighestCall = 800;
+
+constinit thread_local int own_calls = 0;
 
 constexpr StreamPlace place_of_stream(std::string_view name) {
   if (name == "cuLaunchKernel" || name == "cuLaunchCooperativeKernel") return StreamPlace::Launch;
@@ -19,92 +23,56 @@ constexpr StreamPlace place_of_stream(std::string_view name) {
   return StreamPlace::None;
 }
 
-#define CALL(id, name) \
-  { id, Effect::None, place_of_stream(name), Site(Label(name, "cuda")) }
-#define EFFECT(id, effect, name) \
+#define CALL(id, effect, name) \
   { id, Effect::effect, place_of_stream(name), Site(Label(name, "cuda")) }
+#define PAIR(id, other, effect, name) CALL(id, effect, name), CALL(other, effect, name)
 
 // A function has one number for each version of its binary interface, and one more if it uses the default stream of the
 // calling thread ("ptds", "ptsz"). The name in the trace is the function's.
 constinit Call calls[] = {
-    EFFECT(307, Work, "cuLaunchKernel"),
-    EFFECT(442, Work, "cuLaunchKernel"),
-    EFFECT(652, Work, "cuLaunchKernelEx"),
-    EFFECT(653, Work, "cuLaunchKernelEx"),
-    EFFECT(477, Work, "cuLaunchCooperativeKernel"),
-    EFFECT(478, Work, "cuLaunchCooperativeKernel"),
-    EFFECT(514, Work, "cuGraphLaunch"),
-    EFFECT(515, Work, "cuGraphLaunch"),
-    CALL(527, "cuLaunchHostFunc"),
-    CALL(528, "cuLaunchHostFunc"),
-    EFFECT(276, Work, "cuMemcpyHtoD"),
-    EFFECT(397, Work, "cuMemcpyHtoD"),
-    EFFECT(277, Work, "cuMemcpyHtoDAsync"),
-    EFFECT(421, Work, "cuMemcpyHtoDAsync"),
-    EFFECT(278, Work, "cuMemcpyDtoH"),
-    EFFECT(398, Work, "cuMemcpyDtoH"),
-    EFFECT(279, Work, "cuMemcpyDtoHAsync"),
-    EFFECT(422, Work, "cuMemcpyDtoHAsync"),
-    EFFECT(280, Work, "cuMemcpyDtoD"),
-    EFFECT(399, Work, "cuMemcpyDtoD"),
-    EFFECT(281, Work, "cuMemcpyDtoDAsync"),
-    EFFECT(423, Work, "cuMemcpyDtoDAsync"),
-    EFFECT(305, Work, "cuMemcpy"),
-    EFFECT(408, Work, "cuMemcpy"),
-    EFFECT(306, Work, "cuMemcpyAsync"),
-    EFFECT(418, Work, "cuMemcpyAsync"),
-    EFFECT(287, Work, "cuMemcpy2D"),
-    EFFECT(405, Work, "cuMemcpy2D"),
-    EFFECT(288, Work, "cuMemcpy2DUnaligned"),
-    EFFECT(406, Work, "cuMemcpy2DUnaligned"),
-    EFFECT(289, Work, "cuMemcpy2DAsync"),
-    EFFECT(424, Work, "cuMemcpy2DAsync"),
-    EFFECT(290, Work, "cuMemcpy3D"),
-    EFFECT(407, Work, "cuMemcpy3D"),
-    EFFECT(291, Work, "cuMemcpy3DAsync"),
-    EFFECT(425, Work, "cuMemcpy3DAsync"),
-    EFFECT(318, Work, "cuMemcpyPeer"),
-    EFFECT(409, Work, "cuMemcpyPeer"),
-    EFFECT(319, Work, "cuMemcpyPeerAsync"),
-    EFFECT(426, Work, "cuMemcpyPeerAsync"),
-    EFFECT(796, Work, "cuMemcpyBatchAsync"),
-    EFFECT(797, Work, "cuMemcpyBatchAsync"),
-    EFFECT(249, Work, "cuMemsetD8"),
-    EFFECT(411, Work, "cuMemsetD8"),
-    EFFECT(250, Work, "cuMemsetD16"),
-    EFFECT(412, Work, "cuMemsetD16"),
-    EFFECT(251, Work, "cuMemsetD32"),
-    EFFECT(413, Work, "cuMemsetD32"),
-    EFFECT(216, Work, "cuMemsetD8Async"),
-    EFFECT(428, Work, "cuMemsetD8Async"),
-    EFFECT(218, Work, "cuMemsetD16Async"),
-    EFFECT(429, Work, "cuMemsetD16Async"),
-    EFFECT(220, Work, "cuMemsetD32Async"),
-    EFFECT(430, Work, "cuMemsetD32Async"),
-    EFFECT(222, Work, "cuMemsetD2D8Async"),
-    EFFECT(431, Work, "cuMemsetD2D8Async"),
-    EFFECT(226, Work, "cuMemsetD2D32Async"),
-    EFFECT(433, Work, "cuMemsetD2D32Async"),
-    CALL(17, "cuCtxSynchronize"),
-    CALL(800, "cuCtxSynchronize"),
-    CALL(121, "cuEventSynchronize"),
-    CALL(126, "cuStreamSynchronize"),
-    CALL(440, "cuStreamSynchronize"),
-    CALL(295, "cuStreamWaitEvent"),
-    CALL(436, "cuStreamWaitEvent"),
-    EFFECT(243, Allocate, "cuMemAlloc"),
-    EFFECT(371, Allocate, "cuMemAllocManaged"),
-    EFFECT(598, Allocate, "cuMemAllocAsync"),
-    EFFECT(599, Allocate, "cuMemAllocAsync"),
-    EFFECT(611, Allocate, "cuMemAllocFromPoolAsync"),
-    EFFECT(612, Allocate, "cuMemAllocFromPoolAsync"),
-    EFFECT(244, AllocatePitch, "cuMemAllocPitch"),
-    EFFECT(245, Free, "cuMemFree"),
-    EFFECT(600, Free, "cuMemFreeAsync"),
-    EFFECT(601, Free, "cuMemFreeAsync"),
+    PAIR(307, 442, Work, "cuLaunchKernel"),
+    PAIR(652, 653, Work, "cuLaunchKernelEx"),
+    PAIR(477, 478, Work, "cuLaunchCooperativeKernel"),
+    PAIR(514, 515, Work, "cuGraphLaunch"),
+    PAIR(527, 528, None, "cuLaunchHostFunc"),
+    PAIR(276, 397, Work, "cuMemcpyHtoD"),
+    PAIR(277, 421, Work, "cuMemcpyHtoDAsync"),
+    PAIR(278, 398, Work, "cuMemcpyDtoH"),
+    PAIR(279, 422, Work, "cuMemcpyDtoHAsync"),
+    PAIR(280, 399, Work, "cuMemcpyDtoD"),
+    PAIR(281, 423, Work, "cuMemcpyDtoDAsync"),
+    PAIR(305, 408, Work, "cuMemcpy"),
+    PAIR(306, 418, Work, "cuMemcpyAsync"),
+    PAIR(287, 405, Work, "cuMemcpy2D"),
+    PAIR(288, 406, Work, "cuMemcpy2DUnaligned"),
+    PAIR(289, 424, Work, "cuMemcpy2DAsync"),
+    PAIR(290, 407, Work, "cuMemcpy3D"),
+    PAIR(291, 425, Work, "cuMemcpy3DAsync"),
+    PAIR(318, 409, Work, "cuMemcpyPeer"),
+    PAIR(319, 426, Work, "cuMemcpyPeerAsync"),
+    PAIR(796, 797, Work, "cuMemcpyBatchAsync"),
+    PAIR(249, 411, Work, "cuMemsetD8"),
+    PAIR(250, 412, Work, "cuMemsetD16"),
+    PAIR(251, 413, Work, "cuMemsetD32"),
+    PAIR(216, 428, Work, "cuMemsetD8Async"),
+    PAIR(218, 429, Work, "cuMemsetD16Async"),
+    PAIR(220, 430, Work, "cuMemsetD32Async"),
+    PAIR(222, 431, Work, "cuMemsetD2D8Async"),
+    PAIR(226, 433, Work, "cuMemsetD2D32Async"),
+    PAIR(17, 800, None, "cuCtxSynchronize"),
+    CALL(121, None, "cuEventSynchronize"),
+    PAIR(126, 440, None, "cuStreamSynchronize"),
+    PAIR(295, 436, None, "cuStreamWaitEvent"),
+    CALL(243, Allocate, "cuMemAlloc"),
+    CALL(371, Allocate, "cuMemAllocManaged"),
+    PAIR(598, 599, Allocate, "cuMemAllocAsync"),
+    PAIR(611, 612, Allocate, "cuMemAllocFromPoolAsync"),
+    CALL(244, AllocatePitch, "cuMemAllocPitch"),
+    CALL(245, Free, "cuMemFree"),
+    PAIR(600, 601, Free, "cuMemFreeAsync"),
 };
 #undef CALL
-#undef EFFECT
+#undef PAIR
 
 constexpr uint8_t kNoCall = 0xff;
 static_assert(std::size(calls) < kNoCall);
@@ -121,6 +89,8 @@ Places make_places() noexcept {
 }
 
 }  // namespace
+
+bool is_own_call() noexcept { return own_calls != 0; }
 
 std::span<Call> recorded_calls() noexcept { return calls; }
 
@@ -175,3 +145,6 @@ bool freed_by(const Call& call, const CallData& data, Memory& memory) noexcept {
 }
 
 }  // namespace kymo::inject::cuda
+
+// The address of this thread's count of calls.
+extern "C" KYMO_API int* kymo_inject_cuda_calls() { return &kymo::inject::cuda::own_calls; }

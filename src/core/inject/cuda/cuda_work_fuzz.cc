@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include "inject/cuda/work.h"
+#include "inject/cuda/queues.h"
 
 using namespace kymo::inject::cuda;
 

@@ -1,15 +1,133 @@
-// The functions of libcupti that Kymo uses. The library is the one that the program has loaded, or that its CUDA driver
-// belongs to. It is never linked.
+// What Kymo uses of CUPTI, NVIDIA's library for tools: declared here, because most machines have no CUDA toolkit when
+// Kymo is built, and may have any version of it when Kymo runs.
+//
+// The layouts are those of CUDA 11.6 to 13. Later versions of a record only add members at its end. cupti_test.cc
+// compares them with NVIDIA's headers where those are installed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "inject/cuda/abi.h"
-
 namespace kymo::inject::cuda {
 
+using Result = int;  // 0: success
+inline constexpr Result kOtherSubscriber = 39;
+
+// ---- Calls of the program ------------------------------------------------------------------------------------------
+
+inline constexpr int kDriverDomain = 1;
+enum CallSite : int { kEnter = 0, kExit = 1 };
+
+struct CallData {
+  int site;
+  const char* function;
+  const void* parameters;  // a structure with the function's parameters
+  const int* result;       // at kExit
+  const char* symbol;
+  void* context;
+  uint32_t context_id;
+  uint64_t* memory;  // the same at kEnter and kExit of a call
+  uint32_t correlation;
+};
+
+struct SubscriberParameters {
+  size_t size;
+  const char* name;
+  char* other_name;  // receives the name of the tool that holds CUPTI
+  size_t other_name_bytes;
+};
+inline constexpr size_t kSubscriberNameBytes = 64;
+
+struct AllocateParameters {  // cuMemAlloc and its variants; of cuMemAllocPitch only the first member
+  const uint64_t* address;
+  size_t bytes;
+};
+struct PitchParameters {
+  const uint64_t* address;
+  const size_t* pitch;
+  size_t width, height;
+};
+struct FreeParameters {
+  uint64_t address;
+};
+
+struct LaunchParameters {  // cuLaunchKernel, cuLaunchCooperativeKernel
+  void* function;
+  uint32_t grid[3], block[3], shared_bytes;
+  void* stream;
+};
+struct LaunchConfig {  // to which the first parameter of cuLaunchKernelEx points
+  uint32_t grid[3], block[3], shared_bytes;
+  void* stream;
+};
+
+// ---- Records of finished work --------------------------------------------------------------------------------------
+
+enum class Kind : uint32_t {
+  Copy = 1,
+  Fill = 2,
+  Kernel = 10,  // the concurrent kind
+  Overhead = 17,
+  PeerCopy = 22,
+  Graph = 51,
+};
+
+struct Kernel {
+  Kind kind;
+  uint8_t cache, shared_configuration;
+  uint16_t registers;
+  uint32_t cache_requested, cache_executed;
+  uint64_t start, end, completed;
+  uint32_t device, context, stream;
+  int32_t grid[3], block[3];
+  int32_t static_shared, dynamic_shared;
+  uint32_t local_per_thread, local_total;
+  uint32_t correlation;
+  int64_t grid_id;
+  const char* name;
+};
+
+struct Copy {
+  Kind kind;
+  uint8_t direction, source, target, flags;
+  uint64_t bytes, start, end;
+  uint32_t device, context, stream, correlation;
+};
+
+struct PeerCopy {
+  Kind kind;
+  uint8_t direction, source, target, flags;
+  uint64_t bytes, start, end;
+  uint32_t device, context, stream;
+  uint32_t source_device, source_context, target_device, target_context, correlation;
+};
+
+struct Fill {
+  Kind kind;
+  uint32_t value;
+  uint64_t bytes, start, end;
+  uint32_t device, context, stream, correlation;
+};
+
+struct Graph {
+  Kind kind;
+  uint32_t correlation;
+  uint64_t start, end;
+  uint32_t device, graph, context, stream;
+};
+
+struct Overhead {
+  Kind kind;
+  uint32_t cause, object, object_id[3];
+  uint64_t start, end;
+};
+
+// Values of `direction`.
+enum : uint8_t { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 8, kHostToHost = 9, kPeerToPeer = 10 };
+
+// The functions of libcupti that Kymo uses. The library is the one that the program has loaded, or that its CUDA driver
+// belongs to. It is never linked.
 struct Cupti {
   using Subscriber = void*;
   using OnCall = void (*)(void* user, int domain, uint32_t call, const void* data);

@@ -1,14 +1,142 @@
 #include "inject/cuda/queues.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
 #include <span>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "record/layout.h"
 
 namespace kymo::inject::cuda {
+namespace {
+
+template <class Record>
+bool read(const void* record, size_t bytes, Record& into) noexcept {
+  if (bytes < sizeof(Record)) return false;
+  memcpy(&into, record, sizeof(Record));
+  return true;
+}
+
+// The members that all kinds of work have.
+template <class Record>
+Work common(const Record& record, WorkKind kind) noexcept {
+  Work work;
+  work.kind = kind;
+  work.start = record.start;
+  work.end = record.end;
+  work.device = record.device;
+  work.context = record.context;
+  work.stream = record.stream;
+  work.correlation = record.correlation;
+  return work;
+}
+
+uint32_t positive(int32_t number) noexcept { return number > 0 ? static_cast<uint32_t>(number) : 0; }
+
+WorkKind direction_of(uint8_t direction) noexcept {
+  switch (direction) {
+    case kHostToDevice:
+      return WorkKind::CopyToDevice;
+    case kDeviceToHost:
+      return WorkKind::CopyToHost;
+    case kHostToHost:
+      return WorkKind::CopyOnHost;
+    case kPeerToPeer:
+      return WorkKind::CopyBetweenDevices;
+    default:  // also to and from arrays, which are on the device
+      return WorkKind::CopyOnDevice;
+  }
+}
+
+Work kernel(const Kernel& record) noexcept {
+  Work work = common(record, WorkKind::Kernel);
+  if (record.name != nullptr) work.name = record.name;
+  for (int i = 0; i < 3; ++i) {
+    work.grid[i] = positive(record.grid[i]);
+    work.block[i] = positive(record.block[i]);
+  }
+  work.registers = record.registers;
+  work.shared_bytes = positive(record.static_shared) + positive(record.dynamic_shared);
+  return work;
+}
+
+}  // namespace
+
+std::optional<Work> work_from(const void* record, size_t bytes) noexcept {
+  Kind kind{};
+  if (!read(record, bytes, kind)) return {};
+  if (kind == Kind::Kernel) {
+    cuda::Kernel found;
+    if (read(record, bytes, found)) return kernel(found);
+  } else if (kind == Kind::Copy) {
+    Copy found;
+    if (!read(record, bytes, found)) return {};
+    Work work = common(found, direction_of(found.direction));
+    work.bytes = found.bytes;
+    return work;
+  } else if (kind == Kind::PeerCopy) {
+    PeerCopy found;
+    if (!read(record, bytes, found)) return {};
+    Work work = common(found, WorkKind::CopyBetweenDevices);
+    work.bytes = found.bytes;
+    work.target_device = found.target_device;
+    return work;
+  } else if (kind == Kind::Fill) {
+    Fill found;
+    if (!read(record, bytes, found)) return {};
+    Work work = common(found, WorkKind::Fill);
+    work.bytes = found.bytes;
+    return work;
+  } else if (kind == Kind::Graph) {
+    cuda::Graph found;
+    if (!read(record, bytes, found)) return {};
+    Work work = common(found, WorkKind::Graph);
+    work.graph = found.graph;
+    return work;
+  }
+  return {};
+}
+
+// ---- Names of kernels
+
+namespace {
+
+constexpr size_t kMaxNames = 50'000;
+
+// A longer name would be stored with each execution, and cut off there. The number keeps names apart that begin alike.
+std::string shortened(std::string name) {
+  if (name.size() <= record::kMaxInternedName) return name;
+  const std::string end = base::format("... #{:016x}", std::hash<std::string>{}(name));
+  name.resize(record::kMaxInternedName - end.size());
+  return name + end;
+}
+
+}  // namespace
+
+std::string readable_name(std::string_view mangled) {
+  std::string name(mangled);
+  if (!mangled.starts_with("_Z")) return shortened(name);
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), free);
+  return shortened(text != nullptr ? std::string(text.get()) : name);
+}
+
+Site* KernelNames::site_of(std::string_view mangled) {
+  if (const auto found = names_.find(mangled); found != names_.end()) return &found->second->site;
+  if (names_.size() == kMaxNames) return nullptr;
+  auto named = std::make_unique<Named>();
+  named->name = readable_name(mangled);
+  named->site.label = Label(named->name);
+  return &names_.emplace(mangled, std::move(named)).first->second->site;
+}
+
+// ---- Queues
+
 namespace {
 
 constexpr uint64_t kClockEvery = 1'000'000'000;

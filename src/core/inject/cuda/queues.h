@@ -1,22 +1,79 @@
-// Writes finished work into the trace: one track for each stream of each context.
+// Finished work on a device, from a record of CUPTI into the trace: one track for each stream of each context.
 //
 // Times are on the clock that Kymo gave to CUPTI (CLOCK_MONOTONIC), or on CUPTI's own one: the clock's pairs tell
 // readers which. CUPTI converts the device's times to it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "inject/cuda/cupti.h"
-#include "inject/cuda/kernel_names.h"
-#include "inject/cuda/work.h"
+#include "kymo/annotate.h"
 #include "kymo/queue_track.h"
 
 namespace kymo::inject::cuda {
+
+enum class WorkKind : uint8_t {
+  Kernel,
+  CopyToDevice,
+  CopyToHost,
+  CopyOnDevice,
+  CopyBetweenDevices,
+  CopyOnHost,
+  Fill,
+  Graph
+};
+
+// One piece of work.
+struct Work {
+  WorkKind kind = WorkKind::Kernel;
+  std::string_view name;        // a kernel's, mangled; valid as long as the record
+  uint64_t start = 0, end = 0;  // on CUPTI's clock; 0: unknown
+  uint32_t device = 0, context = 0, stream = 0;
+  uint32_t correlation = 0;
+  uint64_t bytes = 0;          // of a copy or fill
+  uint32_t target_device = 0;  // of a copy between devices
+  uint32_t graph = 0;
+  uint32_t grid[3] = {}, block[3] = {};
+  uint32_t registers = 0, shared_bytes = 0;  // per thread; per block
+
+  bool has_times() const { return start != 0 && end >= start; }
+};
+
+// Empty for a record of another kind, and for one that is shorter than its kind: `bytes` is how much of the buffer is
+// left. Kernel names must be readable text that ends with 0, as CUPTI makes them.
+std::optional<Work> work_from(const void* record, size_t bytes) noexcept;
+
+// The names of kernels as the trace shows them: C++ names are demangled, each name once.
+class KernelNames {
+ public:
+  // The site of a kernel's executions. It lives as long as the process: recordings refer to it. Null if there are too
+  // many kernels: a program that generates its code may have any number of them.
+  Site* site_of(std::string_view mangled);
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  struct Named {
+    std::string name;
+    Site site{Label("")};
+  };
+  std::unordered_map<std::string, std::unique_ptr<Named>, Hash, std::equal_to<>> names_;
+};
+
+// Demangled, and short enough to be stored once.
+std::string readable_name(std::string_view mangled);
 
 // What a launch and its work have in common. CUPTI's numbers start at 1 in each process, as Kymo's own do.
 constexpr uint64_t correlation_of(uint32_t cupti_number) { return uint64_t{1} << 40 | cupti_number; }
@@ -25,7 +82,7 @@ constexpr uint64_t correlation_of(uint32_t cupti_number) { return uint64_t{1} <<
 // seen to start at most this much before the call that launched them.
 inline constexpr uint64_t kConversionErrorNs = 1'000;
 
-// One user at a time: the caller serializes.
+// Writes finished work into the trace. One user at a time: the caller serializes.
 class Queues {
  public:
   explicit Queues(const Cupti& cupti) : cupti_(cupti) {}

@@ -1,5 +1,12 @@
-#include "inject/cuda/recorder.h"
-
+// Records the CUDA work of a program through CUPTI while a recording runs.
+//
+//   the program's thread ──(a call: callback)──▶ kymo_span: the call, on its thread, with CUPTI's correlation
+//   the device ──▶ CUPTI's buffer ──(completed)──▶ Queues ──▶ kymo_queue_span: the work, on its stream
+//
+// CUPTI allows one tool at a time. If another one has it, nothing of CUDA is recorded, and the user is told once.
+//
+// The CUDA driver loads libkymo_inject.so as the library that CUDA_INJECTION64_PATH names. If the variable named
+// another library before, KYMO_CUDA_CHAIN names it: it comes first, and may take CUPTI.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,16 +19,17 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
-#include "base/say.h"
+#include "base/print.h"
+#include "inject/adapter.h"
 #include "inject/cuda/calls.h"
 #include "inject/cuda/cupti.h"
 #include "inject/cuda/deliveries.h"
-#include "inject/cuda/own_calls.h"
 #include "inject/cuda/queues.h"
 #include "inject/resource_names.h"
+#include "kymo/export.h"
 #include "kymo/queue.h"
 #include "record/interfaces.h"
-#include "record/thread.h"
+#include "record/slots.h"
 
 namespace kymo::inject::cuda {
 namespace {
@@ -342,8 +350,7 @@ void leave() noexcept {
   self.state.store(State::Off, std::memory_order_release);
 }
 
-}  // namespace
-
+// Any thread may call these two, any number of times. Neither fails.
 void start_recording() noexcept {
   Recorder& self = recorder();
   const std::lock_guard lock(self.control);
@@ -370,4 +377,26 @@ void stop_recording() noexcept {
   self.state.store(State::Leaving, std::memory_order_release);
 }
 
+constexpr Adapter kAdapter{record::Interface::Cuda, start_recording, stop_recording};
+
+void start_other_tool() {
+  const char* const path = base::environment("KYMO_CUDA_CHAIN");
+  if (path == nullptr || *path == '\0') return;
+  void* const library = dlopen(path, RTLD_NOW);
+  const auto entry = library != nullptr ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
+  if (entry != nullptr)
+    entry();
+  else
+    base::say_to_user("the tool in CUDA_INJECTION64_PATH is not loaded: ", dlerror());
+}
+
+}  // namespace
 }  // namespace kymo::inject::cuda
+
+// The driver calls it once, in cuInit. It expects 1.
+extern "C" KYMO_API int InitializeInjection() {
+  using namespace kymo::inject;
+  cuda::start_other_tool();
+  if (is_wanted(kymo::record::Interface::Cuda)) start(cuda::kAdapter);
+  return 1;
+}

@@ -7,28 +7,29 @@
 #include <string_view>
 
 #include "inject/adapter.h"
-#include "inject/itt/open_tasks.h"
-#include "inject/plain_name.h"
+#include "inject/open_ranges.h"
+#include "record/interfaces.h"
 
 namespace kymo::inject::itt {
 namespace {
 
 constexpr size_t kMaxText = 4096;
+constexpr uint8_t kTask = 0;  // the only kind of ranges. Tasks nest within a domain.
 
 // The thread's tasks, made with its first one. A pointer: the space for such variables of loaded libraries is small.
 struct ThreadTasks {
   ~ThreadTasks();
 };
-thread_local constinit OpenTasks* this_tasks __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local constinit OpenRanges* this_tasks __attribute__((tls_model("initial-exec"))) = nullptr;
 
 ThreadTasks::~ThreadTasks() {
   delete this_tasks;
   this_tasks = nullptr;
 }
 
-OpenTasks* tasks() noexcept {
+OpenRanges* tasks() noexcept {
   if (this_tasks == nullptr) {
-    this_tasks = new (std::nothrow) OpenTasks;
+    this_tasks = new (std::nothrow) OpenRanges(record::Interface::Itt);
     static thread_local ThreadTasks at_exit;
     (void)&at_exit;
   }
@@ -67,12 +68,15 @@ const char* __itt_api_version(void) { return "Kymo"; }
 
 void __itt_task_begin(const Domain* domain, Id, Id, const String* name) {
   if (!is_on()) return;
-  OpenTasks* const open = tasks();
-  if (open != nullptr) with_label(domain, name, [&](const kymo::Label& label) { open->begin(domain, label); });
+  auto* const open = tasks();
+  if (open == nullptr) return;
+  with_label(domain, name, [&](const kymo::Label& label) {
+    open->begin(kTask, domain, [&](uint32_t receivers) { kymo_begin_label_heard(&label, nullptr, 0, receivers); });
+  });
 }
 
 void __itt_task_end(const Domain* domain) {
-  if (this_tasks != nullptr) this_tasks->end(domain);
+  if (this_tasks != nullptr) this_tasks->end(kTask, domain);
 }
 
 void __itt_marker(const Domain* domain, Id, const String* name, int) {

@@ -7,8 +7,36 @@
 // aborts if __itt_stack_caller_create returns null. So functions with a result that somebody relies on are all here.
 #pragma once
 
-#include "inject/itt/abi.h"
+#include <cstdint>
+
 #include "kymo/export.h"
+
+namespace kymo::inject::itt {
+
+// The structures of ITT that the collector uses, on 64-bit systems. The stub makes domains and strings, and keeps them.
+
+struct Domain {
+  volatile int flags;  // 0: its events are turned off
+  const char* name;
+  const void* wide_name;
+  int reserved;
+  void* reserved_pointer;
+  Domain* next;
+};
+
+struct String {
+  const char* text;  // may be null: then there is only a wide text
+  const void* wide_text;
+  int reserved;
+  void* reserved_pointer;
+  String* next;
+};
+
+struct Id {
+  unsigned long long words[3];
+};
+
+}  // namespace kymo::inject::itt
 
 // NOLINTBEGIN(bugprone-reserved-identifier): ITT chose the names
 extern "C" {

@@ -1,5 +1,6 @@
-// The binary interface of NVTX 3 between a program and a tool, as far as the adapter needs it. Declared here, so that
-// Kymo builds without NVTX's headers; abi_test.cc compares it with the headers.
+// The binary interface of NVTX 3 between a program and a tool, and that of its extensions (payloads with schemas,
+// counters and memory), as far as the adapter needs it. Declared here, so that Kymo builds without NVTX's headers;
+// abi_test.cc compares it with the headers.
 #pragma once
 
 #include <cstddef>
@@ -94,5 +95,232 @@ struct SyncAttributes {
 static_assert(sizeof(SyncAttributes) == 16);
 
 inline constexpr int kNoTracking = -2;  // what push and pop return without a tool
+
+// ---- Extensions ----------------------------------------------------------------------------------------------------
+
+struct ExtensionSegment {
+  size_t id;
+  size_t slot_count;
+  intptr_t* slots;  // 0: not initialised, 1: disabled, otherwise a function
+};
+struct ExtensionInfo {
+  uint16_t nvtx_version;
+  uint16_t size;
+  uint16_t module;  // ExtensionModule
+  uint16_t compatibility;
+  size_t segment_count;
+  ExtensionSegment* segments;
+  intptr_t (*get_export)(uint32_t);
+  const void* info;
+};
+enum ExtensionModule : uint16_t { kMemoryModule = 1, kPayloadModule = 2, kCountersModule = 4 };
+inline constexpr intptr_t kDisabledSlot = 1;
+
+// ---- Payloads ------------------------------------------------------------------------------------------------------
+
+struct PayloadData {
+  uint64_t schema;
+  size_t size;  // SIZE_MAX: the schema says it
+  const void* data;
+};
+
+struct SchemaEntryAttributes {
+  uint64_t flags;
+  uint64_t type;  // an EntryType, or the id of a schema or an enumeration
+  const char* name;
+  const char* description;
+  uint64_t detail;  // a length, or the index of the entry with the length or the selector
+  uint64_t offset;
+  const void* semantics;
+  const void* reserved;
+};
+static_assert(sizeof(SchemaEntryAttributes) == 64);
+
+struct SchemaAttributes {
+  uint64_t fields;  // SchemaField bits: which members are valid
+  const char* name;
+  uint64_t type;  // SchemaType
+  uint64_t flags;
+  const SchemaEntryAttributes* entries;
+  size_t entry_count;
+  size_t static_size;
+  size_t pack_alignment;
+  uint64_t id;
+  void* extension;
+};
+enum SchemaField : uint64_t {
+  kSchemaName = 1 << 1,
+  kSchemaType = 1 << 2,
+  kSchemaFlags = 1 << 3,
+  kSchemaEntries = 1 << 4,
+  kSchemaEntryCount = 1 << 5,
+  kSchemaStaticSize = 1 << 6,
+  kSchemaAlignment = 1 << 7,
+  kSchemaId = 1 << 8
+};
+enum SchemaType : uint64_t { kStaticSchema = 1, kDynamicSchema = 2, kUnionSchema = 3, kSelfSelectingUnion = 4 };
+
+struct EnumEntryAttributes {
+  const char* name;
+  uint64_t value;
+  int8_t is_flag;
+};
+struct EnumAttributes {
+  uint64_t fields;  // EnumField bits
+  const char* name;
+  const EnumEntryAttributes* entries;
+  size_t entry_count;
+  size_t size;
+  uint64_t id;
+  void* extension;
+};
+enum EnumField : uint64_t { kEnumEntries = 1 << 2, kEnumEntryCount = 1 << 3, kEnumSize = 1 << 4, kEnumId = 1 << 5 };
+
+enum EntryFlag : uint64_t {
+  kPointerFlag = 1 << 1,
+  kOffsetFromBase = 1 << 2,
+  kOffsetFromHere = 1 << 3,
+  kArrayFlags = 7 << 4,
+  kFixedArray = 1 << 4,
+  kTerminatedArray = 2 << 4,
+  kCountedArray = 3 << 4,
+  kHiddenFlag = 1 << 9,
+  kMessageFlag = 1 << 10
+};
+
+enum EntryType : uint64_t {
+  kTypeChar = 1,
+  kTypeUchar = 2,
+  kTypeShort = 3,
+  kTypeUshort = 4,
+  kTypeInt = 5,
+  kTypeUint = 6,
+  kTypeLong = 7,
+  kTypeUlong = 8,
+  kTypeLongLong = 9,
+  kTypeUlongLong = 10,
+  kTypeInt8 = 11,
+  kTypeUint8 = 12,
+  kTypeInt16 = 13,
+  kTypeUint16 = 14,
+  kTypeInt32 = 15,
+  kTypeUint32 = 16,
+  kTypeInt64 = 17,
+  kTypeUint64 = 18,
+  kTypeFloat = 19,
+  kTypeDouble = 20,
+  kTypeLongDouble = 21,
+  kTypeSize = 22,
+  kTypeAddress = 23,
+  kTypeWchar = 24,
+  kTypeChar8 = 25,
+  kTypeChar16 = 26,
+  kTypeChar32 = 27,
+  kTypeByte = 32,
+  kTypeInt128 = 33,
+  kTypeUint128 = 34,
+  kTypeFloat16 = 42,
+  kTypeFloat32 = 43,
+  kTypeFloat64 = 44,
+  kTypeFloat128 = 45,
+  kTypeBfloat16 = 50,
+  kTypeTf32 = 52,
+  kTypeCategory = 68,
+  kTypeColour = 69,
+  kTypeScope = 70,
+  kTypePid32 = 71,
+  kTypePid64 = 72,
+  kTypeTid32 = 73,
+  kTypeTid64 = 74,
+  kTypeString = 75,
+  kTypeUtf8 = 76,
+  kTypeUtf16 = 77,
+  kTypeUtf32 = 78,
+  kTypeRegistered = 80,
+  kTypeSelector = 100
+};
+// Ids of a payload that is only pointed into, and of one without a layout.
+inline constexpr uint64_t kReferencedPayload = 1022, kRawPayload = 1023;
+inline constexpr uint64_t kFirstStaticId = 1 << 24, kFirstDynamicId = uint64_t{1} << 32;
+
+// A batch of events that have their own times.
+struct EventBatchAttributes {
+  uint64_t schema;
+  size_t size;
+  const void* events;
+  uint64_t scope, flags;
+  const void* flexible;
+  size_t flexible_size, flexible_offset;
+};
+
+// ---- Counters ------------------------------------------------------------------------------------------------------
+
+struct SemanticsHeader {
+  uint32_t size;
+  uint16_t id, version;
+  const SemanticsHeader* next;
+};
+inline constexpr uint16_t kCounterSemantics = 5;
+struct CounterSemantics {
+  SemanticsHeader header;
+  uint64_t flags;
+  const char* unit;
+};
+
+struct CounterAttributes {
+  size_t size;
+  uint64_t schema;
+  const char* name;
+  const char* description;
+  uint64_t scope;
+  const SemanticsHeader* semantics;
+  uint64_t id;
+};
+struct CounterBatch {
+  uint64_t counter;
+  const void* samples;
+  size_t samples_size;
+  uint64_t flags;
+  const int64_t* times;
+  size_t times_size;
+};
+enum NoValueReason : uint8_t { kValueIsZero = 0, kValueIsUnchanged = 1, kValueIsUnavailable = 2 };
+
+// ---- Memory --------------------------------------------------------------------------------------------------------
+
+struct VirtualRange {
+  size_t size;
+  const void* address;
+};
+struct HeapAttributes {
+  uint16_t compatibility, size;
+  uint32_t reserved;
+  uint32_t usage, type;
+  size_t range_size;
+  const void* range;
+  uint32_t category, message_type;
+  MessageValue message;
+};
+struct RegionsRegister {
+  uint16_t compatibility, size;
+  uint32_t type;
+  void* heap;
+  size_t count, element_size;
+  const void* elements;  // VirtualRange
+  void** handles;
+};
+struct RegionsResize {
+  uint16_t compatibility, size;
+  uint32_t type;
+  size_t count, element_size;
+  const void* elements;
+};
+struct RegionsUnregister {
+  uint16_t compatibility, size;
+  uint32_t reference_type;
+  size_t count, element_size;
+  const void* elements;  // pointers, or handles
+};
+inline constexpr uint32_t kVirtualAddressType = 1;
 
 }  // namespace kymo::inject::nvtx

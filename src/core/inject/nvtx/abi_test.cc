@@ -1,9 +1,7 @@
-// Compares the declarations of abi.h and payload_abi.h with NVTX's own headers, if they are installed.
+// Compares the declarations of abi.h with NVTX's own headers, if they are installed.
 #include "inject/nvtx/abi.h"
 
 #include <gtest/gtest.h>
-
-#include "inject/nvtx/payload_abi.h"
 
 #if KYMO_HAVE_NVTX
 #define NVTX_NO_IMPL

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <span>
 
+#include "inject/nvtx/abi.h"
 #include "inject/nvtx/images.h"
-#include "inject/nvtx/payload_abi.h"
 
 namespace kymo::inject::nvtx {
 
@@ -23,11 +23,5 @@ void load_chained_extension(const ExtensionInfo& info) noexcept;
 // there always, because the tool may want them while nothing records.
 std::span<const Handler> chained_handlers(uint32_t module, std::span<const Handler> ours) noexcept;
 std::span<const Handler> chained_extension_handlers(uint16_t module, std::span<const Handler> ours) noexcept;
-
-// The function that the tool has put into a slot; null: none.
-Slot chained_slot(uint32_t module, uint32_t number) noexcept;
-Slot chained_extension_slot(uint16_t module, uint32_t number) noexcept;
-
-inline constexpr uint32_t kMaxSlots = 64;  // of a module
 
 }  // namespace kymo::inject::nvtx

@@ -1,10 +1,12 @@
-// Domains, registered strings and categories. They are created by the program's calls, also while nothing records, and
-// live as long as the process: handles must stay valid, and a domain that is destroyed may be created again.
+// Domains, registered strings, categories, and the texts of messages. The first three are created by the program's
+// calls, also while nothing records, and live as long as the process: handles must stay valid, and a domain that is
+// destroyed may be created again.
 //
 // Creating needs a lock; reading needs none.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -15,7 +17,7 @@
 namespace kymo::inject::nvtx {
 
 struct Schema;   // payload_schema.h
-struct Counter;  // counters.h
+struct Counter;  // extension_calls.cc
 
 struct Category {
   Category* next;
@@ -48,6 +50,11 @@ struct RegisteredString {
   void* chained;
 };
 
+// What the handle of a resource or of a lock points to. It begins with the same handle of the chained tool.
+struct Object {
+  void* chained;  // null: none
+};
+
 extern Domain default_domain;
 inline Domain& domain_of(Domain* handle) noexcept { return handle != nullptr ? *handle : default_domain; }
 
@@ -76,6 +83,48 @@ class Lock {
   ~Lock();
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
+};
+
+// ---- The text of a message, in UTF-8 and as a name of Kymo
+
+inline constexpr std::string_view kUnnamed = "(no message)";
+// Longer messages are shortened. A name that the registry does not take would be stored with each event, and readers
+// could not tell such names apart.
+inline constexpr size_t kMaxTextBytes = record::kMaxInternedName;
+inline constexpr size_t kMaxConvertedBytes =
+    kMaxTextBytes - 4;  // of a wide text: the last character may have four bytes
+
+// Appends one code point, up to four bytes; what is none becomes the replacement character. Returns the number of
+// bytes.
+size_t put_utf8(char* to, uint32_t point) noexcept;
+
+// A text on the stack.
+class Text {
+ public:
+  Text() noexcept : view_(kUnnamed) {}
+  // A null pointer is a missing message.
+  explicit Text(const char* ascii) noexcept;
+  explicit Text(const wchar_t* wide) noexcept;
+  Text(int32_t type, const MessageValue& value) noexcept;
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+
+  std::string_view view() const noexcept { return view_; }
+  void set_view(std::string_view text) noexcept { view_ = text; }  // `text` must outlive this
+  const char* c_str() const noexcept {
+    return view_.data();
+  }  // the same; the whole text, even if the view is truncated
+  // The same with braces doubled, for an event with arguments: otherwise readers put the arguments into them.
+  std::string_view as_name() noexcept;
+
+ private:
+  void set(const char* ascii) noexcept;
+  void set(const wchar_t* wide) noexcept;
+  void set(const RegisteredString& string) noexcept;
+
+  std::string_view view_;
+  char buffer_[kMaxConvertedBytes + 8];
+  char name_[2 * kMaxConvertedBytes + 8];
 };
 
 }  // namespace kymo::inject::nvtx

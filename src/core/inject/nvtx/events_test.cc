@@ -9,9 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "inject/nvtx/event_args.h"
+#include "inject/nvtx/domain.h"
 #include "inject/nvtx/hot_path.h"
-#include "inject/nvtx/message.h"
 #include "inject/resource_names.h"
 
 namespace kymo::inject::nvtx {

@@ -19,7 +19,21 @@ struct Handler {
   Slot function = nullptr;
   When when = When::Never;
 };
-std::span<const Handler> handlers_of(uint32_t module) noexcept;  // by number; calls.cc
+
+template <class Function>
+Handler while_active(Function* function) noexcept {
+  return {reinterpret_cast<Slot>(function), When::Active};
+}
+template <class Function>
+Handler always(Function* function) noexcept {
+  return {reinterpret_cast<Slot>(function), When::Always};
+}
+
+// The functions of the adapter by module and number, for the slots of an image.
+std::span<const Handler> handlers_of(uint32_t module) noexcept;
+
+// The same for an extension. Empty: the adapter has no functions for it.
+std::span<const Handler> extension_handlers_of(uint16_t module) noexcept;
 
 // The first call in an image. False: it is not an image of NVTX 3.
 bool attach_image(GetExportTable get_table) noexcept;

@@ -14,7 +14,7 @@
 #include "inject/nvtx/domain.h"
 #include "inject/nvtx/payload_schema.h"
 #include "kymo/kymo.h"
-#include "record/payload.h"
+#include "record/ring.h"
 
 namespace kymo::inject::nvtx {
 

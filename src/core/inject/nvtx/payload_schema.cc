@@ -1,15 +1,127 @@
 #include "inject/nvtx/payload_schema.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cmath>
+#include <initializer_list>
 
+#include "inject/nvtx/abi.h"
 #include "inject/nvtx/domain.h"
-#include "inject/nvtx/message.h"
-#include "inject/nvtx/numbers.h"
 
 namespace kymo::inject::nvtx {
+namespace {
+
+struct NumberType {
+  uint8_t size;  // 0: it is not a number
+  NumberKind kind;
+};
+
+// By type.
+constexpr auto kTypes = [] {
+  using enum NumberKind;
+  std::array<NumberType, kTypeSelector + 1> all{};
+  const auto set = [&](uint8_t size, NumberKind kind, std::initializer_list<EntryType> types) {
+    for (const EntryType type : types) all[type] = {size, kind};
+  };
+  set(1, Signed, {kTypeChar, kTypeInt8});
+  set(1, Unsigned, {kTypeUchar, kTypeUint8, kTypeChar8, kTypeByte});
+  set(2, Signed, {kTypeShort, kTypeInt16});
+  set(2, Unsigned, {kTypeUshort, kTypeUint16, kTypeChar16});
+  set(2, Real, {kTypeFloat16, kTypeBfloat16});
+  set(4, Signed, {kTypeInt, kTypeInt32});
+  set(4, Unsigned, {kTypeUint, kTypeUint32, kTypeWchar, kTypeChar32, kTypeCategory, kTypeColour, kTypePid32});
+  set(4, Unsigned, {kTypeTid32, kTypeSelector});
+  set(4, Real, {kTypeFloat, kTypeFloat32, kTypeTf32});
+  set(8, Signed, {kTypeLong, kTypeLongLong, kTypeInt64});
+  set(8, Unsigned, {kTypeUlong, kTypeUlongLong, kTypeUint64, kTypeSize, kTypeScope, kTypePid64, kTypeTid64});
+  set(8, Real, {kTypeDouble, kTypeFloat64});
+  set(8, Pointer, {kTypeAddress});
+  set(16, Signed, {kTypeInt128});
+  set(16, Unsigned, {kTypeUint128});
+  set(sizeof(long double), Real, {kTypeLongDouble});
+  return all;
+}();
+
+template <class T>
+T load(const uint8_t* bytes) noexcept {
+  T value;
+  memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+double half(uint16_t bits) noexcept {
+  const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+  double value;
+  if (exponent == 0)
+    value = std::ldexp(fraction, -24);
+  else if (exponent == 31)
+    value = fraction == 0 ? HUGE_VAL : static_cast<double>(NAN);
+  else
+    value = std::ldexp(1024 + fraction, exponent - 25);
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+double real(uint64_t type, const uint8_t* bytes) noexcept {
+  switch (type) {
+    case kTypeFloat:
+    case kTypeFloat32:
+    case kTypeTf32:
+      return load<float>(bytes);
+    case kTypeLongDouble:
+      return static_cast<double>(load<long double>(bytes));
+    case kTypeFloat16:
+      return half(load<uint16_t>(bytes));
+    case kTypeBfloat16:
+      return std::bit_cast<float>(uint32_t{load<uint16_t>(bytes)} << 16);
+    default:
+      return load<double>(bytes);
+  }
+}
+
+}  // namespace
+
+size_t number_size(uint64_t type) noexcept { return type < kTypes.size() ? kTypes[type].size : 0; }
+
+NumberKind number_kind(uint64_t type) noexcept { return type < kTypes.size() ? kTypes[type].kind : NumberKind::None; }
+
+uint64_t number_bits(uint64_t type, const uint8_t* bytes) noexcept {
+  const NumberKind kind = number_kind(type);
+  if (kind == NumberKind::Real) return std::bit_cast<uint64_t>(real(type, bytes));
+  const bool is_signed = kind == NumberKind::Signed;
+  switch (number_size(type)) {
+    case 1:
+      return is_signed ? static_cast<uint64_t>(int64_t{load<int8_t>(bytes)}) : load<uint8_t>(bytes);
+    case 2:
+      return is_signed ? static_cast<uint64_t>(int64_t{load<int16_t>(bytes)}) : load<uint16_t>(bytes);
+    case 4:
+      return is_signed ? static_cast<uint64_t>(int64_t{load<int32_t>(bytes)}) : load<uint32_t>(bytes);
+    case 8:
+    case 16:
+      return load<uint64_t>(bytes);
+    default:
+      return 0;
+  }
+}
+
+bool is_string(uint64_t type) noexcept { return type >= kTypeString && type <= kTypeUtf32; }
+
+bool is_character(uint64_t type) noexcept {
+  return type == kTypeChar || (type >= kTypeWchar && type <= kTypeChar32) || is_string(type);
+}
+
+size_t character_size(uint64_t type) noexcept {
+  if (type == kTypeUtf16) return 2;
+  if (type == kTypeUtf32) return 4;
+  return is_string(type) ? 1 : number_size(type);
+}
+
+// ---- Schemas and enumerations --------------------------------------------------------------------------------------
+
 namespace {
 
 constinit std::atomic<uint64_t> next_id{kFirstDynamicId};

@@ -7,11 +7,10 @@
 #include <atomic>
 #include <new>
 #include <string_view>
+#include <tuple>
 
-#include "base/opencl_layer.h"
-#include "inject/opencl/enqueue.h"
-#include "inject/opencl/memory.h"
-#include "inject/opencl/queue_calls.h"
+#include "base/host.h"
+#include "inject/opencl/calls.h"
 
 namespace kymo::inject::opencl {
 namespace {
@@ -147,47 +146,26 @@ cl_int CL_API_CALL fill_memory(cl_command_queue queue, void* to, const void* pat
       [&](cl_event* wanted) { return call(queue, to, pattern, pattern_bytes, bytes, wait_count, waits, wanted); });
 }
 
-template <class Call>
-void* allocate(cl_context context, size_t bytes, cl_int* code, bool has, Call call) noexcept {
-  if (!has) {
+// The parameters between the context and the bytes differ.
+template <class Function, Extension kWhich, class... Args>
+void* CL_API_CALL allocate(cl_context context, Args... args) noexcept {
+  constexpr size_t kLast = sizeof...(Args) - 1;
+  const auto all = std::tie(args...);
+  cl_int* const code = std::get<kLast>(all);
+  const auto make = function_of<Function>(platform_of(context), kWhich);
+  if (make == nullptr) {
     if (code != nullptr) *code = CL_INVALID_CONTEXT;
     return nullptr;
   }
-  void* made = call();
+  void* made = make(context, args...);
+  const size_t bytes = std::get<kLast - 2>(all);  // then alignment and code
   record_allocated(context, made, bytes);
   return made;
 }
 
-void* CL_API_CALL allocate_host(cl_context context, const cl_mem_properties_intel* properties, size_t bytes,
-                                cl_uint alignment, cl_int* code) noexcept {
-  const auto make = function_of<clHostMemAllocINTEL_fn>(platform_of(context), kAllocateHost);
-  return allocate(context, bytes, code, make != nullptr,
-                  [&] { return make(context, properties, bytes, alignment, code); });
-}
-
-void* CL_API_CALL allocate_device(cl_context context, cl_device_id device, const cl_mem_properties_intel* properties,
-                                  size_t bytes, cl_uint alignment, cl_int* code) noexcept {
-  const auto make = function_of<clDeviceMemAllocINTEL_fn>(platform_of(context), kAllocateDevice);
-  return allocate(context, bytes, code, make != nullptr,
-                  [&] { return make(context, device, properties, bytes, alignment, code); });
-}
-
-void* CL_API_CALL allocate_shared(cl_context context, cl_device_id device, const cl_mem_properties_intel* properties,
-                                  size_t bytes, cl_uint alignment, cl_int* code) noexcept {
-  const auto make = function_of<clSharedMemAllocINTEL_fn>(platform_of(context), kAllocateShared);
-  return allocate(context, bytes, code, make != nullptr,
-                  [&] { return make(context, device, properties, bytes, alignment, code); });
-}
-
+template <class Function, Extension kWhich>
 cl_int CL_API_CALL free_memory(cl_context context, void* address) noexcept {
-  const auto call = function_of<clMemFreeINTEL_fn>(platform_of(context), kFreeMemory);
-  if (call == nullptr) return CL_INVALID_CONTEXT;
-  record_freed(address);
-  return call(context, address);
-}
-
-cl_int CL_API_CALL free_memory_blocking(cl_context context, void* address) noexcept {
-  const auto call = function_of<clMemBlockingFreeINTEL_fn>(platform_of(context), kFreeMemoryBlocking);
+  const auto call = function_of<Function>(platform_of(context), kWhich);
   if (call == nullptr) return CL_INVALID_CONTEXT;
   record_freed(address);
   return call(context, address);
@@ -203,16 +181,19 @@ void CL_API_CALL exclude_context(cl_context context) noexcept {
 
 // The layer's function for this name; null: it has none.
 void* own_function(std::string_view name) noexcept {
-  static const std::array<void*, kExtensions> functions{reinterpret_cast<void*>(create_queue),
-                                                        reinterpret_cast<void*>(create_command_buffer),
-                                                        reinterpret_cast<void*>(enqueue_command_buffer),
-                                                        reinterpret_cast<void*>(copy_memory),
-                                                        reinterpret_cast<void*>(fill_memory),
-                                                        reinterpret_cast<void*>(allocate_host),
-                                                        reinterpret_cast<void*>(allocate_device),
-                                                        reinterpret_cast<void*>(allocate_shared),
-                                                        reinterpret_cast<void*>(free_memory),
-                                                        reinterpret_cast<void*>(free_memory_blocking)};
+  static const std::array<void*, kExtensions> functions{
+      reinterpret_cast<void*>(create_queue),
+      reinterpret_cast<void*>(create_command_buffer),
+      reinterpret_cast<void*>(enqueue_command_buffer),
+      reinterpret_cast<void*>(copy_memory),
+      reinterpret_cast<void*>(fill_memory),
+      reinterpret_cast<void*>(static_cast<clHostMemAllocINTEL_fn>(allocate<clHostMemAllocINTEL_fn, kAllocateHost>)),
+      reinterpret_cast<void*>(
+          static_cast<clDeviceMemAllocINTEL_fn>(allocate<clDeviceMemAllocINTEL_fn, kAllocateDevice>)),
+      reinterpret_cast<void*>(
+          static_cast<clSharedMemAllocINTEL_fn>(allocate<clSharedMemAllocINTEL_fn, kAllocateShared>)),
+      reinterpret_cast<void*>(free_memory<clMemFreeINTEL_fn, kFreeMemory>),
+      reinterpret_cast<void*>(free_memory<clMemBlockingFreeINTEL_fn, kFreeMemoryBlocking>)};
   const auto at = std::find(kNames.begin(), kNames.end(), name);
   return at != kNames.end() ? functions[static_cast<size_t>(at - kNames.begin())] : nullptr;
 }

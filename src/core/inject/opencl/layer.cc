@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "inject/adapter.h"
-#include "inject/opencl/recorder.h"
+#include "inject/opencl/calls.h"
 #include "record/process.h"
 
 namespace kymo::inject::opencl {
@@ -42,12 +42,8 @@ bool is_loaded(Function function) {
 void make_table() {
   functions = {};
   add_queue_calls(functions);
-  add_kernel_calls(functions);
-  add_buffer_calls(functions);
-  add_image_calls(functions);
-  add_shared_memory_calls(functions);
+  add_command_calls(functions);
   add_memory_calls(functions);
-  add_host_calls(functions);
   add_extension_calls(functions);
   void* own[kEntries];
   void* below[kEntries];

@@ -5,7 +5,10 @@
 // entry that is null there stays as it is. The loader calls them before any other function of OpenCL, on one thread.
 #pragma once
 
-#include "inject/opencl/target.h"
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <CL/cl_icd.h>
 
 #define CL_LAYER_API __attribute__((visibility("default")))
 
@@ -18,3 +21,19 @@ CL_LAYER_API cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const c
                                                           const cl_properties* properties);
 CL_LAYER_API cl_int CL_API_CALL clDeinitLayer(void);
 }
+
+namespace kymo::inject::opencl {
+
+// The functions below the layer: those of the next layer, or of the loader itself. Set by clInitLayer and constant from
+// then on. A function that the loader does not have is null.
+extern cl_icd_dispatch target;
+
+// A value of an object, by one of the functions clGet…Info.
+template <class T, class Ask, class Object, class What>
+T ask(Ask function, Object object, What what) noexcept {
+  T value{};
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): some values are handles, which are pointers
+  return function(object, what, sizeof(T), &value, nullptr) == CL_SUCCESS ? value : T{};
+}
+
+}  // namespace kymo::inject::opencl

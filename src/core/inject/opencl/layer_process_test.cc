@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "base/opencl_layer.h"
+#include "base/host.h"
 #include "inject/opencl/layer_test_support.h"
 #include "kymo/annotate.h"
 #include "kymo/session.h"

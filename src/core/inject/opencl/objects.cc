@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/device_identity.h"
 #include "base/hash.h"
+#include "base/host.h"
 #include "base/text.h"
 
 namespace kymo::inject::opencl {

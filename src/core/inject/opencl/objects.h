@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "inject/adapter.h"
 #include "inject/device_clock.h"
 #include "inject/handle_table.h"
-#include "inject/opencl/target.h"
-#include "inject/plain_name.h"
+#include "inject/opencl/layer.h"
 #include "kymo/annotate.h"
 #include "kymo/queue_track.h"
 
@@ -73,7 +73,6 @@ class Objects {
   KernelState* kernel(cl_kernel handle);
 
   void add_kernel(cl_kernel handle, std::string_view name);
-  KernelState* known_kernel(cl_kernel handle) const noexcept { return kernels_.find(handle); }
 
   void add_queue(cl_command_queue handle, std::unique_ptr<QueueState> state);
   QueueState* queue(cl_command_queue handle) const noexcept { return queues_.find(handle); }

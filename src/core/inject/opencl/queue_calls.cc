@@ -1,12 +1,14 @@
 // Queues: the layer turns profiling on, and does not show this to the program.
-#include "inject/opencl/queue_calls.h"
 
 #include <string.h>
 
 #include <new>
 
-#include "inject/opencl/enqueue.h"
-#include "inject/switch.h"
+#include "inject/adapter.h"
+#include "inject/opencl/calls.h"
+#include "inject/opencl/recorder.h"
+#include "kymo/annotate.h"
+#include "kymo/queue.h"
 
 namespace kymo::inject::opencl {
 namespace {
@@ -194,6 +196,42 @@ cl_context CL_API_CALL create_context_from_type(const cl_context_properties* pro
   return know(target.clCreateContextFromType(properties, type, notify, data, code));
 }
 
+// ---- Calls in which a thread of the program waits for the device, or for the compiler -------------------------------
+
+// Readers know a wait for a device by this category and by "wait".
+constinit Site wait_for_queue(Label("wait for queue", "device")), wait_for_events(Label("wait for events", "device"));
+constinit Site build(Label("build program", "compile")), compile(Label("compile program", "compile")),
+    link(Label("link program", "compile"));
+
+bool is_ours(cl_command_queue queue) noexcept { return recorder().objects().queue(queue) != nullptr; }
+
+bool is_ours(cl_context context) noexcept { return !recorder().objects().is_excluded(context); }
+
+bool is_ours(cl_program program) noexcept {
+  return target.clGetProgramInfo == nullptr ||
+         is_ours(ask<cl_context>(target.clGetProgramInfo, program, CL_PROGRAM_CONTEXT));
+}
+
+// By the first event. One of the program's own is in no queue.
+bool is_ours(cl_uint count, const cl_event* events) noexcept {
+  if (count == 0 || events == nullptr) return false;
+  const auto queue = ask<cl_command_queue>(target.clGetEventInfo, events[0], CL_EVENT_COMMAND_QUEUE);
+  return queue == nullptr || recorder().objects().queue(queue) != nullptr;
+}
+
+// The function of the table with a span around it, if something records and `kIsOurs` says that the object of the call
+// is recorded.
+template <auto kEntry, Site& kSite, auto kIsOurs, class Result, class... Args>
+Result CL_API_CALL recorded(Args... args) noexcept {
+  const uint64_t began = kymo::detail::recording() && kIsOurs(args...) ? kymo_ticks() : 0;
+  const Result result = (target.*kEntry)(args...);
+  if (began != 0) {
+    kymo_span_at(&kSite, nullptr, 0, began, 0);
+    count_event();
+  }
+  return result;
+}
+
 }  // namespace
 
 cl_command_queue create_queue_by_extension(CreateQueueFunction create, cl_context context, cl_device_id device,
@@ -211,6 +249,15 @@ void add_queue_calls(cl_icd_dispatch& table) {
   table.clGetEventProfilingInfo = profiling_info;
   table.clCreateContext = create_context;
   table.clCreateContextFromType = create_context_from_type;
+
+  using Table = cl_icd_dispatch;
+  constexpr auto ours = [](auto object, auto...) { return is_ours(object); };
+  constexpr auto ours_by_event = [](cl_uint count, const cl_event* events) { return is_ours(count, events); };
+  table.clFinish = recorded<&Table::clFinish, wait_for_queue, ours>;
+  table.clWaitForEvents = recorded<&Table::clWaitForEvents, wait_for_events, ours_by_event>;
+  table.clBuildProgram = recorded<&Table::clBuildProgram, build, ours>;
+  table.clCompileProgram = recorded<&Table::clCompileProgram, compile, ours>;
+  table.clLinkProgram = recorded<&Table::clLinkProgram, link, ours>;
 }
 
 }  // namespace kymo::inject::opencl

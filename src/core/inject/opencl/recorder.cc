@@ -14,7 +14,7 @@
 
 #include "base/clock_map.h"
 #include "base/quiet_thread.h"
-#include "inject/immortal.h"
+#include "inject/adapter.h"
 #include "kymo/queue.h"
 #include "record/interfaces.h"
 

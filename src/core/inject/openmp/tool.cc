@@ -1,18 +1,86 @@
 #include "inject/openmp/tool.h"
 
+#include <cxxabi.h>
+#include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include <array>
 #include <atomic>
+#include <memory>
 #include <new>
+#include <string>
+#include <string_view>
 
+#include "base/text.h"
 #include "inject/adapter.h"
-#include "inject/openmp/open_ranges.h"
-#include "inject/openmp/sites.h"
-#include "inject/switch.h"
+#include "inject/handle_table.h"
+#include "inject/open_ranges.h"
 #include "record/process.h"
 
 namespace kymo::inject::openmp {
 namespace {
+
+// ---- The names of constructs in the trace: what the construct is, and where it is in the program -------------------
+
+enum class Construct : uint8_t { Parallel, Loop, Sections, Single, Workshare, Distribute, Taskloop, Scope, Task };
+
+constexpr std::array<const char*, 9> kTexts{"omp parallel", "omp loop",      "omp sections",
+                                            "omp single",   "omp workshare", "omp distribute",
+                                            "omp taskloop", "omp scope",     "omp task"};
+constexpr const char* kCategory = "openmp";
+
+std::array<Site, kTexts.size()>& plain_sites() noexcept {
+  static auto sites = []<size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return std::array<Site, kTexts.size()>{Site(Label(kTexts[kIndex], kCategory))...};
+  }
+  (std::make_index_sequence<kTexts.size()>());
+  return sites;
+}
+
+std::string demangled(const char* symbol) {
+  int status = -1;
+  const std::unique_ptr<char, decltype(&free)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), free);
+  return status == 0 && text != nullptr ? text.get() : symbol;
+}
+
+// Where the code is. The address is behind the call, which may be the last instruction of its function.
+std::string place_of(const void* code) {
+  const auto* call = static_cast<const char*>(code) - 1;
+  Dl_info where;
+  if (dladdr(call, &where) == 0 || where.dli_fname == nullptr) return {};
+  if (where.dli_sname != nullptr) return " in " + demangled(where.dli_sname);
+  const std::string_view path = where.dli_fname;
+  const size_t slash = path.rfind('/');
+  return base::format(" at {}+{:#x}", slash == path.npos ? path : path.substr(slash + 1),
+                      static_cast<size_t>(call - static_cast<const char*>(where.dli_fbase)));
+}
+
+struct PlacedSite {
+  std::string name;
+  Site site;
+  explicit PlacedSite(std::string text) : name(std::move(text)), site(Label(name, kCategory)) {}
+};
+
+// "omp loop in compute", or "omp loop at solver+0x1234" if the function's name is not exported. `code` is the return
+// address that the runtime reports; null: only the construct. Lives as long as the process. Looked up without a lock
+// after the first time.
+Site& site_of(Construct construct, const void* code) noexcept {
+  static Immortal<std::array<HandleTable<PlacedSite>, kTexts.size()>> storage;
+  static auto& tables = storage.make();
+  const auto index = static_cast<size_t>(construct);
+  if (code == nullptr) return plain_sites()[index];
+  if (PlacedSite* known = tables[index].find(code)) return known->site;
+  try {
+    auto made = std::make_unique<PlacedSite>(kTexts[index] + plain_name(place_of(code)));
+    tables[index].put(code, made.get());  // another thread may do the same: both stay valid
+    return made.release()->site;
+  } catch (const std::bad_alloc&) {
+    return plain_sites()[index];
+  }
+}
+
+// ---- Ranges --------------------------------------------------------------------------------------------------------
 
 constinit Site barrier(Label("omp barrier", "openmp")), taskwait(Label("omp taskwait", "openmp")),
     taskgroup(Label("omp taskgroup", "openmp")), reduction(Label("omp reduction", "openmp"));
@@ -21,23 +89,32 @@ constinit Site wait_for_lock(Label("omp wait for lock", "openmp")),
     wait_for_critical(Label("omp wait for critical", "openmp")),
     wait_for_atomic(Label("omp wait for atomic", "openmp")), wait_for_ordered(Label("omp wait for ordered", "openmp"));
 
+enum class RangeKind : uint8_t { Parallel, Member, Work, Sync, Idle, Mutex, Task };
+
 // The thread's ranges, made with its first event. A pointer: the space for such variables of loaded libraries is small.
 thread_local constinit OpenRanges* this_ranges __attribute__((tls_model("initial-exec"))) = nullptr;
 
 OpenRanges* ranges() noexcept {
-  if (this_ranges == nullptr) this_ranges = new (std::nothrow) OpenRanges;
+  if (this_ranges == nullptr) this_ranges = new (std::nothrow) OpenRanges(record::Interface::OpenMp);
   return this_ranges;
 }
 
 template <class... Args>
 void begin(RangeKind kind, Site& site, const void* object, const Args&... args) noexcept {
   if (OpenRanges* open = ranges())
-    kymo::detail::with_args([&](const kymo_arg* list, uint32_t count) { open->begin(kind, site, list, count, object); },
-                            args...);
+    open->begin(static_cast<uint8_t>(kind), object, [&](uint32_t receivers) {
+      kymo::detail::with_args(
+          [&](const kymo_arg* list, uint32_t count) { kymo_begin_args_heard(&site, list, count, receivers); }, args...);
+    });
 }
 
-void end(RangeKind kind, const void* object = nullptr) noexcept {
-  if (this_ranges != nullptr) this_ranges->end(kind, object);
+// False: there is no such range.
+bool end(RangeKind kind, const void* object = nullptr) noexcept {
+  return this_ranges != nullptr && this_ranges->end(static_cast<uint8_t>(kind), object);
+}
+
+bool has(RangeKind kind, const void* object = nullptr) noexcept {
+  return this_ranges != nullptr && this_ranges->has(static_cast<uint8_t>(kind), object);
 }
 
 // ---- Threads and regions -------------------------------------------------------------------------------------------
@@ -69,7 +146,7 @@ void parallel_end(Data*, Data*, int, const void*) noexcept { end(RangeKind::Para
 // A thread's share of a region. The thread that opened the region has its range already.
 void implicit_task(Endpoint endpoint, Data* region, Data*, unsigned threads, unsigned index, int flags) noexcept {
   if ((flags & kInitialTask) != 0 || index == 0) return;
-  if (endpoint == Endpoint::End) return end(RangeKind::Member);
+  if (endpoint == Endpoint::End) return void(end(RangeKind::Member));
   end(RangeKind::Idle);
   void* const name = region != nullptr ? region->pointer : nullptr;
   Site& site = name != nullptr ? *static_cast<Site*>(name) : site_of(Construct::Parallel, nullptr);
@@ -80,7 +157,7 @@ void implicit_task(Endpoint endpoint, Data* region, Data*, unsigned threads, uns
 
 void work(WorkKind kind, Endpoint endpoint, Data*, Data*, uint64_t count, const void* code) noexcept {
   if (kind == WorkKind::SingleOther || endpoint == Endpoint::BeginEnd) return;  // nothing is done
-  if (endpoint == Endpoint::End) return end(RangeKind::Work);
+  if (endpoint == Endpoint::End) return void(end(RangeKind::Work));
   Construct construct = Construct::Loop;
   switch (kind) {
     case WorkKind::Sections:
@@ -131,10 +208,10 @@ void sync_region(SyncKind kind, Endpoint endpoint, Data*, Data*, const void* cod
   if (endpoint == Endpoint::BeginEnd) return;
   const bool is_last = ends_region(kind, code);
   if (endpoint == Endpoint::End) {
-    if (is_last && this_ranges != nullptr && this_ranges->end(RangeKind::Idle)) return;
-    return end(RangeKind::Sync);
+    if (is_last && end(RangeKind::Idle)) return;
+    return void(end(RangeKind::Sync));
   }
-  if (is_last && this_ranges != nullptr && this_ranges->has(RangeKind::Member)) {
+  if (is_last && has(RangeKind::Member)) {
     end(RangeKind::Member);
     return begin(RangeKind::Idle, idle, nullptr);
   }
@@ -177,7 +254,7 @@ void task_schedule(Data* prior, TaskStatus status, Data* next) noexcept {
   if (prior != nullptr && prior->pointer != nullptr && !goes_on && status != TaskStatus::EarlyFulfill)
     end(RangeKind::Task, prior);
   if (next == nullptr || next->pointer == nullptr) return;
-  if (this_ranges != nullptr && this_ranges->has(RangeKind::Task, next)) return;  // it continues
+  if (has(RangeKind::Task, next)) return;  // it continues
   begin(RangeKind::Task, *static_cast<Site*>(next->pointer), next);
 }
 

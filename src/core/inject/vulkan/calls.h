@@ -1,9 +1,12 @@
 // What the layer's functions share.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "inject/vulkan/recorder.h"
 #include "record/interfaces.h"
-#include "record/thread.h"
+#include "record/slots.h"
 
 namespace kymo::inject::vulkan {
 
@@ -48,26 +51,7 @@ inline uint32_t write_end(CommandBufferState& buffer) noexcept {
 // Adds a step. If there is no memory for it, the step is missing in the trace.
 void add_step(CommandBufferState& buffer, const Step& step) noexcept;
 
-// KYMO_VULKAN_COMMANDS=off: only command buffers, render passes and labels have times, not each command.
-bool are_commands_timed() noexcept;
-
-// One command of the program. `describe` returns the step and is called only if it is recorded.
-template <class Describe, class Call>
-void command(VkCommandBuffer handle, Describe describe, Call call) noexcept {
-  CommandBufferState* buffer = objects().buffer(handle);
-  if (buffer == nullptr) return call(device_of(handle).next);
-  if (buffer->commands == nullptr) return call(buffer->device->next);
-  if (!are_commands_timed()) {
-    call(buffer->device->next);
-    return add_step(*buffer, describe(*buffer));
-  }
-  const uint32_t begin = write_begin(*buffer);
-  call(buffer->device->next);
-  const uint32_t end = write_end(*buffer);
-  Step step = describe(*buffer);
-  step.begin = begin;
-  step.end = end;
-  add_step(*buffer, step);
-}
+// The program has given a name to a pipeline that exists.
+void rename_pipeline(uint64_t pipeline, std::string_view name);
 
 }  // namespace kymo::inject::vulkan

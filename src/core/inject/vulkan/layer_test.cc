@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/vulkan_layer.h"
+#include "base/environment.h"
 #include "inject/vulkan/recorder.h"
 #include "inject/vulkan/test_driver.h"
 #include "kymo/annotate.h"

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "inject/immortal.h"
-#include "inject/plain_name.h"
+#include "inject/adapter.h"
 
 namespace kymo::inject::vulkan {
 namespace {

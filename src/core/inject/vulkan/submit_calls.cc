@@ -1,5 +1,8 @@
 // Submissions: around each command buffer of the program, the layer's own ones that take its times.
+#include <algorithm>
 #include <new>
+#include <span>
+#include <utility>
 
 #include "base/clock.h"
 #include "inject/vulkan/calls.h"
@@ -69,100 +72,90 @@ bool has_queries(VkCommandBuffer handle) noexcept {
   return buffer != nullptr && buffer->commands != nullptr && buffer->commands->all_query_count() != 0;
 }
 
-bool suspends(VkCommandBuffer handle) noexcept {
-  const CommandBufferState* buffer = objects().buffer(handle);
-  return buffer != nullptr && buffer->suspends;
+// ---- The two forms of a submission
+
+std::span<const VkCommandBuffer> buffers_of(const VkSubmitInfo& info) noexcept {
+  return {info.pCommandBuffers, info.commandBufferCount};
+}
+std::span<const VkCommandBufferSubmitInfo> buffers_of(const VkSubmitInfo2& info) noexcept {
+  return {info.pCommandBufferInfos, info.commandBufferInfoCount};
 }
 
-// True if the layer may add command buffers to it.
-bool is_open(const VkSubmitInfo& info) noexcept {
-  for (uint32_t i = 0; i < info.commandBufferCount; ++i)
-    if (suspends(info.pCommandBuffers[i])) return false;
+VkCommandBuffer handle_of(VkCommandBuffer buffer) noexcept { return buffer; }
+VkCommandBuffer handle_of(const VkCommandBufferSubmitInfo& buffer) noexcept { return buffer.commandBuffer; }
+
+// A command buffer of the layer beside one of the program.
+VkCommandBuffer own_beside(VkCommandBuffer, VkCommandBuffer own) noexcept { return own; }
+VkCommandBufferSubmitInfo own_beside(const VkCommandBufferSubmitInfo& one, VkCommandBuffer own) noexcept {
+  auto info = made<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
+  info.commandBuffer = own;
+  info.deviceMask = one.deviceMask;
+  return info;
+}
+
+void set_buffers(VkSubmitInfo& info, std::span<const VkCommandBuffer> all) noexcept {
+  info.commandBufferCount = static_cast<uint32_t>(all.size());
+  info.pCommandBuffers = all.data();
+}
+void set_buffers(VkSubmitInfo2& info, std::span<const VkCommandBufferSubmitInfo> all) noexcept {
+  info.commandBufferInfoCount = static_cast<uint32_t>(all.size());
+  info.pCommandBufferInfos = all.data();
+}
+
+bool is_ordinary(const VkSubmitInfo& info) noexcept {
   const auto* secret = find_in_chain<VkProtectedSubmitInfo>(info.pNext, VK_STRUCTURE_TYPE_PROTECTED_SUBMIT_INFO);
   return (secret == nullptr || secret->protectedSubmit == VK_FALSE) &&
          find_in_chain<VkBaseInStructure>(info.pNext, VK_STRUCTURE_TYPE_DEVICE_GROUP_SUBMIT_INFO) == nullptr;
 }
+bool is_ordinary(const VkSubmitInfo2& info) noexcept { return (info.flags & VK_SUBMIT_PROTECTED_BIT) == 0; }
 
-bool is_open(const VkSubmitInfo2& info) noexcept {
-  for (uint32_t i = 0; i < info.commandBufferInfoCount; ++i)
-    if (suspends(info.pCommandBufferInfos[i].commandBuffer)) return false;
-  return (info.flags & VK_SUBMIT_PROTECTED_BIT) == 0;
-}
+// ---- Both forms
 
 // The program's batches with the layer's command buffers.
+template <class Info>
 struct Batches {
-  std::vector<VkSubmitInfo> infos;
-  std::vector<std::vector<VkCommandBuffer>> buffers;
+  using Buffer = typename decltype(buffers_of(std::declval<const Info&>()))::value_type;
+  std::vector<Info> infos;
+  std::vector<std::vector<Buffer>> buffers;
 
-  void add(const VkSubmitInfo& info, Slots& slots) {
+  void add(const Info& info, Slots& slots) {
+    const auto given = buffers_of(info);
     infos.push_back(info);
-    buffers.emplace_back();
-    std::vector<VkCommandBuffer>& all = buffers.back();
-    all.reserve(3 * size_t{info.commandBufferCount});
-    const bool open = is_open(info);
-    for (uint32_t i = 0; i < info.commandBufferCount; ++i) {
-      const TimesSlot* slot = open ? slots.take(info.pCommandBuffers[i]) : nullptr;
-      if (slot != nullptr) all.push_back(slot->before);
-      all.push_back(info.pCommandBuffers[i]);
-      if (slot != nullptr) all.push_back(slot->after);
-    }
-    infos.back().commandBufferCount = static_cast<uint32_t>(all.size());
-    infos.back().pCommandBuffers = all.data();
-  }
-};
-
-struct Batches2 {
-  std::vector<VkSubmitInfo2> infos;
-  std::vector<std::vector<VkCommandBufferSubmitInfo>> buffers;
-
-  void add(const VkSubmitInfo2& info, Slots& slots) {
-    infos.push_back(info);
-    buffers.emplace_back();
-    std::vector<VkCommandBufferSubmitInfo>& all = buffers.back();
-    all.reserve(3 * size_t{info.commandBufferInfoCount});
-    const bool open = is_open(info);
-    const auto add_own = [&](VkCommandBuffer own, uint32_t mask) {
-      all.push_back(made<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO));
-      all.back().commandBuffer = own;
-      all.back().deviceMask = mask;
-    };
-    for (uint32_t i = 0; i < info.commandBufferInfoCount; ++i) {
-      const VkCommandBufferSubmitInfo& one = info.pCommandBufferInfos[i];
-      const TimesSlot* slot = open ? slots.take(one.commandBuffer) : nullptr;
-      if (slot != nullptr) add_own(slot->before, one.deviceMask);
+    std::vector<Buffer>& all = buffers.emplace_back();
+    all.reserve(3 * given.size());
+    // True if the layer may add command buffers to it.
+    const bool is_open = is_ordinary(info) && std::ranges::none_of(given, [](const Buffer& one) {
+                           const CommandBufferState* buffer = objects().buffer(handle_of(one));
+                           return buffer != nullptr && buffer->suspends;
+                         });
+    for (const Buffer& one : given) {
+      const TimesSlot* slot = is_open ? slots.take(handle_of(one)) : nullptr;
+      if (slot != nullptr) all.push_back(own_beside(one, slot->before));
       all.push_back(one);
-      if (slot != nullptr) add_own(slot->after, one.deviceMask);
+      if (slot != nullptr) all.push_back(own_beside(one, slot->after));
     }
-    infos.back().commandBufferInfoCount = static_cast<uint32_t>(all.size());
-    infos.back().pCommandBufferInfos = all.data();
+    set_buffers(infos.back(), all);
   }
 };
-
-uint32_t buffers_in(const VkSubmitInfo& info) noexcept { return info.commandBufferCount; }
-uint32_t buffers_in(const VkSubmitInfo2& info) noexcept { return info.commandBufferInfoCount; }
-VkCommandBuffer buffer_at(const VkSubmitInfo& info, uint32_t i) noexcept { return info.pCommandBuffers[i]; }
-VkCommandBuffer buffer_at(const VkSubmitInfo2& info, uint32_t i) noexcept {
-  return info.pCommandBufferInfos[i].commandBuffer;
-}
 
 // One that was recorded during a recording writes queries also afterwards: they must be reset.
 template <class Info>
 bool needs_slots(uint32_t count, const Info* infos, bool is_recording) noexcept {
   for (uint32_t i = 0; i < count; ++i)
-    for (uint32_t j = 0; j < buffers_in(infos[i]); ++j)
-      if (is_recording || has_queries(buffer_at(infos[i], j))) return true;
+    for (const auto& one : buffers_of(infos[i]))
+      if (is_recording || has_queries(handle_of(one))) return true;
   return false;
 }
 
 template <class Info>
 uint64_t count_buffers(uint32_t count, const Info* infos) noexcept {
   uint64_t buffers = 0;
-  for (uint32_t i = 0; i < count; ++i) buffers += buffers_in(infos[i]);
+  for (uint32_t i = 0; i < count; ++i) buffers += buffers_of(infos[i]).size();
   return buffers;
 }
 
 // `pass(count, infos)` calls the driver.
-template <class Made, class Info, class Pass>
+template <class Info, class Pass>
 VkResult submit_all(VkQueue handle, uint32_t count, const Info* infos, Pass pass) noexcept {
   const bool is_recording = kymo::detail::recording();
   QueueState* queue = objects().queue(handle);
@@ -176,7 +169,7 @@ VkResult submit_all(VkQueue handle, uint32_t count, const Info* infos, Pass pass
   if (queue != nullptr && queue->timestamp_bits != 0 && needs_slots(count, infos, is_recording)) {
     try {
       Slots slots(*queue);
-      Made batches;
+      Batches<Info> batches;
       batches.infos.reserve(count);
       batches.buffers.reserve(count);
       for (uint32_t i = 0; i < count; ++i) batches.add(infos[i], slots);
@@ -197,14 +190,14 @@ VkResult submit_all(VkQueue handle, uint32_t count, const Info* infos, Pass pass
 
 VKAPI_ATTR VkResult VKAPI_CALL queue_submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
                                             VkFence fence) noexcept {
-  return submit_all<Batches>(queue, count, infos, [&](uint32_t all, const VkSubmitInfo* with) {
+  return submit_all(queue, count, infos, [&](uint32_t all, const VkSubmitInfo* with) {
     return device_of(queue).next.QueueSubmit(queue, all, with, fence);
   });
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL queue_submit_2(VkQueue queue, uint32_t count, const VkSubmitInfo2* infos,
                                               VkFence fence) noexcept {
-  return submit_all<Batches2>(queue, count, infos, [&](uint32_t all, const VkSubmitInfo2* with) {
+  return submit_all(queue, count, infos, [&](uint32_t all, const VkSubmitInfo2* with) {
     return device_of(queue).next.QueueSubmit2(queue, all, with, fence);
   });
 }

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "wire/config.h"
-#include "wire/dyno/dyno_config.h"
+#include "wire/dyno/test_dyno.h"
 #include "wire/output_pattern.h"
 
 namespace {

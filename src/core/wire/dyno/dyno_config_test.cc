@@ -1,9 +1,8 @@
-#include "wire/dyno/dyno_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "wire/config.h"
+#include "wire/dyno/test_dyno.h"
 
 namespace kymo::wire {
 namespace {

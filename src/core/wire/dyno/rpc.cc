@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "json/document.h"
 #include "kymo/error.h"
@@ -10,7 +10,7 @@
 namespace kymo::wire {
 namespace {
 
-using base::json_quoted;
+using base::json_string;
 using json::Document;
 using json::Value;
 
@@ -19,7 +19,7 @@ constexpr std::string_view kTrigger = "setKinetOnDemandRequest", kGetStatus = "g
 constexpr std::string_view kFailed = "failed";
 constexpr size_t kLongestName = 64;
 
-std::string status_text(std::string_view status) { return base::format("{{\"status\":{}}}", json_quoted(status)); }
+std::string status_text(std::string_view status) { return base::format("{{\"status\":{}}}", json_string(status)); }
 
 // A required field of a request is missing: the reply says only that the request failed.
 struct MissingField {
@@ -68,19 +68,6 @@ std::optional<RpcRequest> request_of(std::string_view name, const Value& request
 
 std::string list_text(const std::vector<int32_t>& pids) { return base::format("[{}]", base::join(pids, ",")); }
 
-// The result of `read` for a reply, or why the reply cannot be read.
-template <class T, class F>
-base::Result<T> reply_of(std::string_view untrusted, F&& read) {
-  if (untrusted.size() > kRpcLargest) {
-    return base::Refusal{base::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
-  }
-  try {
-    return base::Result<T>(read(Document(untrusted, json::RepeatedNames::LastCounts).root()));
-  } catch (const Error& error) {
-    return base::Refusal{error.what()};
-  }
-}
-
 }  // namespace
 
 base::Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received) {
@@ -125,7 +112,7 @@ RpcReading read_rpc_request(std::string_view untrusted) {
   try {
     reading.request = request_of(name, document->root());
     if (!reading.request)
-      reading.reason = base::format("there is no function {}", json_quoted(name.substr(0, kLongestName)));
+      reading.reason = base::format("there is no function {}", json_string(name.substr(0, kLongestName)));
   } catch (const MissingField& missing) {
     reading.reason = base::format("{} has no \"{}\"", name, missing.name);
     reading.answer = status_text(kFailed);
@@ -134,21 +121,6 @@ RpcReading read_rpc_request(std::string_view untrusted) {
     reading.answer = status_text(base::format("{} with exception = {}", kFailed, error.what()));
   }
   return reading;
-}
-
-std::string rpc_request(const RpcRequest& request) {
-  const auto named = [](std::string_view name) { return base::format("{{\"fn\":\"{}\"}}", name); };
-  if (const auto* trigger = std::get_if<RpcTrigger>(&request)) {
-    return base::format(R"({{"config":{},"fn":"{}","job_id":{},"pids":{},"process_limit":{}}})",
-                        json_quoted(trigger->config), kTrigger, trigger->job, list_text(trigger->pids),
-                        trigger->process_limit);
-  }
-  if (const auto* pause = std::get_if<RpcPauseCounters>(&request)) {
-    return base::format(R"({{"duration_s":{},"fn":"{}"}})", pause->seconds, kPauseCounters);
-  }
-  if (std::holds_alternative<RpcGetStatus>(request)) return named(kGetStatus);
-  if (std::holds_alternative<RpcGetVersion>(request)) return named(kGetVersion);
-  return named(kResumeCounters);
 }
 
 std::string rpc_triggered(const RpcTriggered& triggered) {
@@ -160,34 +132,16 @@ std::string rpc_triggered(const RpcTriggered& triggered) {
 
 std::string rpc_status(int64_t status) { return base::format("{{\"status\":{}}}", status); }
 std::string rpc_status(bool done) { return base::format("{{\"status\":{}}}", done); }
-std::string rpc_version(std::string_view version) { return base::format("{{\"version\":{}}}", json_quoted(version)); }
-
-base::Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted) {
-  return reply_of<RpcTriggered>(untrusted, [](const Value& reply) {
-    if (const auto status = reply.find("status")) throw Error(base::format("it {}", status->text("status")));
-    RpcTriggered triggered;
-    triggered.matched = pids_of(reply["processesMatched"], "processesMatched");
-    triggered.activities_triggered = pids_of(reply["activityProfilersTriggered"], "activityProfilersTriggered");
-    triggered.activities_busy = reply["activityProfilersBusy"].number("activityProfilersBusy");
-    triggered.events_triggered = pids_of(reply["eventProfilersTriggered"], "eventProfilersTriggered");
-    triggered.events_busy = reply["eventProfilersBusy"].number("eventProfilersBusy");
-    return triggered;
-  });
-}
-
-base::Result<int64_t> read_rpc_status(std::string_view untrusted) {
-  return reply_of<int64_t>(untrusted, [](const Value& reply) { return reply["status"].integer("status"); });
-}
-
-base::Result<std::string> read_rpc_version(std::string_view untrusted) {
-  return reply_of<std::string>(untrusted,
-                               [](const Value& reply) { return std::string(reply["version"].text("version")); });
-}
+std::string rpc_version(std::string_view version) { return base::format("{{\"version\":{}}}", json_string(version)); }
 
 bool rpc_selects(const RpcTrigger& trigger, int64_t job, std::span<const int32_t> pids) {
   if (trigger.job != job) return false;
   if (std::ranges::all_of(trigger.pids, [](int32_t pid) { return pid == 0; })) return true;
   return std::ranges::find_first_of(trigger.pids, pids) != trigger.pids.end();
+}
+
+std::string handed_out_config(std::string_view config, uint64_t trace_id) {
+  return base::format("\n    {}\n    REQUEST_TRACE_ID={}\n", config, trace_id);
 }
 
 }  // namespace kymo::wire

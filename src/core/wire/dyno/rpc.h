@@ -21,7 +21,7 @@ namespace kymo::wire {
 inline constexpr uint16_t kRpcPort = 1778;
 inline constexpr size_t kRpcLengthBytes = 4;
 // A longer frame is refused after its first four bytes. Reading a frame needs about ten times its length of memory.
-inline constexpr size_t kRpcLargest = 256 * 1024;
+inline constexpr size_t kRpcLargest = size_t{256} * 1024;
 
 // `setKinetOnDemandRequest` (this spelling is correct): a trace of the matching processes.
 struct RpcTrigger {
@@ -68,7 +68,6 @@ struct RpcReading {
   std::string answer;  // the reply in that case; empty: no reply, close the connection
 };
 RpcReading read_rpc_request(std::string_view untrusted);
-std::string rpc_request(const RpcRequest& request);
 
 // Replies. Keys are in alphabetical order.
 std::string rpc_triggered(const RpcTriggered& triggered);
@@ -76,13 +75,11 @@ std::string rpc_status(int64_t status);
 std::string rpc_status(bool done);
 std::string rpc_version(std::string_view version);
 
-// For the side that sent the request. A reply with "failed" is a refusal with its text.
-base::Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted);
-base::Result<int64_t> read_rpc_status(std::string_view untrusted);
-base::Result<std::string> read_rpc_version(std::string_view untrusted);
-
 // True if the trigger selects a process: its job is the same, and either all processes or one of its pids is selected.
 // Its pids include its parents, so the pid of a launcher selects all its workers.
 bool rpc_selects(const RpcTrigger& trigger, int64_t job, std::span<const int32_t> pids);
+
+// What a process gets for a trigger: its config, and an id to find its trace again.
+std::string handed_out_config(std::string_view config, uint64_t trace_id);
 
 }  // namespace kymo::wire

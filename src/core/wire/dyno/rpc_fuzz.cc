@@ -3,6 +3,7 @@
 #include <string>
 
 #include "wire/dyno/rpc.h"
+#include "wire/dyno/test_dyno.h"
 
 namespace {
 

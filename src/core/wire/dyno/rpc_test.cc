@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "wire/dyno/test_dyno.h"
 #include "wire/test_bytes.h"
 
 namespace kymo::wire {

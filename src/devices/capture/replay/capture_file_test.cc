@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "capture/format.h"
-#include "capture/replay/manifest_reader.h"
+#include "capture/files.h"
 #include "capture/replay/reader.h"
 #include "capture/replay/test_folder.h"
 #include "capture/writer.h"

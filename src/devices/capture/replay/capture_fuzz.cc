@@ -2,8 +2,7 @@
 
 #include <string>
 
-#include "capture/format.h"
-#include "capture/replay/manifest_reader.h"
+#include "capture/files.h"
 #include "capture/replay/reader.h"
 #include "json/document.h"
 #include "kymo/error.h"

@@ -5,10 +5,10 @@
 
 #include "base/text.h"
 #include "capture/call_timer.h"
-#include "capture/format.h"
+#include "capture/files.h"
 #include "device/devices.h"
 #include "device/language.h"
-#include "device/library_cache.h"
+#include "device/library.h"
 
 namespace kymo::capture {
 namespace {

@@ -1,31 +1,88 @@
 #include "capture/replay/replay.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include "base/clock_map.h"
+#include "base/quantile.h"
 #include "base/text.h"
 #include "capture/call_timer.h"
+#include "capture/files.h"
 #include "capture/replay/player.h"
+#include "device/value_bytes.h"
 #include "kymo/profiler.h"
+#include "kymo/tensor.h"
 
 namespace kymo::capture {
 namespace {
 
-std::string_view random_name(device::RandomFill::Kind kind) {
-  switch (kind) {
-    case device::RandomFill::Kind::Uniform:
-      return "random uniform";
-    case device::RandomFill::Kind::Normal:
-      return "random normal";
-    case device::RandomFill::Kind::Integers:
-      return "random integers";
-    case device::RandomFill::Kind::Bernoulli:
-      return "random bernoulli";
-  }
-  return "";
+constexpr size_t kPiecesAtOnce = 16;
+
+double as_double(DType type, base::Bytes list, size_t index) {
+  return device::Number::of(type, list.data(), index).as_double;
 }
+
+bool is_close(double a, double b, double tolerance) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (a == b) return true;
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+// Compares the buffers of a replay with those of the program: bit by bit, or within a tolerance.
+class Comparison {
+ public:
+  Comparison(PieceCache& pieces, double tolerance, ReplayReport& report)
+      : pieces_(pieces), tolerance_(tolerance), report_(report) {}
+
+  void add(const ResultRecord& then, DType dtype, const device::Tensor& now) {
+    if (then.pieces.empty()) {
+      ++report_.buffers_unknown;
+      return;
+    }
+    ++report_.buffers_compared;
+    Mismatch mismatch;
+    mismatch.buffer = then.buffer;
+    mismatch.dtype = dtype;
+    mismatch.elements = now.bytes() / device::size_of(dtype);
+    for (size_t i = 0; i < then.pieces.size(); i += kPiecesAtOnce) {
+      const size_t begin = i * kPieceBytes, end = std::min(now.bytes(), begin + kPiecesAtOnce * kPieceBytes);
+      host_.resize(end - begin);
+      now.slice(0, static_cast<int64_t>(begin), static_cast<int64_t>(end)).copy_to_bytes(host_);
+      base::Bytes rest = host_;
+      for (size_t j = i; j < std::min(then.pieces.size(), i + kPiecesAtOnce); ++j) {
+        const base::Bytes piece = pieces_.get(then.pieces[j]);
+        compare(piece, rest.first(piece.size()), j * kPieceBytes / device::size_of(dtype), mismatch);
+        rest = rest.subspan(piece.size());
+      }
+    }
+    if (mismatch.differing != 0) report_.mismatches.push_back(std::move(mismatch));
+  }
+
+ private:
+  void compare(base::Bytes then, base::Bytes now, uint64_t first_element, Mismatch& mismatch) const {
+    if (std::memcmp(then.data(), now.data(), then.size()) == 0) return;
+    const DType type = mismatch.dtype;
+    const size_t size = device::size_of(type);
+    const bool tolerant = tolerance_ > 0 && device::is_floating(type);
+    for (size_t i = 0; (i + 1) * size <= then.size(); ++i) {
+      if (std::memcmp(then.data() + i * size, now.data() + i * size, size) == 0) continue;
+      if (tolerant && is_close(as_double(type, then, i), as_double(type, now, i), tolerance_)) continue;
+      if (mismatch.differing++ != 0) continue;
+      mismatch.element = first_element + i;
+      mismatch.then = device::Number::of(type, then.data(), i).text();
+      mismatch.now = device::Number::of(type, now.data(), i).text();
+    }
+  }
+
+  PieceCache& pieces_;
+  const double tolerance_;
+  ReplayReport& report_;
+  std::vector<std::byte> host_;
+};
 
 void check_kernel(const CaptureFile& capture, const std::string& wanted) {
   if (wanted.empty()) return;
@@ -103,8 +160,7 @@ class ReplayRows {
     report.runs = runs_.size();
     report.calls = calls_.size();
     report.original_ns = original_ns_;
-    std::ranges::sort(runs_);
-    report.replayed_ns = ReplayRow::quantile(runs_, 0.5);
+    report.replayed_ns = base::round_ns(base::quantile(runs_, 0.5));
     report.rows = std::move(rows_.rows);
     report.operations = std::move(operations_.rows);
     if (!kernel.empty()) {
@@ -150,11 +206,6 @@ class ReplayRows {
 
 }  // namespace
 
-uint64_t ReplayRow::quantile(const std::vector<uint64_t>& sorted, double q) {
-  if (sorted.empty()) return 0;
-  return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
-
 uint64_t ReplayRow::total_of(uint64_t runs) const { return times.size() == calls * runs ? sum_of(times) : 0; }
 
 double ReplayRow::gigabytes_per_second(uint64_t runs) const {
@@ -167,22 +218,6 @@ double ReplayRow::gigaflops(uint64_t runs) const {
   return ns == 0 ? 0 : flops * static_cast<double>(runs) / static_cast<double>(ns);
 }
 
-CallName name_of_call(const Record& call, const Tables& tables) {
-  if (const auto* launch = std::get_if<LaunchCall>(&call)) {
-    CallName name{tables.kernels[launch->kernel].name, true, 0};
-    for (const ArgumentValue& argument : launch->arguments)
-      for (const TensorRef& tensor : argument.tensors) name.bytes += tensor.bytes();
-    return name;
-  }
-  if (const auto* fill = std::get_if<FillCall>(&call)) return {"fill", false, fill->to.bytes()};
-  if (const auto* fill = std::get_if<RandomCall>(&call))
-    return {std::string(random_name(fill->fill.kind)), false, fill->to.bytes()};
-  if (const auto* copy = std::get_if<CopyCall>(&call)) return {"copy", false, copy->to.bytes()};
-  if (const auto* upload = std::get_if<UploadCall>(&call)) return {"upload", false, upload->to.bytes()};
-  if (const auto* download = std::get_if<DownloadCall>(&call)) return {"download", false, download->from.bytes()};
-  return {};
-}
-
 ReplayReport replay(const CaptureFile& capture, const ReplayOptions& options) {
   if (profiler::is_capturing()) throw Error("a capture is running: stop it before you replay one");
   check_kernel(capture, options.kernel);
@@ -193,13 +228,10 @@ ReplayReport replay(const CaptureFile& capture, const ReplayOptions& options) {
       report.devices.push_back(device->name());
   }
   if (options.verify) {
-    Comparison comparison(player.pieces(), options.tolerance);
+    Comparison comparison(player.pieces(), options.tolerance, report);
     player.play(
         [&](const ResultRecord& then, DType dtype, const device::Tensor& now) { comparison.add(then, dtype, now); });
     report.verified = true;
-    report.buffers_compared = comparison.compared();
-    report.buffers_unknown = comparison.unknown();
-    report.mismatches = comparison.mismatches();
   }
   ReplayRows rows(capture);
   for (uint64_t run = 0; run < options.repeat; ++run) {

@@ -5,17 +5,26 @@
 #include <string>
 #include <vector>
 
-#include "capture/replay/comparison.h"
 #include "capture/replay/reader.h"
 
 namespace kymo::capture {
 
 struct ReplayOptions {
-  std::string device;    // replaces the capture's devices; empty: the same ones
-  uint64_t repeat = 1;   // timed runs, after the one that is checked
-  bool verify = true;    // a first run whose results are compared; it is not timed
-  double tolerance = 0;  // Comparison
-  std::string kernel;    // the only one in the report; empty: all
+  std::string device;   // replaces the capture's devices; empty: the same ones
+  uint64_t repeat = 1;  // timed runs, after the one that is checked
+  bool verify = true;   // a first run whose results are compared; it is not timed
+  // Floating types may differ by `tolerance` times the larger magnitude; 0: all bits must be equal. NaN equals NaN.
+  double tolerance = 0;
+  std::string kernel;  // the only one in the report; empty: all
+};
+
+// A buffer whose contents differ.
+struct Mismatch {
+  uint32_t buffer = 0;
+  DType dtype = DType::U8;
+  uint64_t element = 0;   // the first one that differs
+  std::string then, now;  // its values
+  uint64_t differing = 0, elements = 0;
 };
 
 // A kernel, or a kind of fill or copy, over all its calls and runs. Nanoseconds on the device, smallest first.
@@ -27,8 +36,6 @@ struct ReplayRow {
   uint64_t bytes = 0;                     // of the tensors, in one run
   double flops = 0;                       // of a named operation, in one run; 0: not known
 
-  // q from 0 to 1; the result is 0 if there are no times.
-  static uint64_t quantile(const std::vector<uint64_t>& sorted, double q);
   // 0: unknown.
   double gigabytes_per_second(uint64_t runs) const;
   double gigaflops(uint64_t runs) const;
@@ -46,20 +53,12 @@ struct ReplayReport {
   // of the runs.
   uint64_t original_ns = 0, replayed_ns = 0;
   bool verified = false;
-  uint64_t buffers_compared = 0, buffers_unknown = 0;
+  uint64_t buffers_compared = 0, buffers_unknown = 0;  // unknown: the result was not captured
   std::vector<Mismatch> mismatches;
 };
 
 // Throws Error if the replay is not possible: no such device, a kernel that the device cannot compile or run, no such
 // kernel.
 ReplayReport replay(const CaptureFile& capture, const ReplayOptions& options);
-
-// The name under which a call is counted: a kernel's name, or "copy", "fill", "upload", "download", "random normal".
-struct CallName {
-  std::string name;
-  bool is_kernel = false;
-  uint64_t bytes = 0;  // of its tensors
-};
-CallName name_of_call(const Record& call, const Tables& tables);
 
 }  // namespace kymo::capture

@@ -10,7 +10,7 @@
 //
 // allocate() takes the smallest block of the same stream that is large enough (two bit scans), and cuts off the rest.
 // free() merges a block with its free neighbours and puts it back into a bin. The cost of both does not depend on the
-// number of blocks. Small, large, extra large and huge requests have their own segments: sizes.h.
+// number of blocks. Small, large, extra large and huge requests have their own segments: block.h.
 //
 // Streams. Work on a stream runs in the order in which it was queued. So a freed block can be handed out again to its
 // own stream at once, while the work that used it is still pending. If no block of a stream fits, the stream can get a
@@ -126,7 +126,7 @@ class Allocator {
   bool wait_for_others(Block& block) noexcept;
   void end_of_not_live(Block* block) noexcept;
 
-  // allocator_slow.cc
+  // What a request does if the cache of its stream has no block.
   Block* allocate_slow(size_t bytes, size_t size, MemoryPool pool, StreamId stream);
   Block* miss(size_t bytes, size_t size, MemoryPool pool, StreamCache& home, Growing& growing);
   Block* from_cache(size_t bytes, size_t size, MemoryPool pool, StreamCache& home, bool from_any_stream);
@@ -138,7 +138,7 @@ class Allocator {
   [[noreturn]] void refuse(size_t bytes) const;
   [[noreturn]] void out_of_memory(size_t bytes, StreamId stream) const;
 
-  // allocator_release.cc
+  // Returns memory to the driver.
   void collect(size_t size, MemoryPool pool, Growing& growing);
   bool release_best_fit(size_t size);
   void release_unused();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/allocator/allocator.h"
-#include "device/allocator/simulated_source.h"
+#include "device/allocator/test_simulated_source.h"
 
 namespace kymo::device {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "device/allocator/simulated_source.h"
+#include "device/allocator/test_simulated_source.h"
 #include "kymo/error.h"
 
 namespace kymo::device {

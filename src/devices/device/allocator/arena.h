@@ -21,8 +21,6 @@
 
 #include "device/allocator/bins.h"
 #include "device/allocator/block.h"
-#include "device/allocator/block_nodes.h"
-#include "device/allocator/sizes.h"
 
 namespace kymo::device {
 

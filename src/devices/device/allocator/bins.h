@@ -18,7 +18,6 @@
 #include <memory>
 
 #include "device/allocator/block.h"
-#include "device/allocator/sizes.h"
 
 namespace kymo::device {
 

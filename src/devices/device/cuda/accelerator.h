@@ -1,16 +1,32 @@
 // One opened device: its primary context, its clock, and the objects that are created on it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <string>
 
 #include "base/clock.h"
 #include "device/backend.h"
+#include "device/cuda/api.h"
 #include "device/cuda/context.h"
 #include "device/cuda/event_clock.h"
-#include "device/cuda/fill.h"
-#include "device/cuda/timer_offset.h"
+#include "device/cuda/queue.h"
 
 namespace kymo::device::cuda {
+
+// The properties of a device, as the driver reports them, without opening it.
+int attribute_of(const Api& api, CUdevice device, CUdevice_attribute which);
+int architecture_of(const Api& api, CUdevice device);  // 90 for compute capability 9.0
+
+// `nvrtc_version`: 13000 for 13.0; 0 if there is no NVRTC: then CUDA C++ is not among the languages.
+DeviceInfo describe_device(const Api& api, CUdevice device, int nvrtc_version);
+
+// The device memory that this process holds, from NVML (libnvidia-ml.so.1, part of the driver, opened at run time).
+// CUDA itself reports only the free memory of the whole device, which other processes use too.
+//
+// `uuid` as in DeviceInfo. Empty if there is no NVML, or if NVML does not know this process (in a container with its
+// own process ids). The first call takes about 10 ms, later ones 0.4 ms.
+std::optional<size_t> process_memory(const std::string& uuid);
 
 class CudaAccelerator final : public Accelerator {
  public:

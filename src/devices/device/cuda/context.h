@@ -3,11 +3,15 @@
 #pragma once
 
 #include "device/cuda/api.h"
-#include "device/cuda/errors.h"
-#include "device/cuda/own_calls.h"
 #include "kymo/error.h"
 
 namespace kymo::device::cuda {
+
+// Tells libkymo_inject.so which calls of CUDA are ours. It records the CUDA work of the whole process through CUPTI,
+// and leaves out ours, which the runtime records itself.
+//
+// The count of our calls on this thread, in that library. If it is not loaded, a variable that nobody reads.
+int& own_calls() noexcept;
 
 struct Context {
   const Api& api;
@@ -17,7 +21,7 @@ struct Context {
 
 // Makes a context current on the calling thread while this object lives. If another context was current before (in a
 // program that uses CUDA itself on another device), it is current again afterwards. If there was none, this one stays
-// current. Cost if it is already current: one cuCtxGetCurrent, 9 ns. Calls of CUDA meanwhile are ours (own_calls.h).
+// current. Cost if it is already current: one cuCtxGetCurrent, 9 ns. Calls of CUDA meanwhile are ours (own_calls).
 // Throws DeviceError.
 class Current {
  public:

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "device/cuda/fake_driver.h"
+#include "device/cuda/test_fake_driver.h"
 
 namespace kymo::device::cuda {
 namespace {

@@ -10,7 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "kymo/error.h"
+
 namespace kymo::device::cuda {
+
+// Converts the first error of a compiler's log to kymo::CompileError. It knows NVRTC's form "shader(3): error: text",
+// with a line below that marks the column, and the assembler's form "line 7; error : text".
+
+CompileError compile_error(std::string_view log, std::string_view file);
 
 struct NvrtcProgram;
 

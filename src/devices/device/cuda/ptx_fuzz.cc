@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "device/cuda/compile_log.h"
-#include "device/cuda/program_binary.h"
+#include "device/cuda/nvrtc.h"
+#include "device/cuda/program.h"
 #include "device/cuda/reflection.h"
 #include "device/ptx/ptx.h"
 #include "kymo/error.h"

@@ -1,14 +1,237 @@
 #include "device/cuda/queue.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "base/text.h"
-#include "device/cuda/marker.h"
 #include "device/cuda/program.h"
 #include "device/ptx/ptx.h"
 
 namespace kymo::device::cuda {
+namespace {
+
+constexpr unsigned kGroup = 256;
+constexpr unsigned kGroupsPerUnit = 8;  // 2048 threads, all that a multiprocessor runs
+
+// Thread i stores elements i, i + threads, i + 2 × threads, …
+constexpr const char* kSource = R"(
+.version 6.0
+.target sm_50
+.address_size 64
+
+.visible .entry kymo_fill(.param .u64 to, .param .u64 pattern, .param .u64 count)
+{
+	.reg .pred %p<2>;
+	.reg .b32 %r<5>;
+	.reg .b64 %rd<10>;
+	ld.param.u64 %rd1, [to];
+	ld.param.u64 %rd2, [pattern];
+	ld.param.u64 %rd4, [count];
+	cvta.to.global.u64 %rd1, %rd1;
+	mov.u32 %r1, %ctaid.x;
+	mov.u32 %r2, %ntid.x;
+	mov.u32 %r3, %tid.x;
+	mov.u32 %r4, %nctaid.x;
+	mul.wide.u32 %rd5, %r1, %r2;
+	cvt.u64.u32 %rd6, %r3;
+	add.u64 %rd5, %rd5, %rd6;
+	mul.wide.u32 %rd7, %r4, %r2;
+loop:
+	setp.ge.u64 %p1, %rd5, %rd4;
+	@%p1 ret;
+	shl.b64 %rd8, %rd5, 3;
+	add.u64 %rd8, %rd1, %rd8;
+	st.global.u64 [%rd8], %rd2;
+	add.u64 %rd5, %rd5, %rd7;
+	bra loop;
+}
+)";
+
+}  // namespace
+
+void PatternFill::load() {
+  const Api& api = context_.api;
+  CUmodule module = nullptr;  // lives as long as the context
+  check(api, api.module_load(&module, kSource), "cuModuleLoadData of Kymo's own kernels");
+  check(api, api.module_function(&fill_, module, "kymo_fill"), "cuModuleGetFunction");
+  int units = 0;
+  check(api, api.device_attribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, context_.device),
+        "cuDeviceGetAttribute");
+  groups_ = static_cast<unsigned>(units) * kGroupsPerUnit;
+}
+
+void PatternFill::operator()(CUdeviceptr to, uint64_t pattern, uint64_t count, CUstream stream) {
+  std::call_once(loaded_, [this] { load(); });
+  void* parameters[] = {&to, &pattern, &count};
+  const auto groups = static_cast<unsigned>(std::min<uint64_t>((count + kGroup - 1) / kGroup, groups_));
+  check(context_.api, context_.api.launch(fill_, groups, 1, 1, kGroup, 1, 1, 0, stream, parameters, nullptr),
+        "cuLaunchKernel");
+}
+
+CudaMarker::CudaMarker(const Context& context, EventClock& clock, bool timing)
+    : context_(context), clock_(clock), timing_(timing) {
+  const Current current(context_);
+  check(context_.api, context_.api.event_create(&event_, timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING),
+        "cuEventCreate");
+}
+
+CudaMarker::~CudaMarker() {
+  // The driver destroys a pending event when it has happened.
+  while_current(context_, [this] { context_.api.event_destroy(event_); });
+}
+
+bool CudaMarker::reached() {
+  if (!recorded_) return true;
+  const Current current(context_);
+  const CUresult result = context_.api.event_query(event_);
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  check(context_.api, result, "cuEventQuery");
+  return true;
+}
+
+void CudaMarker::synchronize() {
+  if (!recorded_) return;
+  const Current current(context_);
+  check(context_.api, context_.api.event_synchronize(event_), "cuEventSynchronize");
+}
+
+std::optional<uint64_t> CudaMarker::time() {
+  if (!timing_ || !recorded_ || !reached()) return {};
+  const Current current(context_);
+  return clock_.ticks_of(event_);
+}
+
+void CudaMarker::record(CUstream stream) {
+  if (timing_) clock_.tend();
+  check(context_.api, context_.api.event_record(event_, stream), "cuEventRecord");
+  recorded_ = true;
+}
+
+CudaStampDriver::~CudaStampDriver() {
+  while_current(context_, [this] {
+    const Api& api = context_.api;
+    if (reader_ != nullptr) {
+      api.stream_synchronize(reader_);
+      api.stream_destroy(reader_);
+    }
+    if (event_ != nullptr) api.event_destroy(event_);
+    for (const StampBlock& block : blocks_) {
+      if (block.device != 0) api.memory_free(block.device);
+      if (block.host != nullptr) api.host_free(block.host);
+    }
+  });
+}
+
+bool CudaStampDriver::open() {
+  const Api& api = context_.api;
+  if (event_ == nullptr && api.event_create(&event_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return false;
+  return reader_ != nullptr || api.stream_create(&reader_, CU_STREAM_NON_BLOCKING, 0) == CUDA_SUCCESS;
+}
+
+std::optional<int64_t> CudaStampDriver::timer_offset() { return open() ? timer_.get() : std::nullopt; }
+
+std::optional<StampBlock> CudaStampDriver::allocate(size_t bytes) {
+  const Api& api = context_.api;
+  StampBlock& block = blocks_.emplace_back();
+  CUdeviceptr device = 0;
+  if (api.memory_allocate(&device, bytes) != CUDA_SUCCESS) return std::nullopt;
+  block.device = device;
+  if (api.fill_8(block.device, 0, bytes, stream_) != CUDA_SUCCESS) return std::nullopt;
+  void* host = nullptr;
+  if (api.host_allocate(&host, bytes, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) return std::nullopt;
+  block.host = static_cast<std::byte*>(host);
+  return block;
+}
+
+void CudaStampDriver::fence() { check(context_.api, context_.api.event_record(event_, stream_), "cuEventRecord"); }
+
+void CudaStampDriver::copy(const StampBlock& block, size_t offset, size_t bytes) {
+  check(context_.api, context_.api.copy_to_host(block.host + offset, block.device + offset, bytes, reader_),
+        "cuMemcpyDtoHAsync");
+}
+
+void CudaStampDriver::end_copies() { check(context_.api, context_.api.event_record(event_, reader_), "cuEventRecord"); }
+
+StampProgress CudaStampDriver::look() {
+  const CUresult result = context_.api.event_query(event_);
+  if (result == CUDA_ERROR_NOT_READY) return StampProgress::Pending;
+  return result == CUDA_SUCCESS ? StampProgress::Reached : StampProgress::Failed;
+}
+
+void CudaStampDriver::wait() { check(context_.api, context_.api.stream_synchronize(reader_), "cuStreamSynchronize"); }
+
+Tickets::~Tickets() {
+  while_current(context_, [this] {
+    for (const Pair& pair : pairs_) {
+      context_.api.event_destroy(pair.start);
+      context_.api.event_destroy(pair.end);
+    }
+    for (; !ends_.empty(); ends_.pop_front()) unused_ends_.push_back(ends_.front());
+    for (const CUevent event : unused_ends_) context_.api.event_destroy(event);
+  });
+}
+
+uint32_t Tickets::begin() {
+  const Api& api = context_.api;
+  clock_.tend();
+  if (unused_.empty()) {
+    Pair pair;
+    check(api, api.event_create(&pair.start, CU_EVENT_DEFAULT), "cuEventCreate");
+    check(api, api.event_create(&pair.end, CU_EVENT_DEFAULT), "cuEventCreate");
+    pairs_.push_back(pair);
+    unused_.push_back(static_cast<uint32_t>(pairs_.size() - 1));
+  }
+  const uint32_t index = unused_.back();
+  check(api, api.event_record(pairs_[index].start, stream_), "cuEventRecord");
+  unused_.pop_back();
+  return index;
+}
+
+Ticket Tickets::end(uint32_t index) {
+  check(context_.api, context_.api.event_record(pairs_[index].end, stream_), "cuEventRecord");
+  return index;
+}
+
+void Tickets::record_end() {
+  const Api& api = context_.api;
+  clock_.tend();
+  if (unused_ends_.empty()) {
+    CUevent event = nullptr;
+    check(api, api.event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+    unused_ends_.push_back(event);
+  }
+  check(api, api.event_record(unused_ends_.back(), stream_), "cuEventRecord");
+  ends_.push_back(unused_ends_.back());
+  unused_ends_.pop_back();
+}
+
+Redeemed Tickets::redeem_stamp(Timing& timing) {
+  const Redeemed redeemed = stamps_.redeem(timing);
+  if (redeemed != Redeemed::Done) return redeemed;
+  if (timing.end == 0) {
+    timing.end = clock_.ticks_of(ends_.front());
+    unused_ends_.push_back(ends_.front());
+    ends_.pop_front();
+  }
+  order_.apply(timing);
+  return redeemed;
+}
+
+Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
+  if (ticket == kStamped) return redeem_stamp(timing);
+  const Api& api = context_.api;
+  const Pair& pair = pairs_[ticket];
+  const CUresult result = api.event_query(pair.end);
+  if (result == CUDA_ERROR_NOT_READY) return Redeemed::Pending;
+  unused_.push_back(static_cast<uint32_t>(ticket));
+  if (result != CUDA_SUCCESS) return Redeemed::Lost;
+  clock_.tend();  // a long operation ends far from the bases that were recorded when it began
+  timing = {clock_.ticks_of(pair.start), clock_.ticks_of(pair.end)};
+  order_.apply(timing);
+  return Redeemed::Done;
+}
+
 namespace {
 
 constexpr uint64_t kMaxGroupsX = (uint64_t{1} << 31) - 1, kMaxGroupsYZ = 65535;
@@ -155,21 +378,20 @@ void CudaQueue::launch_piece(const Launch& launch, const Piece& piece, const Sta
 void CudaQueue::fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) {
   const Current current(context_);
   const Api& api = context_.api;
-  uint32_t words[4] = {};
-  std::memcpy(words, pattern, pattern_bytes);
+  uint64_t value = 0;
+  std::memcpy(&value, pattern, pattern_bytes);
+  const auto word = static_cast<uint32_t>(value);
   // A pattern that repeats after four bytes, usually zeros, is a pattern of four bytes.
-  if ((pattern_bytes == 8 && words[0] == words[1]) ||
-      (pattern_bytes == 16 && words[0] == words[1] && words[0] == words[2] && words[0] == words[3]))
-    pattern_bytes = 4;
+  if (pattern_bytes == 8 && word == value >> 32) pattern_bytes = 4;
   Tickets::Scope timed(tickets_, ticket);
   if (pattern_bytes == 1)
-    check(api, api.fill_8(to, static_cast<unsigned char>(words[0]), bytes, stream_), "cuMemsetD8Async");
+    check(api, api.fill_8(to, static_cast<unsigned char>(value), bytes, stream_), "cuMemsetD8Async");
   else if (pattern_bytes == 2)
-    check(api, api.fill_16(to, static_cast<unsigned short>(words[0]), bytes / 2, stream_), "cuMemsetD16Async");
+    check(api, api.fill_16(to, static_cast<unsigned short>(value), bytes / 2, stream_), "cuMemsetD16Async");
   else if (pattern_bytes == 4)
-    check(api, api.fill_32(to, words[0], bytes / 4, stream_), "cuMemsetD32Async");
+    check(api, api.fill_32(to, word, bytes / 4, stream_), "cuMemsetD32Async");
   else
-    pattern_fill_(to, words, pattern_bytes, bytes, stream_);
+    pattern_fill_(to, value, bytes / 8, stream_);
   timed.end();
 }
 

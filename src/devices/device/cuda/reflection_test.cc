@@ -84,5 +84,130 @@ TEST(ReflectionTest, DynamicSharedMemoryIsTheLastParameter) {
   EXPECT_EQ(kernels[0].required_group, (Extent{64, 1, 1}));
 }
 
+struct Expected {
+  const char* text;
+  bool pointer;
+  std::optional<DType> element;
+  uint32_t count = 1;
+};
+
+TEST(TypeNamesTest, ScalarsVectorsAndPointers) {
+  const Expected kExpected[] = {
+      {"float", false, DType::F32},
+      {"unsigned", false, DType::U32},
+      {"unsigned long long int", false, DType::U64},
+      {"long unsigned int", false, DType::U64},
+      {"signed char", false, DType::I8},
+      {"char", false, DType::I8},
+      {"const unsigned char", false, DType::U8},
+      {"bool", false, DType::Bool},
+      {"short int", false, DType::I16},
+      {"std::size_t", false, DType::U64},
+      {"cuda::std::uint8_t", false, DType::U8},
+      {"__half", false, DType::F16},
+      {"__nv_bfloat16", false, DType::BF16},
+      {"__half2", false, DType::F16, 2},
+      {"float4", false, DType::F32, 4},
+      {"uchar3", false, DType::U8, 3},
+      {"ulonglong2", false, DType::U64, 2},
+      {"double4_16a", false, DType::F64, 4},
+      {"float const*", true, DType::F32},
+      {"const float* __restrict__", true, DType::F32},
+      {"const __grid_constant__ int", false, DType::I32},
+      {"float4*", true, DType::F32},
+      {"void*", true, std::nullopt},
+      {"float**", true, std::nullopt},
+      {"Particle", false, std::nullopt},
+      {"Particle*", true, std::nullopt},
+      {"mine::float4", false, std::nullopt},
+      {"vector<float>", false, std::nullopt},
+      {"void (*)(int)", false, std::nullopt},
+      {"float5", false, std::nullopt},
+      {"", false, std::nullopt},
+  };
+  for (const Expected& expected : kExpected) {
+    const NamedType type = type_named(expected.text, {});
+    EXPECT_EQ(type.pointer, expected.pointer) << expected.text;
+    EXPECT_EQ(type.element, expected.element) << expected.text;
+    EXPECT_EQ(type.count, expected.count) << expected.text;
+  }
+}
+
+TEST(TypeNamesTest, AliasesAreFollowedAndCyclesEnd) {
+  const Aliases aliases{{"real", "float"}, {"reals", "real *"}, {"a", "b"}, {"b", "a"}};
+  EXPECT_EQ(type_named("real", aliases).element, DType::F32);
+  EXPECT_TRUE(type_named("const reals", aliases).pointer);
+  EXPECT_EQ(type_named("reals", aliases).element, DType::F32);
+  EXPECT_FALSE(type_named("reals*", aliases).element);
+  EXPECT_FALSE(type_named("a", aliases).element);
+}
+
+TEST(SignatureTest, MangledNamesContainTheTypes) {
+  const auto plain = demangle_signature("_ZN2ns5innerEPfj1S4Mode");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->name, "ns::inner");
+  ASSERT_EQ(plain->parameters.size(), 4u);
+  EXPECT_EQ(plain->parameters[0].type, "float*");
+  EXPECT_EQ(plain->parameters[1].type, "unsigned int");
+  const auto instance = demangle_signature("_Z4tmplIfLi3EEvPT_S0_");
+  ASSERT_TRUE(instance);
+  EXPECT_EQ(instance->name, "tmpl<float, 3>");
+  EXPECT_EQ(instance->parameters.size(), 2u);
+  const auto hidden = demangle_signature("_ZN12_GLOBAL__N_11fEv");
+  ASSERT_TRUE(hidden);
+  EXPECT_EQ(hidden->name, "(anonymous namespace)::f");
+  EXPECT_TRUE(hidden->parameters.empty());
+  EXPECT_FALSE(demangle_signature("saxpy"));
+  EXPECT_FALSE(demangle_signature("_Znonsense"));
+}
+
+TEST(SignatureTest, UnqualifiedNameHasNoNamespacesOrArguments) {
+  EXPECT_EQ(unqualified("math::scale<std::pair<a, b>, 4>"), "scale");
+  EXPECT_EQ(unqualified("(anonymous namespace)::f"), "f");
+  EXPECT_EQ(unqualified("saxpy"), "saxpy");
+}
+
+TEST(SignatureTest, KernelsAreFoundInTheSource) {
+  const SourceScan scan = scan_source(R"cu(
+#define REAL float  // of course
+using index = unsigned long;
+typedef const REAL* input;
+// __global__ void commented(int a) {}
+const char* text = "__global__ void quoted(int a)"; const char* raw = R"x(__global__ void raw(int))x";
+extern "C" __global__ void __launch_bounds__(256, 2) saxpy(const float* __restrict__ x, /* out */ REAL *y, float a = 2.0f,
+                                                          index n, int data[16], unsigned, Pair<int, float> pair) {}
+template <class T> [[maybe_unused]] __global__ static void scale(T* data, T by) {}
+template __global__ void scale<float>(float*, float);
+extern "C" { __global__ void none(void); }
+__global__ MACRO_THAT_IS_NOT_KNOWN;
+)cu");
+  ASSERT_EQ(scan.kernels.size(), 4u);
+  const Signature& saxpy = scan.kernels[0];
+  EXPECT_EQ(saxpy.name, "saxpy");
+  ASSERT_EQ(saxpy.parameters.size(), 7u);
+  EXPECT_EQ(saxpy.parameters[0].name, "x");
+  EXPECT_EQ(saxpy.parameters[1].name, "y");
+  EXPECT_EQ(type_named(saxpy.parameters[1].type, scan.aliases).element, DType::F32);
+  EXPECT_EQ(saxpy.parameters[2].name, "a");
+  EXPECT_EQ(type_named(saxpy.parameters[3].type, scan.aliases).element, DType::U64);
+  EXPECT_EQ(saxpy.parameters[4].name, "data");
+  EXPECT_TRUE(type_named(saxpy.parameters[4].type, scan.aliases).pointer);
+  EXPECT_EQ(saxpy.parameters[5].name, "");
+  EXPECT_EQ(saxpy.parameters[6].name, "pair");
+  EXPECT_EQ(scan.kernels[1].name, "scale");
+  EXPECT_EQ(scan.kernels[1].parameters[1].name, "by");
+  EXPECT_EQ(scan.kernels[2].parameters[0].name, "");
+  EXPECT_EQ(scan.kernels[3].name, "none");
+  EXPECT_TRUE(scan.kernels[3].parameters.empty());
+  EXPECT_TRUE(type_named("input", scan.aliases).pointer);
+}
+
+TEST(SignatureTest, IncompleteSourceIsHandled) {
+  for (const char* text :
+       {"__global__", "__global__ void", "__global__ void f(", "__global__ void f<", "/*", "\"", "R\"(", "#define",
+        "#define A", "using", "typedef", "__global__ void f(int a[", "R\"abc", "'", "\\"})
+    EXPECT_LE(scan_source(text).kernels.size(), 1u) << text;
+}
+
 }  // namespace
 }  // namespace kymo::device::cuda

@@ -6,7 +6,7 @@
 
 #include "device/cuda/nvrtc.h"
 #include "device/cuda/reflection.h"
-#include "device/metal_library.h"
+#include "device/language.h"
 #include "device/ptx/ptx.h"
 
 namespace kymo::device::cuda {

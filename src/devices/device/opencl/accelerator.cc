@@ -1,7 +1,7 @@
 #include "device/opencl/accelerator.h"
 
 #include "base/text.h"
-#include "device/opencl/marker.h"
+#include "device/opencl/api.h"
 #include "device/opencl/program.h"
 #include "device/opencl/queue.h"
 #include "kymo/error.h"
@@ -38,3 +38,36 @@ void OpenClAccelerator::reset() {
 }
 
 }  // namespace kymo::device::opencl
+
+namespace kymo::device {
+namespace opencl {
+namespace {
+
+// OpenCL as a backend of the device runtime.
+class OpenClDriver final : public Driver {
+ public:
+  explicit OpenClDriver(std::shared_ptr<const Api> api) : api_(std::move(api)), devices_(find_devices(*api_)) {}
+
+  std::string_view name() const override { return "opencl"; }
+  int device_count() const override { return static_cast<int>(devices_.size()); }
+  DeviceInfo describe(int index) override { return at(index).info; }
+  std::unique_ptr<Accelerator> open(int index) override { return std::make_unique<OpenClAccelerator>(api_, at(index)); }
+
+ private:
+  const FoundDevice& at(int index) const {
+    if (index < 0 || index >= device_count())
+      throw InvalidArgument(
+          base::format("OpenCL device {} not found: there are {}, numbered from 0", index, device_count()));
+    return devices_[static_cast<size_t>(index)];
+  }
+
+  std::shared_ptr<const Api> api_;
+  std::vector<FoundDevice> devices_;
+};
+
+}  // namespace
+}  // namespace opencl
+
+std::unique_ptr<Driver> load_opencl() { return std::make_unique<opencl::OpenClDriver>(opencl::load_api()); }
+
+}  // namespace kymo::device

@@ -1,11 +1,12 @@
 // One opened OpenCL device, with its own context.
 #pragma once
 
+#include <memory>
+
 #include "base/clock.h"
+#include "device/opencl/api.h"
 #include "device/opencl/clock.h"
 #include "device/opencl/context.h"
-#include "device/opencl/memory.h"
-#include "device/opencl/timer_check.h"
 
 namespace kymo::device::opencl {
 

@@ -4,6 +4,10 @@
 // library is never closed: drivers have their own threads and do not survive an unload.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -65,5 +69,46 @@ struct Api {
 
 // Throws NotAvailable if the library cannot be opened or lacks a function.
 std::shared_ptr<const Api> load_api();
+
+std::string error_name(cl_int code);  // "CL_OUT_OF_RESOURCES (-5)"
+
+// "clFinish failed: CL_OUT_OF_RESOURCES (-5): …", with the meaning if it is known.
+std::string error_text(cl_int code, std::string_view call);
+
+[[noreturn]] void fail(cl_int code, std::string_view call);  // DeviceError
+
+inline void check(cl_int code, const char* call) {
+  if (code != CL_SUCCESS) [[unlikely]]
+    fail(code, call);
+}
+
+// Owns one reference to an OpenCL object.
+template <class T>
+class Handle {
+ public:
+  using Release = cl_int (*)(T);
+
+  Handle() = default;
+  Handle(T object, Release release) : object_(object), release_(release) {}
+  Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)), release_(other.release_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(release_, other.release_);
+    return *this;
+  }
+  ~Handle() {
+    if (object_ != nullptr) release_(object_);
+  }
+
+  T get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  T object_ = nullptr;
+  Release release_ = nullptr;
+};
+
+using Event = Handle<cl_event>;
+using CommandQueue = Handle<cl_command_queue>;
 
 }  // namespace kymo::device::opencl

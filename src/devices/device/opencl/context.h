@@ -1,17 +1,54 @@
-// The state that all objects of one opened device share.
+// What all objects of one opened device share: its OpenCL context, and the memory of the device and of the host in it.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 
 #include "device/opencl/api.h"
 #include "device/opencl/devices.h"
-#include "device/opencl/handle.h"
-#include "device/opencl/host_memory.h"
 
 namespace kymo::device::opencl {
 
+struct Context;
+
+// Host memory with the fastest copies.
+//
+// On a CPU device this is any aligned memory. On other devices it is a buffer that the driver keeps page-locked and
+// that stays mapped until it is released. Thread-safe. Every upload and download calls covers(): it costs one load
+// while nothing is allocated, otherwise a lock and a search.
+class HostMemory {
+ public:
+  explicit HostMemory(const Context& context) : context_(context) {}
+  ~HostMemory();
+
+  void* allocate(size_t bytes);  // null: there is no more
+  void release(void* memory) noexcept;
+  bool covers(const void* from, size_t bytes) const;  // true if one block from here contains all of it
+  void forget() noexcept;  // drops the driver's blocks, which the device reset destroyed. Plain memory stays.
+
+ private:
+  struct Block {
+    size_t bytes = 0;
+    Handle<cl_mem> buffer;  // empty: plain memory
+  };
+
+  void* allocate_plain(size_t bytes, Block& block);
+  void* allocate_mapped(size_t bytes, Block& block);
+  void dispose(void* memory, Block& block) noexcept;
+
+  const Context& context_;
+  mutable std::mutex mutex_;
+  std::map<uintptr_t, Block> blocks_;  // by the address of their first byte
+  std::atomic<size_t> count_{0};
+};
+
+// The state that all objects of one opened device share.
 struct Context {
   Context(std::shared_ptr<const Api> loaded, FoundDevice found);
 
@@ -29,6 +66,62 @@ struct Context {
   // Counts the blocks that were returned to the driver. A driver may look up an address when it becomes an argument. So
   // arguments that were set before a block was returned are set again, even if the address is the same.
   std::atomic<uint64_t> releases{0};
+};
+
+// Device memory: shared virtual memory, whose addresses are pointers on the host and on the device.
+//
+// A driver aligns to its largest type (128 bytes) and rejects larger alignments. Kymo needs 512 bytes, so it allocates
+// that much more and starts the block at the first aligned address. A driver may promise more memory than there is
+// (PoCL does, and memory that moves between host and device may too), so allocations beyond the device's memory are
+// refused here.
+class Memory {
+ public:
+  explicit Memory(Context& context) : context_(context) {}
+
+  Address allocate(size_t bytes);  // 0: there is no more
+  void release(Address address) noexcept;
+  void forget() noexcept;  // a device reset destroyed all of it
+
+ private:
+  static constexpr size_t kAlignment = 512;
+
+  Context& context_;
+  std::mutex mutex_;
+  struct Block {
+    void* driver = nullptr;  // the address from the driver
+    size_t bytes = 0;
+  };
+
+  std::unordered_map<Address, Block> blocks_;  // by the aligned address
+  size_t held_ = 0;
+};
+
+// Small uploads are copied here until the device has read them, so that the caller's memory may change at once.
+//
+// Four segments of fast host memory are used in turn. A full segment is closed with an event of the queue, and before
+// it is written again, Kymo waits for that event. So an upload costs a memcpy, and no event of its own. Used by one
+// thread at a time.
+class Staging {
+ public:
+  static constexpr size_t kSegmentBytes = size_t{256} * 1024;
+  static constexpr size_t kLargest = size_t{64} * 1024;  // for more bytes a direct copy is faster
+
+  explicit Staging(Context& context) : context_(context) {}
+  ~Staging();  // the queue must be idle
+
+  // A copy of these bytes that stays valid until the queue has executed the next enqueued command. Null: no memory is
+  // left.
+  const void* stage(cl_command_queue queue, const void* from, size_t bytes);
+
+ private:
+  static constexpr size_t kAlignment = 64;
+
+  void close_segment(cl_command_queue queue);
+
+  Context& context_;
+  std::byte* memory_ = nullptr;  // of all segments; allocated at the first upload
+  size_t segment_ = 0, used_ = 0;
+  std::array<Event, 4> closed_;
 };
 
 }  // namespace kymo::device::opencl

@@ -4,15 +4,16 @@
 #include <cctype>
 #include <optional>
 
-#include "base/device_identity.h"
+#include "base/host.h"
 #include "base/text.h"
-#include "device/opencl/error.h"
+#include "device/language.h"
+#include "device/opencl/api.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {
 namespace {
 
-constexpr size_t kAlignmentSlack = 512;  // the number of bytes that are added to align a block (see memory.h)
+constexpr size_t kAlignmentSlack = 512;  // the number of bytes that are added to align a block (see context.h)
 
 template <class T>
 T ask(const Api& cl, cl_device_id device, cl_device_info what, T otherwise = {}) {
@@ -41,15 +42,6 @@ std::string ask_text(const Api& cl, cl_platform_id platform, cl_platform_info wh
   std::string text(size, '\0');
   if (cl.clGetPlatformInfo(platform, what, size, text.data(), nullptr) != CL_SUCCESS) return {};
   return trimmed(text);
-}
-
-bool has_word(const std::string& list, std::string_view word) {
-  for (size_t at = list.find(word); at != std::string::npos; at = list.find(word, at + 1)) {
-    const bool begins = at == 0 || list[at - 1] == ' ';
-    const size_t end = at + word.size();
-    if (begins && (end == list.size() || list[end] == ' ')) return true;
-  }
-  return false;
 }
 
 std::string newest_language(const Api& cl, cl_device_id device) {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/text.h"
-#include "device/opencl/error.h"
+#include "device/opencl/api.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {

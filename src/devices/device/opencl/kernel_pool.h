@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "device/opencl/context.h"
-#include "device/ptx/ptx_stamps.h"
+#include "device/ptx/ptx.h"
 
 namespace kymo::device::opencl {
 
 class KernelPool {
  public:
   // `program` must outlive the pool. Creates no kernel object before the first loan. `takes_stamp`: the kernel has a
-  // Stamp as its last parameter (stamped_build.h).
+  // Stamp as its last parameter (build_stamped).
   KernelPool(const Context& context, cl_program program, const KernelInfo& info, bool takes_stamp);
   KernelPool(const KernelPool&) = delete;
   ~KernelPool();

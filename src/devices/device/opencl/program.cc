@@ -2,8 +2,8 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "device/opencl/build.h"
 #include "device/opencl/reflection.h"
-#include "device/opencl/stamped_build.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {

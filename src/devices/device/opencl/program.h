@@ -9,7 +9,7 @@
 
 #include "device/opencl/build.h"
 #include "device/opencl/kernel_pool.h"
-#include "device/opencl/source_text.h"
+#include "device/opencl/reflection.h"
 
 namespace kymo::device::opencl {
 
@@ -38,7 +38,7 @@ class OpenClProgram final : public Program {
  private:
   struct Build {
     BuiltProgram program;
-    bool has_stamps = false;                           // stamped_build.h
+    bool has_stamps = false;                           // build_stamped
     std::vector<std::unique_ptr<KernelPool>> kernels;  // destroyed before the program
   };
   struct PieceBuild {

@@ -1,8 +1,7 @@
 #include "device/opencl/queue.h"
 
-#include "device/opencl/error.h"
+#include "device/opencl/api.h"
 #include "device/opencl/kernel_pool.h"
-#include "device/opencl/marker.h"
 #include "device/opencl/program.h"
 
 namespace kymo::device::opencl {
@@ -161,5 +160,171 @@ void OpenClQueue::synchronize() {
 }
 
 Redeemed OpenClQueue::redeem(Ticket ticket, Timing& timing) { return tickets_.redeem(ticket, timing, failure_); }
+
+void OpenClMarker::put(Event event, cl_command_queue queue) {
+  event_ = std::move(event);
+  flushed_ = false;
+  if (is_in(queue)) return;
+  context_.cl.clRetainCommandQueue(queue);
+  queue_ = {queue, context_.cl.clReleaseCommandQueue};
+}
+
+void OpenClMarker::flush() {
+  if (flushed_) return;
+  check(context_.cl.clFlush(queue_.get()), "clFlush");
+  flushed_ = true;
+}
+
+bool OpenClMarker::reached() {
+  if (!event_) return true;
+  flush();
+  cl_int status = CL_COMPLETE;
+  check(context_.cl.clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+        "clGetEventInfo");
+  return status <= CL_COMPLETE;  // a lower value: it failed and will not complete
+}
+
+void OpenClMarker::synchronize() {
+  if (!event_) return;
+  flush();
+  const cl_event event = event_.get();
+  check(context_.cl.clWaitForEvents(1, &event), "clWaitForEvents");
+}
+
+std::optional<uint64_t> OpenClMarker::time() {
+  if (!timing_ || !event_ || !reached()) return std::nullopt;
+  cl_ulong end = 0;
+  if (context_.cl.clGetEventProfilingInfo(event_.get(), CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) !=
+      CL_SUCCESS)
+    return std::nullopt;
+  return end;
+}
+
+namespace {
+
+// A driver may run a larger launch in several parts. Then the first group of each part would store its start.
+bool is_one_grid(const Launch& launch) {
+  constexpr uint64_t kMaxGroupsX = (uint64_t{1} << 31) - 1, kMaxGroupsYZ = 65535;
+  const Extent &threads = launch.threads, &group = launch.group;
+  return threads.x / group.x < kMaxGroupsX && threads.y / group.y < kMaxGroupsYZ && threads.z / group.z < kMaxGroupsYZ;
+}
+
+}  // namespace
+
+Ticket Tickets::give(Event first, Event last) {
+  pending_.push_back({std::move(first), std::move(last), false});
+  return oldest_ + pending_.size() - 1;
+}
+
+std::optional<Stamp> Tickets::take_stamp(const Launch& launch) {
+  return is_one_grid(launch) ? stamps_.take(warps_of(launch)) : std::nullopt;
+}
+
+Ticket Tickets::give_stamped(const Launch& launch, Event end) {
+  stamps_.launched(warps_of(launch));
+  pending_.push_back({std::move(end), {}, true});
+  return oldest_ + pending_.size() - 1;
+}
+
+Redeemed Tickets::redeem(Ticket ticket, Timing& timing, cl_int& failure) {
+  if (ticket != oldest_ || pending_.empty()) return Redeemed::Lost;
+  const Pending& pending = pending_.front();
+  const Redeemed redeemed = pending.stamped ? look_at_stamp(pending, timing, failure) : look(pending, timing, failure);
+  if (redeemed == Redeemed::Pending) return redeemed;
+  if (redeemed == Redeemed::Done) order_.apply(timing);
+  pending_.pop_front();
+  ++oldest_;
+  return redeemed;
+}
+
+Redeemed Tickets::look_at_stamp(const Pending& pending, Timing& timing, cl_int& failure) {
+  const Redeemed redeemed = stamps_.redeem(timing);
+  if (redeemed == Redeemed::Lost && stamp_driver_.failure() < CL_COMPLETE) failure = stamp_driver_.failure();
+  if (redeemed != Redeemed::Done || timing.end != 0) return redeemed;
+  Timing by_event;
+  const Redeemed end = look(pending, by_event, failure);
+  timing.end = by_event.end;
+  return end == Redeemed::Pending ? Redeemed::Lost : end;  // the kernel has run
+}
+
+Redeemed Tickets::look(const Pending& pending, Timing& timing, cl_int& failure) const {
+  const Api& cl = context_.cl;
+  const cl_event first = pending.first.get(), last = pending.last ? pending.last.get() : first;
+  cl_int status = CL_COMPLETE;
+  const cl_int code = cl.clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  if (code != CL_SUCCESS || status < CL_COMPLETE) {
+    failure = code != CL_SUCCESS ? code : status;
+    return Redeemed::Lost;
+  }
+  if (status > CL_COMPLETE) return Redeemed::Pending;
+  cl_ulong start = 0, end = 0;
+  if (cl.clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr) != CL_SUCCESS ||
+      cl.clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) != CL_SUCCESS)
+    return Redeemed::Lost;
+  timing = {start, end};
+  return Redeemed::Done;
+}
+
+namespace {
+
+void* pointer_to(const StampBlock& block) { return reinterpret_cast<void*>(block.device); }
+
+}  // namespace
+
+OpenClStampDriver::~OpenClStampDriver() {
+  if (reader_) context_.cl.clFinish(reader_.get());
+  for (const StampBlock& block : blocks_) {
+    if (block.device != 0) context_.cl.clSVMFree(context_.handle.get(), pointer_to(block));
+    context_.host_memory.release(block.host);
+  }
+}
+
+std::optional<int64_t> OpenClStampDriver::timer_offset() {
+  return timer_.passes() ? std::optional<int64_t>(0) : std::nullopt;
+}
+
+std::optional<StampBlock> OpenClStampDriver::allocate(size_t bytes) {
+  const Api& cl = context_.cl;
+  if (!reader_) reader_ = context_.make_queue(false);
+  StampBlock& block = blocks_.emplace_back();
+  block.device = reinterpret_cast<uint64_t>(cl.clSVMAlloc(context_.handle.get(), CL_MEM_READ_WRITE, bytes, 0));
+  block.host = static_cast<std::byte*>(context_.host_memory.allocate(bytes));
+  if (block.device == 0 || block.host == nullptr) return std::nullopt;
+  const cl_uint zero = 0;
+  if (cl.clEnqueueSVMMemFill(queue_.get(), pointer_to(block), &zero, sizeof zero, bytes, 0, nullptr, nullptr) !=
+      CL_SUCCESS)
+    return std::nullopt;
+  return block;
+}
+
+// A queue that is not flushed may never run its commands.
+Event OpenClStampDriver::marker_in(const CommandQueue& queue) const {
+  cl_event event = nullptr;
+  check(context_.cl.clEnqueueMarkerWithWaitList(queue.get(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
+  Event marker(event, context_.cl.clReleaseEvent);
+  check(context_.cl.clFlush(queue.get()), "clFlush");
+  return marker;
+}
+
+void OpenClStampDriver::fence() { event_ = marker_in(queue_); }
+
+void OpenClStampDriver::copy(const StampBlock& block, size_t offset, size_t bytes) {
+  check(context_.cl.clEnqueueSVMMemcpy(reader_.get(), CL_FALSE, block.host + offset,
+                                       static_cast<std::byte*>(pointer_to(block)) + offset, bytes, 0, nullptr, nullptr),
+        "clEnqueueSVMMemcpy");
+}
+
+void OpenClStampDriver::end_copies() { event_ = marker_in(reader_); }
+
+StampProgress OpenClStampDriver::look() {
+  cl_int status = CL_COMPLETE;
+  const cl_int code =
+      context_.cl.clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  failure_ = code != CL_SUCCESS ? code : status;
+  if (failure_ < CL_COMPLETE) return StampProgress::Failed;
+  return failure_ == CL_COMPLETE ? StampProgress::Reached : StampProgress::Pending;
+}
+
+void OpenClStampDriver::wait() { check(context_.cl.clFinish(reader_.get()), "clFinish"); }
 
 }  // namespace kymo::device::opencl

@@ -1,10 +1,15 @@
 #include "device/opencl/reflection.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
 
-#include "device/opencl/error.h"
-#include "device/opencl/type_probe.h"
-#include "device/opencl/types.h"
+#include "base/text.h"
+#include "device/language.h"
+#include "device/opencl/api.h"
+#include "device/opencl/build.h"
+#include "kymo/error.h"
 
 namespace kymo::device::opencl {
 namespace {
@@ -114,6 +119,318 @@ void limit(const Context& context, cl_program program, std::vector<KernelInfo>& 
     info.max_threads_per_group = std::min<uint64_t>(info.max_threads_per_group,
                                                     of_group<size_t>(context, kernel.get(), CL_KERNEL_WORK_GROUP_SIZE));
   }
+}
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, DType>, 21> kScalars = {{
+    {"char", DType::I8},
+    {"signed char", DType::I8},
+    {"uchar", DType::U8},
+    {"unsigned char", DType::U8},
+    {"short", DType::I16},
+    {"ushort", DType::U16},
+    {"unsigned short", DType::U16},
+    {"int", DType::I32},
+    {"signed int", DType::I32},
+    {"uint", DType::U32},
+    {"unsigned int", DType::U32},
+    {"unsigned", DType::U32},
+    {"long", DType::I64},
+    {"signed long", DType::I64},
+    {"ulong", DType::U64},
+    {"unsigned long", DType::U64},
+    {"half", DType::F16},
+    {"float", DType::F32},
+    {"double", DType::F64},
+    {"signed short", DType::I16},
+    {"bool", DType::Bool},
+}};
+
+constexpr std::string_view kQualifiers[] = {"const",    "volatile", "restrict", "__global",  "global",  "__constant",
+                                            "constant", "__local",  "local",    "__private", "private", "__restrict"};
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\0')) text.remove_suffix(1);
+  return text;
+}
+
+// Some drivers write qualifiers into the name. Intel's driver writes the size after it: "const float*;8".
+std::string without_qualifiers(std::string_view text) {
+  text = text.substr(0, text.find(';'));
+  std::string plain;
+  while (!(text = trimmed(text)).empty()) {
+    const size_t end = std::min(text.find_first_of(" *"), text.size());
+    const std::string_view word = end == 0 ? text.substr(0, 1) : text.substr(0, end);
+    text.remove_prefix(word.size());
+    bool is_qualifier = false;
+    for (const std::string_view qualifier : kQualifiers) is_qualifier |= word == qualifier;
+    if (is_qualifier) continue;
+    if (!plain.empty() && word != "*") plain += ' ';
+    plain += word;
+  }
+  return plain;
+}
+
+}  // namespace
+
+std::optional<NumberType> number_type(std::string_view name) {
+  const std::string plain = without_qualifiers(name);
+  std::string_view base = plain;
+  uint32_t count = 1;
+  const size_t digits = base.find_first_of("0123456789");
+  if (digits != std::string_view::npos) {
+    const std::string_view number = base.substr(digits);
+    if (number == "2" || number == "3" || number == "4" || number == "8") {
+      count = static_cast<uint32_t>(number[0] - '0');
+    } else if (number == "16") {
+      count = 16;
+    } else {
+      return std::nullopt;
+    }
+    base = base.substr(0, digits);
+  }
+  for (const auto& [scalar, type] : kScalars)
+    if (base == scalar) return NumberType{type, count};
+  return std::nullopt;
+}
+
+std::string name_of(const NumberType& type) {
+  for (const std::string_view scalar :
+       {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double", "bool"})
+    if (number_type(scalar)->type == type.type)
+      return std::string(scalar) + (type.count == 1 ? "" : std::to_string(type.count));
+  return {};
+}
+
+bool may_be_bytes(std::string_view type_name) {
+  const std::string plain = without_qualifiers(type_name);
+  for (const std::string_view opaque :
+       {"image", "sampler_t", "pipe", "queue_t", "event_t", "clk_event_t", "reserve_id_t"})
+    if (plain.starts_with(opaque)) return false;
+  return !plain.empty();
+}
+
+Parameter parameter_of(std::string_view name, std::string_view type_name, bool is_local, bool is_private) {
+  Parameter parameter;
+  parameter.name = std::string(trimmed(name));
+  const std::string plain = without_qualifiers(type_name);
+  if (plain.ends_with('*')) {
+    parameter.kind = is_local ? ParameterKind::Local : ParameterKind::Buffer;
+    const auto pointee = number_type(std::string_view(plain).substr(0, plain.size() - 1));
+    if (pointee) parameter.type = pointee->type;
+    return parameter;
+  }
+  const auto number = is_private ? number_type(plain) : std::nullopt;
+  if (!number) {
+    parameter.kind = ParameterKind::Unknown;
+    return parameter;
+  }
+  parameter.kind = ParameterKind::Value;
+  parameter.type = number->type;
+  parameter.count = number->count;
+  parameter.bytes = number->bytes();
+  return parameter;
+}
+
+namespace {
+
+// A required group size must be within the limits of devices, so a size is encoded in two digits of this base.
+constexpr uint32_t kBase = 256;
+
+bool device_has(const Context& context, std::string_view capability) {
+  const auto& all = context.device.info.capabilities;
+  return std::find(all.begin(), all.end(), capability) != all.end();
+}
+
+std::vector<NumberType> numbers_of(const Context& context) {
+  std::vector<DType> types = {DType::I8,  DType::U8,  DType::I16, DType::U16, DType::I32,
+                              DType::U32, DType::I64, DType::U64, DType::F32};
+  if (device_has(context, "fp64")) types.push_back(DType::F64);
+  if (device_has(context, "fp16")) types.push_back(DType::F16);
+  std::vector<NumberType> numbers;
+  for (const DType type : types)
+    for (const uint32_t count : {1u, 2u, 3u, 4u, 8u, 16u}) numbers.push_back({type, count});
+  return numbers;
+}
+
+std::string kernel_name(std::string_view what, size_t index) { return base::format("kymo_{}_of_{}", what, index); }
+
+std::string probe_kernel(std::string_view what, size_t index, const std::string& value) {
+  // It has a parameter because NVIDIA's compiler fails at kernels without one (kForReflection).
+  return base::format("__attribute__((reqd_work_group_size(({}) + 1, 1, 1))) kernel void {}(global int* x) {{}}\n",
+                      value, kernel_name(what, index));
+}
+
+// The answer of a probe kernel; empty if it does not exist.
+std::optional<uint32_t> stated(const Context& context, cl_program program, const std::string& name) {
+  cl_int code = CL_SUCCESS;
+  const Handle<cl_kernel> kernel(context.cl.clCreateKernel(program, name.c_str(), &code), context.cl.clReleaseKernel);
+  if (code != CL_SUCCESS) return std::nullopt;
+  std::array<size_t, 3> group{};
+  code = context.cl.clGetKernelWorkGroupInfo(kernel.get(), context.device.id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                             sizeof group, group.data(), nullptr);
+  if (code != CL_SUCCESS || group[0] == 0) return std::nullopt;
+  return static_cast<uint32_t>(group[0] - 1);
+}
+
+BuiltProgram try_build(const Context& context, const std::string& text, const std::string& options) {
+  try {
+    return build(context, text, options, "probe");
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// Nothing: it does not compile with these names.
+std::optional<std::vector<ProbedType>> ask(const Context& context, const std::string& text, const std::string& options,
+                                           std::span<const std::string> types) {
+  const std::vector<NumberType> numbers = numbers_of(context);
+  BuiltProgram program = try_build(context, text + probe_kernels(types, numbers), options);
+  if (!program) program = try_build(context, text + probe_kernels(types, {}), options);
+  if (!program) return std::nullopt;
+  std::vector<ProbedType> answers(types.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto low = stated(context, program.get(), kernel_name("low", i));
+    const auto high = stated(context, program.get(), kernel_name("high", i));
+    if (!low || !high) continue;
+    answers[i].bytes = *high * kBase + *low;
+    const auto number = stated(context, program.get(), kernel_name("number", i));
+    if (number && *number > 0 && *number <= numbers.size()) answers[i].number = numbers[*number - 1];
+  }
+  return answers;
+}
+
+}  // namespace
+
+std::string probe_kernels(std::span<const std::string> types, std::span<const NumberType> numbers) {
+  std::string text = "\n";
+  for (size_t i = 0; i < types.size(); ++i) {
+    text += probe_kernel("low", i, base::format("sizeof({}) % {}", types[i], kBase));
+    text += probe_kernel("high", i, base::format("sizeof({}) / {}", types[i], kBase));
+    if (numbers.empty()) continue;
+    std::string which = "0";
+    for (size_t n = 0; n < numbers.size(); ++n)
+      which += base::format(" + {} * __builtin_types_compatible_p({}, {})", n + 1, types[i], name_of(numbers[n]));
+    text += probe_kernel("number", i, which);
+  }
+  return text;
+}
+
+std::vector<ProbedType> probe_types(const Context& context, const std::string& text, const std::string& options,
+                                    std::span<const std::string> types) {
+  if (auto answers = ask(context, text, options, types)) return *answers;
+  // A name that is not valid alone (NVIDIA leaves out the word "struct") must not affect the others.
+  std::vector<ProbedType> answers;
+  for (const std::string& type : types) {
+    auto answer = ask(context, text, options, std::array{type});
+    if (!answer) answer = ask(context, text, options, std::array{"struct " + type});
+    answers.push_back(answer ? answer->front() : ProbedType{});
+  }
+  return answers;
+}
+
+namespace {
+
+template <size_t N>
+bool has_any(std::string_view text, const std::array<std::string_view, N>& words) {
+  for (const std::string_view word : words)
+    if (has_word(text, word)) return true;
+  return false;
+}
+
+constexpr std::array<std::string_view, 3> kLaunchSize = {"get_num_groups", "get_global_size", "get_global_linear_id"};
+constexpr std::array<std::string_view, 5> kLaunchShape = {
+    "get_group_id", "get_global_offset", "get_enqueued_local_size", "reqd_work_group_size", "__reqd_work_group_size__"};
+constexpr std::array<std::string_view, 7> kGroups = {
+    "get_local_id", "get_local_size", "get_local_linear_id", "barrier", "local", "__local", "asm"};
+// Parts of names: sub_group_reduce_add, work_group_barrier, intel_sub_group_shuffle, async_work_group_copy.
+constexpr std::array<std::string_view, 2> kGroupFamilies = {"sub_group", "work_group"};
+
+std::string in_quotes(std::string_view file) {
+  std::string text = "\"";
+  for (const char c : file) {
+    if (c == '\n' || c == '\r') continue;
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + '"';
+}
+
+bool asks_for_speed(std::string_view options) {
+  return options.find("-cl-mad-enable") != std::string_view::npos ||
+         options.find("-cl-fast-relaxed-math") != std::string_view::npos ||
+         options.find("-cl-unsafe-math-optimizations") != std::string_view::npos;
+}
+
+std::string choose(const Extent& extent) {
+  return base::format("(d == 0 ? {}ul : d == 1 ? {}ul : d == 2 ? {}ul : ", extent.x, extent.y, extent.z);
+}
+
+}  // namespace
+
+Sees look_into(std::string_view source, std::string_view options) {
+  Sees sees;
+  const bool includes = source.find("#include") != std::string_view::npos ||
+                        source.find("# include") != std::string_view::npos ||
+                        options.find("-include") != std::string_view::npos;
+  for (const std::string_view text : {source, options}) {
+    sees.launch_size |= has_any(text, kLaunchSize);
+    sees.launch_shape |= has_any(text, kLaunchShape);
+    sees.groups |= has_any(text, kGroups);
+    for (const std::string_view family : kGroupFamilies) sees.groups |= text.find(family) != std::string_view::npos;
+  }
+  sees.launch_size |= includes;
+  sees.launch_shape |= sees.launch_size;
+  sees.groups |= sees.launch_shape;
+  return sees;
+}
+
+std::string preamble(std::string_view file, std::string_view options) {
+  return base::format("{}#line 1 {}\n", asks_for_speed(options) ? "" : "#pragma OPENCL FP_CONTRACT OFF\n",
+                      in_quotes(file));
+}
+
+std::string piece_preamble(std::string_view file, std::string_view options, const Extent& group, const Extent& tail) {
+  // In a piece at the edge, the offset is not 0 and the launch ends where the piece ends. In any other piece, the
+  // launch is longer than the piece by the tail.
+  std::string text = "static size_t kymo_piece_group(uint d) { return " + choose(group) + "1ul); }\n";
+  text += "static size_t kymo_piece_size(uint d) { size_t offset = get_global_offset(d), size = get_global_size(d);\n";
+  text += "  return offset != 0 ? offset + size : size + " + choose(tail) + "0ul); }\n";
+  text +=
+      "static size_t kymo_piece_group_id(uint d) { return (get_global_id(d) - get_local_id(d)) / kymo_piece_group(d); "
+      "}\n"
+      "static size_t kymo_piece_num_groups(uint d) { return (kymo_piece_size(d) + kymo_piece_group(d) - 1) / "
+      "kymo_piece_group(d); }\n"
+      "static size_t kymo_piece_linear_id(void) {\n"
+      "  return (get_global_id(2) * kymo_piece_size(1) + get_global_id(1)) * kymo_piece_size(0) + get_global_id(0); }\n"
+      "#define get_group_id(d) kymo_piece_group_id(d)\n"
+      "#define get_num_groups(d) kymo_piece_num_groups(d)\n"
+      "#define get_global_size(d) kymo_piece_size(d)\n"
+      "#define get_global_offset(d) ((size_t)((d) * 0))\n"
+      "#define get_global_linear_id() kymo_piece_linear_id()\n"
+      "#define get_enqueued_local_size(d) kymo_piece_group(d)\n"
+      "#define reqd_work_group_size(x, y, z)\n"
+      "#define __reqd_work_group_size__(x, y, z)\n";
+  return text + preamble(file, options);
+}
+
+std::string all_options(std::span<const std::string> given, std::string_view newest_language, std::string own) {
+  bool names_language = false;
+  for (const std::string& option : given) names_language |= option.find("-cl-std") != std::string::npos;
+  std::string all = std::move(own);
+  if (!names_language && !newest_language.empty()) all += base::format(" -cl-std={}", newest_language);
+  for (const std::string& option : given) all += " " + option;
+  return all;
+}
+
+bool allows_partial_groups(std::string_view options) {
+  if (options.find("-cl-uniform-work-group-size") != std::string_view::npos) return false;
+  const size_t at = options.rfind("-cl-std=CL");
+  if (at == std::string_view::npos) return false;
+  const std::string_view version = options.substr(at + std::string_view("-cl-std=CL").size());
+  return version.starts_with("2") || version.starts_with("3") || version.starts_with("C++");
 }
 
 }  // namespace kymo::device::opencl

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <thread>
 
+#include "base/test_wait.h"
 #include "device/opencl/program.h"
 #include "kymo/error.h"
 
@@ -60,7 +60,7 @@ class StampedDeviceTest : public ::testing::Test {
   Timing redeemed(Ticket ticket) {
     Timing timing;
     Redeemed result = Redeemed::Pending;
-    while ((result = queue_->redeem(ticket, timing)) == Redeemed::Pending) std::this_thread::yield();
+    base::wait_until("the launch", [&] { return (result = queue_->redeem(ticket, timing)) != Redeemed::Pending; });
     EXPECT_EQ(result, Redeemed::Done);
     return timing;
   }

@@ -1,6 +1,6 @@
 // For tests: an Api like the one of NVIDIA's driver. Programs are PTX, device memory is host memory, and a kernel runs
 // when it is queued. All that a kernel does is to store the timer: kymo_timer at its address, a kernel with stamps
-// (ptx_stamps.h) as its Stamp says.
+// (ptx.h) as its Stamp says.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "device/opencl/context.h"
-#include "device/ptx/ptx_stamps.h"
-#include "device/ptx/timer_kernel.h"
+#include "device/ptx/ptx.h"
 
 namespace kymo::device::opencl {
 

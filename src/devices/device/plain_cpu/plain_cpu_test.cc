@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #ifdef KYMO_HAVE_VULKAN
-#include "device/vulkan/driver_faults.h"
+#include "device/vulkan/physical_device.h"
 #endif
 
 namespace kymo::device {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/text.h"
-#include "device/ptx/ptx_stamps.h"
-#include "device/ptx/ptx_tokens.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
@@ -364,6 +363,94 @@ Edge edge_of(const std::array<uint64_t, 3>& threads, const std::array<uint64_t, 
     edge.threads[i] = static_cast<uint32_t>(rest);
   }
   return edge;
+}
+
+std::string stamp_parameter(std::string_view name) {
+  return base::format(" .param .align 8 .b8 {}_kymo_stamp[{}]", name, sizeof(Stamp));
+}
+
+// For most groups the first compare is enough: a launch may have millions of groups.
+std::string stamp_start(std::string_view name) {
+  return base::format(
+      " {{ .reg .pred %kymo_p; .reg .b32 %kymo_r<2>; .reg .b64 %kymo_d<2>;"
+      " ld.param.u64 %kymo_d0, [{}_kymo_stamp+{}];"
+      " setp.eq.u64 %kymo_p, %kymo_d0, 0; @%kymo_p bra $kymo_start;"
+      " mov.u32 %kymo_r0, %ctaid.x; setp.ne.u32 %kymo_p, %kymo_r0, 0; @%kymo_p bra $kymo_start;"
+      " mov.u32 %kymo_r0, %ctaid.y; mov.u32 %kymo_r1, %ctaid.z; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
+      " mov.u32 %kymo_r1, %tid.x; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
+      " mov.u32 %kymo_r1, %tid.y; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
+      " mov.u32 %kymo_r1, %tid.z; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
+      " setp.ne.u32 %kymo_p, %kymo_r0, 0; @%kymo_p bra $kymo_start;"
+      " mov.u64 %kymo_d1, %globaltimer; st.global.u64 [%kymo_d0], %kymo_d1; $kymo_start: }}",
+      name, offsetof(Stamp, start));
+}
+
+// Of the threads that exit together, the one with the lowest lane stamps.
+std::string stamp_end(std::string_view name, size_t number) {
+  return base::format(
+      " {{ .reg .pred %kymo_p; .reg .b32 %kymo_r<2>; .reg .b64 %kymo_d<2>;"
+      " ld.param.u64 %kymo_d0, [{0}_kymo_stamp+{1}];"
+      " setp.eq.u64 %kymo_p, %kymo_d0, 0; @%kymo_p bra $kymo_left_{3};"
+      " activemask.b32 %kymo_r0; mov.u32 %kymo_r1, %lanemask_lt; and.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
+      " setp.ne.u32 %kymo_p, %kymo_r0, 0; @%kymo_p bra $kymo_left_{3};"
+      " ld.param.u32 %kymo_r0, [{0}_kymo_stamp+{2}]; mov.u32 %kymo_r1, %smid; and.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
+      " mul.wide.u32 %kymo_d1, %kymo_r0, {4}; add.u64 %kymo_d0, %kymo_d0, %kymo_d1;"
+      " mov.u64 %kymo_d1, %globaltimer; red.global.max.u64 [%kymo_d0], %kymo_d1; $kymo_left_{3}: }}",
+      name, offsetof(Stamp, ends), offsetof(Stamp, mask), number, kStampLine);
+}
+
+bool can_stamp(uint32_t version_major, uint32_t version_minor, uint32_t architecture) {
+  return (version_major > 6 || (version_major == 6 && version_minor >= 2)) && architecture >= 70;
+}
+
+namespace {
+
+bool is_ptx_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '%' || c == '.';
+}
+
+using base::is_space;
+
+// The end of the comment that begins at `at`, or `at` if there is none.
+size_t skip_comment(std::string_view text, size_t at) {
+  if (text.substr(at, 2) == "//") {
+    const size_t end = text.find('\n', at);
+    return end == std::string_view::npos ? text.size() : end;
+  }
+  if (text.substr(at, 2) == "/*") {
+    const size_t end = text.find("*/", at + 2);
+    return end == std::string_view::npos ? text.size() : end + 2;
+  }
+  return at;
+}
+
+size_t word_end(std::string_view text, size_t at) {
+  size_t end = at;
+  if (text[at] == '"') {
+    end = text.find('"', at + 1);
+    return end == std::string_view::npos ? text.size() : end + 1;
+  }
+  while (end < text.size() && is_ptx_word(text[end])) ++end;
+  return end == at ? at + 1 : end;
+}
+
+}  // namespace
+
+std::vector<PtxToken> split_ptx(std::string_view text) {
+  std::vector<PtxToken> tokens;
+  for (size_t at = 0; at < text.size();) {
+    if (is_space(text[at])) {
+      ++at;
+    } else if (const size_t after = skip_comment(text, at); after != at) {
+      at = after;
+    } else {
+      const size_t end = word_end(text, at);
+      tokens.push_back({text.substr(at, end - at), at});
+      at = end;
+    }
+  }
+  return tokens;
 }
 
 }  // namespace kymo::device

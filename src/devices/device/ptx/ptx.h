@@ -15,13 +15,14 @@
 // keep their numbers, so that the assembler's messages match the original text.
 //
 // If the PTX version is new enough, every kernel gets a second parameter, and code at its exits. With them the kernel
-// reports when it ran (ptx_stamps.h). stamp_ptx() adds only these: OpenCL has no partial groups here (pieces.h).
+// reports when it ran (Stamp). stamp_ptx() adds only these: OpenCL has no partial groups here (pieces.h).
 //
 // Pure text functions, no driver. The text may come from a user or a driver: malformed text throws kymo::Error with its
 // line, and no other exception.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -69,5 +70,66 @@ static_assert(sizeof(Edge) == 28);
 
 // For a launch of `threads` in groups of `group`, none of them 0.
 Edge edge_of(const std::array<uint64_t, 3>& threads, const std::array<uint64_t, 3>& group);
+
+// Kernels report when they ran: the kernel itself stores the device's timer. This needs no call to the driver, so a
+// timed launch costs the same as a launch without timing.
+//
+//   start   thread 0 of group 0, which the device starts first, stores the time
+//   end     every warp, when its threads exit, raises the end to the current time
+//
+// The end is raised by an atomic maximum without a result, so nothing waits for it. The warps of a large launch would
+// compete for one word. So they share several words, by the number of their multiprocessor, and the host takes the
+// latest.
+//
+// The timer is %globaltimer: nanoseconds, in steps of 32 on Hopper (up to a microsecond on other devices). The times do
+// not include the time that the device needs to start a launch and to write back its caches.
+
+// The parameter of every kernel that can stamp. It is the last one.
+struct Stamp {
+  uint64_t start = 0;  // address for the start; 0: none
+  uint64_t ends = 0;   // address of the ends, kStampLine bytes apart; 0: none
+  uint32_t mask = 0;   // the number of ends, a power of two, minus 1
+  uint32_t unused = 0;
+};
+static_assert(sizeof(Stamp) == 24);
+inline constexpr uint32_t kStampLine = 128;
+
+// Text on one line, each in its own scope. `name` is the kernel's name; `number` distinguishes the exits of one kernel.
+std::string stamp_parameter(std::string_view name);
+std::string stamp_start(std::string_view name);
+std::string stamp_end(std::string_view name, size_t number);
+
+// The instructions need PTX 6.2 and sm_70.
+bool can_stamp(uint32_t version_major, uint32_t version_minor, uint32_t architecture);
+
+// A kernel that stores the device's timer, to find out how a driver's times relate to it.
+
+inline constexpr const char* kTimerKernelName = "kymo_timer";
+
+// Its parameter is the address, 8 bytes by value. One thread is enough.
+inline constexpr const char kTimerKernel[] = R"(
+.version 6.2
+.target sm_70
+.address_size 64
+.visible .entry kymo_timer(.param .u64 to)
+{
+	.reg .b64 %rd<3>;
+	ld.param.u64 %rd1, [to];
+	mov.u64 %rd2, %globaltimer;
+	st.global.u64 [%rd1], %rd2;
+	ret;
+}
+)";
+
+// The words of a PTX text, with their positions. Comments are left out; a string is one word.
+struct PtxToken {
+  std::string_view text;
+  size_t offset = 0;  // of its first character
+  size_t end() const { return offset + text.size(); }
+};
+
+// Never fails: a character that is not part of a word is a token of its own. A comment or string without an end reaches
+// to the end of the text.
+std::vector<PtxToken> split_ptx(std::string_view text);
 
 }  // namespace kymo::device

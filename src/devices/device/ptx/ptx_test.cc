@@ -7,8 +7,6 @@
 #include <map>
 
 #include "base/text.h"
-#include "device/ptx/ptx_stamps.h"
-#include "device/ptx/ptx_tokens.h"
 #include "kymo/error.h"
 
 namespace kymo::device {

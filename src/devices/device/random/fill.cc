@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "device/random/host_fill.h"
 #include "kymo/error.h"
 
 namespace kymo::device::random {
@@ -54,23 +53,12 @@ Kernel width_kernel(Kernel one_byte, DType type) {
   return static_cast<Kernel>(static_cast<int>(one_byte) + std::countr_zero(size_of(type)));
 }
 
-float half_to_float(uint32_t bits) {
-  const int exponent = static_cast<int>(bits >> 10 & 31);
-  const float mantissa = static_cast<float>(bits & 1023);
-  const float size = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25);
-  return bits & 0x8000 ? -size : size;
-}
-
 // The nearest value of the type, which must be finite. Subnormal floats become 0, because some devices treat them as 0.
 float rounded(DType type, double value, std::string_view name) {
   const auto wide = static_cast<float>(value);
-  const auto bits = std::bit_cast<uint32_t>(wide);
-  float result = wide;
-  if (type == DType::F16) {
-    const uint32_t half = half_bits(bits);
-    result = (half & 0x7C00) == 0x7C00 ? INFINITY : half_to_float(half);
-  }
-  if (type == DType::BF16) result = std::bit_cast<float>(bfloat_bits(bits) << 16);
+  const float result = type == DType::F16    ? static_cast<float>(Half(wide))
+                       : type == DType::BF16 ? static_cast<float>(BFloat16(wide))
+                                             : wide;
   if (!std::isfinite(value) || !std::isfinite(result))
     throw InvalidArgument(base::format("{} is {}, which {} cannot hold: use a finite value in its range", name, value,
                                        device::name_of(type)));
@@ -85,9 +73,9 @@ float previous(DType type, float value) {
     const auto bits = std::bit_cast<uint32_t>(value);
     return std::bit_cast<float>(value > 0 ? bits - step : bits + step);
   }
-  if (value == 0) return half_to_float(0x8001);
-  const uint32_t bits = half_bits(std::bit_cast<uint32_t>(value));
-  return half_to_float(value > 0 ? bits - 1 : bits + 1);
+  if (value == 0) return static_cast<float>(Half::from_bits(0x8001));
+  const uint16_t bits = Half(value).bits();
+  return static_cast<float>(Half::from_bits(static_cast<uint16_t>(value > 0 ? bits - 1 : bits + 1)));
 }
 
 struct Bounds {
@@ -118,15 +106,6 @@ Bounds bounds_of(DType type) {
   return {-highest - 1, highest};
 }
 
-Fill make_integer_fill(DType type, uint64_t low, uint64_t range) {
-  if (size_of(type) == 8) return {Kernel::RandInt64, 2, low, range, range == 0 ? 0 : UINT64_MAX / range};
-  const auto narrow = static_cast<uint32_t>(range);  // 2^32 becomes 0
-  const uint32_t reciprocal = narrow == 0 ? 0 : UINT32_MAX / narrow;
-  const Kernel kernel = is_floating(type) ? floating_kernel(Kernel::RandIntF32, type, "random integers")
-                                          : width_kernel(Kernel::RandInt8, type);
-  return {kernel, 4, static_cast<uint32_t>(low), narrow | uint64_t{reciprocal} << 32, 0};
-}
-
 uint64_t one_of(DType type) {
   switch (type) {
     case DType::F16:
@@ -145,12 +124,6 @@ uint64_t one_of(DType type) {
 }  // namespace
 
 std::string_view name_of(Kernel kernel) { return kNames.at(static_cast<size_t>(kernel) - 1); }
-
-Family family_of(Kernel kernel) {
-  if (kernel < Kernel::NormalF32) return Family::Uniform;
-  if (kernel < Kernel::RandInt8) return Family::Normal;
-  return kernel < Kernel::Bernoulli8 ? Family::RandInt : Family::Bernoulli;
-}
 
 Fill uniform_fill(DType type, double from, double to) {
   const Kernel kernel = floating_kernel(Kernel::UniformF32, type, "uniform numbers");
@@ -178,13 +151,13 @@ Fill integer_fill(DType type, int64_t low, int64_t high) {
   if (low < bounds.lowest || high - 1 > bounds.highest)
     throw InvalidArgument(base::format("integers from {} to {} do not fit {}, which takes {} to {}", low, high - 1,
                                        device::name_of(type), bounds.lowest, bounds.highest));
-  return make_integer_fill(type, static_cast<uint64_t>(low), static_cast<uint64_t>(high) - static_cast<uint64_t>(low));
-}
-
-Fill full_range_fill(DType type) {
-  if (is_floating(type)) refuse_type("full range fills", type, "an integer type, or integer_fill");
-  if (type == DType::Bool) return make_integer_fill(type, 0, 2);
-  return make_integer_fill(type, 0, 0);  // the narrower types keep the lower bytes
+  const uint64_t first = static_cast<uint64_t>(low), range = static_cast<uint64_t>(high) - first;
+  if (size_of(type) == 8) return {Kernel::RandInt64, 2, first, range, UINT64_MAX / range};
+  const auto narrow = static_cast<uint32_t>(range);  // 2^32 becomes 0
+  const uint32_t reciprocal = narrow == 0 ? 0 : UINT32_MAX / narrow;
+  const Kernel kernel = is_floating(type) ? floating_kernel(Kernel::RandIntF32, type, "random integers")
+                                          : width_kernel(Kernel::RandInt8, type);
+  return {kernel, 4, static_cast<uint32_t>(first), narrow | uint64_t{reciprocal} << 32, 0};
 }
 
 Fill bernoulli_fill(DType type, double probability) {
@@ -192,10 +165,6 @@ Fill bernoulli_fill(DType type, double probability) {
     throw InvalidArgument(base::format("the probability is {}: it must be between 0 and 1", probability));
   const auto below = static_cast<uint64_t>(std::ceil(std::ldexp(probability, 24)));
   return {width_kernel(Kernel::Bernoulli8, type), size_of(type) == 8 ? 2u : 4u, below, one_of(type), 0};
-}
-
-Arguments arguments_of(const Fill& fill, Address out, uint64_t count, const Reservation& at) {
-  return {out, count, at.seed, at.offset, fill.x, fill.y, fill.z};
 }
 
 LaunchShape launch_shape(const Fill& fill, uint64_t count, uint32_t compute_units, uint32_t max_group) {

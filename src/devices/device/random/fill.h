@@ -2,19 +2,17 @@
 //
 //   const Fill fill = normal_fill(DType::F32, 0, 1);                             // checks what was asked for
 //   const Reservation at = generator.reserve(fill.blocks(count));                // whose numbers
-//   compile fill_source(language, family_of(fill.kernel)), find name_of(fill.kernel) in it       // fill_source.h
-//   launch it over launch_shape(...) threads with arguments_of(fill, address, count, at)
+//   launch the kernel name_of(fill.kernel) of random.metal over launch_shape(...) threads, with the tensor, the count,
+//   the reservation and fill.x, y and z                                                          // builtin.cc
 //
 // Numbering: block b of the reservation gives elements 4 b to 4 b + 3, one word each. If an element has 8 bytes, it
-// gives elements 2 b and 2 b + 1, two words each, the high word first. The kernels of all languages and fill_on_host
-// (host_fill.h) give the same numbers, to the last bit.
+// gives elements 2 b and 2 b + 1, two words each, the high word first. All devices give the same numbers, to the last
+// bit; the tests compute them on the host too (test_values.h).
 //
 // Launching: one dimension, in whole groups. A thread takes every (threads)-th block, so any number of groups gives the
-// same numbers; launch_shape returns a fast one. The arguments are seven values of 8 bytes in the order of `Arguments`;
-// the first is an address. They are kernel arguments in OpenCL and CUDA. In Vulkan they are push constants with exactly
-// the bytes of the struct, and the group size is specialization constant 0. The address must be aligned to the element.
-// An address that is aligned to 16 bytes (as all allocations are) is written with the widest stores. A count of 0 needs
-// no launch. The normal kernels use group memory: 4.1 KB in OpenCL and Vulkan, 32.9 KB in CUDA.
+// same numbers; launch_shape returns a fast one. The address must be aligned to the element. An address that is aligned
+// to 16 bytes (as all allocations are) is written with the widest stores. A count of 0 needs no launch. The normal
+// kernels use 4.1 KB of group memory.
 //
 // Failure: InvalidArgument, with the value. Cost: negligible; nothing is allocated.
 #pragma once
@@ -22,7 +20,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "device/memory_source.h"
 #include "device/random/generator.h"
 #include "kymo/dtype.h"
 
@@ -51,14 +48,10 @@ enum class Kernel : uint8_t {
 inline constexpr int kKernels = 17;
 std::string_view name_of(Kernel kernel);  // in its program: "kymo_random_uniform_f32", …
 
-// Kernels of a family are compiled together.
-enum class Family : uint8_t { Uniform = 1, Normal, RandInt, Bernoulli };
-Family family_of(Kernel kernel);
-
 struct Fill {
   Kernel kernel = Kernel::UniformF32;
   uint32_t elements_per_block = 4;
-  uint64_t x = 0, y = 0, z = 0;  // random_core.inc documents what each kernel reads from them
+  uint64_t x = 0, y = 0, z = 0;  // random_core.metal documents what each kernel reads from them
 
   // The number of blocks that a fill of `count` elements takes from its generator.
   uint64_t blocks(uint64_t count) const { return count / elements_per_block + (count % elements_per_block != 0); }
@@ -78,18 +71,9 @@ Fill normal_fill(DType type, double mean, double deviation);
 // 2^32. 8-byte integers use 64 bits. Integers must be within the range of the type; for f32, f16 and bf16 within the
 // integers that they represent without gaps (2^24, 2^11, 2^8); bool has 0 and 1.
 Fill integer_fill(DType type, int64_t low, int64_t high);
-// Every value of an integer type, with equal probability.
-Fill full_range_fill(DType type);
 
 // 1 with the given probability, else 0: u < probability, u a multiple of 2^-24. Any type.
 Fill bernoulli_fill(DType type, double probability);
-
-// The kernels' arguments, in order.
-struct Arguments {
-  uint64_t out, count, seed, offset, x, y, z;
-};
-static_assert(sizeof(Arguments) == 56);
-Arguments arguments_of(const Fill& fill, Address out, uint64_t count, const Reservation& at);
 
 // Threads, a multiple of the group. The group is 512, or the kernel's max if that is less.
 struct LaunchShape {

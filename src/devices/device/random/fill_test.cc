@@ -5,20 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "device/random/fill_source.h"
 #include "device/random/test_values.h"
-#include "kymo/error.h"
 
 namespace kymo::device::random {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 TEST(PhiloxTest, MatchesThePublishedVectors) {
   EXPECT_THAT(philox({0, 0, 0, 0}, {0, 0}), ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
@@ -91,24 +86,6 @@ TEST(FillTest, LaunchHasWholeGroupsAndAtMostEnoughToFillTheDevice) {
   EXPECT_EQ(shape(1'000'000'000, 132, 1024), std::pair(uint64_t{132 * 2048}, 512u));
   EXPECT_EQ(shape(100, 0, 0), std::pair(uint64_t{25}, 1u));
   EXPECT_EQ(shape(~uint64_t{0}, 2, 64), std::pair(uint64_t{4096}, 64u));
-}
-
-TEST(FillSourceTest, HasTheKernelsOfItsFamilyAndTheCore) {
-  const std::string glsl = fill_source(Language::Glsl, Family::Bernoulli);
-  EXPECT_THAT(glsl, testing::StartsWith("#version 450\n#pragma kernel kymo_random_bernoulli_8\n"));
-  EXPECT_THAT(glsl, HasSubstr("#define KYMO_FAMILY 4\n"));
-  EXPECT_THAT(glsl, testing::Not(HasSubstr("#pragma kernel kymo_random_normal_f32")));
-  EXPECT_THAT(glsl, testing::Not(HasSubstr("#define KYMO_NARROW_MULTIPLY\n")));
-  EXPECT_THAT(fill_source(Language::Glsl, Family::Normal, Products::kNarrow),
-              HasSubstr("#define KYMO_NARROW_MULTIPLY\n"));
-  for (const Language language : {Language::OpenClC, Language::CudaCpp, Language::Glsl})
-    for (const Family family : {Family::Uniform, Family::Normal, Family::RandInt, Family::Bernoulli}) {
-      const std::string text = fill_source(language, family);
-      EXPECT_THAT(text, HasSubstr("uint4 kymo_philox("));
-      EXPECT_EQ(text.find("KYMO_NORMAL_TABLE_BEGIN\n  KYMO") != std::string::npos, family == Family::Normal);
-      EXPECT_EQ(std::count_if(text.begin(), text.end(), [](unsigned char c) { return c > 126; }), 0);
-    }
-  EXPECT_THAT([] { fill_source(Language::Metal, Family::Normal); }, ThrowsMessage<InvalidArgument>(HasSubstr("Metal")));
 }
 
 }  // namespace

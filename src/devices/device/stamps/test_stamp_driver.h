@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/stamps/stamp_driver.h"
+#include "device/stamps/stamps.h"
 
 namespace kymo::device {
 

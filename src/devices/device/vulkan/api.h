@@ -4,6 +4,8 @@
 // that.
 #pragma once
 
+#include <string_view>
+
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
 #endif
@@ -79,5 +81,17 @@ LibraryApi open_library();
 // Throw NotAvailable if a function is missing.
 InstanceApi instance_functions(const LibraryApi& library, VkInstance instance);
 DeviceApi device_functions(const InstanceApi& instance, VkDevice device);
+
+// Converts the results of Vulkan calls to exceptions.
+
+std::string_view result_name(VkResult result);  // "VK_ERROR_DEVICE_LOST"
+
+// DeviceError with the call, the name of the result and what it means.
+[[noreturn]] void throw_result(VkResult result, const char* call);
+
+inline void check(VkResult result, const char* call) {
+  if (result < 0) [[unlikely]]
+    throw_result(result, call);
+}
 
 }  // namespace kymo::device::vulkan

@@ -3,16 +3,78 @@
 // Thread-safe. All objects that were created with a context must be destroyed before it.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <shared_mutex>
 
-#include "device/vulkan/address_table.h"
+#include "device/memory_source.h"
+#include "device/vulkan/api.h"
 #include "device/vulkan/physical_device.h"
-#include "device/vulkan/result.h"
 
 namespace kymo::device::vulkan {
+
+// Finds the buffer of an address: Vulkan copies between buffers, the runtime between addresses.
+//
+// All threads share one table. A queue uses it through its own AddressCache. The cache answers repeated questions for
+// the same few buffers without a lock, in a few nanoseconds. It notices if an entry was removed since.
+struct AddressRange {
+  uint64_t begin = 0, end = 0;  // the addresses that the runtime uses
+  VkBuffer buffer = VK_NULL_HANDLE;
+  uint64_t offset = 0;  // of `begin` in the buffer
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  std::byte* mapped = nullptr;  // the host's address of `begin`; null: the host cannot access it
+
+  bool holds(uint64_t address) const { return address >= begin && address < end; }
+  uint64_t offset_of(uint64_t address) const { return address - begin + offset; }
+};
+
+class AddressTable {
+ public:
+  void add(const AddressRange& range);
+  std::optional<AddressRange> remove(uint64_t begin);  // empty: not found
+  std::optional<AddressRange> find(uint64_t address) const;
+  // The range whose mapping contains all of this host memory. Slow: it looks at every range.
+  std::optional<AddressRange> find_mapped(uintptr_t begin, uintptr_t end) const;
+  std::map<uint64_t, AddressRange> take_all();
+
+  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+  uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, AddressRange> ranges_;  // by begin
+  std::atomic<size_t> count_ = 0;
+  std::atomic<uint64_t> removals_ = 0;
+};
+
+// Used by one thread at a time.
+class AddressCache {
+ public:
+  explicit AddressCache(const AddressTable& table) : table_(table) {}
+
+  // Null: no buffer contains it. Valid until the next call.
+  const AddressRange* find(uint64_t address) {
+    if (removals_ == table_.removals())
+      for (const AddressRange& range : recent_)
+        if (range.holds(address)) return &range;
+    return look_up(address);
+  }
+
+ private:
+  const AddressRange* look_up(uint64_t address);
+
+  const AddressTable& table_;
+  std::array<AddressRange, 4> recent_{};
+  uint32_t oldest_ = 0;
+  uint64_t removals_ = 0;
+};
 
 // A queue of the driver. If there are more streams than driver queues, streams share them; submitting needs the lock.
 struct SharedQueue {
@@ -82,6 +144,34 @@ class Context {
   std::atomic<uint32_t> next_queue_ = 0;
   std::atomic<bool> lost_ = false;
   AddressTable device_memory_, host_memory_;
+};
+
+// Host memory that the device uses without a copy: whole pages of the host become a buffer
+// (VK_EXT_external_memory_host).
+//
+// Thread-safe. The same memory, or a part of it, may be shared several times; each share ends on its own. Memory of the
+// device itself, which host code sees through its mapping, is found too: it needs no buffer of its own.
+class SharedHost {
+ public:
+  explicit SharedHost(Context& context) : context_(context) {}
+
+  // 0: the driver refuses, or a part of the memory is shared already and the rest is not.
+  Address share(void* memory, size_t bytes);
+  void unshare(Address address) noexcept;
+
+ private:
+  struct Share {
+    Address begin = 0, end = 0;  // of the device
+    uintptr_t host = 0;          // the host's address of `begin`
+    size_t count = 0;
+    bool own_buffer = false;
+  };
+
+  Address import(uintptr_t begin, size_t bytes);
+
+  Context& context_;
+  std::mutex mutex_;
+  std::map<uintptr_t, Share> shares_;  // by `host`; they do not overlap
 };
 
 }  // namespace kymo::device::vulkan

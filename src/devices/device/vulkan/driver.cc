@@ -1,12 +1,17 @@
 // The driver and its devices for the runtime: load_vulkan().
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
-#include "device/vulkan/clock.h"
+#include "device/vulkan/context.h"
 #include "device/vulkan/glsl.h"
 #include "device/vulkan/program.h"
-#include "device/vulkan/shared_host.h"
 #include "device/vulkan/spirv_exact.h"
 #include "device/vulkan/stream_queue.h"
 #include "kymo/error.h"
@@ -44,6 +49,80 @@ spirv::FloatWidths special_widths(const PhysicalDevice& physical) {
   if (physical.v12.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE) widths.push_back(32);
   if (physical.v12.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE) widths.push_back(64);
   return widths;
+}
+
+// Reads one moment on the device's clock and on the host's. Thread-safe. With VK_EXT_calibrated_timestamps the driver
+// reads both clocks, in about a microsecond. Without it, a timestamp is submitted between two readings of the host's
+// clock, and the closest of several is taken.
+class DeviceClock {
+ public:
+  // `markers`: the source of the queries of markers.
+  DeviceClock(Context& context, QuerySlots& markers);
+  base::ClockPair read();  // throws NotAvailable if the device has no timestamps
+
+ private:
+  base::ClockPair calibrated();
+  base::ClockPair bracketed();
+
+  Context& context_;
+  QuerySlots& markers_;
+  bool calibrated_ = false;
+  std::mutex mutex_;
+  std::unique_ptr<StreamQueue> queue_;  // for the second method
+};
+
+bool can_calibrate(const Context& context) {
+  const auto& list = context.instance().api().vkGetPhysicalDeviceCalibrateableTimeDomainsEXT;
+  if (!context.physical().calibrated_clock || list == nullptr || context.api().vkGetCalibratedTimestampsEXT == nullptr)
+    return false;
+  uint32_t count = 0;
+  if (list(context.physical().handle, &count, nullptr) < 0) return false;
+  std::vector<VkTimeDomainEXT> domains(count);
+  if (list(context.physical().handle, &count, domains.data()) < 0) return false;
+  const auto has = [&](VkTimeDomainEXT domain) { return std::ranges::find(domains, domain) != domains.end(); };
+  return has(VK_TIME_DOMAIN_DEVICE_EXT) && has(VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT);
+}
+
+DeviceClock::DeviceClock(Context& context, QuerySlots& markers)
+    : context_(context), markers_(markers), calibrated_(can_calibrate(context)) {}
+
+base::ClockPair DeviceClock::read() {
+  if (!context_.physical().timestamps) throw NotAvailable("vulkan: this device has no timestamps for compute");
+  return calibrated_ ? calibrated() : bracketed();
+}
+
+base::ClockPair DeviceClock::calibrated() {
+  std::array<VkCalibratedTimestampInfoEXT, 2> wanted;
+  wanted.fill(structure<VkCalibratedTimestampInfoEXT>(VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT));
+  wanted[0].timeDomain = VK_TIME_DOMAIN_DEVICE_EXT;
+  wanted[1].timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT;
+  std::array<uint64_t, 2> times{};
+  uint64_t deviation = 0;
+  context_.check(context_.api().vkGetCalibratedTimestampsEXT(context_.device(), wanted.size(), wanted.data(),
+                                                             times.data(), &deviation),
+                 "vkGetCalibratedTimestampsEXT");
+  return {times[0], times[1], times[1] + base::realtime_offset().ns, deviation};
+}
+
+base::ClockPair DeviceClock::bracketed() {
+  constexpr int kTries = 8;
+  const std::lock_guard lock(mutex_);
+  if (queue_ == nullptr) queue_ = std::make_unique<StreamQueue>(context_);
+  TimelineMarker marker(context_, &markers_);
+  std::optional<base::ClockPair> best;
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t before = base::monotonic_ns();
+    queue_->record(marker);
+    marker.synchronize();
+    const uint64_t after = base::monotonic_ns();
+    const auto ticks = marker.time();
+    const uint64_t error = (after - before + 1) / 2;
+    if (!ticks || (best && error >= best->error_ns)) continue;
+    best = base::ClockPair{*ticks, before + (after - before) / 2, 0, error};
+  }
+  if (!best) throw DeviceError("vulkan: the device wrote no timestamp");
+  best->realtime_ns = best->monotonic_ns + base::realtime_offset().ns;
+  return *best;
 }
 
 class VulkanAccelerator final : public Accelerator {
@@ -204,7 +283,6 @@ class VulkanDriver final : public Driver {
 };
 
 }  // namespace
-
 }  // namespace vulkan
 
 std::unique_ptr<Driver> load_vulkan() { return std::make_unique<vulkan::VulkanDriver>(); }

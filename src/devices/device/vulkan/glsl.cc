@@ -1,11 +1,24 @@
 #include "device/vulkan/glsl.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
+#include "base/environment.h"
 #include "base/text.h"
+#include "device/backend.h"
 #include "device/vulkan/spirv_exact.h"
 
 namespace kymo::device::vulkan {
@@ -174,4 +187,224 @@ std::vector<ModuleCode> compile_glsl(GlslCompiler& compiler, const Source& sourc
   return modules;
 }
 
+// ---- With libshaderc, in this process ------------------------------------------------------------------------------
+
+namespace {
+
+// The part of shaderc's C interface that Kymo uses, declared here so that Kymo builds without shaderc's headers.
+using ShadercCompiler = struct ShadercCompilerObject*;
+using ShadercOptions = struct ShadercOptionsObject*;
+using ShadercResult = struct ShadercResultObject*;
+constexpr int kTargetVulkan = 0, kComputeShader = 2, kSuccess = 0, kOptimiseForSpeed = 2;
+constexpr uint32_t kVulkan1_2 = 1u << 22 | 2u << 12;
+
+struct ShadercApi {
+  ShadercCompiler (*compiler_initialize)() = nullptr;
+  ShadercOptions (*compile_options_initialize)() = nullptr;
+  void (*compile_options_release)(ShadercOptions) = nullptr;
+  void (*compile_options_add_macro_definition)(ShadercOptions, const char*, size_t, const char*, size_t) = nullptr;
+  void (*compile_options_set_generate_debug_info)(ShadercOptions) = nullptr;
+  void (*compile_options_set_optimization_level)(ShadercOptions, int) = nullptr;
+  void (*compile_options_set_target_env)(ShadercOptions, int, uint32_t) = nullptr;
+  void (*compile_options_set_preserve_bindings)(ShadercOptions, bool) = nullptr;
+  ShadercResult (*compile_into_spv)(ShadercCompiler, const char*, size_t, int, const char*, const char*,
+                                    ShadercOptions) = nullptr;
+  void (*result_release)(ShadercResult) = nullptr;
+  size_t (*result_get_length)(ShadercResult) = nullptr;
+  const char* (*result_get_bytes)(ShadercResult) = nullptr;
+  int (*result_get_compilation_status)(ShadercResult) = nullptr;
+  const char* (*result_get_error_message)(ShadercResult) = nullptr;
+};
+
+class Shaderc final : public GlslCompiler {
+ public:
+  explicit Shaderc(const ShadercApi& api) : api_(api), compiler_(api.compiler_initialize()) {
+    if (compiler_ == nullptr) throw NotAvailable("libshaderc does not start");
+  }
+
+  std::vector<uint32_t> compile(std::string_view text, const GlslOptions& wanted, std::string_view file) override {
+    const std::unique_ptr<ShadercOptionsObject, void (*)(ShadercOptions)> options(api_.compile_options_initialize(),
+                                                                                  api_.compile_options_release);
+    api_.compile_options_set_target_env(options.get(), kTargetVulkan, kVulkan1_2);
+    for (const auto& [name, value] : wanted.macros)
+      api_.compile_options_add_macro_definition(options.get(), name.data(), name.size(), value.data(), value.size());
+    if (wanted.debug) api_.compile_options_set_generate_debug_info(options.get());
+    if (wanted.optimise) {
+      api_.compile_options_set_optimization_level(options.get(), kOptimiseForSpeed);
+      // A parameter stays a parameter even if the kernel does not use it.
+      if (api_.compile_options_set_preserve_bindings != nullptr)
+        api_.compile_options_set_preserve_bindings(options.get(), true);
+    }
+    const std::string name(file);
+    const std::unique_ptr<ShadercResultObject, void (*)(ShadercResult)> result(
+        api_.compile_into_spv(compiler_, text.data(), text.size(), kComputeShader, name.c_str(), "main", options.get()),
+        api_.result_release);
+    if (result == nullptr) throw DeviceError("vulkan: libshaderc returned no result");
+    if (api_.result_get_compilation_status(result.get()) != kSuccess)
+      throw glsl_error(api_.result_get_error_message(result.get()), file);
+    return spirv::Module::words_of({api_.result_get_bytes(result.get()), api_.result_get_length(result.get())});
+  }
+
+ private:
+  const ShadercApi api_;
+  ShadercCompiler compiler_;  // lives as long as the library, which is never closed
+};
+
+}  // namespace
+
+std::unique_ptr<GlslCompiler> load_shaderc() {
+  constexpr const char* kLibrary = "libshaderc.so.1";
+  const char* chosen = base::environment("KYMO_SHADERC_LIBRARY");
+  const std::string file = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw NotAvailable(base::format("{} (Debian: libshaderc1)", dlerror()));
+  ShadercApi api;
+  const auto load = [&](auto& function, const char* name, bool needed = true) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr && needed)
+      throw NotAvailable(base::format("{} has no function {} (Debian: libshaderc1)", file, name));
+  };
+  load(api.compiler_initialize, "shaderc_compiler_initialize");
+  load(api.compile_options_initialize, "shaderc_compile_options_initialize");
+  load(api.compile_options_release, "shaderc_compile_options_release");
+  load(api.compile_options_add_macro_definition, "shaderc_compile_options_add_macro_definition");
+  load(api.compile_options_set_generate_debug_info, "shaderc_compile_options_set_generate_debug_info");
+  load(api.compile_options_set_optimization_level, "shaderc_compile_options_set_optimization_level");
+  load(api.compile_options_set_target_env, "shaderc_compile_options_set_target_env");
+  load(api.compile_options_set_preserve_bindings, "shaderc_compile_options_set_preserve_bindings", false);
+  load(api.compile_into_spv, "shaderc_compile_into_spv");
+  load(api.result_release, "shaderc_result_release");
+  load(api.result_get_length, "shaderc_result_get_length");
+  load(api.result_get_bytes, "shaderc_result_get_bytes");
+  load(api.result_get_compilation_status, "shaderc_result_get_compilation_status");
+  load(api.result_get_error_message, "shaderc_result_get_error_message");
+  return std::make_unique<Shaderc>(api);
+}
+
+// ---- With the glslang program, in a separate process ---------------------------------------------------------------
+// If libshaderc is missing, or cannot be loaded, as in Debian 12.
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A temporary folder, deleted with this object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code ignored;
+    fs::path base = fs::temp_directory_path(ignored);
+    if (base.empty()) base = "/tmp";
+    std::string pattern = base / "kymo-glsl-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw Error(
+          base::format("cannot create a folder for the GLSL compiler in {}: {}", base.string(), std::strerror(errno)));
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+// Runs a program to its end and returns its output. The output file shows whether it succeeded: the process may wait
+// for all its children elsewhere and so take the exit status.
+std::string run(const std::string& program, std::vector<std::string> arguments) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(base::format("{} cannot be run: {}", program, std::strerror(errno)));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  std::vector<char*> pointers{const_cast<char*>(program.c_str())};
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, program.c_str(), &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string output;
+  char buffer[4096];
+  for (ssize_t got = 0; failed == 0 && (got = read(ends[0], buffer, sizeof buffer)) != 0;) {
+    if (got > 0) output.append(buffer, static_cast<size_t>(got));
+    if (got < 0 && errno != EINTR) break;
+  }
+  close(ends[0]);
+  if (failed != 0) throw Error(base::format("{} cannot be run: {}", program, std::strerror(failed)));
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return output;
+}
+
+class GlslangProgram final : public GlslCompiler {
+ public:
+  explicit GlslangProgram(std::string program) : program_(std::move(program)) {}
+
+  std::vector<uint32_t> compile(std::string_view text, const GlslOptions& options, std::string_view file) override {
+    const TemporaryFolder folder;
+    const std::string input = folder / "kernel.comp", output = folder / "kernel.spv";
+    if (!(std::ofstream(input, std::ios::binary) << text).flush())
+      throw Error(base::format("{} cannot be written: is the disk full?", input));
+    std::vector<std::string> arguments{"-V", "--target-env", "vulkan1.2", "-S", "comp", "-o", output};
+    if (options.debug) arguments.emplace_back("-g");
+    for (const auto& [name, value] : options.macros)
+      arguments.push_back(value.empty() ? "-D" + name : base::format("-D{}={}", name, value));
+    arguments.push_back(input);
+    const std::string log = run(program_, std::move(arguments));
+    std::ifstream compiled(output, std::ios::binary);
+    if (!compiled) throw glsl_error(tidy_glslang_log(log, input, file), file);
+    return spirv::Module::words_of(std::string(std::istreambuf_iterator<char>(compiled), {}));
+  }
+
+ private:
+  const std::string program_;
+};
+
+// Searches PATH like a shell; empty: not found.
+std::string in_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  const char* variable = base::environment("PATH");
+  std::string_view rest = variable != nullptr ? variable : "/usr/local/bin:/usr/bin";
+  while (!rest.empty()) {
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    std::string candidate = base::format("{}/{}", rest.substr(0, colon), name);
+    if (colon != 0 && access(candidate.c_str(), X_OK) == 0) return candidate;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::unique_ptr<GlslCompiler> find_glslang_program() {
+  const char* chosen = base::environment("KYMO_GLSLANG");
+  std::vector<std::string> names{"glslangValidator", "glslang"};
+  if (chosen != nullptr && *chosen != '\0') names = {chosen};
+  for (const std::string& name : names)
+    if (std::string found = in_path(name); !found.empty()) return std::make_unique<GlslangProgram>(std::move(found));
+  throw NotAvailable(base::format("program {} not found (Debian: glslang-tools)", names.front()));
+}
+
 }  // namespace kymo::device::vulkan
+
+namespace kymo::device {
+
+std::vector<SpirvModule> compile_to_spirv(std::string_view glsl, std::string_view file) {
+  Source source;
+  source.language = Language::Glsl;
+  source.text = glsl;
+  source.file = file;
+  std::vector<SpirvModule> modules;
+  for (vulkan::ModuleCode& module : vulkan::compile_glsl(*vulkan::find_glsl_compiler(), source))
+    modules.push_back({std::move(module.name), std::move(module.words)});
+  return modules;
+}
+
+}  // namespace kymo::device

@@ -7,8 +7,7 @@
 
 #include "base/environment.h"
 #include "base/text.h"
-#include "base/vulkan_layer.h"
-#include "device/vulkan/result.h"
+#include "device/vulkan/api.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {

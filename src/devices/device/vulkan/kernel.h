@@ -9,12 +9,33 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "device/vulkan/context.h"
 #include "device/vulkan/spirv_patch.h"
 
 namespace kymo::device::vulkan {
+
+// The descriptor sets of one command buffer, for devices without push descriptors. They are created as needed and freed
+// together. Used by one thread at a time.
+class DescriptorSets {
+ public:
+  explicit DescriptorSets(Context& context) : context_(context) {}
+  ~DescriptorSets();
+  DescriptorSets(const DescriptorSets&) = delete;
+  DescriptorSets& operator=(const DescriptorSets&) = delete;
+
+  VkDescriptorSet make(VkDescriptorSetLayout layout, size_t bindings);
+  void reset();  // the device must have finished with all of them
+
+ private:
+  VkDescriptorPool add_pool(size_t bindings);
+
+  Context& context_;
+  std::vector<VkDescriptorPool> pools_;
+  size_t current_ = 0;
+};
 
 inline constexpr uint32_t kMaxTailWords = 9;
 inline constexpr uint32_t kMaxPushBytes = 256;  // Kymo uses at most this much, even if a device has more

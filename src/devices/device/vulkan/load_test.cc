@@ -6,7 +6,6 @@
 #include <string>
 
 #include "device/vulkan/api.h"
-#include "device/vulkan/result.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {

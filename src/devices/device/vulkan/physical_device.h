@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/backend.h"
@@ -44,7 +45,7 @@ struct PhysicalDevice {
   bool push_descriptors = false, calibrated_clock = false, memory_budget = false;
   uint64_t host_import_alignment = 0;  // of host memory that the device can use directly; 0: it cannot
   bool null_descriptors = false, timestamps = false;
-  bool folds_zeros = false;      // its compiler computes x * 0 wrong (spirv_zeros.h)
+  bool folds_zeros = false;      // its compiler computes x * 0 wrong (spirv_exact.h)
   bool slow_timestamps = false;  // a timestamp takes as long as a small operation
   Features features;
   std::vector<const char*> extensions;  // for opening the device
@@ -82,5 +83,18 @@ DeviceInfo describe(const PhysicalDevice& device);
 
 // Whether a module with this SPIR-V capability can run. Null: it can; otherwise the name of the missing feature.
 const char* missing_capability(const PhysicalDevice& device, uint32_t capability);
+
+// Driver bugs that would crash the process. Kymo does not use such devices; KYMO_VULKAN_TRUST=1 makes it use them
+// anyway.
+//
+// The reason why Mesa's driver for the CPU must not be used here; empty: it can be used.
+//
+// LLVM, which compiles its kernels, goes by the CPU model. A virtual machine or a sandbox may hide the SVE instructions
+// of a model that has them. Kernels that divide integers (and some others) then still contain SVE instructions, and end
+// the process with SIGILL: https://github.com/llvm/llvm-project/issues/130509.
+std::string llvmpipe_fault();
+
+// Whether a Linux `cpuinfo` shows an Arm model for which LLVM assumes SVE. Pure.
+bool model_has_sve(std::string_view cpuinfo);
 
 }  // namespace kymo::device::vulkan

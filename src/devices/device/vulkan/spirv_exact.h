@@ -23,4 +23,17 @@ using FloatWidths = std::vector<uint32_t>;
 // and negative zeros. A module that sets the mode itself, and one before SPIR-V 1.4, is not changed. Pure.
 std::vector<uint32_t> with_special_numbers(const Module& module, const FloatWidths& widths);
 
+// Zeros that Mesa's driver for the CPU cannot see.
+//
+// Its compiler folds x + 0, x * 0, x / 0 and 0 / x to x or to 0 if it sees a constant zero, also in operations that are
+// exact and with SignedZeroInfNanPreserve: infinity * 0 is 0, and x / 0 is undefined. So each zero of a module that may
+// reach an operation on floats is computed from the position of the group in the grid, which the compiler does not
+// know: position >> 16 is 0, because a dispatch has at most 65535 groups in a dimension.
+//
+// Numbers that are converted from integers may become zeros too when a loop is unrolled, so 0 is added to them.
+// Zeros that only comparisons use stay constants, and so do those in tables (arrays with other numbers).
+
+// The words of the module, which has one entry point and is patched already (spirv_patch.h). Pure.
+std::vector<uint32_t> hide_zeros(const Module& module);
+
 }  // namespace kymo::device::vulkan::spirv

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "device/vulkan/spirv_exact.h"
 #include "device/vulkan/spirv_patch.h"
-#include "device/vulkan/spirv_zeros.h"
 #include "kymo/error.h"
 
 namespace {

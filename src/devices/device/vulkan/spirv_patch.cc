@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
-#include "device/vulkan/spirv_edit.h"
+#include "device/vulkan/spirv_module.h"
 
 namespace kymo::device::vulkan::spirv {
 namespace {

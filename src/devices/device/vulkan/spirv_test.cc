@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "device/vulkan/spirv_patch.h"
-#include "device/vulkan/spirv_samples.h"
+#include "device/vulkan/test_spirv_samples.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan::spirv {

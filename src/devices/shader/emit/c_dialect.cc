@@ -51,4 +51,10 @@ CText c_binary(ir::Operator op, CText left, CText right) {
   return c_joined(operator_sign(op), operator_binding(op), std::move(left), std::move(right));
 }
 
+std::string_view position_name(ir::Intrinsic position) {
+  constexpr std::string_view kNames[] = {"grid_position", "group_position", "group_index",    "grid_size",
+                                         "group_size",    "group_count",    "full_group_size"};
+  return kNames[static_cast<size_t>(position) - static_cast<size_t>(ir::Intrinsic::GridPosition)];
+}
+
 }  // namespace kymo::shader

@@ -4,17 +4,86 @@
 // of the prelude that are needed. Throws Rejected for what the target does not support.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "shader/emit/c_prelude.h"
-#include "shader/emit/c_text.h"
+#include "shader/emit/emit.h"
 #include "shader/emit/names.h"
 #include "shader/ir/ir.h"
 
 namespace kymo::shader {
+
+// The precedence of operators. Weakest first, as in C.
+enum class Binding : uint8_t {
+  Conditional,
+  LogicalOr,
+  LogicalXor,  // of GLSL
+  LogicalAnd,
+  Or,
+  Xor,
+  And,
+  Equality,
+  Relation,
+  Shift,
+  Sum,
+  Product,
+  Prefix,   // -x, (type)x, *x
+  Postfix,  // x.y, f(x), names and numbers
+};
+
+// A piece of an expression, with the precedence of its outermost operator, so that brackets are written only if needed.
+struct CText {
+  std::string text;
+  Binding binding = Binding::Postfix;
+
+  // As an operand of an operator with this precedence.
+  std::string in(Binding wanted) && { return binding >= wanted ? std::move(text) : "(" + text + ")"; }
+};
+
+inline CText c_prefix(std::string_view sign, CText operand) {
+  // Avoids "--x" and "& &x".
+  if (!operand.text.empty() && operand.text.front() == sign.back()) operand.binding = Binding::Conditional;
+  std::string text(sign);
+  text += std::move(operand).in(Binding::Prefix);
+  return {std::move(text), Binding::Prefix};
+}
+
+inline CText c_cast(std::string_view type, CText operand) {
+  std::string text = "(";
+  ((text += type) += ')') += std::move(operand).in(Binding::Prefix);
+  return {std::move(text), Binding::Prefix};
+}
+
+inline CText c_member(CText object, std::string_view name) {
+  std::string text = std::move(object).in(Binding::Postfix);
+  (text += '.') += name;
+  return {std::move(text)};
+}
+
+// a, b, c
+inline std::string c_list(std::span<const CText> texts) {
+  std::string list;
+  for (const CText& text : texts) (list += list.empty() ? "" : ", ") += text.text;
+  return list;
+}
+
+inline CText c_call_with(std::string_view function, std::span<const CText> operands) {
+  std::string text(function);
+  ((text += '(') += c_list(operands)) += ')';
+  return {std::move(text)};
+}
+
+template <class... Operands>
+CText c_call(std::string_view function, Operands... operands) {
+  const CText all[] = {std::move(operands)...};
+  return c_call_with(function, all);
+}
 
 // How a function accesses data that only its kernel has; empty: it does not.
 struct CHidden {
@@ -22,13 +91,27 @@ struct CHidden {
   std::string_view grid;  // the runtime's description of the launch
 };
 
+struct CTraits {
+  bool unrolls_without_wish = false;  // loops that should_unroll() names
+  bool pointers_lose_const = false;   // a pointer to a constant of the program needs a cast
+  bool needs_simd_memory = false;
+  bool pieces_need_grid = false;        // a kernel with simdgroups is launched in pieces
+  bool group_memory_by_offset = false;  // a parameter of it is an offset in the prelude's kymo_group_memory, no pointer
+  // The compiler combines accesses to neighbours in group memory if it knows that an array begins at 16 bytes.
+  bool aligns_group_arrays = false;
+  bool trusts_argument_types = false;  // compilers take it that a pointer argument is aligned for its type
+  // Vectors are native: a swizzle can be written, and writing a component writes the whole vector.
+  bool has_swizzles = false;
+};
+
 class CDialect {
  public:
-  explicit CDialect(const CPieces& pieces) : prelude(pieces) {}
+  CDialect(const CPieces& pieces, const CTraits& own) : traits(own), prelude(pieces) {}
   CDialect(const CDialect&) = delete;
   CDialect& operator=(const CDialect&) = delete;
   virtual ~CDialect() = default;
 
+  const CTraits traits;
   CPrelude prelude;
 
   virtual Reserved reserved() const = 0;
@@ -50,24 +133,13 @@ class CDialect {
   virtual std::string_view program_head() const = 0;  // of a constant of the program
   virtual std::string aggregate(std::string_view type, std::string_view parts) const = 0;  // (S){1, 2}
   virtual std::string_view zeros() const = 0;  // the parts of an aggregate in which everything is 0
-  // Lines before a loop with this wish (unroll_wish.h).
+  // Lines before a loop with this wish (preprocess/lexer.h).
   virtual std::string unrolling(uint16_t wish) const = 0;
-  virtual bool unrolls_without_wish() const = 0;  // loops that should_unroll() names
-  virtual bool pointers_lose_const() const = 0;   // a pointer to a constant of the program needs a cast
-  virtual bool needs_simd_memory() const = 0;
   // Whether a kernel (or a function it calls) needs the description of the launch for this intrinsic.
   virtual bool needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const = 0;
-  virtual bool pieces_need_grid() const = 0;  // a kernel with simdgroups is launched in pieces
-  // A parameter of group memory is an offset in the prelude's kymo_group_memory, not a pointer.
-  virtual bool group_memory_by_offset() const = 0;
-  // The compiler combines accesses to neighbours in group memory if it knows that an array begins at 16 bytes.
-  virtual bool aligns_group_arrays() const = 0;
-  // Compilers take it that a pointer argument is aligned for its type.
-  virtual bool trusts_argument_types() const = 0;
 
   // ---- Numbers
-  virtual std::string float_of_bits(uint32_t bits) const = 0;         // infinities and NaN
-  virtual std::string float_of_bits_static(uint32_t bits) const = 0;  // the same, in places that allow only constants
+  virtual std::string float_of_bits(uint32_t bits) const = 0;  // infinities and NaN
   // A function of the prelude on 16-bit numbers, for a scalar or each component.
   virtual CText convert16(std::string_view function, bool gives_bits, uint32_t count, CText operand) = 0;
   virtual CText bitcast(std::string_view type, CText bits) = 0;  // the same number of bytes, in memory form
@@ -83,8 +155,6 @@ class CDialect {
   virtual std::string initializer(std::string_view type, std::string_view components) const = 0;  // of a constant
   virtual CText component(const Type* type, CText vector, CText index) = 0;  // with a variable index
   virtual CText swizzle(CText vector, std::span<const uint8_t> components) = 0;
-  // Vectors are native: a swizzle can be written, and writing a component writes the whole vector.
-  virtual bool has_swizzles() const = 0;
   // A component as a place, with a variable index; `scalar` as in memory, `space` before it.
   virtual CText component_place(std::string_view scalar, std::string_view space, CText vector, CText index) = 0;
 
@@ -93,7 +163,7 @@ class CDialect {
   virtual std::string loose_store(uint32_t count, std::string_view scalar, std::string_view space, CText place,
                                   CText value) = 0;
 
-  // A component of a position (walk.h).
+  // A component of a position: ir::is_position().
   virtual CText position(ir::Intrinsic intrinsic, uint32_t component, const CHidden& hidden) = 0;
   virtual CText intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) = 0;
 };
@@ -106,9 +176,17 @@ Binding operator_binding(ir::Operator op);
 CText c_joined(std::string_view sign, Binding binding, CText left, CText right);
 CText c_binary(ir::Operator op, CText left, CText right);
 
+std::string_view position_name(ir::Intrinsic position);  // of the function in the prelude that gives it
+
 // The type of a number in value form: half and bfloat are held as float.
 inline TypeKind held_as(const Type* scalar) {
   return scalar->is(TypeKind::Half) || scalar->is(TypeKind::BFloat) ? TypeKind::Float : scalar->kind;
 }
+
+std::unique_ptr<CDialect> opencl_dialect();
+std::unique_ptr<CDialect> cuda_dialect();
+
+// The kernels of a module in this dialect.
+Emitted emit_c(const ir::Module& module, CDialect& dialect);
 
 }  // namespace kymo::shader

@@ -3,6 +3,7 @@
 
 #include "shader/emit/emit.h"
 #include "shader/emit/test_modules.h"
+#include "shader/test_support/test_builder.h"
 
 namespace kymo::shader {
 namespace {
@@ -123,7 +124,7 @@ TEST_F(CExpressionsTest, IndicesNeedNoConversion) {
 
 TEST_F(CExpressionsTest, AModuleWithoutKernelsHasNoText) {
   ir::Module module;
-  ir::Builder b(module);
+  ir::TestBuilder b(module);
   b.function("f", b.type(TypeKind::Void));
   EXPECT_EQ(emit_opencl(module).text, "");
   EXPECT_EQ(emit_cuda(module).text, "");

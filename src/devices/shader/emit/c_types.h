@@ -88,4 +88,13 @@ class CTypes {
 // The number of elements; C needs at least one.
 inline uint32_t c_count(const Type* array) { return array->count == 0 ? 1 : array->count; }
 
+// Numbers that C reads back exactly to the last bit, and the constants of a program.
+
+// In value form: 2.5f, (uchar)7, -2147483647 - 1.
+CText c_constant(const CDialect& dialect, const Type* scalar, uint64_t bits);
+
+// The text after `=` in the definition of a program constant (see declaration()), in memory form. Throws Rejected if
+// the value is not allowed there.
+std::string c_initializer(CDialect& dialect, CTypes& types, const ir::Expression& value);
+
 }  // namespace kymo::shader

@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "base/text.h"
-#include "shader/emit/glsl_samples_memory.h"
+#include "shader/emit/test_glsl_samples.h"
 #include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::glsl_tests {

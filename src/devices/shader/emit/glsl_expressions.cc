@@ -1,9 +1,10 @@
-// Values.
+// Values: expressions, operators and conversions.
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "shader/emit/glsl_writer.h"
+#include "shader/ir/uses.h"
 
 namespace kymo::shader::glsl {
 
@@ -152,6 +153,103 @@ Text Writer::componentwise(std::string_view function, const Type* result, const 
     }
   }
   return {base::format("{}({})", function, given)};
+}
+
+// ---- Operators and conversions --------------------------------------------------------------------------------------
+
+using ir::Operator;
+
+namespace {
+
+bool glsl_is_small(TypeKind kind) { return kind >= TypeKind::Char && kind <= TypeKind::UShort; }
+
+}  // namespace
+
+Text Writer::unary(const ir::Expression& expression) {
+  const Text inner = value(*expression.operands[0]);
+  if (expression.op == Operator::Not && expression.type->is_vector()) return {base::format("not({})", inner.text)};
+  const std::string_view sign = operator_sign(expression.op);
+  // Two signs in a row would be another one.
+  const bool is_signed = inner.binding == Level::Prefix && inner.text.starts_with(sign);
+  return {base::format("{}{}", sign, is_signed ? "(" + inner.text + ")" : operand(inner, Level::Prefix)),
+          Level::Prefix};
+}
+
+// Sums are long on the left side: it is visited without recursion.
+Text Writer::binary_chain(const ir::Expression& expression) {
+  std::vector<const ir::Expression*> chain;
+  const ir::Expression* first = &expression;
+  for (; first->kind == ExpressionKind::Binary && !first->operands[0]->type->is_pointer(); first = first->operands[0])
+    chain.push_back(first);
+  if (chain.empty()) return compare_pointers(expression);
+  Text text = first->kind == ExpressionKind::Binary ? compare_pointers(*first) : value(*first);
+  for (; !chain.empty(); chain.pop_back()) text = binary(*chain.back(), text, value(*chain.back()->operands[1]));
+  return text;
+}
+
+Text Writer::binary(const ir::Expression& expression, const Text& left, const Text& right) {
+  const Type* type = expression.operands[0]->type;
+  const TypeKind kind = type->scalar()->kind;
+  const Text sign{std::string(operator_sign(expression.op)), operator_binding(expression.op)};
+  if (type->is_vector() && expression.op >= Operator::Equal && expression.op <= Operator::GreaterEqual) {
+    constexpr std::string_view kFunctions[] = {"equal",         "notEqual",    "lessThan",
+                                               "lessThanEqual", "greaterThan", "greaterThanEqual"};
+    const size_t which = static_cast<size_t>(expression.op) - static_cast<size_t>(Operator::Equal);
+    return {base::format("{}({}, {})", kFunctions[which], left.text, right.text)};
+  }
+  if (kind == TypeKind::Bool && expression.op >= Operator::And && expression.op <= Operator::Xor) {
+    if (type->is_vector()) {
+      const std::string bits = unit_.types.vector_name(TypeKind::UInt, type->count);
+      return {
+          base::format("{}({}({}) {} {}({}))", unit_.types.name(type), bits, left.text, sign.text, bits, right.text)};
+    }
+    if (expression.op == Operator::Xor) return glsl::binary(left, "^^", right, Level::LogicalXor);
+    // Both sides are evaluated, whatever the first one is.
+    if (ir::has_call(*expression.operands[1]))
+      return {base::format("bool(uint({}) {} uint({}))", left.text, sign.text, right.text)};
+    const bool is_and = expression.op == Operator::And;
+    return glsl::binary(left, is_and ? "&&" : "||", right, is_and ? Level::LogicalAnd : Level::LogicalOr);
+  }
+  if (expression.op == Operator::Remainder && type->scalar()->is_signed()) {
+    const std::string& name = unit_.types.name(type);
+    unit_.prelude.use("remainder", {name});
+    return {base::format("kymo_remainder({}, {})", left.text, right.text)};
+  }
+  if (expression.op == Operator::ShiftLeft || expression.op == Operator::ShiftRight) {
+    // By an int or uint: the amount may be of any type.
+    const Type* amount = expression.operands[1]->type;
+    const TypeKind by = amount->scalar()->kind;
+    if (by != TypeKind::Int && by != TypeKind::UInt)
+      return glsl::binary(
+          left, sign.text,
+          {base::format("{}({})", unit_.types.vector_name(TypeKind::Int, amount->components()), right.text)},
+          sign.binding);
+  }
+  return glsl::binary(left, sign.text, right, sign.binding);
+}
+
+Text Writer::convert(const ir::Expression& expression) {
+  const ir::Expression& from = *expression.operands[0];
+  const TypeKind source = from.type->scalar()->kind, wanted = expression.type->scalar()->kind;
+  const Text given = value(from);
+  if (source == wanted) return given;
+  if (wanted == TypeKind::Half || wanted == TypeKind::BFloat) {
+    const std::string_view piece = wanted == TypeKind::Half ? "round_to_half" : "round_to_bfloat";
+    unit_.prelude.use(piece);
+    return componentwise(base::format("kymo_{}", piece), expression.type, {given}, {from.type});
+  }
+  if (from.type->scalar()->is_floating()) {
+    if (wanted == TypeKind::Float) return given;
+    // Drivers may lack the way straight to small integers.
+    if (glsl_is_small(wanted))
+      return {base::format("{}({}({}))", unit_.types.name(expression.type),
+                           unit_.types.vector_name(TypeKind::Int, from.type->components()), given.text)};
+  }
+  if (source == TypeKind::Int && wanted == TypeKind::Long) {
+    unit_.prelude.use("widened");
+    return componentwise("kymo_widened", expression.type, {given}, {from.type});
+  }
+  return {base::format("{}({})", unit_.types.name(expression.type), given.text)};
 }
 
 }  // namespace kymo::shader::glsl

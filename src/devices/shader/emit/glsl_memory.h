@@ -1,5 +1,5 @@
 // Values in memory: in buffers, which are accessed by address and have Metal's layout; and in arrays of 32-bit words,
-// which hold unions, the values of arguments, and variables that are reinterpreted (glsl_shape.h).
+// which hold unions, the values of arguments, and variables that are reinterpreted (glsl_resolve.h).
 #pragma once
 
 #include <string>
@@ -58,7 +58,9 @@ class Memory {
 
 // `address` plus this number of bytes.
 Text address_plus(const Text& address, uint64_t bytes);
-uint32_t scalar_bytes(TypeKind kind);
+// The bytes of constants: tables that a kernel reads as another type are arrays of uint.
+bool has_known_bytes(const ir::Variable& constant);
+std::string words_text(const ir::Variable& constant);  // uint[](…); its bytes are known
 // The type of an address, an atomic or a scalar in memory.
 TypeKind stored_kind(const Type* type);
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kymo/translate.h"
-#include "shader/emit/glsl_samples_memory.h"
+#include "shader/emit/test_glsl_samples.h"
 
 namespace kymo::shader::glsl_tests {
 namespace {

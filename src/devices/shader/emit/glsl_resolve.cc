@@ -4,9 +4,83 @@
 #include <utility>
 
 #include "base/text.h"
-#include "shader/emit/walk.h"
+#include "shader/emit/glsl_memory.h"
+#include "shader/emit/glsl_types.h"
+#include "shader/ir/uses.h"
 
 namespace kymo::shader::glsl {
+namespace {
+
+std::string_view glsl_cell_name(const Cell& cell) {
+  return cell.variable != nullptr && !cell.variable->name.empty() ? std::string_view(cell.variable->name)
+                                                                  : "a temporary";
+}
+
+// Constants are written as values of their types.
+bool glsl_may_be_words(const Cell& cell) { return cell.variable->space != Space::Program && cell.shapes.empty(); }
+
+// Nothing can follow memory whose length the caller sets.
+bool glsl_may_be_together(const Cell& a, const Cell& b) {
+  const auto is_shared = [](const Cell& cell) { return cell.variable->space == Space::Threadgroup; };
+  return glsl_may_be_words(a) && glsl_may_be_words(b) && !a.is_memory && !b.is_memory && is_shared(a) == is_shared(b);
+}
+
+}  // namespace
+
+Path path_of_bytes() { return {{true, 0, 0}}; }
+
+uint32_t Shape::indices() const {
+  uint32_t runs = 0;
+  for (size_t i = 0; i < path.size(); ++i) runs += path[i].is_element && (i == 0 || !path[i - 1].is_element);
+  return runs;
+}
+
+bool join(Shape& into, const Shape& from, const Location& at) {
+  const bool kept = into.is_kept || from.is_kept;
+  bool changed = kept != into.is_kept;
+  if (into.root == nullptr && from.root != nullptr) {
+    into = from;
+    changed = true;
+  } else if (from.root != nullptr && into.root != from.root) {
+    if (glsl_may_be_together(*into.root, *from.root)) throw Reinterpreted{into.root->variable, from.root->variable};
+    const auto has_pointers = [](const Cell& cell) {
+      return !glsl_may_be_words(cell) && cell.variable->space == Space::Thread;
+    };
+    if (has_pointers(*into.root) && has_pointers(*from.root))
+      throw Rejected{at,
+                     base::format("a pointer that may point to two different variables, \"{}\" and \"{}\", is not "
+                                  "supported on Vulkan if these contain pointers: use an array, and indices instead "
+                                  "of pointers",
+                                  glsl_cell_name(*into.root), glsl_cell_name(*from.root))};
+    throw Rejected{at, base::format("a pointer that may point to two different variables, \"{}\" and \"{}\", is not "
+                                    "supported on Vulkan if they are constants, or memory that the caller gives: copy "
+                                    "them to variables",
+                                    glsl_cell_name(*into.root), glsl_cell_name(*from.root))};
+  } else if (from.root != nullptr && into.path != from.path) {
+    if (glsl_may_be_words(*into.root)) throw Reinterpreted{into.root->variable};
+    throw Rejected{
+        at, base::format("a pointer that may point to two different members of \"{}\" is not supported on Vulkan",
+                         glsl_cell_name(*into.root))};
+  }
+  into.is_kept = kept;
+  return changed;
+}
+
+Part part_of(Types& types, const Cell& cell, const Path& path) {
+  Part part{cell.type, 0};
+  if (cell.is_words) return part;  // no static pointers are in it
+  for (size_t i = 0; i < path.size(); ++i) {
+    const Step& step = path[i];
+    if (step.is_element) {
+      if (i != 0 || !cell.is_memory) part.type = part.type->inner;
+    } else {
+      part.first += types.static_pointers_before(part.type, step.field);
+      part.type = part.type->fields[step.field].type;
+    }
+  }
+  return part;
+}
+
 namespace {
 
 constexpr uint32_t kMaxWalks = 64;
@@ -282,6 +356,255 @@ void Resolver::write(const Spot& spot, const Shapes& shapes, const Location& at)
   const uint32_t first = part_of(types_, *spot.cell, spot.path).first;
   for (uint32_t i = 0; i < shapes.size() && first + i < spot.cell->shapes.size(); ++i)
     if (join(spot.cell->shapes[first + i], shapes[i], at)) is_changed_ |= spot.cell->was_read;
+}
+
+// ---- The shapes of expressions --------------------------------------------------------------------------------------
+
+namespace {
+
+using ir::ExpressionKind;
+
+// Whether a place can be reinterpreted as another type.
+bool glsl_same_size(const Type* from, const Type* to) {
+  return from->is_number() && to->is_number() && from->size == to->size && !from->packed && !to->packed;
+}
+
+Shape null_shape() {
+  Shape null;
+  null.is_kept = true;
+  return null;
+}
+
+}  // namespace
+
+void Resolver::visit(const ir::Expression& expression) {
+  const Depth depth(*this, expression.at);
+  if (types_.static_pointers(expression.type) != 0) {
+    value(expression);
+    return;
+  }
+  // Down the left side without recursion: sums are long to the left, and only sums may be.
+  uint32_t down = depth_;
+  for (const ir::Expression* at = &expression;;) {
+    if (at->kind != ExpressionKind::Binary) check_depth(++down, at->at);
+    switch (at->kind) {
+      case ExpressionKind::Call:
+        call(*at);
+        return;
+      case ExpressionKind::Variable:
+      case ExpressionKind::Dereference:
+      case ExpressionKind::Member:
+      case ExpressionKind::Index:
+      case ExpressionKind::Swizzle:
+        place(*at);
+        return;
+      case ExpressionKind::Intrinsic:
+        current_->asks_grid |=
+            at->intrinsic == ir::Intrinsic::GridSize || at->intrinsic == ir::Intrinsic::FullGroupSize;
+        break;
+      default:
+        break;
+    }
+    for (size_t i = 1; i < at->operands.size(); ++i) visit(*at->operands[i]);
+    if (at->operands.empty()) return;
+    at = at->operands[0];
+    if (types_.static_pointers(at->type) != 0) {
+      value(*at);
+      return;
+    }
+  }
+}
+
+Shapes Resolver::value(const ir::Expression& expression) {
+  const uint32_t count = types_.static_pointers(expression.type);
+  if (count == 0) {
+    visit(expression);
+    return {};
+  }
+  const Depth depth(*this, expression.at);
+  if (is_static_pointer(expression.type) && expression.kind != ExpressionKind::Call && !ir::is_place(expression))
+    return {pointer(expression)};
+  switch (expression.kind) {
+    case ExpressionKind::Call: {
+      Instance& callee = call(expression);
+      callee.result.resize(count);
+      return callee.result;
+    }
+    case ExpressionKind::Construct:
+      return construct(expression);
+    case ExpressionKind::Conditional: {
+      visit(*expression.operands[0]);
+      Shapes shapes = value(*expression.operands[1]);
+      const Shapes others = value(*expression.operands[2]);
+      for (size_t i = 0; i < shapes.size(); ++i) join(shapes[i], others[i], expression.at);
+      return shapes;
+    }
+    case ExpressionKind::Zero: {
+      Shapes shapes(count);
+      for (Shape& shape : shapes) shape.is_kept = true;
+      return shapes;
+    }
+    default:
+      break;
+  }
+  if (ir::is_place(expression)) return read(place(expression), expression.type);
+  if (expression.kind == ExpressionKind::Member) {
+    const Shapes whole = value(*expression.operands[0]);
+    const uint32_t first = types_.static_pointers_before(expression.operands[0]->type, expression.index);
+    return {whole.begin() + first, whole.begin() + first + count};
+  }
+  if (expression.kind == ExpressionKind::Index) {
+    visit(*expression.operands[1]);
+    return value(*expression.operands[0]);
+  }
+  return Shapes(count);
+}
+
+Shape Resolver::pointer(const ir::Expression& expression) {
+  switch (expression.kind) {
+    case ExpressionKind::AddressOf:
+    case ExpressionKind::Decay: {
+      Spot spot = place(*expression.operands[0]);
+      if (spot.cell == nullptr) return {};
+      spot.cell->is_rooted = true;
+      if (spot.cell->is_words) return {&spot.cell->storage(), path_of_bytes()};
+      if (expression.kind == ExpressionKind::Decay) spot.path.push_back({true, 0, expression.operands[0]->type->count});
+      return {spot.cell, std::move(spot.path)};
+    }
+    case ExpressionKind::PointerAdd: {
+      Shape shape = value(*expression.operands[0])[0];
+      const ir::Expression& count = *expression.operands[1];
+      visit(count);
+      // One object is an array of one: a number that is not known can only be 0.
+      const bool may_be_zero = count.kind != ExpressionKind::Constant || count.bits == 0;
+      if (shape.root != nullptr && !may_be_zero && (shape.path.empty() || !shape.path.back().is_element))
+        throw Rejected{expression.at, "a pointer to something that is not in an array cannot be moved on Vulkan"};
+      return shape;
+    }
+    case ExpressionKind::PointerCast:
+      return converted(expression);
+    case ExpressionKind::Conditional: {
+      visit(*expression.operands[0]);
+      Shape shape = value(*expression.operands[1])[0];
+      join(shape, value(*expression.operands[2])[0], expression.at);
+      return shape;
+    }
+    case ExpressionKind::Member:
+    case ExpressionKind::Index: {
+      // Of a value that is not a place.
+      const Shapes whole = value(*expression.operands[0]);
+      if (expression.kind == ExpressionKind::Index) visit(*expression.operands[1]);
+      const bool is_member = expression.kind == ExpressionKind::Member;
+      const uint32_t first =
+          is_member ? types_.static_pointers_before(expression.operands[0]->type, expression.index) : 0;
+      return first < whole.size() ? whole[first] : Shape{};
+    }
+    default:
+      return null_shape();
+  }
+}
+
+Shape Resolver::converted(const ir::Expression& cast) {
+  const Type *from = cast.operands[0]->type, *to = cast.type->inner;
+  if (cast.operands[0]->kind == ExpressionKind::Null) return null_shape();
+  if (!is_static_pointer(from))
+    throw Rejected{cast.at, base::format("a {} cannot be converted to a {} on Vulkan", TypeTable::name(from),
+                                         TypeTable::name(cast.type))};
+  Shape shape = value(*cast.operands[0])[0];
+  if (from->inner == to || shape.root == nullptr || shape.root->is_words) return shape;
+  // From an array to its first element, from a vector to its first component.
+  const Type* inner = from->inner;
+  for (; has_first_element(inner, to) && inner != to && !to->is_array(); inner = inner->inner)
+    shape.path.push_back({true, 0, inner->count});
+  if (inner == to || glsl_same_size(inner, to)) return shape;
+  const Cell& root = *shape.root;
+  if (!root.is_memory && to->size > root.type->size)
+    throw Rejected{
+        cast.at, base::format("a {} cannot be converted to a {} on Vulkan: \"{}\" has only {} bytes",
+                              TypeTable::name(from), TypeTable::name(cast.type), root.variable->name, root.type->size)};
+  if (root.variable->space == Space::Program && !has_known_bytes(*root.variable))
+    throw Rejected{cast.at, base::format("a pointer to the constant \"{}\" cannot be converted to a {} on Vulkan: copy "
+                                         "the constant to a variable, or use as_type on values",
+                                         root.variable->name, TypeTable::name(cast.type))};
+  if (!root.shapes.empty() || types_.static_pointers(to) != 0)
+    throw Rejected{cast.at, base::format("a {} cannot be converted to a {} on Vulkan, because there are pointers to "
+                                         "variables in it: pass them as parameters",
+                                         TypeTable::name(from), TypeTable::name(cast.type))};
+  throw Reinterpreted{root.variable};
+}
+
+Shapes Resolver::construct(const ir::Expression& expression) {
+  Shapes shapes;
+  for (const ir::Expression* part : expression.operands) {
+    Shapes own_shapes = value(*part);
+    for (Shape& shape : own_shapes) shape.is_kept = true;
+    if (!expression.type->is_array()) {
+      shapes.insert(shapes.end(), own_shapes.begin(), own_shapes.end());
+      continue;
+    }
+    shapes.resize(own_shapes.size());
+    for (size_t i = 0; i < shapes.size(); ++i) join(shapes[i], own_shapes[i], part->at);
+  }
+  shapes.resize(types_.static_pointers(expression.type));
+  for (const Shape& shape : shapes)
+    if (shape.indices() > 1)
+      throw Rejected{expression.at, "a pointer into an array in a structure in an array cannot be kept on Vulkan"};
+  return shapes;
+}
+
+Spot Resolver::place(const ir::Expression& expression) {
+  const Depth depth(*this, expression.at);
+  switch (expression.kind) {
+    case ExpressionKind::Variable:
+      return {&own(*expression.variable), {}};
+    case ExpressionKind::Dereference:
+      return dereference(expression);
+    case ExpressionKind::Member: {
+      Spot spot = place(*expression.operands[0]);
+      if (spot.cell != nullptr) spot.path.push_back({false, expression.index, 0});
+      return spot;
+    }
+    case ExpressionKind::Index: {
+      visit(*expression.operands[1]);
+      Spot spot = place(*expression.operands[0]);
+      const Type* whole = expression.operands[0]->type;
+      if (spot.cell != nullptr && whole->is_array()) spot.path.push_back({true, 0, whole->count});
+      return spot;
+    }
+    case ExpressionKind::Swizzle:
+      return place(*expression.operands[0]);
+    default:
+      value(expression);
+      return {};
+  }
+}
+
+Spot Resolver::dereference(const ir::Expression& expression) {
+  if (const Direct direct = direct_place(expression); direct.place != nullptr) {
+    if (direct.index != nullptr) visit(*direct.index);
+    Spot spot = place(*direct.place);
+    if (direct.is_element && spot.cell != nullptr) spot.path.push_back({true, 0, direct.place->type->count});
+    return spot;
+  }
+  const ir::Expression& address = *expression.operands[0];
+  if (!is_static_pointer(address.type)) {
+    visit(address);
+    return {};
+  }
+  Shape shape = value(address)[0];
+  return {shape.root, std::move(shape.path)};
+}
+
+Instance& Resolver::call(const ir::Expression& expression) {
+  Shapes arguments;
+  for (const ir::Expression* argument : expression.operands) {
+    Shapes own_shapes = value(*argument);
+    arguments.insert(arguments.end(), own_shapes.begin(), own_shapes.end());
+  }
+  Instance& callee = instance_for(*expression.function, std::move(arguments), expression.at);
+  resolve(callee);
+  if (current_->calls.emplace(&expression, &callee).second) current_->callees.push_back(&callee);
+  return callee;
 }
 
 }  // namespace kymo::shader::glsl

@@ -1,7 +1,7 @@
 // Golden texts: what is written for small modules, word by word.
 #include <gtest/gtest.h>
 
-#include "shader/emit/glsl_samples_memory.h"
+#include "shader/emit/test_glsl_samples.h"
 
 namespace kymo::shader::glsl_tests {
 namespace {

@@ -1,38 +1,18 @@
-// Pieces of GLSL expressions: their text and their precedence, so that only necessary parentheses are written.
+// Pieces of GLSL expressions, numbers, and the words that cannot be names.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "shader/emit/c_dialect.h"
+#include "shader/emit/names.h"
 #include "shader/types/type.h"
 
 namespace kymo::shader::glsl {
 
-// From the lowest to the highest precedence, as in GLSL.
-enum class Level : uint8_t {
-  Comma,
-  Assignment,
-  Conditional,
-  LogicalOr,
-  LogicalXor,
-  LogicalAnd,
-  Or,
-  Xor,
-  And,
-  Equality,
-  Relation,
-  Shift,
-  Sum,
-  Product,
-  Prefix,
-  Postfix,  // calls, members, names, numbers
-};
-
-struct Text {
-  std::string text;
-  Level level = Level::Postfix;
-};
+using Level = Binding;
+using Text = CText;
 
 // The text as an operand of an operator with this precedence.
 std::string operand(const Text& text, Level level);
@@ -47,5 +27,8 @@ Text literal(TypeKind kind, uint64_t bits);
 std::string number(uint64_t value);  // 12ul
 
 inline constexpr std::string_view kComponents[] = {"x", "y", "z", "w"};
+
+// The words that cannot be names in a GLSL text.
+Reserved reserved_words();
 
 }  // namespace kymo::shader::glsl

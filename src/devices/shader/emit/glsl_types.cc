@@ -11,59 +11,6 @@ namespace {
 
 constexpr uint64_t kMaxUnionBytes = 1024;
 
-// How a vector of it begins: "i8" of i8vec3.
-std::string_view glsl_vector_prefix(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::Bool:
-      return "b";
-    case TypeKind::Char:
-      return "i8";
-    case TypeKind::UChar:
-      return "u8";
-    case TypeKind::Short:
-      return "i16";
-    case TypeKind::UShort:
-      return "u16";
-    case TypeKind::Int:
-      return "i";
-    case TypeKind::UInt:
-      return "u";
-    case TypeKind::Long:
-      return "i64";
-    case TypeKind::ULong:
-      return "u64";
-    default:
-      return "";
-  }
-}
-
-std::string_view glsl_scalar_name(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::Void:
-      return "void";
-    case TypeKind::Bool:
-      return "bool";
-    case TypeKind::Char:
-      return "int8_t";
-    case TypeKind::UChar:
-      return "uint8_t";
-    case TypeKind::Short:
-      return "int16_t";
-    case TypeKind::UShort:
-      return "uint16_t";
-    case TypeKind::Int:
-      return "int";
-    case TypeKind::UInt:
-      return "uint";
-    case TypeKind::Long:
-      return "int64_t";
-    case TypeKind::ULong:
-      return "uint64_t";
-    default:
-      return "float";
-  }
-}
-
 // The type in which an atomic is stored: atomic operations on floats use their bits.
 TypeKind glsl_atomic_kind(const Type* type) {
   const TypeKind inner = type->inner->kind;
@@ -93,8 +40,12 @@ uint32_t words_of(const Type* type) { return static_cast<uint32_t>(std::max<uint
 std::string Types::vector_name(TypeKind scalar, uint32_t count) {
   has_8_bits_ |= scalar == TypeKind::Char || scalar == TypeKind::UChar;
   has_16_bits_ |= scalar == TypeKind::Short || scalar == TypeKind::UShort;
-  if (count == 1) return std::string(glsl_scalar_name(scalar));
-  return base::format("{}vec{}", glsl_vector_prefix(scalar), count);
+  constexpr std::string_view kNames[] = {"void", "bool",    "int8_t",   "uint8_t", "int16_t", "uint16_t", "int",
+                                         "uint", "int64_t", "uint64_t", "float",   "float",   "float"};
+  // How a vector of it begins: "i8" of i8vec3.
+  constexpr std::string_view kPrefixes[] = {"", "b", "i8", "u8", "i16", "u16", "i", "u", "i64", "u64", "", "", ""};
+  const auto kind = static_cast<size_t>(scalar);
+  return count == 1 ? std::string(kNames[kind]) : base::format("{}vec{}", kPrefixes[kind], count);
 }
 
 const std::string& Types::name(const Type* type) {

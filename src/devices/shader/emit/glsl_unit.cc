@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "shader/embedded.h"
-#include "shader/emit/glsl_words.h"
+#include "shader/emit/glsl_text.h"
 
 namespace kymo::shader::glsl {
 namespace {

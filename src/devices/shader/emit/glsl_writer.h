@@ -28,10 +28,10 @@ struct Place {
   };
   Kind kind = Kind::Here;
   const Type* type = nullptr;  // before components are selected
-  Text text;
+  Text text = {};
   uint64_t offset = 0;
-  WordPlace words;
-  std::string picked;            // components of a vector that is not here: "xz"
+  WordPlace words = {};
+  std::string picked = {};       // components of a vector that is not here: "xz"
   const Type* really = nullptr;  // its real type, if it is used as another type of the same size
   const Cell* cell = nullptr;
 };
@@ -62,6 +62,23 @@ class Writer {
   Text value(const ir::Expression& expression);
 
  private:
+  // Within braces.
+  class Inside {
+   public:
+    explicit Inside(Writer& writer) : writer_(writer) {
+      ++writer_.indent_;
+      writer_.enter();
+    }
+    Inside(const Inside&) = delete;
+    ~Inside() {
+      writer_.leave();
+      --writer_.indent_;
+    }
+
+   private:
+    Writer& writer_;
+  };
+
   // ---- Statements
   void block(const ir::Block& block);
   void braced(const ir::Block& block);  // the block and its closing brace
@@ -143,8 +160,5 @@ class Writer {
   uint32_t indent_ = 1;
   uint32_t guards_ = 0;  // around the current expression
 };
-
-// The program's constants.
-void write_constants(Unit& unit, Memory& memory);
 
 }  // namespace kymo::shader::glsl

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shader/ir/build.h"
+#include "shader/test_support/test_builder.h"
 
 namespace kymo::shader {
 namespace {
@@ -78,7 +78,7 @@ TEST_F(NamesTest, TypesArePartsOfNames) {
 
 TEST_F(NamesTest, OverloadsAreNamedAfterTheirParameters) {
   ir::Module module;
-  ir::Builder b(module);
+  ir::TestBuilder b(module);
   ir::Function& one = b.function("scale", b.type(TypeKind::Float));
   ir::Function& two = b.function("scale", b.type(TypeKind::Int));
   ir::Function& alone = b.function("clamp", b.type(TypeKind::Int));

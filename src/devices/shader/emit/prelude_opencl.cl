@@ -1,6 +1,6 @@
 // What OpenCL C lacks. A program gets only the pieces that it uses. A piece begins with a line "//# NAME WORDS: NEEDS":
 // its name, the words in it that are replaced for each use, and the pieces that it needs. No function is static: see
-// c_opencl.h.
+// opencl.cc.
 
 //# half_to_float
 float kymo_half_to_float(ushort bits) { return vload_half(0, (const half*)&bits); }

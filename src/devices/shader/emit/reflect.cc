@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "shader/emit/names.h"
-#include "shader/emit/walk.h"
+#include "shader/ir/uses.h"
 
 namespace kymo::shader {
 namespace {
@@ -69,26 +69,6 @@ class ReflectRows {
   std::unordered_map<const Type*, ReflectRow> rows_;
 };
 
-uint64_t reflect_scalar_bytes(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::Bool:
-    case TypeKind::Char:
-    case TypeKind::UChar:
-      return 1;
-    case TypeKind::Short:
-    case TypeKind::UShort:
-    case TypeKind::Half:
-    case TypeKind::BFloat:
-      return 2;
-    case TypeKind::Int:
-    case TypeKind::UInt:
-    case TypeKind::Float:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
 // The public kinds of numbers are in the order of the translator's.
 Scalar reflect_scalar(TypeKind kind) {
   static_assert(static_cast<int>(Scalar::Bool) == static_cast<int>(TypeKind::Bool));
@@ -103,7 +83,8 @@ void reflect_type(KernelParameter& parameter, const Type* type) {
   const ReflectRow row = ReflectRows().of(type);
   if (row.of == TypeKind::Void) return;
   const uint64_t places = row.is_of_threes ? row.count / 3 * 4 : row.count;
-  if (!type->is_vector() && places * reflect_scalar_bytes(row.of) != type->size) return;
+  const uint64_t bytes = row.of == TypeKind::Pointer ? kReflectAddressBytes : scalar_bytes(row.of);
+  if (!type->is_vector() && places * bytes != type->size) return;
   parameter.count = reflect_clamped(row.count);
   if (row.of == TypeKind::Pointer)
     parameter.is_addresses = true;
@@ -137,18 +118,16 @@ const ir::Variable* reflect_root(const ir::Expression* pointer) {
 // The pointers through which the function itself writes: `out[i] = …`, and atomic operations.
 std::unordered_set<const ir::Variable*> reflect_written(const ir::Function& kernel) {
   std::unordered_set<const ir::Variable*> written;
-  walk_block(kernel.body, Overloaded{[&](const ir::Statement& statement) {
-                                       if (statement.kind != ir::StatementKind::Assign) return;
-                                       const ir::Expression& root = ir::place_root(*statement.place);
-                                       if (root.kind == ir::ExpressionKind::Dereference)
-                                         written.insert(reflect_root(root.operands[0]));
-                                     },
-                                     [&](const ir::Expression& expression) {
-                                       if (expression.kind == ir::ExpressionKind::Intrinsic &&
-                                           expression.intrinsic > ir::Intrinsic::AtomicLoad &&
-                                           expression.intrinsic <= ir::Intrinsic::AtomicMax)
-                                         written.insert(reflect_root(expression.operands[0]));
-                                     }});
+  ir::for_each_statement(kernel.body, [&](const ir::Statement& statement) {
+    if (statement.kind != ir::StatementKind::Assign) return;
+    const ir::Expression& root = ir::place_root(*statement.place);
+    if (root.kind == ir::ExpressionKind::Dereference) written.insert(reflect_root(root.operands[0]));
+  });
+  ir::for_each_expression(kernel.body, [&](const ir::Expression& expression) {
+    if (expression.kind == ir::ExpressionKind::Intrinsic && expression.intrinsic > ir::Intrinsic::AtomicLoad &&
+        expression.intrinsic <= ir::Intrinsic::AtomicMax)
+      written.insert(reflect_root(expression.operands[0]));
+  });
   return written;
 }
 
@@ -220,22 +199,21 @@ ReflectFacts reflect_facts(const ir::Function& kernel) {
   while (!open.empty()) {
     const ir::Function* function = open.back();
     open.pop_back();
-    walk_block(function->body,
-               Overloaded{[&](const ir::Statement& statement) {
-                            if (statement.kind != ir::StatementKind::Declare) return;
-                            const ir::Variable& variable = *statement.variable;
-                            if (!facts.uses_simdgroup_matrices)
-                              facts.uses_simdgroup_matrices = holds_simdgroup_matrix(variable.type, plain_structures);
-                            if (variable.space != Space::Threadgroup) return;
-                            facts.group_memory = reflect_round_up(facts.group_memory, variable.type->align);
-                            facts.group_memory += variable.type->size;
-                          },
-                          [&](const ir::Expression& expression) {
-                            if (expression.kind == ir::ExpressionKind::Intrinsic)
-                              facts.uses_simdgroups |= is_of_simdgroups(expression.intrinsic);
-                            if (expression.kind == ir::ExpressionKind::Call && seen.insert(expression.function).second)
-                              open.push_back(expression.function);
-                          }});
+    ir::for_each_statement(function->body, [&](const ir::Statement& statement) {
+      if (statement.kind != ir::StatementKind::Declare) return;
+      const ir::Variable& variable = *statement.variable;
+      if (!facts.uses_simdgroup_matrices)
+        facts.uses_simdgroup_matrices = holds_simdgroup_matrix(variable.type, plain_structures);
+      if (variable.space != Space::Threadgroup) return;
+      facts.group_memory = reflect_round_up(facts.group_memory, variable.type->align);
+      facts.group_memory += variable.type->size;
+    });
+    ir::for_each_expression(function->body, [&](const ir::Expression& expression) {
+      if (expression.kind == ir::ExpressionKind::Intrinsic)
+        facts.uses_simdgroups |= ir::is_of_simdgroups(expression.intrinsic);
+      if (expression.kind == ir::ExpressionKind::Call && seen.insert(expression.function).second)
+        open.push_back(expression.function);
+    });
   }
   return facts;
 }

@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "shader/emit/test_modules.h"
+#include "shader/test_support/test_builder.h"
 
 namespace kymo::shader {
 namespace {
 
 KernelParameter reflected(ir::Module& module, const Type* value) {
-  ir::Builder b(module);
+  ir::TestBuilder b(module);
   ir::Function& kernel = b.kernel("k");
   b.binding(kernel, "x", ir::BindingKind::Value, value);
   return reflect(module, kernel).parameters[0];

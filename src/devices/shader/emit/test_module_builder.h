@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "shader/ir/build.h"
+#include "shader/test_support/test_builder.h"
 
 namespace kymo::shader::test {
 
@@ -12,12 +12,13 @@ using ir::BindingKind;
 using ir::Builder;
 using ir::Intrinsic;
 using ir::Operator;
+using ir::TestBuilder;
 
 // With a kernel and the number of its thread, `i`.
-class ModuleBuilder : public Builder {
+class ModuleBuilder : public TestBuilder {
  public:
   explicit ModuleBuilder(ir::Module& module, std::string name = "test")
-      : Builder(module), kernel(Builder::kernel(std::move(name))) {}
+      : TestBuilder(module), kernel(TestBuilder::kernel(std::move(name))) {}
 
   const Type* pointer(const Type* to, Space space = Space::Device) { return types().pointer(to, space); }
   const Type* pointer(TypeKind to, Space space = Space::Device) { return pointer(type(to), space); }

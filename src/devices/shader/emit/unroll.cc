@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "shader/emit/walk.h"
-#include "shader/preprocess/unroll_wish.h"
+#include "shader/ir/uses.h"
+#include "shader/preprocess/lexer.h"
 
 namespace kymo::shader {
 namespace {
@@ -36,7 +36,7 @@ const ir::Expression* unroll_constant(const ir::Expression* expression) {
 
 bool unroll_mentions(const ir::Expression* expression, const ir::Variable* variable) {
   bool mentions = false;
-  walk_expression(expression, [&](const ir::Expression& one) { mentions |= unroll_is(&one, variable); });
+  ir::for_each_expression(expression, [&](const ir::Expression& one) { mentions |= unroll_is(&one, variable); });
   return mentions;
 }
 
@@ -64,8 +64,7 @@ uint64_t unroll_rounds(const ir::Statement& first, const ir::Statement& loop) {
   const auto rounds = static_cast<uint64_t>((distance + by - 1) / by);
   if (rounds > kMaxUnrolledRounds) return 0;
   bool is_changed = false;
-  walk_block(loop.body, Overloaded{[&](const ir::Statement& one) { is_changed |= unroll_is(one.place, counter); },
-                                   [](const ir::Expression&) {}});
+  ir::for_each_statement(loop.body, [&](const ir::Statement& one) { is_changed |= unroll_is(one.place, counter); });
   return is_changed ? 0 : rounds;
 }
 
@@ -78,13 +77,11 @@ bool unroll_is_of_thread(const ir::Expression& array) {
 
 bool unroll_indexes_arrays(const ir::Statement& loop, const ir::Variable* counter) {
   bool indexes = false;
-  walk_block(loop.body, Overloaded{[](const ir::Statement&) {},
-                                   [&](const ir::Expression& one) {
-                                     if (indexes || one.kind != ExpressionKind::Index) return;
-                                     indexes = one.operands[0]->type->is_array() &&
-                                               unroll_mentions(one.operands[1], counter) &&
-                                               unroll_is_of_thread(*one.operands[0]);
-                                   }});
+  ir::for_each_expression(loop.body, [&](const ir::Expression& one) {
+    if (indexes || one.kind != ExpressionKind::Index) return;
+    indexes = one.operands[0]->type->is_array() && unroll_mentions(one.operands[1], counter) &&
+              unroll_is_of_thread(*one.operands[0]);
+  });
   return indexes;
 }
 

@@ -14,7 +14,7 @@ namespace kymo::shader {
 // `first` declares the counter of the loop.
 bool should_unroll(const ir::Statement& first, const ir::Statement& loop);
 
-// The line before a loop with this wish (unroll_wish.h): "#pragma unroll 4".
+// The line before a loop with this wish (preprocess/lexer.h): "#pragma unroll 4".
 std::string unroll_pragma(uint16_t wish);
 
 }  // namespace kymo::shader

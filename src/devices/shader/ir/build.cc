@@ -1,8 +1,8 @@
 #include "shader/ir/build.h"
 
+#include <unordered_map>
 #include <utility>
 
-#include "shader/ir/float16.h"
 #include "shader/ir/scalar.h"
 
 namespace kymo::shader::ir {
@@ -149,13 +149,6 @@ Builder::Value Builder::member(Value structure, uint32_t field) {
   return &made;
 }
 
-Builder::Value Builder::member(Value structure, std::string_view field) {
-  const auto& fields = structure->type->fields;
-  uint32_t number = 0;
-  while (number + 1 < fields.size() && fields[number].name != field) ++number;
-  return member(structure, number);
-}
-
 Builder::Value Builder::index(Value array_or_vector, Value position) {
   return &make(ExpressionKind::Index, array_or_vector->type->inner, {array_or_vector, position});
 }
@@ -220,17 +213,133 @@ Builder::Value Builder::pointer_add(Value pointer, Value elements) {
   return &make(ExpressionKind::PointerAdd, pointer->type, {pointer, elements});
 }
 
-Builder::Value Builder::element(Value pointer, Value position) {
-  if (pointer->kind == ExpressionKind::Decay) return index(pointer->operands[0], position);
-  return deref(pointer_add(pointer, position));
-}
-
 Builder::Value Builder::pointer_cast(const Type* to, Value value) {
   return value->type == to ? value : &make(ExpressionKind::PointerCast, to, {value});
 }
 
 Builder::Value Builder::pointer_difference(Value left, Value right) {
   return &make(ExpressionKind::PointerDifference, type(TypeKind::Long), {left, right});
+}
+
+Variable& Builder::local(std::string name, const Type* type) { return module_.make_variable(std::move(name), type); }
+
+Statement& Builder::statement(StatementKind kind, Value value, Block body) {
+  Statement& made = module_.make_statement(kind, at);
+  made.value = value;
+  made.body = std::move(body);
+  return made;
+}
+
+Statement* Builder::declare(const Variable& variable, Value value) {
+  Statement& made = statement(StatementKind::Declare, value);
+  made.variable = &variable;
+  return &made;
+}
+
+Statement* Builder::assign(Value place, Value value) {
+  Statement& made = statement(StatementKind::Assign, value);
+  made.place = place;
+  return &made;
+}
+
+Statement* Builder::evaluate(Value value) { return &statement(StatementKind::Evaluate, value); }
+Statement* Builder::block(Block body) { return &statement(StatementKind::Block, nullptr, std::move(body)); }
+
+Statement* Builder::if_(Value condition, Block body, Block otherwise) {
+  Statement& made = statement(StatementKind::If, condition, std::move(body));
+  made.otherwise = std::move(otherwise);
+  return &made;
+}
+
+Statement* Builder::loop(Value condition, Block body, Block step, Block before) {
+  Statement& made = statement(StatementKind::Loop, condition, std::move(body));
+  made.step = std::move(step);
+  made.before = std::move(before);
+  return &made;
+}
+
+Statement* Builder::do_loop(Block body, Value condition, Block before) {
+  Statement& made = statement(StatementKind::DoLoop, condition, std::move(body));
+  made.before = std::move(before);
+  return &made;
+}
+
+Statement* Builder::switch_(Value value, std::vector<Case> cases) {
+  Statement& made = statement(StatementKind::Switch, value);
+  made.cases = std::move(cases);
+  return &made;
+}
+
+Statement* Builder::break_() { return &statement(StatementKind::Break); }
+Statement* Builder::continue_() { return &statement(StatementKind::Continue); }
+Statement* Builder::return_(Value value) { return &statement(StatementKind::Return, value); }
+
+namespace {
+
+class FunctionCloner {
+ public:
+  explicit FunctionCloner(Module& module) : module_(module) {}
+
+  Function& run(const Function& original, std::string name) {
+    Function& made = module_.make_function(std::move(name));
+    made.result = original.result;
+    made.is_defined = original.is_defined;
+    made.at = original.at;
+    for (const Variable* parameter : original.parameters) made.parameters.push_back(variable(*parameter));
+    made.body = block(original.body);
+    return made;
+  }
+
+ private:
+  const Variable* variable(const Variable& original) {
+    if (original.space == Space::Program) return &original;
+    const Variable*& known = variables_[&original];
+    if (known != nullptr) return known;
+    Variable& made = module_.make_variable(original.name, original.type, original.space);
+    made.is_parameter = original.is_parameter;
+    made.address_taken = original.address_taken;
+    known = &made;
+    return known;
+  }
+
+  const Expression* expression(const Expression* original) {
+    if (original == nullptr) return nullptr;
+    Expression& made = module_.make_expression(original->kind, original->type, original->at);
+    made = *original;
+    if (made.variable != nullptr) made.variable = variable(*made.variable);
+    for (const Expression*& operand : made.operands) operand = expression(operand);
+    return &made;
+  }
+
+  Block block(const Block& original) {
+    Block made;
+    made.reserve(original.size());
+    for (const Statement* one : original) made.push_back(statement(*one));
+    return made;
+  }
+
+  Statement* statement(const Statement& original) {
+    Statement& made = module_.make_statement(original.kind, original.at);
+    made.unroll = original.unroll;
+    if (original.variable != nullptr) made.variable = variable(*original.variable);
+    made.place = expression(original.place);
+    made.value = expression(original.value);
+    made.body = block(original.body);
+    made.otherwise = block(original.otherwise);
+    made.before = block(original.before);
+    made.step = block(original.step);
+    for (const Case& one : original.cases) made.cases.push_back({one.values, one.is_default, block(one.body)});
+    return &made;
+  }
+
+  Module& module_;
+  std::unordered_map<const Variable*, const Variable*> variables_;
+};
+
+}  // namespace
+
+Function& clone_function(Module& module, const Function& function, std::string name) {
+  return FunctionCloner(module).run(function, std::move(name));
 }
 
 }  // namespace kymo::shader::ir

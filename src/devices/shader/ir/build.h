@@ -55,7 +55,6 @@ class Builder {
 
   // ---- Places and pointers
   Value member(Value structure, uint32_t field);
-  Value member(Value structure, std::string_view field);
   Value index(Value array_or_vector, Value position);
   Value index(Value array_or_vector, int32_t position);
   Value swizzle(Value vector, std::string_view components);  // "xzy"; of one component: an Index
@@ -63,7 +62,6 @@ class Builder {
   Value address_of(Value place);  // both mark it in the variable
   Value decay(Value array);
   Value pointer_add(Value pointer, Value elements);  // any integer
-  Value element(Value pointer, Value position);      // pointer[position]
   Value pointer_cast(const Type* to, Value value);
   Value pointer_difference(Value left, Value right);
   Space space_of(Value place);  // its address space
@@ -82,20 +80,16 @@ class Builder {
   Statement* continue_();
   Statement* return_(Value value = nullptr);
 
-  // ---- Functions: created, and listed in the module
-  Function& function(std::string name, const Type* result);
-  Function& kernel(std::string name);
-  Variable& parameter(Function& function, std::string name, const Type* type);
-  // For a kernel: `type` is the type of the variable, a pointer except for a Value.
-  Variable& binding(Function& kernel, std::string name, BindingKind kind, const Type* type);
-  Variable& program_constant(std::string name, Value value);  // listed among the module's constants
-
  private:
   Expression& make(ExpressionKind kind, const Type* type, Values operands = {});
+  Statement& statement(StatementKind kind, Value value = nullptr, Block body = {});
   bool place_is_const(Value place) const;
   void note_address(Value place);
 
   Module& module_;
 };
+
+// A copy of a function, with its own statements and variables. Not in a list yet. Not for kernels with bindings.
+Function& clone_function(Module& module, const Function& function, std::string name);
 
 }  // namespace kymo::shader::ir

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "shader/test_support/print_ir.h"
+#include "shader/test_support/test_builder.h"
 #include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::ir {
@@ -16,7 +17,7 @@ class BuildTest : public ::testing::Test {
   const Type* kind(TypeKind wanted) { return b.type(wanted); }
 
   Module module;
-  Builder b{module};
+  TestBuilder b{module};
 };
 
 TEST_F(BuildTest, PrintShowsTheWholeModule) {

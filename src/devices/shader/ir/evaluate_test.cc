@@ -2,21 +2,55 @@
 
 #include <gtest/gtest.h>
 
-#include "shader/ir/build.h"
 #include "shader/ir/scalar.h"
 #include "shader/test_support/print_ir.h"
+#include "shader/test_support/test_builder.h"
 #include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::ir {
 namespace {
+
+const Expression* fold_place(Module& module, const Expression& place);
+const Expression* fold(Module& module, const Expression& expression);
+
+// The expression with folded operands; the first stays a place if it must.
+const Expression* fold_operands(Module& module, const Expression& e, bool first_is_place) {
+  Expression* changed = nullptr;
+  for (size_t i = 0; i < e.operands.size(); ++i) {
+    const Expression& operand = *e.operands[i];
+    const Expression* folded = i == 0 && first_is_place ? fold_place(module, operand) : fold(module, operand);
+    if (folded == &operand) continue;
+    if (changed == nullptr) {
+      changed = &module.make_expression(e.kind, e.type, e.at);
+      *changed = e;
+    }
+    changed->operands[i] = folded;
+  }
+  return changed != nullptr ? changed : &e;
+}
+
+// All of it, from the leaves up.
+const Expression* fold(Module& module, const Expression& expression) {
+  const bool is_address = expression.kind == ExpressionKind::AddressOf || expression.kind == ExpressionKind::Decay;
+  return fold_node(module, *fold_operands(module, expression, is_address));
+}
+
+// Stays a place: folds only its indices and pointers.
+const Expression* fold_place(Module& module, const Expression& place) {
+  return fold_operands(module, place, place.kind != ExpressionKind::Dereference);
+}
 
 class EvaluateTest : public ::testing::Test {
  protected:
   using E = const Expression*;
   const Type* kind(TypeKind wanted) { return b.type(wanted); }
   std::string evaluated(E e) {
-    E made = evaluate_to_expression(module, *e);
+    E made = evaluate_to_expression(module, {}, *e);
     return made == nullptr ? "not a constant" : print(*made);
+  }
+  std::optional<uint64_t> evaluate_scalar(const Expression& e) {
+    E made = evaluate_to_expression(module, {}, e);
+    return made != nullptr && made->kind == ExpressionKind::Constant ? std::optional(made->bits) : std::nullopt;
   }
   std::string folded(E e) { return print(*fold(module, *e)); }
   E add(E left, E right) { return b.binary(Operator::Add, left, right); }
@@ -26,7 +60,7 @@ class EvaluateTest : public ::testing::Test {
   const Type* int_array(uint32_t count) { return module.types.array(kind(TypeKind::Int), count); }
 
   Module module;
-  Builder b{module};
+  TestBuilder b{module};
 };
 
 TEST_F(EvaluateTest, ScalarsAreEvaluated) {
@@ -144,7 +178,7 @@ TEST_F(EvaluateTest, AUnionHasOneFieldAtATime) {
 }
 
 TEST_F(EvaluateTest, HugeValuesAreNotConstantAndTakeNoMemory) {
-  EXPECT_EQ(evaluate_to_expression(module, *b.zero(int_array(0xffffffff))), nullptr);
+  EXPECT_EQ(evaluate_to_expression(module, {}, *b.zero(int_array(0xffffffff))), nullptr);
   const Variable& a = b.local("a", int_array(600'000));
   const Variable& c = b.local("c", a.type);
   EXPECT_EQ(evaluate_to_expression(module, {b.declare(a, b.zero(a.type)), b.declare(c, b.variable(a))}, *i(1)),

@@ -26,9 +26,8 @@
 #include <string_view>
 #include <vector>
 
+#include "shader/containers.h"
 #include "shader/diagnostic.h"
-#include "shader/pool.h"
-#include "shader/short_list.h"
 #include "shader/types/type.h"
 
 namespace kymo::shader::ir {
@@ -183,7 +182,8 @@ struct Case {
 
 struct Statement {
   StatementKind kind = StatementKind::Evaluate;
-  uint16_t unroll = 0;  // of a Loop: the rounds that the source wants one after another (unroll_wish.h); 0: no wish
+  uint16_t unroll =
+      0;  // of a Loop: the rounds that the source wants one after another (preprocess/lexer.h); 0: no wish
   Location at;
   const Variable* variable = nullptr;
   const Expression* place = nullptr;

@@ -9,11 +9,11 @@
 #include "base/test_size.h"
 #include "shader/ir/build.h"
 #include "shader/ir/predicate.h"
-#include "shader/ir/split.h"
 #include "shader/ir/test_group_simulator.h"
 #include "shader/ir/uniform.h"
 #include "shader/ir/uses.h"
 #include "shader/test_support/print_ir.h"
+#include "shader/test_support/test_builder.h"
 #include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::ir {
@@ -237,7 +237,7 @@ class RandomKernel {
     made.push_back(b_.switch_(b_.binary(Operator::And, value(1), i(7)), std::move(cases)));
   }
 
-  Builder b_;
+  TestBuilder b_;
   std::mt19937 random_;
   std::vector<const Variable*> known_;
   std::unordered_set<const Variable*> fixed_;  // counters of loops

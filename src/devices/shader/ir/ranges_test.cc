@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "shader/ir/build.h"
+#include "shader/test_support/test_builder.h"
 
 namespace kymo::shader::ir {
 
@@ -22,7 +22,7 @@ class RangesTest : public ::testing::Test {
   }
 
   Module module;
-  Builder b{module};
+  TestBuilder b{module};
   const Variable& x_variable = b.local("x", b.type(TypeKind::Float));
   const Variable& n_variable = b.local("n", b.type(TypeKind::Int));
   Builder::Value x = b.variable(x_variable), n = b.variable(n_variable);

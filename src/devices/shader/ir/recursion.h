@@ -1,6 +1,6 @@
 // Recursion, which only CUDA has, without a stack. Two kinds are possible on every target:
 //
-//  - a function that calls itself as its last step becomes a loop (tail_calls.h);
+//  - a function that calls itself as its last step becomes a loop;
 //  - functions that call themselves or each other, but provably only a few times, become copies. For each call the
 //    ranges of the arguments are known from constants and from the conditions around it (ranges.h). A copy is made for
 //    these ranges, without the branches that they exclude, until no call is left:

@@ -1,10 +1,62 @@
 #include "shader/ir/scalar.h"
 
+#include <math.h>
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
-#include "shader/ir/float16.h"
+namespace kymo::shader {
+namespace {
+
+constexpr uint32_t kFloatInfinity = 0x7f800000;
+
+// `value` without its last `dropped` bits, rounded to nearest, ties to even.
+uint32_t float16_shifted(uint32_t value, uint32_t dropped) {
+  const uint32_t half = uint32_t{1} << (dropped - 1);
+  const uint32_t odd = value >> dropped & 1;
+  return (value + half - 1 + odd) >> dropped;
+}
+
+}  // namespace
+
+uint16_t half_bits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > kFloatInfinity) return static_cast<uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
+  if (magnitude >= 0x47800000) return static_cast<uint16_t>(sign | 0x7c00);  // 65536 and more
+  // A carry of the rounding goes into the exponent, and from the largest number to infinity, as it shall.
+  if (magnitude >= 0x38800000) return static_cast<uint16_t>(sign | float16_shifted(magnitude - 0x38000000, 13));
+  const uint32_t exponent = magnitude >> 23;
+  if (exponent < 102) return static_cast<uint16_t>(sign);  // less than half of the smallest subnormal, 2^-24
+  const uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000;
+  return static_cast<uint16_t>(sign | float16_shifted(mantissa, 126 - exponent));
+}
+
+float half_from_bits(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t exponent = bits >> 10 & 0x1f;
+  const uint32_t mantissa = bits & 0x3ff;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | kFloatInfinity | mantissa << 13);
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
+}
+
+uint16_t bfloat_bits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffff) > kFloatInfinity) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>(float16_shifted(bits, 16));
+}
+
+float bfloat_from_bits(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+float round_to_half(float value) { return half_from_bits(half_bits(value)); }
+float round_to_bfloat(float value) { return bfloat_from_bits(bfloat_bits(value)); }
+
+}  // namespace kymo::shader
 
 namespace kymo::shader::ir {
 namespace {
@@ -15,21 +67,7 @@ bool scalar_is_signed(TypeKind kind) {
 bool scalar_is_integer(TypeKind kind) { return kind >= TypeKind::Char && kind <= TypeKind::ULong; }
 bool scalar_is_floating(TypeKind kind) { return kind >= TypeKind::Half && kind <= TypeKind::Float; }
 
-uint32_t scalar_width(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::Char:
-    case TypeKind::UChar:
-      return 8;
-    case TypeKind::Short:
-    case TypeKind::UShort:
-      return 16;
-    case TypeKind::Int:
-    case TypeKind::UInt:
-      return 32;
-    default:
-      return 64;
-  }
-}
+uint32_t scalar_width(TypeKind kind) { return scalar_bytes(kind) * 8; }
 
 // Towards 0; values out of range are clamped.
 uint64_t scalar_float_to_integer(float value, TypeKind to) {
@@ -155,24 +193,11 @@ std::optional<uint64_t> scalar_binary_integer(Operator op, TypeKind kind, uint64
 bool is_comparison(Operator op) { return op >= Operator::Equal && op <= Operator::GreaterEqual; }
 
 uint64_t scalar_normalized(TypeKind kind, uint64_t bits) {
-  switch (kind) {
-    case TypeKind::Bool:
-      return bits != 0;
-    case TypeKind::Char:
-      return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(bits)));
-    case TypeKind::UChar:
-      return static_cast<uint8_t>(bits);
-    case TypeKind::Short:
-      return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int16_t>(bits)));
-    case TypeKind::UShort:
-      return static_cast<uint16_t>(bits);
-    case TypeKind::Int:
-      return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(bits)));
-    case TypeKind::UInt:
-      return static_cast<uint32_t>(bits);
-    default:
-      return bits;
-  }
+  if (kind == TypeKind::Bool) return bits != 0;
+  if (!scalar_is_integer(kind)) return bits;
+  const uint32_t unused = 64 - scalar_width(kind);
+  bits <<= unused;
+  return scalar_is_signed(kind) ? static_cast<uint64_t>(static_cast<int64_t>(bits) >> unused) : bits >> unused;
 }
 
 uint64_t scalar_converted(TypeKind from, TypeKind to, uint64_t bits) {
@@ -243,6 +268,68 @@ std::optional<uint64_t> scalar_binary(Operator op, TypeKind kind, uint64_t left,
   if (kind == TypeKind::Bool) return scalar_binary_bool(op, left, right);
   if (kind == TypeKind::Float) return scalar_binary_float(op, float_of(left), float_of(right));
   if (scalar_is_integer(kind)) return scalar_binary_integer(op, kind, left, right);
+  return std::nullopt;
+}
+
+namespace {
+
+float reciprocal_root(float x) { return 1.0F / sqrtf(x); }
+float power_of_ten(float x) { return static_cast<float>(std::pow(10.0, double{x})); }
+
+// By the order of the enumeration, from Abs to Atanh, and from Fmin to Copysign.
+constexpr float (*kOfFloat[])(float) = {
+    fabsf, floorf, ceilf, truncf, nearbyintf, sqrtf, reciprocal_root, expf,  exp2f, power_of_ten, logf,   log2f, log10f,
+    sinf,  cosf,   tanf,  asinf,  acosf,      atanf, sinhf,           coshf, tanhf, asinhf,       acoshf, atanhf};
+constexpr float (*kOfFloats[])(float, float) = {fminf, fmaxf, fmodf, powf, atan2f, copysignf};
+
+std::optional<uint64_t> intrinsic_on_floats(Intrinsic intrinsic, std::span<const uint64_t> operands) {
+  const float x = float_of(operands[0]);
+  if (intrinsic == Intrinsic::IsNan) return static_cast<uint64_t>(std::isnan(x));
+  if (intrinsic == Intrinsic::IsInf) return static_cast<uint64_t>(std::isinf(x));
+  const auto which = static_cast<size_t>(intrinsic), of_two = which - static_cast<size_t>(Intrinsic::Fmin);
+  if (operands.size() == 1 && which < std::size(kOfFloat)) return bits_of(kOfFloat[which](x));
+  if (operands.size() == 2 && of_two < std::size(kOfFloats))
+    return bits_of(kOfFloats[of_two](x, float_of(operands[1])));
+  if (operands.size() == 3 && intrinsic == Intrinsic::Fma)
+    return bits_of(std::fma(x, float_of(operands[1]), float_of(operands[2])));
+  return std::nullopt;
+}
+
+uint64_t intrinsic_reversed(uint64_t value, uint32_t width) {
+  uint64_t reversed = 0;
+  for (uint32_t bit = 0; bit < width; ++bit) reversed = reversed << 1 | (value >> bit & 1);
+  return reversed;
+}
+
+std::optional<uint64_t> intrinsic_on_integers(Intrinsic intrinsic, TypeKind kind, std::span<const uint64_t> operands) {
+  const uint64_t x = operands[0], plain = scalar_to_memory(kind, x);
+  const auto width = static_cast<uint32_t>(std::bit_width(scalar_to_memory(kind, ~uint64_t{0})));
+  if (operands.size() == 1) {
+    if (intrinsic == Intrinsic::PopCount) return static_cast<uint64_t>(std::popcount(plain));
+    if (intrinsic == Intrinsic::CountLeadingZeros) return width - static_cast<uint64_t>(std::bit_width(plain));
+    if (intrinsic == Intrinsic::ReverseBits) return scalar_normalized(kind, intrinsic_reversed(plain, width));
+    return std::nullopt;
+  }
+  if (operands.size() != 2) return std::nullopt;
+  const uint64_t y = operands[1];
+  const auto less = scalar_binary(Operator::Less, kind, y, kind, x);
+  if (intrinsic == Intrinsic::Min) return *less != 0 ? y : x;
+  if (intrinsic == Intrinsic::Max) return *less != 0 ? x : y;
+  // Both are of 32 bits at most here, extended to 64: their product is exact.
+  if (intrinsic == Intrinsic::MulHi && width <= 32) return scalar_normalized(kind, x * y >> width);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<uint64_t> scalar_intrinsic(Intrinsic intrinsic, TypeKind kind, std::span<const uint64_t> operands) {
+  if (operands.empty()) return std::nullopt;
+  if (intrinsic == Intrinsic::Select) {
+    if (operands.size() != 3) return std::nullopt;
+    return operands[2] != 0 ? operands[1] : operands[0];
+  }
+  if (kind == TypeKind::Float) return intrinsic_on_floats(intrinsic, operands);
+  if (kind >= TypeKind::Char && kind <= TypeKind::ULong) return intrinsic_on_integers(intrinsic, kind, operands);
   return std::nullopt;
 }
 

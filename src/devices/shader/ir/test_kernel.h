@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shader/ir/build.h"
+#include "shader/test_support/test_builder.h"
 
 namespace kymo::shader::ir {
 
@@ -18,7 +18,7 @@ class KernelTest : public ::testing::Test {
   E var(const Variable& variable) { return b.variable(variable); }
 
   Module module;
-  Builder b{module};
+  TestBuilder b{module};
   Function& kernel = b.kernel("k");
   const Variable& out = b.binding(kernel, "out", BindingKind::Buffer, module.types.pointer(integer(), Space::Device));
   const Variable& n = b.binding(kernel, "n", BindingKind::Value, integer());

@@ -17,14 +17,27 @@ bool is_simd_collective(Intrinsic intrinsic) {
   return intrinsic == Intrinsic::SimdBarrier || (intrinsic >= Intrinsic::SimdSum && intrinsic <= Intrinsic::SimdBallot);
 }
 
+bool is_together(const Expression& e, const std::unordered_set<const Function*>& together) {
+  if (e.kind == ExpressionKind::Call) return together.contains(e.function);
+  return e.kind == ExpressionKind::Intrinsic &&
+         (is_simd_collective(e.intrinsic) || e.intrinsic == Intrinsic::GroupBarrier);
+}
+
+bool has_continue(const Block& block) {
+  for (const Statement* statement : block) {
+    if (statement->kind == StatementKind::Continue) return true;
+    if (statement->kind == StatementKind::Loop || statement->kind == StatementKind::DoLoop) continue;
+    if (has_continue(statement->body) || has_continue(statement->otherwise)) return true;
+    for (const Case& one : statement->cases)
+      if (has_continue(one.body)) return true;
+  }
+  return false;
+}
+
 bool FunctionUses::has_simd_collectives() const {
   for (size_t i = 0; i < kIntrinsicCount; ++i)
     if (intrinsics.test(i) && is_simd_collective(static_cast<Intrinsic>(i))) return true;
   return false;
-}
-
-bool FunctionUses::has_simdgroups() const {
-  return has_simd_collectives() || has(Intrinsic::SimdLane) || has(Intrinsic::SimdIndex);
 }
 
 Uses::Uses(const Module& module) : module_(module) {
@@ -47,14 +60,9 @@ Uses::Uses(const Module& module) : module_(module) {
   }
 }
 
-std::vector<const Function*> Uses::reachable(const Function& from) const { return ordered({&from}); }
-
 std::vector<const Function*> Uses::reachable_from_kernels() const {
   const std::vector<Function*> kernels = module_.kernels();
-  return ordered({kernels.begin(), kernels.end()});
-}
-
-std::vector<const Function*> Uses::ordered(std::vector<const Function*> open) const {
+  std::vector<const Function*> open(kernels.begin(), kernels.end());
   std::unordered_set<const Function*> reached(open.begin(), open.end());
   while (!open.empty()) {
     const Function* next = open.back();
@@ -69,23 +77,6 @@ std::vector<const Function*> Uses::ordered(std::vector<const Function*> open) co
   for (const Function* function : module_.functions)
     if (reached.contains(function)) found.push_back(function);
   return found;
-}
-
-void mark_address_taken(Module& module) {
-  for (Variable* constant : module.constants) constant->address_taken = false;
-  for (const Function* function : module.functions) {
-    for (const Variable* parameter : function->parameters) module.changeable(*parameter).address_taken = false;
-    for_each_statement(function->body, [&](const Statement& statement) {
-      if (statement.kind == StatementKind::Declare) module.changeable(*statement.variable).address_taken = false;
-    });
-  }
-  for (const Function* function : module.functions) {
-    for_each_expression(function->body, [&](const Expression& e) {
-      if (e.kind != ExpressionKind::AddressOf && e.kind != ExpressionKind::Decay) return;
-      const Expression& root = place_root(*e.operands[0]);
-      if (root.kind == ExpressionKind::Variable) module.changeable(*root.variable).address_taken = true;
-    });
-  }
 }
 
 }  // namespace kymo::shader::ir

@@ -3,6 +3,7 @@
 
 #include <bitset>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "shader/ir/ir.h"
@@ -48,8 +49,30 @@ void for_each_expression(const Block& block, const See& see) {
   });
 }
 
+// Whether a Continue in here is that of the loop around it.
+bool has_continue(const Block& block);
+
+// Whether it, or a part of it, is a Call or an Intrinsic: only these can have effects.
+inline bool has_call(const Expression& expression) {
+  bool found = false;
+  for_each_expression(&expression, [&](const Expression& one) {
+    found |= one.kind == ExpressionKind::Call || one.kind == ExpressionKind::Intrinsic;
+  });
+  return found;
+}
+
+// The position of a thread or a group, or the size of the group or grid: a uint3.
+inline bool is_position(Intrinsic intrinsic) {
+  return intrinsic >= Intrinsic::GridPosition && intrinsic <= Intrinsic::FullGroupSize;
+}
+
 // SimdSum to SimdBallot, and SimdBarrier: the collective operations of a simdgroup. Not the position of a thread in it.
 bool is_simd_collective(Intrinsic intrinsic);
+inline bool is_of_simdgroups(Intrinsic intrinsic) {  // or the position of a thread in its simdgroup
+  return is_simd_collective(intrinsic) || intrinsic == Intrinsic::SimdLane || intrinsic == Intrinsic::SimdIndex;
+}
+// Whether this node is a simdgroup operation, a group barrier, or a call of a function that contains such.
+bool is_together(const Expression& expression, const std::unordered_set<const Function*>& together);
 
 inline constexpr size_t kIntrinsicCount = static_cast<size_t>(Intrinsic::SimdIndex) + 1;
 
@@ -59,7 +82,6 @@ struct FunctionUses {
   std::bitset<kIntrinsicCount> intrinsics;
   bool has(Intrinsic intrinsic) const { return intrinsics.test(static_cast<size_t>(intrinsic)); }
   bool has_simd_collectives() const;
-  bool has_simdgroups() const;  // those, or the position of a thread in its simdgroup
   bool has_barriers() const { return has(Intrinsic::GroupBarrier); }
 };
 
@@ -68,18 +90,12 @@ class Uses {
   explicit Uses(const Module& module);  // whose functions come after their callees
 
   const FunctionUses& of(const Function& function) const { return by_function_.at(&function); }
-  // The function and everything it calls, callees first.
-  std::vector<const Function*> reachable(const Function& from) const;
+  // The kernels and everything they call, callees first.
   std::vector<const Function*> reachable_from_kernels() const;
 
  private:
-  std::vector<const Function*> ordered(std::vector<const Function*> open) const;
-
   const Module& module_;
   std::unordered_map<const Function*, FunctionUses> by_function_;
 };
-
-// Sets Variable::address_taken of every variable of the module: whether AddressOf or Decay is applied to a part of it.
-void mark_address_taken(Module& module);
 
 }  // namespace kymo::shader::ir

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "shader/ir/build.h"
-#include "shader/ir/clone.h"
 #include "shader/test_support/print_ir.h"
+#include "shader/test_support/test_builder.h"
 #include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::ir {
@@ -19,18 +18,16 @@ class UsesTest : public ::testing::Test {
   }
 
   Module module;
-  Builder b{module};
+  TestBuilder b{module};
 };
 
 TEST_F(UsesTest, CalleesComeBeforeCallers) {
-  Function &leaf = calls("leaf", {}), &lonely = calls("lonely", {&leaf}), &middle = calls("middle", {&leaf, &leaf});
+  Function &leaf = calls("leaf", {}), &middle = calls("middle", {&leaf, &leaf});
   Function &kernel = calls("kernel", {&middle, &leaf}), &other = calls("other", {&leaf});
   kernel.is_kernel = other.is_kernel = true;
   const Uses uses(module);
   using Functions = std::vector<const Function*>;
   EXPECT_EQ(uses.of(middle).calls, (Functions{&leaf}));
-  EXPECT_EQ(uses.reachable(kernel), (Functions{&leaf, &middle, &kernel}));
-  EXPECT_EQ(uses.reachable(lonely), (Functions{&leaf, &lonely}));
   EXPECT_EQ(uses.reachable_from_kernels(), (Functions{&leaf, &middle, &kernel, &other}));
 }
 
@@ -45,29 +42,11 @@ TEST_F(UsesTest, CallersUseWhatTheirCalleesUse) {
   EXPECT_TRUE(uses.of(sums).has_simd_collectives());
   EXPECT_FALSE(uses.of(sums).has_barriers());
   EXPECT_FALSE(uses.of(waits).has_simd_collectives());
-  EXPECT_TRUE(uses.of(waits).has_simdgroups());
+  EXPECT_TRUE(uses.of(waits).has(Intrinsic::SimdLane));
   EXPECT_TRUE(uses.of(both).has_simd_collectives());
   EXPECT_TRUE(uses.of(both).has_barriers());
   EXPECT_TRUE(uses.of(both).has(Intrinsic::SimdLane));
   EXPECT_EQ(uses.of(both).constants, (std::vector<const Variable*>{&table}));
-}
-
-TEST_F(UsesTest, TakenAddressesAreFound) {
-  const Type* array = module.types.array(b.type(TypeKind::Int), 4);
-  Variable &a = b.local("a", array), &c = b.local("c", array);
-  Variable& table = b.program_constant("t", b.zero(array));
-  Function& f = b.function("f", b.type(TypeKind::Void));
-  Variable& p = b.parameter(f, "p", b.type(TypeKind::Int));
-  f.body = {b.declare(a), b.declare(c),
-            b.if_(b.constant_bool(true), {b.evaluate(b.address_of(b.index(b.variable(a), 1)))}),
-            b.evaluate(b.decay(b.variable(table)))};
-  a.address_taken = table.address_taken = false;
-  c.address_taken = p.address_taken = true;
-  mark_address_taken(module);
-  EXPECT_TRUE(a.address_taken);
-  EXPECT_TRUE(table.address_taken);
-  EXPECT_FALSE(c.address_taken);
-  EXPECT_FALSE(p.address_taken);
 }
 
 TEST_F(UsesTest, ACloneHasVariablesOfItsOwn) {

@@ -7,7 +7,7 @@ namespace metal {
 enum class access { sample, read, write, read_write };
 enum class component { x, y, z, w };
 
-// What the runtime passes: src/devices/device/texture_argument.cc fills it. Strides are in elements.
+// What the runtime passes: src/devices/device/arguments.cc fills it. Strides are in elements.
 struct kymo_texture {
   device uchar* data;
   uint width, height, depth;  // depth: the number of layers of an array

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "shader/containers.h"
 #include "shader/diagnostic.h"
-#include "shader/pool.h"
 #include "shader/types/type.h"
 
 namespace kymo::shader::ast {
@@ -166,7 +166,7 @@ struct Statement {
   StatementKind kind = StatementKind::Empty;
   Location at;
   bool is_constexpr = false;
-  uint16_t unroll = 0;  // of a loop: the wish of the pragma before it (unroll_wish.h)
+  uint16_t unroll = 0;  // of a loop: the wish of the pragma before it (preprocess/lexer.h)
   std::vector<const Statement*> statements;
   std::vector<const Declaration*> declarations;
   const Expression* expression = nullptr;

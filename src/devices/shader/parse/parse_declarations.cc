@@ -1,4 +1,4 @@
-// Namespaces, using, and the common parts of all declarations.
+// Declarations: namespaces, using, variables, functions, and what all declarations have in common.
 
 #include <algorithm>
 
@@ -28,9 +28,7 @@ void ParserImpl::parse_declaration(const Context& context) {
     case Word::Namespace:
     case Word::StaticAssert:
     case Word::Template:
-      if (is_templated)
-        fail(base::format("expected a function, a struct, an alias or a variable after \"template <...>\", found {}",
-                          found()));
+      if (is_templated) fail_expected("a function, a struct, an alias or a variable after \"template <...>\"");
       break;
     default:
       break;
@@ -96,7 +94,7 @@ void ParserImpl::parse_simple_declaration(const Context& context) {
     return expect_semicolon("the declaration of", parts.back().name);
   }
   if (specifiers.type == nullptr && !is(Word::Operator) && !is(Word::Tilde) && !is_name(word()) && !is(Word::Scope)) {
-    fail(base::format("expected a declaration, found {}", found()));
+    fail_expected("a declaration");
   }
   if (parse_declarators(specifiers, context)) return;
   const Declarations& made = *context.out;
@@ -184,7 +182,7 @@ void ParserImpl::parse_namespace_part(const Context& context, bool is_inline) {
   const Context members{Place::Namespace, &made.members};
   if (take(Word::Scope)) {
     const bool inner_inline = take(Word::Inline);
-    if (!is_name(word())) fail(base::format("expected the name of a namespace, found {}", found()));
+    if (!is_name(word())) fail_expected("the name of a namespace");
     return parse_namespace_part(members, inner_inline);
   }
   parse_attributes(made.attributes);
@@ -246,8 +244,7 @@ void ParserImpl::parse_static_assert(const Context& context) {
   expect(Word::LeftParen, "after static_assert");
   made.initializer = parse_assignment();
   if (take(Word::Comma)) {
-    if (!is(Word::String))
-      fail(base::format("expected a text as the second argument of static_assert, found {}", found()));
+    if (!is(Word::String)) fail_expected("a text as the second argument of static_assert");
     made.text = parse_string()->text;
   }
   expect(Word::RightParen, "after the arguments of static_assert");
@@ -264,6 +261,21 @@ ast::Declaration& ParserImpl::add(ast::DeclarationKind kind, const Location& at,
   if (context.place == Place::Struct && struct_ != nullptr) made.access = struct_->access;
   context.out->push_back(&made);
   return made;
+}
+
+void ParserImpl::set_specifiers(ast::Declaration& declaration, const Specifiers& specifiers,
+                                const Declarator* declarator) {
+  declaration.is_static = specifiers.is_static;
+  declaration.is_inline = specifiers.is_inline;
+  declaration.is_constexpr = specifiers.is_constexpr;
+  declaration.is_mutable = specifiers.is_mutable;
+  declaration.is_explicit = specifiers.is_explicit;
+  declaration.is_kernel = specifiers.is_kernel;
+  declaration.other_stage = specifiers.other_stage;
+  declaration.attributes = specifiers.attributes;
+  if (declarator != nullptr)
+    declaration.attributes.insert(declaration.attributes.end(), declarator->attributes.begin(),
+                                  declarator->attributes.end());
 }
 
 void ParserImpl::set_name(ast::Declaration& declaration, Head name) {
@@ -317,6 +329,372 @@ void ParserImpl::declare(Word name, uint8_t flags, NameScope* members) { names_.
 void ParserImpl::declare_as(const ast::Declaration& declaration, Word name, uint8_t flags, NameScope* members) {
   if (!declaration.qualified.parts.empty() || name == Word::End) return;
   declare(name, static_cast<uint8_t>(flags | (declaration.is_template ? NameMeaning::kTemplate : 0)), members);
+}
+
+// ---- Variables, fields, typedefs, structured bindings ---------------------------------------------------------------
+
+void ParserImpl::parse_variable(const Specifiers& specifiers, Declarator declarator, const Context& context) {
+  if (specifiers.type == nullptr) {
+    fail(declarator.at, base::format("expected a type before \"{}\"", declarator.text()));
+  }
+  if (declarator.name.meaning.is_builtin() && declarator.name.meaning.is_type()) {
+    fail(declarator.at, base::format("\"{}\" is a type: nothing else can be called so", declarator.text()));
+  }
+  if ((specifiers.is_kernel || !specifiers.other_stage.empty()) && !context.is_instantiation) {
+    fail(declarator.at, base::format("\"{}\" is a variable: only functions can be kernels", declarator.text()));
+  }
+  ast::Declaration& made = add(ast::DeclarationKind::Variable, declarator.at, context);
+  made.type = declarator.type;
+  set_specifiers(made, specifiers, &declarator);
+  NameScope* const scope = declarator.name.scope;
+  const Word name = declarator.name.last;
+  set_name(made, std::move(declarator.name));
+  set_headers(made, context);
+  if (!context.is_instantiation) declare_as(made, name, NameMeaning::kValue);
+
+  NameScope* inside = scope_;
+  if (scope != nullptr) {  // S::x = …: S's names are known
+    inside = names_.open(NameScope::Kind::Block, scope_);
+    inside->reopened = scope;
+  }
+  const Keep<NameScope*> in_scope(scope_, inside);
+  parse_initializer(made, context);
+}
+
+void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& context) {
+  const Keep<bool> outside(in_template_arguments_, false);
+  if (is(Word::Colon) && context.place == Place::Struct) parse_bit_width(variable);
+  if (take(Word::Equal)) {
+    variable.initializer = parse_initializer_clause();
+  } else if (is(Word::LeftBrace)) {
+    variable.initializer = parse_braces(nullptr);
+  } else if (is(Word::LeftParen)) {
+    if (word(1) == Word::RightParen) {
+      fail(base::format("\"{0}()\" would declare a function: write \"{0}{{}}\", or nothing after the name",
+                        variable.name));
+    }
+    ast::Expression& value = make_expression(ast::ExpressionKind::Cast, at());
+    advance();
+    parse_arguments(variable.direct_arguments, Word::RightParen, "after the arguments of", variable.name);
+    value.type = variable.type;
+    value.operands = variable.direct_arguments;
+    variable.initializer = finish(value);
+    variable.direct = true;
+  }
+}
+
+void ParserImpl::parse_bit_width(ast::Declaration& field) {
+  if (field.is_static) fail("a static member cannot be a bit-field: leave out static, or the number of bits");
+  advance();
+  field.bit_width = parse_conditional();
+}
+
+// uint : 3;
+void ParserImpl::parse_unnamed_bits(const Specifiers& specifiers, const Context& context) {
+  ast::Declaration& made = add(ast::DeclarationKind::Variable, at(), context);
+  made.type = specifiers.type;
+  made.is_static = specifiers.is_static;
+  parse_bit_width(made);
+}
+
+void ParserImpl::add_alias(const Specifiers& specifiers, Declarator declarator, const Context& context) {
+  if (is(Word::LeftParen)) {
+    if (!at_parameters()) fail_expected("';' after the name of the type");
+    declarator.type = parse_function_type(declarator.type);
+  }
+  const Word name = declarator.name.last;
+  if (name == Word::End || declarator.name.name.parts.size() != 1) {
+    fail(declarator.at, "expected a plain name for the type");
+  }
+  NameScope* members = declarator.type == specifiers.type ? specifiers.members : nullptr;
+  declare(name, NameMeaning::kType, members);
+  // typedef struct S {…} S;
+  const bool is_itself = declarator.type == specifiers.type && specifiers.defines &&
+                         specifiers.type->name.last().name == declarator.text();
+  if (is_itself) return;
+  ast::Declaration& made = add(ast::DeclarationKind::Alias, declarator.at, context);
+  made.name = declarator.text();
+  made.type = declarator.type;
+  made.attributes = std::move(declarator.attributes);
+}
+
+// ---- auto [a, b] = x -----------------------------------------------------------------------------------------------
+
+bool ParserImpl::at_structured() const {
+  if (is(Word::LeftBracket)) return word(1) != Word::LeftBracket;
+  return (is(Word::Amp) || is(Word::AmpAmp)) && word(1) == Word::LeftBracket && word(2) != Word::LeftBracket;
+}
+
+void ParserImpl::parse_structured(const Specifiers& specifiers, const Context& context) {
+  ast::Declaration& made = add(ast::DeclarationKind::Structured, at(), context);
+  const auto& parts = specifiers.type->name.parts;
+  if (parts.empty() || parts.back().name != "auto") fail("only \"auto\" can be taken apart: write auto [a, b] = ...");
+  made.type = parse_pointers(specifiers.type);
+  made.at = at();
+  set_specifiers(made, specifiers);
+  expect(Word::LeftBracket, "before the names");
+  do {
+    if (!is_name(word())) fail_expected("a name in the list of names");
+    made.bindings.push_back(token().text);
+    declare(word(), NameMeaning::kValue);
+    advance();
+  } while (take(Word::Comma));
+  expect(Word::RightBracket, "after the names");
+  if (context.may_range && is(Word::Colon)) return;
+  if (!is(Word::Equal) && !is(Word::LeftBrace) && !is(Word::LeftParen)) {
+    fail_expected("'=' after the names");
+  }
+  parse_initializer(made, context);
+}
+
+// ---- Function or variable? -----------------------------------------------------------------------------------------
+
+bool ParserImpl::is_scoped_value(size_t index) const {
+  NameMeaning meaning = names_.find(scope_, word_at(index));
+  for (; word_at(index + 1) == Word::Scope; index += 2) {
+    if (meaning.members == nullptr || !is_name(word_at(index + 2))) return false;
+    meaning = names_.find_in(meaning.members, word_at(index + 2));
+  }
+  return (meaning.flags & NameMeaning::kValue) != 0;
+}
+
+bool ParserImpl::at_parameters() const {
+  const size_t first = index_ + 1;
+  switch (word_at(first)) {
+    case Word::RightParen:
+    case Word::Ellipsis:
+    case Word::LeftBracket:
+      return true;
+    case Word::Integer:
+    case Word::Float:
+    case Word::Character:
+    case Word::String:
+    case Word::True:
+    case Word::False:
+    case Word::Nullptr:
+    case Word::Sizeof:
+    case Word::StaticCast:
+      return false;
+    default:
+      break;
+  }
+  if (!is_alphabetic(word_at(first))) return word_at(first) == Word::Scope;
+  if (begins_parameter(first)) return true;
+  if (behind_type(first) != first) return false;  // T(…)
+  if (is_scoped_value(first)) return false;       // E::x
+  // A name that there is not is more likely the type of a parameter.
+  return !is_name(word_at(first)) || (names_.find(scope_, word_at(first)).flags & NameMeaning::kValue) == 0;
+}
+
+// ---- Functions: parameters, the specifiers after them, bodies -------------------------------------------------------
+
+bool ParserImpl::parse_function(const Specifiers& specifiers, Declarator declarator, const Context& context) {
+  ast::Declaration& made = add(ast::DeclarationKind::Function, declarator.at, context);
+  if (specifiers.type == nullptr && !declarator.name.is_function &&
+      (context.place != Place::Struct || declarator.name.last != struct_->name)) {
+    fail(declarator.at, base::format("expected a type before \"{}\"", declarator.text()));
+  }
+  made.type = declarator.type;
+  set_specifiers(made, specifiers, &declarator);
+
+  NameScope* inside = names_.open(NameScope::Kind::Block, scope_);
+  inside->reopened = declarator.name.scope;
+  const Word name = declarator.name.last;
+  set_name(made, std::move(declarator.name));
+  set_headers(made, context);
+  const bool is_constructor = context.place == Place::Struct && specifiers.type == nullptr;
+  if (!context.is_instantiation && !context.is_friend && !is_constructor) {
+    declare_as(made, name, NameMeaning::kValue | NameMeaning::kFunction);
+  }
+  {
+    const Keep<NameScope*> in_scope(scope_, inside);
+    parse_parameters(made);
+    parse_behind_parameters(made);
+  }
+  return parse_function_end(made, context, inside);
+}
+
+// ---- Parameters ----------------------------------------------------------------------------------------------------
+
+void ParserImpl::parse_parameters(ast::Declaration& function) {
+  const Keep<bool> outside(in_template_arguments_, false);
+  expect(Word::LeftParen, "before the parameters");
+  if (word(1) == Word::RightParen && token().text == "void") advance();
+  while (!is(Word::RightParen)) {
+    if (is(Word::Ellipsis)) fail("variable arguments (\"...\") are not supported: use a parameter pack");
+    function.parameters.push_back(parse_parameter(function));
+    if (!take(Word::Comma)) break;
+  }
+  expect(Word::RightParen, function.name.empty() ? "after the parameters" : "after the parameters of", function.name);
+}
+
+const ast::Declaration* ParserImpl::parse_parameter(ast::Declaration& function) {
+  ast::Declaration& made = tree_.make_declaration();
+  made.parent = parent_;
+  Specifiers specifiers = parse_specifiers({Place::Parameter});
+  if (specifiers.type->form == ast::TypeForm::Named && specifiers.type->name.last().name == "auto") {
+    // A template's parameter without a name: it gets one that no source can contain.
+    ast::TemplateParameter& invented = function.template_parameters.emplace_back();
+    invented.name = tree_.keep(base::format("auto#{}", ++invented_));
+    invented.at = specifiers.type->at;
+    function.is_template = true;
+    specifiers.type->name.parts.back().name = invented.name;
+  }
+  Declarator declarator = parse_declarator(specifiers.type, Naming::Optional);
+  if (is(Word::LeftParen)) declarator.type = parse_function_type(declarator.type);
+  if (declarator.name.name.parts.size() > 1 || declarator.name.is_function) {
+    fail(declarator.at, "expected a plain name for the parameter");
+  }
+  made.at = declarator.at;
+  made.type = declarator.type;
+  made.is_variadic = declarator.is_pack;
+  made.attributes = std::move(specifiers.attributes);
+  made.attributes.insert(made.attributes.end(), declarator.attributes.begin(), declarator.attributes.end());
+  if (made.is_variadic && function.is_template && !function.template_parameters.empty() &&
+      function.template_parameters.back().name == specifiers.type->name.parts.back().name &&
+      function.template_parameters.back().name.starts_with("auto#")) {
+    function.template_parameters.back().is_pack = true;  // auto... args
+  }
+  if (declarator.has_name()) {
+    if (declarator.name.meaning.is_builtin() && declarator.name.meaning.is_type()) {
+      fail(declarator.at, base::format("\"{}\" is a type: nothing else can be called so", declarator.text()));
+    }
+    made.name = declarator.text();
+    const uint8_t flags = NameMeaning::kValue | (made.is_variadic ? NameMeaning::kPack : 0);
+    names_.declare(scope_, declarator.name.last, flags);
+  }
+  if (take(Word::Equal)) made.initializer = parse_initializer_clause();
+  return &made;
+}
+
+void ParserImpl::parse_behind_parameters(ast::Declaration& function) {
+  for (;;) {
+    if (parse_qualifier(function.is_const, function.this_space)) continue;
+    if (at_attributes() || is(Word::Attribute)) {
+      parse_attributes(function.attributes);
+    } else if (take(Word::Noexcept)) {
+      if (is(Word::LeftParen)) index_ = behind_group(index_);
+    } else if (is(Word::Override) || is(Word::Final)) {
+      refuse(base::format("virtual functions (\"{}\") are", token().text));
+    } else if (is(Word::Requires)) {
+      fail_at_word();
+    } else if (take(Word::Arrow)) {
+      function.type = parse_type();
+    } else if (!take(Word::Amp) && !take(Word::AmpAmp)) {
+      return;
+    }
+  }
+}
+
+// ---- Bodies --------------------------------------------------------------------------------------------------------
+
+// True: the declaration ends there.
+bool ParserImpl::parse_function_end(ast::Declaration& function, const Context& context, NameScope* scope) {
+  if (take(Word::Equal)) {
+    if (take(Word::Default)) {
+      function.is_defaulted = true;
+    } else if (take(Word::Delete)) {
+      function.is_deleted = true;
+    } else if (is(Word::Integer)) {
+      refuse("virtual functions (\"= 0\") are");
+    } else {
+      fail_expected("\"default\" or \"delete\" after '='");
+    }
+    expect_semicolon("the declaration of", function.name);
+    return true;
+  }
+  if (is(Word::Try)) fail_at_word();
+  if (!is(Word::LeftBrace) && !is(Word::Colon)) return false;
+  if (context.is_instantiation) fail("an explicit instantiation has no body: expected ';'");
+  function.is_definition = true;
+  if (delayed_ != nullptr) {
+    delayed_->push_back({&function, index_, scope, parent_, context.is_friend ? friend_of_ : nullptr});
+    skip_body();
+  } else {
+    const Keep<NameScope*> in_scope(scope_, scope);
+    parse_body(function);
+  }
+  return true;
+}
+
+void ParserImpl::parse_body(ast::Declaration& function) {
+  const Keep<bool> outside(in_template_arguments_, false);
+  const Keep<StructContext*> in_struct(struct_, nullptr);
+  const Keep<std::vector<Delayed>*> in_delayed(delayed_, nullptr);
+  if (is(Word::Colon)) parse_member_initializers(function);
+  if (!is(Word::LeftBrace)) expect(Word::LeftBrace, "before the body of", function.name);
+  function.body = parse_block();
+}
+
+void ParserImpl::parse_member_initializers(ast::Declaration& function) {
+  advance();
+  do {
+    ast::Declaration::MemberInitializer& made = function.member_initializers.emplace_back();
+    made.at = at();
+    made.name = parse_head(true).name;
+    if (is(Word::LeftBrace)) {
+      made.arguments.push_back(parse_braces(nullptr));
+    } else {
+      expect(Word::LeftParen, "after the name of the member");
+      parse_arguments(made.arguments, Word::RightParen, "after the member's value");
+    }
+    made.is_expansion = take(Word::Ellipsis);
+  } while (take(Word::Comma));
+}
+
+// Member initializers may have braces too: the body begins with the brace that has no name before it.
+void ParserImpl::skip_body() {
+  if (is(Word::Colon)) {
+    advance();
+    while (!is(Word::End) && !is(Word::Semicolon)) {
+      if (is(Word::LeftParen) || is(Word::LeftBracket)) {
+        index_ = behind_group(index_);
+      } else if (is(Word::LeftBrace)) {
+        const Word before = word_at(index_ - 1);
+        if (!is_name(before) && before != Word::Greater) break;
+        index_ = behind_group(index_);
+      } else {
+        advance();
+      }
+    }
+  }
+  if (is(Word::LeftBrace)) index_ = behind_group(index_);
+}
+
+void ParserImpl::parse_delayed(std::vector<Delayed>& delayed) {
+  const Keep<size_t> back_to(index_, index_);
+  for (Delayed& each : delayed) {
+    if (diagnostics_.is_full()) return;
+    const Keep<NameScope*> in_scope(scope_, each.scope);
+    const Keep<const ast::Declaration*> in_parent(parent_, each.parent);
+    const Keep<const StructContext*> as_friend(friend_of_, each.friend_of);
+    index_ = each.begin;
+    pending_ = Head();
+    try {
+      parse_body(*each.function);
+    } catch (const Rejected& rejected) {
+      each.function->is_definition = false;
+      report(rejected);
+    }
+  }
+  pending_ = Head();
+}
+
+// ---- Friends -------------------------------------------------------------------------------------------------------
+
+void ParserImpl::parse_friend(const Context& context) {
+  advance();
+  const Keep<const StructContext*> as_friend(friend_of_, struct_);
+  const Keep<const ast::Declaration*> in_parent(parent_, namespace_);
+  const Keep<StructContext*> in_struct(struct_, nullptr);
+  const bool is_type = is(Word::Struct) || is(Word::Class) || is(Word::Union) || is(Word::Enum);
+  if (is_type || (at_head() && word_at(peek_head(true).end) == Word::Semicolon)) {
+    while (!is(Word::Semicolon) && !is(Word::RightBrace) && !is(Word::End)) advance();
+    return expect_semicolon("the friend");
+  }
+  Context inside{Place::Namespace, namespace_members_, context.headers};
+  inside.is_friend = true;
+  parse_simple_declaration(inside);
 }
 
 }  // namespace kymo::shader

@@ -1,4 +1,3 @@
-
 #include <algorithm>
 
 #include "base/text.h"
@@ -153,7 +152,7 @@ void ParserImpl::parse_condition(ast::Statement& statement, bool may_init) {
       if (part.kind != ast::StatementKind::Empty) statement.init = &part;
       continue;
     }
-    if (part.kind == ast::StatementKind::Empty) fail(base::format("expected a condition, found {}", found()));
+    if (part.kind == ast::StatementKind::Empty) fail_expected("a condition");
     statement.expression = part.expression;
     statement.declarations = part.declarations;
     return expect(Word::RightParen, "after the condition");
@@ -247,9 +246,8 @@ const ast::Statement* ParserImpl::parse_for() {
 // ---- Declaration or expression? ------------------------------------------------------------------------------------
 
 bool ParserImpl::at_declaration() {
+  if (begins_type(word())) return true;
   switch (word()) {
-    case Word::Const:
-    case Word::Volatile:
     case Word::Constexpr:
     case Word::Static:
     case Word::Inline:
@@ -257,19 +255,11 @@ bool ParserImpl::at_declaration() {
     case Word::Register:
     case Word::Typedef:
     case Word::Using:
-    case Word::Struct:
-    case Word::Class:
-    case Word::Union:
-    case Word::Enum:
     case Word::StaticAssert:
     case Word::Namespace:
     case Word::Template:
     case Word::Alignas:
     case Word::Attribute:
-    case Word::Device:
-    case Word::Constant:
-    case Word::Threadgroup:
-    case Word::Thread:
     case Word::ThreadLocal:
       return true;
     default:

@@ -5,30 +5,39 @@
 
 namespace kymo::shader {
 
+// The name of a struct or an enum, and what is around it. Null: it is not declared here, but used as a type.
+ast::Declaration* ParserImpl::begin_struct(ast::DeclarationKind kind, const Location& where, Head& head,
+                                           Specifiers& specifiers, const Context& context) {
+  const std::string_view what = kind == ast::DeclarationKind::Struct ? "a struct" : "an enum";
+  std::vector<ast::Attribute> attributes;
+  parse_attributes(attributes);
+  head.at = where;
+  if (is_name(word()) || is(Word::Scope)) head = parse_head(true);
+  if (is(Word::Final) && (word(1) == Word::LeftBrace || word(1) == Word::Colon)) advance();
+  const bool may_declare = context.place != Place::Parameter && context.out != nullptr;
+  const bool defines = is(Word::LeftBrace) || (is(Word::Colon) && !context.may_range);
+  if (!defines && head.name.parts.empty()) fail_expected(base::format("the name of {}", what));
+  if (!defines && !(may_declare && context.place != Place::TypeOnly && is(Word::Semicolon))) {  // struct S x;
+    specifiers.members = head.meaning.members;
+    specifiers.type = make_type(std::move(head));
+    return nullptr;
+  }
+  if (!may_declare) fail(base::format("{} cannot be defined here: define it before this", what));
+  ast::Declaration& made = add(kind, head.at, context);
+  made.attributes = std::move(attributes);
+  return &made;
+}
+
 void ParserImpl::parse_struct(Specifiers& specifiers, const Context& context) {
   const bool is_union = is(Word::Union), is_class = is(Word::Class);
   const Location where = at();
   advance();
-  std::vector<ast::Attribute> attributes;
-  parse_attributes(attributes);
   Head head;
-  head.at = where;
-  if (is_name(word()) || is(Word::Scope)) head = parse_head(true);
-  if (is(Word::Final) && (word(1) == Word::LeftBrace || word(1) == Word::Colon)) advance();
-  const bool has_name = !head.name.parts.empty();
-  const bool may_declare = context.place != Place::Parameter && context.out != nullptr;
-  const bool defines = is(Word::LeftBrace) || (is(Word::Colon) && !context.may_range);
-  if (!defines && !has_name) fail(base::format("expected the name of a struct, found {}", found()));
-  if (!defines && !(may_declare && context.place != Place::TypeOnly && is(Word::Semicolon))) {  // struct S x;
-    specifiers.members = head.meaning.members;
-    specifiers.type = make_type(std::move(head));
-    return;
-  }
-  if (!may_declare) fail("a struct cannot be defined here: define it before this");
-
-  ast::Declaration& made = add(ast::DeclarationKind::Struct, head.at, context);
+  ast::Declaration* const begun = begin_struct(ast::DeclarationKind::Struct, where, head, specifiers, context);
+  if (begun == nullptr) return;
+  ast::Declaration& made = *begun;
   made.is_union = is_union;
-  made.attributes = std::move(attributes);
+  const bool has_name = !head.name.parts.empty(), defines = !is(Word::Semicolon);
   const Word name = head.last;
   const NameMeaning meaning = head.meaning;
   NameScope* const outer = head.scope;
@@ -106,7 +115,7 @@ void ParserImpl::parse_bases(ast::Declaration& made, NameScope* scope) {
   do {
     while (is(Word::Public) || is(Word::Private) || is(Word::Protected)) advance();
     if (is(Word::Virtual)) fail_at_word();
-    if (!at_head()) fail(base::format("expected the name of a base, found {}", found()));
+    if (!at_head()) fail_expected("the name of a base");
     Head head = parse_head(true);
     names_.follow(scope, head.meaning.members);
     ast::TypeName* base = make_type(std::move(head));
@@ -142,26 +151,13 @@ void ParserImpl::parse_enum(Specifiers& specifiers, const Context& context) {
   const Location where = at();
   advance();
   const bool is_scoped = take(Word::Class) || take(Word::Struct);
-  std::vector<ast::Attribute> attributes;
-  parse_attributes(attributes);
   Head head;
-  head.at = where;
-  if (is_name(word()) || is(Word::Scope)) head = parse_head(true);
-  const bool has_name = !head.name.parts.empty();
-  const bool may_declare = context.place != Place::Parameter && context.out != nullptr;
-  const bool defines = is(Word::LeftBrace) || (is(Word::Colon) && !context.may_range);
-  if (!defines && !has_name) fail(base::format("expected the name of an enum, found {}", found()));
-  if (!defines && !(may_declare && context.place != Place::TypeOnly && is(Word::Semicolon))) {
-    specifiers.members = head.meaning.members;
-    specifiers.type = make_type(std::move(head));
-    return;
-  }
-  if (!may_declare) fail("an enum cannot be defined here: define it before this");
+  ast::Declaration* const begun = begin_struct(ast::DeclarationKind::Enum, where, head, specifiers, context);
+  if (begun == nullptr) return;
   if (context.headers != nullptr) fail("an enum cannot be a template");
-
-  ast::Declaration& made = add(ast::DeclarationKind::Enum, head.at, context);
+  ast::Declaration& made = *begun;
   made.is_scoped = is_scoped;
-  made.attributes = std::move(attributes);
+  const bool has_name = !head.name.parts.empty();
   const Word name = head.last;
   specifiers.type = make_type(head);
   specifiers.defines = true;
@@ -171,7 +167,7 @@ void ParserImpl::parse_enum(Specifiers& specifiers, const Context& context) {
   if (has_name) declare_as(made, name, NameMeaning::kType, scope);
   specifiers.members = scope;
   if (take(Word::Colon)) made.type = parse_type();
-  if (!is(Word::LeftBrace) && !has_name) fail(base::format("expected the enumerators of the enum, found {}", found()));
+  if (!is(Word::LeftBrace) && !has_name) fail_expected("the enumerators of the enum");
   if (!is(Word::LeftBrace)) return;
   made.is_definition = true;
   parse_enumerators(made, scope);
@@ -184,7 +180,7 @@ void ParserImpl::parse_enumerators(ast::Declaration& made, NameScope* scope) {
   const Keep<NameScope*> in_scope(scope_, scope);
   advance();
   while (!is(Word::RightBrace)) {
-    if (!is_name(word())) fail(base::format("expected the name of an enumerator, found {}", found()));
+    if (!is_name(word())) fail_expected("the name of an enumerator");
     ast::Enumerator enumerator{.name = token().text, .at = at()};
     const Word name = word();
     advance();

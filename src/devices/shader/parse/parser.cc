@@ -123,6 +123,10 @@ void ParserImpl::fail(std::string text) const { fail(at(), std::move(text)); }
 
 void ParserImpl::fail(const Location& at, std::string text) { throw Rejected{at, std::move(text)}; }
 
+void ParserImpl::fail_expected(std::string_view what) const {
+  fail(base::format("expected {}, found {}", what, found()));
+}
+
 void ParserImpl::refuse(std::string_view what) const { fail(base::format("{} not supported", what)); }
 
 void ParserImpl::fail_at_word() {
@@ -150,7 +154,7 @@ void ParserImpl::fail_at_word() {
     case Word::ThreadLocal:
       refuse("thread_local is");
     default:
-      fail(base::format("expected an expression, found {}", found()));
+      fail_expected("an expression");
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include "shader/diagnostic.h"
 #include "shader/parse/ast.h"
-#include "shader/preprocess/token.h"
+#include "shader/preprocess/lexer.h"
 
 namespace kymo::shader {
 

@@ -16,7 +16,7 @@
 #include "shader/parse/ast.h"
 #include "shader/parse/parser_names.h"
 #include "shader/parse/words.h"
-#include "shader/preprocess/token.h"
+#include "shader/preprocess/lexer.h"
 
 namespace kymo::shader {
 
@@ -152,6 +152,7 @@ class ParserImpl {
   std::string found() const;  // the next token, for messages
   [[noreturn]] void fail(std::string text) const;
   [[noreturn]] static void fail(const Location& at, std::string text);
+  [[noreturn]] void fail_expected(std::string_view what) const;  // says what was found instead
   [[noreturn]] void refuse(std::string_view what) const;
   [[noreturn]] void fail_at_word();  // a keyword that is not allowed here, or a feature that is not supported
   void report(const Rejected& rejected);
@@ -164,11 +165,12 @@ class ParserImpl {
   ast::Attribute parse_attribute();
   void parse_gnu_attributes(std::vector<ast::Attribute>& into);
 
-  // ---- Names (parse_names.cc)
+  // ---- Names (parse_types.cc)
 
   Head& peek_head(bool as_type);  // as_type: only a type is allowed here
   Head take_head(bool as_type);
-  bool at_head() const;  // a name, `typename`, `unsigned`…
+  bool at_head() const;                // a name, `typename`, `unsigned`…
+  static bool begins_type(Word word);  // const, an address space, struct, …: only a type begins so
   Head parse_head(bool as_type);
   void parse_name(Head& head, bool as_type, bool in_decltype = false);  // in_decltype: after decltype(x)
   void parse_decltype_member(Head& head, bool as_type);
@@ -183,7 +185,7 @@ class ParserImpl {
   ast::NamePart name_of(const StructContext& self, const Location& at);
   ast::Name parse_member_name();  // after . and ->
 
-  // ---- Types (parse_types.cc, parse_declarators.cc)
+  // ---- Types (parse_types.cc)
 
   bool at_type();  // in parentheses and among template arguments, where both a type and a value are allowed
   // `defined`: where a struct that it defines is added; null: it must not define one.
@@ -204,7 +206,7 @@ class ParserImpl {
   bool is_scoped_value(size_t index) const;  // S::x that is known and is not a type
   size_t behind_type(size_t index) const;    // after a type's name that begins there; the same index: there is none
 
-  // ---- Declarations (parse_declarations.cc, parse_variables.cc, parse_functions.cc)
+  // ---- Declarations (parse_declarations.cc)
 
   void parse_or_recover(const Context& context);
   void parse_declaration(const Context& context);
@@ -241,6 +243,8 @@ class ParserImpl {
   void parse_friend(const Context& context);
 
   ast::Declaration& add(ast::DeclarationKind kind, const Location& at, const Context& context);
+  static void set_specifiers(ast::Declaration& declaration, const Specifiers& specifiers,
+                             const Declarator* declarator = nullptr);
   void set_name(ast::Declaration& declaration, Head name);
   void set_headers(ast::Declaration& declaration, const Context& context);
   // In the nearest scope that does not belong to a template.
@@ -248,7 +252,7 @@ class ParserImpl {
   void declare_as(const ast::Declaration& declaration, Word name, uint8_t flags, NameScope* members = nullptr);
   NameScope* home() const;
 
-  // ---- Templates, structs, enums (parse_templates.cc, parse_arguments.cc, parse_structs.cc)
+  // ---- Templates, structs, enums (parse_templates.cc, parse_structs.cc)
 
   bool looks_like_arguments(size_t less) const;
   size_t behind_arguments(size_t less) const;  // after the ">" that belongs to it; the same index: there is none
@@ -260,6 +264,8 @@ class ParserImpl {
   void parse_value_parameter(ast::TemplateParameter& parameter);
   void parse_instantiation(const Context& context);
 
+  ast::Declaration* begin_struct(ast::DeclarationKind kind, const Location& where, Head& head, Specifiers& specifiers,
+                                 const Context& context);
   void parse_struct(Specifiers& specifiers, const Context& context);
   void parse_struct_body(StructContext& self);
   void parse_members(StructContext& self);
@@ -286,7 +292,7 @@ class ParserImpl {
   ast::Statement& make_statement(ast::StatementKind kind);
   bool at_declaration();
 
-  // ---- Expressions (parse_expressions.cc, parse_primary.cc, parse_lambdas.cc)
+  // ---- Expressions (parse_expressions.cc)
 
   ast::Expression* parse_expression();  // with commas
   ast::Expression* parse_assignment();

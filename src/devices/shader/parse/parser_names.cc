@@ -111,7 +111,7 @@ void ParserNames::declare(NameScope* scope, Word name, uint8_t flags, NameScope*
 
 void ParserNames::follow(NameScope* scope, NameScope* other) {
   if (other == nullptr || other == scope) return;
-  if (std::find(scope->also.begin(), scope->also.end(), other) != scope->also.end()) return;
+  if (std::ranges::find(scope->also, other) != scope->also.end()) return;
   if (scope->also.size() < kMaxFollowed) scope->also.push_back(other);
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shader/preprocess/token.h"
+#include "shader/preprocess/lexer.h"
 
 namespace kymo::shader {
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "shader/preprocess/expander.h"
 #include "shader/preprocess/macros.h"
 
 namespace kymo::shader {
@@ -22,19 +21,5 @@ bool evaluate_condition(std::vector<MacroToken> line, const Location& directive,
 // The name in an include: "name" or <name>, from all of the tokens; expanded if it is neither. Empty: it is neither
 // after expansion.
 std::optional<std::string> header_name(const std::vector<MacroToken>& tokens, Expander& expander);
-
-// Expands only the line of a directive, while it lives.
-class ExpandedLine {
- public:
-  ExpandedLine(Expander& expander, std::vector<MacroToken> tokens) : expander_(expander) {
-    expander_.begin_line(std::move(tokens));
-  }
-  ~ExpandedLine() { expander_.end_line(); }
-  ExpandedLine(const ExpandedLine&) = delete;
-  ExpandedLine& operator=(const ExpandedLine&) = delete;
-
- private:
-  Expander& expander_;
-};
 
 }  // namespace kymo::shader

@@ -1,5 +1,6 @@
 #include "shader/preprocess/headers.h"
 
+#include "base/text.h"
 #include "shader/embedded.h"
 
 namespace kymo::shader {
@@ -8,7 +9,7 @@ namespace {
 
 struct BuiltinHeader {
   std::string_view name;
-  const std::string_view* text = nullptr;  // none: its declarations are always available
+  const std::string_view* text;
 };
 
 constexpr BuiltinHeader kBuiltinHeaders[] = {
@@ -26,53 +27,25 @@ constexpr BuiltinHeader kBuiltinHeaders[] = {
     {"c10/metal/reduction_utils.h", &embedded::reduction_utils_h},
     {"c10/metal/special_math.h", &embedded::special_math_h},
     {"c10/metal/utils.h", &embedded::utils_h},
-    {"metal_array"},
-    {"metal_assert"},
-    {"metal_atomic"},
-    {"metal_command_buffer"},
-    {"metal_common"},
-    {"metal_compute"},
-    {"metal_config"},
-    {"metal_cooperative_tensor"},
-    {"metal_extended_vector"},
-    {"metal_geometric"},
-    {"metal_graphics"},
-    {"metal_imageblocks"},
-    {"metal_initializer_list"},
-    {"metal_integer"},
-    {"metal_interpolate"},
-    {"metal_limits"},
-    {"metal_logging"},
-    {"metal_math"},
-    {"metal_matrix"},
-    {"metal_mesh"},
-    {"metal_numeric"},
-    {"metal_pack"},
-    {"metal_packed"},
-    {"metal_quadgroup"},
-    {"metal_raytracing"},
-    {"metal_relational"},
-    {"metal_simdgroup"},
-    {"metal_simdgroup_matrix"},
-    {"metal_stdlib"},
-    {"metal_tensor"},
-    {"metal_tessellation"},
-    {"metal_texture"},
-    {"metal_type_traits"},
-    {"metal_types"},
-    {"metal_uniform"},
-    {"metal_utility"},
-    {"metal_visible_function_table"},
     {"simd/simd.h", &embedded::simd_h},
 };
+
+// The parts of the standard library, after metal_: their declarations are always available.
+constexpr std::string_view kMetalHeaders =
+    " array assert atomic command_buffer common compute config cooperative_tensor extended_vector geometric "
+    "graphics imageblocks initializer_list integer interpolate limits logging math matrix mesh numeric pack "
+    "packed quadgroup raytracing relational simdgroup simdgroup_matrix stdlib tensor tessellation texture "
+    "type_traits types uniform utility visible_function_table ";
 
 }  // namespace
 
 std::optional<std::string_view> builtin_header(std::string_view name) {
-  for (const BuiltinHeader& header : kBuiltinHeaders) {
-    if (header.name == name) return header.text == nullptr ? std::string_view() : *header.text;
-  }
-  return std::nullopt;
+  for (const BuiltinHeader& header : kBuiltinHeaders)
+    if (header.name == name) return *header.text;
+  constexpr std::string_view kPrefix = "metal_";
+  const bool is_part = name.starts_with(kPrefix) &&
+                       kMetalHeaders.find(base::format(" {} ", name.substr(kPrefix.size()))) != std::string_view::npos;
+  return is_part ? std::optional<std::string_view>("") : std::nullopt;
 }
 
 std::vector<std::string_view> builtin_header_names() {

@@ -12,7 +12,7 @@ namespace kymo::shader {
 
 // The text of a header; an empty text if its content is always available; empty optional if there is no such header.
 std::optional<std::string_view> builtin_header(std::string_view name);
-std::vector<std::string_view> builtin_header_names();
+std::vector<std::string_view> builtin_header_names();  // of those with a text
 
 // The beginning of every translation: namespace metal, written in Metal (library/stdlib*.metal), in reading order.
 std::vector<std::string_view> standard_library_texts();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +11,23 @@
 namespace kymo::shader {
 
 namespace {
+
+// Takes the next word or number from the text; empty at its end.
+std::string_view unroll_next_word(std::string_view& text) {
+  constexpr std::string_view kBetween = " \t(),";
+  text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
+  const std::string_view found = text.substr(0, text.find_first_of(kBetween));
+  text.remove_prefix(found.size());
+  return found;
+}
+
+uint16_t unroll_count(std::string_view word) {
+  if (word.empty() || word == "full" || word == "enable") return kUnrollAll;
+  if (word == "disable") return kNeverUnroll;
+  uint16_t count = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+  return error == std::errc() && end == word.data() + word.size() ? count : kNoUnrollWish;
+}
 
 enum class CharClass : uint8_t { Unknown, Space, NewLine, Letter, Digit, Quote, Punctuation };
 
@@ -30,7 +48,7 @@ constexpr std::array<CharClass, 256> kCharClasses = [] {
 CharClass char_class(char c) { return kCharClasses[static_cast<unsigned char>(c)]; }
 bool is_word_char(char c) { return char_class(c) == CharClass::Letter || char_class(c) == CharClass::Digit; }
 
-// Of those with more than one character; ">>" is not among them (token.h).
+// Of those with more than one character; ">>" is not among them (TokenKind).
 constexpr std::string_view kLongPunctuators[] = {"<<=", ">>=", "...", "->*", "->", "++", "--", "+=", "-=",
                                                  "*=",  "/=",  "%=",  "==",  "!=", "<<", "<=", ">=", "&&",
                                                  "&=",  "||",  "|=",  "^=",  "::", ".*", "##"};
@@ -328,6 +346,18 @@ bool lex_one(std::string_view text, std::deque<std::string>& texts, Token& token
   Lexer lexer(text, 0, texts, nobody_reads);
   Token second;
   return lexer.next_in_line(token) && !lexer.next_in_line(second) && !nobody_reads.has_errors();
+}
+
+uint16_t unroll_wish(std::string_view pragma) {
+  std::string_view word = unroll_next_word(pragma);
+  const bool is_list = word == "clang" && unroll_next_word(pragma) == "loop";  // of wishes: vectorize(…) unroll(…)
+  if (is_list) word = unroll_next_word(pragma);
+  for (; !word.empty(); word = unroll_next_word(pragma)) {
+    if (word == "nounroll") return kNeverUnroll;
+    if (word == "unroll" || word == "unroll_count") return unroll_count(unroll_next_word(pragma));
+    if (!is_list) break;
+  }
+  return kNoUnrollWish;
 }
 
 }  // namespace kymo::shader

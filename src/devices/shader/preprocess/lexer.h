@@ -1,8 +1,8 @@
 // Converts characters to tokens: the text of one file, one token at a time. It does not know directives and macros.
 //
 // Comments count as spaces. A line that ends with a backslash continues on the next one. A raw string becomes an
-// ordinary one with the same content. Numbers are read as loosely as the preprocessor requires (numbers.h checks them).
-// Text that is not a token is reported and skipped. Time is linear in the text.
+// ordinary one with the same content. Numbers are read as loosely as the preprocessor requires (literals.h checks
+// them). Text that is not a token is reported and skipped. Time is linear in the text.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,40 @@
 #include <vector>
 
 #include "shader/diagnostic.h"
-#include "shader/preprocess/token.h"
 
 namespace kymo::shader {
+
+enum class TokenKind : uint8_t {
+  End,         // the last one
+  Identifier,  // keywords too: the parser knows them
+  Integer,     // as written: "0x1fU"
+  Float,       // as written: "1.5h"
+  Character,   // as written, with its quotes
+  String,      // as written, with its quotes; adjacent strings are not joined yet
+  Punctuator,  // the longest match; but ">" is always one token (">>" is two tokens with adjacent columns), and "[[" is
+               // two tokens too. Until macros are expanded, an operator that is a word keeps its spelling: "and"
+  Pragma,      // a #pragma with a wish for a loop, until macros are expanded. Then the next token has the wish
+};
+
+// What a pragma asks of the loop that follows it: how many rounds to write one after another.
+inline constexpr uint16_t kNoUnrollWish = 0, kNeverUnroll = 1, kUnrollAll = UINT16_MAX;
+
+// The text of the pragma: "unroll", "unroll 4", "unroll(4)", "nounroll", "clang loop unroll(full)", "clang loop
+// unroll_count(4)" and similar ones. kNoUnrollWish: it is another pragma.
+uint16_t unroll_wish(std::string_view pragma);
+
+// A token of a source, after preprocessing.
+struct Token {
+  TokenKind kind = TokenKind::End;
+  bool space_before = false;  // for ">>" against "> >", and for #
+  bool line_start = false;    // the first of its line
+  uint16_t unroll = 0;        // of the pragma before it
+  std::string_view text;      // valid while the translation lives
+  Location at;                // of a token from a macro: the position of the macro's name in the source
+
+  bool is(std::string_view punctuator) const { return kind == TokenKind::Punctuator && text == punctuator; }
+  bool is_name(std::string_view name) const { return kind == TokenKind::Identifier && text == name; }
+};
 
 class Lexer {
  public:

@@ -10,6 +10,7 @@
 // tokens of an expansion, have limits; exceeding one is an error.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
@@ -17,7 +18,7 @@
 #include <vector>
 
 #include "shader/diagnostic.h"
-#include "shader/preprocess/token.h"
+#include "shader/preprocess/lexer.h"
 
 namespace kymo::shader {
 

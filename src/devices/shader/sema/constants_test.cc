@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "base/text.h"
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 // What is known when a shader is translated.
 

@@ -1,6 +1,6 @@
 // Copy constructors of the source, and where C++ does not copy.
 
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 namespace kymo::shader {
 namespace {

@@ -1,4 +1,4 @@
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 // The order of effects: what is a statement, what is kept in a temporary.
 

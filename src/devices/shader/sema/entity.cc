@@ -97,4 +97,13 @@ Class* class_named(const Type* type) {
   return static_cast<Class*>(const_cast<void*>(type->declaration));
 }
 
+std::string types_of(std::span<const Value> values) {
+  std::string text = "(";
+  for (const Value& value : values) {
+    if (text.size() > 1) text += ", ";
+    text += value.type != nullptr ? TypeTable::name(value.type) : "{...}";
+  }
+  return text + ")";
+}
+
 }  // namespace kymo::shader

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,10 +33,10 @@ struct QualifiedType {
   // To be deduced from an initializer: type is null; pointers and references to auto are in `declared`.
   bool is_auto = false;
   const ast::TypeName* declared = nullptr;
-  // A pointer to a function: also deduced, as the type of the function (lowering/function_objects.cc).
+  // A pointer to a function: also deduced, as the type of the function (lowering/calls.cc).
   const ast::TypeName* function = nullptr;
   Scope* function_scope = nullptr;  // of the types in `function`
-  // A struct template without arguments: also deduced (lowering/class_deduction.cc).
+  // A struct template without arguments: also deduced (lowering/initialize.cc).
   const Symbol* class_template = nullptr;
 };
 
@@ -97,6 +99,11 @@ struct Scope {
   std::unordered_map<std::string_view, std::vector<Symbol*>> symbols;
   std::vector<Scope*> used;   // using namespace; inline and anonymous namespaces inside it
   std::vector<Scope*> bases;  // of a Class scope
+
+  std::span<Symbol* const> own(std::string_view wanted) const {  // declared in this scope
+    const auto found = symbols.find(wanted);
+    return found == symbols.end() ? std::span<Symbol* const>() : std::span<Symbol* const>(found->second);
+  }
 };
 
 // ---- Classes and functions -----------------------------------------------------------------------------------------
@@ -123,7 +130,7 @@ struct Class {
   std::vector<Class*> bases;       // they come first in `members`; those with fields come first in type->fields
   std::vector<Member> members;     // none of a lambda
   bool has_bits = false;           // one of the members is a bit-field
-  bool in_words = false;           // a union whose type has one field, an array of words (lowering/union_views.cc)
+  bool in_words = false;           // a union whose type has one field, an array of words (lowering/code_writer.cc)
   const Symbol* symbol = nullptr;  // from which it was instantiated: all instances of a template share it
   uint32_t ancestors = 0;          // bases, and their bases, each as often as it occurs
   bool is_completing = false;
@@ -183,10 +190,10 @@ struct Value {
   Scope* braces_scope = nullptr;
   bool is_null = false;  // nullptr
   bool is_literal_zero = false;
-  // A place in a union: `ir` is its storage, whose type differs from `type`. See members.cc.
+  // A place in a union: `ir` is its storage, whose type differs from `type`. See lowering/expressions.cc.
   const Type* viewed = nullptr;
   const ir::Expression* view_index = nullptr;  // an element of the viewed type; in words: more bytes
-  bool in_words = false;                       // a union that is an array of words: union_views.cc
+  bool in_words = false;                       // a union that is an array of words: code_writer.cc
   uint32_t view_at = 0;                        // in words: its first byte
   const Member* bits = nullptr;                // a bit-field: `viewed` is the struct, `ir` is its place or its words
   const Type* promoted = nullptr;              // of the contents of a bit-field: its type in arithmetic, if it differs
@@ -197,11 +204,11 @@ struct Value {
 // The name of a function, or of a member function with its object: the candidates of a call.
 struct OverloadSet {
   std::string_view name;
-  std::vector<const Symbol*> candidates;
-  bool has_arguments = false;   // f<int>(…)
-  TemplateArguments arguments;  // explicit ones
-  std::optional<Value> object;  // x.f(…), or the implicit *this
-  Location at;
+  std::vector<const Symbol*> candidates = {};
+  bool has_arguments = false;        // f<int>(…)
+  TemplateArguments arguments = {};  // explicit ones
+  std::optional<Value> object = {};  // x.f(…), or the implicit *this
+  Location at = {};
   bool is_qualified = false;    // a::f: no lookup in the namespaces of the arguments
   bool allows_builtin = false;  // an unqualified name, or one in metal::
   bool is_used = false;         // "using namespace" made all candidates visible: none hides a builtin
@@ -211,6 +218,11 @@ struct OverloadSet {
 
 inline std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 inline std::string in_quotes(const Type* type) { return in_quotes(TypeTable::name(type)); }
+
+std::string types_of(std::span<const Value> values);  // for messages: "(float, int)"
+inline std::string types_of(std::initializer_list<Value> values) {
+  return types_of(std::span(values.begin(), values.size()));
+}
 
 inline bool is_small_float(const Type* type) {
   return type->scalar()->is(TypeKind::Half) || type->scalar()->is(TypeKind::BFloat);

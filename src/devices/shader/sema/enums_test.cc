@@ -1,6 +1,6 @@
 // Enums are types of their own: operators of the source, conversions, overloads.
 
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 namespace kymo::shader {
 

@@ -1,7 +1,7 @@
 // Names of functions as values, pointers to functions, deduced templates, traits: what is refused, and how.
 #include <gmock/gmock.h>
 
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 namespace kymo::shader {
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "base/test_size.h"
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 // Input of any size and depth ends in an error or in a module.
 

@@ -1,5 +1,5 @@
 // Mistakes that the message must name: what is declared twice, a division by zero, an endless template.
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 namespace kymo::shader {
 

@@ -2,11 +2,11 @@
 
 #include "shader/ir/recursion.h"
 #include "shader/sema/context.h"
-#include "shader/sema/lookup/lookup.h"
+#include "shader/sema/lookup.h"
 #include "shader/sema/lowering/lowering.h"
-#include "shader/sema/overloads/overloads.h"
-#include "shader/sema/templates/templates.h"
-#include "shader/sema/types/types.h"
+#include "shader/sema/overloads.h"
+#include "shader/sema/templates.h"
+#include "shader/sema/types.h"
 
 namespace kymo::shader {
 

@@ -1,13 +1,13 @@
 // The third stage: converts a syntax tree to functions of the IR.
 //
-// Five classes do the work. Each uses the classes above it in this list; upcalls.h has the few calls in the other
+// Five classes do the work. Each uses the classes above it in this list; context.h has the few calls in the other
 // direction.
 //
-//   Lookup     lookup/     scopes and symbols: what a name stands for
-//   Types      types/      what a written type is; structs, their fields and their layout
-//   Templates  templates/  arguments of templates: written, completed by defaults, deduced
-//   Overloads  overloads/  which function a call means; signatures, conversions, instances
-//   Lowering   lowering/   expressions, statements and kernels become IR
+//   Lookup     lookup.h     scopes and symbols: what a name stands for
+//   Types      types.h      what a written type is; structs, their fields and their layout
+//   Templates  templates.h  arguments of templates: written, completed by defaults, deduced
+//   Overloads  overloads.h  which function a call means; signatures, conversions, instances
+//   Lowering   lowering/    expressions, statements and kernels become IR
 //
 // entity.h has the data that they work on, context.h what they share.
 #pragma once

@@ -1,10 +1,9 @@
-#include "shader/sema/sema_test.h"
-
 #include <cctype>
 
 #include "shader/parse/parser.h"
 #include "shader/preprocess/headers.h"
 #include "shader/preprocess/preprocessor.h"
+#include "shader/sema/test_sema.h"
 #include "shader/test_support/print_ir.h"
 #include "shader/test_support/verify_ir.h"
 

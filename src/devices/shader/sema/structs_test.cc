@@ -1,4 +1,4 @@
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 // Structs: members, constructors, operators, bases, unions.
 

@@ -1,4 +1,4 @@
-#include "shader/sema/sema_test.h"
+#include "shader/sema/test_sema.h"
 
 // Atomics, barriers, simdgroups, and what positions a kernel asks for.
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shader/ir/float16.h"
 #include "shader/ir/scalar.h"
 #include "shader/test_support/ir_names.h"
 #include "shader/test_support/verify_intrinsic.h"

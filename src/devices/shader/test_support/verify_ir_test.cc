@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "shader/ir/build.h"
 #include "shader/test_support/print_ir.h"
+#include "shader/test_support/test_builder.h"
 
 namespace kymo::shader::ir {
 namespace {
@@ -31,7 +31,7 @@ class VerifyTest : public ::testing::Test {
   }
 
   Module module;
-  Builder b{module};
+  TestBuilder b{module};
   Function& kernel = b.kernel("k");
 };
 

@@ -57,6 +57,8 @@ std::string type_spelled(const Type* type, const std::string& declarator) {
 
 }  // namespace
 
+uint32_t scalar_bytes(TypeKind kind) { return kPlainBytes[static_cast<size_t>(kind)]; }
+
 std::string_view space_name(Space space) {
   switch (space) {
     case Space::Thread:
@@ -72,18 +74,12 @@ std::string_view space_name(Space space) {
   return "constant";
 }
 
-const Field* Type::field(std::string_view wanted) const {
-  for (const Field& field : fields)
-    if (field.name == wanted) return &field;
-  return nullptr;
-}
-
 TypeTable::TypeTable() {
   for (size_t kind = 0; kind <= static_cast<size_t>(TypeKind::Float); ++kind) {
     Type& type = types_.emplace_back();
     type.kind = static_cast<TypeKind>(kind);
-    type.size = kPlainBytes[kind];
-    type.align = std::max(1U, kPlainBytes[kind]);
+    type.size = scalar_bytes(type.kind);
+    type.align = std::max(1U, scalar_bytes(type.kind));
     type.complete = true;
     type.id = static_cast<uint32_t>(kind);
     plain_[kind] = &type;

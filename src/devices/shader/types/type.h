@@ -80,8 +80,9 @@ struct Type {
   const Type* scalar() const { return is_vector() ? inner : this; }  // the component type of a vector, else itself
   uint32_t components() const { return is_vector() ? count : 1; }
   bool is_enum() const { return underlying != nullptr; }
-  const Field* field(std::string_view wanted) const;
 };
+
+uint32_t scalar_bytes(TypeKind kind);  // the size of a scalar; 0 for void
 
 class TypeTable {
  public:

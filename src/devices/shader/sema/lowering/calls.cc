@@ -1,24 +1,13 @@
-// Calls: the function, its object and its arguments, and the place of its effects.
+// Calls: the function, its object and its arguments, and the place of its effects; functions as values, and lambdas.
 
 #include <algorithm>
+#include <set>
 
-#include "shader/sema/guards.h"
+#include "base/text.h"
+#include "shader/sema/context.h"
 #include "shader/sema/lowering/lowering.h"
 
 namespace kymo::shader {
-
-namespace {
-
-std::string calls_types(std::span<const Value> given) {
-  std::string text = "(";
-  for (const Value& value : given) {
-    if (text.size() > 1) text += ", ";
-    text += value.type != nullptr ? TypeTable::name(value.type) : "{...}";
-  }
-  return text + ")";
-}
-
-}  // namespace
 
 Value Lowering::call(const ast::Expression& expression, Scope& scope) {
   const ast::Expression& callee = *expression.operands[0];
@@ -38,11 +27,8 @@ Value Lowering::call_value(const Value& callee, std::span<const Value> given, Sc
   }
   Class* owner = types_.class_of(callee.type);
   if (owner->function != nullptr) return call_function_object(*owner, given, scope, at);
-  OverloadSet set;
-  set.name = "operator()";
-  set.candidates = lookup_.find_in("operator()", *owner->scope);
+  OverloadSet set{.name = "operator()", .candidates = lookup_.find_in("operator()", *owner->scope), .at = at};
   set.object = object_place(callee, at);
-  set.at = at;
   if (set.candidates.empty()) throw Rejected{at, in_quotes(callee.type) + " has no operator(): it cannot be called"};
   return call_overloads(set, given, scope, at);
 }
@@ -52,8 +38,7 @@ Value Lowering::object_place(const Value& object, Location at) {
   if (object.is_place && object.bits == nullptr) return place_at(address(object, at), object.is_const);
   const Value loaded = load(object);
   ir::Variable& kept = local("object", loaded.type, loaded.ir, at);
-  Value place = rvalue(build(at).variable(kept), loaded.type);
-  place.is_place = true;
+  Value place = variable_place(kept, at);
   return place;
 }
 
@@ -83,8 +68,8 @@ Value Lowering::call_named(const ast::Expression& callee, const ast::Expression&
   }
   OverloadSet set = overload_set(callee.name, found, scope, at);
   if (part.conversion != nullptr) keep_conversions(set, *part.conversion, scope);
-  const bool has_member = std::any_of(set.candidates.begin(), set.candidates.end(),
-                                      [](const Symbol* symbol) { return symbol->owner != nullptr; });
+  const bool has_member =
+      std::ranges::any_of(set.candidates, [](const Symbol* symbol) { return symbol->owner != nullptr; });
   if (has_member && body_.self) set.object = body_.self;
   const std::vector<Value> given = arguments(rest, scope);
   return call_overloads(set, given, scope, at);
@@ -115,11 +100,7 @@ Value Lowering::call_member(const ast::Expression& callee, const ast::Expression
     Scope* named = lookup_.scope_of(callee.name, *owner->scope, at);
     if (named != nullptr && named->owner != nullptr) in = named;
   }
-  OverloadSet set;
-  set.name = part.name;
-  set.at = at;
-  set.is_qualified = true;
-  set.has_arguments = part.has_arguments;
+  OverloadSet set{.name = part.name, .has_arguments = part.has_arguments, .at = at, .is_qualified = true};
   const Symbol* other = nullptr;
   for (const Symbol* symbol : lookup_.find_in(part.name, *in)) {
     if (symbol->kind == Symbol::Kind::Function) {
@@ -175,17 +156,14 @@ Value Lowering::call_overloads(OverloadSet& set, std::span<const Value> given, S
 }
 
 Value Lowering::call_library(std::string_view name, std::span<const Value> given, Location at) {
-  OverloadSet set;
-  set.name = name;
-  set.at = at;
-  set.is_qualified = true;
+  OverloadSet set{.name = name, .at = at, .is_qualified = true};
   if (lookup_.metal() != nullptr) {
     for (const Symbol* symbol : lookup_.find_in(name, *lookup_.metal())) {
       if (symbol->kind == Symbol::Kind::Function) set.candidates.push_back(symbol);
     }
   }
   if (set.candidates.empty()) {
-    throw Rejected{at, "the standard library has no function " + in_quotes(name) + " that takes " + calls_types(given)};
+    throw Rejected{at, "the standard library has no function " + in_quotes(name) + " that takes " + types_of(given)};
   }
   return call(overloads_.choose(set, given), std::nullopt, given, at);
 }
@@ -280,6 +258,348 @@ Value Lowering::finish_call(const ir::Function& function, std::vector<const ir::
   }
   value.ir = has_effects ? settle(made) : folded_call(made);
   return value;
+}
+
+// ---- Functions as values --------------------------------------------------------------------------------------------
+
+// The name of a function as a value, and pointers to functions.
+//
+// No target has pointers to functions that all devices support. So the name of a function is an object without fields,
+// whose type says which function it is, like a lambda without captures. A variable or parameter that is declared as a
+// pointer to a function gets the type of the object that it is initialized with: a function with such a parameter has
+// one instance for each function that is passed to it. A pointer that would change its function is an error.
+
+// The candidates of a call by name. `found`: what the name stands for.
+OverloadSet Lowering::overload_set(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope,
+                                   Location at) {
+  const ast::NamePart& part = name.last();
+  OverloadSet set{.name = part.name,
+                  .has_arguments = part.has_arguments,
+                  .at = at,
+                  .is_qualified = name.parts.size() > 1 || name.from_global,
+                  .allows_builtin = true};
+  if (set.is_qualified) {
+    // metal::sin and metal::precise::sin are the builtins, and ::sin after "using namespace metal"
+    const Scope* in = lookup_.scope_of(name, scope, at);
+    set.allows_builtin = in != nullptr && lookup_.uses_metal(*in);
+  }
+  for (const Symbol* symbol : found) {
+    if (symbol->kind != Symbol::Kind::Function) continue;
+    // The library only declares the builtins.
+    if (symbol->declaration->body == nullptr && symbol->owner == nullptr && is_builtin(part.name)) continue;
+    set.candidates.push_back(symbol);
+    if (symbol->owner != nullptr) set.is_qualified = true;
+  }
+  set.is_used = std::ranges::none_of(set.candidates, [&](const Symbol* symbol) {
+    const Scope* around = &scope;
+    while (around != nullptr && around != symbol->scope) around = around->parent;
+    return around != nullptr || symbol->owner != nullptr || symbol->scope == lookup_.metal();
+  });
+  if (part.has_arguments) set.arguments = templates_.evaluate_arguments(part.arguments, scope);
+  return set;
+}
+
+Value Lowering::function_object(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope,
+                                Location at) {
+  OverloadSet set = overload_set(name, found, scope, at);
+  for (const Symbol* symbol : set.candidates)
+    if (symbol->owner != nullptr && !symbol->declaration->is_static)
+      throw Rejected{at, base::format("the member function {} can only be called: use a lambda that calls it",
+                                      in_quotes(set.name))};
+  std::string key = instance_key(nullptr, set.arguments) + std::string(set.name);
+  for (const Symbol* symbol : set.candidates) key += instance_key(symbol, {});
+  const Class*& known = function_objects_[key];
+  if (known == nullptr) {
+    Class& made = make_function_class(base::format("function {}", set.name), scope);
+    made.function = &functions_.emplace_back(std::move(set));
+    known = &made;
+  }
+  return rvalue(build(at).construct(known->type, {}), known->type);
+}
+
+Class& Lowering::make_function_class(std::string name, Scope& scope) {
+  Class& made = types_.make_class();
+  made.is_closure = true;
+  made.scope = &lookup_.make_scope(Scope::Kind::Class, &scope);
+  made.scope->owner = &made;
+  made.scope->name = "function";
+  made.type = table_.make_struct(std::move(name), &made);
+  table_.complete(*made.type, {});
+  return made;
+}
+
+const ir::Expression* Lowering::function_named(const ast::Expression& expression, Scope& scope) {
+  const ast::Expression* named = &expression;
+  if (named->kind == ast::ExpressionKind::Unary && named->op == "&") named = named->operands[0];
+  if (named->kind != ast::ExpressionKind::Name) return nullptr;
+  const std::vector<const Symbol*> found = lookup_.find(named->name, scope, named->at);
+  if (found.empty() || found.front()->kind != Symbol::Kind::Function) return nullptr;
+  return function_object(named->name, found, scope, named->at).ir;
+}
+
+// Whether one of the functions takes these parameters. Functions that only differ in the kind of function that is their
+// template argument are told apart by this.
+bool Lowering::takes_parameters(const OverloadSet& set, std::span<const QualifiedType> parameters) {
+  std::vector<Value> given;
+  for (const QualifiedType& type : parameters) {
+    if (type.type == nullptr || type.function != nullptr || type.is_auto) return true;  // not known before the call
+    given.push_back(typical_argument(type));
+  }
+  return std::ranges::any_of(set.candidates, [&](const Symbol* symbol) {
+    const auto& own = symbol->declaration->parameters;
+    const bool is_variadic = !own.empty() && own.back()->is_variadic;
+    if (own.size() < given.size() ? !is_variadic
+                                  : own.size() > given.size() && own[given.size()]->initializer == nullptr)
+      return false;
+    if (!symbol->declaration->is_template) return true;
+    try {
+      TemplateArguments attempt;
+      return templates_.deduce(*symbol->declaration, *symbol->scope, set.arguments, given, attempt);
+    } catch (const Rejected&) {
+      return false;
+    }
+  });
+}
+
+// The type of a pointer to a function after it was initialized with a value of this type.
+const Type* Lowering::pointed_function(const QualifiedType& pointer, const Type* given, Location at) {
+  const Class* object = given == nullptr ? nullptr : types_.class_of(given);
+  const bool is_callable =
+      object != nullptr && (object->function != nullptr || !lookup_.find_in("operator()", *object->scope).empty());
+  if (!is_callable)
+    throw Rejected{at, base::format("a pointer to a function needs a function or a lambda, not {}",
+                                    given == nullptr ? std::string("{...}") : in_quotes(given))};
+  if (object->function == nullptr || object->has_signature) return given;
+  std::vector<QualifiedType> parameters;
+  std::string key = instance_key(object, {});
+  for (const ast::TypeName* written : pointer.function->parameters) {
+    const QualifiedType& type = parameters.emplace_back(types_.resolve(*written, *pointer.function_scope));
+    key += base::format("{},", type.type != nullptr ? type.type->id : 0);
+  }
+  const OverloadSet& functions = *object->function;
+  if (!functions.candidates.empty() && !takes_parameters(functions, parameters))
+    throw Rejected{at, base::format("no function {} takes the parameters of the pointer", in_quotes(functions.name))};
+  const Class*& known = function_objects_[key];
+  if (known == nullptr) {
+    Class& made = make_function_class(given->name, *object->scope->parent);
+    made.function = object->function;
+    made.has_signature = true;
+    made.function_parameters = std::move(parameters);
+    known = &made;
+  }
+  return known->type;
+}
+
+// The arguments are converted to the parameters of the pointer; then they choose one of the functions of that name.
+Value Lowering::call_function_object(const Class& object, std::span<const Value> given, Scope& scope, Location at) {
+  OverloadSet set = *object.function;
+  set.at = at;
+  std::vector<Value> converted(given.begin(), given.end());
+  if (object.has_signature && object.function_parameters.size() != given.size())
+    throw Rejected{at, base::format("the pointer to {} is called with {} arguments, and takes {}", in_quotes(set.name),
+                                    given.size(), object.function_parameters.size())};
+  for (size_t i = 0; object.has_signature && i < given.size(); ++i) {
+    const QualifiedType& wanted = object.function_parameters[i];
+    if (wanted.type == nullptr || wanted.type->is(TypeKind::Reference) || wanted.type->is_pointer() ||
+        wanted.type->is_array())
+      continue;
+    converted[i] = rvalue(convert(given[i], wanted, at, base::format("argument {}", i + 1)), wanted.type);
+  }
+  return call_overloads(set, converted, scope, at);
+}
+
+// ---- Lambdas --------------------------------------------------------------------------------------------------------
+
+// Lambdas: a struct with the captured values, with an operator(). A copy is a member, a reference is a pointer to the
+// variable.
+
+namespace {
+
+// The names in a part of a tree, independent of their meaning: what a lambda may capture. The first part of every name
+// in values; "this" too. Includes names that the part itself declares.
+class NamesIn {
+ public:
+  explicit NamesIn(const ast::Statement& statement) { add(&statement); }
+  const std::set<std::string_view>& sorted() const { return names_; }
+
+ private:
+  void add(const ast::Name& name) {
+    for (const ast::NamePart& part : name.parts) {
+      for (const ast::TemplateArgument& argument : part.arguments) {
+        add(argument.value);
+        add(argument.type);
+      }
+    }
+  }
+  void add(const ast::TypeName* type) {
+    for (; type != nullptr; type = type->inner) {
+      add(type->expression);
+      add(type->name);
+    }
+  }
+  void add(const ast::Declaration& declaration) {
+    add(declaration.type);
+    add(declaration.initializer);
+    for (const ast::Expression* argument : declaration.direct_arguments) add(argument);
+    for (const ast::Declaration* parameter : declaration.parameters) add(*parameter);
+    add(declaration.body);
+  }
+  void add(const ast::Expression* expression) {
+    if (expression == nullptr) return;
+    if (expression->kind == ast::ExpressionKind::Name && !expression->name.from_global &&
+        expression->name.parts.size() == 1) {
+      names_.insert(expression->name.parts[0].name);
+    }
+    add(expression->name);
+    add(expression->type);
+    for (const ast::Expression* operand : expression->operands) add(operand);
+    if (expression->lambda == nullptr) return;
+    for (const ast::Capture& capture : expression->lambda->captures) {
+      if (capture.value == nullptr) names_.insert(capture.name);
+      add(capture.value);
+    }
+    if (expression->lambda->function != nullptr) add(*expression->lambda->function);
+  }
+  void add(const ast::Statement* statement) {
+    if (statement == nullptr) return;
+    for (const ast::Statement* each : statement->statements) add(each);
+    for (const ast::Declaration* declaration : statement->declarations) add(*declaration);
+    for (const ast::Expression* each : {statement->expression, statement->step}) add(each);
+    for (const ast::Statement* each : {statement->init, statement->body, statement->otherwise}) add(each);
+  }
+
+  std::set<std::string_view> names_;
+};
+
+struct LambdaCapture {
+  std::string_view name;
+  Value value;
+  bool by_reference = false;
+  bool is_pack = false;
+};
+
+bool lambdas_is_constant(const Value& value) { return !value.is_place || value.space == Space::Program; }
+
+}  // namespace
+
+Value Lowering::lambda(const ast::Expression& expression, Scope& scope) {
+  const ast::Lambda& lambda = *expression.lambda;
+  const Location at = expression.at;
+  std::vector<LambdaCapture> captures;
+  std::vector<std::string_view> packs;
+  const auto add = [&](std::string_view name, const Value& value, bool by_reference) {
+    const bool is_known = std::ranges::any_of(captures, [&](const auto& known) { return known.name == name; });
+    if (!is_known) captures.push_back({name, value, by_reference});
+  };
+  const auto add_this = [&](bool by_reference, bool is_wanted) {
+    if (body_.self) return add("this", *body_.self, by_reference);
+    if (is_wanted) throw Rejected{at, "there is no \"this\" here to capture"};
+  };
+  const auto add_named = [&](std::string_view name, bool by_reference, bool is_wanted, Location where) {
+    if (name == "this") return add_this(by_reference || !is_wanted, is_wanted);
+    const std::vector<const Symbol*> found = lookup_.find(name, scope);
+    if (found.empty()) {
+      if (is_wanted) throw Rejected{where, "there is no name " + in_quotes(name) + " here to capture"};
+      return;
+    }
+    const Symbol& symbol = *found.front();
+    if (symbol.kind == Symbol::Kind::LocalPack) {
+      const bool is_known = std::ranges::any_of(packs, [&](std::string_view known) { return known == name; });
+      if (is_known) return;
+      packs.push_back(name);
+      for (const Value* element : symbol.locals) captures.push_back({name, *element, by_reference, true});
+      return;
+    }
+    if (symbol.kind == Symbol::Kind::Local && symbol.value != nullptr) {
+      if (!lambdas_is_constant(*symbol.value) &&
+          (symbol.value->home == nullptr || symbol.value->home == body_.instance)) {
+        add(name, *symbol.value, by_reference);
+      }
+      return;
+    }
+    if (symbol.owner != nullptr && !is_wanted) return add_this(true, false);  // a member without an object
+    if (is_wanted)
+      throw Rejected{where, in_quotes(name) + " is not a variable of the enclosing function: it needs no capture"};
+  };
+  for (const ast::Capture& capture : lambda.captures) {
+    if (capture.value == nullptr) {
+      add_named(capture.name, capture.by_reference, true, capture.at);
+      continue;
+    }
+    const Value value = this->expression(*capture.value, scope);
+    if (value.braces != nullptr || is_void(value)) throw Rejected{capture.at, "a capture needs a value"};
+    add(capture.name, value, capture.by_reference);
+  }
+  if (lambda.capture_default != ast::CaptureDefault::None && lambda.function->body != nullptr) {
+    const NamesIn names(*lambda.function->body);
+    for (const std::string_view name : names.sorted())
+      add_named(name, lambda.capture_default == ast::CaptureDefault::Reference, false, at);
+  }
+
+  Class& made = types_.make_class();
+  made.declaration = lambda.function;
+  made.is_closure = true;
+  made.lambda = &lambda;
+  made.scope = &lookup_.make_scope(Scope::Kind::Class, &scope);
+  made.scope->owner = &made;
+  made.scope->name = "lambda";
+  made.type = table_.make_struct("lambda", &made);
+  std::vector<Field> fields;
+  std::vector<const ir::Expression*> values;
+  for (LambdaCapture& capture : captures) {
+    Field field;
+    field.name = std::string(capture.name) + (capture.is_pack ? "_" + std::to_string(fields.size()) : "");
+    // The arrays of a group exist once.
+    const bool by_reference = capture.by_reference || (capture.value.type->is_array() && capture.value.is_place &&
+                                                       capture.value.space == Space::Threadgroup);
+    if (by_reference && capture.value.is_place) {
+      const ir::Expression* pointer = address(capture.value, at);
+      field.type = pointer->type;
+      values.push_back(pointer);
+    } else {
+      const ir::Expression* copy = copied(capture.value, at);
+      field.type = copy->type;
+      values.push_back(copy);
+    }
+    made.captures.push_back({capture.name, by_reference && capture.value.is_place, capture.is_pack});
+    fields.push_back(std::move(field));
+  }
+  made.captured_packs = std::move(packs);
+  table_.complete(*made.type, std::move(fields));
+  Symbol& call = lookup_.make_symbol(Symbol::Kind::Function, "operator()", *made.scope);
+  call.declaration = lambda.function;
+  call.owner = &made;
+  return rvalue(build(at).construct(made.type, std::move(values)), made.type);
+}
+
+void Lowering::bind_captures(const FunctionInstance& instance, Scope& scope) {
+  const Class& closure = *instance.owner;
+  const Value object = *body_.self;
+  body_.self.reset();
+  const Location at = instance.declaration->at;
+  for (const std::string_view pack : closure.captured_packs) {
+    if (scope.symbols.find(pack) == scope.symbols.end()) lookup_.make_symbol(Symbol::Kind::LocalPack, pack, scope);
+  }
+  for (uint32_t i = 0; i < closure.captures.size(); ++i) {
+    const Class::Captured& captured = closure.captures[i];
+    Value value = object;
+    value.ir = build(at).member(object.ir, i);
+    value.type = value.ir->type;
+    value.is_const = !closure.lambda->is_mutable;
+    value.home = &instance;
+    if (captured.by_reference) value = place_at(value.ir, value.type->is_const);
+    if (captured.name == "this") {
+      body_.self = value;
+      continue;
+    }
+    const auto known = scope.symbols.find(captured.name);
+    if (known == scope.symbols.end()) {
+      make_local(captured.name, value, scope);
+    } else if (captured.is_pack && known->second.front()->kind == Symbol::Kind::LocalPack) {
+      known->second.front()->locals.push_back(&lookup_.make_value(value));
+      known->second.front()->locals.back()->home = &instance;
+    }  // else a parameter hides it
+  }
 }
 
 }  // namespace kymo::shader

@@ -61,30 +61,32 @@ class CodeWriter {
   ir::Builder& build(Location at) { return context_.build(at); }  // for objects at this position
   void emit(ir::Statement* statement) { body_.block->push_back(statement); }
 
-  // ---- Values and places (places.cc)
+  // ---- Values and places
+  const Type* plain(const Type* type);  // of a packed vector: the vector
   Value rvalue(const ir::Expression* ir, const Type* type = nullptr);
   const ir::Expression* read(const Value& value);  // as a value: packed vectors unpacked, pointers loaded
   Value load(const Value& value);                  // the same, as a Value
   Value decayed(const Value& value);               // an array becomes a pointer to its first element
   const ir::Expression* address(const Value& place, Location at);
   Value place_at(const ir::Expression* pointer, bool is_const);  // *pointer
+  Value variable_place(const ir::Variable& variable, Location at);
   void assign(const Value& place, const ir::Expression* value, Location at);
   ir::Variable& local(std::string_view name, const Type* type, const ir::Expression* value, Location at);
   Value keep(const Value& value, std::string_view name);  // in a temporary
 
-  // ---- Members of unions that are stored in words (union_views.cc)
+  // ---- Members of unions that are stored in words
   Value view_part(const Value& view, const Type* type, uint64_t offset);
   Value view_or_word(const Value& view);  // what a name or an index denotes
   Value view_element(const Value& view, const ir::Expression* position, Location at);  // of an array or a vector
   const ir::Expression* read_view(const Value& view);
   void write_view(const Value& view, const ir::Expression* value, Location at);
 
-  // ---- Bit-fields (bit_fields.cc)
+  // ---- Bit-fields
   Value bit_field(const Value& object, const Member& member);
   const ir::Expression* read_bits(const Value& field);
   void write_bits(const Value& field, const ir::Expression* value, Location at);
 
-  // ---- Order (order.cc)
+  // ---- Order
   size_t mark() const;                               // of the block being written
   void protect(Value& earlier, size_t since);        // stores it in a temporary if statements since then affect it
   void protect_place(Value& earlier, size_t since);  // the same, but a place stays a place

@@ -4,7 +4,7 @@
 // functions of the source that no kernel needs, to find their errors. An error of a statement or a declaration is
 // reported, and the lowering continues after it.
 //
-// The base class CodeWriter writes statements in the right order. Each section below is a file.
+// The base class CodeWriter writes statements in the right order. Each section below that names a file is in it.
 #pragma once
 
 #include <deque>
@@ -18,18 +18,18 @@
 #include <utility>
 #include <vector>
 
-#include "shader/sema/builtin_functions.h"
+#include "shader/sema/builtins.h"
 #include "shader/sema/context.h"
 #include "shader/sema/entity.h"
-#include "shader/sema/lookup/lookup.h"
+#include "shader/sema/lookup.h"
 #include "shader/sema/lowering/code_writer.h"
-#include "shader/sema/overloads/overloads.h"
-#include "shader/sema/templates/templates.h"
-#include "shader/sema/types/types.h"
+#include "shader/sema/overloads.h"
+#include "shader/sema/templates.h"
+#include "shader/sema/types.h"
 
 namespace kymo::shader {
 
-class Lowering final : public ExpressionUses, private CodeWriter {
+class Lowering final : private CodeWriter {
  public:
   Lowering(Context& context, Lookup& lookup, Types& types, Templates& templates, Overloads& overloads);
   Lowering(const Lowering&) = delete;
@@ -38,19 +38,22 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   // All kernels, and everything they call; then the other functions of the source.
   void lower();
 
-  // ---- constants.cc, expressions.cc: see ExpressionUses
-  const ir::Expression* constant(const ast::Expression& expression, Scope& scope, std::string_view what) override;
-  uint64_t constant_integer(const ast::Expression& expression, Scope& scope, std::string_view what) override;
-  bool constant_bool(const ast::Expression& expression, Scope& scope, std::string_view what) override;
-  const Type* type_of(const ast::Expression& expression, Scope& scope, bool* is_place = nullptr) override;
-  std::vector<Value> values_of(std::span<const ast::Expression* const> list, Scope& scope) override;
-
-  // ---- function_objects.cc: see ExpressionUses
-  const ir::Expression* function_named(const ast::Expression& expression, Scope& scope) override;
-  const Type* pointed_function(const QualifiedType& pointer, const Type* given, Location at) override;
+  // ---- For Types, Templates and Overloads. Code that an expression would need is dropped.
+  // A constant. Throws Rejected with the name `what` if the value is not known during the translation.
+  const ir::Expression* constant(const ast::Expression& expression, Scope& scope, std::string_view what);
+  uint64_t constant_integer(const ast::Expression& expression, Scope& scope, std::string_view what);
+  bool constant_bool(const ast::Expression& expression, Scope& scope, std::string_view what);
+  // The type of an expression that is not evaluated: decltype, sizeof.
+  const Type* type_of(const ast::Expression& expression, Scope& scope, bool* is_place = nullptr);
+  // The values in {…}, to find a constructor for them.
+  std::vector<Value> values_of(std::span<const ast::Expression* const> list, Scope& scope);
+  // The name of a function, or its address, as a value; null: the expression is something else.
+  const ir::Expression* function_named(const ast::Expression& expression, Scope& scope);
+  // The type of a pointer to a function that is initialized with a value of this type.
+  const Type* pointed_function(const QualifiedType& pointer, const Type* given, Location at);
 
  private:
-  // ---- functions.cc: bodies of functions
+  // ---- lowering.cc: bodies of functions
   // Lowers the body now, before the caller.
   void need(FunctionInstance& instance, Location at);
   void need_itself(FunctionInstance& instance, Location at);  // recursion
@@ -63,9 +66,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void initialize_member(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
                          Scope& scope);
   bool base_is_named(const Class& base, const ast::Name& name, Scope& scope);
-  const Type* plain(const Type* type);  // of a packed vector: the vector
 
-  // ---- lowering.cc
   void lower_other_functions();
 
   // ---- kernels.cc: kernels, and explicit instantiations with host_name
@@ -78,10 +79,12 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   // Bindings, attributes, positions; then the body.
   void lower_kernel(FunctionInstance& instance, std::string host_name);
 
-  // ---- kernel_parameters.cc: buffers, values and positions
+  // Parameters: buffers, values and positions.
   void bind_kernel_parameter(FunctionInstance& instance, const Parameter& parameter, Scope& locals,
                              std::vector<bool>& buffers);
   void make_parameter(const Parameter& parameter, const Value& value, Scope& locals);
+  const ir::Variable& add_binding(FunctionInstance& instance, const Parameter& parameter, ir::Binding binding,
+                                  const Type* held);
   std::string_view library_name(const Type* type);
   bool is_texture_or_sampler(const Type* type, ir::Binding& binding);
   void bind_texture(FunctionInstance& instance, const Parameter& parameter, const ast::Attribute* numbered,
@@ -102,7 +105,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void declare_broken(const ast::Statement& statement, Scope& scope);
   void discard(const ast::Expression& expression, Scope& scope);  // only for its effects
 
-  // ---- loops.cc: loops and switches
+  // Loops and switches.
   bool has_method(const Value& object, std::string_view name);
   Value call_method(const Value& object, std::string_view name, Scope& scope, Location at);  // without arguments
   void loop_statement(const ast::Statement& statement, Scope& scope);                        // for, while
@@ -111,7 +114,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void switch_statement(const ast::Statement& statement, Scope& scope);
   static bool declares_without_value(const ast::Statement& statement);
 
-  // ---- locals.cc: declarations in functions
+  // ---- variables.cc: declarations in functions
   void declare_local(const ast::Declaration& declaration, Scope& scope);
   void declare_variable_local(const ast::Declaration& declaration, Scope& scope);
   void declare_reference(const ast::Declaration& declaration, const QualifiedType& type, const Value& from,
@@ -126,14 +129,14 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void declare_item(const ast::Declaration& declaration, const Value& item, Scope& scope);
   void declare_bindings(const ast::Declaration& declaration, Scope& scope);
 
-  // ---- variables.cc: variables outside of functions. Each is a constant, or a place in Program space.
+  // Variables outside of functions. Each is a constant, or a place in Program space.
   Value lower_variable(const ast::Declaration& declaration, Scope& scope, Location at);
   Value variable_template(const Symbol& variable, const TemplateArguments& arguments, Location at);
   Value constant_variable(const ast::Declaration& declaration, Scope& scope);
   Value constant_value(std::string_view name, const ir::Expression* known);
   Value variable(const Symbol& symbol, Location at);  // lowered at its first use
 
-  // ---- function_constants.cc: constants whose values are options of the translation
+  // Function constants: constants whose values are options of the translation
   std::optional<Value> function_constant(const ast::Declaration& declaration, Scope& scope, Location at);
   std::optional<double> given_number(const ast::Declaration& declaration, Scope& scope, std::string_view part);
   std::string function_constant_index(const ast::Declaration& declaration, Scope& scope);
@@ -143,24 +146,26 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   void warn_about_unset_constants();
   Value function_constant_defined(const ast::Expression& call, Scope& scope);
 
-  // ---- constants.cc: values that are known during the translation
+  // ---- expressions.cc
+  // Values that are known during the translation.
   // The result of the statements and then the value: a tree of constants; null if it is not constant.
   const ir::Expression* evaluated(const ir::Expression* value, const ir::Block& statements);
   // `what` has such a value, which is not constant; null: it has none.
   static Rejected not_constant(std::string_view what, const ir::Expression* value, Location at);
 
-  // ---- expressions.cc: expressions and names
+  // Expressions and names.
   Value expression(const ast::Expression& expression, Scope& scope);
   Value name(const ast::Expression& expression, Scope& scope);
   std::vector<Value> arguments(std::span<const ast::Expression* const> list, Scope& scope);  // packs spread out
   uint64_t offset_in(const Type* type, const ast::Name& members);                            // offsetof, in bytes
 
-  // ---- literals.cc: numbers, characters and texts
+  // Literals: numbers, characters and texts.
+  Value text_value(std::string_view text, Location at);
   const ir::Variable& text_constant(std::string_view text);  // of a string literal
   Value literal(const ast::Expression& expression);
   const ir::Expression* text_array(const Type* type, std::string_view text, Location at);
 
-  // ---- members.cc: fields, components and elements of objects
+  // Fields, components and elements of objects.
   std::optional<Value> field_of(const Value& object, std::string_view name, Location at);  // also those of its bases
   bool has_mutable_members(const Type* type);
   Value member_place(const Value& object, const Member& member, Location at);  // also a pointer that is a reference
@@ -182,7 +187,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value step(const Value& place, bool up, Location at);                                      // ++ and --
   std::optional<Value> overloaded(std::string_view op, std::span<Value> operands, Scope& scope, Location at);
 
-  // ---- arithmetic.cc: operators of numbers and pointers; half and bfloat are computed in float
+  // Operators of numbers and pointers; half and bfloat are computed in float
   Value binary(std::string_view op, Value left, Value right, Location at);
   Value arithmetic(std::string_view op, const Value& left, const Value& right, Location at);
   Value shift(std::string_view op, const Value& left, const Value& right, Location at);
@@ -194,7 +199,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   const ir::Expression* truth(const Value& value, Location at, std::string_view what);  // as a bool
   const ir::Expression* folded(const ir::Expression* expression);                       // of constants: the constant
 
-  // ---- choices.cc: && || ?: and folds
+  // && || ?: and folds.
   Value conditional(const ast::Expression& expression, Scope& scope);
   Value logical(const ast::Expression& expression, Scope& scope);
   Value fold(const ast::Expression& expression, Scope& scope);
@@ -204,7 +209,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   template <typename Right>
   Value short_circuit(std::string_view op, const Value& left, Right right, Location at);
 
-  // ---- copies.cc: copy constructors of the source
+  // ---- initialize.cc: new objects
+  // Copy constructors of the source.
   bool is_copy_constructor(const Symbol& constructor);
   std::vector<const Symbol*> copy_constructors(const Class& made);
   bool has_own_copies(const Type* type);  // a copy calls a function of the source
@@ -228,14 +234,14 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value object_place(const Value& object, Location at);      // stored in a temporary if it is not a place
   static bool has_object(const FunctionInstance& instance);  // a member function that is not static, nor a constructor
 
-  // ---- function_objects.cc: names of functions as values, pointers to functions
+  // Names of functions as values, pointers to functions
   OverloadSet overload_set(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope, Location at);
   Value function_object(const ast::Name& name, std::span<const Symbol* const> found, Scope& scope, Location at);
   Class& make_function_class(std::string name, Scope& scope);
   bool takes_parameters(const OverloadSet& set, std::span<const QualifiedType> parameters);
   Value call_function_object(const Class& object, std::span<const Value> given, Scope& scope, Location at);
 
-  // ---- lambdas.cc: a lambda is a struct of the captured values with an operator()
+  // Lambdas: a lambda is a struct of the captured values with an operator()
   Value lambda(const ast::Expression& expression, Scope& scope);
   void bind_captures(const FunctionInstance& instance, Scope& scope);
 
@@ -246,12 +252,12 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value builtin_trait(const BuiltinRow& row, const TemplateArguments& arguments, Location at);
   const Type* unified(std::span<const Value> given, bool as_float, std::string_view name, Location at);
 
-  // ---- type_traits.cc: __is_empty(T) and others
+  // Type traits: __is_empty(T) and others.
   bool type_trait(const ast::Expression& expression, Scope& scope);
   bool is_convertible(const QualifiedType& from, const QualifiedType& to);
   bool is_constructible(const QualifiedType& type, std::span<const TemplateArgument> from, Location at);
 
-  // ---- builtin_math.cc: builtin functions of numbers
+  // Builtin functions of numbers.
   Value builtin_float(const BuiltinRow& row, std::span<const Value> given, Location at);
   Value builtin_minmax(const BuiltinRow& row, std::span<const Value> given, Location at);
   Value builtin_bits(const BuiltinRow& row, std::span<const Value> given, Location at);
@@ -259,7 +265,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value builtin_library(const BuiltinRow& row, std::span<const Value> given, Location at);
   Value builtin_components(const BuiltinRow& row, std::span<const Value> given, Location at);
 
-  // ---- builtin_threads.cc: atomics, barriers and simdgroups
+  // Atomics, barriers and simdgroups.
   Value builtin_atomic(const BuiltinRow& row, std::span<const Value> given, Location at);
   Value builtin_exchange(const ir::Expression* pointer, std::span<const Value> given, Location at);
   Value builtin_barrier(const BuiltinRow& row, std::span<const Value> given, Location at);
@@ -270,7 +276,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
                        Location at);
   Value effect(ir::Intrinsic which, std::vector<const ir::Expression*> operands, Location at, uint32_t index = 0);
 
-  // ---- conversions.cc: implicit conversions
+  // ---- conversions.cc: implicit conversions, and casts
   // The value converted to that type, in IR; for a Reference: a pointer to it (to a temporary if it is not a place).
   // Throws if that is not possible.
   const ir::Expression* convert(const Value& from, const QualifiedType& to, Location at, std::string_view what);
@@ -281,9 +287,9 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   const ir::Expression* convert_reference(const Value& from, const Type* reference, Location at, std::string_view what);
   const ir::Expression* convert_pointer(const Value& from, const Type* pointer, Location at);
 
-  // ---- casts.cc: T(x), (T)x, static_cast, as_type
+  // T(x), (T)x, static_cast, as_type.
   Value cast(const ast::Expression& expression, Scope& scope);
-  // class_deduction.cc: the type of S(a, b) without the arguments of the template S
+  // The type of S(a, b) without the arguments of the template S
   QualifiedType deduce_class(const Symbol& symbol, std::span<const Value> given, Location at);
   Value cast_to(const QualifiedType& type, const Value& value, std::string_view how, Location at);
   std::vector<Value> arguments_or_void(const ast::Expression& expression, const Type* type, Scope& scope);
@@ -303,7 +309,7 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   const ir::Expression* field_default(Class& owner, uint32_t index, Location at);
   bool has_defaults(const Class& made);  // its fields have initializers, or need constructing
 
-  // ---- braces.cc: T{…}
+  // T{…}.
   const ir::Expression* union_of(const Type* type, const Member& member, const Value& value, Location at);
   const ir::Expression* composed(const Class& made, std::vector<const ir::Expression*> parts, Location at);
   const ir::Expression* indexed(const Type* type, const ast::Expression& braces, Scope& scope);

@@ -20,6 +20,19 @@ inline float three_terms(float x, long n, float first, float second) {
   }
   return p;
 }
+// A recurrence that begins with 1 and `second`: p(k + 1) = next(k, p(k), p(k - 1)).
+template <typename F>
+float recurrence(long n, float second, F next) {
+  if (n < 0) return 0.0f;
+  if (n == 0) return 1.0f;
+  float q = 1.0f, p = second;
+  for (long k = 1; k < n; ++k) {
+    const float r = next(k, p, q);
+    q = p;
+    p = r;
+  }
+  return p;
+}
 // The polynomial is bounded there, so that the recurrence would take n steps: use its angle instead.
 inline bool has_angle(float x, long n) { return n > 8 && ::metal::fabs(x) < 1.0f; }
 inline float even_or(long n, float even, float odd) { return n % 2 == 0 ? even : odd; }
@@ -81,56 +94,27 @@ constexpr int getHermitianLimit() {
 template <typename T>
 float hermite_polynomial_h_forward(T a, long n) {
   const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
   if (n > getHermitianLimit<T>()) return NAN;
-  float q = 1.0f, p = 2.0f * x;
-  for (long k = 1; k < n; ++k) {
-    const float r = 2.0f * x * p - 2.0f * float(k) * q;
-    q = p;
-    p = r;
-  }
-  return p;
+  return detail::recurrence(n, 2.0f * x, [x](long k, float p, float q) { return 2.0f * x * p - 2.0f * float(k) * q; });
 }
 template <typename T>
 float hermite_polynomial_he_forward(T a, long n) {
   const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
   if (n > getHermitianLimit<T>()) return NAN;
-  float q = 1.0f, p = x;
-  for (long k = 1; k < n; ++k) {
-    const float r = x * p - float(k) * q;
-    q = p;
-    p = r;
-  }
-  return p;
+  return detail::recurrence(n, x, [x](long k, float p, float q) { return x * p - float(k) * q; });
 }
 template <typename T>
 float legendre_polynomial_p_forward(T a, long n) {
   const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
-  float q = 1.0f, p = x;
-  for (long k = 1; k < n; ++k) {
-    const float r = (float(2 * k + 1) * x * p - float(k) * q) / float(k + 1);
-    q = p;
-    p = r;
-  }
-  return p;
+  return detail::recurrence(
+      n, x, [x](long k, float p, float q) { return (float(2 * k + 1) * x * p - float(k) * q) / float(k + 1); });
 }
 template <typename T>
 float laguerre_polynomial_l_forward(T a, long n) {
   const float x = float(a);
-  if (n < 0) return 0.0f;
-  if (n == 0) return 1.0f;
-  float q = 1.0f, p = 1.0f - x;
-  for (long k = 1; k < n; ++k) {
-    const float r = ((float(2 * k + 1) - x) * p - float(k) * q) / float(k + 1);
-    q = p;
-    p = r;
-  }
-  return p;
+  return detail::recurrence(n, 1.0f - x, [x](long k, float p, float q) {
+    return ((float(2 * k + 1) - x) * p - float(k) * q) / float(k + 1);
+  });
 }
 
 }  // namespace metal

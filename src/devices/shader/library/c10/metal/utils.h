@@ -13,84 +13,44 @@ namespace metal {
 namespace detail {
 template <typename T>
 struct vectypes {};
-template <>
-struct vectypes<float> {
-  using type4 = float4;
-  using type3 = float3;
-  using type2 = float2;
-};
-template <>
-struct vectypes<half> {
-  using type4 = half4;
-  using type3 = half3;
-  using type2 = half2;
-};
-template <>
-struct vectypes<bfloat> {
-  using type4 = bfloat4;
-  using type3 = bfloat3;
-  using type2 = bfloat2;
-};
-template <>
-struct vectypes<short> {
-  using type4 = short4;
-  using type3 = short3;
-  using type2 = short2;
-};
-template <>
-struct vectypes<int> {
-  using type4 = int4;
-  using type3 = int3;
-  using type2 = int2;
-};
-template <>
-struct vectypes<long> {
-  using type4 = long4;
-  using type3 = long3;
-  using type2 = long2;
-};
+#define KYMO_C10_VECTYPES(T) \
+  template <>                \
+  struct vectypes<T> {       \
+    using type4 = T##4;      \
+    using type3 = T##3;      \
+    using type2 = T##2;      \
+  };
+KYMO_C10_VECTYPES(float)
+KYMO_C10_VECTYPES(half)
+KYMO_C10_VECTYPES(bfloat)
+KYMO_C10_VECTYPES(short)
+KYMO_C10_VECTYPES(int)
+KYMO_C10_VECTYPES(long)
+#undef KYMO_C10_VECTYPES
 
+#define KYMO_C10_TYPE_OF(TRAIT, T, TYPE) \
+  template <>                            \
+  struct TRAIT<T> {                      \
+    using type = TYPE;                   \
+  };
 template <typename T>
 struct OpMathType {
   using type = T;
 };
-template <>
-struct OpMathType<half> {
-  using type = float;
-};
-template <>
-struct OpMathType<bfloat> {
-  using type = float;
-};
-template <>
-struct OpMathType<short> {
-  using type = int;
-};
-template <>
-struct OpMathType<char> {
-  using type = int;
-};
-template <>
-struct OpMathType<uchar> {
-  using type = int;
-};
+KYMO_C10_TYPE_OF(OpMathType, half, float)
+KYMO_C10_TYPE_OF(OpMathType, bfloat, float)
+KYMO_C10_TYPE_OF(OpMathType, short, int)
+KYMO_C10_TYPE_OF(OpMathType, char, int)
+KYMO_C10_TYPE_OF(OpMathType, uchar, int)
 
 template <typename T>
 struct AccumulationType {
   using type = T;
 };
-template <>
-struct AccumulationType<half> {
-  using type = float;
-};
-template <>
-struct AccumulationType<bfloat> {
-  using type = float;
-};
-template <>
-struct AccumulationType<half2> {
-  using type = float2;
-};
+KYMO_C10_TYPE_OF(AccumulationType, half, float)
+KYMO_C10_TYPE_OF(AccumulationType, bfloat, float)
+KYMO_C10_TYPE_OF(AccumulationType, half2, float2)
+#undef KYMO_C10_TYPE_OF
 }  // namespace detail
 
 template <typename T>
@@ -166,36 +126,19 @@ bool less(T a, T b) {
   else
     return a < b;
 }
-struct less_equal {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a <= b;
-  }
-};
-struct greater {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a > b;
-  }
-};
-struct greater_equal {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a >= b;
-  }
-};
-struct equal_to {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a == b;
-  }
-};
-struct not_equal_to {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a != b;
-  }
-};
+#define KYMO_C10_COMPARISON(NAME, OPERATOR) \
+  struct NAME {                             \
+    template <typename T>                   \
+    bool operator()(T a, T b) const {       \
+      return a OPERATOR b;                  \
+    }                                       \
+  };
+KYMO_C10_COMPARISON(less_equal, <=)
+KYMO_C10_COMPARISON(greater, >)
+KYMO_C10_COMPARISON(greater_equal, >=)
+KYMO_C10_COMPARISON(equal_to, ==)
+KYMO_C10_COMPARISON(not_equal_to, !=)
+#undef KYMO_C10_COMPARISON
 
 // ---- Division
 

@@ -1,0 +1,97 @@
+// A ClickHouse server over HTTP: its address, what is sent to it, and what it answers.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "push/store.h"
+
+namespace kymo::push {
+
+// clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?cluster=NAME]
+struct Address {
+  std::string host = "localhost";
+  uint16_t port = 8123;
+  std::string database;
+  std::string user, password;  // empty: the server's default user; the password may also be in the environment
+  std::string cluster;         // read the tables of all servers of this cluster; empty: only those of this one
+
+  // How long the server may be silent: no connection, or not one byte of an answer.
+  std::chrono::milliseconds patience{30'000};
+
+  // Without the password, for messages.
+  std::string text() const;
+};
+
+inline constexpr std::string_view kScheme = "clickhouse://";
+// The variable that has the password, which does not appear in the list of processes.
+inline constexpr const char* kPasswordVariable = "KYMO_CLICKHOUSE_PASSWORD";
+
+// The variable that has Address::patience, like "2m".
+inline constexpr const char* kTimeoutVariable = "KYMO_CLICKHOUSE_TIMEOUT";
+
+inline bool is_address(std::string_view text) { return text.find("://") != text.npos; }
+
+// Throws kymo::InvalidArgument with the value and the form.
+Address parse_address(std::string_view text);
+
+// A table, for SQL: that of all servers of the cluster, if there is one.
+std::string table_everywhere(const Address& address, const TableSpec& table);
+
+// What a server answers, as TabSeparatedWithNames, or what DuckDB does. The bytes of a server are untrusted.
+struct Rows {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  // each has a cell for each column
+};
+
+// Throws kymo::Error if it is not such a text: a row with another number of cells, an unknown escape, no last line
+// feed.
+Rows parse_rows(std::string_view body);
+
+// Throws kymo::Error if they have another number of columns.
+void expect_columns(const Rows& rows, size_t columns);
+
+// One cell. Throws kymo::Error with the column's name if it is something else.
+uint64_t parse_u64(std::string_view cell, std::string_view column);
+int64_t parse_i64(std::string_view cell, std::string_view column);
+double parse_real(std::string_view cell, std::string_view column);
+// "[1,2.5]": of ClickHouse or DuckDB.
+std::vector<double> parse_reals(std::string_view cell, std::string_view column);
+
+struct ServerException {
+  int code = 0;
+  std::string text;  // one line, printable, not too long
+};
+// "Code: 47, e.displayText() = DB::Exception: …" of old servers, "Code: 47. DB::Exception: …" of new ones. Nothing if
+// it is not an exception.
+std::optional<ServerException> parse_exception(std::string_view body);
+
+// One thread uses a client. Every request has a time limit, and answers have a limited length.
+class Client {
+ public:
+  explicit Client(Address address);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const Address& address() const;
+
+  // All throw TryAgain, or kymo::Error for what does not change by itself: a wrong password, a wrong statement, an
+  // answer that is not ClickHouse's.
+  void execute(const std::string& statement);
+  void insert(std::string_view table, const std::string& native);
+  // The statement without FORMAT.
+  Rows query(const std::string& statement);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kymo::push

@@ -1,0 +1,396 @@
+#!/usr/bin/env python3
+"""`kymo push`, `kymo fleet` and `kymo watch` with a folder of Parquet files, which DuckDB writes and reads."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path[:0] = map(str, pathlib.Path(__file__).parents[:2])
+import clickhouse  # noqa: E402
+import same_answers  # noqa: E402
+import same_comparisons  # noqa: E402
+import same_runs  # noqa: E402
+import same_selection  # noqa: E402
+from clickhouse import kymo, write_trace  # noqa: E402
+
+DAY_US = 86_400_000_000
+MID_MONTH_US = 1_700_000_000_000_000
+STEPS, NAMES = 3, 3
+OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a kernel and a collective
+ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
+
+
+class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same_runs.SameRuns, same_selection.SameSelection,
+                 unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="kymo-folder-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        now = int(time.time() * 1e6)
+        # Twelve recordings in each of two weeks. In the second week everything on the device is slower.
+        cls.files = [[], []]
+        for week in range(2):
+            for sample in range(12):
+                for rank in range(2):
+                    cls.files[rank].append(write_trace(
+                        cls.folder / f"{week}-{sample}-{rank}.json", names=NAMES, steps=STEPS,
+                        at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
+                        scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000), rank=rank,
+                        first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1, ranks=2))
+        # A push writes one file per table and month. These are of one month, whatever day it is.
+        cls.of_a_month = [write_trace(cls.folder / f"of-a-month-{i}.json", names=NAMES, steps=STEPS,
+                                      at_us=MID_MONTH_US + i * 1_000_000) for i in range(4)]
+        cls.store = f"parquet:{cls.folder}/it's"
+        kymo("push", *cls.files[0], *cls.files[1], cls.store, "--job", "train")
+        cls.filled = cls.store
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        self.path = self.folder / self.id().rsplit(".", 1)[-1]
+        self.url = f"parquet:{self.path}"
+
+    def make_old(self):
+        for file in self.path.glob("collective_calls/2*.parquet"):
+            [mark] = self.path.glob(f"traces/{file.name.rsplit('-', 1)[0]}-*.parquet")
+            mark.rename(mark.with_name(file.name))  # between them was the file of row_counts
+        for table in ["collective_calls", "row_counts"]:
+            shutil.rmtree(self.path / table)
+
+    def make_newer(self):
+        clickhouse.run_duckdb(f"COPY (SELECT 99::UINTEGER AS version, 0::UBIGINT AS attempt) TO "
+                   f"'{self.path}/kymo_schema/197001-0000000000000000-0.parquet' (FORMAT parquet)")
+
+    def ask(self, question, *more, url=None, expect=0):
+        since = [] if "--since" in more else ["--since", "30d"]
+        return json.loads(kymo("fleet", question, "--db", url or self.store, "--job", "train", "--json", *since, *more,
+                               expect=expect)[0])
+
+    def gemm(self, url):
+        return {row["name"]: row for row in self.ask("top", "--since", "5000d", url=url)["rows"]}["gemm"]
+
+    def test_top_adds_up(self):
+        self.assertEqual(self.gemm(self.store)["traces"], 48)
+        self.assertEqual(self.gemm(self.store)["calls"], 48 * STEPS)
+        self.assertEqual(self.gemm(self.store)["ranks"], 2)
+
+    def test_diff_finds_the_slower_week(self):
+        answer = self.ask("diff", "--since", "7d", "--fail-above", "5%", expect=1)
+        rows = {row["path"]: row for row in answer["rows"]}
+        self.assertEqual(rows["gemm"]["change"], "slower")
+        self.assertAlmostEqual(rows["gemm"]["median_b_ns"] / rows["gemm"]["median_a_ns"], 1.5, delta=0.02)
+        self.assertEqual(rows["ncclDevKernel_AllReduce_Sum"]["change"], "same")
+        self.assertEqual(answer["a"], 12)
+
+    def test_the_straggler_is_the_rank_with_the_shortest_collectives(self):
+        [row] = self.ask("stragglers")["rows"]
+        self.assertEqual((row["rank"], row["times_last"]), (1, 24 * STEPS))
+        self.assertEqual(row["others_waited_ns"], 24 * STEPS * 500_000)
+        kymo("fleet", "stragglers", "--db", self.store, "--since", "30d", "--fail-above", "1%", expect=1)
+
+    def test_history_has_the_change_and_a_trace_that_shows_it(self):
+        for more in [["--operation", "gemm"], []]:
+            [row] = self.ask("history", *more)["rows"]
+            self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.5, delta=0.02)
+            self.assertRegex(row["trace"], "^0x[0-9a-f]{16}$")
+
+    def test_history_of_few_samples_is_exact_and_too_few_are_an_exit_code(self):
+        for count, p in [(12, 2 / 924), (10, 2 / 252)]:
+            url = f"{self.url}{count}"
+            kymo("push", *self.files[0][12 - count // 2:12 + count // 2], url, "--job", "train")
+            [row] = self.ask("history", url=url)["rows"]
+            self.assertAlmostEqual(row["p"], p)
+            self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.5, delta=0.02)
+        kymo("push", *self.files[0][8:16], self.url, "--job", "train")
+        for more in [[], ["--fail-above", "5%"]]:
+            text, errors = kymo("fleet", "history", "--db", self.url, "--since", "30d", *more, expect=3)
+            self.assertIn("8 samples", text)
+            self.assertIn("too few samples: 8, and a change point needs at least 10", errors)
+
+    def test_traces_without_the_operation_are_not_in_its_history(self):
+        now = int(time.time() * 1e6)
+        files = [write_trace(self.folder / f"some{i}.json", at_us=now - (i + 1) * 120_000_000, names=3 if i % 2 else 6,
+                             steps=STEPS) for i in range(20)]
+        kymo("push", *files, self.url, "--job", "train")
+        text, _ = kymo("fleet", "history", "--db", self.url, "--operation", "aten::op5")
+        self.assertRegex(text, "^10 samples, median 15")
+        self.assertIn("no change point", text)
+
+    def test_diff_without_samples_on_a_side_says_so(self):
+        kymo("push", *self.files[0][12:], self.url, "--job", "train")
+        text, errors = kymo("fleet", "diff", "--db", self.url, "--since", "7d", expect=3)
+        self.assertEqual(text, "")
+        self.assertRegex(errors, r"nothing to compare: no iterations from .* to .* \(A\), and 12 samples after it")
+        kymo("push", *self.files[0][:2], self.url, "--job", "train")
+        for more in [[], ["--fail-above", "5%"]]:
+            text, _ = kymo("fleet", "diff", "--db", self.url, "--since", "7d", *more, expect=3)
+            self.assertIn("A: 2 samples, B: 12 samples", text)
+            self.assertIn("too few samples", text)
+
+    def test_traces_that_name_no_job_can_be_asked_for(self):
+        kymo("push", self.files[0][0], self.url)
+        kymo("push", self.files[0][1], self.url, "--job", "other")
+        text, _ = kymo("fleet", "top", "--db", self.url, "--job", "", "--since", "30d", "--json")
+        self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {1})
+        _, text = kymo("fleet", "top", "--db", self.url, "--job", "x", expect=3)
+        self.assertIn("''", text)
+
+    def test_a_process_that_is_named_by_a_command_line_is_the_job(self):
+        name = "python train.py --data /mnt/x"
+        content = json.loads(pathlib.Path(self.files[0][0]).read_text())
+        content["traceEvents"].append({"ph": "M", "name": "process_name", "pid": 100, "args": {"name": name}})
+        file = self.folder / "command-line.json"
+        file.write_text(json.dumps(content))
+        kymo("push", file, self.url)
+        kymo("fleet", "top", "--db", self.url, "--job", name, "--since", "30d")
+
+    def test_the_printed_sql_names_the_files(self):
+        for question in ["top", "diff", "stragglers", "history"]:
+            sql, _ = kymo("fleet", question, "--db", self.store, "--job", "train", "--sql")
+            self.assertIn("it''s/traces/*.parquet')", sql)
+
+    def test_a_second_push_adds_nothing_and_events_replace_summaries(self):
+        files = self.files[0][:4]
+        kymo("push", *files, self.url, "--job", "train")
+        _, text = kymo("push", *files, files[0], self.url, "--job", "train")
+        self.assertIn("5 already there", text)
+        kymo("push", *files, self.url, "--events", "--job", "train")
+        _, text = kymo("push", *files, self.url, "--events", "--job", "train")
+        self.assertIn("4 already there", text)
+        self.assertEqual(self.gemm(self.url)["calls"], 4 * STEPS)
+        # What was replaced stays for a day.
+        before = len(list(self.path.glob("operations/*.parquet")))
+        kymo("push", self.url, "--remove-orphans")
+        self.assertEqual(len(list(self.path.glob("operations/*.parquet"))), before)
+
+    def test_another_job_or_rank_replaces_the_one_before(self):
+        file = self.files[0][0]
+        kymo("push", file, self.url, "--job", "wrong", "--events")
+        _, text = kymo("push", file, self.url, "--job", "train", "--rank", 5)
+        self.assertIn("1 of them in place of the same one with another job or rank", text)
+        self.assertEqual(self.gemm(self.url)["slowest_rank"], 5)
+        self.assertEqual(self.gemm(self.url)["calls"], STEPS)
+        kymo("fleet", "top", "--db", self.url, "--job", "wrong", "--since", "30d", expect=3)
+        for more in [[], ["--job", "train"], ["--rank", 5], ["--events"]]:
+            _, text = kymo("push", file, self.url, *more)
+            self.assertIn("1 already there", text, more)
+
+    def test_labels_that_are_not_given_again_stay(self):
+        def labels():
+            found = []
+            for job in ["mine", "other"]:
+                text, _ = kymo("fleet", "top", "--db", self.url, "--job", job, "--since", "30d", "--json", expect=None)
+                found += [(job, row["slowest_rank"]) for row in json.loads(text)["rows"] if row["name"] == "gemm"]
+            [one] = found
+            return one
+
+        clickhouse.check_labels(self, self.files[0][0], self.url, labels)
+
+    def test_a_removed_file_is_noticed_and_a_push_repairs_it(self):
+        files = self.of_a_month[:3]
+        kymo("push", *files, self.url, "--job", "train")
+        for table in ["operations", "iterations", "device_time"]:
+            [removed] = [file for file in self.path.glob(f"{table}/2*.parquet")][-1:]
+            removed.unlink()
+            answer, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--json", expect=None)
+            self.assertEqual("".join(f"kymo: {note}\n" for note in json.loads(answer)["notes"]), text)
+            self.assertIn(removed.name, text)
+            self.assertIn("of-a-month-0.json", text)
+            _, text = kymo("push", *files, self.url)  # of the same job as before
+            self.assertIn("3 traces pushed", text)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
+            self.assertEqual(text, "")
+            self.assertEqual(self.gemm(self.url)["calls"], 3 * STEPS)
+            for table_name in ["operations", "iterations", "device_time", "traces"]:
+                newest = max(self.path.glob(f"{table_name}/2*.parquet"))
+                for file in self.path.glob(f"{table_name}/2*.parquet"):
+                    if file != newest:
+                        file.unlink()
+
+    def test_a_huge_number_in_a_name_is_an_answer_and_not_a_hang(self):
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
+        [mark] = self.path.glob("traces/2*.parquet")
+        mark.rename(mark.with_name(f"{mark.name.rsplit('-', 1)[0]}-99999999999.parquet"))
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
+        self.assertRegex(text, "of-a-month-0.json.* and [0-9]+ more of .* are missing: push these traces again")
+
+    def test_a_damaged_file_is_named_with_its_traces(self):
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
+        [file] = self.path.glob("operations/2*.parquet")
+        good = file.read_bytes()
+        # The description of the columns, and a file that is cut.
+        for bad in [good[:-200] + b"\xff" * 150 + good[-50:], good[:len(good) // 2], b""]:
+            file.write_bytes(bad)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3)
+            self.assertIn(f"{file.name} is damaged", text)
+            self.assertIn("of-a-month-1.json", text)
+            self.assertEqual(len(text.splitlines()), 1)
+        file.unlink()
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
+        self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
+
+    def test_what_may_not_be_read_is_not_called_damaged_or_empty(self):
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
+        [file] = self.path.glob("operations/2*.parquet")
+        for path in [file, file.parent]:
+            path.chmod(0)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3 if path == file else 2,
+                           prefix=clickhouse.AS_OTHERS)
+            self.assertIn(f"{path}: Permission denied", text)
+            self.assertNotIn("is damaged", text)
+            self.assertNotIn("no traces", text)
+            path.chmod(0o755)
+
+    def test_traces_without_their_mark_are_named(self):
+        kymo("push", *self.of_a_month[:3], self.url, "--job", "train")
+        for file in self.path.glob("traces/2*.parquet"):
+            file.unlink()
+        kymo("push", self.of_a_month[3], self.url, "--job", "train")
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
+        self.assertEqual(text.count("0x"), 3)
+        self.assertIn("not counted", text)
+        kymo("push", *self.of_a_month[:3], self.url, "--job", "train")
+        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
+        self.assertEqual(text, "")
+
+    def test_orphans_of_yesterday_are_removed_and_nothing_else(self):
+        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
+        [live] = self.path.glob("operations/2*.parquet")
+        old = f"{int(time.time() * 1000 - 2 * 86_400_000) << 22:016x}"
+        for name in [f"202001-{old}-0.parquet", f"202001-{old}-1.parquet.Ab12Cd"]:
+            (self.path / "operations" / name).write_bytes(live.read_bytes())
+        for said in ["kymo: removed the rows of 1 push that did not end, or was replaced\n",
+                     "kymo: nothing to remove: no push that did not end, or was replaced, is older than a day\n"]:
+            self.assertEqual(kymo("push", self.url, "--remove-orphans")[1], said)
+        self.assertEqual(sorted(self.path.glob("operations/2*")), [live])
+        self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
+
+    def test_a_job_is_given_as_fleet_prints_it(self):
+        kymo("push", self.of_a_month[0], self.url, "--job", "a\\x00\\xFFb")
+        text, _ = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--job", "a\\x00\\xFFb", "--json")
+        self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {1})
+        self.assertIn("1 already there", kymo("push", self.of_a_month[0], self.url, "--job", "a\\x00\\xFFb")[1])
+
+    def test_two_databases_are_refused(self):
+        _, text = kymo("push", self.of_a_month[0], "clickhouse://u:secret@h/x", self.url, expect=2)
+        self.assertIn(f"two databases given, clickhouse://u@h:8123/x and {self.url}: push to each with a command of its own", text)
+
+    def test_a_killed_pusher_loses_and_doubles_nothing(self):
+        files = self.files[0][:6]
+        for round_number in range(ROUNDS):
+            url = f"{self.url}{round_number}"
+            command = [clickhouse.KYMO, "push", *files, url, "--events", "-q", "--job", "train"]
+            clickhouse.push_after_kills(command)
+            self.assertEqual(self.gemm(url)["calls"], 6 * STEPS)
+            self.assertEqual(self.gemm(url)["traces"], 6)
+
+    def test_several_pushers_at_the_same_time(self):
+        pushers = [subprocess.Popen([clickhouse.KYMO, "push", *self.files[i % 2], self.url, "-q", "--job", "train"])
+                   for i in range(4)]
+        self.assertEqual([pusher.wait(timeout=600) for pusher in pushers], [0] * 4)
+        self.assertEqual(self.gemm(self.url)["calls"], 48 * STEPS)
+
+    def test_names_with_any_byte_survive(self):
+        file = self.folder / "bytes.kymo"
+        kymo("record", "-o", file, "--", clickhouse.BIN / "any_bytes", expect=None)
+        kymo("push", file, self.url, "--events", "--job", "train")
+        text, _ = kymo("fleet", "top", "--db", self.url, "--limit", 1000)
+        names = {line.split("  ")[-1] for line in text.splitlines()[1:]} - {"all of them"}
+        self.assertEqual(len(names), 256)
+        self.assertLessEqual({"\\xFFx\\x00", "Ax\\xBE", "\\x0Ax\\xF5"}, names)
+        rows = self.ask("top", "--limit", 1000, url=self.url)["rows"]
+        self.assertLessEqual({"\\xFFx\\x00", "Ax\\xBE"}, {row["name"] for row in rows})  # as the files have them
+        self.assertLessEqual(names, {row["operation"] for row in rows})
+        for name in sorted(names)[::16] + ["\\xFFx\\x00"]:  # as it is printed
+            text, _ = kymo("fleet", "history", "--db", self.url, "--operation", name, expect=3)
+            self.assertRegex(text, "^1 sample, median [1-9]", name)
+        for byte in range(1, 255, 11):  # as an argument, which cannot have a NUL
+            name = bytes([byte, ord("x"), 255 - byte])
+            done = subprocess.run([clickhouse.KYMO, "fleet", "history", "--db", self.url, b"--operation=" + name],
+                                  capture_output=True, text=True)
+            self.assertRegex(done.stdout, "^1 sample, median [1-9]", (byte, done.stderr))
+
+    def test_an_injection_through_a_name_is_only_a_name(self):
+        evil = "x'); DROP TABLE operations; --\\\"`"
+        file = write_trace(self.folder / "evil.json", name=lambda i: f"{evil}{i}")
+        kymo("push", file, self.url, "--job", evil, "--events")
+        out, _ = kymo("fleet", "top", "--db", self.url, "--job", evil, "--since", "5000d")
+        self.assertIn("DROP TABLE", out)
+        out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1",
+                      expect=3)
+        self.assertIn("1 sample", out)
+
+    def test_wrong_folders(self):
+        for url, word in [("parquet:", "no folder"), ("parquet:a*", "pattern"), ("parquet://host/x", "host"),
+                          ("there", "parquet:FOLDER")]:
+            for command in [["push", self.files[0][0], url], ["fleet", "top", "--db", url]]:
+                _, text = kymo(*command, expect=2)
+                self.assertIn(word, text)
+        _, text = kymo("fleet", "top", "--db", "parquet:/no/such/folder", expect=2)
+        self.assertIn("has no tables", text)
+        self.path.mkdir()
+        (self.path / "notes.txt").write_text("mine")
+        _, text = kymo("push", self.files[0][0], self.url, expect=1)
+        self.assertIn("has other files", text)
+        self.assertEqual([file.name for file in self.path.iterdir()], ["notes.txt"])
+        _, text = kymo("push", self.files[0][0], "parquet:/proc/x", expect=1)
+        self.assertIn("cannot make the folder", text)
+        file = f"parquet:{self.files[0][0]}"
+        for command, code in [(["push", self.files[0][0], file], 1), (["fleet", "top", "--db", file], 2)]:
+            _, text = kymo(*command, expect=code)
+            self.assertIn("is a file; give a folder", text)
+            self.assertNotIn("again", text)
+
+    def test_files_of_somebody_else_are_refused_and_damaged_ones_left_out(self):
+        kymo("push", self.files[0][0], self.url, "--job", "train")
+        [memory] = self.path.glob("memory/*.parquet")
+        (self.path / "operations" / "000000.parquet").write_bytes(memory.read_bytes())
+        _, text = kymo("push", self.files[0][1], self.url, expect=1)
+        self.assertIn("the files of operations are not Kymo's", text)
+        self.assertNotIn("again", text)
+        (self.path / "operations" / "000000.parquet").write_bytes(b"PAR1 nonsense PAR1")
+        for command in [["push", self.files[0][1], self.url], ["fleet", "top", "--db", self.url, "--since", "30d"]]:
+            self.assertIn("000000.parquet is damaged, and was not written by kymo push", kymo(*command)[1])
+
+    def test_a_full_disk_leaves_what_was_there(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode != 0:
+            self.skipTest("no permission to mount a small file system")
+        try:
+            url = f"parquet:{disk}/store"
+            kymo("push", self.files[0][0], url, "--job", "train")
+            with open(disk / "ballast", "wb", buffering=0) as ballast:
+                try:
+                    while ballast.write(b"\0" * 4096):
+                        pass
+                except OSError:
+                    pass
+            _, text = kymo("push", *self.files[0][:4], url, "--job", "train", expect=1)
+            self.assertIn("run the same command again", text)
+            self.assertEqual(self.gemm(url)["traces"], 1)
+            (disk / "ballast").unlink()
+            kymo("push", *self.files[0][:4], url, "--job", "train")
+            self.assertEqual(self.gemm(url)["calls"], 4 * STEPS)
+        finally:
+            subprocess.run(["umount", "-l", disk], check=False)
+
+    def test_watch_pushes_into_a_folder(self):
+        watched = self.folder / "watched"
+        watched.mkdir()
+        kymo("import", self.files[0][0], "-o", watched / "a.kymo")
+        kymo("watch", watched, "--push", self.url, "--keep", "1B", "--once", "--job", "train")
+        self.assertFalse((watched / "a.kymo").exists())
+        self.assertEqual(self.gemm(self.url)["traces"], 1)
+
+
+if __name__ == "__main__":
+    clickhouse.skip_without_duckdb()
+    unittest.main(verbosity=2)

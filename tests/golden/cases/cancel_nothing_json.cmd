@@ -1,8 +1,0 @@
-exit: 3
-mkdir -m 700 d
-kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
-until kymo ps --socket d/kymod.sock 2> /dev/null; do sleep 0.02; done
-kymo trigger --socket d/kymod.sock --cancel all --json; code=$?
-kill $daemon
-wait $daemon
-exit $code

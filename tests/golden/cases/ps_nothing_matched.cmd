@@ -1,9 +1,0 @@
-# what matches nothing says why
-exit: 3
-mkdir -m 700 d
-kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
-until kymo ps --socket d/kymod.sock 2> /dev/null; do sleep 0.02; done
-kymo ps --socket d/kymod.sock --name train --job 7; code=$?
-kill $daemon
-wait $daemon
-exit $code

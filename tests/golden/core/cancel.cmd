@@ -1,0 +1,15 @@
+# asked for, and taken back later
+mask: /[^ "=]*kymo-golden-[^/]+/
+mask: (?m)^ *[0-9]+ (?= )
+mask: (?<=t-)[0-9]+
+mask: (?m)^ *pid +state.*
+mkdir -m 700 d
+kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
+wait_until 'kymo ps --socket d/kymod.sock 2> /dev/null'
+KYMO_DAEMON=$PWD/d/kymod.sock serves & program=$!
+wait_until 'kymo ps --socket d/kymod.sock --pid $program > /dev/null 2>&1'
+kymo trigger --socket d/kymod.sock --all --duration 1h --no-wait -o 't-{pid}.kymo'
+kymo trigger --socket d/kymod.sock --cancel 1; code=$?
+kill $program $daemon
+wait $daemon
+exit $code

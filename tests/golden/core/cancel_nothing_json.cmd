@@ -1,0 +1,8 @@
+exit: 3
+mkdir -m 700 d
+kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
+wait_until 'kymo ps --socket d/kymod.sock 2> /dev/null'
+kymo trigger --socket d/kymod.sock --cancel all --json; code=$?
+kill $daemon
+wait $daemon
+exit $code

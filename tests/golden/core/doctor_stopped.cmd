@@ -1,0 +1,17 @@
+# one that was stopped
+exit: 1
+mask: /[^ "=]*kymo-golden-[^/]+/
+mask: (?<=\()[0-9]+(?=\))
+mask: (?<=process )[0-9]+
+mask: (?<=, of )\S+
+mask: (?<=kymod )[0-9.]+ of \S+
+mask: (?<=doctor )[0-9]+
+mask: (?<=-CONT )[0-9]+
+env -i IS_THERE=1 KYMO_DAEMON=1 /bin/sleep 600 & program=$!
+wait_until 'grep -qz IS_THERE /proc/$program/environ'
+kill -STOP $program
+wait_until 'grep -q "^State:.T" /proc/$program/status'
+kymo doctor --socket none.sock $program; code=$?
+kill -CONT $program
+kill $program
+exit $code

@@ -1,0 +1,8 @@
+# a daemon that nobody is connected to
+mkdir -m 700 d
+kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
+wait_until 'kymo ps --socket d/kymod.sock 2> /dev/null'
+kymo ps --socket d/kymod.sock; code=$?
+kill $daemon
+wait $daemon
+exit $code

@@ -1,0 +1,10 @@
+# a trigger that the daemon does not know
+exit: 3
+mkdir -m 700 d
+kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
+wait_until 'kymo ps --socket d/kymod.sock 2> /dev/null'
+kymo trigger --status --socket d/kymod.sock
+kymo trigger --socket d/kymod.sock --status=7; code=$?
+kill $daemon
+wait $daemon
+exit $code

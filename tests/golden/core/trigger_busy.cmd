@@ -1,0 +1,17 @@
+# one that is busy
+exit: 1
+mask: (?m)^ *[0-9]+ (?= )
+mask: (?m)^ *pid +state.*
+mask: /[^ "=]*kymo-golden-[^/]+/
+mask: (?<=t-)[0-9]+
+mkdir -m 700 d
+kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
+wait_until 'kymo ps --socket d/kymod.sock > /dev/null 2>&1'
+KYMO_DAEMON=$PWD/d/kymod.sock serves & program=$!
+wait_until 'kymo ps --socket d/kymod.sock --pid $program > /dev/null 2>&1'
+kymo trigger --socket d/kymod.sock --all --duration 1h -o 't-{pid}.kymo' --no-wait --quiet
+wait_until 'kymo ps --socket d/kymod.sock | grep -q recording'
+kymo trigger --socket d/kymod.sock --all --duration 20ms -o 't-{pid}.kymo'; code=$?
+kill $program $daemon
+wait $daemon
+exit $code

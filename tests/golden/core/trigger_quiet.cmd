@@ -1,0 +1,10 @@
+# nothing to say where all is well
+mkdir -m 700 d
+kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
+wait_until 'kymo ps --socket d/kymod.sock > /dev/null 2>&1'
+KYMO_DAEMON=$PWD/d/kymod.sock serves & program=$!
+wait_until 'kymo ps --socket d/kymod.sock --pid $program > /dev/null 2>&1'
+kymo trigger --socket d/kymod.sock --all --duration 20ms -o 't-{pid}.kymo' --quiet; code=$?
+kill $program $daemon
+wait $daemon
+exit $code

@@ -86,5 +86,6 @@ for page in "" kymod $commands; do
     fi
   fi
 done
+"$kymo" manual environment | cmp - "$KYMO_SOURCE_DIR/docs/environment.md" || fail "docs/environment.md is not what kymo manual environment prints"
 if "$kymo" completion tcsh 2>"$work/error"; then fail "tcsh was accepted"; fi
 grep -q "'tcsh' is not one of bash, zsh, fish" "$work/error" || fail "$(cat "$work/error")"

@@ -9,10 +9,29 @@
 #include <array>
 #include <string_view>
 
+#include "base/variables.h"
+
 namespace kymo::base {
 
+// The name of a variable that Kymo reads: one of base/variables.h, or another tool's. Another name does not compile.
+class Variable {
+ public:
+  consteval Variable(const char* name) : name_(name) {  // NOLINT(google-explicit-constructor)
+    if (!is_listed_variable(name)) add_it_to_base_variables_h();
+  }
+  constexpr const char* name() const noexcept { return name_; }
+
+ private:
+  static void add_it_to_base_variables_h();  // not defined
+
+  const char* name_;
+};
+
 // Null if not set, or not trusted.
-inline const char* environment(const char* name) noexcept { return ::secure_getenv(name); }
+inline const char* environment(Variable variable) noexcept { return ::secure_getenv(variable.name()); }
+
+// What a program that is started would inherit, to add to it. Null as above.
+inline const char* inherited_environment(const char* name) noexcept { return ::secure_getenv(name); }
 
 // How Kymo's own device runtime and Kymo's Vulkan layer recognize each other in one process. The layer does not record
 // an instance whose engine has this name, because the runtime records its work itself.

@@ -38,6 +38,7 @@ inline constexpr VariableDescription kOnDemandVariables[] = {
 inline constexpr VariableDescription kInterfaceVariables[] = {
     {"KYMO_OPENMP", "on, off", "Keeps the OpenMP tool loaded while nothing records, for traces on demand."},
     {"KYMO_OPENCL_PROFILING", "on, off", "Whether the OpenCL layer turns on the profiling of queues."},
+    {"KYMO_VULKAN_COMMANDS", "on, off", "Whether each Vulkan command has a time, and not only each submission."},
     {"KYMO_CUDA_GRAPH_NODES", "1", "Records each kernel of a CUDA graph, which costs more."},
     {"KYMO_CUPTI", "FILE", "The libcupti.so to use."},
 };

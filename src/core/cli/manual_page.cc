@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/variables.h"
 #include "base/version.h"
 #include "cli/run.h"
 #include "cli/terminal.h"
@@ -90,19 +91,38 @@ std::string daemon_page() {
          ".SH SEE ALSO\n.BR kymo (1)\n";
 }
 
+// docs/environment.md.
+std::string environment_page() {
+  std::string text =
+      "# Environment variables\n\n"
+      "`kymo manual environment` prints this page. Programs with more rights than their user (setuid) ignore all of "
+      "them.\n";
+  for (const base::VariableTopic& topic : base::kVariableTopics) {
+    if (topic.begin->help.empty()) continue;  // what programs of Kymo set for each other
+    text += base::format("\n## {}\n\n| variable | values | |\n| --- | --- | --- |\n", topic.title);
+    for (const base::VariableDescription* one = topic.begin; one != topic.end; ++one)
+      text += base::format("| `{}` | {} | {} |\n", one->name, one->value, one->help);
+  }
+  return text;
+}
+
 }  // namespace
 
 int manual(const Arguments& arguments) {
   std::string name;
-  options::CommandLine line("manual", "kymo manual [COMMAND]",
-                            "Prints the manual page of a command, of kymod, or of kymo, in the format of man.",
-                            "kymo manual record | man -l -");
-  std::vector<std::string> pages{"kymod"};
+  options::CommandLine line(
+      "manual", "kymo manual [COMMAND]",
+      "Prints the manual page of a command, of kymod, or of kymo, in the format of man; or the list of the\n"
+      "environment variables, as Markdown.",
+      "kymo manual record | man -l -");
+  std::vector<std::string> pages{"kymod", "environment"};
   for (const Command& command : all_commands()) pages.push_back(command.name);
   line.text(
-      "COMMAND", "", [&](const std::string& given) { name = given; }, "a command of kymo, or kymod", pages);
+      "COMMAND", "", [&](const std::string& given) { name = given; }, "a command of kymo, kymod, or environment",
+      pages);
   if (!line.read(arguments)) return kDone;
   if (name.empty() || name == "kymo" || name == "help") return print(overview()), kDone;
+  if (name == "environment") return print(environment_page()), kDone;
   if (name == "kymod") return print(daemon_page()), kDone;
   for (const Command& command : all_commands())
     if (name == command.name) return print(page_of(command)), kDone;

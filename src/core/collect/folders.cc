@@ -77,7 +77,7 @@ std::string segment_folder() {
 
 std::vector<std::string> segment_folders(Whose whose) {
   std::set<std::string> bases{"/dev/shm", "/tmp"};
-  for (const char* variable : {"KYMO_SHM_DIR", "XDG_RUNTIME_DIR"})
+  for (const base::Variable variable : {base::Variable("KYMO_SHM_DIR"), base::Variable("XDG_RUNTIME_DIR")})
     if (const char* base = base::environment(variable); base != nullptr && base[0] != '\0') bases.insert(base);
   if (const char* only = base::environment("KYMO_SHM_DIR"); whose == Whose::Own && only != nullptr && only[0] != '\0')
     bases = {only};

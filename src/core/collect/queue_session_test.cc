@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"

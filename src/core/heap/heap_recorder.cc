@@ -12,6 +12,7 @@
 #include <atomic>
 #include <new>
 
+#include "base/environment.h"
 #include "base/hex.h"
 #include "heap/sampler.h"
 #include "record/clock.h"
@@ -155,7 +156,7 @@ bool parse_heap_mode(const char* text, HeapMode& mode) noexcept {
 
 void read_heap_mode() noexcept {
   HeapMode mode;
-  const char* text = secure_getenv("KYMO_MALLOC");
+  const char* text = base::environment("KYMO_MALLOC");
   if (text != nullptr && *text != '\0' && !parse_heap_mode(text, mode)) {
     fprintf(stderr,
             "kymo: KYMO_MALLOC=%.80s: want all, off or sample:BYTES (as in sample:512k); not recording the heap\n",

@@ -58,13 +58,13 @@ void become_dormant() noexcept {
   if (record::recording()) activate_all();  // one has started meanwhile
 }
 
-bool is_on(const char* variable, bool if_not_set) {
+bool is_on(base::Variable variable, bool if_not_set) {
   const char* const value = base::environment(variable);
   if (value == nullptr || *value == '\0') return if_not_set;
   const std::string_view text = value;
   if (text == "on") return true;
   if (text == "off") return false;
-  base::say_to_user(std::string(variable) + ": use on or off, not ", text);
+  base::say_to_user(std::string(variable.name()) + ": use on or off, not ", text);
   return if_not_set;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/environment.h"
 #include "record/interfaces.h"
 
 namespace kymo::inject {
@@ -39,7 +40,7 @@ void become_dormant() noexcept;
 
 // The value of an environment variable that is "on" or "off". An invalid value prints one line to standard error, and
 // counts as not set.
-bool is_on(const char* variable, bool if_not_set);
+bool is_on(base::Variable variable, bool if_not_set);
 
 // A name from a program, of a kernel or a function, as the name of an event, in which braces are places for arguments:
 // they are doubled.

@@ -100,7 +100,7 @@ bool looks_like_trace(std::string_view path, std::string_view beginning) {
          beginning.starts_with("[[");
 }
 
-std::vector<std::string> folders_in(const char* variable) {
+std::vector<std::string> folders_in(base::Variable variable) {
   std::vector<std::string> folders;
   const char* value = base::environment(variable);
   for (std::string_view rest = value != nullptr ? value : ""; !rest.empty();) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
+
 namespace kymo::ondemand {
 
 using AllowedFolders = std::vector<std::vector<std::string>>;
@@ -42,7 +44,7 @@ class OutputFile {
 };
 
 // The folders in a variable, separated by colons: KYMO_TRACE_DIR. Empty if it is not set.
-std::vector<std::string> folders_in(const char* variable);
+std::vector<std::string> folders_in(base::Variable variable);
 
 // Checks the beginning of a file: did Kymo or libkineto write it? Depends on its extension.
 bool looks_like_trace(std::string_view path, std::string_view beginning);

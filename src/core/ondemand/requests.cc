@@ -66,7 +66,7 @@ TraceFlags flags_of(uint64_t flags) {
 // Kineto uses, and to those that its own user allowed.
 std::vector<std::string> config_folders() {
   std::vector<std::string> folders{"/tmp"};
-  for (const char* variable : {"KINETO_ONDEMAND_TRACE_DIR", "KYMO_TRACE_DIR"})
+  for (const base::Variable variable : {base::Variable("KINETO_ONDEMAND_TRACE_DIR"), base::Variable("KYMO_TRACE_DIR")})
     for (std::string& folder : folders_in(variable)) folders.push_back(std::move(folder));
   return folders;
 }

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/hex.h"
 #include "kymo/queue.h"
 #include "record/clock.h"
@@ -197,24 +198,24 @@ Process* join() noexcept {
 // `kymo record` started this process, or one of its parents. The session, the policy and the ring size are in the
 // environment.
 bool external_options(SegmentOptions& options) noexcept {
-  const char* text = secure_getenv("KYMO_SESSION");
+  const char* text = base::environment("KYMO_SESSION");
   if (text == nullptr || strlen(text) != 2 * sizeof options.session) return false;
   if (!base::read_hex(text, options.session, sizeof options.session)) return false;
-  if (const char* policy = secure_getenv("KYMO_POLICY"); policy != nullptr) {
+  if (const char* policy = base::environment("KYMO_POLICY"); policy != nullptr) {
     if (strcmp(policy, "drop") == 0) options.policy = RingPolicy::Drop;
     if (strcmp(policy, "overwrite") == 0) options.policy = RingPolicy::Overwrite;
   }
-  if (const char* ring = secure_getenv("KYMO_RING_BYTES"); ring != nullptr) {
+  if (const char* ring = base::environment("KYMO_RING_BYTES"); ring != nullptr) {
     const uint64_t bytes = strtoull(ring, nullptr, 10);
     if (bytes >= kMinRingBytes && bytes <= kMaxRingBytes && (bytes & (bytes - 1)) == 0) options.ring_bytes = bytes;
   }
-  if (const char* file = secure_getenv("KYMO_SESSION_FILE"); file != nullptr) {
+  if (const char* file = base::environment("KYMO_SESSION_FILE"); file != nullptr) {
     char* end = nullptr;
     options.file_device = strtoull(file, &end, 10);
     options.file_inode = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
     if (*end == ':' && strlen(end) < sizeof options.file_path) strcpy(options.file_path, end + 1);
   }
-  if (const char* home = secure_getenv("KYMO_SESSION_HOME"); home != nullptr) {
+  if (const char* home = base::environment("KYMO_SESSION_HOME"); home != nullptr) {
     uint64_t numbers[6] = {};
     char* end = const_cast<char*>(home);
     for (uint64_t& number : numbers) {
@@ -272,7 +273,7 @@ Outcome make_segment(Process& shared) noexcept {
 // A relative path would follow the program when it changes its folder, and the programs that it starts. So it becomes
 // absolute, once. putenv() replaces the variable without an allocation; `text` stays a part of the environment.
 void fix_shm_dir() noexcept {
-  const char* const given = secure_getenv("KYMO_SHM_DIR");
+  const char* const given = base::environment("KYMO_SHM_DIR");
   if (given == nullptr || given[0] == '\0' || given[0] == '/') return;
   static char text[sizeof "KYMO_SHM_DIR=" + 2 * PATH_MAX];
   char folder[PATH_MAX];

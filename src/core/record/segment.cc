@@ -192,9 +192,9 @@ Home home_of(const char* folder) noexcept {
 }
 
 Outcome segment_folder(char (&path)[kSegmentPathBytes]) noexcept {
-  if (const char* chosen = secure_getenv("KYMO_SHM_DIR"); chosen != nullptr && chosen[0] != '\0')
+  if (const char* chosen = base::environment("KYMO_SHM_DIR"); chosen != nullptr && chosen[0] != '\0')
     return try_folder(chosen, path);
-  const char* const runtime = secure_getenv("XDG_RUNTIME_DIR");
+  const char* const runtime = base::environment("XDG_RUNTIME_DIR");
   const bool has_runtime = runtime != nullptr && runtime[0] == '/';
   Outcome failures;
   for (const char* base : {"/dev/shm", has_runtime ? runtime : nullptr, "/tmp"}) {

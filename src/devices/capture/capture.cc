@@ -309,7 +309,7 @@ std::string folder_name(uint32_t number, std::string_view name) {
   return base::format("{:04}-{}{}", number, name, kSuffix);
 }
 
-bool is_allowed_by(const char* variable) {
+bool is_allowed_by(base::Variable variable) {
   const char* value = base::environment(variable);
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }

@@ -85,7 +85,7 @@ void take_list(const std::string& text, std::vector<Interface>& into) {
 bool is_ours(const std::string& path) { return std::filesystem::path(path).filename() == kInjectedLibrary; }
 
 bool is_set(const char* name) {
-  const char* const value = base::environment(name);
+  const char* const value = base::inherited_environment(name);
   return value != nullptr && *value != '\0';
 }
 
@@ -109,7 +109,7 @@ std::string value_of(const Variable& variable, const std::string& library) {
 
 void add_to_list(const Variable& variable, const std::string& library, Variables& into) {
   const char* const name = name_of_list(variable);
-  const std::string value = value_of(variable, library), others = is_set(name) ? base::environment(name) : "";
+  const std::string value = value_of(variable, library), others = is_set(name) ? base::inherited_environment(name) : "";
   const std::string known = variable.names == Variable::Names::Library ? kInjectedLibrary : value;
   if (others.find(known) != others.npos) return;
   const std::string list = variable.is_last ? others + variable.separator + value : value + variable.separator + others;
@@ -117,7 +117,7 @@ void add_to_list(const Variable& variable, const std::string& library, Variables
 }
 
 void add_variable(const Variable& variable, const std::string& library, Variables& into) {
-  const char* const before = base::environment(variable.name);
+  const char* const before = base::inherited_environment(variable.name);
   const bool is_taken = is_set(variable.name);
   if (variable.separator != '\0') return add_to_list(variable, library, into);
   if (is_taken && variable.displaced == nullptr) return;
@@ -169,7 +169,7 @@ Variables interface_environment(const std::vector<Interface>& selected) {
     list.append(list.empty() ? "" : ",").append(record::name_of(which));
     for (const Variable& variable : offered(which).variables) add_variable(variable, library, variables);
     for (const auto& [name, value] : offered(which).settings)
-      if (base::environment(name.c_str()) == nullptr) variables.emplace_back(name, value);
+      if (base::inherited_environment(name.c_str()) == nullptr) variables.emplace_back(name, value);
   }
   variables.emplace_back("KYMO_INTERFACES", list);
   return variables;

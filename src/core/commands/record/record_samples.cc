@@ -23,7 +23,7 @@ constexpr const char* kTimerLibrary = "libkymo_sample.so";
 void append_to_variable(RecordedSamples::Environment& environment, const char* name, const std::string& value,
                         char separator) {
   const auto given = std::ranges::find(environment, name, [](const auto& one) { return one.first; });
-  const char* const inherited = base::environment(name);
+  const char* const inherited = base::inherited_environment(name);
   const std::string before = given != environment.end() ? given->second : inherited != nullptr ? inherited : "";
   const std::string all = before.empty() ? value : before + separator + value;
   if (given != environment.end())

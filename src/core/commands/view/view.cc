@@ -89,8 +89,8 @@ std::vector<ViewFiles::Path> find_files(const std::vector<std::string>& paths) {
 }
 
 bool has_screen() {
-  const auto is_set = [](const char* name) {
-    const char* value = base::environment(name);
+  const auto is_set = [](base::Variable variable) {
+    const char* value = base::environment(variable);
     return value != nullptr && *value != 0;
   };
   return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");

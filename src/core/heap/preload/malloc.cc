@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "base/environment.h"
 #include "heap/heap_recorder.h"
 #include "heap/preload/next_allocator.h"
 
@@ -104,7 +105,7 @@ KYMO_RECORDED void* recorded_pvalloc(size_t bytes) noexcept {
 
 // Some allocators have their own operator new, which does not call malloc: C++ code bypasses the functions below.
 void say_what_is_not_seen() noexcept {
-  if (heap_recorded.load(std::memory_order_relaxed) == 0 || secure_getenv("KYMO_SESSION") == nullptr) return;
+  if (heap_recorded.load(std::memory_order_relaxed) == 0 || kymo::base::environment("KYMO_SESSION") == nullptr) return;
   Dl_info where;
   void* const found = dlsym(RTLD_DEFAULT, "_Znwm");
   if (found == nullptr || dladdr(found, &where) == 0 || where.dli_fname == nullptr) return;

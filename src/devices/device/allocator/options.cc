@@ -18,16 +18,16 @@ struct Ratio {
   double value;
 };
 
-std::optional<Ratio> ratio_of(const char* name, const char* alias) {
-  for (const char* variable : {name, alias}) {
+std::optional<Ratio> ratio_of(base::Variable name, base::Variable alias) {
+  for (const base::Variable variable : {name, alias}) {
     const char* const text = base::environment(variable);
     if (text == nullptr || *text == '\0') continue;
     char* end = nullptr;
     const double value = std::strtod(text, &end);
     if (*end != '\0' || !std::isfinite(value))
       throw InvalidArgument(base::format("{}={} is not valid: use a ratio of the device's recommended maximum, 0 to {}",
-                                         variable, text, kMaxWatermark));
-    return Ratio{base::format("{}={}", variable, text), value};
+                                         variable.name(), text, kMaxWatermark));
+    return Ratio{base::format("{}={}", variable.name(), text), value};
   }
   return std::nullopt;
 }

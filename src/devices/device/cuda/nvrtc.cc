@@ -98,16 +98,15 @@ constexpr const char* kNvrtcPackage =
     "cuda-nvrtc-13-0), "
     "or set KYMO_NVRTC_LIBRARY to its libnvrtc.so";
 
-std::string environment(const char* name) {
+std::string text_of(base::Variable name) {
   const char* value = base::environment(name);
   return value == nullptr ? std::string() : std::string(value);
 }
 
 std::vector<std::string> candidates() {
-  if (const std::string chosen = environment("KYMO_NVRTC_LIBRARY"); !chosen.empty()) return {chosen};
+  if (const std::string chosen = text_of("KYMO_NVRTC_LIBRARY"); !chosen.empty()) return {chosen};
   std::vector<std::string> names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
-  for (const std::string& toolkit :
-       {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
+  for (const std::string& toolkit : {text_of("CUDA_HOME"), text_of("CUDA_PATH"), std::string("/usr/local/cuda")})
     if (!toolkit.empty()) names.push_back(toolkit + "/lib64/libnvrtc.so");
   names.emplace_back("libnvrtc.so");
   return names;
@@ -117,8 +116,8 @@ std::vector<std::string> candidates() {
 // package, of Debian's package.
 std::vector<std::string> find_includes(const void* function) {
   std::vector<std::string> folders;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const std::string toolkit = environment(variable); !toolkit.empty()) folders.push_back(toolkit + "/include");
+  for (const base::Variable variable : {base::Variable("CUDA_HOME"), base::Variable("CUDA_PATH")})
+    if (const std::string toolkit = text_of(variable); !toolkit.empty()) folders.push_back(toolkit + "/include");
   Dl_info info{};
   if (dladdr(function, &info) != 0) {
     const std::unique_ptr<char, decltype(&std::free)> path(realpath(info.dli_fname, nullptr), std::free);
@@ -183,7 +182,7 @@ const Nvrtc& Nvrtc::load(int driver_version) {
   // By the setting that selected it. Never unloaded or destroyed, because it may be used while the process exits.
   static auto& all_loaded = *new std::map<std::string, const Nvrtc*>;
   const std::lock_guard lock(mutex);
-  const Nvrtc*& loaded = all_loaded[environment("KYMO_NVRTC_LIBRARY")];
+  const Nvrtc*& loaded = all_loaded[text_of("KYMO_NVRTC_LIBRARY")];
   if (loaded != nullptr) return *loaded;
   std::string first_problem;
   const Nvrtc* newer = nullptr;  // than the driver: better than none, because its error names both versions

@@ -102,7 +102,7 @@ class HostsTrigger {
     words_.insert(words_.begin(), "trigger");
     // These are for the output here, and the start is the same for all hosts.
     std::erase(words_, "--json");
-    std::erase(words_, "--quiet");
+    std::erase_if(words_, [](const std::string& word) { return word == "--quiet" || word == "-q"; });
     words_.push_back("--json");
   }
 

@@ -367,7 +367,7 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   line.value("--fetch", "DIR", options.fetch,
              "copy the files of the hosts to DIR/HOST; 'kymo merge'\nuses the clocks that were measured");
   add_socket(line, options.socket);
-  line.flag("--quiet", options.quiet, "no progress; print only problems");
+  line.flag("-q,--quiet", options.quiet, "no progress; print only problems");
   line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
 

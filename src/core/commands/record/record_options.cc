@@ -154,7 +154,7 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
               "programs if it refuses (default: auto)");
   line.flag("--strict", options.strict,
             "exit with 3 if anything was lost, unless the program\nitself failed: then with its code");
-  line.flag("--quiet", options.quiet, "print only problems");
+  line.flag("-q,--quiet", options.quiet, "print only problems");
   line.flag("--progress", options.progress,
             "show how the recording grows, on a terminal; the line\n"
             "overwrites prompts of the program");

@@ -26,6 +26,7 @@ namespace kymo::cli {
 namespace {
 
 constexpr const char* kImporter = "kymo-import";
+Importer own_importer = nullptr;
 
 std::vector<char*> argument_list(std::string& path, Arguments& arguments) {
   std::vector<char*> list{path.data()};
@@ -53,8 +54,11 @@ std::string read_all(int descriptor) {
   }
 }
 
-// Most files are Kymo's own, and need no other program.
+// Most files are Kymo's own, and need no other program. What is not a file, such as a pipe, is for the reader to
+// refuse.
 bool is_kymo_trace(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) return true;
   std::ifstream file(path, std::ios::binary);
   std::array<char, trace::kMagic.size()> head{};
   file.read(head.data(), head.size());
@@ -121,9 +125,12 @@ bool is_foreign_trace(const std::string& path) {
   return !is_kymo_trace(path) && run_beside(kImporter, {"probe", path}).exit_code == kDone;
 }
 
+void set_importer(Importer importer) { own_importer = importer; }
+
 // kymo-import prints "ok EVENTS LOST", "unknown", or "error " and the message.
 std::optional<Imported> import_file(const ImportRequest& request) {
   if (is_kymo_trace(request.path)) return std::nullopt;
+  if (own_importer != nullptr) return own_importer(request);
   const ProgramOutput result = run_beside(kImporter, {"read", request.path, request.output, request.output_name,
                                                       request.range_values ? "values" : "no-values"});
   if (result.output == "unknown") return std::nullopt;

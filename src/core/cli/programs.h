@@ -45,4 +45,8 @@ bool is_foreign_trace(const std::string& path);
 // and the reason if it cannot be read or written, or if kymo-import is missing.
 std::optional<Imported> import_file(const ImportRequest& request);
 
+// A program that contains the importer, and reads many files, sets it: then no other program is started for each file.
+using Importer = std::optional<Imported> (*)(const ImportRequest&);
+void set_importer(Importer importer);
+
 }  // namespace kymo::cli

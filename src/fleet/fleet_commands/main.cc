@@ -1,4 +1,6 @@
+#include "cli/programs.h"
 #include "cli/run.h"
+#include "commands/import/program.h"
 #include "fleet_commands/program.h"
 
 int main(int argc, char** argv) {
@@ -8,5 +10,6 @@ int main(int argc, char** argv) {
       {"watch", watch_command},
       {"fleet", fleet_command},
   };
+  set_importer(import_here);  // a push may read thousands of files
   return run_program(argc, argv, kOwn);
 }

@@ -37,12 +37,17 @@ int probe_for_kymo(const Arguments& arguments) {
   return arguments.size() == 1 && import::format_of(arguments[0]) ? kDone : kFailed;
 }
 
+std::optional<Imported> import_here(const ImportRequest& request) {
+  if (!import::format_of(request.path)) return std::nullopt;
+  const auto imported = import_with_bar(request.path, request.output, request.output_name, request.range_values);
+  return Imported{imported.events, imported.lost};
+}
+
 int read_for_kymo(const Arguments& arguments) {
   if (arguments.size() != 4) throw options::UsageError("import", "'read' is for the programs of Kymo");
   try {
-    if (!import::format_of(arguments[0])) return print("unknown"), kDone;
-    const auto imported = import_with_bar(arguments[0], arguments[1], arguments[2], arguments[3] == "values");
-    print(base::format("ok {} {}", imported.events, imported.lost));
+    const auto imported = import_here({arguments[0], arguments[1], arguments[2], arguments[3] == "values"});
+    print(imported ? base::format("ok {} {}", imported->events, imported->lost) : "unknown");
   } catch (const Error& error) {
     print(base::format("error {}", error.what()));
   }

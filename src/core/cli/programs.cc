@@ -58,7 +58,8 @@ std::string read_all(int descriptor) {
 // refuse.
 bool is_kymo_trace(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) return true;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  if (kind == std::filesystem::file_type::fifo || kind == std::filesystem::file_type::character) return true;
   std::ifstream file(path, std::ios::binary);
   std::array<char, trace::kMagic.size()> head{};
   file.read(head.data(), head.size());

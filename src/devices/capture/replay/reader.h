@@ -113,7 +113,7 @@ struct CallName {
 };
 CallName name_of_call(const Record& call, const Tables& tables);
 
-// The counted contents of a capture, for `kymo capture-info`.
+// The counted contents of a capture, for `kymo info`.
 struct CallSummary {
   std::string name;  // of a kernel, or a kind of fill or copy
   bool is_kernel = false;

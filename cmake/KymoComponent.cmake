@@ -58,8 +58,7 @@ function(kymo_component NAME)
     list(APPEND patterns ${folder}/*.cc ${folder}/*.h)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
-  # Programs of their own, and what stands in for a folder that is not compiled: named by SOURCES.
-  list(FILTER sources EXCLUDE REGEX "/(main|absent)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")  # a program of its own
   list(APPEND sources ${COMPONENT_SOURCES})
   set(support_patterns)
   foreach(folder IN LISTS COMPONENT_TEST_FOLDERS)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How fast `kymo push` and `kymo fleet` are with real ClickHouse servers on this machine.
+"""How fast `kymo push` and `kymo fleet` are with a real ClickHouse server on this machine.
 
   KYMO_BINARY_DIR=build/release python3 bench/fleet.py [push|events|questions|folder]...
 
 push       1,000 traces of 10 iterations with 100 names each
 events     one trace with 3 million ranges; the floor is reading it with `kymo stats`
 questions  two jobs of 10,240 traces, each with 10 million rows of operations and as many calls of collectives, made by
-           SQL; one server, two of a cluster, and the same two with Distributed tables
+           SQL
 folder     the traces of push into a folder of Parquet files, without a server; the questions, with ten times the rows
 """
 import concurrent.futures
@@ -24,7 +24,6 @@ import clickhouse  # noqa: E402
 from clickhouse import KYMO, kymo, visible, write_trace  # noqa: E402
 
 TRACES = int(os.environ.get("KYMO_FLEET_TRACES", "1000"))
-EVENTS = int(os.environ.get("KYMO_FLEET_EVENTS", "3000000"))
 ROUNDS = 3
 GENERATED = 10_240  # traces, with 10 iterations of 100 names; whole runs of 64 ranks
 
@@ -72,26 +71,6 @@ def push(folder):
             print(f"  {table}: {int(size) / int(count):.1f} bytes a row, {int(size) / TRACES:,.0f} bytes a trace")
 
 
-def events(folder):
-    file = folder / "events.kymo"
-    with open(folder / "events.json", "w") as out:  # nested ranges of 1,000 names, as PyTorch's profiler writes them
-        out.write('{"traceEvents": [')
-        for i in range(EVENTS):
-            start, length = (i // 8 * 100, 80) if i % 8 == 0 else (i // 8 * 100 + i % 8 * 10, 5)
-            out.write(f'{"," if i else ""}{{"ph":"X","cat":"cpu_op","name":"aten::op{i * 7919 % 1000}","pid":1,"tid":1,'
-                      f'"ts":{start},"dur":{length}}}')
-        out.write("]}")
-    kymo("import", folder / "events.json", "-o", file)
-    with clickhouse.Server(folder / "server") as server:
-        _, floor, _ = timed(KYMO, "stats", file)
-        wall, cpu, memory = timed(KYMO, "push", file, server.url(), "-q", "--events")
-        count = visible(server, "events")
-        size = int(server.query("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'kymo' AND "
-                                "table = 'events'"))
-        print(f"events: {count:,} in {wall:.1f} s wall, {cpu:.1f} s of processor: {count / cpu / 1e6:.2f} million a "
-              f"second and core (kymo stats: {count / floor / 1e6:.1f}), {memory:.0f} MB, {size / count:.1f} bytes each")
-
-
 # Of each table: how many rows a trace has, and the columns after `job`. `i` is the number of the trace.
 ITERATION = "intDiv(number % {rows}, {per_iteration}) + 10 * intDiv({i}, 64) AS iteration, 1"
 GROUP = "if(number % 2 = 0, concat('tp', toString(intDiv({i} % 64, 8))), 'dp')"
@@ -99,27 +78,22 @@ FILL = {
     "operations": (1000, "{i} % 64, " + ITERATION + ", concat('op', toString(number % 100)), number % 2, "
                    "if(number % 100 = 1, 'communication', 'compute'), 3, 1000 + rand() % 1000, 500 + rand() % 1000, 1, 2, "
                    "3, 4 + rand() % 100"),
-    "collective_calls": (1000, "{i} % 64, " + ITERATION + ", " + GROUP + ", if(number % 2 = 0, 8, 64), "
-                         "'ncclDevKernel_AllReduce_Sum_f32_RING_LL', 0, -1, intDiv(number % 100, 2), 50, "
-                         "cityHash64(job, iteration, " + GROUP + ", number % 100), number * 1000000 + rand() % 1000000, "
-                         "500 + rand() % 1000, 0"),
+    "waits": (20, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000, "
+              "concat('SLURM_JOB_ID=', toString(intDiv({i}, 640))), " + GROUP + ", if(number % 2 = 0, 8, 64), 0, 50, -1, "
+              "25000 + rand() % 1000, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'"),
     "iterations": (10, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
-    "runs": (1, "{i} % 64, concat('SLURM_JOB_ID=', toString(intDiv({i}, 640)))"),
-    "row_counts": (4, "{i} % 64, arrayElement(['iterations', 'operations', 'collective_calls', 'runs'], number % 4 + 1), "
-                   "arrayElement([10, 1000, 1000, 1], number % 4 + 1)"),
-    "traces": (1, "{i} % 64, 1, 10"),
+    "traces": (1, "{i} % 64, 1, 10, rand64(), concat('SLURM_JOB_ID=', toString(intDiv({i}, 640)))"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.
 JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600"}
 
 
-def fill(server, shift, traces, now):
-    """`shift`: the numbers of traces of different servers are different."""
+def fill(server, traces, now):
     for number, (job, age) in enumerate(JOBS.items()):
         for table, (rows, columns) in FILL.items():
             words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1)}
-            names = "(trace, attempt, started, job, rank, complete, iterations)" if table == "traces" else ""
-            server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {shift + number * 1_000_000}, 1, "
+            names = "(trace, attempt, started, job, rank, complete, iterations, recording, run)" if table == "traces" else ""
+            server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {number * 1_000_000}, 1, "
                          f"toDateTime({now}) - ({age.format(**words)}) AS started, '{job}' AS job, {columns.format(**words)} "
                          f"FROM numbers({rows * traces})")
 
@@ -142,24 +116,10 @@ def ask(place, url, servers, minutes, jobs={}):
 def questions(folder):
     sample = write_trace(folder / "x.json")
     now = int(time.time())  # a trace began at one time, which is the same in all tables
-    for count in [1, 2]:
-        ports = clickhouse.free_ports(2 * count)
-        servers = [clickhouse.Server(folder / f"{count}-{i}", ports[2 * i:2 * i + 2], ports[1::2]).start()
-                   for i in range(count)]
-        try:
-            for i, server in enumerate(servers):
-                kymo("push", sample, server.url(), "--job", "other")
-                fill(server, i * GENERATED, GENERATED // count, now)
-            places = {"1 server": servers[0].url()}
-            if count > 1:
-                servers[0].create_distributed()
-                places = {"2 servers": servers[0].url(cluster=True),
-                          "2 servers, Distributed": servers[0].url("everywhere")}
-            for place, url in places.items():
-                ask(place, url, servers, GENERATED // count, {"stragglers": "ranks"})
-        finally:
-            for server in servers:
-                server.kill()
+    with clickhouse.Server(folder / "server") as server:
+        kymo("push", sample, server.url(), "--job", "other")
+        fill(server, GENERATED, now)
+        ask("1 server", server.url(), [server], GENERATED, {"stragglers": "ranks"})
 
 
 def parquet(folder):
@@ -177,6 +137,6 @@ def parquet(folder):
 
 if __name__ == "__main__":
     clickhouse.skip_without_server()
-    for name in sys.argv[1:] or ["push", "events", "questions", "folder"]:
+    for name in sys.argv[1:] or ["push", "questions", "folder"]:
         with tempfile.TemporaryDirectory(prefix="kymo-bench-") as temporary:
-            {"push": push, "events": events, "questions": questions, "folder": parquet}[name](pathlib.Path(temporary))
+            {"push": push, "questions": questions, "folder": parquet}[name](pathlib.Path(temporary))

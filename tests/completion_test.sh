@@ -53,13 +53,13 @@ check 'kymo stats --js' --json
 check 'kymo info on' one.kymo
 check 'kymo record --policy d' drop
 check 'kymo stats --sort ' "$orders"
-check 'kymo stats --by=' 'category fault function name thread wait'
+check 'kymo stats --by=' 'category fault function line lock name thread wait'
 check 'kymo stats --by=na' name
 check 'kymo stats --top ' ''
 check 'kymo export one.kymo -o o' one.kymo
 check 'kymo completion ' 'bash fish zsh'
 check 'kymo manual rec' 'record recover'
-check 'kymo help sta' 'stats'
+check 'kymo help sta' 'stack stats'
 # Options of kymo end with the program, whose name may be that of a command.
 check 'kymo record --policy drop --fl' --flight
 check 'kymo record true --' ''

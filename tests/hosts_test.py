@@ -62,7 +62,7 @@ class Hosts:
                 "  LogLevel ERROR\n"
             )
 
-    def add(self, name, offset=0, path="", programs=PROGRAMS):
+    def add(self, name, offset=0, path="", programs=PROGRAMS, own_pids=False, started=""):
         number = len(self.servers) + 2
         address = f"10.88.{number // 250}.{number % 250 + 1}" if self.bridge else "127.0.0.1"
         port = 22 if self.bridge else free_port()
@@ -87,11 +87,12 @@ class Hosts:
             f"export HOME={home} XDG_RUNTIME_DIR=/run/user {fake}\n"
             f"{self.build}/bin/kymod > kymod.log 2>&1 &\n"
             f"for i in $(seq {programs}); do KYMO_DAEMON=1 {self.build}/bin/{self.program} > serves.log 2>&1 & done\n"
+            f"{started}\n"
             "unset LD_PRELOAD FAKETIME\n"
             f"exec /usr/sbin/sshd -D -e -f {home}/sshd_config\n"
         )
         log = (home / "sshd.log").open("w")
-        separate = ["-m", "-u", "-n"] if self.bridge else ["-m", "-u"]
+        separate = ["-m", "-u", *(["-n"] if self.bridge else []), *(["-p", "-f", "--mount-proc"] if own_pids else [])]
         self.servers.append(
             subprocess.Popen(["unshare", *separate, "sh", home / "start"], stdout=log, stderr=log, start_new_session=True)
         )
@@ -170,6 +171,42 @@ def check_traces(hosts, folder):
     expect(info["duration_ns"] < 600e9, f"the merged trace lasts {info['duration_ns']} ns")
 
 
+def check_shared_folder(hosts, folder):
+    """Hosts that share their folders and have the same pids: each trace is there, and is that of its host."""
+    shared = folder / "shared"
+    shared.mkdir()
+    names = [f"same{i}" for i in range(6)]
+    for i, name in enumerate(names):
+        hosts.add(name, offset=60 * i, own_pids=True)
+    all_hosts = ",".join(names)
+    wait_until(lambda: hosts.kymo("ps", "--hosts", all_hosts).stdout.count("serves") >= PROGRAMS * len(names),
+               "all programs with the same pids are connected")
+    for round, pattern in enumerate([[], ["-o", f"{shared}/{{name}}-{{pid}}.kymo"], ["-o", f"{shared}/{{name}}-{{pid}}.kymo"],
+                                     ["-o", f"{shared}/{{pid}}.json"]]):
+        done = hosts.kymo("trigger", "--hosts", all_hosts, "--all", "--duration", "200ms", "--fetch", folder / "same", "--json",
+                          *pattern)
+        expect(done.returncode == 0, done.stdout + done.stderr)
+        targets = {host["host"]: host["targets"] for host in json.loads(done.stdout)["hosts"]}
+        files = [target["file"] for name in names for target in targets[name]]
+        expect(len(set(files)) == len(names) * PROGRAMS, f"a file for each trace: {files}")
+        pids = [sorted(target["pid"] for target in targets[name]) for name in names]
+        expect(pids.count(pids[0]) > 1, f"hosts with the same pids: {pids}")
+        if not pattern:
+            expect(all(f"-{name}-" in target["file"] for name in names for target in targets[name]), files)
+        for name in names:
+            for target in targets[name]:
+                if not pattern:
+                    pathlib.Path(target["file"]).unlink()
+                if not target["fetched"].endswith(".kymo"):
+                    continue
+                info = subprocess.run([hosts.build / "bin" / "kymo", "info", "--json", target["fetched"]],
+                                      capture_output=True, text=True, check=True)
+                found = [process["host"] for process in json.loads(info.stdout)["processes"]]
+                expect(set(found) == {name}, f"{target['fetched']} of {name} is of {found}")
+    expect(len(list(shared.iterdir())) == 3 * len(names) * PROGRAMS, sorted(shared.iterdir()))
+    expect(len(list((folder / "same").glob("*/*"))) == 4 * len(names) * PROGRAMS, sorted((folder / "same").glob("*/*")))
+
+
 def check_other_commands(hosts):
     done = hosts.kymo("doctor", "--hosts", "node0,node1")
     expect("node0\n" in done.stdout and "node1\n" in done.stdout and "kymod" in done.stdout, done.stdout + done.stderr)
@@ -195,6 +232,42 @@ def check_other_commands(hosts):
     expect(len(late) == 2 * PROGRAMS and min(late) > 0, done.stdout)
     done = hosts.kymo("trigger", "--hosts", "node0", "--name", "no-such-program")
     expect(done.returncode == 3 and "node0" in done.stdout, done.stdout + done.stderr)
+
+
+def check_stacks(hosts, folder):
+    """Processes of all hosts at the same place are one group; the rank that is elsewhere is named."""
+    source, program = folder / "rank.c", folder / "planted"
+    source.write_text("""#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) void all_reduce(void) { for (;;) pause(); }
+__attribute__((noinline)) void next_batch(void) { for (;;) sleep(1000); }
+int main(void) { atoi(getenv("RANK")) == 4 ? next_batch() : all_reduce(); return 0; }
+""")
+    subprocess.run(["cc", "-O1", "-g", "-o", program, source], check=True)
+    for host, ranks in (("ranks0", "0 1 2"), ("ranks1", "3 4 5")):  # a process can have only one debugger
+        hosts.add(host, programs=0, own_pids=True,
+                  started=f"for rank in {ranks}; do RANK=$rank SLURM_JOB_ID=4242 {program} & done")
+    both = "ranks[0-1]"
+    for words in (["--name", "planted"], ["--name", "plant*", "--job", "4242"]):
+        wait_until(lambda: "next_batch" in hosts.kymo("stack", *words, "--hosts", both).stdout, "rank 4 sleeps")
+        done = hosts.kymo("stack", *words, "--hosts", both)
+        expect(done.returncode == 0, f"stack {words}: {done.returncode} {done.stderr} {done.stdout}")
+        head, *groups = done.stdout.split("\n\n")
+        expect(head.startswith("planted: 6 processes on 2 hosts, each stopped for at most "), done.stdout)
+        expect(groups[0].startswith("5 ranks (0-3, 5): each waits in pause, in all_reduce\n"), done.stdout)
+        expect(groups[1].startswith("rank 4 (planted ") and " on ranks1) waits in " in groups[1] and
+               ", in next_batch\n" in groups[1], done.stdout)
+    done = hosts.kymo("stack", "--name", "planted", "--hosts", both, "--json")
+    processes = json.loads(done.stdout)
+    expect([(one["host"], one["rank"]) for one in processes] == [(f"ranks{i // 3}", str(i)) for i in range(6)], done.stdout)
+    expect(any(frame["function"] == "all_reduce" for frame in processes[0]["threads"][0]["frames"]), done.stdout)
+    # A host that does not answer does not hide the others.
+    hosts.add_name("away", free_port())
+    done = hosts.kymo("stack", "--name", "planted", "--hosts", "away,ranks0")
+    expect(done.returncode == 1 and "away: " in done.stderr and "3 ranks (0-2): each waits" in done.stdout,
+           done.stdout + done.stderr)
+    done = hosts.kymo("stack", "--name", "no-such-program", "--hosts", both)
+    expect(done.returncode == 3 and "no process of name 'no-such-program'" in done.stderr, done.stdout + done.stderr)
 
 
 def check_bad_hosts(hosts, folder):
@@ -267,6 +340,11 @@ def check_bad_input(hosts, folder):
     expect(done.returncode == 2 and "--hosts" in done.stderr, done.stderr)
 
 
+def remove_traces():
+    for one in pathlib.Path("/tmp").glob("kymo-hosts-test-*.kymo"):
+        one.unlink()
+
+
 def check_interrupted_copy(hosts, folder):
     """A copy that was interrupted continues; what does not belong to the file is found and removed."""
     fetched = folder / "again"
@@ -276,14 +354,15 @@ def check_interrupted_copy(hosts, folder):
     part = fetched / "node0" / (pathlib.Path(file).name + ".part")
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * (1 << 19))  # one whole part of something else
+    remove_traces()
     done = hosts.kymo(*words, "--fetch", fetched)
     expect("not what is there" in done.stdout and done.returncode == 1, done.stdout)
     expect(not part.exists(), "the wrong part is removed")
+    remove_traces()
     part.write_bytes(b"y" * 1000)  # less than a part: copied again
     done = hosts.kymo(*words, "--fetch", fetched)
     expect(done.returncode == 0, done.stdout)
-    for one in pathlib.Path("/tmp").glob("kymo-hosts-test-*.kymo"):
-        one.unlink()
+    remove_traces()
 
 
 def main():
@@ -300,7 +379,9 @@ def main():
                 hosts.add(f"node{i}", offset)
             check_bad_input(hosts, folder)
             check_traces(hosts, folder)
+            check_shared_folder(hosts, folder)
             check_other_commands(hosts)
+            check_stacks(hosts, folder)
             check_bad_hosts(hosts, folder)
             check_interrupted_copy(hosts, folder)
         finally:

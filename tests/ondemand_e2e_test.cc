@@ -137,6 +137,7 @@ TEST_F(OnDemandTest, AProgramGetsTheListOfWhatTheTraceMustContain) {
   const auto reported = [&](const Words& flags) {
     Words words = {"trigger", "--all", "--iterations", "20", "-o", pattern()};
     words.insert(words.end(), flags.begin(), flags.end());
+    std::filesystem::remove(trace_of(program));  // otherwise the next one has another name
     const Ending done = kymo(words);
     EXPECT_EQ(done.code, 0) << done.out << done.err;
     const Readback trace = read_back(trace_of(program), Detail::Arguments);

@@ -71,9 +71,55 @@ class RecordTest(Recorded):
             _, err = recorder.communicate(timeout=LIMIT)
             self.assertEqual(recorder.returncode, -number, err)
             self.assertEqual(self.run_words(BIN / "kymo", "info", "--strict", f"{number}.kymo")[0], 0)
-        # A crash of the program is an exit code.
-        code, _, err = self.run_words(BIN / "kymo", "record", "-o", "run.kymo", "--", "sh", "-c", "kill -SEGV $$")
-        self.assertEqual(code, 128 + signal.SIGSEGV, err)
+
+    def test_signal_that_the_program_dies_of_ends_kymo_too_without_a_core(self):
+        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGFPE):
+            words = ("prlimit", "--core=unlimited", BIN / "kymo", "record", "-o", "run.kymo", "--", "prlimit", "--core=0",
+                     "sh", "-c", f"kill -{number.value} $$")
+            code, _, err = self.run_words(*words)
+            self.assertEqual(code, -number, err)
+        self.assertEqual([file.name for file in self.folder.glob("*core*")], [])
+
+    def test_empty_recording_keeps_the_older_trace(self):
+        self.record(BIN / "busy", "one", MILLISECONDS)
+        trace = self.folder / "run.kymo"
+        trace.chmod(0o640)
+        before = trace.read_bytes()
+        code, _, err = self.run_words(BIN / "kymo", "record", "--no-sample", "-o", "run.kymo", "--", "true")
+        self.assertEqual(code, 0, err)
+        self.assertIn("run.kymo is as it was before", err)
+        self.assertEqual(trace.read_bytes(), before)
+        self.assertEqual(sorted(file.name for file in self.folder.glob("run.kymo*")), ["run.kymo"])
+        self.record(BIN / "busy", "one", MILLISECONDS)
+        self.assertNotEqual(trace.read_bytes(), before)
+        self.assertEqual(trace.stat().st_mode & 0o777, 0o640)
+        self.assertEqual(sorted(file.name for file in self.folder.glob("run.kymo*")), ["run.kymo"])
+
+    def test_page_does_not_replace_another_file(self):
+        self.record(BIN / "busy", "one", MILLISECONDS)
+        other = self.folder / "keep.cc"
+        other.write_text("int main() {}\n")
+        code, _, err = self.run_words(BIN / "kymo", "view", "run.kymo", "-o", "keep.cc")
+        self.assertEqual(code, 1, err)
+        self.assertIn("cannot write keep.cc: it is there and is not a page of kymo view; name another file", err)
+        self.assertEqual(other.read_text(), "int main() {}\n")
+        for _ in range(2):
+            self.assertEqual(self.run_words(BIN / "kymo", "view", "run.kymo", "-o", "run.html")[0], 0)
+
+    def test_short_threads_have_samples(self):
+        """As many as their CPU time deserves."""
+        source = self.folder / "a.cc"
+        source.write_text("#include <ctime>\n#include <thread>\nint main() { for (int i = 0; i < 3000; ++i) "
+                          "std::thread([] { while (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), now.tv_nsec < 400000); "
+                          "}).join(); }\n".replace("[] {", "[] { timespec now{};"))
+        words = (os.environ.get("CXX", "c++"), "-O1", "-pthread", "-o", "a", "a.cc")
+        self.assertEqual(self.run_words(*words)[0], 0)
+        err = self.record("./a")
+        table, _ = self.functions()
+        if "lost" in err:  # on a busy machine
+            self.skipTest("records were lost")
+        self.assertGreater(table["samples"], 500, err)
+        self.assertLess(table["samples"], 2000, err)
 
     def test_id_of_a_thread_means_its_process(self):
         script = ("import threading, time\nthread = threading.Thread(target=lambda: time.sleep(1000), daemon=True)\n"

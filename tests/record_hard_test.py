@@ -4,6 +4,7 @@
 Also recordings inside of recordings, and programs that set the variables of interfaces themselves.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -44,6 +45,50 @@ class HardTest(Recorded):
         self.assertIn("./a", err)
         self.assertFalse((self.folder / "run.kymo").exists(), "nothing ran")
 
+    def heap_of(self, source, *prefix):
+        """Compiles a C++ program, records its heap, and returns what `kymo memory` says of it, with its exit code."""
+        (self.folder / "a.cc").write_text(source)
+        self.assertEqual(self.run_words(os.environ.get("CXX", "c++"), "-O1", "-o", "a", "a.cc")[0], 0)
+        code, _, err = self.run_words(*prefix, BIN / "kymo", "record", "--no-sample", "--memory", "-o", "run.kymo", "--", "./a")
+        self.assertEqual(code, 0, err)
+        code, out, err = self.run_words(BIN / "kymo", "memory", "--strict", "--json", "run.kymo")
+        return code, json.loads(out) if out else {}, err
+
+    def test_operator_new_of_an_allocator_is_recorded(self):
+        source = ("#include <new>\nstruct alignas(64) Aligned { char bytes[64]; };\n"
+                  "template <class T> void use(T* it) { asm volatile(\"\" : : \"r\"(it) : \"memory\"); }\n"
+                  "int main() { for (int i = 0; i < 1000; ++i) { auto* one = new int; use(one); delete one;\n"
+                  "auto* many = new (std::nothrow) char[100]; use(many); delete[] many;\n"
+                  "auto* aligned = new Aligned; use(aligned); delete aligned; } }\n")
+        libraries = [path for name in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2")
+                     for path in pathlib.Path("/usr/lib").glob(f"*/{name}")]
+        for library in ["", *libraries]:
+            with self.subTest(library=str(library)):
+                code, heap, err = self.heap_of(source, "env", f"LD_PRELOAD={library}")
+                self.assertEqual(code, 0, err)
+                self.assertGreaterEqual(heap["allocations"], 3000)
+                self.assertLess(heap["allocations"], 3100)
+                self.assertLess(heap["allocations"] - heap["returns"], 100)
+
+    def test_program_that_contains_an_allocator_is_in_the_ledger(self):
+        source = ("#include <cstddef>\nstatic char memory[1 << 24]; static size_t used;\n"
+                  "extern \"C\" void* malloc(size_t n) { void* at = memory + used; used += (n + 15) / 16 * 16; return at; }\n"
+                  "extern \"C\" void* calloc(size_t n, size_t m) { return malloc(n * m); }\n"
+                  "extern \"C\" void* realloc(void*, size_t n) { return malloc(n); }\n"
+                  "extern \"C\" void free(void*) {}\n"
+                  "int main() { for (int i = 0; i < 1000; ++i) asm volatile(\"\" : : \"r\"(new int) : \"memory\"); }\n")
+        code, _, err = self.heap_of(source)
+        self.assertEqual(code, 3, err)
+        self.assertIn("./a contains an allocator (a malloc that is linked statically): its heap is not recorded", err)
+
+    def test_program_with_its_own_malloc_that_calls_the_next_one_is_recorded(self):
+        source = ("#include <cstddef>\n#include <dlfcn.h>\nextern \"C\" void* malloc(size_t n) { static auto next = "
+                  "reinterpret_cast<void* (*)(size_t)>(dlsym(RTLD_NEXT, \"malloc\")); return next(n); }\n"
+                  "int main() { for (int i = 0; i < 1000; ++i) asm volatile(\"\" : : \"r\"(new int) : \"memory\"); }\n")
+        code, heap, err = self.heap_of(source)
+        self.assertEqual(code, 0, err)
+        self.assertGreaterEqual(heap["allocations"], 1000)
+
     def test_setuid_program(self):
         if os.geteuid() != 0 or os.statvfs(self.folder).f_flag & os.ST_NOSUID:
             self.skipTest("setuid programs cannot be made here")
@@ -60,6 +105,30 @@ class HardTest(Recorded):
             self.skipTest("another user cannot reach the build: " + done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("has the rights of another user (setuid), and ignores the environment of Kymo", done.stderr)
+
+    def test_user_hears_what_the_kernel_does_not_show(self):
+        level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+        if os.geteuid() != 0 or level != 2:
+            self.skipTest(f"only root can be another user; kernel.perf_event_paranoid is {level} and not 2")
+        self.folder.chmod(0o777)
+        kymo, no_perf, busy = (shutil.copy(BIN / name, self.folder) for name in ("kymo", "no_perf", "busy"))
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": self.folder, "text": True,
+                "env": {"PATH": "/usr/bin:/bin", "KYMO_SHM_DIR": str(self.folder)}}
+        done = subprocess.run([kymo, "record", "-o", "run.kymo", "--", busy, "one", "100"], capture_output=True,
+                              timeout=LIMIT, **user)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "timers inside the program" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertIn("no functions of the kernel and no stacks of waits: the kernel does not let this user", done.stderr)
+        with subprocess.Popen(["sleep", "600"], **user) as own:
+            self.addCleanup(own.kill)
+            done = subprocess.run([no_perf, "1", kymo, "record", "--pid", str(own.pid), "-o", "pid.kymo"],
+                                  capture_output=True, timeout=LIMIT, **user)
+            own.kill()
+        if done.returncode == 77:
+            self.skipTest("seccomp: " + done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("perf_event_open is forbidden here", done.stderr)
 
     def jail(self):
         if os.geteuid() != 0:

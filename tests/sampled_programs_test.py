@@ -4,11 +4,13 @@
 Shares of CPU time are compared with a wide margin: the machine may be busy, and the runs are short.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -16,6 +18,13 @@ from recorded_programs import BIN, MILLISECONDS, Recorded
 
 MARGIN = 0.2
 RUNS = "until grep -q /copy /proc/$!/maps; do sleep 0.05; done"  # the copy, and no longer the shell
+
+
+def remove_maps(function):
+    for path in pathlib.Path("/tmp").glob("perf-*.map"):
+        with contextlib.suppress(OSError):
+            if function in path.read_text(errors="replace"):
+                path.unlink()
 
 
 class EachSampler:
@@ -35,6 +44,31 @@ class EachSampler:
 
     def test_python(self):
         self.compare("python", sys.executable, "-S", "-c", "sum(len(str(i)) for i in range(3_000_000))")
+
+    def test_functions_that_node_compiles(self):
+        source = self.folder / "work.js"
+        source.write_text("""function planted_loop(n) { let sum = 0; for (let i = 0; i < n; i++) sum += Math.sqrt(i) % 7; return sum; }
+let all = 0; for (let k = 0; k < 40; k++) all += planted_loop(1e6); console.log(all);""")
+        self.assert_compiled("node", self.installed("node"), source)
+
+    def test_functions_that_java_compiles(self):
+        source = self.folder / "Work.java"
+        source.write_text("""public class Work {
+  static double planted_loop(int n) { double sum = 0; for (int i = 0; i < n; i++) sum += Math.sqrt(i) % 7; return sum; }
+  public static void main(String[] words) {
+    double all = 0; for (int k = 0; k < 40; k++) all += planted_loop(1000000); System.out.println(all);
+  }
+}""")
+        self.installed("javac")
+        self.assert_compiled("java", self.installed("java"), source)
+
+    def assert_compiled(self, runtime, *words):
+        self.addCleanup(remove_maps, "planted_loop")
+        self.record(*words, options=("--with", runtime))
+        _, rows = self.functions()
+        named = [name for name in rows if "planted_loop" in name]
+        self.assertTrue(named, rows.keys())
+        self.assertGreater(sum(rows[name]["total_ns"] for name in named), 0, rows)
 
     def compare(self, module, *words):
         self.record(*words)
@@ -103,11 +137,32 @@ class EachSampler:
         shutil.copy(BIN / "busy", self.folder / "copy")
         self.record(self.folder / "copy", "one", MILLISECONDS)
         (self.folder / "copy").unlink()
-        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo")
-        self.assertIn(f"functions of {self.folder / 'copy'} have no names: the file was removed or replaced", out)
+        self.assert_path(r"main;busy_outer;busy_inner")
         table, rows = self.functions()
-        self.assertEqual(table["missing_files"], [str(self.folder / "copy")])
-        self.assertTrue(any(row.startswith("copy+0x") for row in rows))
+        self.assertEqual(table["missing_files"], [])
+        self.assertEqual(rows["busy_inner"]["module"], str(self.folder / "copy"))
+
+    def test_lines_of_a_program_that_was_built_again(self):
+        compiler = shutil.which("cc")
+        if compiler is None:
+            self.skipTest("no compiler")
+        source = self.folder / "lines.c"
+        source.write_text("#include <unistd.h>\nvolatile unsigned long sum;\nint main(void) {\n"
+                          "  for (unsigned long i = 0; i < 300000000; ++i)\n    sum += i;\n"
+                          "  usleep(100000);\n  return 0;\n}\n")
+        for _ in range(2):
+            if subprocess.run([compiler, "-g", "-O1", "-o", self.folder / "lines", source]).returncode != 0:
+                self.skipTest("the compiler makes no programs")
+            if not (self.folder / "run.kymo").exists():
+                self.record(self.folder / "lines")
+            source.write_text("int main(void) { return 0; }\n")
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "line", "--json")
+        rows = {row["line"]: row for row in json.loads(out)["lines"] if row.get("file") == str(source)}
+        busy = sum(row["self_ns"] for line, row in rows.items() if line in (4, 5))
+        self.assertGreater(busy, 0.9 * sum(row["self_ns"] for row in rows.values()))
+        self.assertEqual({row["function"] for row in rows.values()}, {"main"})
+        if self.sampler == "kernel" and any(row["waiting_ns"] for row in json.loads(out)["lines"] if "line" in row):
+            self.assertGreaterEqual(rows[6]["waiting_ns"], 100_000_000)
 
 
 class KernelTest(EachSampler, Recorded):
@@ -127,8 +182,9 @@ class KernelTest(EachSampler, Recorded):
         if "no stacks of waits" in err:
             self.skipTest(err)
         rows = self.recorded_waits(err)
-        self.assertGreaterEqual(rows["busy_sleep"]["total_ns"], 200_000_000)
+        self.assertGreaterEqual(rows["busy_sleep"]["self_ns"], 200_000_000)
         self.assertNotIn("schedule", rows, "all waits end there")
+        self.assertNotIn("clock_nanosleep", rows, "the program does not say more with it")
         _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait")
         self.assertRegex(out, r"[0-9]+ waits: .* of the .* off the CPU of [0-9]+ threads?")
         _, out, _ = self.run_words(BIN / "kymo", "flame", "run.kymo", "--by", "wait")
@@ -136,6 +192,26 @@ class KernelTest(EachSampler, Recorded):
         self.assertIn("busy_inner", self.functions()[1], "the CPU is sampled as always")
         on_cpu = self.functions()[1].get("busy_sleep", {"total_ns": 0})["total_ns"]  # the system call itself
         self.assertLess(on_cpu, rows["busy_sleep"]["total_ns"] / 2)
+
+    def test_long_wait_is_found_by_default(self):
+        err = self.record("sh", "-c", f"{BIN / 'busy'} one {MILLISECONDS}; {BIN / 'busy'} sleep 300")
+        _, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo")
+        if "some waits" not in out:
+            self.skipTest("the kernel permits no stacks of waits")
+        rows = self.recorded_waits(err)
+        self.assertGreaterEqual(rows["busy_sleep"]["self_ns"], 300_000_000)
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait", "--json")
+        table = json.loads(out)
+        self.assertEqual(sum(row["self_ns"] for row in table["functions"]), table["off_cpu_ns"])
+
+    def test_few_of_many_waits_have_stacks(self):
+        err = self.record(sys.executable, "-S", "-c", "import time\nfor i in range(3000): time.sleep(0.00001)")
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait")
+        if "no stacks of waits" in out:
+            self.skipTest("the kernel permits no stacks of waits")
+        self.assertRegex(err, r"[0-9],[0-9]{3} waits \([0-9]{2,3} with a stack\)")
+        self.assertIn("(no stack)", out)
+        self.assertRegex(out, r"[0-9]{2,3} of [0-9],[0-9]{3} waits have a stack; kymo record --sample-waits takes all")
 
     def test_wait_that_is_longer_than_a_flight_recorder(self):
         code, _, err = self.run_words(BIN / "kymo", "record", "--sampler", self.sampler, "-o", "run.kymo", "--sample-waits",
@@ -147,7 +223,7 @@ class KernelTest(EachSampler, Recorded):
 
     def recorded_waits(self, err):
         """By function. As many are in the trace as the summary says."""
-        said = re.search(r"[0-9]+ samples?.*, ([1-9][0-9,]*) waits? from", err)
+        said = re.search(r"[0-9]+ samples?.*, ([1-9][0-9,]*) waits?( \([0-9,]+ with a stack\))? from", err)
         self.assertTrue(said, err)
         _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait", "--json")
         table = json.loads(out)
@@ -173,10 +249,9 @@ class KernelTest(EachSampler, Recorded):
 
     def test_stacks_that_were_not_recorded(self):
         self.record(BIN / "busy", "one", MILLISECONDS)
-        for by, option in (("wait", "--sample-waits"), ("fault", "--sample-faults")):
-            code, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", by)
-            self.assertEqual(code, 0)
-            self.assertRegex(out, f"no stacks of .*: record them with kymo record {option}\n")
+        code, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "fault")
+        self.assertEqual(code, 0)
+        self.assertIn("no stacks of page faults: record them with kymo record --sample-faults\n", out)
 
 
 class TimersTest(EachSampler, Recorded):

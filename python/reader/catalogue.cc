@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "analyze/operation_name.h"
 #include "base/printable.h"
 
 namespace kymo::python {
@@ -50,7 +51,7 @@ Catalogue::Catalogue(const trace::Reader& reader) {
     for (const auto& [class_id, event_class] : writer.classes) {
       if (class_id >= kMaxClass) continue;
       if (names.size() <= class_id) names.resize(class_id + 1, -1);
-      names[class_id] = names_->add(trace::shown_name(event_class));
+      names[class_id] = names_->add(analyze::operation_name(event_class));
     }
     for (const auto& [clock_id, clock] : writer.clocks)
       clocks_.emplace(std::pair(id, clock_id), trace::clock_map(clock));

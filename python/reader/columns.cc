@@ -76,8 +76,9 @@ void number_names(const trace::Reader& reader, const trace::WriterInfo& writer, 
     const uint32_t class_id = batch.ranges.class_id[i];
     const trace::EventClass* const found = writer.find_class(class_id);
     const auto& row = cursor.next(found);
-    names[i] = class_id == trace::kInlineName ? catalogue.names().add(trace::full_name(nullptr, row))
-                                              : catalogue.name_of(place, class_id);
+    names[i] = class_id == trace::kInlineName
+                   ? catalogue.names().add(base::without_iteration_number(trace::full_name(nullptr, row)))
+                   : catalogue.name_of(place, class_id);
   }
 }
 

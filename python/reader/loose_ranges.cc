@@ -161,7 +161,8 @@ class Collector {
 
   int32_t name_of(const Catalogue::Place& place, uint32_t class_id,
                   const std::vector<trace::ValueCursor::Value>& row) const {
-    if (class_id == trace::kInlineName) return catalogue_.names().add(trace::full_name(nullptr, row));
+    if (class_id == trace::kInlineName)
+      return catalogue_.names().add(base::without_iteration_number(trace::full_name(nullptr, row)));
     return catalogue_.name_of(place, class_id);
   }
 

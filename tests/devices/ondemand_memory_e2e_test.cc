@@ -1,4 +1,6 @@
 // The contents of a memory profile that a running program writes on request: its heap, and its device memory.
+#include <filesystem>
+
 #include "base/test_tree.h"
 #include "ondemand.h"
 #include "readback.h"
@@ -25,6 +27,7 @@ class OnDemandMemoryTest : public WithDaemon {
   size_t mallocs(const Process& process, const Words& more) {
     Words words = {"trigger", "--all", "--duration", "100ms", "-o", pattern()};
     words.insert(words.end(), more.begin(), more.end());
+    std::filesystem::remove(trace_of(process));  // otherwise the next one has another name
     EXPECT_EQ(kymo(words).code, 0);
     return read_back(trace_of(process)).points_count("malloc");
   }
@@ -35,6 +38,7 @@ TEST_F(OnDemandMemoryTest, TheHeapIsInAProfileIfTheLibraryIsPreloadedAndInATrace
   if (access(library.c_str(), R_OK) != 0) GTEST_SKIP() << "libkymo_malloc.so is not built";
   const Process process = hold("heap", {{"LD_PRELOAD", library}});
   EXPECT_EQ(mallocs(process, {}), 0u);
+  std::filesystem::remove(trace_of(process));
   ask_for_profile(pattern());
   EXPECT_GT(read_back(trace_of(process)).points_count("malloc"), 0u);
   EXPECT_EQ(mallocs(process, {}), 0u) << "again not";

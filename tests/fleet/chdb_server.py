@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A recent ClickHouse for tests: chdb, which is ClickHouse as a library, behind the part of its HTTP interface that Kymo
-uses. chdb_server.py LIBRARY FOLDER prints the port and serves until its standard input ends."""
+uses. chdb_server.py LIBRARY FOLDER PORT prints the port and serves until its standard input ends."""
 import ctypes
 import http.server
 import os
@@ -9,7 +9,7 @@ import sys
 import threading
 import urllib.parse
 
-INSERT = re.compile(r"^(INSERT INTO \S+) FORMAT Native$")
+INSERT = re.compile(r"^INSERT INTO (\S+) \(.*\) FORMAT CSV$")
 
 
 class Engine:
@@ -25,7 +25,7 @@ class Engine:
                 ("chdb_destroy_query_result", None, [ctypes.c_void_p])]:
             function = getattr(self.lib, name)
             function.restype, function.argtypes = result, arguments
-        words = (ctypes.c_char_p * 2)(b"clickhouse", f"--path={folder}/data".encode())
+        words = (ctypes.c_char_p * 2)(b"clickhouse", f"--path={folder}".encode())
         self.connection = self.lib.chdb_connect(2, words)[0]
         self.folder = folder
         self.lock = threading.Lock()
@@ -35,23 +35,28 @@ class Engine:
         with self.lock:
             insert = INSERT.match(statement)
             if insert:
-                path = f"{self.folder}/insert.native"
+                path = f"{self.folder}.insert"
                 with open(path, "wb") as file:
                     file.write(body)
-                statement = f"{insert[1]} SELECT * FROM file('{path}', 'Native')"
-                body = b""
-            sql = statement.encode() + body
-            result = self.lib.chdb_query_n(self.connection, sql, len(sql), b"TabSeparated", 12)
-            try:
-                error = self.lib.chdb_result_error(result)
-                size = self.lib.chdb_result_length(result)
-                data = ctypes.string_at(self.lib.chdb_result_buffer(result), size) if size else b""
-            finally:
-                self.lib.chdb_destroy_query_result(result)
-            return (500, error) if error else (200, data)
+                status, columns = self.ask(f"DESCRIBE TABLE {insert[1]}".encode())
+                if status != 200:
+                    return status, columns
+                columns = ", ".join(" ".join(line.split("\t")[:2]) for line in columns.decode().splitlines())
+                statement, body = f"INSERT INTO {insert[1]} SELECT * FROM file('{path}', 'CSV', '{columns}')", b""
+            return self.ask(statement.encode() + body)
+
+    def ask(self, sql):
+        result = self.lib.chdb_query_n(self.connection, sql, len(sql), b"TabSeparated", 12)
+        try:
+            error = self.lib.chdb_result_error(result)
+            size = self.lib.chdb_result_length(result)
+            data = ctypes.string_at(self.lib.chdb_result_buffer(result), size) if size else b""
+        finally:
+            self.lib.chdb_destroy_query_result(result)
+        return (500, error) if error else (200, data)
 
 
-def serve(library, folder):
+def serve(library, folder, port):
     engine = Engine(library, folder)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -69,7 +74,7 @@ def serve(library, folder):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)
     sys.stdin.read()
@@ -77,4 +82,4 @@ def serve(library, folder):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2])
+    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -57,13 +57,6 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
         self.path = self.folder / self.id().rsplit(".", 1)[-1]
         self.url = f"parquet:{self.path}"
 
-    def make_old(self):
-        for file in self.path.glob("collective_calls/2*.parquet"):
-            [mark] = self.path.glob(f"traces/{file.name.rsplit('-', 1)[0]}-*.parquet")
-            mark.rename(mark.with_name(file.name))  # between them was the file of row_counts
-        for table in ["collective_calls", "row_counts"]:
-            shutil.rmtree(self.path / table)
-
     def make_newer(self):
         clickhouse.run_duckdb(f"COPY (SELECT 99::UINTEGER AS version, 0::UBIGINT AS attempt) TO "
                    f"'{self.path}/kymo_schema/197001-0000000000000000-0.parquet' (FORMAT parquet)")
@@ -106,7 +99,7 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
             url = f"{self.url}{count}"
             kymo("push", *self.files[0][12 - count // 2:12 + count // 2], url, "--job", "train")
             [row] = self.ask("history", url=url)["rows"]
-            self.assertAlmostEqual(row["p"], p)
+            self.assertAlmostEqual(row["p"], p, delta=0.002)
             self.assertAlmostEqual(row["after_ns"] / row["before_ns"], 1.5, delta=0.02)
         kymo("push", *self.files[0][8:16], self.url, "--job", "train")
         for more in [[], ["--fail-above", "5%"]]:
@@ -156,120 +149,27 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
             sql, _ = kymo("fleet", question, "--db", self.store, "--job", "train", "--sql")
             self.assertIn("it''s/traces/*.parquet')", sql)
 
-    def test_a_second_push_adds_nothing_and_events_replace_summaries(self):
+    def test_a_second_push_adds_nothing(self):
         files = self.files[0][:4]
         kymo("push", *files, self.url, "--job", "train")
         _, text = kymo("push", *files, files[0], self.url, "--job", "train")
         self.assertIn("5 already there", text)
-        kymo("push", *files, self.url, "--events", "--job", "train")
-        _, text = kymo("push", *files, self.url, "--events", "--job", "train")
-        self.assertIn("4 already there", text)
         self.assertEqual(self.gemm(self.url)["calls"], 4 * STEPS)
-        # What was replaced stays for a day.
-        before = len(list(self.path.glob("operations/*.parquet")))
-        kymo("push", self.url, "--remove-orphans")
-        self.assertEqual(len(list(self.path.glob("operations/*.parquet"))), before)
 
-    def test_another_job_or_rank_replaces_the_one_before(self):
-        file = self.files[0][0]
-        kymo("push", file, self.url, "--job", "wrong", "--events")
-        _, text = kymo("push", file, self.url, "--job", "train", "--rank", 5)
-        self.assertIn("1 of them in place of the same one with another job or rank", text)
-        self.assertEqual(self.gemm(self.url)["slowest_rank"], 5)
-        self.assertEqual(self.gemm(self.url)["calls"], STEPS)
-        kymo("fleet", "top", "--db", self.url, "--job", "wrong", "--since", "30d", expect=3)
-        for more in [[], ["--job", "train"], ["--rank", 5], ["--events"]]:
-            _, text = kymo("push", file, self.url, *more)
-            self.assertIn("1 already there", text, more)
-
-    def test_labels_that_are_not_given_again_stay(self):
-        def labels():
-            found = []
-            for job in ["mine", "other"]:
-                text, _ = kymo("fleet", "top", "--db", self.url, "--job", job, "--since", "30d", "--json", expect=None)
-                found += [(job, row["slowest_rank"]) for row in json.loads(text)["rows"] if row["name"] == "gemm"]
-            [one] = found
-            return one
-
-        clickhouse.check_labels(self, self.files[0][0], self.url, labels)
-
-    def test_a_removed_file_is_noticed_and_a_push_repairs_it(self):
-        files = self.of_a_month[:3]
-        kymo("push", *files, self.url, "--job", "train")
-        for table in ["operations", "iterations", "device_time"]:
-            [removed] = [file for file in self.path.glob(f"{table}/2*.parquet")][-1:]
-            removed.unlink()
-            answer, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--json", expect=None)
-            self.assertEqual("".join(f"kymo: {note}\n" for note in json.loads(answer)["notes"]), text)
-            self.assertIn(removed.name, text)
-            self.assertIn("of-a-month-0.json", text)
-            _, text = kymo("push", *files, self.url)  # of the same job as before
-            self.assertIn("3 traces pushed", text)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
-            self.assertEqual(text, "")
-            self.assertEqual(self.gemm(self.url)["calls"], 3 * STEPS)
-            for table_name in ["operations", "iterations", "device_time", "traces"]:
-                newest = max(self.path.glob(f"{table_name}/2*.parquet"))
-                for file in self.path.glob(f"{table_name}/2*.parquet"):
-                    if file != newest:
-                        file.unlink()
-
-    def test_a_huge_number_in_a_name_is_an_answer_and_not_a_hang(self):
-        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
-        [mark] = self.path.glob("traces/2*.parquet")
-        mark.rename(mark.with_name(f"{mark.name.rsplit('-', 1)[0]}-99999999999.parquet"))
-        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
-        self.assertRegex(text, "of-a-month-0.json.* and [0-9]+ more of .* are missing: push these traces again")
-
-    def test_a_damaged_file_is_named_with_its_traces(self):
+    def test_a_damaged_file_is_named_with_what_to_do(self):
         kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
         [file] = self.path.glob("operations/2*.parquet")
         good = file.read_bytes()
         # The description of the columns, and a file that is cut.
         for bad in [good[:-200] + b"\xff" * 150 + good[-50:], good[:len(good) // 2], b""]:
             file.write_bytes(bad)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3)
-            self.assertIn(f"{file.name} is damaged", text)
-            self.assertIn("of-a-month-1.json", text)
+            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=2)
+            self.assertIn(f"cannot read {file}: ", text)
+            self.assertIn(f"delete all files of {self.path} with the same number in their names, and push the traces again", text)
             self.assertEqual(len(text.splitlines()), 1)
-        file.unlink()
+        for part in self.path.glob(f"*/{file.name.rsplit('-', 1)[0]}-*"):
+            part.unlink()
         kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
-        self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
-
-    def test_what_may_not_be_read_is_not_called_damaged_or_empty(self):
-        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
-        [file] = self.path.glob("operations/2*.parquet")
-        for path in [file, file.parent]:
-            path.chmod(0)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=3 if path == file else 2,
-                           prefix=clickhouse.AS_OTHERS)
-            self.assertIn(f"{path}: Permission denied", text)
-            self.assertNotIn("is damaged", text)
-            self.assertNotIn("no traces", text)
-            path.chmod(0o755)
-
-    def test_traces_without_their_mark_are_named(self):
-        kymo("push", *self.of_a_month[:3], self.url, "--job", "train")
-        for file in self.path.glob("traces/2*.parquet"):
-            file.unlink()
-        kymo("push", self.of_a_month[3], self.url, "--job", "train")
-        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
-        self.assertEqual(text.count("0x"), 3)
-        self.assertIn("not counted", text)
-        kymo("push", *self.of_a_month[:3], self.url, "--job", "train")
-        _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
-        self.assertEqual(text, "")
-
-    def test_orphans_of_yesterday_are_removed_and_nothing_else(self):
-        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
-        [live] = self.path.glob("operations/2*.parquet")
-        old = f"{int(time.time() * 1000 - 2 * 86_400_000) << 22:016x}"
-        for name in [f"202001-{old}-0.parquet", f"202001-{old}-1.parquet.Ab12Cd"]:
-            (self.path / "operations" / name).write_bytes(live.read_bytes())
-        for said in ["kymo: removed the rows of 1 push that did not end, or was replaced\n",
-                     "kymo: nothing to remove: no push that did not end, or was replaced, is older than a day\n"]:
-            self.assertEqual(kymo("push", self.url, "--remove-orphans")[1], said)
-        self.assertEqual(sorted(self.path.glob("operations/2*")), [live])
         self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
 
     def test_a_job_is_given_as_fleet_prints_it(self):
@@ -286,7 +186,7 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
         files = self.files[0][:6]
         for round_number in range(ROUNDS):
             url = f"{self.url}{round_number}"
-            command = [clickhouse.KYMO, "push", *files, url, "--events", "-q", "--job", "train"]
+            command = [clickhouse.KYMO, "push", *files, url, "-q", "--job", "train"]
             clickhouse.push_after_kills(command)
             self.assertEqual(self.gemm(url)["calls"], 6 * STEPS)
             self.assertEqual(self.gemm(url)["traces"], 6)
@@ -300,9 +200,9 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
     def test_names_with_any_byte_survive(self):
         file = self.folder / "bytes.kymo"
         kymo("record", "-o", file, "--", clickhouse.BIN / "any_bytes", expect=None)
-        kymo("push", file, self.url, "--events", "--job", "train")
+        kymo("push", file, self.url, "--job", "train")
         text, _ = kymo("fleet", "top", "--db", self.url, "--limit", 1000)
-        names = {line.split("  ")[-1] for line in text.splitlines()[1:]} - {"all of them"}
+        names = {line.split("  ")[-1] for line in text.splitlines()[1:] if not line.startswith("devices: ")} - {"all of them"}
         self.assertEqual(len(names), 256)
         self.assertLessEqual({"\\xFFx\\x00", "Ax\\xBE", "\\x0Ax\\xF5"}, names)
         rows = self.ask("top", "--limit", 1000, url=self.url)["rows"]
@@ -320,7 +220,7 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
     def test_an_injection_through_a_name_is_only_a_name(self):
         evil = "x'); DROP TABLE operations; --\\\"`"
         file = write_trace(self.folder / "evil.json", name=lambda i: f"{evil}{i}")
-        kymo("push", file, self.url, "--job", evil, "--events")
+        kymo("push", file, self.url, "--job", evil)
         out, _ = kymo("fleet", "top", "--db", self.url, "--job", evil, "--since", "5000d")
         self.assertIn("DROP TABLE", out)
         out, _ = kymo("fleet", "history", "--db", self.url, "--job", evil, "--since", "5000d", "--operation", evil + "1",
@@ -344,20 +244,7 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
         self.assertIn("cannot make the folder", text)
         file = f"parquet:{self.files[0][0]}"
         for command, code in [(["push", self.files[0][0], file], 1), (["fleet", "top", "--db", file], 2)]:
-            _, text = kymo(*command, expect=code)
-            self.assertIn("is a file; give a folder", text)
-            self.assertNotIn("again", text)
-
-    def test_files_of_somebody_else_are_refused_and_damaged_ones_left_out(self):
-        kymo("push", self.files[0][0], self.url, "--job", "train")
-        [memory] = self.path.glob("memory/*.parquet")
-        (self.path / "operations" / "000000.parquet").write_bytes(memory.read_bytes())
-        _, text = kymo("push", self.files[0][1], self.url, expect=1)
-        self.assertIn("the files of operations are not Kymo's", text)
-        self.assertNotIn("again", text)
-        (self.path / "operations" / "000000.parquet").write_bytes(b"PAR1 nonsense PAR1")
-        for command in [["push", self.files[0][1], self.url], ["fleet", "top", "--db", self.url, "--since", "30d"]]:
-            self.assertIn("000000.parquet is damaged, and was not written by kymo push", kymo(*command)[1])
+            kymo(*command, expect=code)
 
     def test_a_full_disk_leaves_what_was_there(self):
         disk = self.folder / "disk"

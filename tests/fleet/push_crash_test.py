@@ -24,7 +24,7 @@ class PushCrashTest(PushedTraces):
             for round_number in range(ROUNDS):
                 database = f"{self.database}{round_number}"
                 pusher = subprocess.Popen(
-                    [clickhouse.KYMO, "push", *self.traces, server.url(database), "--events", "--retries", "60"],
+                    [clickhouse.KYMO, "push", *self.traces, server.url(database), "--retries", "60"],
                     stderr=subprocess.PIPE)
                 time.sleep(random.uniform(0, 0.6))
                 server.kill()
@@ -33,7 +33,6 @@ class PushCrashTest(PushedTraces):
                 self.assertEqual(pusher.wait(timeout=600), 0, pusher.stderr.read())
                 pusher.stderr.close()
                 self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
-                self.assertEqual(visible(server, "events", database), 4 * OPERATIONS)
                 self.assertEqual(visible(server, "iterations", database), 4 * STEPS)
         finally:
             server.kill()
@@ -41,9 +40,9 @@ class PushCrashTest(PushedTraces):
     def test_a_killed_pusher_loses_and_doubles_nothing(self):
         for round_number in range(ROUNDS):
             database = f"{self.database}{round_number}"
-            command = [clickhouse.KYMO, "push", *self.traces, self.server.url(database), "--events", "-q"]
+            command = [clickhouse.KYMO, "push", *self.traces, self.server.url(database), "-q"]
             clickhouse.push_after_kills(command)
-            for table, rows in [("operations", 4 * OPERATIONS), ("events", 4 * OPERATIONS), ("iterations", 4 * STEPS)]:
+            for table, rows in [("operations", 4 * OPERATIONS), ("iterations", 4 * STEPS)]:
                 self.assertEqual(visible(self.server, table, database), rows)
 
     def test_a_full_disk_loses_and_doubles_nothing(self):
@@ -67,14 +66,13 @@ class PushCrashTest(PushedTraces):
                         ballast.flush()
                     except OSError:
                         pass
-                _, text = kymo("push", *self.traces, url, "--events", "--retries", 1, expect=1 if room == 0 else None)
+                _, text = kymo("push", *self.traces, url, "--retries", 1, expect=1 if room == 0 else None)
                 if room == 0:
                     self.assertIn("run the same command again", text)
                     self.assertEqual(visible(server, "operations", database), OPERATIONS)
                 (disk / "ballast").unlink()
-                kymo("push", *self.traces, url, "--events", "--retries", 8)
+                kymo("push", *self.traces, url, "--retries", 8)
                 self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
-                self.assertEqual(visible(server, "events", database), 4 * OPERATIONS)
                 self.assertEqual(visible(server, "iterations", database), 4 * STEPS)
                 server.query(f"DROP DATABASE {database}")
         finally:

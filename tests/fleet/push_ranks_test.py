@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 """`kymo push` of files with several ranks: each rank is a trace of its own, in a folder and on a server."""
-import ctypes
 import json
 import os
 import pathlib
-import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,14 +15,6 @@ from clickhouse import kymo, write_trace  # noqa: E402
 RANKS, STEPS, NAMES = 4, 5, 3
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
 DAY_US = 86_400_000_000
-
-
-def trace_number(file):
-    """As src/fleet/push/ranks.cc computes it, for a file of less than 1 MiB."""
-    library = ctypes.CDLL("libxxhash.so.0")
-    library.XXH3_64bits.restype = ctypes.c_uint64
-    content = bytes(8) + pathlib.Path(file).read_bytes()
-    return library.XXH3_64bits(content, ctypes.c_size_t(len(content)))
 
 
 class Ranks:
@@ -107,30 +96,12 @@ class Ranks:
         [row] = self.ask("stragglers")
         self.assertEqual((row["rank"], row["times_last"]), (1, STEPS))
 
-    def test_another_job_is_that_of_all_ranks(self):
-        kymo("push", self.recorded, self.url, "--job", "wrong")
-        _, text = kymo("push", self.recorded, self.url, "--job", "right", "--events")
-        self.assertIn(f"{RANKS} traces pushed", text)
-        self.assertIn(f"{RANKS} of them in place of the same one with another job or rank", text)
-        self.assertEqual(self.top("--job", "wrong"), {})
+    def test_a_job_that_is_given_is_that_of_all_ranks(self):
+        kymo("push", self.recorded, self.url, "--job", "right")
         self.assertEqual(self.top("--job", "right")["work"]["ranks"], RANKS)
-        self.assertIn(f"{RANKS} already there", kymo("push", self.recorded, self.url)[1])
-        _, text = kymo("push", self.recorded, self.url, "--rank", 1, expect=1)
-        self.assertEqual(text.splitlines()[0], f"kymo: {self.recorded}: it has the ranks 0, 1, 2, 3, and --rank is for a "
-                                               "trace of one rank; push it without --rank")
-        self.assertEqual(len(text.splitlines()), 2, text)
-
-    def test_a_file_removes_all_ranks_and_a_number_one(self):
-        kymo("push", self.merged, self.url)
-        number = self.top()["gemm"]["slowest_trace"]
-        self.assertIn("1 trace removed", kymo("push", "--remove", number, self.url)[1])
-        self.assertEqual(self.top()["gemm"]["traces"], RANKS - 1)
-        _, text = kymo("push", self.merged, self.url)
-        self.assertIn("1 trace pushed", text)
-        self.assertIn(f"{RANKS - 1} already there", text)
-        for words in [f"{RANKS} traces removed", "0 traces removed, 1 not there"]:
-            self.assertIn(words, kymo("push", "--remove", self.merged, self.url)[1])
-            self.assertEqual(self.top(), {})
+        _, text = kymo("push", self.recorded, self.url, "--job", "other", expect=1)
+        self.assertIn(f"{RANKS} traces of these are there with another job, which stays", text)
+        self.assertEqual(self.top("--job", "right")["work"]["ranks"], RANKS)
 
     def test_several_jobs_and_months_in_one_file(self):
         now = int(time.time() * 1e6)
@@ -143,8 +114,8 @@ class Ranks:
             parts.append(pathlib.Path(f"{file}.kymo").read_bytes())
         both = self.folder / "both.kymo"
         both.write_bytes(b"".join(parts))
-        for more in [[], ["--events"], ["--events"]]:
-            kymo("push", both, self.url, *more)
+        for _ in range(2):
+            kymo("push", both, self.url)
             for job in ["one", "two"]:
                 row = self.top("--job", job, "--since", "100d")["gemm"]
                 self.assertEqual((row["ranks"], row["traces"], row["calls"]), (2, 2, 2 * STEPS))
@@ -152,8 +123,7 @@ class Ranks:
     def test_a_killed_push_loses_and_doubles_nothing(self):
         for round_number in range(ROUNDS):
             url = f"{self.url}{round_number}"
-            command = [clickhouse.KYMO, "push", self.merged, self.recorded, url, "-q", "--job", "train",
-                       *(["--events"] if round_number % 2 else [])]
+            command = [clickhouse.KYMO, "push", self.merged, self.recorded, url, "-q", "--job", "train"]
             clickhouse.push_after_kills(command)
             rows = {row["name"]: row for row in self.ask("top", "--limit", 1000, url=url)}
             for name in ["gemm", "work"]:
@@ -166,7 +136,6 @@ class Ranks:
         (arriving / "a.kymo").write_bytes(self.merged.read_bytes())
         kymo(*watch, "1GB")
         self.assertEqual(self.top()["gemm"]["traces"], RANKS)
-        kymo("push", "--remove", self.top()["gemm"]["slowest_trace"], self.url)
         _, text = kymo(*watch, "1B")
         self.assertIn("deleted", text)
         self.assertFalse((arriving / "a.kymo").exists())
@@ -185,48 +154,6 @@ class ServerTest(clickhouse.WithServer, Ranks, unittest.TestCase):
     def other_url(self):
         return self.server.url(f"{self.database}_other")
 
-    def add_whole(self, job):
-        """As an older Kymo stored the file: all ranks are one trace."""
-        columns = [row[0] for row in self.server.rows(f"DESCRIBE TABLE {self.database}.traces")]
-        values = {"trace": f"toUInt64({trace_number(self.merged)})", "job": f"'{job}'"}
-        self.server.query(f"INSERT INTO {self.database}.traces ({', '.join(columns)}) SELECT "
-                          f"{', '.join(values.get(column, column) for column in columns)} FROM {self.database}.traces LIMIT 1")
-
-    def remove_ranks(self):
-        numbers = self.server.rows(f"SELECT DISTINCT trace FROM {self.database}.traces WHERE trace != "
-                                   f"{trace_number(self.merged)}")
-        kymo("push", "--remove", *[f"0x{int(number):016x}" for [number] in numbers], self.url)
-
-    def test_a_file_that_was_stored_as_one_trace_counts_once(self):
-        kymo("push", self.merged, self.url)
-        self.add_whole("")
-        self.assertIn(f"{RANKS} already there", kymo("push", self.merged, self.url)[1])
-        jobs = f"SELECT CAST(job AS String) AS its_job, count() FROM {self.database}.traces GROUP BY its_job"
-        self.assertEqual(self.server.rows(jobs), [["", str(RANKS)]])
-        # What was given to the whole, and the environment does not say, is that of its ranks.
-        for job in ["", "given"]:
-            self.add_whole(job)
-            self.remove_ranks()
-            self.assertIn(f"{RANKS} traces pushed", kymo("push", self.merged, self.url)[1])
-            self.assertEqual(self.server.rows(jobs), [[job, str(RANKS)]])
-        self.add_whole("given")
-        self.assertIn(f"{RANKS + 1} traces removed", kymo("push", "--remove", self.merged, self.url)[1])
-
-    def test_a_killed_push_of_a_file_that_was_stored_as_one_trace_doubles_nothing(self):
-        kymo("push", self.merged, self.url)
-        for round_number in range(ROUNDS):
-            self.add_whole("")
-            self.remove_ranks()
-            pusher = subprocess.Popen([clickhouse.KYMO, "push", self.merged, self.url, "-q"])
-            time.sleep(random.uniform(0, 0.3))
-            pusher.kill()
-            pusher.wait()
-            found = {row[0] for row in self.server.rows(f"SELECT DISTINCT trace FROM {self.database}.traces")}
-            self.assertTrue(len(found) <= 1 or str(trace_number(self.merged)) not in found, found)
-            kymo("push", self.merged, self.url)
-            self.assertEqual(clickhouse.visible(self.server, "traces", self.database, "count(DISTINCT trace)"), RANKS)
-            self.assertEqual(self.top()["gemm"]["calls"], RANKS * STEPS)
-
     def test_damaged_events_count_for_their_rank_and_a_missing_end_for_all(self):
         def marks(name, content):
             file = self.folder / f"{name}.kymo"
@@ -243,18 +170,14 @@ class ServerTest(clickhouse.WithServer, Ranks, unittest.TestCase):
         self.assertEqual(marks("cut", good[:-10])[1], [["0", "0"]] * RANKS)
 
     def test_all_tables_have_the_rows_of_each_rank(self):
-        kymo("push", self.recorded, self.url, "--events")
+        kymo("push", self.recorded, self.url)
         ranks = [str(rank) for rank in range(RANKS)]
-        for table, condition, count in [("iterations", "1", STEPS), ("operations", "name = 'work'", STEPS),
-                                        ("events", "name = 'work'", STEPS), ("events", "name = 'loads'", 1)]:
+        for table, condition, count in [("iterations", "1", STEPS), ("operations", "name = 'work'", STEPS)]:
             rows = self.server.rows(f"SELECT rank, count() FROM {self.database}.{table} WHERE {condition} GROUP BY rank "
                                     "ORDER BY rank")
             self.assertEqual(rows, [[rank, str(count)] for rank in ranks], (table, condition))
-        self.assertEqual(self.server.rows(f"SELECT count() FROM {self.database}.events WHERE name = 'launch'"), [["0"]])
         marks = self.server.rows(f"SELECT rank, complete, problems, events, bytes FROM {self.database}.traces ORDER BY rank")
         self.assertEqual([mark[:3] for mark in marks], [[rank, "1", "0"] for rank in ranks])
-        events = self.server.rows(f"SELECT rank, count() FROM {self.database}.events GROUP BY rank ORDER BY rank")
-        self.assertEqual([[mark[0], mark[3]] for mark in marks], events)
         self.assertLess(sum(int(mark[4]) for mark in marks), self.recorded.stat().st_size)
 
 

@@ -15,7 +15,6 @@ sys.path[:0] = map(str, pathlib.Path(__file__).parents[:2])
 import clickhouse  # noqa: E402
 from clickhouse import kymo, visible, write_trace  # noqa: E402
 from pushed_traces import NAMES, OPERATIONS, STEPS, PushedTraces  # noqa: E402
-from waiting import wait_until  # noqa: E402
 
 
 class PushTest(PushedTraces):
@@ -37,14 +36,14 @@ class PushTest(PushedTraces):
         self.assertEqual(self.server.rows(f"SELECT DISTINCT iteration, numbered FROM {self.database}.iterations "
                                           "ORDER BY iteration"), [[str(i), "1"] for i in range(1, 11)])
         self.assertEqual(self.server.rows(
-            f"SELECT process_group, name, max(members), min(call), max(calls), sum(ns), sum(point_to_point), count(), "
-            f"max(sequence), count(DISTINCT same_call) FROM {self.database}.collective_calls GROUP BY process_group, name"),
-            [["", "ncclDevKernel_AllReduce_Sum", "0", "0", "1", str((3 * 700 + 200) * 10_000), "0", "40", "-1", "10"]])
+            f"SELECT process_group, name, max(members), max(calls), sum(ns), sum(point_to_point), count(), "
+            f"max(first_sequence) FROM {self.database}.waits GROUP BY process_group, name"),
+            [["", "ncclDevKernel_AllReduce_Sum", "0", "1", str((3 * 700 + 200) * 10_000), "0", "40", "-1"]])
         parts = dict(self.server.rows(f"SELECT part, sum(ns) FROM {self.database}.device_time GROUP BY part"))
         self.assertEqual(int(parts["compute"]), 40_000_000)
-        trace = self.server.rows(f"SELECT DISTINCT job, program, iterations, median_wall_ns, has_events FROM "
+        trace = self.server.rows(f"SELECT DISTINCT job, program, iterations, median_wall_ns FROM "
                                  f"{self.database}.traces")
-        self.assertEqual([(row[0], row[2], row[3], row[4]) for row in trace], [("train", "10", "9000000", "0")])
+        self.assertEqual([(row[0], row[2], row[3]) for row in trace], [("train", "10", "9000000")])
 
     def test_a_second_push_adds_nothing(self):
         kymo("push", *self.traces, self.url)
@@ -53,23 +52,13 @@ class PushTest(PushedTraces):
         self.assert_complete()
         self.assertEqual(self.server.query(f"SELECT count() FROM {self.database}.traces").strip(), "4")
 
-    def test_events_replace_summaries_and_are_there_once(self):
-        kymo("push", *self.traces, self.url)
-        kymo("push", *self.traces, self.url, "--events")
-        _, text = kymo("push", *self.traces, self.url, "--events")
-        self.assertIn("4 already there", text)
-        kymo("push", *self.traces, self.url)
-        self.assert_complete()
-        self.assertEqual(self.seen("events"), 4 * OPERATIONS)
-        self.assertEqual(self.seen("events", "sum(duration_ns)"), self.seen("operations", "sum(total_ns)"))
-
     def test_names_with_any_byte_survive(self):
         file = self.folder / "bytes.kymo"
         kymo("record", "-o", file, "--", clickhouse.BIN / "any_bytes", expect=None)
-        kymo("push", file, self.url, "--events")
+        kymo("push", file, self.url)
         expected = sorted(bytes([byte, ord("x"), 255 - byte]) for byte in range(256))
         # RowBinary: a length and the bytes.
-        for table in ["events", "operations"]:
+        for table in ["operations"]:
             found = self.server.query_bytes(f"SELECT DISTINCT CAST(name AS String) AS n FROM {self.database}.{table} WHERE "
                                             "length(n) = 3 FORMAT RowBinary")
             names = [found[at + 1:at + 4] for at in range(0, len(found), 4)]
@@ -78,7 +67,7 @@ class PushTest(PushedTraces):
     def test_an_injection_through_a_name_is_only_a_name(self):
         evil = "x'); DROP TABLE operations; --\\"
         file = write_trace(self.folder / "evil.json", name=lambda i: f"{evil}{i}")
-        kymo("push", file, self.url, "--job", evil, "--events")
+        kymo("push", file, self.url, "--job", evil)
         found = self.server.query_bytes(f"SELECT DISTINCT name FROM {self.database}.operations WHERE "
                                         "startsWith(toString(name), 'x') ORDER BY name FORMAT RowBinary")
         self.assertEqual(found.count(evil.encode()), NAMES)
@@ -102,77 +91,10 @@ class PushTest(PushedTraces):
         os.mkfifo(fifo)
         with socket.socket(socket.AF_UNIX) as listens:
             listens.bind(str(place))
-            for file in [fifo, place, "/dev/zero", self.folder]:
+            for file in [fifo, place, "/dev/zero"]:
                 _, text = kymo("push", file, self.url, expect=1)
                 self.assertIn("not a regular file", text)
                 self.assertEqual(len(text.splitlines()), 2, text)
-
-    def test_another_job_or_rank_replaces_the_one_before(self):
-        kymo("push", self.traces[0], self.url, "--job", "wrong", "--events")
-        _, text = kymo("push", self.traces[0], self.url, "--job", "train", "--rank", 5)
-        self.assertIn("1 of them in place of the same one with another job or rank", text)
-        labels = self.server.rows(f"SELECT DISTINCT job, rank FROM {self.database}.operations WHERE "
-                                  + clickhouse.COMPLETE.format(self.database))
-        self.assertEqual(labels, [["train", "5"]])
-        self.assert_complete(1)
-        self.assertEqual(self.seen("events"), OPERATIONS)
-        _, text = kymo("push", self.traces[0], self.url, "--job", "train")
-        self.assertIn("1 already there", text)
-
-    def test_labels_that_are_not_given_again_stay(self):
-        def labels():
-            [[job, rank]] = self.server.rows(f"SELECT DISTINCT job, rank FROM {self.database}.operations WHERE "
-                                             + clickhouse.COMPLETE.format(self.database))
-            return job, int(rank)
-
-        clickhouse.check_labels(self, self.traces[0], self.url, labels)
-
-    def test_rows_that_the_server_lost_are_pushed_again(self):
-        kymo("push", *self.traces, self.url, "--job", "train")
-        for table, partition in [("operations", "202311"), ("iterations", "202311")]:
-            self.server.query(f"ALTER TABLE {self.database}.{table} DROP PARTITION {partition}")
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=None)
-            self.assertRegex(text, "incomplete: 0x.*; some of their rows are missing in .*: push these traces again")
-            self.assertIn("rank3.kymo", text)
-            for question in ["top", "diff", "history"]:
-                answer, text = kymo("fleet", question, "--db", self.url, "--since", "5000d", "--json", expect=None)
-                self.assertEqual(["kymo: " + note for note in json.loads(answer)["notes"]], text.splitlines(), question)
-                self.assertIn("incomplete: 0x", text)
-            _, text = kymo("push", *self.traces, self.url)
-            self.assertIn("4 traces pushed", text)
-            self.assert_complete()
-            jobs = self.server.rows(f"SELECT DISTINCT job FROM {self.database}.traces")
-            self.assertEqual(jobs, [["train"]])
-            _, text = kymo("push", *self.traces, self.url)
-            self.assertIn("4 already there", text)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
-            self.assertEqual(text, "")
-
-    def test_single_rows_that_the_server_lost_or_doubled_are_pushed_again(self):
-        kymo("push", *self.traces, self.url, "--job", "train", "--events")
-
-        def delete(table, where):
-            before = int(self.server.query(f"SELECT count() FROM {self.database}.{table}"))
-            self.server.query(f"ALTER TABLE {self.database}.{table} DELETE WHERE {where}")
-            wait_until(lambda: int(self.server.query(f"SELECT count() FROM {self.database}.{table}")) != before,
-                       f"the server deletes rows of {table}")
-
-        def double(table, where):
-            self.server.query(f"INSERT INTO {self.database}.{table} SELECT * FROM {self.database}.{table} WHERE {where} "
-                              f"AND attempt = (SELECT max(attempt) FROM {self.database}.{table})")
-
-        changes = [(delete, "operations", "name = 'gemm' AND rank = 1"), (delete, "events", "name = 'gemm' AND rank = 1"),
-                   (delete, "device_time", "rank = 1"), (delete, "row_counts", "rank = 1"),
-                   (double, "operations", "rank = 1")]
-        for change, table, where in changes:
-            change(table, where)
-            _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d")
-            said = "not counted: 0x" if change == double else "incomplete: 0x"
-            self.assertEqual(said in text and "rank1.kymo" in text, table == "operations", text)
-            _, text = kymo("push", *self.traces, self.url)
-            self.assertIn("1 trace pushed (254 rows, 230 events), 3 already there", text, table)
-            self.assert_complete()
-            self.assertEqual(self.seen("events"), 4 * OPERATIONS)
 
     def test_a_trace_without_operations_is_there_once(self):
         file = self.folder / "instants.json"
@@ -197,7 +119,7 @@ class PushTest(PushedTraces):
         self.assertIn("'0s' is not between 100ms and 24h", text)
 
     def test_a_damaged_trace_is_pushed_with_a_warning(self):
-        for name, more in [("summary", []), ("all", ["--events"])]:
+        for name, more in [("summary", [])]:
             damaged = self.folder / f"damaged-{name}.kymo"
             kymo("import", self.folder / "rank0.json", "-o", damaged)
             clickhouse.damage_events(damaged)
@@ -231,7 +153,7 @@ class PushTest(PushedTraces):
             cut = self.folder / name
             cut.write_bytes(content)
             kymo("import", cut, "-o", self.folder / f"{name}.kymo", expect=None)
-            for file, more in [(cut, []), (cut, ["--events"]), (self.folder / f"{name}.kymo", [])]:
+            for file, more in [(cut, []), (self.folder / f"{name}.kymo", [])]:
                 _, text = kymo("push", file, self.url, *more)
                 self.assertRegex(text, f"{file.name} is damaged: cannot read the .*; only what can be read is pushed")
         marks = self.server.rows(f"SELECT DISTINCT complete, problems FROM {self.database}.traces")
@@ -251,9 +173,6 @@ class PushTest(PushedTraces):
             self.assertEqual(f"rank in distributedInfo={value} of the recorded program is not a rank, so it has none" in text, rank is None)
             [[found]] = self.server.rows(f"SELECT rank FROM {self.database}.traces WHERE job = 'info{value}'")
             self.assertEqual(found, str(-1 if rank is None else rank))
-        for rank in ["-7", "x", "99999999999"]:
-            _, text = kymo("push", files[0], self.url, f"--rank={rank}", expect=2)
-            self.assertIn(f"'{rank}' is not a rank: write a whole number from 0 to 2147483647", text)
 
     def test_missing_files_are_reported_without_a_server(self):
         [port] = clickhouse.free_ports(1)
@@ -274,14 +193,20 @@ class PushTest(PushedTraces):
         self.server.query(f"CREATE TABLE {self.database}.operations (trace UInt64, name String) ENGINE = MergeTree() "
                           "ORDER BY trace")
         _, text = kymo("push", self.traces[0], self.url, expect=1)
-        self.assertIn("the table operations is not Kymo's", text)
+        self.assertIn("has a table operations that is not Kymo's: use another database", text)
         self.assertNotIn("again", text)
         self.server.query(f"DROP TABLE {self.database}.operations")
+        self.server.query(f"DROP DATABASE {self.database}")
         kymo("push", self.traces[0], self.url)
-        self.server.query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (99, 0)")
+
+    def test_tables_of_another_version_are_refused(self):
+        self.server.query(f"CREATE DATABASE {self.database}")
+        self.server.query(f"CREATE TABLE {self.database}.kymo_schema (version UInt32, attempt UInt64) ENGINE = MergeTree() "
+                          "ORDER BY version")
+        self.server.query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (4, 0)")
         _, text = kymo("push", self.traces[1], self.url, expect=1)
-        self.assertIn("version 99", text)
-        self.assertIn("update kymo", text)
+        self.assertIn("has tables of version 4, and this kymo has version 6: push the traces into a new database", text)
+        self.assertEqual(len(text.splitlines()), 1)
 
     def test_wrong_addresses(self):
         for address, word in [("clickhouse://", "no database"), ("http://x/y", "clickhouse://"),

@@ -14,8 +14,8 @@ class SameRuns:
         answer, _ = kymo("fleet", "stragglers", "--db", self.url, "--job", "train", "--json")
         [row] = json.loads(answer)["rows"]
         self.assertEqual((row["rank"], row["times_last"], row["others_waited_ns"]), (1, 4, 4 * 500_000))
-        self.assertIn("not counted: older runs of 4 iterations of job 'train', because ranks 0, 1 have the same ones in a "
-                      "newer run", json.loads(answer)["notes"])
+        self.assertIn("not counted: older runs of job 'train', because ranks have the same iterations in a newer run",
+                      json.loads(answer)["notes"])
         # Of the time of ranks 0 and 1 in this run, and of nothing else.
         self.assertAlmostEqual(row["share"], 0.5 / (2 * 9 * 1.002), delta=1e-6)
 
@@ -24,8 +24,7 @@ class SameRuns:
         for age in [180, 120]:
             files = [self.collectives(f"again{age}-", rank, [("0, 1", [900, 100][rank], {})], age_s=age) for rank in range(2)]
             kymo("push", *(files if age == 180 else files[:1]), self.url)
-        self.assert_nobody_is_named("2 calls of job '', because .*: rank 1 began its iterations up to .* before rank 0 began "
-                                    "the same ones, so it is of another run, or a clock is wrong; push the traces")
+        self.assert_nobody_is_named("2 iterations of job '', because .*: none of rank 1 of process group .*; push the traces")
         kymo("push", files[1], self.url)
         self.assertEqual(list(self.stragglers()[0]), [1])
         # The clock of one rank is an hour ahead of those of the others: it is the one that is named.
@@ -33,8 +32,7 @@ class SameRuns:
                                   age_s=600 if rank == 1 else 4200) for rank in range(3)]
         kymo("push", *files, self.url, "--job", "ahead")
         _, errors = self.stragglers("--job", "ahead", expect=3)
-        self.assertIn("ranks 0, 2 began their iterations up to 1 h 00 min before rank 1 began the same ones", errors)
-        self.assertNotIn("no trace of", errors)
+        self.assertIn("none of ranks 0, 2 of process group", errors)
 
     def test_runs_within_a_trace_are_told_apart(self):
         # Rank 0 was late before the job began again, and rank 1 after it. Rank 2 was recorded only after it.
@@ -45,15 +43,14 @@ class SameRuns:
         rows, errors = self.stragglers()
         self.assertEqual({rank: (row["times_last"], row["others_waited_ns"]) for rank, row in rows.items()},
                          {1: (2, 2 * 2 * 500_000)})
-        self.assertIn("not counted: older runs of 2 iterations of job '', because ranks 0, 1 have the same ones in a newer run",
-                      errors)
+        self.assertIn("not counted: older runs of job '', because ranks have the same iterations in a newer run", errors)
 
     def test_a_rank_that_has_only_an_earlier_run_within_a_trace_is_not_compared(self):
         late = [[("0, 1, 2", [900, 900, 100][rank], {})] for rank in range(3)]
         later = [[("0, 1, 2", [700, 200, 700][rank], {})] for rank in range(3)]
         kymo("push", *(self.collectives("earlier", rank, later[rank] if rank < 2 else late[rank],
                                         runs=[late[rank]] if rank < 2 else []) for rank in range(3)), self.url)
-        self.assert_nobody_is_named("2 calls of job '', because .*: rank 2 began its iterations up to 40.0 ms before rank ")
+        self.assert_partial({1: (2 * 500_000, 2)}, "none of rank 2 of process group")
 
     def two_runs(self, apart_s, *, skip=(), metadata=None):
         """Pushes two runs of a job with the same steps. Rank 0 is late in the first one, rank 1 in the second one."""
@@ -64,8 +61,8 @@ class SameRuns:
 
     def test_runs_at_the_same_time_are_not_mixed(self):
         self.two_runs(0.005)
-        self.assert_nobody_is_named("2 iterations of job 'train', because ranks 0, 1, 2 have two traces with the same "
-                                    r"iterations at nearly the same time \(one is 0x.*\), .*KYMO_RUN")
+        self.assert_nobody_is_named("2 iterations of job 'train', because a rank has them in two traces at nearly the same "
+                                    "time, .*KYMO_RUN")
 
     def test_runs_at_the_same_time_are_compared_apart_if_their_launcher_tells_them_apart(self):
         self.two_runs(0.005, metadata=lambda run: {"SLURM_JOB_NAME": "train", "SLURM_JOB_ID": str(4711 + run)})
@@ -77,13 +74,13 @@ class SameRuns:
     def test_a_run_that_began_again_at_once_is_not_compared_with_the_one_before(self):
         # The new trace of rank 2 is missing. That of the old run is near enough for a clock that is a little wrong.
         self.two_runs(5, skip=[(1, 2)])
-        self.assert_nobody_is_named("2 iterations of job 'train', because ranks 0, 1 have two traces")
+        self.assert_nobody_is_named("2 iterations of job 'train', because a rank has them in two traces")
 
     def test_a_run_that_began_again_later_is_not_compared_with_the_one_before(self):
         self.two_runs(30, skip=[(1, 2)])
-        self.assert_nobody_is_named("2 calls of job 'train', because .*: rank 2 began its iterations up to 30.0 s before rank ")
+        self.assert_partial({1: (2 * 500_000, 2)}, "none of rank 2 of process group")
 
     def test_traces_of_which_only_some_name_their_run_are_said(self):
         kymo("push", *(self.collectives("mixed", rank, [("0, 1", [900, 100][rank], {})],
                                         metadata={"KYMO_RUN": "a"} if rank else None) for rank in range(2)), self.url)
-        self.assert_nobody_is_named("the traces are of different runs")
+        self.assert_nobody_is_named("the calls of the ranks are different ones, as of different runs")

@@ -90,7 +90,7 @@ class WatchTest(unittest.TestCase):
         self.assertLessEqual(len(errors), 1, self.said)
         self.assertNotIn("SELECT", self.said)
 
-    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
+    @unittest.skipIf(clickhouse.chdb_library() is None, "a recent ClickHouse is not installed (scripts/install-chdb)")
     def test_a_trace_that_a_server_lost_is_pushed_again_before_it_is_deleted(self):
         with clickhouse.Server(self.arriving.parent / "server") as server:
             self.check_that_nothing_is_lost(server.url(), lambda: server.query("DROP DATABASE kymo"))
@@ -125,83 +125,12 @@ class WatchTest(unittest.TestCase):
         kymo("watch", self.arriving, "--push", self.url, "--once", "--every", "100ms")
         self.assertEqual(self.names()["gemm"], 1)
 
-    def check_that_all_is_pushed_again(self, url, remove):
-        with self.watch(url=url):
-            self.add(self.traces[0], "a.kymo")
-            self.wait_for(lambda: self.names(url).get("gemm") == 1)
-            remove()
-            self.add(self.traces[1], "b.kymo")
-            self.wait_for(lambda: self.names(url).get("gemm") == 2)
-
-    def test_what_a_folder_lost_is_pushed_again(self):
-        self.check_that_all_is_pushed_again(self.url, self.remove_store)
-
-    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
-    def test_what_a_server_lost_is_pushed_again(self):
-        with clickhouse.Server(self.arriving.parent / "server") as server:
-            self.check_that_all_is_pushed_again(server.url(), lambda: server.query("DROP DATABASE kymo"))
-
-    def check_that_lost_rows_come_back(self, url, remove):
-        """Without a new trace."""
-        with self.watch(url=url):
-            for i, trace in enumerate(self.traces):
-                self.add(trace, f"{i}.kymo")
-                self.wait_for(lambda: self.names(url).get("gemm") == i + 1)
-            remove()
-            self.wait_for(lambda: self.names(url).get("gemm") == 3)
-
-    def test_a_file_of_a_folder_that_was_removed_is_written_again(self):
-        def remove():
-            sorted(self.store.glob("operations/2*.parquet"))[0].unlink()
-        self.check_that_lost_rows_come_back(self.url, remove)
-
-    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
-    def test_rows_that_a_server_lost_are_written_again(self):
-        with clickhouse.Server(self.arriving.parent / "server") as server:
-            def remove():
-                for [part] in server.rows("SELECT DISTINCT partition FROM system.parts WHERE active AND database = 'kymo' "
-                                          "AND table = 'operations'"):
-                    server.query(f"ALTER TABLE kymo.operations DROP PARTITION {part}")
-            self.check_that_lost_rows_come_back(server.url(), remove)
-
-    def check_that_removed_tables_come_back(self, url, tables, remove, has):
-        with self.watch("--events", url=url):
-            self.add(self.traces[0], "a.kymo")
-            self.wait_for(lambda: "pushed " in (self.arriving.parent / "said").read_text())
-            for table in tables():
-                remove(table)
-                self.wait_for(lambda: has(table) and self.names(url).get("gemm") == 1
-                              and kymo("fleet", "top", "--db", url)[1] == "")
-            self.assertEqual(self.names(url)["gemm"], 1)
-
-    def test_a_table_that_was_removed_from_a_folder_comes_back(self):
-        self.check_that_removed_tables_come_back(
-            self.url, lambda: sorted(folder.name for folder in self.store.iterdir()),
-            lambda table: (self.store / table).rename(self.arriving.parent / f"{table}.removed"),
-            lambda table: any((self.store / table).glob("*.parquet")))
-
-    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
-    def test_a_table_that_was_removed_from_a_server_comes_back(self):
-        def has(table):
-            return (server.query(f"EXISTS TABLE kymo.{table}").strip() == "1"
-                    and (table in ["memory", "runs"] or int(server.query(f"SELECT count() FROM kymo.{table}")) > 0))
-
-        with clickhouse.Server(self.arriving.parent / "server") as server:
-            self.check_that_removed_tables_come_back(server.url(),
-                                                     lambda: [table for [table] in server.rows(
-                                                         "SELECT name FROM system.tables WHERE database = 'kymo'")],
-                                                     lambda table: server.query(f"DROP TABLE kymo.{table}"), has)
-
-    def test_no_trace_is_deleted_while_a_table_is_missing(self):
-        self.check_that_nothing_is_lost(
-            self.url, lambda: (self.store / "operations").rename(self.arriving.parent / "operations.removed"))
-
     def test_two_watches_of_one_folder_push_each_trace_once(self):
         count = 8
-        for events in [[], ["--events"]]:
-            with self.watch("--keep", "1B", *events), self.watch("--keep", "1B", *events, said="said too"):
+        for round_number in range(2):
+            with self.watch("--keep", "1B"), self.watch("--keep", "1B", said="said too"):
                 for i in range(count):
-                    file = write_trace(self.arriving / ".new", rank=i + 100 * len(events), steps=3, names=3,
+                    file = write_trace(self.arriving / ".new", rank=i + 100 * round_number, steps=3, names=3,
                                        at_us=int(time.time() * 1e6))
                     os.rename(file, self.arriving / f"{i}.kymo")
                 self.wait_for(lambda: not any(self.arriving.glob("*.kymo")))
@@ -264,7 +193,7 @@ class WatchTest(unittest.TestCase):
     def test_a_damaged_trace_is_not_deleted(self):
         self.check_that_damaged_traces_stay(self.url)
 
-    @unittest.skipIf(shutil.which("clickhouse-server") is None, "clickhouse-server is not installed")
+    @unittest.skipIf(clickhouse.chdb_library() is None, "a recent ClickHouse is not installed (scripts/install-chdb)")
     def test_a_damaged_trace_on_a_server_is_not_deleted(self):
         with clickhouse.Server(self.arriving.parent / "server") as server:
             self.check_that_damaged_traces_stay(server.url())
@@ -307,6 +236,29 @@ class WatchTest(unittest.TestCase):
         self.assertIn(f"cannot delete {self.arriving}/a.kymo: Permission denied", text)
         self.assertNotIn("not pushed", text)
         self.arriving.chmod(0o755)
+
+    def test_a_trace_of_another_tool_is_named_and_push_takes_a_folder(self):
+        write_trace(self.arriving / "a.json", at_us=int(time.time() * 1e6) - 60_000_000, steps=3, names=3)
+        self.add(self.traces[0], "b.kymo")
+        _, text = kymo("watch", self.arriving, "--push", self.url, "--once")
+        self.assertIn(f"a.json is not pushed, as all that is not named *.kymo: 'kymo push {self.arriving} {self.url}'", text)
+        self.assertEqual(self.names()["gemm"], 1)
+        _, text = kymo("push", self.arriving, self.url)
+        self.assertIn("1 trace pushed", text)
+        self.assertEqual(self.names()["gemm"], 2)
+
+    def test_a_merged_file_beside_its_parts_counts_once(self):
+        now = int(time.time() * 1e6) - 60_000_000
+        files = []
+        for rank in range(2):
+            json_file = write_trace(self.arriving.parent / f"part{rank}.json", at_us=now + 700_000 * rank, rank=rank, ranks=2)
+            files.append(self.arriving / f"part{rank}.kymo")
+            kymo("import", json_file, "-o", files[-1])
+        kymo("merge", *files, "-o", self.arriving / "merged.kymo")
+        kymo("watch", self.arriving, "--push", self.url, "--once")
+        text, said = kymo("fleet", "top", "--db", self.url, "--json")
+        self.assertEqual({row["name"]: row["traces"] for row in json.loads(text)["rows"]}["gemm"], 2)
+        self.assertIn("not counted: 2 traces, because another file of the same recording counts", said)
 
     def test_once_fails_if_a_file_cannot_be_read(self):
         (self.arriving / "bad.kymo").write_bytes(b"nonsense")

@@ -15,9 +15,22 @@ export type { Pending, Selection, Tab } from './app_state';
 
 const kSearchLimit = 2000;
 const kHashDelayMs = 250;
+const kJump = 3; // a change of the zoom by this factor
+
+/** Views of this page that are before the one that is shown. */
+function pageDepth(): number {
+  return typeof history.state === 'number' ? history.state : 0;
+}
+
+/** What Back should undo: another zoom, or another place. Small moves only change the link. */
+function isJump(from: Span, to: Span): boolean {
+  const zoom = (to.to - to.from) / (from.to - from.from);
+  return zoom > kJump || zoom < 1 / kJump || to.to <= from.from || to.from >= from.to;
+}
 
 export class App extends AppConnection {
   private hashTimer = 0;
+  private entry: Span = { from: 0, to: 1 }; // what the history entry of the browser began with
   private abortSearch?: AbortController;
   private abortTotals?: AbortController;
   private abortDetails?: AbortController;
@@ -29,7 +42,6 @@ export class App extends AppConnection {
     const bookmark = readHash(location.hash);
     this.setTheme(bookmark.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'), !!bookmark.theme);
     await this.load();
-    this.span = wholeSpan(this.duration);
     this.started = true;
     this.restore(bookmark);
     this.notify();
@@ -57,7 +69,7 @@ export class App extends AppConnection {
 
   restore(view: Bookmark): void {
     this.shifts = view.shifts ?? [];
-    if (view.time) this.span = clampSpan(view.time, this.duration);
+    this.span = this.entry = clampSpan(view.time ?? wholeSpan(this.duration), this.duration);
     this.toggled = new Set(view.toggled ?? []);
     this.pinned = view.pinned ?? [];
     this.order = view.order ?? [];
@@ -77,8 +89,24 @@ export class App extends AppConnection {
     clearTimeout(this.hashTimer);
     this.hashTimer = window.setTimeout(() => {
       const hash = writeHash(this.bookmark());
-      if (hash !== location.hash.replace(/^#/, '')) history.replaceState(null, '', hash ? `#${hash}` : location.pathname);
+      if (hash === location.hash.replace(/^#/, '')) return;
+      const address = hash ? `#${hash}` : location.pathname;
+      const depth = pageDepth();
+      if (isJump(this.entry, this.span)) {
+        this.entry = this.span;
+        history.pushState(depth + 1, '', address);
+      } else {
+        history.replaceState(depth, '', address);
+      }
     }, kHashDelayMs);
+  }
+
+  /** To the view before this one, or to the one after it. Never leaves the page. */
+  back(): void {
+    if (pageDepth() > 0) history.back();
+  }
+  forward(): void {
+    history.forward();
   }
 
   // Tracks
@@ -131,8 +159,10 @@ export class App extends AppConnection {
 
   // Time
 
+  /** Ends following, unless the whole trace is shown. */
   show(span: Span): void {
     this.span = clampSpan(span, this.duration);
+    this.follow &&= this.showsAll;
     this.redraw();
     this.saveHash();
   }
@@ -140,7 +170,6 @@ export class App extends AppConnection {
     this.show(zoomAt(this.span, anchor, factor, this.duration));
   }
   pan(ns: number): void {
-    this.follow = false;
     this.show(panBy(this.span, ns, this.duration));
   }
   private rowOf(event: LinkedEvent): number | undefined {
@@ -221,45 +250,69 @@ export class App extends AppConnection {
   async find(text: string, jump = true): Promise<void> {
     this.search = text;
     this.hit = -1;
-    this.abortSearch?.abort();
     this.found = { loading: text !== '' };
     this.updateMatches();
     this.notify();
-    if (text === '') return;
+    if ((await this.searchAt(this.span.from)) && jump) await this.nextHit(1);
+    this.notify();
+  }
+
+  /** Reads the hits around a time of the page. */
+  private async searchAt(time: number): Promise<boolean> {
+    this.abortSearch?.abort();
+    if (this.search === '') return false;
     const abort = (this.abortSearch = new AbortController());
     try {
-      const value = await this.client.search(text, kSearchLimit, abort.signal);
+      const value = await this.client.search(this.search, kSearchLimit, time - this.shiftOf(0), abort.signal);
       this.found = { loading: false, value };
-      if (jump) this.nextHit(1);
+      return true;
     } catch (error) {
-      if (abort.signal.aborted) return;
+      if (abort.signal.aborted) return false;
       this.found = { loading: false, error: error instanceof Error ? error.message : String(error) };
       if (error instanceof ConnectionError) this.failed(error);
+      return false;
     }
-    this.notify();
   }
 
   /** For tracks that have come since: the hit that is shown stays. */
   async findAgain(): Promise<void> {
-    if (this.search === '') return;
     const shown = this.found.value?.hits[this.hit];
-    await this.find(this.search, false);
-    if (shown) this.hit = this.found.value?.hits.findIndex((h) => h.track === shown.track && h.chunk === shown.chunk && h.index === shown.index) ?? -1;
+    if (!(await this.searchAt(shown ? this.timesOf(shown).from : this.span.from))) return;
+    this.hit = shown ? this.indexOfHit(shown) : -1;
     this.notify();
   }
 
-  nextHit(by: number): void {
-    const hits = this.found.value?.hits ?? [];
-    if (hits.length === 0) return;
-    if (this.hit < 0) {
-      const middle = this.span.from / 2 + this.span.to / 2;
-      const shift = (h: LinkedEvent) => this.shiftOf(this.track(h.track)?.file ?? 0);
-      const visible = hits.findIndex((h) => h.end_ns + shift(h) >= this.span.from);
-      this.hit = by > 0 ? Math.max(0, visible) : Math.max(0, hits.findLastIndex((h) => h.start_ns + shift(h) <= middle));
-    } else {
-      this.hit = (this.hit + by + hits.length) % hits.length;
+  private indexOfHit(hit: LinkedEvent): number {
+    return this.found.value?.hits.findIndex((h) => h.track === hit.track && h.chunk === hit.chunk && h.index === hit.index) ?? -1;
+  }
+
+  /** The times of an event on the page. */
+  private timesOf(event: LinkedEvent): Span {
+    const shift = this.shiftOf(this.track(event.track)?.file ?? 0);
+    return { from: event.start_ns + shift, to: event.end_ns + shift };
+  }
+
+  /** From the hit that is shown; if it is out of sight, from what is visible. After the last hit comes the first one. */
+  async nextHit(by: 1 | -1): Promise<void> {
+    const hits = () => this.found.value?.hits ?? [];
+    if (hits().length === 0) return;
+    const next = () => {
+      const shown = hits()[this.hit];
+      if (shown) return this.hit + by;
+      const times = hits().map((hit) => this.timesOf(hit));
+      return by > 0 ? times.findIndex((t) => t.from >= this.span.from) : times.findLastIndex((t) => t.from <= this.span.to);
+    };
+    const shown: LinkedEvent | undefined = hits()[this.hit];
+    const isVisible = shown && this.timesOf(shown).from < this.span.to && this.timesOf(shown).to >= this.span.from;
+    if (!isVisible) this.hit = -1;
+    if (!hits()[next()] && hits().length < (this.found.value?.total ?? 0)) {
+      const from = isVisible ? this.timesOf(shown).from : by > 0 ? this.span.from : this.span.to;
+      if (!(await this.searchAt(from))) return this.notify();
+      if (isVisible) this.hit = this.indexOfHit(shown);
+      if (!hits()[next()] && !(await this.searchAt(by > 0 ? 0 : this.duration))) return this.notify();
     }
-    this.goTo(hits[this.hit]);
+    this.hit = hits()[next()] ? next() : by > 0 ? 0 : hits().length - 1;
+    this.goTo(hits()[this.hit]);
   }
 
   // Memory

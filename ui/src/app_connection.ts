@@ -32,6 +32,8 @@ export abstract class AppConnection extends AppState {
   async load(): Promise<void> {
     const trace = await this.client.trace();
     const known = this.trace?.tracks.length ?? trace.tracks.length;
+    // Counters, memory and functions are computed while the page is shown already.
+    if (this.trace && trace.tracks_version !== this.trace.tracks_version) this.cache.markStale(0);
     this.trace = trace;
     this.setDuration(longest(trace));
     this.trackById_ = new Map(trace.tracks.map((t) => [t.id, t]));

@@ -14,6 +14,7 @@ export function inspect(app: App, stage: Stage): void {
     state: () => ({
       from: app.span.from,
       to: app.span.to,
+      duration: app.duration,
       scroll: app.scroll,
       level: stage.level,
       backend: stage.backendName,

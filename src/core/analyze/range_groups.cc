@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "analyze/operation_name.h"
 #include "base/clock_map.h"
 #include "base/text.h"
 #include "trace/model.h"
@@ -29,7 +30,11 @@ RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
     if (part->count == 0) continue;
     row.count += part->count;
     total += static_cast<double>(part->total) * part->ns_per_tick;
-    self += static_cast<double>(part->self) * part->ns_per_tick;
+    // Only a forged file has more time inside of ranges than the ranges have.
+    const uint64_t part_self = part->total - part->inside;
+    self += static_cast<double>(part_self <= part->total ? part_self : 0) * part->ns_per_tick;
+    row.has_states |= part->has_states;
+    for (size_t i = 0; i < row.in_state.size(); ++i) row.in_state[i] += part->in_state[i];
     shortest = std::min(shortest, static_cast<double>(part->shortest) * part->ns_per_tick);
     longest = std::max(longest, static_cast<double>(part->longest) * part->ns_per_tick);
     durations.push_back({&part->durations, part->ns_per_tick});
@@ -89,37 +94,65 @@ ClassSlots::ClassSlots(RangeGroups& groups, const StatsOptions& options, const S
   }
 }
 
-RangeSums& ClassSlots::of(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row) {
+uint32_t ClassSlots::number(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row) {
   const bool is_inline = class_id == trace::kInlineName;
-  if (options_.group_by != GroupBy::Name || (!is_inline && !options_.full_text)) return of(class_id);
   const trace::EventClass* const known = event_class(class_id);
-  if (!is_inline && (known == nullptr || known->name.find_first_of("{}") == std::string::npos)) return of(class_id);
-  return by_text(class_id, trace::full_name(known, row), is_inline ? std::string() : known->category);
+  const bool has_places = known != nullptr && known->name.find_first_of("{}") != std::string::npos;
+  if (options_.group_by == GroupBy::Name && (is_inline || (options_.full_text && has_places))) {
+    const std::string text = trace::full_name(known, row);
+    return by_text(class_id, options_.full_text ? text : base::without_iteration_number(text),
+                   is_inline ? std::string() : known->category);
+  }
+  if (class_id < classes_.size()) return class_id;
+  return known == nullptr ? by_text(trace::kInlineName, "(unknown class)", {})
+                          : by_text(class_id, name_of(*known), known->category);
 }
 
-RangeSums& ClassSlots::find(uint32_t class_id) {
-  RangeSums* found = nullptr;
+uint32_t ClassSlots::number(const trace::OpenRange& range) {
+  const trace::Values values{range.ints, range.doubles, range.text};
+  return number(range.class_id, trace::ValueCursor(values).next(event_class(range.class_id)));
+}
+
+std::span<const uint32_t> ClassSlots::numbers(const trace::Ranges& ranges) {
+  const bool has_values = !ranges.values.ints.empty() || !ranges.values.doubles.empty();
+  const std::vector<uint32_t>& ids = ranges.class_id;
+  if (!has_values && (ids.empty() || *std::max_element(ids.begin(), ids.end()) < classes_.size())) return ids;
+  numbers_.clear();
+  trace::ValueCursor cursor(ranges.values);
+  static const std::vector<trace::ValueCursor::Value> kNoValues;
+  for (const uint32_t id : ids) numbers_.push_back(number(id, has_values ? cursor.next(event_class(id)) : kNoValues));
+  return numbers_;
+}
+
+RangeSums& ClassSlots::sums_of_class(uint32_t class_id) {
   if (options_.group_by == GroupBy::Thread) {
     if (thread_ == nullptr) thread_ = &groups_.sums(key({}, {}), scope_.ns_per_tick);
-    found = thread_;
-  } else if (const trace::EventClass* const known = event_class(class_id); known != nullptr) {
-    found = &by_text(class_id, trace::shown_name(*known), known->category);
-  } else {
-    found = &by_text(trace::kInlineName, class_id == trace::kInlineName ? "(no name)" : "(unknown class)", {});
+    return *thread_;
   }
-  if (class_id < slots_.size()) slots_[class_id] = found;
-  return *found;
+  const trace::EventClass* const known = event_class(class_id);
+  if (known != nullptr) return groups_.sums(key(name_of(*known), known->category), scope_.ns_per_tick);
+  return groups_.sums(key(class_id == trace::kInlineName ? "(no name)" : "(unknown class)", {}), scope_.ns_per_tick);
 }
 
-RangeSums& ClassSlots::by_text(uint32_t class_id, const std::string& text, const std::string& category) {
+std::string ClassSlots::name_of(const trace::EventClass& event_class) const {
+  return options_.full_text ? trace::shown_name(event_class) : operation_name(event_class);
+}
+
+uint32_t ClassSlots::by_text(uint32_t class_id, const std::string& text, const std::string& category) {
+  if (options_.group_by == GroupBy::Thread) return trace::kInlineName;
   auto& texts = texts_[class_id];
-  if (const auto found = texts.find(text); found != texts.end()) return *found->second;
+  if (const auto found = texts.find(text); found != texts.end()) return found->second;
   if (text_count_ < kMaxTexts) {
     ++text_count_;
-    return *(texts[text] = &groups_.sums(key(text, category), scope_.ns_per_tick));
+    return texts[text] = add(groups_.sums(key(text, category), scope_.ns_per_tick));
   }
-  if (others_ == nullptr) others_ = &groups_.sums(key("(other names)", {}), scope_.ns_per_tick);
+  if (!others_) others_ = add(groups_.sums(key("(other names)", {}), scope_.ns_per_tick));
   return *others_;
+}
+
+uint32_t ClassSlots::add(RangeSums& sums) {
+  slots_.push_back(&sums);
+  return static_cast<uint32_t>(slots_.size() - 1);
 }
 
 RangeKey ClassSlots::key(std::string name, std::string category) const {
@@ -160,10 +193,8 @@ int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks) {
 }
 
 PointTables::PointTables(const StatsOptions& options)
-    : options_(options), async_([](uint64_t, const Begin& begin, const End& end) {
-        const uint64_t duration = length_ns(begin.ns, end.ns);
-        begin.sums->add(duration, duration);
-      }) {}
+    : options_(options),
+      async_([](uint64_t, const Begin& begin, const End& end) { begin.sums->add(length_ns(begin.ns, end.ns)); }) {}
 
 void PointTables::CounterSums::add(double value, int64_t ns) {
   min = count == 0 ? value : std::min(min, value);
@@ -197,7 +228,8 @@ void PointTables::add(const PointSource& source, const trace::Points& points) {
         break;
       case trace::PointKind::AsyncBegin:
         if (!async_.begin({source.writer, points.id[i]},
-                          {nanoseconds(source.clock, points.time[i]), &source.async_slots.of(class_id, row)}))
+                          {nanoseconds(source.clock, points.time[i]),
+                           &source.async_slots.of(source.async_slots.number(class_id, row))}))
           ++unfinished_in_no_row_;
         break;
       case trace::PointKind::AsyncEnd:
@@ -223,8 +255,7 @@ void PointTables::finish(Statistics& into, RangeGroups& groups, const std::vecto
   async_.finish([&](const trace::AsyncHandle& handle, const Begin& begin) {
     ++into.unfinished;
     const int64_t end = handle.writer < ends_ns.size() ? ends_ns[handle.writer] : begin.ns;
-    const uint64_t duration = length_ns(begin.ns, end);
-    groups.unfinished(*begin.sums).add(duration, duration);
+    groups.unfinished(*begin.sums).add(length_ns(begin.ns, end));
   });
   into.unmatched_ends += async_.unmatched_ends();
 }

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -36,16 +38,22 @@ struct RangeKey {
 struct RangeSums {
   RangeSums(ExactBudget& budget, double tick) : durations(budget), ns_per_tick(tick) {}
 
-  void add(uint64_t duration, uint64_t in_itself) {
+  void add(uint64_t duration) {
     ++count;
     total += duration;
-    self += in_itself;
     shortest = std::min(shortest, duration);
     longest = std::max(longest, duration);
     durations.add(duration);
   }
+  void add(const StateTimes::Times& times) {
+    has_states = true;
+    for (size_t i = 0; i < times.size(); ++i) in_state[i] += times[i];
+  }
 
-  uint64_t count = 0, total = 0, self = 0, shortest = UINT64_MAX, longest = 0;  // ticks
+  uint64_t count = 0, total = 0, shortest = UINT64_MAX, longest = 0;  // ticks
+  uint64_t inside = 0;  // what is not self time; wraps, because it is a sum of differences
+  bool has_states = false;
+  StateTimes::Times in_state{};  // nanoseconds
   Durations durations;
   double ns_per_tick;
   const RangeKey* key = nullptr;
@@ -72,6 +80,8 @@ class RangeGroups {
 };
 
 // Finds the sums for the ranges of each class: for one process and clock, or for one thread if grouped by thread.
+//
+// The sums have numbers: the class id, and after those one for each text.
 class ClassSlots {
  public:
   struct Scope {
@@ -82,14 +92,18 @@ class ClassSlots {
   };
   ClassSlots(RangeGroups& groups, const StatsOptions& options, const Scope& scope);
 
-  RangeSums& of(uint32_t class_id) {
-    if (class_id < slots_.size() && slots_[class_id] != nullptr) [[likely]]
-      return *slots_[class_id];
-    return find(class_id);
+  RangeSums& of(uint32_t number) {
+    if (slots_[number] != nullptr) [[likely]]
+      return *slots_[number];
+    return *(slots_[number] = &sums_of_class(number));
   }
+  size_t count() const { return slots_.size(); }
 
-  // Finds the sums by the text of the event: for class 0, and, if grouped by full text, for any class with "{}" places.
-  RangeSums& of(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row);
+  // By the text of the event for class 0, and, if grouped by full text, for any class with "{}" places.
+  uint32_t number(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row);
+  uint32_t number(const trace::OpenRange& range);
+  // Of all ranges; valid until the next call.
+  std::span<const uint32_t> numbers(const trace::Ranges& ranges);
 
   // Null for class 0 and for a class that is not in the trace.
   const trace::EventClass* event_class(uint32_t class_id) const {
@@ -97,19 +111,22 @@ class ClassSlots {
   }
 
  private:
-  RangeSums& find(uint32_t class_id);
-  RangeSums& by_text(uint32_t class_id, const std::string& text, const std::string& category);
+  RangeSums& sums_of_class(uint32_t class_id);
+  std::string name_of(const trace::EventClass& event_class) const;
+  uint32_t by_text(uint32_t class_id, const std::string& text, const std::string& category);
+  uint32_t add(RangeSums& sums);
   RangeKey key(std::string name, std::string category) const;
 
   RangeGroups& groups_;
   const StatsOptions& options_;
   const Scope scope_;
   std::vector<const trace::EventClass*> classes_;  // by class id
-  std::vector<RangeSums*> slots_;                  // by class id; null until the first range
-  RangeSums* thread_ = nullptr;                    // all classes, if grouped by thread
-  std::unordered_map<uint32_t, std::unordered_map<std::string, RangeSums*>> texts_;  // by class id
+  std::vector<RangeSums*> slots_;                  // by number; null until the first range
+  std::vector<uint32_t> numbers_;
+  RangeSums* thread_ = nullptr;                                                    // all classes, if grouped by thread
+  std::unordered_map<uint32_t, std::unordered_map<std::string, uint32_t>> texts_;  // by class id
   size_t text_count_ = 0;
-  RangeSums* others_ = nullptr;  // for texts beyond the limit of texts_
+  std::optional<uint32_t> others_;  // for texts beyond the limit of texts_
 };
 
 // Sums up points: counts of instants, values of counters, and ranges across threads, whose two ends are matched.

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "analyze/decode_ahead.h"
-#include "analyze/innermost.h"
+#include "analyze/nesting.h"
 #include "analyze/range_groups.h"
 #include "trace/clock.h"
 
@@ -19,33 +19,101 @@ namespace {
 // Adding up is several times faster than decoding, so a few helpers are enough for one consumer.
 constexpr unsigned kMaxHelpers = 5;
 
+// The time inside of the ranges of one track, by the number of the range around it plus 1: what is not self time. For
+// Nesting. Differences wrap.
+class TrackSums {
+ public:
+  using Owner = uint32_t;
+
+  explicit TrackSums(ClassSlots& slots) : slots_(slots) {}
+
+  // Makes room for these names.
+  void prepare(std::span<const uint32_t> numbers) {
+    if (!numbers.empty()) prepare(*std::ranges::max_element(numbers));
+  }
+  void prepare(uint32_t number) {
+    if (inside_.size() < number + size_t{2}) inside_.resize(number + size_t{2});
+  }
+  void forget() {
+    std::ranges::fill(inside_, 0);
+    inside_unfinished_.clear();
+  }
+
+  Owner outside() const { return 0; }
+  Owner find(Owner, uint32_t number, size_t) const { return number + 1; }
+  Owner add(Owner around, uint32_t number, size_t, uint64_t ticks) {
+    inside_[around] += ticks;
+    slots_.of(number).add(ticks);
+    return number + 1;
+  }
+  bool counts(Owner, Owner) const { return true; }
+  void add_unfinished(Owner around, Owner owner, uint32_t number, uint64_t ticks, uint64_t inside) {
+    inside_[around] += ticks;
+    inside_[owner] -= inside;
+    inside_unfinished_[owner] += std::min(inside, ticks);
+    unfinished_.push_back({number, ticks});
+  }
+
+  // By time: first all of a range is inside of others, then its self time is taken out.
+  Owner visit(Owner, const TimedRange& range, size_t) {
+    of(range) += range.ticks();
+    return range.number + 1;
+  }
+  void take(Owner, const TimedRange& range, TickSpan part) { take(range, part.ticks()); }
+  void take(const TimedRange& range, uint64_t ticks) { of(range) -= ticks; }
+
+  // Adds everything to the rows. Returns the number of unfinished ranges.
+  uint64_t finish(RangeGroups& groups) {
+    for (const auto& [number, ticks] : unfinished_) groups.unfinished(slots_.of(number)).add(ticks);
+    for (uint32_t number = 0; number + 1 < inside_.size(); ++number)
+      if (inside_[number + 1] != 0) slots_.of(number).inside += inside_[number + 1];
+    for (const auto& [owner, ticks] : inside_unfinished_) groups.unfinished(slots_.of(owner - 1)).inside += ticks;
+    return unfinished_.size();
+  }
+
+ private:
+  uint64_t& of(const TimedRange& range) {
+    return range.unfinished ? inside_unfinished_[range.number + 1] : inside_[range.number + 1];
+  }
+
+  ClassSlots& slots_;
+  std::vector<uint64_t> inside_ = std::vector<uint64_t>(1);
+  std::map<Owner, uint64_t> inside_unfinished_;
+  std::vector<std::pair<uint32_t, uint64_t>> unfinished_;  // number, ticks
+};
+
 // The state of a track between two of its chunks.
 struct TrackState {
   uint32_t writer = 0;
   const trace::ClockMap* clock = nullptr;
   ClassSlots* slots = nullptr;
   ClassSlots* async_slots = nullptr;
-  SelfTime self;
-  bool begun = false;
-  uint32_t ring = 0;
-  uint64_t sequence_end = 0;
-  uint64_t last = 0;                   // ticks of the last event so far
-  std::vector<trace::OpenRange> open;  // after the last chunk
+  std::unique_ptr<TrackSums> sums;
+  Nesting<TrackSums> nesting;
+  const trace::WriterInfo* sharing = nullptr;  // its operations may share the times of submissions
+  const StateTimes* states = nullptr;          // of its thread
+
+  StateTimes::Times in_state(uint64_t begin, uint64_t end) const {
+    return states->between(clock->to_monotonic_ns(begin), clock->to_monotonic_ns(end));
+  }
 };
 
 class Computation {
  public:
   Computation(const trace::Reader& reader, const StatsOptions& options)
-      : reader_(reader), options_(options), groups_(options), points_(options) {}
+      : reader_(reader), options_(options), groups_(options), points_(options) {
+    if (options.states == nullptr || !options.states->are_placed) return;
+    for (const ThreadStates& thread : options.states->threads) states_.try_emplace(thread.key, thread);
+  }
 
   Statistics run();
 
  private:
   void decode(const trace::EventChunk& chunk, trace::EventBatch& into) const;
+  void decode_ranges(const trace::EventChunk& chunk, trace::EventBatch& into, unsigned parts) const;
   void add(const trace::EventChunk& chunk, const trace::EventBatch& batch);
-  void add_unfinished();
-  void add_ranges(TrackState& track, const trace::Ranges& ranges);
-  void add_ranges_by_text(TrackState& track, const trace::Ranges& ranges);
+  void finish_tracks();
+  void nest_overlapping(const std::pair<trace::WriterId, uint32_t>& key, TrackState& track);
   TrackState* find_track(const trace::EventChunk& chunk);
   const trace::ClockMap& clock_of(const trace::WriterInfo& writer, uint32_t clock);
   ClassSlots& slots_of(const trace::WriterInfo& writer, const trace::Track& track, bool across_threads);
@@ -64,6 +132,7 @@ class Computation {
   };
   std::map<SlotsKey, std::unique_ptr<ClassSlots>> slots_;
   std::map<trace::WriterId, uint32_t> writers_;
+  std::map<std::string, StateTimes> states_;  // by thread_key()
   Statistics result_;
 };
 
@@ -80,43 +149,67 @@ Statistics Computation::run() {
       result_.problems.push_back({item->chunk->offset, item->chunk->length, item->error});
     }
   }
-  add_unfinished();
+  finish_tracks();
   result_.ranges = groups_.rows();
   return std::move(result_);
 }
 
 // A range that is open at the end of the trace lasts until its process was last seen alive. For a clock that cannot be
 // converted, this is the last event.
-void Computation::add_unfinished() {
+void Computation::finish_tracks() {
   const std::map<trace::WriterId, int64_t> alive = trace::last_alive_ns(reader_);
   std::vector<int64_t> ends_ns(writers_.size(), std::numeric_limits<int64_t>::min());
-  for (const auto& [key, track] : tracks_) {
-    if (track.clock == nullptr) continue;
-    int64_t& end = ends_ns[track.writer];
-    end = std::max(end, nanoseconds(*track.clock, track.last));
-    if (const auto known = alive.find(key.first); known != alive.end()) end = std::max(end, known->second);
-  }
   for (auto& [key, track] : tracks_) {
     if (track.clock == nullptr) continue;
-    result_.unfinished += track.open.size();
-    for (size_t depth = track.open.size(); depth-- > 0;) {
-      const trace::OpenRange& range = track.open[depth];
-      const trace::Values values{range.ints, range.doubles, range.text};
-      RangeSums& sums =
-          track.slots->of(range.class_id, trace::ValueCursor(values).next(track.slots->event_class(range.class_id)));
-      const double ns =
-          static_cast<double>(ends_ns[track.writer]) - static_cast<double>(nanoseconds(*track.clock, range.start));
-      const auto ticks = static_cast<uint64_t>(std::max(0.0, ns / sums.ns_per_tick));
-      const auto level = static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX));
-      groups_.unfinished(sums).add(ticks, track.self.of(level, ticks, range.start + ticks));
-    }
+    const auto known = alive.find(key.first);
+    const int64_t* const alive_ns = known == alive.end() ? nullptr : &known->second;
+    const uint64_t last = track.nesting.last();
+    int64_t& end = ends_ns[track.writer];
+    end = std::max(end, alive_ns != nullptr ? *alive_ns : nanoseconds(*track.clock, last));
+    const auto ticks_of = [&, &clock = *track.clock](uint64_t start) {
+      return unfinished_ticks(clock, start, last, alive_ns);
+    };
+    track.nesting.finish(ticks_of, *track.sums);
+    if (track.nesting.overlaps() || track.sharing != nullptr) nest_overlapping(key, track);
+    if (track.states != nullptr)
+      for (const TimedRange& range : track.nesting.unfinished())
+        groups_.unfinished(track.slots->of(range.number)).add(track.in_state(range.begin, range.end));
+    result_.unfinished += track.sums->finish(groups_);
   }
   points_.finish(result_, groups_, ends_ns);
 }
 
+void Computation::nest_overlapping(const std::pair<trace::WriterId, uint32_t>& key, TrackState& track) {
+  TrackSums& sums = *track.sums;
+  sums.forget();
+  const unsigned parts = track.sharing != nullptr ? trace::kRangeValues : 0u;
+  const auto decode = [this, parts](const auto& chunk, auto& into) { decode_ranges(chunk, into, parts); };
+  const auto numbers_of = [&](const trace::EventBatch& batch) {
+    const std::span<const uint32_t> numbers = track.slots->numbers(batch.ranges);
+    sums.prepare(numbers);
+    return numbers;
+  };
+  if (track.sharing == nullptr) {
+    self_times(
+        chunks_of(reader_, key), track.nesting.unfinished(), decode, numbers_of,
+        [&](const TimedRange& range) { sums.visit(sums.outside(), range, 0); },
+        [&](const TimedRange& range, uint64_t ticks) { sums.take(range, ticks); });
+    return;
+  }
+  AllRanges ranges(track.sharing);
+  ranges.read(chunks_of(reader_, key), decode, numbers_of);
+  for (const TimedRange& range : ranges.ranges()) track.slots->of(range.number).add(range.ticks());
+  for (const TimedRange& range : track.nesting.unfinished()) ranges.add(range);
+  nest_by_time(ranges, sums);
+}
+
 void Computation::decode(const trace::EventChunk& chunk, trace::EventBatch& into) const {
-  unsigned parts = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks;
-  if (chunk.point_count != 0) parts |= trace::kPoints | trace::kPointValues;
+  decode_ranges(chunk, into, trace::kOpenStacks | (chunk.point_count != 0 ? trace::kPoints | trace::kPointValues : 0u));
+}
+
+// And these parts.
+void Computation::decode_ranges(const trace::EventChunk& chunk, trace::EventBatch& into, unsigned parts) const {
+  parts |= trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths;
   const bool by_name = options_.group_by == GroupBy::Name;
   if (by_name && options_.full_text) parts |= trace::kRangeValues;
   reader_.read(chunk, into, parts);
@@ -131,48 +224,30 @@ void Computation::decode(const trace::EventChunk& chunk, trace::EventBatch& into
 void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& batch) {
   TrackState* const track = find_track(chunk);
   if (track == nullptr) return;  // the reader has reported it
-  const bool follows = track->ring == chunk.ring && track->sequence_end == chunk.sequence_begin;
-  if (track->begun && !follows) track->self.resume(batch.opening, track->last);
-  track->begun = true;
-  track->ring = chunk.ring;
-  track->sequence_end = chunk.sequence_end;
-  track->last = std::max(track->last, chunk.last);
-  track->open = batch.closing;
-
-  const bool has_values = !batch.ranges.values.ints.empty() || !batch.ranges.values.doubles.empty();
-  if (has_values || !batch.ranges.lane.empty()) {
-    add_ranges_by_text(*track, batch.ranges);
-  } else {
-    add_ranges(*track, batch.ranges);
+  const auto number_of = [&](const trace::OpenRange& open) {
+    const uint32_t number = track->slots->number(open);
+    track->sums->prepare(number);
+    return number;
+  };
+  if (track->sharing == nullptr) {
+    const std::span<const uint32_t> numbers = track->slots->numbers(batch.ranges);
+    track->sums->prepare(numbers);
+    track->nesting.add(batch, numbers, chunk.last, number_of, *track->sums);
+    // The second pass does not count again.
+    if (track->nesting.overlaps())
+      for (size_t i = 0; i < numbers.size(); ++i) track->slots->of(numbers[i]).add(batch.ranges.duration[i]);
+    for (size_t i = 0; track->states != nullptr && i < numbers.size(); ++i) {
+      const uint64_t end = batch.ranges.end[i];
+      track->slots->of(numbers[i]).add(track->in_state(end - std::min(end, batch.ranges.duration[i]), end));
+    }
+  } else {  // the second pass counts
+    trace::EventBatch stacks;
+    stacks.opening = batch.opening;
+    stacks.closing = batch.closing;
+    track->nesting.add(stacks, {}, chunk.last, number_of, *track->sums);
   }
   if (batch.points.size() != 0) {
     points_.add({track->writer, *track->clock, *track->async_slots}, batch.points);
-  }
-}
-
-// The hot loop of the computation.
-void Computation::add_ranges(TrackState& track, const trace::Ranges& ranges) {
-  SelfTime self = std::move(track.self);  // a local variable, so that its pointer stays in a register
-  ClassSlots& slots = *track.slots;
-  const uint64_t* const duration = ranges.duration.data();
-  const uint32_t* const class_id = ranges.class_id.data();
-  const uint16_t* const depth = ranges.depth.data();
-  const uint64_t* const end = ranges.end.data();
-  const size_t count = ranges.size();
-  for (size_t i = 0; i < count; ++i) slots.of(class_id[i]).add(duration[i], self.of(depth[i], duration[i], end[i]));
-  track.self = std::move(self);
-}
-
-// The same, but with lanes and with names that depend on the values of the events.
-void Computation::add_ranges_by_text(TrackState& track, const trace::Ranges& ranges) {
-  const bool has_lanes = !ranges.lane.empty();
-  trace::ValueCursor cursor(ranges.values);
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const uint32_t class_id = ranges.class_id[i];
-    const uint64_t duration = ranges.duration[i];
-    const uint64_t in_itself = track.self.of(has_lanes ? ranges.lane[i] : 0, ranges.depth[i], duration, ranges.end[i]);
-    const auto& row = cursor.next(track.slots->event_class(class_id));
-    track.slots->of(class_id, row).add(duration, in_itself);
   }
 }
 
@@ -191,7 +266,12 @@ TrackState* Computation::find_track(const trace::EventChunk& chunk) {
   state.writer = writers_.try_emplace(chunk.writer, static_cast<uint32_t>(writers_.size())).first->second;
   state.clock = &clock;
   state.slots = &slots_of(writer->second, track->second, false);
+  state.sums = std::make_unique<TrackSums>(*state.slots);
   state.async_slots = &slots_of(writer->second, track->second, true);
+  if (may_share_times(writer->second, track->second)) state.sharing = &writer->second;
+  const auto states = states_.find(thread_key(writer->second, track->second));
+  const bool is_thread = track->second.kind == trace::TrackKind::Thread && clock.usable();
+  if (is_thread && states != states_.end()) state.states = &states->second;
   return &state;
 }
 

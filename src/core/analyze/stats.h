@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/thread_states.h"
 #include "trace/reader.h"
 
 namespace kymo::analyze {
@@ -17,13 +18,15 @@ enum class GroupBy : uint8_t { Name, Thread, Category };
 
 struct StatsOptions {
   GroupBy group_by = GroupBy::Name;
-  // Groups by the text of an event ("step 7") instead of its class ("step {}"). Slower, and limited to the first 65,536
-  // texts of a process: ranges with other texts are added up under "(other names)".
+  // Groups by the text of an event ("step 7") instead of its operation ("step {}"). Slower, and limited to the first
+  // 65,536 texts of a process: ranges with other texts are added up under "(other names)".
   bool full_text = false;
   // The max number of durations kept for exact quantiles, for one name in one process and in total. Above either limit,
   // the largest sets become histograms.
   uint64_t exact_per_name = 1'000'000;
   uint64_t exact_in_total = 2'000'000;
+  // What the threads did: for RangeRow::in_state. Null, or not placed: no row has it.
+  const StatesOfThreads* states = nullptr;
 };
 
 // Quantiles are those of base/quantile.h, or, if approximate, within relative_error of a duration that occurred.
@@ -39,7 +42,9 @@ struct RangeRow {
   bool unfinished = false;
   uint64_t count = 0;
   uint64_t total_ns = 0;
-  uint64_t self_ns = 0;  // total without the ranges directly inside
+  uint64_t self_ns = 0;          // total without the ranges directly inside
+  bool has_states = false;       // some of these ranges are on sampled threads
+  StateTimes::Times in_state{};  // of the total; the rest is not known
   uint64_t min_ns = 0, median_ns = 0, p99_ns = 0, max_ns = 0;
   bool approximate = false;   // only median and p99; everything else is always exact
   double relative_error = 0;  // of those two

@@ -69,6 +69,43 @@ TEST_F(StatsTest, TotalsAndSelfTimesAreComputed) {
   EXPECT_FALSE(inner.approximate);
 }
 
+// The thread runs from 0 to 1,000, waits until 3,000, runs, is ready from 4,000 to 4,500, and runs until 5,000.
+TEST_F(StatsTest, RangesHaveTheStatesOfTheirThread) {
+  TestRecorder recorder = make();
+  recorder.add_class(6, "sample", "cpu", {{"node", FieldType::UInt}});
+  recorder.add_class(7, "on CPU", "cpu", {{"ns", FieldType::UInt}});
+  recorder.add_class(8, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
+  recorder.point(1, 0, PointKind::Sample, 6, 0, {int64_t{1}});
+  recorder.begin(1, 0, 1);
+  recorder.begin(1, 500, 2);
+  recorder.point(1, 1'000, PointKind::Sample, 8, 0, {int64_t{2'000}, int64_t{0}});
+  recorder.end(1, 2'500);
+  recorder.cut(1);
+  recorder.begin(1, 3'500, 2);
+  recorder.point(1, 4'000, PointKind::Sample, 8, 0, {int64_t{500}, int64_t{1}});
+  recorder.end(1, 4'700);
+  recorder.end(1, 5'000);
+  recorder.point(1, 5'000, PointKind::Sample, 7, 0, {int64_t{2'500}});
+  recorder.begin(1, 5'000, 4);  // never ends
+  recorder.begin(2, 100, 3, {int64_t{1}});
+  recorder.end(2, 200);
+  recorder.close();
+
+  EXPECT_FALSE(row(compute(), "outer").has_states);
+  const StatesOfThreads states = read_thread_states(trace::Reader(path));
+  const Statistics statistics = compute({.states = &states});
+  const RangeRow& outer = row(statistics, "outer");
+  ASSERT_EQ(states.threads.size(), 1u);
+  EXPECT_EQ(outer.in_state, (StateTimes::Times{2'500, 2'000, 500}));
+  EXPECT_EQ(outer.in_state[0], states.threads[0].running_ns);
+  EXPECT_EQ(outer.in_state[1], states.threads[0].waiting_ns);
+  EXPECT_EQ(outer.in_state[2], states.threads[0].preempted_ns);
+  EXPECT_EQ(row(statistics, "inner").in_state, (StateTimes::Times{1'200, 1'500, 500}));
+  EXPECT_TRUE(row(statistics, "heap").has_states);
+  EXPECT_EQ(row(statistics, "heap").in_state, StateTimes::Times());
+  EXPECT_FALSE(row(statistics, "step {}").has_states);
+}
+
 TEST_F(StatsTest, SelfTimeWorksAcrossChunksAndThreadsDoNotMix) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 1);
@@ -96,7 +133,12 @@ TEST_F(StatsTest, MissingChunkDoesNotMoveChildrenToAnotherParent) {
   recorder.begin(1, 100, 1);
   recorder.end(1, 200);
   recorder.close();
-  EXPECT_EQ(row(compute(), "outer").self_ns, 100u);
+  const Statistics statistics = compute();
+  EXPECT_EQ(row(statistics, "outer").self_ns, 100u);
+  const auto lost = std::ranges::find_if(statistics.ranges, [](const RangeRow& one) { return one.unfinished; });
+  ASSERT_NE(lost, statistics.ranges.end()) << "its end was lost: it counts until the last event before";
+  EXPECT_EQ(lost->total_ns, 60u);
+  EXPECT_EQ(lost->self_ns, 10u);
 }
 
 TEST_F(StatsTest, RowsAreGroupedByClassOrByFullText) {
@@ -232,7 +274,7 @@ TEST_F(StatsTest, UnfinishedRangesHaveTheirOwnRows) {
   EXPECT_EQ(statistics.ranges[3].max_ns, 5u) << "what has not ended is in no maximum";
 }
 
-TEST_F(StatsTest, LanesNestSeparately) {
+TEST_F(StatsTest, WhereLanesOverlapTheRangeThatBeganLastCounts) {
   TestRecorder recorder = make();
   recorder.complete(1, 5, 10, 2, 1, 0);
   recorder.complete(1, 6, 12, 2, 1, 1);
@@ -240,8 +282,23 @@ TEST_F(StatsTest, LanesNestSeparately) {
   recorder.complete(1, 1, 30, 3, 0, 1);
   recorder.close();
   const Statistics statistics = compute();
-  EXPECT_EQ(row(statistics, "outer").self_ns, 15u);
-  EXPECT_EQ(row(statistics, "step {}").self_ns, 23u);
+  EXPECT_EQ(row(statistics, "outer").self_ns, 1u);
+  EXPECT_EQ(row(statistics, "inner").self_ns, 7u);
+  EXPECT_EQ(row(statistics, "step {}").self_ns, 22u);
+  EXPECT_EQ(row(statistics, "step {}").total_ns, 29u);
+  EXPECT_EQ(row(statistics, "inner").count, 2u);
+}
+
+// The file has the depth 65,535 for all that is deeper.
+TEST_F(StatsTest, RangesBelowTheDeepestDepthOfAFileNestByTheirTimes) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 30, 40, 2, UINT16_MAX, 0);
+  recorder.complete(1, 20, 70, 3, UINT16_MAX, 0);
+  recorder.complete(1, 0, 100, 1, UINT16_MAX, 0);
+  recorder.close();
+  const Statistics statistics = compute();
+  EXPECT_EQ(row(statistics, "outer").self_ns, 50u);
+  EXPECT_EQ(row(statistics, "step {}").self_ns, 40u);
 }
 
 TEST_F(StatsTest, QuantilesOfTooManyRangesAreMarkedAsApproximate) {
@@ -315,6 +372,56 @@ TEST_F(StatsTest, DeviceWorkIsSeparateFromHostWork) {
   ASSERT_EQ(by_thread.ranges.size(), 3u) << "queues of one name on two devices are two";
   EXPECT_EQ(by_thread.ranges[0].device, "GPU-b");
   EXPECT_EQ(by_thread.ranges[1].device, "GPU-a");
+}
+
+TEST_F(StatsTest, OperationsOfOneSubmissionShareItsTime) {
+  TestRecorder recorder = make();
+  trace::Track queue;
+  queue.id = 3;
+  queue.kind = trace::TrackKind::DeviceQueue;
+  queue.clock = TestRecorder::kClock;
+  queue.name = "compute";
+  recorder.add_track(queue);
+  enum : uint32_t { kDraw = 20, kBlur };
+  for (const uint32_t one : {kDraw, kBlur})
+    recorder.add_class(one, one == kDraw ? "draw" : "blur", "kernel", {{"operations_in_this_time", FieldType::UInt}});
+  for (int i = 0; i < 4; ++i) {
+    recorder.begin(3, 100, i == 0 ? kBlur : kDraw, {int64_t{4}});
+    recorder.end(3, 500);
+    recorder.cut(3);
+  }
+  recorder.close();
+  const Statistics by_name = compute();
+  EXPECT_EQ(row(by_name, "draw").count, 3u);
+  EXPECT_EQ(row(by_name, "draw").total_ns, 300u);
+  EXPECT_EQ(row(by_name, "draw").self_ns, 300u);
+  EXPECT_EQ(row(by_name, "draw").max_ns, 100u);
+  EXPECT_EQ(row(by_name, "blur").total_ns, 100u);
+  for (const GroupBy by : {GroupBy::Thread, GroupBy::Category}) {
+    StatsOptions options;
+    options.group_by = by;
+    const Statistics statistics = compute(options);
+    ASSERT_EQ(statistics.ranges.size(), 1u);
+    EXPECT_EQ(statistics.ranges[0].total_ns, 400u);
+    EXPECT_EQ(statistics.ranges[0].self_ns, 400u);
+  }
+}
+
+TEST_F(StatsTest, IterationsAreOneRowAlsoIfEachHasAName) {
+  TestRecorder recorder = make();
+  for (uint32_t i = 0; i < 5; ++i) {
+    recorder.add_class(20 + i, "ProfilerStep#" + std::to_string(i));
+    recorder.complete(1, 100 * i, 100 * i + 10 + i, 20 + i);
+  }
+  recorder.close();
+  const Statistics one_row = compute();
+  ASSERT_EQ(one_row.ranges.size(), 1u);
+  EXPECT_EQ(one_row.ranges[0].name, "ProfilerStep#{}");
+  EXPECT_EQ(one_row.ranges[0].count, 5u);
+  EXPECT_EQ(one_row.ranges[0].median_ns, 12u);
+  StatsOptions options;
+  options.full_text = true;
+  EXPECT_EQ(compute(options).ranges.size(), 5u);
 }
 
 TEST_F(StatsTest, DefinitionsOfStacksAreNotListed) {

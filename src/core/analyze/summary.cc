@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
+#include "analyze/decode_ahead.h"
 #include "analyze/losses.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
@@ -56,7 +58,8 @@ class ProcessBuilder {
     ++part.summary.chunks;
     part.last_chunk = &chunk;
     const trace::ClockMap* const clock = clock_of(chunk.track);
-    if (clock == nullptr || chunk.range_count + chunk.point_count == 0) return;
+    // A chunk without events has times if ranges begin in it that never end.
+    if (clock == nullptr || (chunk.range_count + chunk.point_count == 0 && chunk.last == 0)) return;
     part.realtime.include(clock->to_realtime_ns(chunk.first), clock->to_realtime_ns(chunk.last));
     part.monotonic.include(clock->to_monotonic_ns(chunk.first), clock->to_monotonic_ns(chunk.last));
   }
@@ -217,6 +220,18 @@ Summary summarise(const trace::Reader& reader) {
   });
   summary.losses = group_losses(summary.losses, LossGroups::ByTrack);
   return summary;
+}
+
+std::vector<trace::Problem> all_problems(const trace::Reader& reader) {
+  constexpr unsigned kMaxHelpers = 5;
+  std::vector<trace::Problem> problems = reader.problems();
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  DecodeAhead chunks(
+      reader.event_chunks(), [&](const auto& chunk, auto& into) { reader.read(chunk, into); },
+      std::min(cores - 1, kMaxHelpers));
+  while (const DecodeAhead::Item* const item = chunks.next())
+    if (!item->error.empty()) problems.push_back({item->chunk->offset, item->chunk->length, item->error});
+  return problems;
 }
 
 std::string_view clock_kind_text(trace::ClockKind kind) {

@@ -98,6 +98,9 @@ struct Summary {
 
 Summary summarise(const trace::Reader& reader);
 
+// Everything that cannot be read: the problems of the reader, and damaged chunks of events. Reads the whole file.
+std::vector<trace::Problem> all_problems(const trace::Reader& reader);
+
 std::string_view clock_kind_text(trace::ClockKind);
 
 }  // namespace kymo::analyze

@@ -1,6 +1,5 @@
 #include "base/clock_map.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 #include "base/printable.h"
-#include "base/text.h"
 
 namespace kymo::base {
 

@@ -99,6 +99,39 @@ class JsonWriter {
     value(member);
   }
 
+  // A whole object or array. `write` adds its members or its items. With `items` it is called for each of them, and a
+  // number of items stands for 0, 1, …
+  template <std::invocable Write>
+  void object(Write&& write) {
+    begin_object();
+    write();
+    end_object();
+  }
+  template <std::invocable Write>
+  void object(std::string_view name, Write&& write) {
+    key(name);
+    object(write);
+  }
+  template <typename Items, typename Write>
+  void array(std::string_view name, const Items& items, Write&& write) {
+    begin_array(name);
+    if constexpr (std::integral<Items>) {
+      for (Items i = 0; i < items; ++i) write(i);
+    } else {
+      for (const auto& item : items) write(item);
+    }
+    end_array();
+  }
+  // Each item is a value, or an object whose members `write` adds.
+  template <typename Items>
+  void values(std::string_view name, const Items& items) {
+    array(name, items, [this](const auto& item) { this->value(item); });
+  }
+  template <typename Items, typename Write>
+  void objects(std::string_view name, const Items& items, Write&& write) {
+    array(name, items, [&](const auto& item) { object([&] { write(item); }); });
+  }
+
   // `json` must be a valid value.
   void json_field(std::string_view name, std::string_view json);
 

@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/file.h"
 #include "base/output_path.h"
 #include "base/text.h"
 #include "kymo/error.h"

@@ -57,8 +57,10 @@ std::string TextTable::line(const Cells& cells, const std::vector<size_t>& width
   for (size_t i = 0; i < cells.size(); ++i) {
     const bool last = i + 1 == cells.size();
     std::string cell = cells[i];
-    if (last && style.width)
-      cell = shorten(cell, std::max(kNarrowestCut, *style.width > used ? *style.width - used : 0), style.ellipsis);
+    if (last && style.width) {
+      const size_t room = std::max(kNarrowestCut, *style.width > used ? *style.width - used : 0);
+      cell = shorten(columns_[i].shorten ? columns_[i].shorten(cell, room) : cell, room, style.ellipsis);
+    }
     const std::string padding(widths[i] - std::min(widths[i], display_width(cell)), ' ');
     const bool right = columns_[i].align == Align::Right;
     if (right) text += padding;

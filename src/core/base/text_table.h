@@ -26,6 +26,8 @@ class TextTable {
     Align align = Align::Left;
     size_t max_width = kUnlimited;
     Cut cut = Cut::End;
+    // Makes a text fit into so many characters of a terminal, instead of a cut at its end. Only of the last column.
+    std::function<std::string(std::string_view, size_t)> shorten = {};
   };
 
   struct Style {

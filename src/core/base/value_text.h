@@ -175,8 +175,8 @@ inline void put_shortest(ValueDigits& digits, double value) noexcept {
 }
 
 inline void put_byte_count(ValueDigits& digits, uint64_t bytes) noexcept {
-  constexpr uint64_t kStep = 1024;
-  constexpr std::string_view kUnits[] = {" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+  constexpr uint64_t kStep = 1000;
+  constexpr std::string_view kUnits[] = {" kB", " MB", " GB", " TB", " PB", " EB"};
   if (bytes < kStep) {
     digits.put_number(bytes);
     return digits.put(" B");

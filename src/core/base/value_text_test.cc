@@ -88,7 +88,7 @@ TEST(ValueTextTest, FormatsOfTheOtherTypes) {
             "true false | 1");
   EXPECT_EQ(
       show("{} {:d} {:,}", {other(Kind::ByteCount, 4096), other(Kind::ByteCount, 4096), other(Kind::ByteCount, 4096)}),
-      "4 KiB 4096 4,096");
+      "4.1 kB 4096 4,096");
   EXPECT_EQ(show("{} {:x}", {other(Kind::Pointer, 0xbeef), other(Kind::Pointer, 0xbeef)}), "0xbeef beef");
 }
 

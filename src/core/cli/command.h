@@ -19,11 +19,10 @@ namespace kymo::cli {
 
 enum ExitCode : int {
   kDone = 0,
-  kFailed = 1,
+  kFailed = 1,  // also: a limit that was given is exceeded
   kWrongUsage = 2,
-  kLossOrDamage = 3,    // with --strict
+  kIncomplete = 3,      // the data is not enough for an answer; with --strict, something was lost or is damaged
   kNothingMatched = 3,  // no process matched
-  kUndecided = 3,       // what was asked cannot be decided from the data
   kCannotRun = 126,     // as in shells: the program exists but cannot be run
   kNotFound = 127,      // … the program is not found
   kDiedOfSignal = 128   // plus the signal's number

@@ -17,6 +17,9 @@
 namespace kymo::cli {
 namespace {
 
+using options::OptionManual;
+using Takes = OptionManual::Takes;
+
 struct CompletedCommand {
   std::string name, summary;
   options::CommandManual manual;
@@ -26,7 +29,7 @@ struct CompletedCommand {
 };
 
 std::vector<std::string> CompletedCommand::argument_choices() const {
-  for (const options::OptionManual& option : manual.options)
+  for (const OptionManual& option : manual.options)
     if (option.is_positional && !option.choices.empty()) return option.choices;
   return {};
 }
@@ -34,7 +37,7 @@ std::vector<std::string> CompletedCommand::argument_choices() const {
 // All commands, in the order of the help, and `help`.
 std::vector<CompletedCommand> completed_commands() {
   std::vector<CompletedCommand> all;
-  options::OptionManual of_help;
+  OptionManual of_help;
   of_help.is_positional = true;
   for (const Command& command : all_commands()) {
     all.push_back({command.name, command.summary, manual_of_command(command.name)});
@@ -47,7 +50,7 @@ std::vector<CompletedCommand> completed_commands() {
 }
 
 // The value of the option is a file or a folder.
-bool takes_path(const options::OptionManual& option) {
+bool takes_path(const OptionManual& option) {
   constexpr std::string_view kPaths[] = {"FILE", "FOLDER", "OUT", "PATH", "PATTERN"};
   return std::ranges::find(kPaths, option.form) != std::end(kPaths);
 }
@@ -60,9 +63,6 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 
 // For bash and zsh.
 std::string single_quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
-
-using options::OptionManual;
-using Takes = OptionManual::Takes;
 
 // @NAME@ stands for the lines of a case.
 constexpr std::string_view kBashScript = R"(# Completion of kymo for bash: source it, or put it into
@@ -175,9 +175,6 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
   return replaced(script, "@COMMANDS@", single_quoted(cases.commands + "--help --version"));
 }
 
-using options::OptionManual;
-using Takes = OptionManual::Takes;
-
 std::string zsh_text(const std::string& text) {
   std::string out;
   for (const char letter : text) {
@@ -261,9 +258,6 @@ std::string zsh_completion(const std::vector<CompletedCommand>& commands) {
   }
   return replaced(replaced(std::string(kZshScript), "@COMMANDS@\n", list), "@CASES@\n", cases);
 }
-
-using options::OptionManual;
-using Takes = OptionManual::Takes;
 
 std::string fish_quoted(const std::string& text) {
   return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";

@@ -50,9 +50,7 @@ void Ledger::show(const std::string& file) const {
 }
 
 void Ledger::write(base::JsonWriter& json) const {
-  json.begin_array("losses");
-  for (const LossSummary& loss : losses_) {
-    json.begin_object();
+  json.objects("losses", losses_, [&](const LossSummary& loss) {
     json.field("cause", trace::loss_words(loss.cause).key);
     json.field("count", loss.count);
     json.field("pid", loss.pid);
@@ -63,29 +61,19 @@ void Ledger::write(base::JsonWriter& json) const {
     }
     if (!loss.detail.empty()) json.field("detail", loss.detail);
     json.field("text", texts_.text(loss));
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("problems");
-  for (const trace::Problem& problem : problems_) {
-    json.begin_object();
+  });
+  json.objects("problems", problems_, [&](const trace::Problem& problem) {
     json.field("offset", problem.offset);
     json.field("length", problem.length);
     json.field("what", problem.what);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("missing");
-  for (const analyze::MissingEnd& missing : missing_) {
-    json.begin_object();
+  });
+  json.objects("missing", missing_, [&](const analyze::MissingEnd& missing) {
     if (missing.pid != 0) {
       json.field("pid", missing.pid);
       json.field("executable", missing.executable);
     }
     json.field("text", analyze::missing_text(missing));
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace kymo::cli

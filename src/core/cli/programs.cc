@@ -54,9 +54,8 @@ std::string read_all(int descriptor) {
   }
 }
 
-// Most files are Kymo's own, and need no other program. What is not a file, such as a pipe, is for the reader to
-// refuse.
-bool is_kymo_trace(const std::string& path) {
+// Most files are Kymo's own. What is not a file, such as a pipe, is for the reader to refuse.
+bool needs_no_import(const std::string& path) {
   std::error_code ignored;
   const auto kind = std::filesystem::status(path, ignored).type();
   if (kind == std::filesystem::file_type::fifo || kind == std::filesystem::file_type::character) return true;
@@ -123,14 +122,14 @@ ProgramOutput run_beside(const std::string& file, const Arguments& arguments) {
 }
 
 bool is_foreign_trace(const std::string& path) {
-  return !is_kymo_trace(path) && run_beside(kImporter, {"probe", path}).exit_code == kDone;
+  return !needs_no_import(path) && run_beside(kImporter, {"probe", path}).exit_code == kDone;
 }
 
 void set_importer(Importer importer) { own_importer = importer; }
 
 // kymo-import prints "ok EVENTS LOST", "unknown", or "error " and the message.
 std::optional<Imported> import_file(const ImportRequest& request) {
-  if (is_kymo_trace(request.path)) return std::nullopt;
+  if (needs_no_import(request.path)) return std::nullopt;
   if (own_importer != nullptr) return own_importer(request);
   const ProgramOutput result = run_beside(kImporter, {"read", request.path, request.output, request.output_name,
                                                       request.range_values ? "values" : "no-values"});

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
-#include <optional>
 
 #include "base/temporary_file.h"
 #include "base/text.h"

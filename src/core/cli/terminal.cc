@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/file.h"
@@ -81,14 +81,9 @@ namespace {
 
 // Errors contain file names, which may contain any character. Line breaks in `text` are kept.
 std::string printable_lines(std::string_view text) {
-  std::string result;
-  while (true) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    result += base::printable(text.substr(0, end));
-    if (end == text.size()) return result;
-    result += '\n';
-    text.remove_prefix(end + 1);
-  }
+  std::vector<std::string> lines = base::split(text, '\n');
+  for (std::string& line : lines) line = base::printable(line);
+  return base::join(lines, "\n");
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <iterator>
 #include <new>
 #include <system_error>
 #include <utility>

@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <set>
 #include <system_error>
 #include <thread>
 

@@ -7,17 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "base/file.h"
-#include "base/output_path.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "collect/folders.h"

@@ -14,7 +14,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/environment.h"
@@ -23,13 +22,11 @@
 #include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
-#include "collect/options.h"
 #include "collect/recover.h"
 #include "collect/refusals.h"
 #include "collect/relatives.h"
 #include "kymo/error.h"
 #include "kymo/kymo.h"
-#include "kymo/session.h"
 #include "record/cut_guard.h"
 #include "record/process.h"
 #include "record/refusal.h"

@@ -1,6 +1,5 @@
 #include "collect/queue_order.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 

@@ -1,17 +1,22 @@
 #include "collect/recording.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <system_error>
 #include <thread>
 
 #include "base/file.h"
+#include "base/output_path.h"
 #include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
@@ -21,6 +26,8 @@
 #include "kymo/error.h"
 #include "record/cut_guard.h"
 #include "record/segment.h"
+#include "trace/append_file.h"
+#include "trace/format.h"
 #include "trace/reader.h"
 
 namespace kymo::collect {
@@ -31,6 +38,59 @@ struct Recorded {
   Source* source = nullptr;
 };
 
+// A trace that is replaced, under another name in its folder until it is known what replaces it. If it cannot be
+// renamed, the new trace overwrites it.
+class ReplacedTrace {
+ public:
+  explicit ReplacedTrace(const std::string& path) {
+    if (path.empty()) return;
+    std::string target;
+    try {
+      target = base::output_path(path);
+    } catch (const Error&) {  // opening it says what is wrong
+      return;
+    }
+    struct stat status {};
+    if (::stat(target.c_str(), &status) != 0 || status.st_size == 0 || !is_trace(target) ||
+        trace::is_being_written(target))
+      return;
+    const std::string kept = base::format("{}.replaced-{}", target, getpid());
+    if (::rename(target.c_str(), kept.c_str()) != 0) return;
+    target_ = target;
+    kept_ = kept;
+    mode_ = status.st_mode & 07777;
+  }
+  ~ReplacedTrace() { restore(); }
+  ReplacedTrace(const ReplacedTrace&) = delete;
+  ReplacedTrace& operator=(const ReplacedTrace&) = delete;
+
+  // The new file exists: it gets the rights of the old one.
+  void give_rights() const {
+    if (!kept_.empty()) ::chmod(target_.c_str(), mode_);
+  }
+  bool restore() noexcept {
+    if (kept_.empty()) return false;
+    const bool is_back = ::rename(kept_.c_str(), target_.c_str()) == 0;
+    kept_.clear();
+    return is_back;
+  }
+  void remove() noexcept {
+    if (!kept_.empty()) ::unlink(kept_.c_str());
+    kept_.clear();
+  }
+
+ private:
+  static bool is_trace(const std::string& path) {
+    std::array<char, trace::kMagic.size()> beginning{};
+    std::ifstream file(path, std::ios::binary);
+    return file.read(beginning.data(), beginning.size()) &&
+           std::memcmp(beginning.data(), trace::kMagic.data(), beginning.size()) == 0;
+  }
+
+  std::string target_, kept_;
+  mode_t mode_ = 0;
+};
+
 struct Recording::Impl {
   Impl(const std::string& path_in, const SessionOptions& options_in, Existing existing)
       : path(path_in),
@@ -39,6 +99,7 @@ struct Recording::Impl {
         refusals(session),
         home(record::home_of(segment_folder().c_str())),  // before the file: a failure must not replace a trace
         replaced(existing == Existing::Replace ? path_in : ""),
+        replaced_file(existing == Existing::Replace ? path_in : ""),
         collector(std::make_unique<Output>(
                       path_in, existing == Existing::Append ? trace::Writer::Mode::Append : trace::Writer::Mode::Create,
                       flight_options(options), base::hex(session.bytes)),
@@ -48,7 +109,7 @@ struct Recording::Impl {
                     discover(is_last);
                   }) {
     announce();
-    replaced.remove();
+    replaced_file.give_rights();
     remove_spent_segments();
     for (const std::string& segment : unreadable_segments()) known_unreadable.insert(segment);
     collector.start();
@@ -128,6 +189,8 @@ struct Recording::Impl {
   Refusals refusals;
   record::Home home;
   LeftOver replaced;
+  ReplacedTrace replaced_file;
+  bool is_finished = false;
   std::vector<Recorded> known;  // processes that still run; only the collector's thread uses it
   std::set<std::string> seen;   // names of segments that were inspected
   std::set<std::string> seen_unreadable, known_unreadable;  // paths; known: reported, or older than the recording
@@ -146,7 +209,11 @@ static uint64_t events_of(const std::string& path, const std::string& session) {
 Recording::Recording(const std::string& path, const SessionOptions& options, Existing existing)
     : impl_(std::make_unique<Impl>(path, options, existing)) {}
 
-Recording::~Recording() = default;
+Recording::~Recording() {
+  if (!impl_->is_finished) return;
+  impl_->replaced.remove();
+  impl_->replaced_file.remove();
+}
 
 std::vector<std::pair<std::string, std::string>> Recording::environment() const {
   const trace::Writer& file = impl_->collector.output().file();
@@ -170,7 +237,14 @@ Progress Recording::progress() const { return impl_->collector.progress(); }
 
 void Recording::dump(const std::string& path) { impl_->collector.dump(path); }
 
+bool Recording::restore_replaced() {
+  if (!impl_->replaced_file.restore()) return false;
+  impl_->is_finished = false;  // what dead processes left of it is still needed
+  return true;
+}
+
 Progress Recording::finish() {
+  impl_->is_finished = true;
   impl_->collector.stop();
   // Processes that still run got the request to stop recording. Their data is in the file.
   for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());

@@ -48,7 +48,8 @@ class Recording {
  public:
   enum class Existing { Replace, Append };  // what to do with an existing trace
 
-  // Opens the file and checks that shared memory is available. Throws like Session.
+  // Opens the file and checks that shared memory is available. Throws like Session. A trace that is replaced stays
+  // beside the new one until finish(), and comes back if that is not called.
   Recording(const std::string& path, const SessionOptions& options, Existing existing = Existing::Replace);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -70,6 +71,9 @@ class Recording {
   // Drains the remaining data and completes the file. Processes that still run keep their segments and stop recording.
   // Throws if something failed.
   Progress finish();
+
+  // After finish(), if nothing was recorded: the trace that was replaced is back in its place. False: there was none.
+  bool restore_replaced();
 
  private:
   struct Impl;

@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <set>
 #include <system_error>
 #include <tuple>
 
@@ -115,6 +113,17 @@ void append_missing_chunks(const std::string& path, const std::string& held) {
   writer.close();
 }
 
+class Unmapped {
+ public:
+  explicit Unmapped(record::Mapping& mapping) : mapping_(mapping) {}
+  ~Unmapped() { record::unmap_segment(mapping_); }
+  Unmapped(const Unmapped&) = delete;
+  Unmapped& operator=(const Unmapped&) = delete;
+
+ private:
+  record::Mapping& mapping_;
+};
+
 // Adds all data that is left in a dead process's segment. Returns the number of events.
 uint64_t bring_in(const trace::Reader& reader, const record::Mapping& mapping, trace::Writer& into) {
   record::SegmentHeader& header = *mapping.header;
@@ -152,6 +161,7 @@ Recovered recover(const std::string& path) {
     return *writer;
   };
   for (FoundSegment& segment : segments_of(reader, record::Sharing::Shared)) {
+    const Unmapped at_end(segment.mapping);  // its lock ends too, also if the file cannot be written
     record::SegmentHeader& header = *segment.mapping.header;
     if (!belongs_to(header, status)) {
       result.elsewhere += has_unread(segment.mapping) ? 1 : 0;
@@ -167,7 +177,6 @@ Recovered recover(const std::string& path) {
       if (claimed) unlink(segment.path.c_str());
       if (!claimed && !complete) ++result.live_processes;
     }
-    record::unmap_segment(segment.mapping);
   }
   if (writer) {
     writer->close();
@@ -187,9 +196,9 @@ std::string whole_copy(const std::string& path) {
     if (reader.trace_size() < reader.file_size()) writer.cut_torn_end(reader.trace_size(), reader.file_size());
     for (FoundSegment& segment : segments_of(reader, record::Sharing::Private)) {
       record::SegmentHeader& header = *segment.mapping.header;
+      const Unmapped at_end(segment.mapping);
       if (!record::owner_is_alive(segment.mapping.fd, header) && header.closed.load() == 0)
         bring_in(reader, segment.mapping, writer);
-      record::unmap_segment(segment.mapping);
     }
     writer.close();
   } catch (...) {

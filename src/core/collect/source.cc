@@ -9,11 +9,9 @@
 #include <climits>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/environment.h"
@@ -23,6 +21,8 @@
 #include "collect/options.h"
 #include "kymo/error.h"
 #include "record/clock.h"
+#include "trace/clock.h"
+#include "trace/read_if_whole.h"
 
 namespace kymo::collect {
 namespace {
@@ -36,14 +36,17 @@ constexpr uint64_t kMaxCells = 1 << 16;  // in one chunk
 constexpr auto kMaxDelay = std::chrono::milliseconds(500);  // how long a few records may wait for more
 constexpr unsigned kMaxAttempts = 16;                       // to copy from a ring while its thread overtakes us
 
-// The cost of storing one record here. Nearly all of it is reading the clock.
+// The cost of storing one record here. Nearly all of it is reading the clock. The shortest round counts: this thread
+// may have been interrupted in the others.
 uint64_t picoseconds_per_record() {
-  constexpr int kReads = 2000;
-  uint64_t sum = 0;
-  const uint64_t began = base::monotonic_ns();
-  for (int i = 0; i < kReads; ++i) sum += record::ticks();
-  const uint64_t took = base::monotonic_ns() - began;
-  return took * 1000 / kReads + (sum == 0 ? 1 : 0);
+  constexpr int kRounds = 10, kReads = 200;
+  uint64_t sum = 0, shortest = UINT64_MAX;
+  for (int round = 0; round < kRounds; ++round) {
+    const uint64_t began = base::monotonic_ns();
+    for (int i = 0; i < kReads; ++i) sum += record::ticks();
+    shortest = std::min(shortest, base::monotonic_ns() - began);
+  }
+  return shortest * 1000 / kReads + (sum == 0 ? 1 : 0);
 }
 
 trace::ClockDomain clock_of(const record::SegmentHeader& header, uint32_t id) {
@@ -77,10 +80,10 @@ bool is_of_records(trace::LossCause cause) {
   }
 }
 
-void wake_blocked(record::SegmentHeader& header) {
+void wake_blocked(record::SegmentHeader& header, uint32_t events, int at_most) {
   header.progress.fetch_add(1, std::memory_order_seq_cst);
   if (header.blocked_producers.load(std::memory_order_seq_cst) != 0)
-    syscall(SYS_futex, &header.progress, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    syscall(SYS_futex, &header.progress, FUTEX_WAKE_BITSET, at_most, nullptr, nullptr, events);
 }
 
 const char* no_ring_text(uint32_t reason) {
@@ -374,27 +377,51 @@ bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) 
 
   classes_.update(header_.registry);
   const bool read = ring.position != head;
+  read_until(writer, ring, index, head);
+  if (state != static_cast<uint32_t>(SlotState::Retired)) return read;
+  free_retired(writer, ring, index);
+  return true;
+}
+
+void Source::read_until(trace::Writer& writer, Ring& ring, uint32_t index, uint64_t head) {
+  Slot& slot = slot_page(index)->slot;
   while (ring.position < head) {
     if (ring.decoded == ring.position) decode_next(ring, slot, index, head);
     write_decoded(writer, ring);
     slot.tail.store(ring.position, std::memory_order_release);
-    wake_blocked(header_);
+    wake_blocked(header_, record::ring_read(index), INT_MAX);
   }
-  if (state == static_cast<uint32_t>(SlotState::Retired)) {
+}
+
+// Reads the rest of a slot and frees it, if no thread has taken it meanwhile. The collector owns the slot while it does
+// that.
+void Source::free_retired(trace::Writer& writer, Ring& ring, uint32_t index) {
+  Slot& slot = slot_page(index)->slot;
+  std::atomic<uint32_t>& state = header_.slot_state[index];
+  auto expected = static_cast<uint32_t>(SlotState::Retired);
+  if (!state.compare_exchange_strong(expected, static_cast<uint32_t>(SlotState::Live))) return;
+  try {
+    read_until(writer, ring, index, slot.head.load(std::memory_order_acquire));
     drain_side(writer, ring, index);
     take_slot_losses(slot, ring.decoder.track());
-    if (const auto cost = costs_.find(ring.decoder.track()); cost != costs_.end()) {
-      new_costs_.push_back(cost->second);
-      costs_.erase(cost);
-    }
-    tracks_.erase(ring.decoder.track());
+    end_track(ring.decoder.track());
     flush_catalog(writer);
-    header_.retired_slots.fetch_sub(1, std::memory_order_relaxed);
-    header_.slot_state[index].store(static_cast<uint32_t>(SlotState::Free), std::memory_order_release);
-    wake_blocked(header_);
-    return true;
+  } catch (...) {  // the next pass tries again
+    state.store(static_cast<uint32_t>(SlotState::Retired), std::memory_order_release);
+    throw;
   }
-  return read;
+  header_.retired_slots.fetch_sub(1, std::memory_order_relaxed);
+  state.store(static_cast<uint32_t>(SlotState::Free), std::memory_order_release);
+  wake_blocked(header_, record::kSlotFreed, 1);
+}
+
+void Source::end_track(uint32_t track) {
+  if (track == 0) return;  // nothing was read of it
+  if (const auto cost = costs_.find(track); cost != costs_.end()) {
+    new_costs_.push_back(cost->second);
+    costs_.erase(cost);
+  }
+  tracks_.erase(track);
 }
 
 void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t& head) {
@@ -446,13 +473,16 @@ void Source::account(const Ring& ring, uint64_t cells) {
   cost.track = ring.decoder.track();
   cost.events += cells;
   cost.picoseconds_per_event = costs_[0].picoseconds_per_event;
-  cost.blocked_ns = header_.ticks_per_second != 0 ? ring.decoder.blocked_ticks() * 1000 /
-                                                        std::max<uint64_t>(header_.ticks_per_second / 1'000'000, 1)
-                                                  : 0;
+  if (ring.decoder.blocked_ticks() == 0) return;
+  trace::ClockDomain clock = clock_;
+  clock.pairs.push_back(record::read_pair());
+  cost.blocked_ns = trace::clock_map(clock).duration_ns(ring.decoder.blocked_ticks());
 }
 
 void Source::write_decoded(trace::Writer& writer, Ring& ring) {
   const trace::EventBatch& batch = ring.decoder.batch();
+  if (ring.owner != ring.decoder.track()) end_track(ring.owner);
+  ring.owner = ring.decoder.track();
   const bool new_track = ring.decoder.track_changed();
   if (trace::Track track; ring.decoder.take_changed_track(track)) {
     if (track.kind == trace::TrackKind::Thread)
@@ -585,11 +615,7 @@ uint64_t beyond_limit(const trace::Reader& reader, const trace::EventChunk& last
     const trace::EventChunk& chunk = chunks[i];
     if (chunk.writer != last.writer || chunk.ring != last.ring || chunk.track != last.track) continue;
     trace::EventBatch batch;
-    try {
-      reader.read(chunk, batch, trace::kPoints);
-    } catch (const Error&) {
-      continue;
-    }
+    if (!trace::read_if_whole(reader, chunk, batch, trace::kPoints)) continue;
     if (const auto count = RingDecoder::beyond_limit_after(batch.points, chunk.track)) return *count;
   }
   return 0;

@@ -87,16 +87,19 @@ class Source {
     uint64_t position = 0;  // cells before it are in the file
     uint64_t decoded = 0;   // cells before it are in the decoder's batch; if > position: not written yet
     std::chrono::steady_clock::time_point waiting_since{};  // since then there is a little data to read
-    uint64_t records = 0;                                   // of the thread that owns it
+    uint32_t owner = 0;                                     // the track of its last events
   };
   Ring& ring(uint32_t index);
   bool worth_reading(Ring& ring, const record::Slot& slot, uint64_t head, uint32_t state, bool everything);
   bool drain_ring(trace::Writer& writer, uint32_t index, bool everything);
+  void read_until(trace::Writer& writer, Ring& ring, uint32_t index, uint64_t head);
   // Reads up to `head`. It moves forward if the thread has overwritten everything before it.
   void decode_next(Ring& ring, record::Slot& slot, uint32_t index, uint64_t& head);
   void write_decoded(trace::Writer& writer, Ring& ring);
   void write_events(trace::Writer& writer, const trace::EventBatch& batch);
+  void free_retired(trace::Writer& writer, Ring& ring, uint32_t index);
   void drain_side(trace::Writer& writer, Ring& ring, uint32_t index);
+  void end_track(uint32_t track);
   void state_classes(const trace::EventBatch& batch);
   void count_interfaces(const trace::EventBatch& batch);
   void flush_catalog(trace::Writer& writer);

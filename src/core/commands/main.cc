@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
       {"cut", Group::Convert, "write a part of a trace to another trace"},
       {"trigger", Group::OnDemand, "request traces from running programs, show or cancel requests"},
       {"ps", Group::OnDemand, "list the running programs that can be traced on demand"},
+      {"stack", Group::OnDemand, "show where the threads of a running process are, and what they wait for"},
       {"doctor", Group::OnDemand, "find out what can be recorded here, and why a program cannot be traced"},
       {"daemon", Group::OnDemand, "run the daemon for traces on demand"},
       {"completion", Group::Shell, "print the completion script for a shell"},
@@ -43,9 +44,9 @@ int main(int argc, char** argv) {
       {"query", query_command},   {"export", export_command},
       {"merge", merge_command},   {"cut", cut},
       {"trigger", trigger},       {"ps", ps},
-      {"doctor", doctor},         {"daemon", daemon_command},
-      {"completion", completion}, {"manual", manual},
-      {"remote", remote_command},  // nobody types it
+      {"stack", stack_command},   {"doctor", doctor},
+      {"daemon", daemon_command}, {"completion", completion},
+      {"manual", manual},         {"remote", remote_command},  // nobody types it
   };
   return run_kymo(argc, argv, kListed, kOwn, kProgramsBeside);
 }

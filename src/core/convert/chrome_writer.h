@@ -193,10 +193,15 @@ class ChromeWriter {
     metadata("thread_name", row, "name", name);
     metadata("thread_sort_index", row, "sort_index", order);
   }
-  // Viewers put a queue into its device. This names the process that it belongs to, for the import into Kymo.
-  void name_owner(std::string_view row, uint64_t pid, std::string_view device) {
-    metadata("kymo_queue_of", row, "pid", pid);
-    metadata("kymo_queue_on", row, "device", device);
+  // Viewers put a queue into its device. This says which queue of which process it is, for the import into Kymo.
+  void describe_queue(std::string_view row, uint64_t pid, std::string_view device, uint64_t queue, uint64_t context) {
+    Args object = begin_metadata("kymo_queue", row);
+    append_integer(object.key("pid"), pid);
+    base::append_json_string(object.key("device"), device);
+    append_integer(object.key("queue"), queue);
+    append_integer(object.key("context"), context);
+    object.close();
+    end_event();
   }
 
   // ---- Events. Each function begins one. args() may follow, then end_event().
@@ -276,12 +281,15 @@ class ChromeWriter {
     append_time(ns);
     out_.append(Dialect::kFlowCategory, name, Dialect::kName, name);
   }
-  template <class Value>
-  void metadata(std::string_view what, std::string_view row, std::string_view key, const Value& value) {
+  Args begin_metadata(std::string_view what, std::string_view row) {
     begin('M');
     out_.append(Dialect::kQuotedName, what, "\"", Dialect::kRow, row, Dialect::kTime);
     append_time(start_ns_);
-    Args object = args();
+    return args();
+  }
+  template <class Value>
+  void metadata(std::string_view what, std::string_view row, std::string_view key, const Value& value) {
+    Args object = begin_metadata(what, row);
     if constexpr (std::integral<Value>) {
       append_integer(object.key(key), value);
     } else {

@@ -1,6 +1,5 @@
 #include "convert/copy.h"
 
-#include <functional>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -10,6 +9,7 @@
 #include "base/hash.h"
 #include "kymo/error.h"
 #include "trace/model.h"
+#include "trace/read_if_whole.h"
 #include "trace/values.h"
 
 namespace kymo::convert {
@@ -41,6 +41,7 @@ class Copy {
 
   void find_needs();
   void introduce(const trace::WriterInfo& info);
+  void keep_names(const trace::WriterInfo& info);
   bool read(const trace::EventChunk& chunk);
   void keep_needed_points(const trace::EventChunk& chunk);
   void finish(const trace::WriterInfo& info);
@@ -62,7 +63,10 @@ void Copy::run() {
   if (!chosen_.all()) find_needs();
   bool is_first = true;
   for (const auto& [id, info] : reader_.writers()) {
-    if (!chosen_.contains(id)) continue;
+    if (!chosen_.contains(id)) {
+      keep_names(info);
+      continue;
+    }
     if (change_) {
       trace::WriterInfo changed = info;
       change_(changed);
@@ -87,11 +91,7 @@ void Copy::run() {
 void Copy::find_needs() {
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     if (chunk.point_count == 0 || !chosen_.contains(chunk.writer, chunk.track)) continue;
-    try {
-      reader_.read(chunk, batch_, trace::kPoints);
-    } catch (const Error&) {
-      continue;  // counted when it is copied
-    }
+    if (!trace::read_if_whole(reader_, chunk, batch_, trace::kPoints)) continue;  // counted when it is copied
     const trace::Points& points = batch_.points;
     Needs& needs = needs_[chunk.writer];
     for (size_t i = 0; i < points.size(); ++i) {
@@ -112,6 +112,15 @@ void Copy::introduce(const trace::WriterInfo& info) {
   writer_.tracks(info.id, tracks);
   writer_.classes(info.id, values_of(info.classes));
   writer_.stacks(info.id, values_of(info.modules), values_of(info.frames), values_of(info.stacks));
+}
+
+// One writer has the names of code for all of its session. If it is not chosen, another one gets them.
+void Copy::keep_names(const trace::WriterInfo& info) {
+  if (info.frames.empty() || info.frames.begin()->second.offset == 0) return;
+  for (const auto& [id, other] : reader_.writers()) {
+    if (!chosen_.contains(id) || !other.frames.empty() || other.origin.session != info.origin.session) continue;
+    return writer_.stacks(id, values_of(info.modules), values_of(info.frames), {});
+  }
 }
 
 bool Copy::read(const trace::EventChunk& chunk) {

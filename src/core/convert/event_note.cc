@@ -16,7 +16,7 @@ constexpr PointKind kNoted[] = {PointKind::Allocation, PointKind::Free,    Point
                                 PointKind::FlowStep,   PointKind::FlowEnd, PointKind::AsyncBegin};
 
 std::string_view word_of(PointKind kind) {
-  return kind == PointKind::AsyncBegin ? "range across threads" : trace::name_of(kind).text;
+  return kind == PointKind::AsyncBegin ? "range across threads" : trace::name_of(kind);
 }
 
 }  // namespace
@@ -30,7 +30,9 @@ std::string note_of(PointKind kind, uint64_t id) {
 
 std::optional<Note> parse_note(std::string_view text) {
   for (const PointKind kind : kNoted) {
-    if (!text.starts_with(word_of(kind))) continue;
+    std::string earlier(word_of(kind));  // "flow begin", as earlier versions wrote it
+    std::ranges::replace(earlier, '_', ' ');
+    if (!text.starts_with(word_of(kind)) && !text.starts_with(earlier)) continue;
     text.remove_prefix(word_of(kind).size());
     Note note{kind, 0};
     if (kind == PointKind::Sample) return text.empty() ? std::optional(note) : std::nullopt;

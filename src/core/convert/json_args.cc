@@ -1,11 +1,11 @@
 #include "convert/json_args.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/text.h"
 #include "convert/event_note.h"
 #include "convert/kineto.h"
+#include "trace/device_range.h"
 
 namespace kymo::convert {
 
@@ -94,24 +94,23 @@ bool has_field(const ClassInfo& info, std::string_view name) {
 
 std::string colour_text(uint32_t colour) { return base::format("#{:06x}", colour & 0xFFFFFF); }
 
-void JsonArgs::append(JsonObject& object, const Range& range, bool with_note) {
+void JsonArgs::append(JsonObject& object, const Range& range, const RangeForm& form) {
   append_fields(object, range);
-  if (with_note) append_json_string(object.key(kNoteKey), kRangeNote);
-  if (form_ == Form::Kineto && range.place->track->kind == trace::TrackKind::DeviceQueue) append_place(object, range);
-  if (range.correlation != 0 && !has_field(*range.event_class, "correlation")) {
+  if (form.with_note) append_json_string(object.key(kNoteKey), kRangeNote);
+  if (form.stream) append_place(object, range, *form.stream);
+  if (range.correlation != 0 && form.with_correlation && !has_field(*range.event_class, "correlation")) {
     append_integer(object.key("correlation"), range.correlation);
   }
   if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
 }
 
-void JsonArgs::append_place(JsonObject& object, const Range& range) {
-  const trace::Track& track = *range.place->track;
-  const auto number = [&](std::string_view key, uint64_t value) {
-    if (!has_field(*range.event_class, key)) append_integer(object.key(key), value);
+void JsonArgs::append_place(JsonObject& object, const Range& range, int64_t stream) {
+  const auto number = [&](std::string_view key, int64_t value) {
+    if (!has_field(*range.event_class, key)) object.key(key).append_number(value);
   };
-  number("device", range.place->group->pid);
-  number("context", track.context);
-  number("stream", track.queue);
+  number("device", static_cast<int64_t>(range.place->group->pid));
+  number("context", static_cast<int64_t>(range.place->track->context));
+  number("stream", stream);
   const Prepared& prepared = prepare(*range.event_class);
   if (!prepared.category.empty()) base::append(object.key("category"), prepared.category);
 }
@@ -133,8 +132,9 @@ void JsonArgs::append(JsonObject& object, const Point& point) {
   }
 }
 
-void JsonArgs::append(JsonObject& object, const AsyncRange& range) {
+void JsonArgs::append(JsonObject& object, const AsyncRange& range, bool with_note) {
   append_fields(object, range);
+  if (with_note) append_json_string(object.key(kNoteKey), note_of(trace::PointKind::AsyncBegin, range.id));
   if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
 }
 
@@ -160,7 +160,7 @@ std::string JsonArgs::key_for(const ClassInfo& info, size_t field) const {
   if (form_ == Form::Plain) return name;
   const trace::EventClass& event_class = info.event_class;
   // The name of the file says only that it is a launch.
-  if (name.empty()) return kineto::launch(event_class.name, event_class.category).name.empty() ? "" : "kernel";
+  if (name.empty()) return kineto::device_call(event_class.name, event_class.category).name.empty() ? "" : "kernel";
   if (event_class.category == "memory" && name == "bytes") return "Bytes";
   return name == "GB_per_s" ? "memory bandwidth (GB/s)" : name;
 }
@@ -186,8 +186,8 @@ const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {
     if (prepared.size)
       for (const size_t field : *prepared.size) prepared.keys[field].clear();
     const std::string_view category = event_class.category;
-    const bool is_own = !category.empty() && category != "copy" && category != "fill" &&
-                        category != kineto::device_work(event_class.name, category).category;
+    const bool is_own = !category.empty() && trace::device_range(category) == trace::DeviceRange::Kernel &&
+                        category != kineto::device_range(event_class.name, category).category;
     if (is_own && !has_field(info, "category")) prepared.category = base::json_string(category);
   }
   if (event_class.colour != 0 && !has_field(info, "colour")) {

@@ -40,10 +40,17 @@ class JsonArgs {
 
   explicit JsonArgs(Form form) : form_(form) {}
 
-  // In Kineto's form, a point has its note, and a range if wanted (event_note.h).
-  void append(JsonObject& object, const Range& range, bool with_note = false);
+  // What Kineto's form adds to the data of a range.
+  struct RangeForm {
+    bool with_note = false;         // (event_note.h)
+    bool with_correlation = true;   // HTA expects it of launches and work only
+    std::optional<int64_t> stream;  // it ran on a device, on this stream
+  };
+  // In Kineto's form, a point has its note, and a range across threads if wanted.
+  void append(JsonObject& object, const Range& range, const RangeForm& form);
+  void append(JsonObject& object, const Range& range) { append(object, range, {}); }
   void append(JsonObject& object, const Point& point);
-  void append(JsonObject& object, const AsyncRange& range);
+  void append(JsonObject& object, const AsyncRange& range, bool with_note = false);
 
  private:
   struct Prepared {
@@ -58,7 +65,7 @@ class JsonArgs {
   const Prepared& prepare(const ClassInfo& info);
   std::string key_for(const ClassInfo& info, size_t field) const;
   void append_fields(JsonObject& object, const Event& event);
-  void append_place(JsonObject& object, const Range& range);
+  void append_place(JsonObject& object, const Range& range, int64_t stream);
 
   const Form form_;
   std::vector<Prepared> prepared_;  // by ClassInfo::index

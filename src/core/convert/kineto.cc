@@ -4,36 +4,65 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <string>
+#include <span>
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "trace/device_range.h"
 
 namespace kymo::convert::kineto {
 
 namespace {
 
-constexpr std::string_view kDeviceRuntime = "device";  // the category of the calls of Kymo's device runtime
-constexpr std::string_view kLaunchCategory = "cuda_runtime";
+constexpr std::string_view kRuntime = "cuda_runtime", kDriver = "cuda_driver";
+constexpr std::string_view kCopy = "gpu_memcpy", kFill = "gpu_memset";
 
 struct Renamed {
   std::string_view name;
-  Names names;
+  std::string_view other;
 };
 
-constexpr Renamed kDeviceWork[] = {
-    {"copy host to device", {"gpu_memcpy", "Memcpy HtoD (Host -> Device)"}},
-    {"copy device to host", {"gpu_memcpy", "Memcpy DtoH (Device -> Host)"}},
-    {"copy on device", {"gpu_memcpy", "Memcpy DtoD (Device -> Device)"}},
-    {"fill", {"gpu_memset", "Memset (Device)"}},
+// Vulkan's copies are between memory of the device; map and unmap are OpenCL's.
+constexpr Renamed kCopies[] = {
+    {"copy host to device", "Memcpy HtoD (Host -> Device)"},
+    {"copy device to host", "Memcpy DtoH (Device -> Host)"},
+    {"copy on device", "Memcpy DtoD (Device -> Device)"},
+    {"copy between devices", "Memcpy PtoP (Device -> Device)"},
+    {"copy on host", "Memcpy HtoH (Host -> Host)"},
+    {"copy buffer", "Memcpy DtoD (Device -> Device)"},
+    {"copy image", "Memcpy DtoD (Device -> Device)"},
+    {"copy buffer to image", "Memcpy DtoD (Device -> Device)"},
+    {"copy image to buffer", "Memcpy DtoD (Device -> Device)"},
+    {"blit image", "Memcpy DtoD (Device -> Device)"},
+    {"resolve image", "Memcpy DtoD (Device -> Device)"},
+    {"update buffer", "Memcpy HtoD (Host -> Device)"},
+    {"map", "Memcpy DtoH (Device -> Host)"},
+    {"unmap", "Memcpy HtoD (Host -> Device)"},
 };
-constexpr Renamed kLaunches[] = {
-    {"launch {}", {kLaunchCategory, "cudaLaunchKernel"}},
-    {"queue copy", {kLaunchCategory, "cudaMemcpyAsync"}},
-    {"queue fill", {kLaunchCategory, "cudaMemsetAsync"}},
+constexpr std::string_view kUnknownCopy = "Memcpy Unknown", kUnknownFill = "Memset (Device)";
+
+// The calls of Kymo's device runtime and of OpenCL and Vulkan, whose category is "device". "launch …" is another one.
+constexpr Renamed kCalls[] = {
+    {"submit", "cudaLaunchKernel"},
+    {"queue copy", "cudaMemcpyAsync"},
+    {"queue map", "cudaMemcpyAsync"},
+    {"queue unmap", "cudaMemcpyAsync"},
+    {"queue migration", "cudaMemcpyAsync"},
+    {"queue fill", "cudaMemsetAsync"},
+    {"queue marker", "cudaEventRecord"},
+    {"queue barrier", "cudaStreamWaitEvent"},
+    {"wait for queue", "cudaStreamSynchronize"},
+    {"wait for events", "cudaEventSynchronize"},
+    {"wait for fences", "cudaEventSynchronize"},
+    {"wait for semaphores", "cudaEventSynchronize"},
+    {"wait for device", "cudaDeviceSynchronize"},
 };
-constexpr std::array<std::string_view, 6> kDeviceCategories{"gpu_memcpy", "gpu_memset", "gpu_user_annotation",
-                                                            "cuda_sync",  "cuda_event", "gpu_op"};
+
+std::string_view other_name(std::span<const Renamed> table, std::string_view name) {
+  for (const Renamed& one : table)
+    if (one.name == name) return one.other;
+  return {};
+}
 constexpr std::array<std::string_view, 6> kLists{"Input Dims",      "Input Strides", "Input type",
                                                  "Concrete Inputs", "grid",          "block"};
 
@@ -43,20 +72,39 @@ bool is_operation(std::string_view category) {
   return category.empty() || category == kOperator || category == kAnnotation;
 }
 
-Names device_work(std::string_view name, std::string_view category) {
-  if (std::find(kDeviceCategories.begin(), kDeviceCategories.end(), category) != kDeviceCategories.end())
-    return {category, {}};
-  if (category == "sync") return {"cuda_sync", {}};  // markers and barriers of OpenCL
-  for (const Renamed& one : kDeviceWork)
-    if (one.name == name) return one.names;
-  return {"kernel", {}};
+Names device_range(std::string_view name, std::string_view category) {
+  switch (trace::device_range(category)) {
+    case trace::DeviceRange::Copy: {
+      const std::string_view known = other_name(kCopies, name);
+      return {kCopy, !known.empty() ? known : name.starts_with("Memcpy") ? std::string_view() : kUnknownCopy};
+    }
+    case trace::DeviceRange::Fill:
+      return {kFill, name.starts_with("Memset") ? std::string_view() : kUnknownFill};
+    case trace::DeviceRange::Wait:
+      return {"cuda_sync", {}};
+    case trace::DeviceRange::Annotation:
+      return {category == "cuda_event" ? category : kDeviceAnnotation, {}};
+    case trace::DeviceRange::Kernel:
+      break;
+  }
+  return {category == "gpu_op" ? category : "kernel", {}};
 }
 
-Names launch(std::string_view name, std::string_view category) {
-  if (category != kDeviceRuntime) return {};
-  for (const Renamed& one : kLaunches)
-    if (one.name == name) return one.names;
-  return {};
+Names device_work(std::string_view name) {
+  if (name == "fill") return device_range(name, kFill);
+  return device_range(name, other_name(kCopies, name).empty() ? std::string_view() : kCopy);
+}
+
+Names device_call(std::string_view name, std::string_view category) {
+  if (category == "device") {
+    const std::string_view known = name.starts_with("launch ") ? "cudaLaunchKernel" : other_name(kCalls, name);
+    return known.empty() ? Names{} : Names{kRuntime, known};
+  }
+  if (category != "cuda") return {};  // functions of CUDA's driver
+  if (name.starts_with("cuMemcpy")) return {kRuntime, "cudaMemcpyAsync"};
+  if (name.starts_with("cuMemset")) return {kRuntime, "cudaMemsetAsync"};
+  if (name == "cuLaunchKernelEx" || name == "cuLaunchCooperativeKernel") return {kDriver, "cuLaunchKernel"};
+  return {kDriver, {}};
 }
 
 bool is_list(std::string_view key, std::string_view text) {

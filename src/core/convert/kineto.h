@@ -1,14 +1,21 @@
 // The names that Kineto's traces use, and which of Kymo's events they stand for. Tools for PyTorch traces find events
 // by these names: HTA, for example, finds launches by cuda_runtime and cudaLaunchKernel on every kind of device.
 //
-//   range                          category           name
-//   an operator of an engine       cpu_op
-//   a scope, any other range       user_annotation    if it has no category of its own
-//   "launch {}" of a thread        cuda_runtime       cudaLaunchKernel
-//   "queue copy", "queue fill"     cuda_runtime       cudaMemcpyAsync, cudaMemsetAsync
-//   a kernel on a queue            kernel
-//   a copy on a queue              gpu_memcpy         Memcpy HtoD (Host -> Device), …
-//   a fill on a queue              gpu_memset         Memset (Device)
+//   range                              category               name
+//   an operator of an engine           cpu_op
+//   a scope, any other range           user_annotation        if it has no category of its own
+//   a launch, a submission             cuda_runtime           cudaLaunchKernel
+//   a call that queues a copy, a fill  cuda_runtime           cudaMemcpyAsync, cudaMemsetAsync
+//   a call that waits                  cuda_runtime           cudaStreamSynchronize, …
+//   a function of CUDA's driver        cuda_driver            cuLaunchKernel, its own
+//   a kernel on a queue                kernel
+//   a copy on a queue                  gpu_memcpy             Memcpy HtoD (Host -> Device), …
+//   a fill on a queue                  gpu_memset             Memset (Device)
+//   a marker, a barrier on a queue     cuda_sync
+//   a label, a command buffer          gpu_user_annotation
+//
+// trace/device_range.h says which range on a queue is which. HTA takes everything with the argument "stream" as work of
+// that stream, and finds copies by their names: only work has that argument, and all copies have such names.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +35,11 @@ struct Names {
   std::string_view category, name;
 };
 // A range on a device's queue. A category of Kineto is kept: the trace may be an import.
-Names device_work(std::string_view name, std::string_view category = {});
-// A range of a thread that queued work for a device; an empty category: it is not one of Kymo's device runtime.
-Names launch(std::string_view name, std::string_view category);
+Names device_range(std::string_view name, std::string_view category);
+// The same for work that has only a name.
+Names device_work(std::string_view name);
+// A range of a thread that used a device; empty: as it is.
+Names device_call(std::string_view name, std::string_view category);
 
 // True if the text of this argument is a list in JSON, which is written as a list.
 bool is_list(std::string_view key, std::string_view text);

@@ -1,6 +1,7 @@
 #include "convert/launches.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -33,12 +34,16 @@ class Launches::Collector {
   using PerWriter = std::unordered_map<uint64_t, Found, base::SeededHash>;  // by correlation
 
   explicit Collector(const trace::Reader& reader) : reader_(reader) {
+    std::set<trace::WriterId> with_device;
+    for (const auto& [id, writer] : reader.writers())
+      if (has_device(writer)) with_device.insert(id);
+    if (with_device.empty()) return;
     uint64_t ranges_before = 0;
     for (const trace::EventChunk& chunk : reader.event_chunks()) {
       const uint64_t first_number = ranges_before + 1;
       ranges_before += chunk.range_count;
       const auto writer = reader.writers().find(chunk.writer);
-      if (writer == reader.writers().end() || !has_device(writer->second)) continue;
+      if (writer == reader.writers().end() || !with_device.contains(chunk.writer)) continue;
       const auto track = writer->second.tracks.find(chunk.track);
       if (track == writer->second.tracks.end()) continue;
       try {

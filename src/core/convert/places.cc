@@ -1,5 +1,9 @@
 #include "convert/places.h"
 
+#include <charconv>
+#include <optional>
+#include <string_view>
+
 #include "base/text.h"
 #include "base/wildcard.h"
 #include "kymo/error.h"
@@ -12,6 +16,17 @@ namespace {
 std::string process_name(const trace::Origin& origin) {
   if (std::string name = trace::program_name(origin); !name.empty()) return name;
   return base::format("process {}", origin.pid);
+}
+
+// Imported devices have their numbers: "GPU 3", "GPU 3 (NVIDIA H200)".
+std::optional<uint64_t> own_number(std::string_view device) {
+  if (!device.starts_with("GPU ")) return std::nullopt;
+  device.remove_prefix(4);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), number);
+  const std::string_view rest = device.substr(static_cast<size_t>(end - device.data()));
+  if (error != std::errc() || (!rest.empty() && !rest.starts_with(" ("))) return std::nullopt;
+  return number;
 }
 
 std::string track_name(const trace::Track& track) {
@@ -82,14 +97,17 @@ Group& Places::process_of(const trace::WriterInfo& writer) {
 }
 
 Group& Places::device_of(const trace::Track& track) {
-  const size_t number = devices_.size();
+  const std::optional<uint64_t> own = own_number(track.device_uuid);
+  const uint64_t number = own.value_or(devices_.size());
   Group*& group = devices_[track.device_uuid];
   if (group == nullptr) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);
     group->pid = pids_.claim(number);
     group->label = base::format("GPU {}", number);
-    group->name = track.device().empty() ? group->label : base::format("{} ({})", group->label, track.device());
+    group->name = own                      ? track.device_uuid
+                  : track.device().empty() ? group->label
+                                           : base::format("{} ({})", group->label, track.device());
     group->sort_index = kFirstDeviceOrder + number;
     group->device_uuid = track.device_uuid;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kymo/error.h"
 #include "trace/clock.h"
 
 namespace kymo::convert {
@@ -14,6 +15,18 @@ int64_t wrapping_sum(int64_t a, int64_t b) {
 }
 int64_t wrapping_difference(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
+// A chunk without events has times if ranges begin in it that never end. They may begin at 0.
+bool has_times(const trace::Reader& reader, const trace::EventChunk& chunk) {
+  if (chunk.range_count + chunk.point_count != 0 || chunk.last != 0) return true;
+  try {
+    trace::EventBatch batch;
+    reader.read(chunk, batch, trace::kOpenStacks);
+    return !batch.closing.empty();
+  } catch (const Error&) {
+    return false;  // the command that reads its events reports it
+  }
 }
 
 }  // namespace
@@ -35,7 +48,7 @@ TraceTimes::TraceTimes(const trace::Reader& reader)
   }
   for (const trace::EventChunk& chunk : reader.event_chunks()) {
     const trace::ClockMap* clock = clocks.at(chunk.writer).find(chunk.track);
-    if (clock == nullptr || chunk.range_count + chunk.point_count == 0) continue;
+    if (clock == nullptr || !has_times(reader, chunk)) continue;
     const int64_t first = clock->to_monotonic_ns(chunk.first);
     if (!monotonic) ahead_[chunk.writer] = wrapping_difference(clock->to_realtime_ns(chunk.first), first);
     const int64_t ahead = ahead_[chunk.writer];
@@ -52,11 +65,10 @@ std::map<trace::WriterId, trace::Window> TraceTimes::between(uint64_t from_ns, s
   std::map<trace::WriterId, trace::Window> windows;
   for (const auto& [id, ahead] : ahead_) {
     const int64_t zero = wrapping_difference(first_ns_, ahead);
-    const auto at = [zero](uint64_t ns) {
-      const int64_t time = wrapping_sum(zero, static_cast<int64_t>(ns));
-      return static_cast<uint64_t>(std::max<int64_t>(time, 1));  // an end at 0 would mean no end
+    const auto at = [zero](uint64_t ns, int64_t earliest) {
+      return static_cast<uint64_t>(std::max(wrapping_sum(zero, static_cast<int64_t>(ns)), earliest));
     };
-    windows[id] = {at(from_ns), to_ns ? at(*to_ns) : 0};
+    windows[id] = {at(from_ns, 0), to_ns ? at(*to_ns, 1) : 0};  // an end at 0 would mean no end
   }
   return windows;
 }

@@ -7,7 +7,6 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +15,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -185,12 +183,8 @@ std::string TcpAddress::text() const {
 
 std::vector<TcpAddress> parse_tcp_addresses(std::string_view text, uint16_t default_port) {
   std::vector<TcpAddress> addresses;
-  while (true) {
-    const size_t comma = text.find(',');
-    addresses.push_back(parse_one(text.substr(0, comma), default_port));
-    if (comma == text.npos) return addresses;
-    text.remove_prefix(comma + 1);
-  }
+  for (const std::string& one : base::split(text, ',')) addresses.push_back(parse_one(one, default_port));
+  return addresses;
 }
 
 std::optional<TcpAddress> own_address(int socket) { return address_by(getsockname, socket); }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "wire/fabric.h"
 
 namespace kymo::daemon {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -18,37 +17,8 @@ constexpr size_t kEventsARound = 64;
 
 }  // namespace
 
-Loop::Watch::Watch(Watch&& other) noexcept
-    : loop_(std::exchange(other.loop_, nullptr)), id_(std::exchange(other.id_, 0)) {}
-
-Loop::Watch& Loop::Watch::operator=(Watch&& other) noexcept {
-  if (this == &other) return *this;
-  reset();
-  loop_ = std::exchange(other.loop_, nullptr);
-  id_ = std::exchange(other.id_, 0);
-  return *this;
-}
-
-void Loop::Watch::reset() {
-  if (Loop* loop = std::exchange(loop_, nullptr)) loop->forget(id_);
-}
-
 void Loop::Watch::change(uint32_t events) {
-  if (loop_ != nullptr) loop_->change(id_, events);
-}
-
-Loop::Timer::Timer(Timer&& other) noexcept : loop_(std::exchange(other.loop_, nullptr)), key_(other.key_) {}
-
-Loop::Timer& Loop::Timer::operator=(Timer&& other) noexcept {
-  if (this == &other) return *this;
-  reset();
-  loop_ = std::exchange(other.loop_, nullptr);
-  key_ = other.key_;
-  return *this;
-}
-
-void Loop::Timer::reset() {
-  if (Loop* loop = std::exchange(loop_, nullptr)) loop->timers_.erase(key_);
+  if (loop_ != nullptr) loop_->change(loop_.get_deleter().id, events);
 }
 
 Loop::Loop(Log& log) : log_(log), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -63,8 +33,7 @@ Loop::Watch Loop::watch(int fd, uint32_t events, Handler handler) {
     throw Error(base::format("cannot wait for descriptor {}: {}", fd, std::strerror(errno)));
   watched_.emplace(last_id_, std::make_shared<Watched>(Watched{fd, std::move(handler)}));
   Watch watch;
-  watch.loop_ = this;
-  watch.id_ = last_id_;
+  watch.loop_ = {this, {last_id_}};
   return watch;
 }
 
@@ -85,10 +54,10 @@ void Loop::change(uint64_t id, uint32_t events) {
 }
 
 Loop::Timer Loop::at(Clock::time_point when, Action action) {
+  const std::pair key(when, ++last_id_);
+  timers_.emplace(key, std::move(action));
   Timer timer;
-  timer.loop_ = this;
-  timer.key_ = {when, ++last_id_};
-  timers_.emplace(timer.key_, std::move(action));
+  timer.loop_ = {this, {key}};
   return timer;
 }
 

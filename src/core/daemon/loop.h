@@ -28,31 +28,29 @@ class Loop {
   // Ends its watch or deadline when it is destroyed. Must not outlive its loop.
   class Watch {
    public:
-    Watch() = default;
-    Watch(Watch&& other) noexcept;
-    Watch& operator=(Watch&& other) noexcept;
-    ~Watch() { reset(); }
-    void reset();
+    void reset() { loop_.reset(); }
     void change(uint32_t events);  // what to wait for from now on
 
    private:
     friend class Loop;
-    Loop* loop_ = nullptr;
-    uint64_t id_ = 0;
+    struct Forget {
+      uint64_t id;
+      void operator()(Loop* loop) const { loop->forget(id); }
+    };
+    std::unique_ptr<Loop, Forget> loop_;
   };
   class Timer {
    public:
-    Timer() = default;
-    Timer(Timer&& other) noexcept;
-    Timer& operator=(Timer&& other) noexcept;
-    ~Timer() { reset(); }
-    void reset();
+    void reset() { loop_.reset(); }
     explicit operator bool() const { return loop_ != nullptr; }  // it was set; it may have fired since
 
    private:
     friend class Loop;
-    Loop* loop_ = nullptr;
-    std::pair<Clock::time_point, uint64_t> key_;
+    struct Cancel {
+      std::pair<Clock::time_point, uint64_t> key;
+      void operator()(Loop* loop) const { loop->timers_.erase(key); }
+    };
+    std::unique_ptr<Loop, Cancel> loop_;
   };
 
   explicit Loop(Log& log);

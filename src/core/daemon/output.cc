@@ -7,12 +7,10 @@
 #include <ctime>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "daemon/proc.h"
 #include "wire/output_pattern.h"
 

@@ -8,13 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <ctime>
 #include <sstream>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/text.h"
 
 namespace kymo::daemon {

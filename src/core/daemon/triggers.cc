@@ -7,7 +7,6 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "daemon/output.h"
-#include "wire/message.h"
 
 namespace kymo::daemon {
 

@@ -416,6 +416,25 @@ void heap_keeps(uintptr_t address, size_t bytes, const Registers& caller) noexce
   store_sample(address, bytes, kNoStack, mean);
 }
 
+void record_with_stack(const Registers& caller, void (*store)(void*, Node) noexcept, void* context) noexcept {
+  if (heap_guard != HeapGuard::Out) return;
+  HeapThread* thread = heap_thread;
+  if (thread == nullptr && (thread = first_of_thread()) == nullptr) return;
+  if (!gets_ring()) return;
+  const GuardAs storing(HeapGuard::Storing);
+  store(context, stack_of(*thread, caller));
+}
+
+OwnWork::OwnWork() noexcept : before_(static_cast<uint8_t>(heap_guard)) {
+  heap_guard = HeapGuard::OwnWork;
+  record::order_for_signals();
+}
+
+OwnWork::~OwnWork() {
+  record::order_for_signals();
+  heap_guard = static_cast<HeapGuard>(before_);
+}
+
 void heap_code_unloaded() noexcept {
   unwind::rule_table.forget();
   forget_stated_code();

@@ -5,6 +5,8 @@
 //   "stack node"  Instant {node, parent, address}, on the same track, before the first allocation with that node
 //   "module"      Instant {path, base, size, build_id}: the file that contains the addresses
 //
+// Other records of the program's threads use the same nodes (record_with_stack).
+//
 // Nodes are numbered per track. Nodes below kFirstNode are roots (unwind/stack_tree.h). A free of a block whose
 // allocation was not recorded, because it was earlier, is also in the trace. Any thread may call these functions, also
 // in signal handlers.
@@ -15,6 +17,7 @@
 #include <cstdint>
 
 #include "record/process.h"
+#include "unwind/stack_tree.h"
 #include "unwind/walk.h"
 
 namespace kymo::heap {
@@ -30,6 +33,23 @@ bool heap_returns(uintptr_t address) noexcept;
 
 // Reverts heap_returns(): the block still exists, with this size. For a realloc that failed.
 void heap_keeps(uintptr_t address, size_t bytes, const unwind::Registers& caller) noexcept;
+
+// Calls `store` with the stack of `caller`, so that a record that is stored there can name it. Not inside Kymo's own
+// work, and not in a signal handler that has interrupted it.
+void record_with_stack(const unwind::Registers& caller, void (*store)(void* context, unwind::Node stack) noexcept,
+                       void* context) noexcept;
+
+// While one exists, what the calling thread allocates and frees is Kymo's own, and is not recorded.
+class OwnWork {
+ public:
+  OwnWork() noexcept;
+  ~OwnWork();
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
+
+ private:
+  uint8_t before_;
+};
 
 // Code was unloaded: cached data about addresses is not valid any more.
 void heap_code_unloaded() noexcept;

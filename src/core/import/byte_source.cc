@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -129,6 +130,18 @@ size_t ByteSource::read(std::span<char> buffer) {
     }
   }
   return filled;
+}
+
+std::string ByteSource::read_all() {
+  constexpr size_t kStep = 1 << 20;
+  std::string bytes;
+  for (size_t count = 1; count != 0 && bytes.size() <= kMostInMemory;) {
+    const size_t before = bytes.size();
+    bytes.resize(before + std::max(kStep, before / 2));
+    count = read(std::span(bytes).subspan(before));
+    bytes.resize(before + count);
+  }
+  return bytes;
 }
 
 }  // namespace kymo::import

@@ -30,6 +30,10 @@ class ByteSource {
   // that is damaged or ends too early is an end; then damage() says what is wrong.
   size_t read(std::span<char> buffer);
 
+  // The rest, up to kMostInMemory bytes and a little more.
+  static constexpr size_t kMostInMemory = size_t{4} << 30;
+  std::string read_all();
+
   bool is_compressed() const { return gzip_ != nullptr; }
   const std::string& damage() const { return damage_; }
   // Called for each part of the file that is read, with its bytes.

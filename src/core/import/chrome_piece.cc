@@ -1,10 +1,9 @@
 #include "import/chrome_piece.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "import/json_pieces.h"
+#include "convert/kineto.h"
 
 namespace kymo::import {
 namespace {
@@ -129,25 +128,10 @@ bool is_launch_category(std::string_view category) {
 }
 
 ImportedValue imported(const JsonArgument& argument) {
-  ImportedValue value{argument.key, FieldType::Int, argument.bits, argument.real, argument.text};
-  switch (argument.type) {
-    case JsonArgument::Type::Int:
-      break;
-    case JsonArgument::Type::UInt:
-      value.type = FieldType::UInt;
-      break;
-    case JsonArgument::Type::Double:
-      value.type = FieldType::Double;
-      break;
-    case JsonArgument::Type::Bool:
-      value.type = FieldType::Bool;
-      break;
-    case JsonArgument::Type::String:
-    case JsonArgument::Type::Json:
-      value.type = FieldType::String;
-      break;
-  }
-  return value;
+  // By JsonArgument::Type.
+  constexpr std::array kTypes = {FieldType::Int,  FieldType::UInt,   FieldType::Double,
+                                 FieldType::Bool, FieldType::String, FieldType::String};
+  return {argument.key, kTypes[static_cast<size_t>(argument.type)], argument.bits, argument.real, argument.text};
 }
 
 const JsonArgument* number_argument(const JsonEvent& event, std::string_view key) {
@@ -165,6 +149,19 @@ bool is_on_device(const JsonEvent& event) {
 
 bool same(const JsonId& a, const JsonId& b, const std::string& b_text) {
   return a.is_text == b.is_text && (a.is_text ? a.text == b_text : a.number == b.number);
+}
+
+int64_t sum(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) return b < 0 ? INT64_MIN : INT64_MAX;
+  return result;
+}
+
+// Not negative.
+int64_t nanoseconds(const Additions& additions, std::string_view name) {
+  const ImportedValue* const found = additions.find(name);
+  if (found == nullptr || found->type != FieldType::Int) return 0;
+  return std::max<int64_t>(static_cast<int64_t>(found->bits), 0);
 }
 
 // Ids are texts or numbers, and belong together only with the same category (and name, for a flow).
@@ -226,43 +223,67 @@ void ChromePieceReader::range(const JsonEvent& event) {
   const bool on_device = is_device_category(event.category) || is_on_device(event);
   const uint32_t at = on_device ? queue(event) : row(event);
   uint64_t correlation = 0;
-  bool is_finished = true, has_note = false;
+  bool is_finished = true, has_note = false, has_values = range_values_;
   values_.clear();
   for (const JsonArgument& argument : event.arguments) {
     // What the track or the correlation says already.
     if (argument.key == "correlation" && argument.type == JsonArgument::Type::Int) {
       correlation = argument.bits;
     } else if (argument.key == "finished" && argument.type == JsonArgument::Type::Bool && argument.bits == 0) {
-      is_finished = false;  // so Kymo writes it
+      is_finished = false;  // so Kymo writes it, with a duration for viewers
     } else if (!on_device || !is_known(event, at, argument)) {
       values_.push_back(imported(argument));
       has_note |= argument.type == JsonArgument::Type::String;
+      has_values |= argument.key == JsonEvent::kSharing;  // its times need it
     }
   }
-  std::string_view name = event.name, category = event.category;
-  uint32_t colour = 0;
+  ImportedEvent imported{event.name, event.category, has_values ? &values_ : nullptr};
+  int64_t before = 0, after = 0;
   if (has_note) {
     if (take_range_note(values_, additions_)) {
       if (const std::string_view own = additions_.text(convert::kOwnName); !own.empty()) {
-        name = own;
+        imported.name = own;
         // The value of a place in its name.
         std::erase_if(values_, [&](const ImportedValue& value) {
           return value.name == "kernel" && own.find(value.text) != own.npos;
         });
       }
-      if (const ImportedValue* const own = additions_.find(convert::kOwnCategory)) category = own->text;
+      take_class(additions_, values_, imported);
+      if (const ImportedValue* const own = additions_.find(convert::kOwnCategory)) {
+        imported.category = own->text;
+      } else if (imported.category == convert::kineto::kAnnotation) {
+        imported.category = {};
+      }
+      if (const ImportedValue* const own = additions_.find(convert::kOwnCorrelation)) correlation = own->bits;
+      before = nanoseconds(additions_, convert::kTimeBefore);
+      after = nanoseconds(additions_, convert::kTimeAfter);
+    } else if (on_device) {
+      const auto note = take_note(values_, additions_);
+      if (note && note->kind == PointKind::AsyncBegin) return annotation(event, at, note->id, is_finished);
     }
-    colour = take_colour(values_);
+    imported.colour = take_colour(values_);
   }
-  const ImportedEvent imported{name, category, range_values_ ? &values_ : nullptr, colour};
   if (!to_->launching_row && (is_launch_category(event.category) || (correlation != 0 && !on_device)))
     to_->launching_row = at;
   to_->counts.bad_durations += event.has_bad_duration;
-  const int64_t start = *event.time_ns, duration = event.duration_ns.value_or(0);
-  int64_t end = 0;
-  if (__builtin_add_overflow(start, duration, &end)) end = duration < 0 ? INT64_MIN : INT64_MAX;
-  if (!is_finished) return blocks_[at].open_range(tables_, start, imported, correlation);
+  const int64_t start = sum(*event.time_ns, -before);
+  const int64_t end = sum(sum(*event.time_ns, event.duration_ns.value_or(0)), after);
+  if (!is_finished && !event.duration_ns) return blocks_[at].open_range(tables_, start, imported, correlation);
   blocks_[at].range(tables_, start, end, imported, correlation);
+  if (!is_finished) add_open(Open::Kind::UnfinishedRange, at, {});
+}
+
+// A range across threads of a device's queue, which Kymo exported as one event.
+void ChromePieceReader::annotation(const JsonEvent& event, uint32_t row, uint64_t id, bool is_finished) {
+  const uint32_t colour = take_colour(values_);
+  const ImportedValue* const own = additions_.find(convert::kOwnCategory);
+  const ImportedEvent imported{event.name, own != nullptr ? own->text : event.category, &values_, colour};
+  const std::string key = "queue\n" + chrome_row_key(event.pid, event.tid) + "\n" + std::to_string(id);
+  point(row, *event.time_ns, PointKind::AsyncBegin, 0, imported);
+  add_open(Open::Kind::Async, row, key);
+  if (!is_finished) return;
+  point(row, sum(*event.time_ns, event.duration_ns.value_or(0)), PointKind::AsyncEnd, 0, {{}, {}, nullptr});
+  add_open(Open::Kind::Async, row, key);
 }
 
 void ChromePieceReader::instant(const JsonEvent& event) {
@@ -368,9 +389,16 @@ void ChromePieceReader::name(const JsonEvent& event) {
   };
   if (event.name == "process_name" || event.name == "thread_name") name.text = text_of("name");
   if (event.name == "process_labels") name.text = text_of("labels");
-  if (event.name == "kymo_queue_on") name.text = text_of("device");
   if (event.name == "thread_sort_index") name.number = number_of("sort_index");
-  if (event.name == "kymo_queue_of") name.number = number_of("pid");
+  if (event.name == "kymo_queue") {
+    name.text = text_of("device");
+    name.number = number_of("pid");
+    for (const JsonArgument& argument : event.arguments) {
+      if (argument.type != JsonArgument::Type::Int && argument.type != JsonArgument::Type::UInt) continue;
+      if (argument.key == "queue") name.queue.queue = argument.bits;
+      if (argument.key == "context") name.queue.context = argument.bits;
+    }
+  }
 }
 
 bool ChromePieceReader::Recent::is(const JsonEvent& event) const {
@@ -401,7 +429,10 @@ uint32_t ChromePieceReader::queue(const JsonEvent& event) {
     queue = known->second;
     return at;
   }
-  const JsonArgument* const stream = number_argument(event, "stream");
+  // Kymo puts operations that overlap on other streams, and says so by a note.
+  const auto is_note = [](const JsonArgument& argument) { return argument.key == convert::kNoteKey; };
+  const bool is_noted = std::any_of(event.arguments.begin(), event.arguments.end(), is_note);
+  const JsonArgument* const stream = is_noted ? nullptr : number_argument(event, "stream");
   const JsonArgument* const context = number_argument(event, "context");
   const auto tid = static_cast<uint64_t>(std::max<int64_t>(event.tid.number, 0));
   queue = ChromeQueue{stream != nullptr ? stream->bits : tid, context != nullptr ? context->bits : 0};

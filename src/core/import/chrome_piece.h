@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "import/event_tables.h"
+#include "import/builder/event_tables.h"
 #include "import/exported.h"
 #include "import/json_events.h"
 #include "import/json_pieces.h"
@@ -41,10 +41,11 @@ struct ChromePiece {
     size_t rows_before = 0;  // rows that events before it are on
     std::string what, pid, tid, text;
     std::optional<uint64_t> number;
+    ChromeQueue queue;  // of Kymo's exports
   };
   // A point whose number is not known yet.
   struct Open {
-    enum class Kind : uint8_t { Flow, OwnFlow, Async, UnfinishedAsync, Sample, Allocation };
+    enum class Kind : uint8_t { Flow, OwnFlow, Async, UnfinishedAsync, UnfinishedRange, Sample, Allocation };
     Kind kind = Kind::Flow;
     uint32_t row = 0, record = 0;
     std::string key;  // of an id; the frames of a stack
@@ -94,6 +95,7 @@ class ChromePieceReader {
   void range(const JsonEvent& event);
   void instant(const JsonEvent& event);
   void exported(const JsonEvent& event, const convert::Note& note);
+  void annotation(const JsonEvent& event, uint32_t row, uint64_t id, bool is_finished);
   void counter(const JsonEvent& event);
   void flow(const JsonEvent& event, trace::PointKind kind);
   void async(const JsonEvent& event, trace::PointKind kind);

@@ -99,10 +99,30 @@ TEST(ChromeImportTest, ReadsPointsFlowsAndRangesAcrossThreads) {
   EXPECT_TRUE(shown.has("/ point2 load: system [] 3000 #0 {value=0.25}"));
   EXPECT_TRUE(shown.has("/ point5 f [] 4000 #1 {}"));
   EXPECT_TRUE(shown.has("/ point7 f [] 5000 #1 {}"));
-  EXPECT_TRUE(shown.has("/ point3 get [net] 6000 #2 {}"));
-  EXPECT_TRUE(shown.has("/ point4 get [net] 7000 #2 {}"));
+  EXPECT_TRUE(shown.has("/ point3 get [net] 6000 #1 {}"));
+  EXPECT_TRUE(shown.has("/ point4 get [net] 7000 #1 {}"));
   EXPECT_TRUE(shown.has("/ point8 [memory] [] 8000 #4096 {Bytes=64 Total Allocated=64 B}"));
   EXPECT_TRUE(shown.has("/ point9 [memory] [] 9000 #4096 {Bytes=-64 Total Allocated=0 B}"));
+}
+
+TEST(ChromeImportTest, RangesAcrossThreadsMayBeInsideOfOthersWithTheirId) {
+  // From 0 to 100, 20 to 40 and 50 to 90. Two have one name, and the events are in any order.
+  const Shown shown(R"([
+    {"ph":"e","name":"b","cat":"c","id":5,"pid":1,"tid":2,"ts":90}, {"ph":"b","name":"a","cat":"c","id":5,"pid":1,"tid":1,"ts":0},
+    {"ph":"b","name":"a","cat":"c","id":5,"pid":1,"tid":1,"ts":20}, {"ph":"e","name":"a","cat":"c","id":5,"pid":1,"tid":1,"ts":40},
+    {"ph":"b","name":"b","cat":"c","id":5,"pid":1,"tid":1,"ts":50}, {"ph":"e","name":"a","cat":"c","id":5,"pid":1,"tid":1,"ts":100},
+    {"ph":"b","name":"a","cat":"c","id":5,"pid":2,"tid":1,"ts":30}, {"ph":"e","name":"a","cat":"c","id":5,"pid":2,"tid":1,"ts":35}])");
+  for (const char* const line :
+       {"point3 a [c] 0 #1", "point4 a [c] 100000 #1", "point3 a [c] 20000 #2", "point4 a [c] 40000 #2",
+        "point3 b [c] 50000 #3", "point4 b [c] 90000 #3", "point3 a [c] 30000 #1", "point4 a [c] 35000 #1"})
+    EXPECT_TRUE(shown.has(base::format("/ {} {{}}", line))) << line << "\n" << base::join(shown.lines, "\n");
+}
+
+TEST(ChromeImportTest, OnlyAnExportOfKymoMarksUnfinishedRanges) {
+  const std::string event = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2,"args":{"finished":false}},)"
+                            R"({"ph":"X","name":"z","pid":1,"tid":1,"ts":9,"dur":1})";
+  EXPECT_TRUE(Shown("{\"traceEvents\":[" + event + "]}").has("/ range a [] 1000+2000 d0 {}"));
+  EXPECT_TRUE(Shown("{\"traceEvents\":[" + event + "],\"kymo\":{}}").has("/ open a 1000"));
 }
 
 TEST(ChromeImportTest, AnEventThatIsNotValidJsonCostsOnlyItself) {

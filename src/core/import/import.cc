@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "import/builder/trace_builder.h"
 #include "import/byte_source.h"
 #include "import/chrome.h"
 #include "import/nsys.h"
@@ -12,7 +13,7 @@
 #include "import/perfetto_packets.h"
 #include "import/pickle_reader.h"
 #include "import/snapshot.h"
-#include "import/trace_builder.h"
+#include "import/xplane.h"
 #include "kymo/error.h"
 #include "trace/format.h"
 #include "trace/writer.h"
@@ -58,6 +59,8 @@ int64_t read(Format format, const std::string& path, TraceBuilder& builder, cons
     }
     case Format::Snapshot:
       return read_snapshot(source, builder);
+    case Format::XPlane:
+      return read_xplane(source, builder);
   }
   return 0;
 }
@@ -75,6 +78,7 @@ std::optional<Format> format_of(const std::string& path) {
                                  : source.damage()));
   if (SqliteFile::has_magic(head)) return Format::Nsys;
   if (looks_like_pickle(head)) return Format::Snapshot;
+  if (looks_like_xplane(head)) return Format::XPlane;
   if (looks_like_perfetto(head)) return Format::Perfetto;
   if (looks_like_json(head)) return Format::Chrome;
   return std::nullopt;
@@ -90,6 +94,8 @@ const char* name_of(Format format) {
       return "Nsight Systems export";
     case Format::Snapshot:
       return "PyTorch memory snapshot";
+    case Format::XPlane:
+      return "JAX or TensorFlow profile";
   }
   return "trace";
 }
@@ -102,7 +108,7 @@ Imported import_trace(const std::string& path, const std::string& output, const 
     throw Error(
         base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, "
                      "Perfetto's format, both also compressed with gzip; an SQLite export of Nsight Systems; "
-                     "a memory snapshot of PyTorch)",
+                     "a memory snapshot of PyTorch; a profile of JAX or TensorFlow, .xplane.pb)",
                      path));
   }
   TraceBuilder builder;

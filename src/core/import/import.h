@@ -8,7 +8,7 @@
 
 namespace kymo::import {
 
-enum class Format : uint8_t { Chrome, Perfetto, Nsys, Snapshot };
+enum class Format : uint8_t { Chrome, Perfetto, Nsys, Snapshot, XPlane };
 
 // What the file seems to be, by its first bytes; nothing: no format that can be imported. Throws kymo::Error if the
 // file cannot be opened, or is a gzip file with nothing in it.

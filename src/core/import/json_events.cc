@@ -5,14 +5,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <limits>
-#include <memory>
 #include <new>
-#include <string>
-#include <string_view>
 
 #include "base/printable.h"
 
@@ -509,7 +505,8 @@ class JsonEvents::Parser : private JsonTokens {
     do {
       if (token() != '"') throw Invalid();
       const char first = token_text()[1];
-      const bool may_be_needed = first == 'c' || first == 'd' || first == 's' || first == 'f' || first == 'k';
+      const bool may_be_needed =
+          first == 'c' || first == 'd' || first == 's' || first == 'f' || first == 'k' || first == 'o';
       std::string_view name;
       if (may_be_needed || reads_all) {
         name = take_text();
@@ -539,6 +536,8 @@ class JsonEvents::Parser : private JsonTokens {
         return name == "finished";
       case 11:
         return name == "correlation";
+      case JsonEvent::kSharing.size():
+        return name == JsonEvent::kSharing;
       default:
         return false;
     }

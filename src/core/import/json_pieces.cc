@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include "base/printable.h"
 #include "base/text.h"
@@ -363,8 +362,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kNotNumbers = {"-Infinity", "+Infinity", "Infinity", "-NaN", "NaN",
                                                          "-nan",      "nan",       "-inf",     "inf"};
 
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
 size_t not_a_number(std::string_view text) {
   for (const std::string_view name : kNotNumbers)
     if (text.starts_with(name)) return name.size();
@@ -404,7 +401,7 @@ std::string repaired_json(std::string_view text) {
     }
     if (c == ',') {  // not before a closing bracket
       size_t next = at + 1;
-      while (next < text.size() && (is_blank(text[next]) || text[next] == ',')) ++next;
+      while (next < text.size() && (is_json_blank(text[next]) || text[next] == ',')) ++next;
       if (next < text.size() && (text[next] == ']' || text[next] == '}')) {
         at = next;
         continue;

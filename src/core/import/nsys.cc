@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,8 +10,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "import/sqlite_file.h"
-#include "import/trace_builder.h"
 #include "kymo/error.h"
 
 namespace kymo::import {

@@ -15,8 +15,8 @@
 
 #include <cstdint>
 
+#include "import/builder/trace_builder.h"
 #include "import/sqlite_file.h"
-#include "import/trace_builder.h"
 
 namespace kymo::import {
 

@@ -87,9 +87,9 @@ TEST(NsysImportTest, LaunchesAndKernelsHaveOneCorrelation) {
   EXPECT_TRUE(shown.has("python/worker range cudaLaunchKernel [cuda_runtime] 100+20 d0 c42 {}"));
   EXPECT_TRUE(
       shown.has("python/stream 7 range void gemm<float>(int) [kernel] 200+60 d0 c42 {grid=[8, 4, 1] "
-                "block=[32, 1, 1] registers per thread=40 shared memory=2 KiB}"));
-  EXPECT_TRUE(shown.has("python/stream 7 range Memcpy HtoD [gpu_memcpy] 300+10 d0 c43 {bytes=4 KiB}"));
-  EXPECT_TRUE(shown.has("python/stream 7 range Memset [gpu_memset] 320+10 d0 c44 {bytes=1 KiB value=0}"));
+                "block=[32, 1, 1] registers per thread=40 shared memory=2.0 kB}"));
+  EXPECT_TRUE(shown.has("python/stream 7 range Memcpy HtoD [gpu_memcpy] 300+10 d0 c43 {bytes=4.1 kB}"));
+  EXPECT_TRUE(shown.has("python/stream 7 range Memset [gpu_memset] 320+10 d0 c44 {bytes=1.0 kB value=0}"));
   EXPECT_TRUE(shown.has("python/stream 7 range Stream Synchronize [cuda_sync] 340+10 d0 c45 {}"));
   EXPECT_EQ(shown.lines.size(), 5u);
   EXPECT_EQ(shown.lost, 0u);

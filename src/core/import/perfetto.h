@@ -14,8 +14,8 @@
 
 #include <cstdint>
 
+#include "import/builder/trace_builder.h"
 #include "import/byte_source.h"
-#include "import/trace_builder.h"
 
 namespace kymo::import {
 

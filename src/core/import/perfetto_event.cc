@@ -1,6 +1,7 @@
 #include "import/perfetto_event.h"
 
 #include <bit>
+#include <utility>
 
 #include "base/json_writer.h"
 #include "import/perfetto_packets.h"
@@ -39,6 +40,13 @@ const std::string* PerfettoSequence::find(const Texts& texts, uint64_t iid) {
 }
 
 void PerfettoSequence::define(std::string_view interned_data) {
+  using Self = PerfettoSequence;
+  constexpr std::pair<uint32_t, Texts Self::*> kTextTables[] = {{interned::kCategories, &Self::categories},
+                                                                {interned::kEventNames, &Self::names},
+                                                                {interned::kAnnotationNames, &Self::annotation_names},
+                                                                {interned::kStrings, &Self::strings},
+                                                                {interned::kFunctionNames, &Self::function_names},
+                                                                {interned::kMappingPaths, &Self::mapping_paths}};
   const auto text = [](Texts& texts, std::string_view message) {
     uint64_t iid = 0;
     std::string_view value;
@@ -87,27 +95,11 @@ void PerfettoSequence::define(std::string_view interned_data) {
   Fields fields(interned_data);
   for (Field field; fields.next(field);) {
     if (!field.is_bytes()) continue;
+    for (const auto& [tag, texts] : kTextTables)
+      if (field.tag == tag) text(this->*texts, field.bytes);
     switch (field.tag) {
-      case interned::kCategories:
-        text(categories, field.bytes);
-        break;
-      case interned::kEventNames:
-        text(names, field.bytes);
-        break;
-      case interned::kAnnotationNames:
-        text(annotation_names, field.bytes);
-        break;
-      case interned::kStrings:
-        text(strings, field.bytes);
-        break;
       case interned::kSourceLocations:
         location(field.bytes);
-        break;
-      case interned::kFunctionNames:
-        text(function_names, field.bytes);
-        break;
-      case interned::kMappingPaths:
-        text(mapping_paths, field.bytes);
         break;
       case interned::kMappings:
         numbers(mappings, field.bytes, code_mapping::kPathIds);
@@ -322,6 +314,12 @@ void read_location(std::string_view message, PerfettoArgs& args) {
   add_location(args, file, function, line);
 }
 
+void set_name(uint64_t iid, const PerfettoSequence& sequence, PerfettoEvent& event) {
+  const std::string* const name = PerfettoSequence::find(sequence.names, iid);
+  if (name != nullptr) event.name = *name;
+  event.has_unknown_name |= name == nullptr;
+}
+
 LegacyEvent read_legacy(std::string_view message, const PerfettoSequence& sequence, PerfettoEvent& event) {
   LegacyEvent read;
   const auto take_id = [&](LegacyEvent::Scope scope, uint64_t id) {
@@ -332,11 +330,7 @@ LegacyEvent read_legacy(std::string_view message, const PerfettoSequence& sequen
   for (Field field; fields.next(field);) {
     switch (field.tag) {
       case legacy::kNameIid:
-        if (const std::string* const name = PerfettoSequence::find(sequence.names, field.number)) {
-          event.name = *name;
-        } else {
-          event.has_unknown_name = true;
-        }
+        set_name(field.number, sequence, event);
         break;
       case legacy::kPhase:
         read.phase = field.number < 128 ? static_cast<char>(field.number) : '\0';
@@ -391,11 +385,7 @@ void read_event(std::string_view message, const PerfettoSequence& sequence, Perf
         event.name = field.bytes;
         break;
       case event::kNameIid:
-        if (const std::string* const name = PerfettoSequence::find(sequence.names, field.number)) {
-          event.name = *name;
-        } else {
-          event.has_unknown_name = true;
-        }
+        set_name(field.number, sequence, event);
         break;
       case event::kCategories:
         category(field.bytes);

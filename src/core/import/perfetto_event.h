@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "import/trace_builder.h"
+#include "import/builder/trace_builder.h"
 
 namespace kymo::import {
 

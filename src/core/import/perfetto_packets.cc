@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "import/event_tables.h"
+#include "import/builder/event_tables.h"
 #include "kymo/error.h"
 
 namespace kymo::import {
@@ -160,57 +160,34 @@ size_t Inflated::read_zstd(std::span<char> buffer) {
 }
 
 bool looks_like_perfetto(std::string_view head) {
-  size_t at = 0;
-  const auto varint = [&](uint64_t& value) {
-    value = 0;
-    for (size_t i = 0; i < kLongestVarint && at < head.size(); ++i) {
-      const auto byte = static_cast<uint8_t>(head[at++]);
-      value |= uint64_t{byte & 0x7Fu} << (7 * i);
-      if (byte < 0x80) return true;
-    }
-    return false;
-  };
-  constexpr uint64_t kLastField = 2000;  // no field of a packet has a larger number
+  constexpr uint32_t kLastField = 2000;  // no field of a packet has a larger number
   // Fields that one of the first packets has: its sequence, clocks, the configuration, …
-  constexpr std::array<uint64_t, 15> kCommon = {
+  constexpr std::array<uint32_t, 15> kCommon = {
       3 << 3 | kVarint, 6 << 3 | kBytes,   8 << 3 | kVarint,  10 << 3 | kVarint, 11 << 3 | kBytes,
       12 << 3 | kBytes, 13 << 3 | kVarint, 33 << 3 | kBytes,  50 << 3 | kBytes,  58 << 3 | kVarint,
       59 << 3 | kBytes, 60 << 3 | kBytes,  79 << 3 | kVarint, 89 << 3 | kBytes,  133 << 3 | kBytes};
+  const char *at = head.data(), *const end = at + head.size();
   bool has_common = false, is_first = true;
-  while (at < head.size()) {
-    uint64_t tag = 0, length = 0;
-    if (!varint(tag) || tag != kPacketTag) return false;
-    if (!varint(length)) return has_common;
-    if (length > PerfettoPackets::kLargest) return false;
-    const size_t end = at + static_cast<size_t>(length);
-    if (is_first && end > head.size() && head.size() < kHeadBytes) return false;
-    is_first = false;
-    while (at < end && at < head.size()) {
-      uint64_t field = 0, value = 0;
-      if (!varint(field)) return has_common && at >= head.size();
-      if (field >> 3 == 0 || field >> 3 > kLastField) return false;
-      const bool ok = [&] {
-        switch (field & 7) {
-          case kVarint:
-            return varint(value);
-          case kFixed64:
-            at += 8;
-            return true;
-          case kFixed32:
-            at += 4;
-            return true;
-          case kBytes:
-            if (!varint(value) || value > PerfettoPackets::kLargest) return false;
-            at += static_cast<size_t>(value);
-            return true;
-          default:
-            return false;
-        }
-      }();
-      if (!ok) return has_common && at >= head.size();
-      if (std::find(kCommon.begin(), kCommon.end(), field) != kCommon.end()) has_common = true;
+  bool is_cut = true;  // the head ends inside of what is read
+  try {
+    while (at != end) {
+      is_cut = true;
+      if (protozero::decode_varint(&at, end) != kPacketTag) return false;
+      const uint64_t length = protozero::decode_varint(&at, end);
+      const size_t here = std::min<uint64_t>(length, static_cast<size_t>(end - at));
+      is_cut = here < length;
+      if (length > PerfettoPackets::kLargest || (is_first && is_cut && head.size() < kHeadBytes)) return false;
+      is_first = false;
+      for (protozero::pbf_reader fields(at, here); fields.next(); fields.skip()) {
+        if (fields.tag() > kLastField) return false;
+        has_common |= std::find(kCommon.begin(), kCommon.end(), fields.tag_and_type()) != kCommon.end();
+      }
+      at += here;
     }
-    if (at < head.size() && at != end) return false;
+  } catch (const protozero::end_of_buffer_exception&) {
+    return has_common && is_cut;
+  } catch (const protozero::exception&) {
+    return false;
   }
   return has_common;
 }

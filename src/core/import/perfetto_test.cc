@@ -207,7 +207,7 @@ TEST(PerfettoImportTest, CountersHaveUnitsAndMayBeExtraValuesOfEvents) {
     event.add_int64(event::kExtraCounterValues, -1);
   });
   const Shown shown = trace.shown();
-  EXPECT_TRUE(shown.has("app/ point2 memory [heap] 10 #0 {value=3 KiB}"));
+  EXPECT_TRUE(shown.has("app/ point2 memory [heap] 10 #0 {value=3.1 kB}"));
   EXPECT_TRUE(shown.has("app/main point2 steps [] 20 #0 {value=5}"));
   EXPECT_TRUE(shown.has("app/main point2 steps [] 30 #0 {value=10}"));
   EXPECT_TRUE(shown.has("app/main point2 steps [] 40 #0 {value=9}"));
@@ -320,8 +320,8 @@ TEST_F(LegacyTest, FlowsAndRangesAcrossThreadsAreFoundByTheirIds) {
   EXPECT_EQ(
       trace_.shown().lines,
       (std::vector<std::string>{"app/main point5 flow [cat] 1 #1 {}", "app/main point6 flow [cat] 2 #1 {}",
-                                "app/main point7 flow [cat] 3 #1 {}", "app/main point3 request [cat] 4 #2 {}",
-                                "app/main point3 request [cat] 5 #3 {}", "app/main point4 request [cat] 6 #2 {}"}));
+                                "app/main point7 flow [cat] 3 #1 {}", "app/main point3 request [cat] 4 #1 {}",
+                                "app/main point3 request [cat] 5 #2 {}", "app/main point4 request [cat] 6 #1 {}"}));
 }
 
 TEST_F(LegacyTest, CountersOtherThreadsAndUnknownPhases) {

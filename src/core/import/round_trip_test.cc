@@ -45,7 +45,8 @@ class Lines : public convert::EventVisitor {
     add(range, base::format("range {}+{}{}{}{}", range.start_ns, range.finished ? range.end_ns - range.start_ns : -1,
                             range.lane == 0 ? base::format(" depth {}", range.depth) : " on a lane",
                             range.correlation != 0 ? base::format(" correlation {}", range.correlation) : "",
-                            range.finished ? "" : " open"));
+                            range.finished ? "" : " open") +
+                   (range.event_class->is_pattern ? " of class " + range.event_class->event_class.name : ""));
   }
   void point(const convert::Point& point) override {
     std::string what = base::format("point {} at {}", static_cast<int>(point.kind), point.time_ns);
@@ -81,9 +82,9 @@ class Lines : public convert::EventVisitor {
     }
     const std::string process =
         process_ == Process::Pid ? std::to_string(event.place->writer->origin.pid) : event.place->group->name;
-    lines.push_back(base::format(
-        "{} {} {} {}: {} [{}] {:x} {}{}", process, event.place->name, static_cast<int>(track.kind), track.device_uuid,
-        event.name, of.category == "user_annotation" ? "" : of.category, of.colour & 0xFFFFFF, what, values));
+    lines.push_back(base::format("{} {} {} {}: {} [{}] {:x} {}{}", process, event.place->name,
+                                 static_cast<int>(track.kind), track.device_uuid, event.name, of.category,
+                                 of.colour & 0xFFFFFF, what, values));
   }
 
   const Process process_;
@@ -137,6 +138,13 @@ void record_everything(const std::string& path) {
   one.add_class(10, "sample");
   one.add_class(11, "launch gemm", "launch");
   one.add_class(13, "gemm", "compute");
+  one.add_class(14, "mark {} of {phase}", "",
+                {{"", FieldType::String}, {"phase", FieldType::String}, {"", FieldType::Int}});
+  one.add_class(15, "scale", "kernel", {{"operations_in_this_time", FieldType::Int}});
+  one.add_class(16, "frame", "device range");
+  one.add_class(17, "copy buffer", "copy");
+  one.add_class(18, "{}", "", {{"", FieldType::String}});
+  one.add_class(19, "noted", "user_annotation");
   const std::vector<trace::Frame> frames = {{1, 0, 0, "inner", "a.cc", 3}, {2, 0, 0, "outer", "a.cc", 9}};
   const std::vector<trace::Stack> stacks = {{1, {1, 2}}};
   one.file().stacks(one.id(), {}, frames, stacks);
@@ -169,7 +177,23 @@ void record_everything(const std::string& path) {
   one.end(2, 330);
   one.point(2, 340, PointKind::AsyncBegin, 7, 6, {int64_t{10}});  // never ends
 
+  one.begin(2, 350, 14, {"x", "end", int64_t{4}});
+  one.begin(2, 351, 18, {"its own name"});
+  one.begin(2, 352, 19);
+  one.end(2, 353);
+  one.end(2, 354);
+  one.end(2, 360);
+
   one.complete(3, 400, 500, 13, 0, 0, 42);
+  one.complete(3, 600, 640, 16, 0, 0, 43);  // a label, with the correlation of its submission
+  one.complete(3, 600, 610, 17, 1, 0, 43);
+  one.complete(3, 605, 620, 13, 0, 1, 43);                          // overlaps it
+  for (int i = 0; i < 3; ++i) one.begin(3, 700, 15, {int64_t{3}});  // they share the time of their submission
+  for (int i = 0; i < 3; ++i) one.end(3, 800);
+  one.point(3, 900, PointKind::AsyncBegin, 16, 1);
+  one.point(3, 905, PointKind::AsyncBegin, 16, 2);
+  one.point(3, 950, PointKind::AsyncEnd, 16, 1);
+  one.point(3, 990, PointKind::AsyncEnd, 16, 2);
   one.close();
 
   // Another process, with a queue of the same device, a thread of the same name and the same ids.

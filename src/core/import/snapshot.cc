@@ -17,23 +17,9 @@ using trace::FieldType;
 using trace::PointKind;
 using ValueType = PickleValue::Type;
 
-constexpr size_t kLargestSnapshot = size_t{4} << 30;
 constexpr size_t kBytesPerEvent = 16;  // an event takes more in the file, but may be in several lists
 constexpr size_t kMostFrames = 4096;   // of a stack
 constexpr size_t kMostDevices = 1024;
-
-std::string read_file(ByteSource& source) {
-  constexpr size_t kStep = 1 << 20;
-  std::string bytes;
-  for (size_t count = 1; count != 0 && bytes.size() <= kLargestSnapshot;) {
-    const size_t before = bytes.size();
-    bytes.resize(before + std::max(kStep, before / 2));
-    count = source.read(std::span(bytes).subspan(before));
-    bytes.resize(before + count);
-  }
-  if (!source.damage().empty()) throw Error(source.damage());
-  return bytes;
-}
 
 // The blocks of a memory, while the history is read.
 class Blocks {
@@ -327,7 +313,8 @@ class SnapshotImport {
 }  // namespace
 
 int64_t read_snapshot(ByteSource& source, TraceBuilder& builder) {
-  const std::string bytes = read_file(source);
+  const std::string bytes = source.read_all();
+  if (!source.damage().empty()) throw Error(source.damage());
   const Pickle pickle(bytes);
   return SnapshotImport(pickle, bytes.size(), builder).read();
 }

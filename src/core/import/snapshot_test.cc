@@ -124,8 +124,8 @@ TEST(SnapshotImportTest, HistoryAndWhatWasThereBefore) {
       (std::vector<std::string>{
           "PyTorch/cuda:0 point8 alloc [memory] 0 #8192 {bytes=128 B device=cuda:0 stream=0}",
           "PyTorch/cuda:0 point2 cuda:0 allocated [memory] 0 #0 {value=128 B}",
-          "PyTorch/cuda:0 point1 segment_alloc [segment] 0 #0 {bytes=4 KiB device=cuda:0 stream=0 address=0x3000}",
-          "PyTorch/cuda:0 point2 cuda:0 reserved [memory] 0 #0 {value=4 KiB}",
+          "PyTorch/cuda:0 point1 segment_alloc [segment] 0 #0 {bytes=4.1 kB device=cuda:0 stream=0 address=0x3000}",
+          "PyTorch/cuda:0 point2 cuda:0 reserved [memory] 0 #0 {value=4.1 kB}",
           "PyTorch/cuda:0 point8 alloc [memory] 0 #12288 {bytes=64 B device=cuda:0 stream=0 stack_id=1}",
           "PyTorch/cuda:0 point2 cuda:0 allocated [memory] 0 #0 {value=192 B}",
           "PyTorch/cuda:0 point8 alloc [memory] 0 #4096 {bytes=512 B device=cuda:0 stream=0 stack_id=2}",
@@ -133,7 +133,7 @@ TEST(SnapshotImportTest, HistoryAndWhatWasThereBefore) {
           "PyTorch/cuda:0 point1 free_requested [memory] 1000 #0 {bytes=128 B device=cuda:0 stream=0 address=0x2000}",
           "PyTorch/cuda:0 point9 free_completed [memory] 2000 #8192 {bytes=128 B device=cuda:0 stream=0}",
           "PyTorch/cuda:0 point2 cuda:0 allocated [memory] 2000 #0 {value=576 B}",
-          "PyTorch/cuda:0 point1 oom [memory] 3000 #0 {bytes=1 MiB device=cuda:0 stream=0 address=0x5}",
+          "PyTorch/cuda:0 point1 oom [memory] 3000 #0 {bytes=1.0 MB device=cuda:0 stream=0 address=0x5}",
           "PyTorch/cuda:0 point1 new_action [memory] 4000 #0 {bytes=1 B device=cuda:0 stream=0 address=0x5}"}));
   EXPECT_EQ(shown.losses, std::vector<std::string>{"1 events of actions that Kymo does not know"});
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "import/builder/trace_builder.h"
 #include "import/byte_source.h"
-#include "import/trace_builder.h"
 #include "kymo/error.h"
 #include "trace/reader.h"
 #include "trace/writer.h"

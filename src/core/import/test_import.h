@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "import/builder/trace_builder.h"
 #include "import/chrome.h"
-#include "import/trace_builder.h"
 #include "trace/reader.h"
 #include "trace/test_support.h"
 #include "trace/writer.h"

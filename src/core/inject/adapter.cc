@@ -5,7 +5,6 @@
 
 #include <atomic>
 
-#include "base/environment.h"
 #include "base/print.h"
 #include "base/static_program.h"
 

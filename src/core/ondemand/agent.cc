@@ -15,7 +15,6 @@
 #include "ondemand/clients.h"
 #include "ondemand/identity.h"
 #include "ondemand/iterations.h"
-#include "ondemand/link.h"
 #include "ondemand/recorder.h"
 #include "ondemand/requests.h"
 #include "record/process.h"

@@ -19,7 +19,6 @@
 #include "ondemand/identity.h"
 #include "ondemand/requests.h"
 #include "wire/config.h"
-#include "wire/fabric.h"
 
 namespace kymo::ondemand {
 namespace {

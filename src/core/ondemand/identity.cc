@@ -7,7 +7,6 @@
 
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "base/clock.h"
@@ -15,7 +14,6 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "wire/message.h"
 
 namespace kymo::ondemand {
 namespace {

@@ -14,9 +14,7 @@
 #include "collect/options.h"
 #include "ondemand/own_file.h"
 #include "ondemand/recorder.h"
-#include "ondemand/trace_output.h"
 #include "record/process.h"
-#include "wire/message.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -72,7 +70,7 @@ Job::~Job() {
 
 void Job::begin() {
   if (request_.kind == JobKind::Memory) check_memory_name(request_.output);
-  file_.emplace(request_.output, request_.allowed);
+  file_.emplace(request_.output, request_.allowed, request_.existing);
   if (request_.kind == JobKind::Last) {
     require_flight();
     to_ns_ = arrived_ns_;

@@ -45,6 +45,7 @@ struct JobRequest {
   uint64_t instead_ns = 0;
   std::string output = {};  // with all names filled in
   AllowedFolders allowed = {};
+  Existing existing = Existing::Keep;
   OutputForm form = OutputForm::ByName;
   TraceFlags flags = {};
   std::vector<std::pair<std::string, std::string>> metadata = {};

@@ -146,7 +146,7 @@ void export_memory_profile(const std::string& path) {
   if (!calls.has_memory) throw Error("there is no memory profile to export; make one with start_memory_profile()");
   check_memory_name(path);
   const std::string whole = whole_path(path);
-  OutputFile file(whole, {});
+  OutputFile file(whole, {}, Existing::Replace);
   if (calls.running == Running::Memory) collect::flush_session();
   // Export a copy: the recording may continue, and may be exported again in another format.
   std::filesystem::copy_file(calls.file->part(), file.part(), std::filesystem::copy_options::overwrite_existing);

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <memory>
 
-#include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "kymo/error.h"
@@ -20,7 +19,7 @@ namespace kymo::ondemand {
 namespace {
 
 constexpr size_t kBeginningBytes = 4096;
-constexpr int kMaxParts = 100;
+constexpr int kMaxParts = 100, kMaxSameNames = 10'000;
 
 struct FreeDeleter {
   void operator()(char* text) const { free(text); }
@@ -86,6 +85,15 @@ int create_alone(const std::string& path) {
   return file ? 0 : errno;
 }
 
+// "a-2.json.gz" of "a.json.gz". Names may have other dots: {time} and {host} do.
+std::string with_number(const std::string& path, int number) {
+  constexpr std::string_view kGzip = ".gz";
+  const size_t name = path.rfind('/') + 1;
+  size_t dot = path.rfind('.', path.ends_with(kGzip) ? path.size() - kGzip.size() - 1 : path.npos);
+  if (dot == path.npos || dot <= name) dot = path.size();
+  return base::format("{}-{}{}", path.substr(0, dot), number, path.substr(dot));
+}
+
 }  // namespace
 
 bool looks_like_trace(std::string_view path, std::string_view beginning) {
@@ -103,15 +111,13 @@ bool looks_like_trace(std::string_view path, std::string_view beginning) {
 std::vector<std::string> folders_in(base::Variable variable) {
   std::vector<std::string> folders;
   const char* value = base::environment(variable);
-  for (std::string_view rest = value != nullptr ? value : ""; !rest.empty();) {
-    const size_t end = std::min(rest.find(':'), rest.size());
-    if (end != 0) folders.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  for (std::string& folder : base::split(value != nullptr ? value : "", ':'))
+    if (!folder.empty()) folders.push_back(std::move(folder));
   return folders;
 }
 
-OutputFile::OutputFile(const std::string& path, const AllowedFolders& allowed) {
+OutputFile::OutputFile(const std::string& path, const AllowedFolders& allowed, Existing existing)
+    : existing_(existing) {
   if (path.empty() || path[0] != '/' || path.back() == '/' || path.find('\0') != path.npos)
     throw InvalidArgument(base::format("cannot write to \"{}\": give the absolute path of a file", path));
   const size_t slash = path.rfind('/');
@@ -146,11 +152,37 @@ std::string OutputFile::reserve(const std::string& ending) {
   throw Error(base::format("{} unfinished traces named {}{} exist; remove them", kMaxParts, path_, ending));
 }
 
-void OutputFile::complete(const std::string& file) {
+void OutputFile::claim(const std::function<int(const std::string& path)>& take) {
   check_existing(path_);  // it may have appeared since
-  if (rename(file.c_str(), path_.c_str()) != 0)
+  if (existing_ == Existing::Replace) return;
+  const std::string wanted = path_;
+  for (int number = 1; number <= kMaxSameNames; ++number) {
+    path_ = number == 1 ? wanted : with_number(wanted, number);
+    const int error = take(path_);
+    if (error == 0) return void(reserved_.push_back(path_));
+    if (error != EEXIST) throw Error(base::format("cannot write {}: {}", path_, std::strerror(error)));
+  }
+  throw Error(
+      base::format("{} traces named {} exist; remove some, or use {{time}} in the name", kMaxSameNames, wanted));
+}
+
+void OutputFile::complete() {
+  claim([&](const std::string& path) {
+    // Whoever waits for this name gets the whole trace. Not every file system has links.
+    if (link(part_.c_str(), path.c_str()) == 0) return 0;
+    return errno == EEXIST ? EEXIST : create_alone(path);
+  });
+  if (rename(part_.c_str(), path_.c_str()) != 0)
     throw Error(base::format("cannot write {}: {}", path_, std::strerror(errno)));
-  std::erase(reserved_, file);
+  unlink(part_.c_str());  // a rename onto a link to the same file does nothing
+  std::erase(reserved_, part_);
+  std::erase(reserved_, path_);
+}
+
+void OutputFile::complete(const std::function<void(const std::string& path)>& write) {
+  claim(create_alone);
+  write(path_);
+  std::erase(reserved_, path_);
 }
 
 }  // namespace kymo::ondemand

@@ -38,7 +38,7 @@ TEST_F(OutputFileTest, AppearsUnderItsNameWhenItIsComplete) {
   ASSERT_EQ(stat(file.part().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   EXPECT_FALSE(fs::exists(file.path()));
-  file.complete(file.part());
+  file.complete();
   EXPECT_TRUE(fs::exists(folder + "/a.kymo"));
   EXPECT_FALSE(fs::exists(folder + "/a.kymo.part"));
 }
@@ -60,6 +60,32 @@ TEST_F(OutputFileTest, ExistingPartFileIsNotOverwritten) {
     EXPECT_EQ(file.part(), folder + "/a.kymo.2.part");
   }
   EXPECT_EQ(fs::file_size(folder + "/a.kymo.part"), 26u);
+}
+
+TEST_F(OutputFileTest, ATraceOfAnotherRequestIsNotReplaced) {
+  const std::string path = folder + "/host.a-1-2.800.json.gz";
+  OutputFile first(path, {}), second(path, {}), third(path, {});
+  const auto write = [](std::string_view text) { return [text](const std::string& to) { std::ofstream(to) << text; }; };
+  second.complete(write("\x1f\x8b two"));
+  first.complete(write("\x1f\x8b one"));
+  third.complete();
+  EXPECT_EQ(second.path(), path);
+  EXPECT_EQ(first.path(), folder + "/host.a-1-2.800-2.json.gz");
+  EXPECT_EQ(third.path(), folder + "/host.a-1-2.800-3.json.gz");
+  EXPECT_EQ(fs::file_size(second.path()), 6u);
+  EXPECT_EQ(fs::file_size(third.path()), 0u);
+  OutputFile replacing(path, {}, Existing::Replace);
+  replacing.complete(write("\x1f\x8b four"));
+  EXPECT_EQ(replacing.path(), path);
+  EXPECT_EQ(fs::file_size(path), 7u);
+}
+
+TEST_F(OutputFileTest, AFileThatCannotBeWrittenLeavesNothing) {
+  {
+    OutputFile file(folder + "/a.json", {});
+    EXPECT_THROW(file.complete([](const std::string&) { throw Error("full"); }), Error);
+  }
+  EXPECT_TRUE(fs::is_empty(folder));
 }
 
 TEST_F(OutputFileTest, LinksFoldersAndFilesThatAreNotTracesAreNotOverwritten) {

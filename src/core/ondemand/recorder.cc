@@ -8,9 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <new>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/environment.h"
@@ -19,7 +17,6 @@
 #include "collect/options.h"
 #include "collect/own_session.h"
 #include "kymo/error.h"
-#include "kymo/session.h"
 #include "ondemand/output_file.h"
 #include "ondemand/own_file.h"
 

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "ondemand/identity.h"
 #include "wire/config.h"
-#include "wire/message.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::ondemand {
@@ -141,6 +140,7 @@ base::Result<JobRequest> job_of_config(const std::string& text) {
   request.id = 1;  // these requests have no id
   request.output = wire::output_path(config, getpid());
   request.allowed = {folders_in("KYMO_TRACE_DIR"), config_folders()};
+  request.existing = Existing::Replace;  // whoever asks this way is not told the name, and looks for this one
   request.flags = {config.shapes, config.memory_events, config.stack, config.flops, config.modules};
   request.start_at_ns = config.start_ms * kRequestMillisecond;
   // A start that is slightly in the past means now.

@@ -4,8 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <optional>
-#include <vector>
 
 #include "analyze/memory/changes.h"
 #include "analyze/memory/export.h"
@@ -14,7 +12,6 @@
 #include "convert/formats/chrome.h"
 #include "convert/formats/export.h"
 #include "convert/formats/perfetto.h"
-#include "kymo/error.h"
 #include "ondemand/clients.h"
 #include "trace/loss_words.h"
 #include "trace/reader.h"
@@ -71,7 +68,7 @@ std::optional<WrittenTrace> write_own_profile(OutputFile& file) {
   WrittenTrace written;
   for (const trace::EventChunk& chunk : reader.event_chunks()) written.events += chunk.point_count;
   for (const auto& [id, writer] : reader.writers()) written.losses += trace::lost_events(writer.losses);
-  memory::export_profile(reader, file.path());
+  file.complete([&](const std::string& path) { memory::export_profile(reader, path); });
   written.path = file.path();
   written.bytes = profile_bytes(file.path());
   return written;
@@ -85,9 +82,9 @@ WrittenTrace write_trace(OutputFile& file, const std::optional<TraceScope>& scop
   WrittenTrace written = count_trace(reader);
   const bool is_other_form = form != OutputForm::ByName && !file.path().ends_with(".kymo");
   if (convert::is_export_path(file.path()) || is_other_form)
-    convert_to(file.path(), reader, form);
+    file.complete([&](const std::string& path) { convert_to(path, reader, form); });
   else
-    file.complete(file.part());
+    file.complete();
   struct stat status {};
   if (stat(file.path().c_str(), &status) != 0)
     throw Error(base::format("{} is gone: {}", file.path(), std::strerror(errno)));

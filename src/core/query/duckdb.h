@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace kymo::query::duckdb {
 
@@ -27,7 +28,6 @@ using BindInfo = struct BindInfoTag*;
 using InitInfo = struct InitInfoTag*;
 using FunctionInfo = struct FunctionInfoTag*;
 using ReplacementInfo = struct ReplacementInfoTag*;
-using Appender = struct AppenderTag*;
 
 enum class State : int { Success = 0, Error = 1 };
 
@@ -93,105 +93,123 @@ using Init = void (*)(InitInfo);
 using Function = void (*)(FunctionInfo, DataChunk);
 using Replacement = void (*)(ReplacementInfo, const char* table_name, void* data);
 
+// The library, and its functions by name. Throws kymo::NotAvailable if it does not have one of them.
+class Library {
+ public:
+  Library(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+
+  // Becomes a pointer to a function of any type.
+  struct Symbol {
+    void* address;
+    template <typename Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Symbol find(const char* name) const;
+
+ private:
+  void* handle_;
+  std::string path_;
+};
+
 struct Api {
-  const char* (*library_version)();
-  void (*free)(void*);
+  Library library;
 
-  State (*create_config)(Config*);
-  State (*set_config)(Config, const char* name, const char* value);
-  void (*destroy_config)(Config*);
-  State (*open_ext)(const char* path, Database*, Config, char** error);
-  void (*close)(Database*);
-  State (*connect)(Database, Connection*);
-  void (*disconnect)(Connection*);
-  void (*interrupt)(Connection);
+  const char* (*library_version)() = library.find("library_version");
+  void (*free)(void*) = library.find("free");
 
-  State (*query)(Connection, const char* sql, Result*);
-  State (*prepare)(Connection, const char* sql, Statement*);
-  const char* (*prepare_error)(Statement);
-  void (*destroy_prepare)(Statement*);
-  StatementType (*prepared_statement_type)(Statement);
-  Index (*prepared_statement_column_count)(Statement);
-  Type (*prepared_statement_column_type)(Statement, Index);
-  char* (*prepared_statement_column_name)(Statement, Index);  // to be freed
-  State (*pending_prepared_streaming)(Statement, Pending*);
-  const char* (*pending_error)(Pending);
-  State (*execute_pending)(Pending, Result*);
-  void (*destroy_pending)(Pending*);
+  State (*create_config)(Config*) = library.find("create_config");
+  State (*set_config)(Config, const char* name, const char* value) = library.find("set_config");
+  void (*destroy_config)(Config*) = library.find("destroy_config");
+  State (*open_ext)(const char* path, Database*, Config, char** error) = library.find("open_ext");
+  void (*close)(Database*) = library.find("close");
+  State (*connect)(Database, Connection*) = library.find("connect");
+  void (*disconnect)(Connection*) = library.find("disconnect");
+  void (*interrupt)(Connection) = library.find("interrupt");
 
-  void (*destroy_result)(Result*);
-  const char* (*result_error)(Result*);
-  ResultType (*result_return_type)(Result);
-  Index (*column_count)(Result*);
-  const char* (*column_name)(Result*, Index);
-  Type (*column_type)(Result*, Index);
-  LogicalType (*column_logical_type)(Result*, Index);
-  DataChunk (*fetch_chunk)(Result);
+  State (*query)(Connection, const char* sql, Result*) = library.find("query");
+  State (*prepare)(Connection, const char* sql, Statement*) = library.find("prepare");
+  const char* (*prepare_error)(Statement) = library.find("prepare_error");
+  void (*destroy_prepare)(Statement*) = library.find("destroy_prepare");
+  StatementType (*prepared_statement_type)(Statement) = library.find("prepared_statement_type");
+  Index (*prepared_statement_column_count)(Statement) = library.find("prepared_statement_column_count");
+  Type (*prepared_statement_column_type)(Statement, Index) = library.find("prepared_statement_column_type");
+  char* (*prepared_statement_column_name)(Statement,
+                                          Index) = library.find("prepared_statement_column_name");  // to be freed
+  State (*pending_prepared_streaming)(Statement, Pending*) = library.find("pending_prepared_streaming");
+  const char* (*pending_error)(Pending) = library.find("pending_error");
+  State (*execute_pending)(Pending, Result*) = library.find("execute_pending");
+  void (*destroy_pending)(Pending*) = library.find("destroy_pending");
 
-  LogicalType (*create_logical_type)(Type);
-  LogicalType (*create_enum_type)(const char** names, Index count);
-  void (*destroy_logical_type)(LogicalType*);
-  Type (*enum_internal_type)(LogicalType);
-  char* (*enum_dictionary_value)(LogicalType, Index);
-  uint8_t (*decimal_scale)(LogicalType);
-  Type (*decimal_internal_type)(LogicalType);
+  void (*destroy_result)(Result*) = library.find("destroy_result");
+  const char* (*result_error)(Result*) = library.find("result_error");
+  ResultType (*result_return_type)(Result) = library.find("result_return_type");
+  Index (*column_count)(Result*) = library.find("column_count");
+  const char* (*column_name)(Result*, Index) = library.find("column_name");
+  Type (*column_type)(Result*, Index) = library.find("column_type");
+  LogicalType (*column_logical_type)(Result*, Index) = library.find("column_logical_type");
+  DataChunk (*fetch_chunk)(Result) = library.find("fetch_chunk");
 
-  State (*appender_create)(Connection, const char* schema, const char* table, Appender*);
-  State (*append_data_chunk)(Appender, DataChunk);
-  const char* (*appender_error)(Appender);
-  State (*appender_close)(Appender);
-  State (*appender_destroy)(Appender*);
+  LogicalType (*create_logical_type)(Type) = library.find("create_logical_type");
+  LogicalType (*create_enum_type)(const char** names, Index count) = library.find("create_enum_type");
+  void (*destroy_logical_type)(LogicalType*) = library.find("destroy_logical_type");
+  Type (*enum_internal_type)(LogicalType) = library.find("enum_internal_type");
+  char* (*enum_dictionary_value)(LogicalType, Index) = library.find("enum_dictionary_value");
+  uint8_t (*decimal_scale)(LogicalType) = library.find("decimal_scale");
+  Type (*decimal_internal_type)(LogicalType) = library.find("decimal_internal_type");
 
-  DataChunk (*create_data_chunk)(LogicalType* types, Index columns);
-  void (*data_chunk_reset)(DataChunk);
-  void (*destroy_data_chunk)(DataChunk*);
-  Index (*data_chunk_get_size)(DataChunk);
-  void (*data_chunk_set_size)(DataChunk, Index);
-  Vector (*data_chunk_get_vector)(DataChunk, Index);
-  Index (*vector_size)();
-  void* (*vector_get_data)(Vector);
-  uint64_t* (*vector_get_validity)(Vector);
-  void (*vector_ensure_validity_writable)(Vector);
-  void (*vector_assign_string_element_len)(Vector, Index row, const char*, Index length);
+  void (*destroy_data_chunk)(DataChunk*) = library.find("destroy_data_chunk");
+  Index (*data_chunk_get_size)(DataChunk) = library.find("data_chunk_get_size");
+  void (*data_chunk_set_size)(DataChunk, Index) = library.find("data_chunk_set_size");
+  Vector (*data_chunk_get_vector)(DataChunk, Index) = library.find("data_chunk_get_vector");
+  Index (*vector_size)() = library.find("vector_size");
+  void* (*vector_get_data)(Vector) = library.find("vector_get_data");
+  uint64_t* (*vector_get_validity)(Vector) = library.find("vector_get_validity");
+  void (*vector_ensure_validity_writable)(Vector) = library.find("vector_ensure_validity_writable");
+  void (*vector_assign_string_element_len)(Vector, Index row, const char*,
+                                           Index length) = library.find("vector_assign_string_element_len");
 
-  Value (*create_varchar)(const char*);
-  char* (*get_varchar)(Value);
-  void (*destroy_value)(Value*);
+  Value (*create_varchar)(const char*) = library.find("create_varchar");
+  char* (*get_varchar)(Value) = library.find("get_varchar");
+  void (*destroy_value)(Value*) = library.find("destroy_value");
 
-  TableFunction (*create_table_function)();
-  void (*destroy_table_function)(TableFunction*);
-  void (*table_function_set_name)(TableFunction, const char*);
-  void (*table_function_add_parameter)(TableFunction, LogicalType);
-  void (*table_function_set_extra_info)(TableFunction, void*, Destroy);
-  void (*table_function_set_bind)(TableFunction, Bind);
-  void (*table_function_set_init)(TableFunction, Init);
-  void (*table_function_set_local_init)(TableFunction, Init);
-  void (*table_function_set_function)(TableFunction, Function);
-  void (*table_function_supports_projection_pushdown)(TableFunction, bool);
-  State (*register_table_function)(Connection, TableFunction);
+  TableFunction (*create_table_function)() = library.find("create_table_function");
+  void (*destroy_table_function)(TableFunction*) = library.find("destroy_table_function");
+  void (*table_function_set_name)(TableFunction, const char*) = library.find("table_function_set_name");
+  void (*table_function_add_parameter)(TableFunction, LogicalType) = library.find("table_function_add_parameter");
+  void (*table_function_set_extra_info)(TableFunction, void*, Destroy) = library.find("table_function_set_extra_info");
+  void (*table_function_set_bind)(TableFunction, Bind) = library.find("table_function_set_bind");
+  void (*table_function_set_init)(TableFunction, Init) = library.find("table_function_set_init");
+  void (*table_function_set_local_init)(TableFunction, Init) = library.find("table_function_set_local_init");
+  void (*table_function_set_function)(TableFunction, Function) = library.find("table_function_set_function");
+  void (*table_function_supports_projection_pushdown)(TableFunction, bool) =
+      library.find("table_function_supports_projection_pushdown");
+  State (*register_table_function)(Connection, TableFunction) = library.find("register_table_function");
 
-  void* (*bind_get_extra_info)(BindInfo);
-  Value (*bind_get_parameter)(BindInfo, Index);
-  void (*bind_add_result_column)(BindInfo, const char* name, LogicalType);
-  void (*bind_set_bind_data)(BindInfo, void*, Destroy);
-  void (*bind_set_cardinality)(BindInfo, Index, bool is_exact);
-  void (*bind_set_error)(BindInfo, const char*);
+  void* (*bind_get_extra_info)(BindInfo) = library.find("bind_get_extra_info");
+  Value (*bind_get_parameter)(BindInfo, Index) = library.find("bind_get_parameter");
+  void (*bind_add_result_column)(BindInfo, const char* name, LogicalType) = library.find("bind_add_result_column");
+  void (*bind_set_bind_data)(BindInfo, void*, Destroy) = library.find("bind_set_bind_data");
+  void (*bind_set_cardinality)(BindInfo, Index, bool is_exact) = library.find("bind_set_cardinality");
+  void (*bind_set_error)(BindInfo, const char*) = library.find("bind_set_error");
 
-  void* (*init_get_bind_data)(InitInfo);
-  void (*init_set_init_data)(InitInfo, void*, Destroy);
-  Index (*init_get_column_count)(InitInfo);
-  Index (*init_get_column_index)(InitInfo, Index);
-  void (*init_set_max_threads)(InitInfo, Index);
-  void (*init_set_error)(InitInfo, const char*);
+  void* (*init_get_bind_data)(InitInfo) = library.find("init_get_bind_data");
+  void (*init_set_init_data)(InitInfo, void*, Destroy) = library.find("init_set_init_data");
+  Index (*init_get_column_count)(InitInfo) = library.find("init_get_column_count");
+  Index (*init_get_column_index)(InitInfo, Index) = library.find("init_get_column_index");
+  void (*init_set_max_threads)(InitInfo, Index) = library.find("init_set_max_threads");
+  void (*init_set_error)(InitInfo, const char*) = library.find("init_set_error");
 
-  void* (*function_get_bind_data)(FunctionInfo);
-  void* (*function_get_init_data)(FunctionInfo);
-  void* (*function_get_local_init_data)(FunctionInfo);
-  void (*function_set_error)(FunctionInfo, const char*);
+  void* (*function_get_bind_data)(FunctionInfo) = library.find("function_get_bind_data");
+  void* (*function_get_init_data)(FunctionInfo) = library.find("function_get_init_data");
+  void* (*function_get_local_init_data)(FunctionInfo) = library.find("function_get_local_init_data");
+  void (*function_set_error)(FunctionInfo, const char*) = library.find("function_set_error");
 
-  void (*add_replacement_scan)(Database, Replacement, void* data, Destroy);
-  void (*replacement_scan_set_function_name)(ReplacementInfo, const char*);
-  void (*replacement_scan_add_parameter)(ReplacementInfo, Value);
+  void (*add_replacement_scan)(Database, Replacement, void* data, Destroy) = library.find("add_replacement_scan");
+  void (*replacement_scan_set_function_name)(ReplacementInfo,
+                                             const char*) = library.find("replacement_scan_set_function_name");
+  void (*replacement_scan_add_parameter)(ReplacementInfo, Value) = library.find("replacement_scan_add_parameter");
 };
 
 }  // namespace kymo::query::duckdb

@@ -1,5 +1,6 @@
 #include "query/event_texts.h"
 
+#include "analyze/operation_name.h"
 #include "trace/reader.h"
 
 namespace kymo::query {
@@ -29,8 +30,8 @@ void EventTexts::describe(size_t event, const convert::Place& place, convert::Ev
 uint32_t name_number(const convert::Event& event, const LoadedTraces& traces) {
   const convert::ClassInfo& info = *event.event_class;
   const bool is_inline = info.is_known && info.event_class.id == trace::kInlineName;
-  const uint32_t number =
-      is_inline ? traces.names.find(event.name) : traces.names.find(trace::shown_name(info.event_class));
+  const uint32_t number = is_inline ? traces.names.find(base::without_iteration_number(event.name))
+                                    : traces.names.find(analyze::operation_name(info.event_class));
   return number == Dictionary::kNull ? traces.names.find(kOtherNames) : number;
 }
 

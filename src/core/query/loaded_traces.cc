@@ -6,8 +6,10 @@
 #include <thread>
 #include <tuple>
 
+#include "analyze/operation_name.h"
 #include "base/printable.h"
 #include "kymo/error.h"
+#include "query/range_facts.h"
 #include "trace/model.h"
 
 namespace kymo::query {
@@ -42,7 +44,7 @@ bool add_inline_names(const trace::WriterInfo& writer, const std::vector<uint32_
     if (!is_inline && known == nullptr) break;  // the next values cannot be found
     const auto& row = cursor.next(is_inline ? nullptr : known);
     if (cursor.is_short()) break;
-    if (is_inline) names.insert(trace::full_name(nullptr, row));
+    if (is_inline) names.insert(base::without_iteration_number(trace::full_name(nullptr, row)));
   }
   return true;
 }
@@ -55,7 +57,7 @@ ClassNumbers::ClassNumbers(const trace::WriterInfo& writer, const Dictionary& na
   dense_[trace::kInlineName].name = names.find("");  // where a chunk has names of its own, they are read
   for (const auto& [id, event_class] : writer.classes) {
     if (id == trace::kInlineName) continue;
-    const Entry entry{names.find(trace::shown_name(event_class)),
+    const Entry entry{names.find(analyze::operation_name(event_class)),
                       event_class.category.empty() ? Dictionary::kNull : categories.find(event_class.category),
                       trace::is_definition(event_class)};
     if (id < dense_.size())
@@ -65,9 +67,19 @@ ClassNumbers::ClassNumbers(const trace::WriterInfo& writer, const Dictionary& na
   }
 }
 
+LoadedTrace::LoadedTrace(trace::Reader opened, uint64_t file_number)
+    : reader(std::move(opened)), places(reader), number(file_number) {}
+LoadedTrace::~LoadedTrace() = default;
+
+const RangeIds& LoadedTrace::ids() const { return fact(ids_); }
+const Nesting& LoadedTrace::nesting() const { return fact(nesting_); }
+const IterationOfRange& LoadedTrace::iterations() const { return fact(iterations_); }
+const SampleFunctions& LoadedTrace::sample_functions() const { return fact(sample_functions_); }
+const LoadedStates& LoadedTrace::states() const { return fact(states_); }
+
 LoadedTraces::LoadedTraces(const std::vector<std::string>& paths, const OpenTrace& open) {
   for (const std::string& path : paths) {
-    LoadedTrace& trace = traces_.emplace_back(open(path));
+    LoadedTrace& trace = traces_.emplace_back(open(path), traces_.size());
     trace.path = path;
     add_texts(trace);
     find_inline_names(trace);
@@ -85,7 +97,7 @@ void LoadedTraces::add_texts(const LoadedTrace& trace) {
   for (const auto& [id, writer] : trace.reader.writers()) {
     for (const auto& [class_id, event_class] : writer.classes) {
       if (trace::is_definition(event_class)) continue;
-      names.add(trace::shown_name(event_class));
+      names.add(analyze::operation_name(event_class));
       categories.add(event_class.category);
     }
   }

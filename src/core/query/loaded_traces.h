@@ -1,6 +1,7 @@
 // The traces of a query, opened once: what the rows of their tables refer to.
 //
-// Everything is read-only after the constructor, except problems(). Several threads may use it at the same time.
+// Everything is read-only after the constructor, except problems() and what is computed on request. Several threads may
+// use it at the same time.
 #pragma once
 
 #include <cstdint>
@@ -77,8 +78,15 @@ struct TrackInfo {
   bool on_device() const { return place->track->kind == trace::TrackKind::DeviceQueue; }
 };
 
+class RangeIds;
+class Nesting;
+class IterationOfRange;
+class SampleFunctions;
+struct LoadedStates;
+
 struct LoadedTrace {
-  explicit LoadedTrace(trace::Reader opened) : reader(std::move(opened)), places(reader) {}
+  LoadedTrace(trace::Reader opened, uint64_t number);
+  ~LoadedTrace();
 
   // Null if the trace does not describe the track, or its clock.
   const TrackInfo* find(const trace::EventChunk& chunk) const {
@@ -86,13 +94,35 @@ struct LoadedTrace {
     return found == tracks.end() || found->second.clock == nullptr ? nullptr : &found->second;
   }
 
+  // query/range_facts.h. The first call reads the trace; any thread may call them.
+  const RangeIds& ids() const;
+  const Nesting& nesting() const;
+  const IterationOfRange& iterations() const;
+  const SampleFunctions& sample_functions() const;
+  const LoadedStates& states() const;
+
   const trace::Reader reader;
   const convert::Places places;
+  const uint64_t number;  // of the file
   std::string path;
   std::map<std::pair<trace::WriterId, uint32_t>, TrackInfo> tracks;
   std::map<trace::WriterId, ClassNumbers> classes;
   std::map<std::pair<trace::WriterId, uint32_t>, trace::ClockMap> clocks;
   std::vector<bool> has_inline_names;  // by chunk: it has events of class 0 with a name
+
+ private:
+  template <typename Fact>
+  const Fact& fact(std::unique_ptr<const Fact>& known) const {
+    const std::lock_guard lock(mutex_);
+    if (known == nullptr) known = std::make_unique<const Fact>(*this);
+    return *known;
+  }
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<const RangeIds> ids_;
+  mutable std::unique_ptr<const Nesting> nesting_;
+  mutable std::unique_ptr<const IterationOfRange> iterations_;
+  mutable std::unique_ptr<const SampleFunctions> sample_functions_;
+  mutable std::unique_ptr<const LoadedStates> states_;
 };
 
 class LoadedTraces {

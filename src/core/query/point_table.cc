@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "kymo/error.h"
 #include "query/event_texts.h"
+#include "query/range_facts.h"
 #include "query/table.h"
 
 namespace kymo::query {
@@ -18,8 +19,8 @@ uint32_t kind_number(PointKind kind) {
   static const std::vector<uint32_t> numbers = [] {
     std::vector<uint32_t> all;
     const auto& texts = point_kinds();
-    for (const trace::PointKindName& name : trace::kPointKindNames)
-      all.push_back(static_cast<uint32_t>(std::lower_bound(texts.begin(), texts.end(), name.key) - texts.begin()));
+    for (const std::string_view name : trace::kPointKindNames)
+      all.push_back(static_cast<uint32_t>(std::lower_bound(texts.begin(), texts.end(), name) - texts.begin()));
     return all;
   }();
   const auto index = static_cast<size_t>(kind);
@@ -27,7 +28,21 @@ uint32_t kind_number(PointKind kind) {
 }
 
 // What a column shows. A table has some of them, in its own order.
-enum class Shows : uint8_t { Kind, Name, FullName, Category, Time, Id, Address, Value, Bytes, Memory, Args };
+enum class Shows : uint8_t {
+  Kind,
+  Name,
+  FullName,
+  Category,
+  Time,
+  Id,
+  Address,
+  Value,
+  Bytes,
+  Memory,
+  Args,
+  Function,
+  Stack
+};
 
 struct PointColumn {
   Column column;
@@ -48,6 +63,11 @@ constexpr PointColumn kBytes{{"bytes", ColumnType::UInt64, "0 for a free whose s
 constexpr PointColumn kMemory{{"memory", ColumnType::Text, "the device or 'heap', as in kymo memory"}, Shows::Memory};
 constexpr PointColumn kArgs{{"args", ColumnType::Text, "the values, as JSON"}, Shows::Args};
 
+constexpr PointColumn kFunction{{"function", ColumnType::Text, "of a CPU sample: the one that ran; NULL if none"},
+                                Shows::Function};
+constexpr PointColumn kStack{{"stack", ColumnType::Text, "of a CPU sample: 'main;load;read', the outermost first"},
+                             Shows::Stack};
+
 struct PointTable {
   std::string_view name, help;
   std::vector<PointKind> kinds;  // empty: all
@@ -59,7 +79,7 @@ const std::vector<PointTable>& descriptions() {
       {"events",
        "points in time: instants, counters, flows, allocations, frees, samples, ends of ranges across threads",
        {},
-       {kKind, kName, kFullName, kCategory, kTime, kId, kArgs}},
+       {kKind, kName, kFullName, kCategory, kTime, kId, kFunction, kStack, kArgs}},
       {"counters", "values of counters", {PointKind::Counter}, {kName, kCategory, kTime, kValue}},
       {"allocations",
        "allocations and frees of memory",
@@ -127,6 +147,7 @@ class PointCursor : public Cursor {
     const auto at = scan_.chunks_.take();
     if (!at) return false;
     const trace::EventChunk& chunk = at->chunk();
+    at_ = *at;
     track_ = at->trace->find(chunk);
     if (track_ == nullptr) return true;  // the reader has reported it
     has_inline_names_ = scan_.wants_names_ && at->trace->has_inline_names[at->index];
@@ -175,6 +196,16 @@ class PointCursor : public Cursor {
           if (points.id[rows[i]] == 0) output.set_null(column, i);
         }
         return;
+      case Shows::Function:
+      case Shows::Stack:
+        for (size_t i = 0; i < count; ++i) {
+          const SampleFunctions::Names* const names = at_.trace->sample_functions().find(at_.index, rows[i]);
+          if (names == nullptr)
+            output.set_null(column, i);
+          else
+            output.set_text(column, i, shows == Shows::Stack ? names->stack : names->function);
+        }
+        return;
       default:
         break;
     }
@@ -213,6 +244,7 @@ class PointCursor : public Cursor {
   }
 
   PointScan& scan_;
+  ChunkQueue::Item at_{};
   const TrackInfo* track_ = nullptr;
   trace::EventBatch batch_;
   std::vector<uint32_t> rows_;  // the points of the chunk that belong to the table
@@ -243,7 +275,7 @@ std::unique_ptr<Scan> scan_points(const Table& table, LoadedTraces& traces, cons
 const std::vector<std::string>& point_kinds() {
   static const std::vector<std::string> sorted = [] {
     std::vector<std::string> names;
-    for (const trace::PointKindName& name : std::span(trace::kPointKindNames).subspan(1)) names.emplace_back(name.key);
+    for (const std::string_view name : std::span(trace::kPointKindNames).subspan(1)) names.emplace_back(name);
     std::sort(names.begin(), names.end());
     return names;
   }();

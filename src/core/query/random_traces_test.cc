@@ -116,6 +116,14 @@ TEST_F(RandomTracesTest, RowsAreTheEventsOfTheTrace) {
               sorted(expected.points))
         << seed;
     EXPECT_EQ(rows(session, "SELECT count(*) FROM ranges"), std::to_string(expected.ranges.size()) + "\n");
+    EXPECT_EQ(rows(session, "SELECT count(DISTINCT id) FROM ranges"), std::to_string(expected.ranges.size()) + "\n");
+    EXPECT_EQ(rows(session,
+                   "SELECT child.full_name FROM ranges AS child LEFT JOIN ranges AS parent ON child.parent = parent.id "
+                   "WHERE child.parent IS NOT NULL AND (parent.id IS NULL OR child.depth <> parent.depth + 1 OR "
+                   "child.start_ns < parent.start_ns OR child.end_ns > parent.end_ns)"),
+              "")
+        << seed;
+    EXPECT_EQ(rows(session, "SELECT full_name FROM ranges WHERE self_ns < 0 OR self_ns > duration_ns"), "") << seed;
     EXPECT_EQ(rows(session, "SELECT count(*) FROM ranges WHERE name = 'step {}'"),
               rows(session, "SELECT count(*) FROM ranges WHERE full_name LIKE 'step _'"));
     EXPECT_EQ(rows(session, "SELECT count(*) FROM ranges WHERE name = 'a'"),
@@ -125,8 +133,8 @@ TEST_F(RandomTracesTest, RowsAreTheEventsOfTheTrace) {
 
 void read_all_tables(Session& session, const std::function<void(const std::string&)>& read) {
   (void)session;
-  for (const char* table :
-       {"ranges", "events", "counters", "allocations", "flows", "threads", "devices", "processes", "losses", "names"})
+  for (const char* table : {"ranges", "events", "counters", "allocations", "flows", "states", "threads", "devices",
+                            "processes", "losses", "names"})
     read(std::string("SELECT * FROM ") + table);
   read("SELECT count(*), sum(duration_ns::HUGEINT), max(depth), max(lane) FROM ranges");
 }

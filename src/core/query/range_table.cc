@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/operation_name.h"
 #include "base/clock.h"
 #include "base/printable.h"
 #include "convert/chunk_order.h"
@@ -15,6 +16,7 @@
 #include "kymo/error.h"
 #include "query/event_texts.h"
 #include "query/loaded_traces.h"
+#include "query/range_facts.h"
 #include "query/table.h"
 
 namespace kymo::query {
@@ -28,13 +30,39 @@ enum RangeColumn : size_t {
   kRangeStart,
   kRangeEnd,
   kRangeDuration,
+  kRangeSelf,
+  kRangeId,
+  kRangeParent,
   kRangeDepth,
   kRangeLane,
   kRangeCorrelation,
+  kRangeIteration,
   kRangeFinished,
+  kRangeShapes,
   kRangeArgs,
   kRangeTrack,  // the first of kTrackColumns
 };
+
+void set_number(Output& output, size_t column, size_t row, uint64_t number, uint64_t none) {
+  auto* const to = output.values<uint64_t>(column);
+  if (to == nullptr) return;
+  to[row] = number;
+  if (number == none) output.set_null(column, row);
+}
+
+void set_iteration(Output& output, size_t row, std::optional<uint32_t> iteration) {
+  output.values<uint32_t>(kRangeIteration)[row] = iteration.value_or(0);
+  if (!iteration) output.set_null(kRangeIteration, row);
+}
+
+void set_shapes(Output& output, size_t row, const convert::Event& event) {
+  const auto& fields = event.event_class->event_class.fields;
+  for (size_t i = 0; i < std::min(fields.size(), event.values.size()); ++i) {
+    if (fields[i].name != analyze::kInputShapes) continue;
+    return output.set_text(kRangeShapes, row, analyze::shapes_in_one_line(base::readable_text(event.values[i].text)));
+  }
+  output.set_null(kRangeShapes, row);
+}
 
 // The ranges of a trace that are not in the list of ranges of a chunk: ranges across threads, whose two ends are points
 // of different tracks, and ranges that have no end.
@@ -54,10 +82,11 @@ class LooseRanges : private convert::EventVisitor {
     const TrackInfo* track = nullptr;
     uint32_t name = 0, category = 0;
     std::string full_name, args;
-    int64_t start_ns = 0, end_ns = 0;
+    int64_t start_ns = 0, end_ns = 0, monotonic_ns = 0;
     bool across_threads = false, finished = true;
-    uint16_t depth = 0;
-    uint64_t correlation = 0;
+    bool is_open = false;  // at the end of its track
+    size_t depth = 0;
+    uint64_t correlation = 0, order = 0;
   };
   struct Track {
     std::vector<trace::OpenRange> open;  // after its last chunk, outermost first
@@ -67,7 +96,7 @@ class LooseRanges : private convert::EventVisitor {
   void find_ends();
   void read(const trace::EventChunk& chunk);
   void read_points(const TrackInfo& track, const trace::Points& points);
-  void add_unfinished(const TrackInfo& track, const trace::OpenRange& open, size_t depth, int64_t end_ns);
+  Row& add_unfinished(const TrackInfo& track, const trace::OpenRange& open, size_t depth, int64_t end_ns);
   void finish();
   void async_range(const convert::AsyncRange& range) override;
   Row& add_row(const convert::Event& event, const TrackInfo& track);
@@ -86,6 +115,7 @@ class LooseRanges : private convert::EventVisitor {
   trace::Values open_values_;
   convert::AsyncRanges async_;
   std::deque<Row> rows_;
+  uint64_t order_ = 0;
 };
 
 constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
@@ -169,11 +199,12 @@ void LooseRanges::read_points(const TrackInfo& track, const trace::Points& point
 void LooseRanges::finish() {
   for (const auto& [info, track] : tracks_)
     for (size_t depth = 0; depth < track.open.size(); ++depth)
-      add_unfinished(*info, track.open[depth], depth, ends_ns_.at(info->writer));
+      add_unfinished(*info, track.open[depth], depth, ends_ns_.at(info->writer)).is_open = true;
   async_.finish([this](const convert::Place& place) { return ends_ns_.at(by_place_.at(&place)->writer); });
 }
 
-void LooseRanges::add_unfinished(const TrackInfo& track, const trace::OpenRange& open, size_t depth, int64_t end_ns) {
+LooseRanges::Row& LooseRanges::add_unfinished(const TrackInfo& track, const trace::OpenRange& open, size_t depth,
+                                              int64_t end_ns) {
   open_values_ = {open.ints, open.doubles, open.text};
   open_texts_.load(*track.place->writer, open_values_, {&open.class_id, 1});
   convert::Range range;
@@ -181,20 +212,26 @@ void LooseRanges::add_unfinished(const TrackInfo& track, const trace::OpenRange&
   Row& row = add_row(range, track);
   if (wants_args_) row.args = open_texts_.args(range);
   row.start_ns = track.clock->to_realtime_ns(open.start);
+  row.monotonic_ns = track.clock->to_monotonic_ns(open.start);
   row.end_ns = std::max(row.start_ns, end_ns);
   row.finished = false;
-  row.depth = static_cast<uint16_t>(depth);
+  row.depth = depth;
   row.correlation = open.correlation;
+  return row;
 }
 
 void LooseRanges::async_range(const convert::AsyncRange& range) {
   Row& row = add_row(range, *by_place_.at(range.place));
+  const uint64_t last = tracks_[row.track].last;
   if (wants_args_) {
     convert::AsyncRange fields = range;
     fields.finished = true;  // a column of its own
     row.args = texts_.args(fields);
   }
   row.start_ns = range.start_ns;
+  const uint64_t ahead = static_cast<uint64_t>(row.track->clock->to_realtime_ns(last)) -
+                         static_cast<uint64_t>(row.track->clock->to_monotonic_ns(last));
+  row.monotonic_ns = static_cast<int64_t>(static_cast<uint64_t>(row.start_ns) - ahead);
   row.end_ns = range.end_ns;
   row.finished = range.finished;
   row.across_threads = true;
@@ -203,6 +240,7 @@ void LooseRanges::async_range(const convert::AsyncRange& range) {
 LooseRanges::Row& LooseRanges::add_row(const convert::Event& event, const TrackInfo& track) {
   Row& row = rows_.emplace_back();
   row.track = &track;
+  row.order = order_++;
   row.name = name_number(event, traces_);
   const std::string& category = event.event_class->event_class.category;
   row.category = category.empty() ? Dictionary::kNull : traces_.categories.find(category);
@@ -216,9 +254,23 @@ void LooseRanges::write(Output& output, size_t row, const Row& from) const {
   output.set_enum(kRangeCategory, row, from.category);
   if (auto* const start = output.values<int64_t>(kRangeStart)) start[row] = from.start_ns;
   if (auto* const end = output.values<int64_t>(kRangeEnd)) end[row] = from.end_ns;
-  if (auto* const duration = output.values<int64_t>(kRangeDuration))
-    duration[row] = static_cast<int64_t>(convert::elapsed_ns(from.start_ns, from.end_ns));
-  if (auto* const depth = output.values<uint16_t>(kRangeDepth)) depth[row] = from.depth;
+  const uint64_t elapsed = convert::elapsed_ns(from.start_ns, from.end_ns);
+  if (auto* const duration = output.values<int64_t>(kRangeDuration)) duration[row] = static_cast<int64_t>(elapsed);
+  if (auto* const self = output.values<int64_t>(kRangeSelf))
+    self[row] =
+        static_cast<int64_t>(from.is_open ? trace_.nesting().open_self_ns(*from.track, from.depth, elapsed) : elapsed);
+  if (!from.finished && !from.is_open && !from.across_threads) output.set_null(kRangeSelf, row);  // its end is lost
+  if (output.wants(kRangeId))
+    output.values<uint64_t>(kRangeId)[row] =
+        from.is_open ? trace_.ids().of_open(*from.track, from.depth) : trace_.ids().of_other(from.order);
+  if (output.wants(kRangeParent))
+    set_number(output, kRangeParent, row,
+               from.is_open ? trace_.nesting().open_parent(*from.track, from.depth) : Nesting::kNone, Nesting::kNone);
+  if (output.wants(kRangeIteration))
+    set_iteration(output, row, trace_.iterations().find(*from.track, from.monotonic_ns, from.correlation));
+  output.set_null(kRangeShapes, row);  // they come with an end
+  if (auto* const depth = output.values<uint16_t>(kRangeDepth))
+    depth[row] = static_cast<uint16_t>(std::min<size_t>(from.depth, UINT16_MAX));
   if (auto* const lane = output.values<uint16_t>(kRangeLane)) lane[row] = 0;
   if (auto* const correlation = output.values<uint64_t>(kRangeCorrelation)) correlation[row] = from.correlation;
   if (auto* const finished = output.values<bool>(kRangeFinished)) finished[row] = from.finished;
@@ -236,13 +288,14 @@ class RangeScan : public Scan {
   RangeScan(LoadedTraces& traces, const std::vector<bool>& wanted)
       : traces_(traces), chunks_(traces, [](const trace::EventChunk& chunk) { return chunk.range_count != 0; }) {
     wants_names_ = wanted[kRangeName];
-    wants_texts_ = wanted[kRangeFullName] || wanted[kRangeArgs];
+    wants_texts_ = wanted[kRangeFullName] || wanted[kRangeArgs] || wanted[kRangeShapes];
     wants_args_ = wanted[kRangeArgs];
     if (wanted[kRangeName] || wanted[kRangeCategory]) parts_ |= trace::kRangeClasses;
     if (wants_texts_) parts_ |= trace::kRangeClasses | trace::kRangeValues;
-    if (wanted[kRangeStart] || wanted[kRangeEnd] || wanted[kRangeDuration]) parts_ |= trace::kRangeTimes;
+    if (wanted[kRangeStart] || wanted[kRangeEnd] || wanted[kRangeDuration] || wanted[kRangeIteration])
+      parts_ |= trace::kRangeTimes;
     if (wanted[kRangeDepth] || wanted[kRangeLane]) parts_ |= trace::kRangeDepths;
-    if (wanted[kRangeCorrelation]) parts_ |= trace::kRangeCorrelations;
+    if (wanted[kRangeCorrelation] || wanted[kRangeIteration]) parts_ |= trace::kRangeCorrelations;
   }
   std::unique_ptr<Cursor> cursor() override;
 
@@ -284,6 +337,8 @@ class RangeCursor : public Cursor {
     const auto at = scan_.chunks_.take();
     if (!at) return false;
     const trace::EventChunk& chunk = at->chunk();
+    trace_ = at->trace;
+    chunk_ = at->index;
     track_ = at->trace->find(chunk);
     if (track_ == nullptr) return true;  // the reader has reported it
     has_inline_names_ = scan_.wants_names_ && at->trace->has_inline_names[at->index];
@@ -294,6 +349,8 @@ class RangeCursor : public Cursor {
       scan_.traces_.add_problem(*at->trace, chunk, error.what());
       return true;
     }
+    if ((parts & trace::kRangeTimes) != 0 && analyze::may_share_times(*track_->place->writer, *track_->place->track))
+      trace_->nesting().divide_shared(trace_->ids().of_chunk(chunk_), batch_.ranges);
     if (scan_.wants_texts_ || has_inline_names_)
       texts_.load(*track_->place->writer, batch_.ranges.values, batch_.ranges.class_id);
     count_ = chunk.range_count;
@@ -313,9 +370,36 @@ class RangeCursor : public Cursor {
       for (size_t i = 0; i < count; ++i)
         if (correlation[i] == 0) output.set_null(kRangeCorrelation, i);
     }
+    write_nesting(output, count);
+    if (output.wants(kRangeIteration)) write_iterations(output, count);
     if (auto* const finished = output.values<bool>(kRangeFinished)) std::fill_n(finished, count, true);
     fill_track(output, kRangeTrack, 0, count, *track_);
     if (scan_.wants_texts_) write_texts(output, count);
+  }
+
+  void write_nesting(Output& output, size_t count) {
+    auto* const id = output.values<uint64_t>(kRangeId);
+    auto* const self = output.values<int64_t>(kRangeSelf);
+    if (id == nullptr && self == nullptr && !output.wants(kRangeParent)) return;
+    const uint64_t first = trace_->ids().of_chunk(chunk_) + position_;
+    for (size_t i = 0; id != nullptr && i < count; ++i) id[i] = first + i;
+    if (self == nullptr && !output.wants(kRangeParent)) return;
+    const Nesting& nesting = trace_->nesting();
+    for (size_t i = 0; i < count; ++i) {
+      if (self != nullptr) self[i] = static_cast<int64_t>(nesting.self_ns(first + i));
+      set_number(output, kRangeParent, i, nesting.parent(first + i), Nesting::kNone);
+    }
+  }
+
+  void write_iterations(Output& output, size_t count) {
+    const IterationOfRange& iterations = trace_->iterations();
+    const trace::Ranges& ranges = batch_.ranges;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t at = position_ + i;
+      set_iteration(output, i,
+                    iterations.find(*track_, track_->clock->to_monotonic_ns(ranges.end[at] - ranges.duration[at]),
+                                    ranges.correlation.empty() ? 0 : ranges.correlation[at]));
+    }
   }
 
   // An empty column has zeros.
@@ -369,15 +453,17 @@ class RangeCursor : public Cursor {
       convert::Range range;
       texts_.describe(position_ + i, *track_->place, range);
       if (output.wants(kRangeFullName)) output.set_text(kRangeFullName, i, base::readable_text(range.name));
+      if (output.wants(kRangeShapes)) set_shapes(output, i, range);
       if (output.wants(kRangeArgs)) output.set_text(kRangeArgs, i, texts_.args(range));
     }
   }
 
   RangeScan& scan_;
   std::unique_ptr<LooseRanges> loose_;
+  const LoadedTrace* trace_ = nullptr;
   const TrackInfo* track_ = nullptr;
   trace::EventBatch batch_;
-  size_t position_ = 0, count_ = 0;
+  size_t chunk_ = 0, position_ = 0, count_ = 0;
   bool has_inline_names_ = false;
   EventTexts texts_;
   std::vector<uint64_t> ticks_;  // of a call, reused for the next one
@@ -404,10 +490,16 @@ Table range_table() {
                   {"start_ns", ColumnType::Int64, "nanoseconds since 1970"},
                   {"end_ns", ColumnType::Int64, "nanoseconds since 1970; see finished"},
                   {"duration_ns", ColumnType::Int64, "as in kymo stats; end_ns - start_ns may differ a little"},
+                  {"self_ns", ColumnType::Int64, "duration_ns without the ranges inside; NULL if its end was lost"},
+                  {"id", ColumnType::UInt64, "a number that only this range has"},
+                  {"parent", ColumnType::UInt64, "the id of the range around it; NULL if none"},
                   {"depth", ColumnType::UInt16, "0: outermost; NULL for a range across threads"},
                   {"lane", ColumnType::UInt16, "above 0 if it overlaps without nesting"},
                   {"correlation", ColumnType::UInt64, "connects a launch and its device work; NULL if none"},
+                  {"iteration", ColumnType::UInt32,
+                   "from 0, as in kymo report; device work: of its launch; NULL if none"},
                   {"finished", ColumnType::Boolean, "false: has no end; end_ns is when its process was last seen"},
+                  {"shapes", ColumnType::Text, "of the inputs, if they were recorded: '[[8, 3], [3]]'"},
                   {"args", ColumnType::Text, "the values, as JSON: args->>'bytes'"}},
       .scan = [](const Table&, LoadedTraces& traces, const std::vector<bool>& wanted) -> std::unique_ptr<Scan> {
         return std::make_unique<RangeScan>(traces, wanted);

@@ -1,6 +1,7 @@
 #include "query/result.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 
@@ -63,28 +64,11 @@ void append_real(base::TextBuffer& out, double number) {
 }  // namespace
 
 bool is_shown(Type type) {
-  switch (type) {
-    case Type::Boolean:
-    case Type::TinyInt:
-    case Type::SmallInt:
-    case Type::Integer:
-    case Type::BigInt:
-    case Type::UTinyInt:
-    case Type::USmallInt:
-    case Type::UInteger:
-    case Type::UBigInt:
-    case Type::Float:
-    case Type::Double:
-    case Type::HugeInt:
-    case Type::UHugeInt:
-    case Type::Varchar:
-    case Type::Decimal:
-    case Type::Enum:
-    case Type::SqlNull:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array kShown = {Type::Boolean,  Type::TinyInt,   Type::SmallInt, Type::Integer, Type::BigInt,
+                                 Type::UTinyInt, Type::USmallInt, Type::UInteger, Type::UBigInt, Type::Float,
+                                 Type::Double,   Type::HugeInt,   Type::UHugeInt, Type::Varchar, Type::Decimal,
+                                 Type::Enum,     Type::SqlNull};
+  return std::find(kShown.begin(), kShown.end(), type) != kShown.end();
 }
 
 struct Result::Impl {

@@ -33,6 +33,19 @@ constexpr Example kExamples[] = {
     {"Which allocations are the largest?",
      "SELECT make_timestamp_ns(time_ns) AS time, memory, bytes, thread FROM allocations\n"
      "WHERE kind = 'allocation' ORDER BY bytes DESC LIMIT 10"},
+    {"Which range is inside which, and how much time does it take itself?",
+     "SELECT parent.name AS inside, child.name, count(*) AS count, sum(child.self_ns) AS self_ns\n"
+     "FROM ranges AS child JOIN ranges AS parent ON child.parent = parent.id GROUP BY ALL ORDER BY self_ns DESC LIMIT "
+     "20"},
+    {"How long did each name take in each iteration?",
+     "SELECT name, iteration, sum(duration_ns) AS total_ns FROM ranges\n"
+     "WHERE iteration IS NOT NULL GROUP BY ALL ORDER BY name, iteration"},
+    {"Which functions used the processor?",
+     "SELECT function, count(*) AS samples FROM events WHERE function IS NOT NULL GROUP BY function ORDER BY samples "
+     "DESC"},
+    {"Where did each thread wait, and how long?",
+     "SELECT thread, function, count(*) AS waits, sum(duration_ns) / 1e6 AS total_ms FROM states\n"
+     "WHERE state = 'waiting' GROUP BY ALL ORDER BY total_ms DESC"},
     {"How many bytes were loaded?",
      "SELECT name, sum((args->>'bytes')::BIGINT) AS bytes FROM ranges WHERE args->>'bytes' IS NOT NULL GROUP BY name"},
     {"Which threads and queues are there?",

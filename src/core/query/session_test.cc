@@ -149,6 +149,49 @@ TEST_F(QueryTest, CatalogTables) {
   EXPECT_EQ(query("SELECT cause, count, pid, thread FROM losses"), "ring_full|42|100|worker\n");
 }
 
+// A life of 9,000 ns from 1,000 on; what the thread did from 6,000 to 9,500 is not known.
+TEST_F(QueryTest, StatesFillTheLifeOfASampledThread) {
+  const std::string path = folder_ / "sampled.kymo";
+  {
+    TestRecorder recorder(path);
+    recorder.add_thread(kMain, 100, "main");
+    recorder.add_class(1, "sample", "cpu", {{"node", FieldType::UInt}});
+    recorder.add_class(2, "on CPU", "cpu", {{"ns", FieldType::UInt}});
+    recorder.add_class(3, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
+    recorder.add_class(4, "off CPU", "cpu",
+                       {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}});
+    recorder.add_class(5, "stack node", "kymo.stack",
+                       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+    recorder.add_class(6, "symbol", "kymo.stack", {{"address", FieldType::Pointer}, {"name", FieldType::String}});
+    const auto name = [&](int64_t node, int64_t caller, int64_t address, const std::string& function) {
+      recorder.point(kMain, 1'000, PointKind::Instant, 5, 0, {node, caller, address});
+      recorder.point(kMain, 1'000, PointKind::Instant, 6, 0, {address, function});
+    };
+    name(16, 1, 0x1000, "load");
+    name(17, 16, 0x2000, "nanosleep");
+    recorder.point(kMain, 1'000, PointKind::Sample, 1, 0, {int64_t{16}});
+    recorder.point(kMain, 2'000, PointKind::Sample, 4, 0, {int64_t{1'000}, int64_t{0}, int64_t{17}});
+    recorder.point(kMain, 4'000, PointKind::Sample, 3, 0, {int64_t{500}, int64_t{1}});
+    recorder.point(kMain, 5'000, PointKind::Sample, 3, 0, {int64_t{1'000}, int64_t{0}});
+    recorder.point(kMain, 10'000, PointKind::Sample, 2, 0, {int64_t{3'000}});
+    recorder.close();
+  }
+  Session session(options({path}));
+  const std::string zero = std::to_string(kRealtimeZero);
+  EXPECT_EQ(rows(session, "SELECT state, function, start_ns - " + zero + ", end_ns - " + zero +
+                              ", duration_ns, thread, tid FROM states ORDER BY start_ns"),
+            "running|NULL|1000|2000|1000|main|100\n"
+            "waiting|load|2000|3000|1000|main|100\n"
+            "running|NULL|3000|4000|1000|main|100\n"
+            "ready|NULL|4000|4500|500|main|100\n"
+            "running|NULL|4500|5000|500|main|100\n"
+            "waiting|NULL|5000|6000|1000|main|100\n"
+            "unknown|NULL|6000|9500|3500|main|100\n"
+            "running|NULL|9500|10000|500|main|100\n");
+}
+
+TEST_F(QueryTest, StatesNeedSamples) { EXPECT_EQ(query("SELECT * FROM states"), ""); }
+
 TEST_F(QueryTest, SeveralFilesAreOneTable) {
   const std::string other = folder_ / "other.kymo";
   write_known_trace(other, 2, 200);
@@ -263,10 +306,70 @@ TEST_F(QueryTest, ExamplesOfTheSchemaRun) {
     if (const size_t at = sql.find(name); at != sql.npos) sql.replace(at, name.size(), "'" + known() + "'");
     std::string result;
     EXPECT_NO_THROW(result = rows(session, sql)) << sql;
-    if (sql.find("EXCEPT") == sql.npos) {
+    if (sql.find("EXCEPT") == sql.npos && sql.find("function") == sql.npos) {  // the trace has no samples
       EXPECT_NE(result, "") << sql;
     }
   }
+}
+
+TEST_F(QueryTest, RangesHaveParentsSelfTimesAndIterations) {
+  Session session(options({known(), known()}));
+  EXPECT_EQ(rows(session,
+                 "SELECT DISTINCT child.full_name, child.depth, parent.full_name, child.self_ns, child.iteration "
+                 "FROM ranges AS child LEFT JOIN ranges AS parent ON child.parent = parent.id ORDER BY ALL"),
+            "gemm|0|gemm|350|0\n"  // most of it ran while the other one did
+            "gemm|0|NULL|100|0\n"
+            "gemm|1|step 7|10|0\n"
+            "load|1|step 7|200|0\n"
+            "own name|0|NULL|100|NULL\n"
+            "request|NULL|NULL|770|NULL\n"
+            "step 7|0|NULL|790|0\n"
+            "step 8|0|NULL|700|NULL\n");
+  EXPECT_EQ(rows(session, "SELECT count(*), count(DISTINCT id) FROM ranges"), "16|16\n");
+}
+
+TEST_F(QueryTest, UnfinishedRangesAreParents) {
+  const std::string path = folder_ / "open.kymo";
+  TestRecorder recorder(path);
+  recorder.add_class(1, "run");
+  recorder.add_class(2, "inner");
+  recorder.add_class(3, "done");
+  recorder.add_thread(1, 1, "main");
+  recorder.begin(1, 0, 1);
+  recorder.begin(1, 100, 2);
+  recorder.begin(1, 110, 3), recorder.end(1, 140);
+  recorder.cut(1);
+  recorder.begin(1, 150, 3), recorder.end(1, 200);
+  recorder.cut(1);
+  recorder.close();
+  Session session(options({path}));
+  EXPECT_EQ(rows(session,
+                 "SELECT child.name, parent.name, child.duration_ns, child.self_ns FROM ranges AS child LEFT JOIN "
+                 "ranges AS parent ON child.parent = parent.id ORDER BY child.start_ns"),
+            "run|NULL|200|100\ninner|run|100|20\ndone|inner|30|30\ndone|inner|50|50\n");
+}
+
+TEST_F(QueryTest, SamplesHaveFunctionsAndOperationsHaveShapes) {
+  const std::string path = folder_ / "samples.kymo";
+  TestRecorder recorder(path);
+  recorder.add_class(1, "sample", "cpu", {{"node", FieldType::UInt}});
+  recorder.add_class(2, "stack node", "kymo.stack",
+                     {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+  recorder.add_class(3, "symbol", "kymo.stack", {{"address", FieldType::Pointer}, {"name", FieldType::String}});
+  recorder.add_class(4, "aten::mm", "cpu_op", {{"Input Dims", FieldType::String}});
+  recorder.add_thread(1, 1, "main");
+  constexpr int64_t kOuter = INT64_MIN + 0x1000, kInner = INT64_MIN + 0x2000;
+  recorder.point(1, 0, PointKind::Instant, 3, 0, {kOuter, std::string("sys_read")});
+  recorder.point(1, 0, PointKind::Instant, 3, 0, {kInner, std::string("copy")});
+  recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{16}, int64_t{1}, kOuter});
+  recorder.point(1, 0, PointKind::Instant, 2, 0, {int64_t{17}, int64_t{16}, kInner});
+  recorder.point(1, 10, PointKind::Sample, 1, 0, {int64_t{17}});
+  recorder.begin(1, 20, 4, {std::string("[[8, 3], [3]]")});
+  recorder.end(1, 30);
+  recorder.close();
+  Session session(options({path}));
+  EXPECT_EQ(rows(session, "SELECT kind, function, stack FROM events"), "sample|copy|sys_read;copy\n");
+  EXPECT_EQ(rows(session, "SELECT name, shapes FROM ranges"), "aten::mm|[[8, 3], [3]]\n");
 }
 
 TEST_F(QueryTest, ParquetFilesHaveAllRows) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <set>
 #include <variant>
 

@@ -54,6 +54,7 @@ const std::vector<Table>& all_tables() {
   static const std::vector<Table> all = [] {
     std::vector<Table> tables{range_table()};
     for (Table& table : point_tables()) tables.push_back(std::move(table));
+    tables.push_back(state_table());
     for (Table& table : small_tables()) tables.push_back(std::move(table));
     return tables;
   }();

@@ -146,6 +146,9 @@ std::vector<Table> point_tables();
 // The texts of the column "kind", sorted.
 const std::vector<std::string>& point_kinds();
 
+// "states": what each sampled thread did over its life. One thread reads them.
+Table state_table();
+
 // threads, devices, processes, losses, names: one row for each of these. They come from the catalog of a trace, and are
 // built whole.
 std::vector<Table> small_tables();

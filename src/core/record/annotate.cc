@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "kymo/kymo.h"
 #include "record/layout.h"
 #include "record/numbers.h"
 #include "record/process.h"

@@ -11,10 +11,20 @@
 
 namespace kymo::record {
 
-enum class Interface : uint32_t { Nvtx = 0, OpenCl = 1, OpenMp = 2, Cuda = 3, Vulkan = 4, Nccl = 5, Itt = 6 };
+enum class Interface : uint32_t {
+  Nvtx = 0,
+  OpenCl = 1,
+  OpenMp = 2,
+  Cuda = 3,
+  Vulkan = 4,
+  Nccl = 5,
+  Itt = 6,
+  Waits = 7
+};
 
 // As in `kymo record --with` and `kymo info`, by number.
-inline constexpr std::string_view kInterfaceNames[] = {"nvtx", "opencl", "openmp", "cuda", "vulkan", "nccl", "itt"};
+inline constexpr std::string_view kInterfaceNames[] = {"nvtx",   "opencl", "openmp", "cuda",
+                                                       "vulkan", "nccl",   "itt",    "waits"};
 inline constexpr uint32_t kInterfaceCount = sizeof kInterfaceNames / sizeof kInterfaceNames[0];
 static_assert(kInterfaceCount <= kMaxInterfaces);
 

@@ -45,9 +45,9 @@ TEST(LabelTextTest, EveryTypeIsFormattedAsInATrace) {
   EXPECT_EQ(text_of("{}", reinterpret_cast<void*>(0xbeef)), "0xbeef");
   EXPECT_EQ(text_of("{}", std::string("a\0b", 3)), "a b");
   EXPECT_EQ(text_of("{}", bytes(nullptr, 12)), "12 B");
-  EXPECT_EQ(text_of("{}", bytes(nullptr, 4096)), "4 KiB");
-  EXPECT_EQ(text_of("{}", bytes(nullptr, 1536 << 10)), "1.5 MiB");
-  EXPECT_EQ(text_of("{}", bytes(nullptr, ~uint64_t{0})), "16 EiB");
+  EXPECT_EQ(text_of("{}", bytes(nullptr, 4096)), "4.1 kB");
+  EXPECT_EQ(text_of("{}", bytes(nullptr, 1536 << 10)), "1.6 MB");
+  EXPECT_EQ(text_of("{}", bytes(nullptr, ~uint64_t{0})), "18.4 EB");
 }
 
 TEST(LabelTextTest, NumbersHaveTheFewestDigits) {

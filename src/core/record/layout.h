@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 7;
+inline constexpr uint32_t kSegmentVersion = 8;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ inline constexpr uint32_t kLossClock = 11;
 enum class SlotState : uint32_t {
   Unused = 0,      // never used: it has no memory yet
   Live = 1,        // owned by a thread or a queue
-  Retired = 2,     // its owner has ended; the collector must still read it
+  Retired = 2,     // its owner has ended; the collector must still read it. The next owner may take it before that
   Free = 3,        // completely read: may be used again
   Allocating = 4,  // a thread is allocating memory for it
 };
@@ -275,6 +275,10 @@ inline SlotPage* slot_page(SegmentHeader* header, const Geometry& geometry, uint
   return reinterpret_cast<SlotPage*>(reinterpret_cast<char*>(header) + geometry.slots_offset +
                                      uint64_t{index} * geometry.slot_bytes);
 }
+
+// What threads wait for on the futex `progress`, as bits: otherwise each step of the collector would wake all of them.
+inline constexpr uint32_t kSlotFreed = uint32_t{1} << 31;
+constexpr uint32_t ring_read(uint32_t index) { return uint32_t{1} << index % 31; }
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 

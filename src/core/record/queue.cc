@@ -8,10 +8,7 @@
 #include <array>
 #include <initializer_list>
 
-#include "base/clock.h"
 #include "kymo/queue.h"
-#include "record/clock.h"
-#include "record/layout.h"
 #include "record/numbers.h"
 #include "record/process.h"
 #include "record/ring.h"

@@ -1,7 +1,6 @@
 #include "record/registry.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 namespace kymo::record {

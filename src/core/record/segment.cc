@@ -354,12 +354,14 @@ bool allocate_slot(Mapping& mapping, const char* path, uint32_t index) noexcept 
     if (posix_fallocate(mapping.fd, offset, static_cast<off_t>(header.slot_bytes)) != 0) return false;
     break;
   }
-#ifdef MADV_POPULATE_WRITE
-  // One call, instead of a page fault every 256 records in the first lap. Older kernels reject it; then the page faults
-  // do the work.
-  madvise(reinterpret_cast<char*>(mapping.header) + offset, header.slot_bytes, MADV_POPULATE_WRITE);
-#endif
+  map_pages(reinterpret_cast<char*>(mapping.header) + offset, kPage + (header.slot_bytes - kPage) / kBlocks);
   return true;
+}
+
+void map_pages(void* begin, size_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  madvise(begin, bytes, MADV_POPULATE_WRITE);  // older kernels reject it; then the page faults do the work
+#endif
 }
 
 uint64_t process_identity(uint32_t pid) noexcept {

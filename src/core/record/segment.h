@@ -78,9 +78,12 @@ enum class Sharing : uint8_t { Shared, Private };
 bool map_segment(int fd, Mapping&, Sharing sharing = Sharing::Shared) noexcept;
 void unmap_segment(Mapping&) noexcept;
 
-// Allocates the memory of slot `index`. Opens the file at `path` again if the program has closed it. False: shared
-// memory is full.
+// Allocates the memory of slot `index`, and maps it up to the end of the first block of its ring. Opens the file at
+// `path` again if the program has closed it. False: shared memory is full.
 bool allocate_slot(Mapping&, const char* path, uint32_t index) noexcept;
+
+// Maps allocated memory in one call, instead of a page fault every 256 records.
+void map_pages(void* begin, size_t bytes) noexcept;
 
 // Identifies a process, even if its pid is reused later or if it calls exec: its start time, and the address of its
 // stack. 0: no such process.

@@ -14,7 +14,7 @@
 namespace kymo::record {
 namespace {
 
-constexpr uint32_t kRetiredBacklog = 32;  // with this many retired slots, a new thread first waits for the collector
+constexpr uint32_t kRetiredBacklog = 32;  // with this many full rings of ended threads, a new thread waits
 constexpr int kNoneLeft = -1, kNoMemory = -2;
 
 bool change_state(SegmentHeader& header, uint32_t index, SlotState from, SlotState to) noexcept {
@@ -22,12 +22,39 @@ bool change_state(SegmentHeader& header, uint32_t index, SlotState from, SlotSta
   return header.slot_state[index].compare_exchange_strong(expected, static_cast<uint32_t>(to));
 }
 
-int take_free_slot(SegmentHeader& header) noexcept {
+// True if the collector must read more than the ring before the slot can have another owner.
+bool has_leftovers(const Slot& slot) noexcept {
+  return slot.side_count.load(std::memory_order_relaxed) != 0 || slot.lost_ends.load(std::memory_order_relaxed) != 0 ||
+         slot.loss_pending.load(std::memory_order_relaxed) != 0;
+}
+
+// True if a new owner can write after the unread records of the last one. The reader sees from Sync where it begins.
+bool has_space_for_next(const Slot& slot) noexcept {
+  const uint64_t unread = slot.head.load(std::memory_order_relaxed) - slot.tail.load(std::memory_order_acquire);
+  return unread * 2 < slot.mask + 1 && !has_leftovers(slot);
+}
+
+// A slot whose owner has ended. Its ring may contain unread records, except in a flight recorder: its threads keep
+// their last records only as long as no other thread overwrites them.
+int take_ended_slot(SegmentHeader& header) noexcept {
+  const bool shares_rings =
+      header.policy.load(std::memory_order_relaxed) != static_cast<uint32_t>(RingPolicy::Overwrite);
   const uint32_t used = header.slots_used.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < used; ++i)
-    if (header.slot_state[i].load(std::memory_order_relaxed) == static_cast<uint32_t>(SlotState::Free) &&
-        change_state(header, i, SlotState::Free, SlotState::Live))
+  for (uint32_t i = 0; i < used; ++i) {
+    const auto state = static_cast<SlotState>(header.slot_state[i].load(std::memory_order_acquire));
+    if (state == SlotState::Free && change_state(header, i, SlotState::Free, SlotState::Live))
       return static_cast<int>(i);
+    if (state != SlotState::Retired || !shares_rings) continue;
+    const Slot& slot = slot_page(&header, i)->slot;
+    if (!has_space_for_next(slot) || !change_state(header, i, SlotState::Retired, SlotState::Live)) continue;
+    // Another thread may have had the slot since it was checked.
+    if (!has_space_for_next(slot)) {
+      header.slot_state[i].store(static_cast<uint32_t>(SlotState::Retired), std::memory_order_release);
+      continue;
+    }
+    header.retired_slots.fetch_sub(1, std::memory_order_relaxed);
+    return static_cast<int>(i);
+  }
   return kNoneLeft;
 }
 
@@ -55,18 +82,18 @@ int take_new_slot(Process& shared, SegmentHeader& header) noexcept {
 }
 
 int take_index(Process& shared, SegmentHeader& header) noexcept {
-  int index = take_free_slot(header);
+  int index = take_ended_slot(header);
   if (index >= 0) return index;
-  const auto take_free = [&] { return (index = take_free_slot(header)) >= 0; };
+  const auto take_ended = [&] { return (index = take_ended_slot(header)) >= 0; };
   const bool may_wait = header.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(RingPolicy::Block) &&
                         header.collector_attached.load(std::memory_order_relaxed) != 0;
-  // If threads start and end faster than the collector reads, the segment must not grow without limit.
+  // If threads fill their rings and end faster than the collector reads, the segment must not grow without limit.
   if (may_wait && header.retired_slots.load(std::memory_order_relaxed) >= kRetiredBacklog &&
-      wait_for_collector(header, take_free))
+      wait_for_collector(header, kSlotFreed, take_ended))
     return index;
   index = take_new_slot(shared, header);
   if (index == kNoneLeft) header.no_ring_reason.fetch_or(kNoRingSlot, std::memory_order_relaxed);
-  if (index == kNoneLeft && may_wait) wait_for_collector(header, take_free);
+  if (index == kNoneLeft && may_wait) wait_for_collector(header, kSlotFreed, take_ended);
   return index;
 }
 
@@ -128,11 +155,10 @@ Slot* take_slot(Process& shared, SegmentHeader& header) noexcept {
 void give_back_slot(Slot& slot, SegmentHeader& header) noexcept {
   end_owner(slot, header);
   slot.busy.store(0, std::memory_order_relaxed);
-  // If everything is read, the next owner may have the slot immediately. Otherwise the collector frees it after reading
-  // it.
-  const bool unread = slot.head.load(std::memory_order_relaxed) != slot.tail.load(std::memory_order_acquire) ||
-                      slot.side_count.load(std::memory_order_relaxed) != 0 || slot.lost_ends != 0 ||
-                      slot.loss_pending.load(std::memory_order_relaxed) != 0;
+  // If everything is read, the slot is free. Otherwise the collector frees it after reading it, or the next owner takes
+  // it before that.
+  const bool unread =
+      slot.head.load(std::memory_order_relaxed) != slot.tail.load(std::memory_order_acquire) || has_leftovers(slot);
   if (unread) header.retired_slots.fetch_add(1, std::memory_order_relaxed);
   header.slot_state[slot.index].store(static_cast<uint32_t>(unread ? SlotState::Retired : SlotState::Free),
                                       std::memory_order_release);

@@ -18,8 +18,8 @@ SegmentHeader* segment_for_recording(Process&) noexcept;
 // collector if it will soon free one (policy `block`).
 Slot* take_slot(Process&, SegmentHeader&) noexcept;
 
-// Writes the last records of its owner and releases it. Another owner may take it immediately, or after the collector
-// has read it.
+// Writes the last records of its owner and releases it. Another owner may take it immediately and writes after these
+// records, or after the collector has read it if they fill more than half of the ring.
 void give_back_slot(Slot& slot, SegmentHeader& header) noexcept;
 
 // Counts a lost event of a thread or queue without a slot.

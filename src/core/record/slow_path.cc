@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "record/clock.h"
-#include "record/layout.h"
 #include "record/queue.h"
 #include "record/ring.h"
 #include "record/slots.h"
@@ -67,6 +66,10 @@ bool advance(Slot& slot, SegmentHeader& header, uint64_t cells) noexcept {
     if (!fits(slot, left)) return false;
     push_pad(slot, static_cast<uint32_t>(left));
   }
+  // In its first lap, a ring gets its memory block by block: most threads need only the first one.
+  const uint64_t start = slot.head.load(std::memory_order_relaxed);
+  if (start % block == 0 && start != 0 && start < capacity_of(slot))
+    map_pages(slot.cells + start, block * sizeof(Cell));
   slot.limit.store(reach(slot, overwrite), std::memory_order_seq_cst);
   return fits(slot, cells);
 }
@@ -233,7 +236,8 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t class_id, uint32_t cells) noexce
   const uint64_t began = ticks();
   uint64_t waiting = began;
   const auto ready = [&] { return try_room(*slot, header, cells, &waiting); };
-  if (gave_up || !wait_for_collector(header, ready)) return drop(*slot, kind, class_id, kLossCollectorStalled);
+  if (gave_up || !wait_for_collector(header, ring_read(slot->index), ready))
+    return drop(*slot, kind, class_id, kLossCollectorStalled);
   const uint64_t now = ticks();  // before the limit is read: a handler lowers it, and its record goes first
   slot->blocked_ticks.fetch_add(now - began, std::memory_order_relaxed);
   if (fits(*slot, cells + 2)) push_blocked(*slot, waiting, now);
@@ -308,9 +312,10 @@ void wake_collector(SegmentHeader& header) noexcept {
     syscall(SYS_futex, &header.wake, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
-void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept {
-  constexpr timespec kNap{0, 2'000'000};  // in case a wake-up is missed
-  syscall(SYS_futex, &header.progress, FUTEX_WAIT, seen, &kNap, nullptr, 0);
+void sleep_until_progress(SegmentHeader& header, uint32_t seen, uint32_t events, uint64_t nap_ns) noexcept {
+  const uint64_t until = base::monotonic_ns() + nap_ns;  // in case a wake-up is missed
+  const timespec deadline{static_cast<time_t>(until / 1'000'000'000), static_cast<long>(until % 1'000'000'000)};
+  syscall(SYS_futex, &header.progress, FUTEX_WAIT_BITSET, seen, &deadline, nullptr, events);
 }
 
 }  // namespace kymo::record

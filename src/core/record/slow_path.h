@@ -33,25 +33,28 @@ void end_owner(Slot& slot, SegmentHeader& header) noexcept;
 // At most one system call, and only if the collector sleeps.
 void wake_collector(SegmentHeader& header) noexcept;
 
-// Sleeps until `progress` is different from `seen`, or for a short time.
-void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept;
+// Sleeps until `progress` is different from `seen` and the collector wakes one of `events`, or for `nap_ns`.
+void sleep_until_progress(SegmentHeader& header, uint32_t seen, uint32_t events, uint64_t nap_ns) noexcept;
 
+inline constexpr uint64_t kFirstNapNs = 2'000'000;  // doubles with each sleep: thousands of threads may wait at once
 inline constexpr uint64_t kStallTimeoutNs = 1'000'000'000;  // for a collector that makes no progress
 
 // The max time that one sleep counts for. If both processes were stopped during the sleep, none could make progress.
 inline constexpr uint64_t kMaxSleepNs = 20'000'000;
 
-// Waits until `ready`, or until the collector has made no progress for one second in which this thread ran. True:
-// ready.
+// Waits until `ready`, or until the collector has made no progress for one second in which this thread ran. `events` is
+// what the thread waits for (layout.h). True: ready.
 template <class Ready>
-bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
+bool wait_for_collector(SegmentHeader& header, uint32_t events, Ready ready) noexcept {
+  uint64_t nap = kFirstNapNs;
   uint64_t last = base::monotonic_ns(), waited = 0;
   uint32_t seen = header.progress.load(std::memory_order_acquire);
   header.blocked_producers.fetch_add(1, std::memory_order_seq_cst);
   bool done = ready();
   while (!done) {
     wake_collector(header);
-    sleep_until_progress(header, seen);
+    sleep_until_progress(header, seen, events, nap);
+    nap = nap * 2 < kMaxSleepNs ? nap * 2 : kMaxSleepNs;
     done = ready();
     const uint32_t now_seen = header.progress.load(std::memory_order_acquire);
     const uint64_t now = base::monotonic_ns();

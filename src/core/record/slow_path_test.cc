@@ -335,5 +335,37 @@ TEST_F(SlowPathTest, TheEndOfAThreadWritesItsPendingRecords) {
   });
 }
 
+TEST_F(SlowPathTest, ThreadsOneAfterTheOtherShareARingThatNobodyReads) {
+  record_with(RingPolicy::Block, [&] { ASSERT_TRUE(store(Kind::Instant)); });
+  Slot* const first = slot_;
+  const auto run_thread = [&] {
+    std::thread([&] {
+      slot_ = find_slot();
+      ASSERT_TRUE(store(Kind::Instant));
+    }).join();
+  };
+  for (int i = 0; i < 20; ++i) {
+    run_thread();
+    EXPECT_EQ(slot_, first);
+  }
+  EXPECT_EQ(header().slots_used, 1u);
+  EXPECT_EQ(header().retired_slots, 1u);
+  // The next owner must not overtake the reader.
+  while (first->head * 2 < capacity()) run_thread();
+  run_thread();
+  EXPECT_NE(slot_, first);
+  EXPECT_EQ(header().slots_used, 2u);
+}
+
+TEST_F(SlowPathTest, RingOfAFlightRecorderKeepsTheRecordsOfAnEndedThread) {
+  record_with(RingPolicy::Overwrite, [&] { ASSERT_TRUE(store(Kind::Instant)); });
+  Slot* const first = slot_;
+  std::thread([&] {
+    slot_ = find_slot();
+    ASSERT_TRUE(store(Kind::Instant));
+  }).join();
+  EXPECT_NE(slot_, first);
+}
+
 }  // namespace
 }  // namespace kymo::record

@@ -1,8 +1,6 @@
 #include "record/store.h"
 
 #include "record/layout.h"
-#include "record/registry.h"
-#include "record/ring.h"
 
 namespace kymo::record {
 namespace {

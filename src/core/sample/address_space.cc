@@ -38,7 +38,14 @@ std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const MappedFile& mapped) {
   const auto key = std::tuple(mapped.path, mapped.inode, mapped.build_id);
   if (const auto known = files_.find(key); known != files_.end()) return known->second;
   if (files_.size() >= kMaxFiles)  // those that no process uses any more
-    std::erase_if(files_, [](const auto& file) { return file.second.use_count() <= 1; });
+    std::erase_if(files_, [this](const auto& entry) {
+      const auto& [key, file] = entry;
+      if (file.use_count() > 1) return false;
+      const std::string& path = std::get<0>(key);
+      if (file != nullptr && !file->sampled().empty())
+        closed_.push_back({path, file->build_id(), path, file->sampled()});
+      return true;
+    });
   if (files_.size() >= kMaxFiles) return nullptr;
   if (mapped.path == kVdso) return files_.emplace(key, CodeFile::open_vdso()).first->second;
   if (!is_file(mapped.path)) return nullptr;
@@ -56,6 +63,16 @@ std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const MappedFile& mapped) {
     return files_.emplace(key, file).first->second;
   }
   return nullptr;  // not stored: it may be there for another process, or the process had ended
+}
+
+std::vector<SampledCode> CodeFiles::sampled() const {
+  std::vector<SampledCode> all = closed_;
+  for (const auto& [key, file] : files_) {
+    if (file == nullptr || file->sampled().empty()) continue;
+    const std::string& path = std::get<0>(key);
+    all.push_back({path, file->build_id(), file->is_at(path) ? path : file->path_of_descriptor(), file->sampled()});
+  }
+  return all;
 }
 
 std::vector<MappedFile> mapped_code(pid_t pid) {
@@ -161,15 +178,11 @@ void AddressSpace::resolve(pid_t pid, Mapping& mapping) {
   const MappedFile& mapped = mapping.mapped;
   mapping.loaded = {mapped.begin - mapped.file_offset, mapped.end - mapped.begin + mapped.file_offset, mapped.path,
                     mapped.build_id};
-  mapping.file = files_->find(pid, mapped);
-  if (mapping.file == nullptr) return;
-  const auto distance = mapping.file->distance(mapped.begin, mapped.file_offset);
-  if (!distance) {
-    mapping.file = nullptr;
-    return;
-  }
+  const std::shared_ptr<CodeFile> file = files_->find(pid, mapped);
+  const auto distance = file == nullptr ? std::nullopt : file->distance(mapped.begin, mapped.file_offset);
+  if (!distance) return;
   mapping.distance = *distance;
-  mapping.loaded = {*distance + mapping.file->first(), mapping.file->size(), mapped.path, mapping.file->build_id()};
+  mapping.loaded = {*distance + file->first(), file->size(), mapped.path, file->build_id(), file};
 }
 
 std::string AddressSpace::path_if_lost(pid_t pid, uint64_t return_address) {
@@ -177,8 +190,8 @@ std::string AddressSpace::path_if_lost(pid_t pid, uint64_t return_address) {
   if (mapping == nullptr) return {};
   resolve(pid, *mapping);
   const std::string& path = mapping->mapped.path;
-  if (mapping->file == nullptr || (!is_file(path) && path != kVdso)) return {};
-  return mapping->file->is_at(path) ? "" : mapping->file->path_of_descriptor();
+  if (mapping->loaded.code == nullptr || (!is_file(path) && path != kVdso)) return {};
+  return mapping->loaded.code->is_at(path) ? "" : mapping->loaded.code->path_of_descriptor();
 }
 
 unwind::Rule AddressSpace::rule(pid_t pid, uint64_t return_address) {
@@ -190,8 +203,8 @@ unwind::Rule AddressSpace::rule(pid_t pid, uint64_t return_address) {
   if (mapping == nullptr) return known.rule;
   resolve(pid, *mapping);
   // Code that a program made itself has no tables. It may have frame pointers.
-  known.rule =
-      mapping->file == nullptr ? unwind::kByFramePointer : mapping->file->rule(return_address - mapping->distance);
+  CodeFile* const file = mapping->loaded.code.get();
+  known.rule = file == nullptr ? unwind::kByFramePointer : file->rule(return_address - mapping->distance);
   return known.rule;
 }
 
@@ -201,7 +214,7 @@ const LoadedFile* AddressSpace::file_at(pid_t pid, uint64_t return_address) {
   resolve(pid, *mapping);
   const std::string& path = mapping->mapped.path;
   // The code that a program makes may be in memory that has a path, as that of .NET. A library may be there too.
-  if (path.starts_with(kMemory) && mapping->file == nullptr) return nullptr;
+  if (path.starts_with(kMemory) && mapping->loaded.code == nullptr) return nullptr;
   return is_file(path) || path == kVdso ? &mapping->loaded : nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -27,21 +28,32 @@ struct MappedFile {
 // What a process that already runs has mapped as code: /proc/PID/maps. Empty if it has ended.
 std::vector<MappedFile> mapped_code(pid_t pid);
 
+// The addresses in a file that samples have: see CodeFile::sampled().
+struct SampledCode {
+  std::string path, build_id;
+  std::string read_from;  // not the path if readers of the trace will not find it there
+  std::set<uint64_t> offsets;
+};
+
 // The files that are open, shared by all processes.
 class CodeFiles {
  public:
   // The file that is mapped in a process, also if it has been removed or replaced since. It must have this inode or
   // build id, if one is known (not 0, not empty). Null if it cannot be opened; the next call tries again.
   std::shared_ptr<CodeFile> find(pid_t pid, const MappedFile& mapped);
+  // Valid as long as this object, because it has the files open.
+  std::vector<SampledCode> sampled() const;
 
  private:
   std::map<std::tuple<std::string, uint64_t, std::string>, std::shared_ptr<CodeFile>> files_;
+  std::vector<SampledCode> closed_;  // there were too many
 };
 
 // A file that is loaded: where its first byte is, and how many there are.
 struct LoadedFile {
   uint64_t base = 0, size = 0;
   std::string path, build_id;
+  std::shared_ptr<CodeFile> code{};  // null: it could not be opened
 };
 
 class AddressSpace {
@@ -79,7 +91,6 @@ class AddressSpace {
     uint64_t generation = 0;  // how often other code had replaced code, anywhere, when it was mapped
     bool is_gone = false;     // it was unmapped
     bool is_resolved = false;
-    std::shared_ptr<CodeFile> file;
     uint64_t distance = 0;
     LoadedFile loaded;
   };

@@ -30,7 +30,7 @@ constexpr uint16_t kMachine = EM_AARCH64;
 constexpr uint64_t kPage = 4096;
 constexpr uint16_t kMaxSegments = 256;
 constexpr uint64_t kLargestFile = uint64_t{1} << 36;
-constexpr uint64_t kTrampolineBytes = 16;  // enough for the code that a signal handler returns to
+constexpr uint64_t kCodeBytes = 16;  // enough to recognize the code that a signal handler returns to, and a PLT stub
 
 // Reads all of it, or fails.
 bool read_fully(int file, uint64_t offset, void* into, uint64_t bytes) {
@@ -230,7 +230,7 @@ std::optional<uint64_t> CodeFile::distance(uint64_t mapped_at, uint64_t file_off
 unwind::Rule CodeFile::rule(uint64_t return_address) {
   if (return_address <= first_ || return_address - first_ >= size_) return {};
   if (!has_tables_) read_tables();
-  fill(return_address, kTrampolineBytes);
+  fill(return_address - 1, kCodeBytes);
   const uintptr_t here = code_.offset + return_address;
   return unwind::find_rule_in(code_, here - 1, here);
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ class CodeFile {
   // The distance from addresses in the file to those of a process that mapped this part of it as code.
   std::optional<uint64_t> distance(uint64_t mapped_at, uint64_t file_offset) const;
 
+  // The offsets from its first byte of the return addresses that samples have in it, of all processes.
+  void note_sample(uint64_t offset) { sampled_.insert(offset); }
+  const std::set<uint64_t>& sampled() const { return sampled_; }
+
   // How to leave the frame of this return address, which is an address in the file.
   unwind::Rule rule(uint64_t return_address);
 
@@ -62,6 +67,7 @@ class CodeFile {
   uint64_t image_bytes_ = 0;
   unwind::LoadedCode code_;
   bool has_tables_ = false;
+  std::set<uint64_t> sampled_;
 };
 
 }  // namespace kymo::sample

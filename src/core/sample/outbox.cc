@@ -22,6 +22,7 @@ void write_chunk(trace::Writer& file, const Chunk& chunk) {
     void operator()(const std::vector<trace::EventClass>& classes) const { file.classes(id, classes); }
     void operator()(const std::vector<trace::Track>& tracks) const { file.tracks(id, tracks); }
     void operator()(const trace::EventBatch& batch) const { file.events(id, batch); }
+    void operator()(const CodeNames& names) const { file.stacks(id, names.modules, names.frames, {}); }
     void operator()(const std::vector<trace::Loss>& losses) const { file.losses(id, losses); }
     void operator()(const trace::Ending& ending) const { file.ending(id, ending); }
   };

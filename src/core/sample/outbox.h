@@ -14,10 +14,16 @@
 
 namespace kymo::sample {
 
+// The names of code: frames with an address in a file.
+struct CodeNames {
+  std::vector<trace::Module> modules;
+  std::vector<trace::Frame> frames;
+};
+
 struct Chunk {
   trace::WriterId writer;
   std::variant<trace::Origin, trace::ClockDomain, std::vector<trace::EventClass>, std::vector<trace::Track>,
-               trace::EventBatch, std::vector<trace::Loss>, trace::Ending>
+               trace::EventBatch, CodeNames, std::vector<trace::Loss>, trace::Ending>
       content;
 };
 

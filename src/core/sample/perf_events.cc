@@ -12,16 +12,20 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <queue>
+#include <random>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "kymo/error.h"
+#include "sample/wait_limit.h"
 
 namespace kymo::sample {
 
@@ -47,11 +51,28 @@ constexpr bool kReturnsOnStack = true;
 constexpr bool kReturnsOnStack = false;
 #endif
 
+constexpr pid_t kThisThread = 0;
+
 std::optional<long> paranoid_level() {
   std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
   long level = 0;
   if (file >> level) return level;
   return std::nullopt;
+}
+
+int open_event(perf_event_attr& attributes, pid_t thread, int processor) {
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, processor, -1,
+                                  static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC)));
+}
+
+// Of the calling thread, for which every user has the right, unless a container forbids all events.
+base::FileDescriptor dummy_event() {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_DUMMY;
+  attributes.disabled = attributes.exclude_kernel = 1;
+  return base::FileDescriptor(open_event(attributes, kThisThread, -1));
 }
 
 std::string refusal(int error, std::optional<pid_t> pid) {
@@ -65,7 +86,7 @@ std::string refusal(int error, std::optional<pid_t> pid) {
             "kernel.perf_event_paranoid is {}, and sampling needs {} or less: sudo sysctl "
             "kernel.perf_event_paranoid={}, or run kymo as root",
             *level, kNeeded, kNeeded);
-      if (pid && geteuid() != 0)
+      if (pid && geteuid() != 0 && dummy_event())
         return base::format("process {} belongs to another user, or protects itself: run kymo as root", *pid);
       return "perf_event_open is forbidden here, as by the seccomp profile of a container: allow it (docker run "
              "--security-opt seccomp=unconfined --cap-add PERFMON), or run kymo outside";
@@ -88,11 +109,6 @@ std::string refusal(int error, std::optional<pid_t> pid) {
 
 [[noreturn]] void refuse(int error, std::optional<pid_t> pid) { throw NotAvailable(refusal(error, pid)); }
 
-int open_event(perf_event_attr& attributes, pid_t thread, int processor) {
-  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, processor, -1,
-                                  static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC)));
-}
-
 size_t ring_bytes(size_t processors) {
   return std::bit_floor(std::clamp(kLargestRings / std::max<size_t>(processors, 1), kSmallestRing, kLargestRing));
 }
@@ -110,6 +126,14 @@ std::vector<pid_t> threads_of(pid_t pid) {
   for (const auto& entry : std::filesystem::directory_iterator(base::format("/proc/{}/task", pid), gone))
     threads.push_back(static_cast<pid_t>(std::atol(entry.path().filename().c_str())));
   return threads;
+}
+
+// An event needs a file for each thread and processor, and the clock needs its files more than the waits do.
+size_t most_threads_with_waits() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  constexpr long kEvents = 3;  // the clock, the waits, the page faults
+  return limit.rlim_cur / static_cast<rlim_t>(kEvents * std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)) / 2;
 }
 
 // A record gets its time a moment before it is in the ring. Newer records than this wait for the next round.
@@ -130,13 +154,15 @@ struct PerfEvents::Request {
   std::optional<pid_t> pid;  // of a running process
   size_t ring = 0;
   EventOptions options;
+  std::shared_ptr<base::FileDescriptor> wait_limit;  // of Waits::Some
 
   explicit Request(const EventOptions& wanted) : options(wanted) {
     attributes.size = sizeof attributes;
     attributes.type = PERF_TYPE_SOFTWARE;
     attributes.config = PERF_COUNT_SW_CPU_CLOCK;
     attributes.sample_period = kNanosecondsPerSecond / options.hertz;
-    attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+    attributes.sample_type =
+        PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PERIOD;
     if (kRegisters != 0) {
       attributes.sample_type |= PERF_SAMPLE_REGS_USER;
       attributes.sample_regs_user = kRegisters;
@@ -149,9 +175,8 @@ struct PerfEvents::Request {
       attributes.sample_type |= PERF_SAMPLE_STACK_USER;
       attributes.sample_stack_user = kLeafCopy;
     }
-    if (options.waits || options.faults) attributes.sample_type |= PERF_SAMPLE_IDENTIFIER;
-    if (options.faults)
-      attributes.sample_type |= PERF_SAMPLE_ADDR;  // with the period, the kernel would sample each fault
+    if (options.waits != Waits::None || options.faults) attributes.sample_type |= PERF_SAMPLE_IDENTIFIER;
+    if (options.faults) attributes.sample_type |= PERF_SAMPLE_ADDR;
     attributes.sample_max_stack = kMaxChain;
     attributes.inherit = 1;
     attributes.sample_id_all = 1;
@@ -176,8 +201,11 @@ struct PerfEvents::Request {
 PerfEvents PerfEvents::for_next_program(const EventOptions& options) {
   Request request(options);
   request.attributes.disabled = request.attributes.enable_on_exec = 1;
-  constexpr pid_t kThisThread = 0;
-  return open({kThisThread}, request);
+  PerfEvents events = open({kThisThread}, request);
+  // When a thread goes on in place of its parent, the kernel exchanges their events, if both have the same. With an
+  // event that is not inherited, this thread keeps its own: they are the templates for all others.
+  if (base::FileDescriptor event = dummy_event(); event) events.events_.push_back(std::move(event));
+  return events;
 }
 
 PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
@@ -186,12 +214,18 @@ PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
   raise_file_limit();
   const std::vector<pid_t> threads = threads_of(pid);
   if (threads.empty()) refuse(ESRCH, pid);
+  if (request.options.waits == Waits::Some && threads.size() > most_threads_with_waits())
+    request.options.waits = Waits::None;
   return open(threads, request);
 }
 
 // A user without rights may lock only some memory, which all rings share alike: a program runs on any processor. An
 // event must know the size of its ring, otherwise it would wake up the reader only when the ring is full.
 PerfEvents PerfEvents::open(const std::vector<pid_t>& threads, Request request) {
+  if (request.options.waits == Waits::Some) {
+    request.wait_limit = std::make_shared<base::FileDescriptor>(load_wait_limit());
+    if (!*request.wait_limit) request.options.waits = Waits::None;
+  }
   for (; request.ring >= kSmallestRing; request.set_ring(request.ring / 2)) {
     PerfEvents events;
     if (events.open_all(threads, request)) return events;
@@ -229,14 +263,16 @@ bool PerfEvents::map_ring(int event, const Request& request) {
   return true;
 }
 
-// An event whose samples go into the ring of another one. False: the kernel refuses it.
+// An event whose samples go into the ring of another one, if the program `limit` permits them. False: the kernel
+// refuses it.
 bool PerfEvents::add(const perf_event_attr& attributes, pid_t thread, int processor, int leader, Cause cause,
-                     std::vector<base::FileDescriptor>& into) {
+                     std::vector<base::FileDescriptor>& into, int limit) {
   perf_event_attr copy = attributes;
   base::FileDescriptor event(open_event(copy, thread, processor));
   uint64_t id = 0;
   if (!event || ioctl(event.get(), PERF_EVENT_IOC_ID, &id) != 0 ||
-      ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, leader) != 0)
+      ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, leader) != 0 ||
+      (limit >= 0 && ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, limit) != 0))
     return false;
   layout_.events.emplace_back(id, cause);
   into.push_back(std::move(event));
@@ -250,14 +286,20 @@ void PerfEvents::open_others(const Request& request, pid_t thread, int processor
   other.mmap = other.mmap2 = other.build_id = other.comm = other.comm_exec = other.task = other.context_switch = 0;
   if (other.sample_stack_user > kShortCopy) other.sample_stack_user = kShortCopy;
   // The kernel switches threads in its own code, so users without rights get no samples of it.
-  if (request.options.waits && request.attributes.exclude_kernel == 0) {
-    other.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-    other.sample_period = 1;
-    has_waits_ = add(other, thread, processor, leader, Cause::Wait, events_) || has_waits_;
+  if (request.options.waits != Waits::None && request.attributes.exclude_kernel == 0) {
+    perf_event_attr wait = other;
+    wait.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+    wait.sample_period = 1;
+    // The kernel walks its functions before it asks whether there is to be a sample.
+    const bool is_limited = request.options.waits == Waits::Some;
+    if (is_limited && request.options.stacks == Stacks::Copies) wait.exclude_callchain_kernel = 1;
+    const int limit = is_limited ? request.wait_limit->get() : -1;
+    has_waits_ = add(wait, thread, processor, leader, Cause::Wait, events_, limit) || has_waits_;
   }
   other.config = PERF_COUNT_SW_PAGE_FAULTS;
   if (request.options.faults) {
     other.sample_period = kFaultsOfASample;
+    other.sample_type &= ~uint64_t{PERF_SAMPLE_PERIOD};  // with the period, the kernel would sample each fault
     if (add(other, thread, processor, leader, Cause::PageFault, faults_)) {
       has_faults_ = true;
       return;
@@ -290,6 +332,8 @@ bool PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
       } else if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, leader) != 0) {
         refuse(errno, request.pid);
       }
+      if (!request.pid) templates_.push_back(event.get());
+      clocks_.push_back(event.get());
       events_.push_back(std::move(event));
       open_others(request, thread, processor, leader);
     }
@@ -301,16 +345,18 @@ bool PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
   std::ranges::sort(layout_.events);
   has_kernel_ = request.attributes.exclude_kernel == 0;
   copy_bytes_ = request.attributes.sample_stack_user;
+  period_ns_ = request.attributes.sample_period;
   return true;
 }
 
-void PerfEvents::wait(int milliseconds) {
+bool PerfEvents::wait(int milliseconds) {
   std::vector<pollfd> files = {{wake_.get(), POLLIN, 0}};
   for (const int leader : leaders_) files.push_back({leader, POLLIN, 0});
-  poll(files.data(), files.size(), milliseconds);
+  const bool is_ready = poll(files.data(), files.size(), milliseconds) > 0;
   // After its processes have ended, an event is always ready: without this, the next calls would return at once.
   for (const pollfd& file : files)
     if ((file.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) std::erase(leaders_, file.fd);
+  return is_ready;
 }
 
 void PerfEvents::wake() {
@@ -318,13 +364,74 @@ void PerfEvents::wake() {
   (void)!write(wake_.get(), &one, sizeof one);
 }
 
-uint64_t PerfEvents::page_faults() const {
-  uint64_t sum = 0;
-  for (const base::FileDescriptor& counter : faults_) {
+RecordSource::Counts PerfEvents::counts() const {
+  RecordSource::Counts sums;
+  const auto add = [](int counter, uint64_t& to) {
     uint64_t count = 0;
-    if (read(counter.get(), &count, sizeof count) == sizeof count) sum += count;
+    if (read(counter, &count, sizeof count) == sizeof count) to += count;
+  };
+  for (const base::FileDescriptor& counter : faults_) add(counter.get(), sums.page_faults);
+  for (const int clock : clocks_) add(clock, sums.cpu_ns);
+  return sums;
+}
+
+// The kernel copies the period of the first event when a thread starts, and not that of the thread's parent.
+void PerfEvents::set_periods_of_new_threads(const std::function<uint64_t()>& next_ns) {
+  for (const int event : templates_) {
+    uint64_t period = next_ns();
+    ioctl(event, PERF_EVENT_IOC_PERIOD, &period);
   }
-  return sum;
+}
+
+FirstSamples::FirstSamples(uint64_t period_ns) : period_ns_(period_ns), phase_(std::random_device{}() / 4294967296.0) {}
+
+bool FirstSamples::is_due(uint32_t tid, uint64_t period_ns) {
+  const bool is_whole = period_ns == 0 || period_ns >= period_ns_;
+  if (is_whole && !balances_.contains(tid)) return true;
+  int64_t& balance = balances_[tid];
+  const auto passed = static_cast<int64_t>(is_whole ? period_ns_ : period_ns);
+  const bool counts = balance >= -passed / 2;  // the one that is nearest to a whole period
+  balance += passed;
+  if (counts) balance -= static_cast<int64_t>(period_ns_);
+  return counts;
+}
+
+bool FirstSamples::should_vary(uint64_t now_ns) {
+  const double passed = static_cast<double>(now_ns - looked_ns_) / static_cast<double>(kNanosecondsPerSecond);
+  starts_ *= std::exp(-passed);
+  looked_ns_ = now_ns;
+  return starts_ >= kManyStarts;
+}
+
+uint64_t FirstSamples::next_period_ns() {
+  constexpr double kGoldenRatio = 0.618033988749895;
+  constexpr uint64_t kShortestOfKernel = 10'000;
+  phase_ += kGoldenRatio;
+  phase_ -= std::floor(phase_);
+  const double part = std::max(phase_, kShortest) * static_cast<double>(period_ns_);
+  return std::min(std::max(static_cast<uint64_t>(part), kShortestOfKernel), period_ns_);
+}
+
+// For the threads that start until the next call.
+void PerfSource::draw_periods() {
+  events_.set_periods_of_new_threads(
+      [this] { return is_varied_ ? first_samples_.next_period_ns() : events_.period_ns(); });
+}
+
+void PerfSource::wait(int milliseconds) {
+  constexpr int kDrawEvery = 4;
+  const int piece = is_varied_ ? kDrawEvery : milliseconds;
+  for (int left = milliseconds; left > 0 && !events_.wait(std::min(piece, left)); left -= piece)
+    if (is_varied_) draw_periods();
+}
+
+// The kernel counts all records that found no space. Samples come one at a time, so the time without space says how
+// many of them there can be.
+void PerfSource::count_lost_samples(RingState& ring, Record& record) const {
+  if (record.time > ring.last_ns) ring.lost_ns += record.time - ring.last_ns;
+  const uint64_t period = std::max<uint64_t>(events_.period_ns(), 1);
+  record.lost_samples = std::min(record.lost, ring.lost_ns / period);
+  ring.lost_ns -= record.lost_samples * period;
 }
 
 void PerfSource::read(bool is_last, const Handle& handle) {
@@ -353,14 +460,25 @@ void PerfSource::read(bool is_last, const Handle& handle) {
     rings[ring].refresh();
     push_front(ring);
   }
+  states_.resize(rings.size());
   while (!queue.empty()) {
-    const Next next = queue.top();
+    Next next = queue.top();
     queue.pop();
-    handle(next.record);
+    Record& record = next.record;
+    RingState& state = states_[next.ring];
+    if (record.kind == RecordKind::Fork) first_samples_.started();
+    if (record.kind == RecordKind::Exit) first_samples_.ended(record.tid);
+    if (record.kind == RecordKind::Lost) count_lost_samples(state, record);
+    const bool is_of_clock = record.kind == RecordKind::Sample && record.cause == Cause::Clock;
+    const uint64_t period = std::exchange(record.period, 0);
+    if (!is_of_clock || first_samples_.is_due(record.tid, period)) handle(record);
+    state.last_ns = std::max(state.last_ns, record.time);
     rings[next.ring].records().pop();
     push_front(next.ring);
   }
   for (PerfRing& ring : rings) ring.release();
+  const bool should_vary = first_samples_.should_vary(base::monotonic_ns());
+  if (std::exchange(is_varied_, should_vary) || should_vary) draw_periods();
 }
 
 }  // namespace kymo::sample

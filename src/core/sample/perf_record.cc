@@ -81,7 +81,9 @@ Cause cause_of(uint64_t event, const RecordLayout& layout) {
 
 void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& into) {
   const uint64_t type = layout.sample_type;
-  const auto has = [type](uint64_t field) { return (type & field) != 0; };
+  const auto has = [type, &into](uint64_t field) {
+    return (type & field) != 0 && !(field == PERF_SAMPLE_PERIOD && into.cause == Cause::PageFault);
+  };
   into.kind = RecordKind::Sample;
   if (has(PERF_SAMPLE_IDENTIFIER)) into.cause = cause_of(reader.fixed<uint64_t>(), layout);
   if (has(PERF_SAMPLE_IP)) into.instruction = reader.fixed<uint64_t>();

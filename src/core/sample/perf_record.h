@@ -28,6 +28,7 @@ struct RecordLayout {
   uint64_t sample_type = 0;
   unsigned registers = 0;
   // The numbers of the events that are not of the clock, ascending. If there are some, samples state their event.
+  // Those of page faults have no period.
   std::vector<std::pair<uint64_t, Cause>> events = {};
 };
 
@@ -69,6 +70,7 @@ struct Record {
   bool is_exec = false;       // Name: the process runs another program now
   bool is_preempted = false;  // SwitchOut: it could have gone on
   uint64_t lost = 0;          // Lost, Damaged: the number of records
+  uint64_t lost_samples = 0;  // Lost: how many of them can be samples
   std::string_view text;      // Name: the name; Map: the path; Command: the words, each with a zero
   uint64_t cpu_ns = 0;        // Exit: the CPU time of the thread; 0: not known
 
@@ -82,11 +84,13 @@ struct Record {
   Cause cause = Cause::Clock;
   uint64_t instruction = 0;
   uint64_t address = 0;  // PageFault: of the memory
-  uint64_t period = 0;   // for a timer, how many of its expirations it stands for; 0: one
-  Words chain;           // return addresses, and the kernel's marks between its own and those of the program
-  Words registers;       // of the program, in ascending order of their numbers; empty: none
-  base::Bytes stack;     // of the program, from its stack pointer on
-  bool is_cut = false;   // the stack goes on after these bytes
+  // Of an event of the kernel: CPU time since its last sample, in ns. Of a timer: how many of its expirations the
+  // sample stands for; 0: one.
+  uint64_t period = 0;
+  Words chain;          // return addresses, and the kernel's marks between its own and those of the program
+  Words registers;      // of the program, in ascending order of their numbers; empty: none
+  base::Bytes stack;    // of the program, from its stack pointer on
+  bool is_cut = false;  // the stack goes on after these bytes
 };
 
 // `bytes` is one record with its header.
@@ -106,7 +110,10 @@ class RecordSource {
   virtual void read(bool is_last, const Handle& handle) = 0;
 
   // Of all processes together, until now. Nothing: not counted.
-  virtual std::optional<uint64_t> page_faults() const = 0;
+  struct Counts {
+    uint64_t page_faults = 0, cpu_ns = 0;
+  };
+  virtual std::optional<Counts> counts() const = 0;
   // True if each change of a process is reported: code that is loaded, names, ends. Otherwise, /proc has to be read.
   virtual bool is_complete() const = 0;
 };

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/version.h"
-#include "sample/lost_files.h"
+#include "sample/code_names.h"
 #include "sample/perf_events.h"
 #include "trace/model.h"
 
@@ -113,7 +113,7 @@ void SampledProcess::follow(SampledProcess& before, uint64_t time) {
   }
   if (before.has_samples()) {
     if (before.threads_.contains(pid_)) --shared_.totals.threads;  // it goes on, and is counted at its end
-    before.finish(time);
+    before.finish(time, true);
   } else {
     for (auto& [tid, one] : before.threads_) {
       if (one.in_since != 0 && time > one.in_since) before.on_cpu(one, time - one.in_since, time);
@@ -176,10 +176,10 @@ void SampledProcess::introduce() {
         origin_.metadata.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
       }
     if (!std::exchange(is_counted_, true)) ++shared_.totals.processes;
-    if (!shared_.first_writer) {
-      shared_.first_writer = id_;
-      shared_.first_origin = origin_;
-    }
+  }
+  if (!shared_.first_writer) {
+    shared_.first_writer = id_;
+    shared_.first_origin = origin_;
   }
   write_origin(false);
   shared_.outbox.add({id_, clock_now()});
@@ -219,6 +219,7 @@ void SampledProcess::hand_over(uint32_t tid, Thread& one) {
   batch.sequence_end = one.sequence += batch.points.size();
   shared_.outbox.add({id_, std::move(batch)});
   shared_.totals.waits += std::exchange(one.waits, 0);
+  shared_.totals.all_waits += std::exchange(one.all_waits, 0);
   shared_.totals.page_faults += std::exchange(one.page_faults, 0);
 }
 
@@ -238,10 +239,10 @@ void SampledProcess::restate() {
   if (std::exchange(is_introduced_, false)) introduce();
 }
 
-void SampledProcess::lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time) {
+void SampledProcess::lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time, const char* detail) {
   introduce();
   const auto known = threads_.find(tid);
-  trace::Loss loss{cause, 0, count, 0, 0, ""};
+  trace::Loss loss{cause, 0, count, 0, 0, detail};
   if (known != threads_.end() && known->second.is_stated) {
     loss.track = known->second.track;
     loss.first = loss.last = time;
@@ -298,6 +299,8 @@ void SampledProcess::clock_sample(const Record& record, Thread& one) {
   if (shared_.is_complete) {
     if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
     one.in_since = record.time;
+    one.out_since = 0;  // the record of its return was lost
+    one.may_have_ended = false;
   }
   Node root;
   const std::span<const uint64_t> stack = stack_of(record, root);
@@ -335,12 +338,14 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
   } else {
     point(one, from, PointKind::Sample, kOffCpu, {to - from, preempted});
   }
+  ++one.all_waits;
   own_.off_ns += to - from;
   shared_.totals.off_ns += to - from;
 }
 
 void SampledProcess::switched(const Record& record) {
   Thread& one = thread(record.tid);
+  one.may_have_ended = false;
   if (record.kind == RecordKind::SwitchOut) {
     if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
     one.in_since = 0;
@@ -353,24 +358,41 @@ void SampledProcess::switched(const Record& record) {
   }
 }
 
+// A thread that ran may have been stopped since, or has ended. One that waited mostly waits still.
+void SampledProcess::lost_switches() {
+  for (auto& [tid, one] : threads_) {
+    one.in_since = 0;
+    if (one.was_preempted) one.out_since = 0;
+    one.wait_root.reset();  // of a wait that may have ended
+    one.may_have_ended = true;
+  }
+}
+
 void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   if (cpu_ns != 0) thread(tid);  // one that was too short for a sample has used the CPU too
   const auto known = threads_.find(tid);
   if (known == threads_.end()) return;
   Thread& one = known->second;
   if (one.in_since != 0 && time > one.in_since) on_cpu(one, time - one.in_since, time);
-  if (one.out_since != 0) off_cpu(one, one.out_since, time);
+  if (one.out_since != 0 && !one.may_have_ended) off_cpu(one, one.out_since, time);
   if (cpu_ns != 0) on_cpu(one, cpu_ns, time);
   one.latest = std::max(one.latest, time);
   state_on_cpu(one, one.latest);
-  if (threads_.size() == 1) state_lost_names(one, one.latest, addresses_);
+  if (threads_.size() == 1) state_made_names(one, one.latest);
   hand_over(tid, one);
   ++shared_.totals.threads;
   threads_.erase(known);
 }
 
-void SampledProcess::finish(uint64_t time) {
-  while (!threads_.empty()) exit(threads_.begin()->first, time);
+// The record of the end of a thread that is not there any more was lost, so it is not known what it did since the last
+// one.
+void SampledProcess::finish(uint64_t time, bool runs_on) {
+  while (!threads_.empty()) {
+    auto& [tid, one] = *threads_.begin();
+    const bool is_there = runs_on || access(base::format("/proc/{}/task/{}", pid_, tid).c_str(), F_OK) == 0;
+    if (!is_there) one.in_since = one.out_since = 0;
+    exit(tid, is_there || one.latest == 0 ? time : std::min(time, one.latest));
+  }
   if (!is_introduced_) return;
   shared_.outbox.add({id_, clock_now()});
   write_origin(true);
@@ -400,8 +422,6 @@ void SampledProcess::map_code(MappedFile mapped, uint64_t time) {
     code_.map(std::move(mapped));
     return;
   }
-  end_code(begin, end, time);
-  stated_names_.erase(stated_names_.upper_bound(begin), stated_names_.upper_bound(end));
   hand_over_all();
   std::erase_if(stated_files_, [&](const auto& file) { return file.first < end && begin < file.second; });
   code_.map(std::move(mapped));
@@ -412,20 +432,10 @@ void SampledProcess::map_code(MappedFile mapped, uint64_t time) {
   hand_over_all();
 }
 
-// The names in files that are lost can be read only as long as the code is known.
-void SampledProcess::end_code(uint64_t begin, uint64_t end, uint64_t time) {
-  const auto first = addresses_.upper_bound(begin), last = addresses_.upper_bound(end);  // they are return addresses
-  if (!threads_.empty()) state_lost_names(threads_.begin()->second, time, {first, last});
-  addresses_.erase(first, last);
-}
-
 void SampledProcess::unload(uint64_t time) {
   const std::vector<MappedFile> mapped = mapped_code(static_cast<pid_t>(pid_));
   if (mapped.empty()) return;  // it has ended
-  for (const MappedFile& gone : code_.missing_in(mapped)) {
-    end_code(gone.begin, gone.end, time);
-    code_.unmap(gone);
-  }
+  for (const MappedFile& gone : code_.missing_in(mapped)) code_.unmap(gone);
   map_new_code(mapped, time);
   maps_read_ns_ = 0;
 }
@@ -449,9 +459,14 @@ bool SampledProcess::read_maps_again(uint64_t time) {
   return map_new_code(mapped_code(static_cast<pid_t>(pid_)), time);
 }
 
-void SampledProcess::state_lost_names(Thread& one, uint64_t time, const std::set<uint64_t>& addresses) {
-  for (const auto& [address, name] : names_in_lost_files(code_, static_cast<pid_t>(pid_), addresses))
-    state_symbol(one, time, address, name);
+// Code that is in no file has the names that its compiler has written, as node, Java and Python do on request.
+void SampledProcess::state_made_names(Thread& one, uint64_t time) {
+  constexpr size_t kMaxName = 1024;
+  if (made_.empty()) return;
+  const CodeMap names = CodeMap::of_process(static_cast<pid_t>(pid_));
+  for (const uint64_t address : made_)
+    if (const std::string_view name = names.at(address - 1); !name.empty())
+      state_symbol(one, time, address, name.substr(0, kMaxName));
 }
 
 void SampledProcess::state_symbol(Thread& one, uint64_t time, uint64_t address, std::string_view name) {
@@ -466,9 +481,13 @@ void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
     if (function.begin == address) state_symbol(one, time, address, function.name);
     return;
   }
-  addresses_.insert(address);
   const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), address);
-  if (file != nullptr) state_module(one, *file, time);
+  if (file == nullptr) {
+    made_.insert(address);
+    return;
+  }
+  if (file->code != nullptr && address >= file->base) file->code->note_sample(address - file->base);
+  state_module(one, *file, time);
 }
 
 void SampledProcess::state_module(Thread& one, const LoadedFile& file, uint64_t time) {

@@ -7,7 +7,7 @@
 //   "page fault"  Sample {address, count, node}: the thread used memory that was not mapped yet
 //   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
 //   "module"      Instant {path, base, size, build_id}, also as there
-//   "symbol"      Instant {address, name}: the function with this address in stack nodes, if no file has its name
+//   "symbol"      Instant {address, name}: the function with this address in stack nodes, if it is in no file
 //
 // It is written only if it has events: many processes run another program at once. Not thread-safe.
 #pragma once
@@ -44,9 +44,12 @@ Command command_of(uint32_t pid);
 struct SampleTotals {
   uint64_t samples = 0;
   uint64_t waits = 0, page_faults = 0;  // with a stack, in the trace
-  uint64_t lost = 0;
-  uint64_t throttled = 0;  // how often the kernel paused
+  uint64_t all_waits = 0;               // also those without a stack
+  uint64_t lost = 0;                    // samples
+  uint64_t lost_others = 0;             // records about context switches, threads and files
+  uint64_t throttled = 0;               // how often the kernel paused
   uint64_t processes = 0, threads = 0;
+  uint64_t unnamed = 0;            // addresses without a name in the trace, because there were too many
   uint64_t running = 0;            // processes that still run at the end of the recording
   uint64_t on_ns = 0, off_ns = 0;  // of all threads
 };
@@ -64,7 +67,7 @@ struct SharedState {
   std::string also;                             // what else has samples
   uint64_t piece_ns = 0;                        // SamplerOptions::piece_ns
   bool is_complete = true;                      // RecordSource::is_complete
-  std::optional<trace::WriterId> first_writer;  // of the first process in the trace
+  std::optional<trace::WriterId> first_writer;  // of the first process in the file
   trace::Origin first_origin;
 };
 
@@ -94,7 +97,9 @@ class SampledProcess {
   std::string name_of(uint32_t tid) const;  // empty: not known
   void sample(const Record& record);        // of any cause
   void switched(const Record& record);
-  void lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time);
+  // Records of context switches were lost: what threads do now is not known.
+  void lost_switches();
+  void lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time, const char* detail = "");
   // `cpu_ns` is its CPU time, if the context switches are not reported.
   void exit(uint32_t tid, uint64_t time, uint64_t cpu_ns = 0);
 
@@ -102,8 +107,8 @@ class SampledProcess {
   void flush(uint64_t now, bool everything);
   // The file is new, or lost what it contained: everything is stated again.
   void restate();
-  // Its end, or that of the recording.
-  void finish(uint64_t time);
+  // Its end, or that of the recording. `runs_on`: the process runs another program from then on.
+  void finish(uint64_t time, bool runs_on = false);
   bool has_samples() const { return own_.samples != 0; }
   bool has_threads() const { return !threads_.empty(); }
 
@@ -120,9 +125,10 @@ class SampledProcess {
     uint64_t in_since = 0;
     uint64_t on_ns = 0;  // on a processor, not yet in the batch
     bool was_preempted = false;
-    std::optional<unwind::Node> wait_root;  // how its stack ended when it stopped running; none: not known
-    std::vector<uint64_t> wait_stack;       // not a node: the tree may be stated again during the wait
-    uint64_t waits = 0, page_faults = 0;    // in the batch
+    bool may_have_ended = false;                         // records were lost since it was last seen
+    std::optional<unwind::Node> wait_root;               // how its stack ended when it stopped running; none: not known
+    std::vector<uint64_t> wait_stack;                    // not a node: the tree may be stated again during the wait
+    uint64_t waits = 0, all_waits = 0, page_faults = 0;  // in the batch
   };
   Thread& thread(uint32_t tid);
   void introduce();
@@ -136,9 +142,8 @@ class SampledProcess {
   bool is_stated_between(uint64_t begin, uint64_t end) const;
   void map_code(MappedFile mapped, uint64_t time);
   bool map_new_code(const std::vector<MappedFile>& mapped, uint64_t time);
-  void end_code(uint64_t begin, uint64_t end, uint64_t time);
   bool read_maps_again(uint64_t time);
-  void state_lost_names(Thread& thread, uint64_t time, const std::set<uint64_t>& addresses);
+  void state_made_names(Thread& thread, uint64_t time);
   void state_module(Thread& thread, const LoadedFile& file, uint64_t time);
   void read_name(uint32_t tid);
   void on_cpu(Thread& thread, uint64_t ns, uint64_t time);
@@ -164,7 +169,7 @@ class SampledProcess {
   uint32_t next_track_ = 1;
   std::map<uint64_t, uint64_t> stated_files_;  // their first address, and the one after their last
   std::set<uint64_t> stated_names_;            // by address
-  std::set<uint64_t> addresses_;               // of the program, in stacks
+  std::set<uint64_t> made_;                    // addresses in no file, in stacks
   SampleTotals own_;
 };
 

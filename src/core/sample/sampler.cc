@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -13,12 +14,17 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "kymo/error.h"
+#include "sample/code_names.h"
 
 namespace kymo::sample {
 
 namespace {
 
 constexpr int kWaitMilliseconds = 50;
+constexpr uint64_t kMostNamesNs = 3'000'000'000;  // the recorder does not end before
+constexpr const char* kLostOthers =
+    "the kernel had no space for records about context switches, threads and files; times on and off the CPU are "
+    "incomplete";
 
 // False also for a process that has ended but was not waited for.
 bool is_running(uint32_t pid) {
@@ -74,10 +80,15 @@ void Sampler::stop() {
     process->finish(now);
   }
   processes_.clear();
-  const std::optional<uint64_t> page_faults = source_->page_faults();
-  if (!shared_.first_writer || !page_faults) return;
+  if (!shared_.first_writer) return;
+  NamesOfCode names = names_of(shared_.files.sampled(), base::monotonic_ns() + kMostNamesNs);
+  shared_.totals.unnamed = names.left;
+  for (CodeNames& part : names.parts) shared_.outbox.add({*shared_.first_writer, std::move(part)});
+  const std::optional<RecordSource::Counts> counts = source_->counts();
+  if (!counts) return;
   trace::Origin origin = shared_.first_origin;
-  origin.metadata = {{"page faults of all", base::count_text(*page_faults)}};
+  origin.metadata = {{"page faults of all", base::count_text(counts->page_faults)},
+                     {"CPU time of all", base::format("{:.6f} s", static_cast<double>(counts->cpu_ns) / 1e9)}};
   shared_.outbox.add({*shared_.first_writer, std::move(origin)});
 }
 
@@ -86,11 +97,16 @@ void Sampler::end_file(trace::Writer& file) {
   const uint64_t now = base::monotonic_ns();
   for (auto& [pid, process] : processes_) process->flush(now, true);
   shared_.outbox.write(file);
-  for (auto& [pid, process] : processes_) process->restate();
+  restate_all();
 }
 
 void Sampler::restate() {
   const std::lock_guard lock(mutex_);
+  restate_all();
+}
+
+void Sampler::restate_all() {
+  shared_.first_writer.reset();
   for (auto& [pid, process] : processes_) process->restate();
 }
 
@@ -157,9 +173,17 @@ void Sampler::handle(const Record& record) {
       return fork(record);
     case RecordKind::Exit:
       return exit(record);
-    case RecordKind::Lost:
-      shared_.totals.lost += record.lost;
-      return lose(trace::LossCause::SamplesLost, record.lost, record);
+    case RecordKind::Lost: {
+      const uint64_t others = record.lost - std::min(record.lost, record.lost_samples);
+      shared_.totals.lost += record.lost_samples;
+      shared_.totals.lost_others += others;
+      // The kernel names the process that ran when there was space again, and not those that lost something.
+      if (record.lost_samples != 0) lose(trace::LossCause::SamplesLost, record.lost_samples, {});
+      if (others == 0) return;
+      lose(trace::LossCause::Reported, others, {}, kLostOthers);
+      for (auto& [pid, process] : processes_) process->lost_switches();
+      return;
+    }
     case RecordKind::Damaged:
       return lose(trace::LossCause::DamagedRecord, record.lost, record);
     case RecordKind::Command:
@@ -223,10 +247,10 @@ void Sampler::exit(const Record& record) {
 }
 
 // Of a process that is known, or of any other.
-void Sampler::lose(trace::LossCause cause, uint64_t count, const Record& record) {
+void Sampler::lose(trace::LossCause cause, uint64_t count, const Record& record, const char* detail) {
   auto found = processes_.find(record.pid);
   if (found == processes_.end()) found = processes_.begin();
-  if (found != processes_.end()) found->second->lose(cause, count, record.tid, record.time);
+  if (found != processes_.end()) found->second->lose(cause, count, record.tid, record.time, detail);
 }
 
 }  // namespace kymo::sample

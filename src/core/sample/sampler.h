@@ -49,7 +49,8 @@ class Sampler {
   // The file lost its content: states everything again.
   void restate();
 
-  // Reads the rest, and ends all processes. write() is needed after it.
+  // Reads the rest, ends all processes, and looks up the names of their code, which takes some seconds at most. write()
+  // is needed after it.
   void stop();
 
   SampleTotals totals();
@@ -60,10 +61,11 @@ class Sampler {
   void end_dead_processes(uint64_t now);
   void handle(const Record& record);
   SampledProcess& process(const Record& record);
+  void restate_all();
   void begin_program(const Record& record);
   void fork(const Record& record);
   void exit(const Record& record);
-  void lose(trace::LossCause cause, uint64_t count, const Record& record);
+  void lose(trace::LossCause cause, uint64_t count, const Record& record, const char* detail = "");
 
   std::unique_ptr<RecordSource> source_;
   std::atomic<bool> stopping_{false};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@
 #include "base/test_wait.h"
 #include "kymo/error.h"
 #include "sample/perf_events.h"
+#include "sample/wait_limit.h"
 #include "trace/reader.h"
 #include "trace/test_recorder.h"
 
@@ -92,6 +94,39 @@ TEST(SamplerTest, RunningProcessIsSampledAndStatedAgain) {
   EXPECT_EQ(samples, sampler.totals().samples);
 }
 
+// Only the first waits of a thread that waits very often have a stack; one that waits rarely has all of them.
+TEST(SamplerTest, StacksOfWaitsAreLimited) {
+  if (!load_wait_limit()) GTEST_SKIP() << "the kernel does not permit it";
+  std::optional<PerfEvents> events;
+  try {
+    events.emplace(PerfEvents::for_process(getpid(), {.waits = Waits::Some}));
+  } catch (const NotAvailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  ASSERT_TRUE(events->has_waits());
+  PerfSource source(std::move(*events));
+  pid_t often = 0, rarely = 0;
+  const uint64_t begin = base::monotonic_ns();
+  constexpr int kOften = 5000, kRarely = 20;
+  std::thread([&] {
+    often = gettid();
+    for (int i = 0; i < kOften; ++i) usleep(1);
+  }).join();
+  std::thread([&] {
+    rarely = gettid();
+    for (int i = 0; i < kRarely; ++i) usleep(1000);
+  }).join();
+  const double seconds = static_cast<double>(base::monotonic_ns() - begin) / 1e9;
+  std::map<pid_t, int> stacks;
+  source.read(true, [&](const Record& record) {
+    if (record.kind == RecordKind::Sample && record.cause == Cause::Wait) ++stacks[static_cast<pid_t>(record.tid)];
+  });
+  const WaitLimit limit;
+  EXPECT_GE(stacks[often], static_cast<int>(limit.of_thread));
+  EXPECT_LE(stacks[often], limit.of_thread * (1 + seconds) + 2);
+  EXPECT_GE(stacks[rarely], kRarely);
+}
+
 TEST(SamplerTest, ProcessThatDoesNotExistIsAnError) {
   EXPECT_THROW(PerfEvents::for_process(2'000'000'000, {}), NotAvailable);
 }
@@ -112,7 +147,7 @@ class SameSampleSource : public RecordSource {
     record.instruction = 0x1000;
     handle(record);
   }
-  std::optional<uint64_t> page_faults() const override { return std::nullopt; }
+  std::optional<Counts> counts() const override { return std::nullopt; }
   bool is_complete() const override { return true; }
 
  private:
@@ -175,6 +210,90 @@ TEST(SamplerTest, RatesAsText) {
   EXPECT_EQ(rate_text(10'000), "10 kHz");
   EXPECT_EQ(rate_text(250), "250 Hz");
   EXPECT_EQ(rate_text(1500), "1500 Hz");
+}
+
+// Threads of any length have as many samples as their CPU time deserves, if they are as long as the shortest period.
+TEST(FirstSamplesTest, ExpectedNumberIsTheCpuTimeDividedByThePeriod) {
+  constexpr uint64_t kPeriod = 1'000'000;
+  for (const uint64_t length : {200'000, 500'000, 900'000, 1'500'000, 5'300'000}) {
+    FirstSamples first(kPeriod);
+    constexpr uint32_t kThreads = 20'000;
+    uint64_t counted = 0;
+    for (uint32_t thread = 1; thread <= kThreads; ++thread) {
+      const uint64_t period = first.next_period_ns();
+      ASSERT_GE(period, kPeriod / 8);
+      ASSERT_LE(period, kPeriod);
+      for (uint64_t at = period; at <= length; at += period) counted += first.is_due(thread, period) ? 1 : 0;
+      first.ended(thread);
+    }
+    EXPECT_NEAR(static_cast<double>(counted) / kThreads, static_cast<double>(length) / kPeriod, 0.07) << length;
+  }
+}
+
+TEST(FirstSamplesTest, WholePeriodsAlwaysCount) {
+  FirstSamples first(1000);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(first.is_due(1, 1000));
+}
+
+TEST(FirstSamplesTest, PeriodsVaryWhileManyThreadsStart) {
+  FirstSamples first(1'000'000);
+  uint64_t now = base::monotonic_ns();
+  EXPECT_FALSE(first.should_vary(now));
+  for (int i = 0; i < 30; ++i) first.started();
+  EXPECT_TRUE(first.should_vary(now += 50'000'000));
+  EXPECT_FALSE(first.should_vary(now += 1'000'000'000)) << "none has started for a second";
+}
+
+// The kernel counts records of all kinds.
+class LossySource : public SameSampleSource {
+ public:
+  void read(bool is_last, const Handle& handle) override {
+    SameSampleSource::read(is_last, handle);
+    if (!is_last) return;
+    Record record;
+    record.kind = RecordKind::Lost;
+    record.lost = 1000;
+    record.lost_samples = 3;
+    handle(record);
+  }
+};
+
+TEST(SamplerTest, OnlyLostSamplesCountAsSamples) {
+  Sampler sampler(std::make_unique<LossySource>(), {1000, "session", {}});
+  sampler.stop();
+  EXPECT_EQ(sampler.totals().lost, 3u);
+  EXPECT_EQ(sampler.totals().lost_others, 997u);
+}
+
+// A thread waits, and another one runs. Then records are lost, perhaps those of their ends.
+class LostEndSource : public SameSampleSource {
+ public:
+  void read(bool is_last, const Handle& handle) override {
+    if (!is_last) return;
+    Record record;
+    record.time = base::monotonic_ns() - 1'000'000;
+    record.pid = record.tid = static_cast<uint32_t>(getpid());
+    record.kind = RecordKind::Sample;
+    record.instruction = 0x1000;
+    handle(record);
+    record.time += 100;
+    record.kind = RecordKind::SwitchOut;
+    handle(record);
+    record.tid += 1;
+    record.kind = RecordKind::SwitchIn;
+    handle(record);
+    Record lost;
+    lost.kind = RecordKind::Lost;
+    lost.lost = 1;
+    handle(lost);
+  }
+};
+
+TEST(SamplerTest, TimeAfterALossIsNotKnown) {
+  Sampler sampler(std::make_unique<LostEndSource>(), {1000, "session", {}});
+  sampler.stop();
+  EXPECT_EQ(sampler.totals().on_ns, 100u);
+  EXPECT_EQ(sampler.totals().off_ns, 0u);
 }
 
 }  // namespace

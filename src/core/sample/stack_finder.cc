@@ -95,7 +95,7 @@ WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, st
     const bool is_outside = rule.kind == Rule::Kind::Table && unwind::plain_cfa(rule, before) > high;
     if (taken == Step::Cut) {
       const bool is_known = rule.kind == Rule::Kind::Table && stack.is_cut && is_outside;
-      return {walked.count, is_known ? unwind::kCutTooDeep : unwind::kCutNoRule};
+      return {walked.count, is_known ? unwind::kCutByCopy : unwind::kCutNoRule};
     }
     // Only code can call. Anything else is the end of what can be trusted.
     if (!code.has_code_at(now.registers.pc - 1)) return {walked.count, unwind::kCutNoRule};

@@ -135,7 +135,7 @@ void TimerSource::free_abandoned(const Handle& handle) {
     if (!state.compare_exchange_strong(claimed, KYMO_SLOT_FREE)) continue;
     Record lost;
     lost.kind = RecordKind::Lost;
-    lost.lost = 1;
+    lost.lost = lost.lost_samples = 1;
     handle(lost);
   }
 }
@@ -158,7 +158,7 @@ void TimerSource::read(bool is_last, const Handle& handle) {
   if (lost <= lost_) return;
   Record record;
   record.kind = RecordKind::Lost;
-  record.lost = lost - lost_;
+  record.lost = record.lost_samples = lost - lost_;
   lost_ = lost;
   handle(record);
 }

@@ -31,7 +31,7 @@ class TimerSource : public RecordSource {
   void wait(int milliseconds) override;
   void wake() override;
   void read(bool is_last, const Handle& handle) override;
-  std::optional<uint64_t> page_faults() const override { return std::nullopt; }
+  std::optional<Counts> counts() const override { return std::nullopt; }
   bool is_complete() const override { return false; }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "analyze/memory/profile.h"
 #include "analyze/memory/stacks.h"
+#include "base/hex.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -29,20 +30,14 @@ uint64_t parse_number(const std::string& name, std::string_view value, uint64_t 
   return number;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::string decode(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '+') {
       decoded.push_back(' ');
-    } else if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
-      decoded.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
+    } else if (uint8_t byte = 0;
+               text[i] == '%' && i + 2 < text.size() && base::read_hex(text.data() + i + 1, &byte, 1)) {
+      decoded.push_back(static_cast<char>(byte));
       i += 2;
     } else {
       decoded.push_back(text[i]);
@@ -187,14 +182,12 @@ namespace {
 using Json = base::JsonWriter;
 
 void write_files(Json& json, View& view) {
-  json.begin_array("files");
   const std::vector<std::string> troubles = view.troubles();
-  for (size_t file = 0; file < view.sources().size(); ++file) {
+  json.objects("files", view.sources().size(), [&](size_t file) {
     const auto& source = view.sources()[file];
     uint64_t events = 0;
     for (const trace::EventChunk& chunk : source->reader().event_chunks())
       events += uint64_t{chunk.range_count} + chunk.point_count;
-    json.begin_object();
     json.field("name", source->reader().path());
     json.field("duration_ns", source->duration_ns());
     json.field("wall_clock_ns", std::to_string(source->start_realtime_ns()));
@@ -207,9 +200,7 @@ void write_files(Json& json, View& view) {
     for (size_t i = 0; i < std::min(problems.size(), View::kMaxProblems); ++i) json.value(problems[i].what);
     for (const trace::Problem& problem : view.problems(static_cast<uint32_t>(file))) json.value(problem.what);
     json.end_array();
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 // The number of a process on the page. The distance leaves room for the processes of files that grow.
@@ -219,8 +210,7 @@ uint32_t process_id(uint32_t file, uint32_t group) {
 }
 
 void write_processes(Json& json, View& view) {
-  json.begin_array("processes");
-  for (uint32_t file = 0; file < view.sources().size(); ++file) {
+  json.array("processes", view.sources().size(), [&](uint32_t file) {
     const std::vector<SourceGroup>& groups = view.sources()[file]->groups();
     for (uint32_t i = 0; i < groups.size(); ++i) {
       json.begin_object();
@@ -233,8 +223,7 @@ void write_processes(Json& json, View& view) {
       json.field("device", groups[i].is_device);
       json.end_object();
     }
-  }
-  json.end_array();
+  });
 }
 
 // The samples of a thread that also has ranges are below these ranges: the position of their track. Otherwise its own.
@@ -320,8 +309,7 @@ void write_tracks(Json& json, View& view) {
 }
 
 void write_losses(Json& json, View& view) {
-  json.begin_array("losses");
-  for (uint32_t file = 0; file < view.sources().size(); ++file) {
+  json.array("losses", view.sources().size(), [&](uint32_t file) {
     for (const SourceLoss& loss : view.sources()[file]->losses()) {
       json.begin_object();
       json.field("file", file);
@@ -336,8 +324,7 @@ void write_losses(Json& json, View& view) {
       }
       json.end_object();
     }
-  }
-  json.end_array();
+  });
 }
 
 bool is_live(View& view) {
@@ -361,9 +348,7 @@ std::string trace_json(View& view) {
   write_processes(json, view);
   write_tracks(json, view);
   write_losses(json, view);
-  json.begin_array("left_out");
-  for (const std::string& reason : view.left_out()) json.value(reason);
-  json.end_array();
+  json.values("left_out", view.left_out());
   json.end_object();
   return json.text();
 }
@@ -376,15 +361,9 @@ std::string some_names_json(View& view, uint32_t from, size_t most) {
   json.begin_object();
   json.field("version", view.names().size());
   json.field("from", from);
-  json.begin_array("names");
-  for (const NameTable::Entry& entry : entries) json.value(entry.text);
-  json.end_array();
-  json.begin_array("bases");
-  for (const NameTable::Entry& entry : entries) json.value(entry.base);
-  json.end_array();
-  json.begin_array("categories");
-  for (const NameTable::Entry& entry : entries) json.value(entry.category);
-  json.end_array();
+  json.array("names", entries, [&](const NameTable::Entry& entry) { json.value(entry.text); });
+  json.array("bases", entries, [&](const NameTable::Entry& entry) { json.value(entry.base); });
+  json.array("categories", entries, [&](const NameTable::Entry& entry) { json.value(entry.category); });
   json.end_object();
   return json.text();
 }
@@ -402,9 +381,7 @@ std::string live_json(View& view) {
   const View::Lock lock = view.lock();
   Json json(Json::Layout::OneLine);
   json.begin_object();
-  json.begin_array("duration_ns");
-  for (const auto& source : view.sources()) json.value(source->duration_ns());
-  json.end_array();
+  json.array("duration_ns", view.sources(), [&](const auto& source) { json.value(source->duration_ns()); });
   json.field("names_version", view.names().size());
   json.field("tracks_version", view.version());
   json.field("live", is_live(view));
@@ -419,17 +396,13 @@ namespace {
 
 void write_holders(Json& json, std::string_view member, memory::Profile& profile, memory::GroupBy by) {
   constexpr size_t kMaxRows = 50;
-  json.begin_array(member);
-  for (const memory::Group& group : memory::distinct(profile, by, &memory::Group::left, kMaxRows)) {
+  json.objects(member, memory::distinct(profile, by, &memory::Group::left, kMaxRows), [&](const memory::Group& group) {
     const memory::Holder holder = memory::describe(profile, group, by);
-    json.begin_object();
     json.field("name", holder.name);
     if (!holder.where.empty()) json.field("where", holder.where);
     json.field("bytes", group.left.bytes);
     json.field("count", group.left.count);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace
@@ -455,15 +428,11 @@ std::string memory_json(View& view, const Analyses& analyses, const Query& query
   json.field("bytes", profile.end_bytes);
   json.field("blocks", profile.left.count);
   json.field("sampled", profile.sampled);
-  json.begin_array("memories");
-  for (size_t i = 0; i < profile.memories.size(); ++i) {
-    json.begin_object();
+  json.objects("memories", profile.memories.size(), [&](size_t i) {
     json.field("name", memory::memory_name(profile, i));
     json.field("bytes", profile.memories[i].in_use);
     json.field("peak_bytes", profile.memories[i].peak_bytes);
-    json.end_object();
-  }
-  json.end_array();
+  });
   write_holders(json, "by_range", profile, memory::GroupBy::Range);
   write_holders(json, "by_stack", profile, memory::GroupBy::Stack);
   write_holders(json, "by_size", profile, memory::GroupBy::Size);

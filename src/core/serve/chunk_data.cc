@@ -1,7 +1,5 @@
 #include "serve/chunk_data.h"
 
-#include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "base/hash.h"

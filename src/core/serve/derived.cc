@@ -6,10 +6,10 @@
 #include <unordered_map>
 
 #include "analyze/memory/replay.h"
-#include "analyze/memory/stacks.h"
-#include "kymo/error.h"
 #include "serve/api.h"
+#include "symbols/short_name.h"
 #include "trace/async_pairs.h"
+#include "trace/read_if_whole.h"
 
 namespace kymo::serve {
 
@@ -223,11 +223,8 @@ std::vector<DerivedTrack> across_threads_tracks(const trace::Reader& reader, con
     const auto place = places.tracks.find({chunks[chunk].writer, chunks[chunk].track});
     const auto writer = reader.writers().find(chunks[chunk].writer);
     if (place == places.tracks.end() || writer == reader.writers().end()) continue;
-    try {
-      reader.read(chunks[chunk], batch, trace::kPoints | trace::kPointValues);
-    } catch (const Error&) {
+    if (!trace::read_if_whole(reader, chunks[chunk], batch, trace::kPoints | trace::kPointValues))
       continue;  // tiles report it
-    }
     const uint32_t number = writers.try_emplace(writer->first, static_cast<uint32_t>(writers.size())).first->second;
     const trace::Points& points = batch.points;
     trace::ValueCursor cursor(points.values);
@@ -279,7 +276,7 @@ using memory::StackId;
 template <typename Visit>
 bool visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const trace::WriterId* only,
                    const ShouldStop& should_stop, Visit&& visit) {
-  SampleStacks samples(stacks);
+  SampleStacks samples(stacks, reader);
   trace::EventBatch batch;
   const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
   for (uint32_t chunk = 0; chunk < chunks.size(); ++chunk) {
@@ -288,11 +285,8 @@ bool visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const tr
     if (chunks[chunk].point_count == 0 || writer == reader.writers().end() ||
         (only != nullptr && writer->first != *only) || !SampleStacks::are_in(writer->second))
       continue;
-    try {
-      reader.read(chunks[chunk], batch, trace::kPoints | trace::kPointValues);
-    } catch (const Error&) {
+    if (!trace::read_if_whole(reader, chunks[chunk], batch, trace::kPoints | trace::kPointValues))
       continue;  // tiles report it
-    }
     const trace::Points& points = batch.points;
     trace::ValueCursor cursor(points.values);
     for (uint32_t i = 0; i < points.size(); ++i) {
@@ -392,7 +386,7 @@ class StackNames {
     const std::vector<symbols::Frame> frames = stacks_.frames(stack);
     for (auto frame = frames.rbegin(); frame != frames.rend() && known->second.size() < DerivedTrack::kMaxDepth;
          ++frame)
-      known->second.push_back(name_of_(frame->function));
+      known->second.push_back(name_of_(short_.of(frame->function)));
     if (frames.empty()) known->second.push_back(name_of_("(unknown)"));
     return known->second;
   }
@@ -400,6 +394,7 @@ class StackNames {
  private:
   memory::Stacks& stacks_;
   const FunctionNameOf& name_of_;
+  symbols::ShortNames short_;
   std::unordered_map<StackId, std::vector<uint32_t>> known_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analyze/path/activity.h"
+#include "analyze/report/host_calls.h"
 #include "base/text.h"
 #include "serve/api.h"
 #include "serve/event_reader.h"
@@ -18,7 +18,7 @@ using Row = std::vector<trace::ValueCursor::Value>;
 std::string_view kind_name(trace::PointKind kind) {
   if (trace::is_of_flow(kind)) return "flow";
   const bool is_async = kind == trace::PointKind::AsyncBegin || kind == trace::PointKind::AsyncEnd;
-  return trace::name_of(is_async ? trace::PointKind::Instant : kind).text;
+  return trace::name_of(is_async ? trace::PointKind::Instant : kind);
 }
 
 class Details {
@@ -39,20 +39,17 @@ class Details {
   std::string function(const Item& item, uint32_t point);
 
  private:
-  void begin(std::string_view kind, const trace::EventClass* event_class, const Row& row, uint32_t class_id);
+  void begin(std::string_view kind, uint32_t class_id, const Row* known_row);
   void write_arguments(const trace::EventClass* event_class, const Row& row);
   void write_times(int64_t start, int64_t end);
   void write_parents(size_t index);
   std::optional<EventRef> write_links(uint64_t correlation, int64_t start);
   void write_flows(int64_t start, int64_t end, size_t index);
-  void write_stack(uint64_t stack);
-  void write_sampled_stack(uint32_t point);
+  std::vector<symbols::Frame> frames_of(uint32_t point) const;
+  void write_stack(uint32_t point);
   void write_waited_for(uint32_t class_id, int64_t start, int64_t end, const std::optional<EventRef>& launch);
   template <typename ClassIds>
   const Row* row_of(trace::ValueCursor& cursor, const ClassIds& class_ids, size_t index);
-  const trace::EventClass* event_class(uint32_t class_id) const {
-    return source_.class_of(track_.writer, class_id).event_class;
-  }
   void read(unsigned parts) { source_.reader().read(source_.reader().event_chunks()[chunk_], batch_, parts); }
   int64_t start_of(size_t i) const { return track_.clock.ns(batch_.ranges.end[i] - batch_.ranges.duration[i]); }
 
@@ -78,9 +75,12 @@ const Row* Details::row_of(trace::ValueCursor& cursor, const ClassIds& class_ids
   }
 }
 
-void Details::begin(std::string_view kind, const trace::EventClass* event_class, const Row& row, uint32_t class_id) {
+// `known_row` is null if the values cannot be read.
+void Details::begin(std::string_view kind, uint32_t class_id, const Row* known_row) {
   json_.begin_object();
   const Source::ClassName& known = source_.class_of(track_.writer, class_id);
+  const trace::EventClass* const event_class = known.event_class;
+  const Row row = known_row != nullptr ? *known_row : Row();
   const std::string base = view_.names().entry(known.name).text;
   const bool has_text = !row.empty() && (known.is_inline || event_class != nullptr);
   const std::string name = has_text ? trace::full_name(event_class, row) : base;
@@ -94,17 +94,12 @@ void Details::begin(std::string_view kind, const trace::EventClass* event_class,
 }
 
 void Details::write_arguments(const trace::EventClass* event_class, const Row& row) {
-  json_.begin_array("arguments");
-  if (event_class != nullptr) {
-    for (size_t i = 0; i < std::min(row.size(), event_class->fields.size()); ++i) {
-      json_.begin_object();
-      const std::string& name = event_class->fields[i].name;
-      json_.field("name", name.empty() ? base::format("value {}", i + 1) : name);
-      json_.field("value", trace::to_text(row[i]));
-      json_.end_object();
-    }
-  }
-  json_.end_array();
+  const size_t count = event_class != nullptr ? std::min(row.size(), event_class->fields.size()) : 0;
+  json_.objects("arguments", count, [&](size_t i) {
+    const std::string& name = event_class->fields[i].name;
+    json_.field("name", name.empty() ? base::format("value {}", i + 1) : name);
+    json_.field("value", trace::to_text(row[i]));
+  });
 }
 
 void Details::write_times(int64_t start, int64_t end) {
@@ -149,9 +144,8 @@ std::optional<EventRef> Details::write_links(uint64_t correlation, int64_t start
     write_event(json_, "launched_by", launch.front());
     return launch.front();
   }
-  json_.begin_array("launched");
-  for (const EventRef& event : events_.launches(track_.writer, correlation, true, start)) write_event(json_, event);
-  json_.end_array();
+  json_.array("launched", events_.launches(track_.writer, correlation, true, start),
+              [&](const EventRef& event) { write_event(json_, event); });
   return {};
 }
 
@@ -166,9 +160,7 @@ void Details::write_waited_for(uint32_t class_id, int64_t start, int64_t end, co
   } else if (analyze::is_device_wait(name.category, name.text)) {
     events = events_.waited_for(track_.writer, analyze::waits_for_whole_device(name.text), start, end);
   }
-  json_.begin_array("waited_for");
-  for (const EventRef& event : events) write_event(json_, event);
-  json_.end_array();
+  json_.array("waited_for", events, [&](const EventRef& event) { write_event(json_, event); });
 }
 
 // The flows whose points are in this range and in no range inside of it.
@@ -194,24 +186,34 @@ void Details::write_flows(int64_t start, int64_t end, size_t index) {
   json_.end_array();
 }
 
-void Details::write_stack(uint64_t stack) {
+// The stack of a sample: stored in the trace, or found by its addresses.
+std::vector<symbols::Frame> Details::frames_of(uint32_t point) const {
+  const uint64_t stack = point < batch_.points.size() ? batch_.points.id[point] : 0;
+  if (stack == 0) return sample_frames(source_.reader(), chunk_, point);
+  std::vector<symbols::Frame> frames;
   const auto writer = source_.reader().writers().find(track_.writer);
-  if (writer == source_.reader().writers().end() || stack > UINT32_MAX) return;
+  if (writer == source_.reader().writers().end() || stack > UINT32_MAX) return frames;
   const auto found = writer->second.stacks.find(static_cast<uint32_t>(stack));
-  if (found == writer->second.stacks.end()) return;
-  json_.begin_array("stack");
+  if (found == writer->second.stacks.end()) return frames;
   for (const uint32_t id : found->second.frames) {
     const auto frame = writer->second.frames.find(id);
     if (frame == writer->second.frames.end()) continue;
-    json_.begin_object();
-    json_.field("function", frame->second.function);
-    json_.field("file", frame->second.file);
-    json_.field("line", frame->second.line);
     const auto module = writer->second.modules.find(frame->second.module);
-    json_.field("module", module == writer->second.modules.end() ? std::string() : module->second.path);
-    json_.end_object();
+    frames.push_back({frame->second.function, frame->second.file, frame->second.line,
+                      module == writer->second.modules.end() ? std::string() : module->second.path});
   }
-  json_.end_array();
+  return frames;
+}
+
+void Details::write_stack(uint32_t point) {
+  const std::vector<symbols::Frame> frames = frames_of(point);
+  if (frames.empty()) return;
+  json_.objects("stack", frames, [&](const symbols::Frame& frame) {
+    json_.field("function", frame.function);
+    json_.field("file", frame.file);
+    json_.field("line", frame.line);
+    json_.field("module", frame.module);
+  });
 }
 
 std::string Details::range(uint32_t index) {
@@ -221,9 +223,8 @@ std::string Details::range(uint32_t index) {
         base::format("index: chunk {} has {} ranges, so there is no range {}", chunk_, batch_.ranges.size(), index),
         404);
   trace::ValueCursor cursor(batch_.ranges.values);
-  const Row* row = row_of(cursor, batch_.ranges.class_id, index);
   const uint32_t class_id = batch_.ranges.class_id[index];
-  begin("range", event_class(class_id), row != nullptr ? *row : Row(), class_id);
+  begin("range", class_id, row_of(cursor, batch_.ranges.class_id, index));
   const int64_t start = start_of(index), end = std::max(start, track_.clock.ns(batch_.ranges.end[index]));
   write_times(start, end);
   json_.field("depth", batch_.ranges.depth[index]);
@@ -247,8 +248,7 @@ std::string Details::open_range(uint32_t index) {
   const trace::Values values{range.ints, range.doubles, range.text};
   trace::ValueCursor cursor(values);
   const uint32_t ids[] = {range.class_id};
-  const Row* row = row_of(cursor, ids, 0);
-  begin("range", event_class(range.class_id), row != nullptr ? *row : Row(), range.class_id);
+  begin("range", range.class_id, row_of(cursor, ids, 0));
   const int64_t start = track_.clock.ns(range.start);
   write_times(start, std::max(start, source_.chunks()[chunk_].last));
   json_.field("depth", index);
@@ -266,34 +266,13 @@ std::string Details::point(uint32_t index) {
         base::format("index: chunk {} has {} points, so there is no point {}", chunk_, batch_.points.size(), index),
         404);
   trace::ValueCursor cursor(batch_.points.values);
-  const Row* row = row_of(cursor, batch_.points.class_id, index);
-  const uint32_t class_id = batch_.points.class_id[index];
-  begin(kind_name(batch_.points.kind[index]), event_class(class_id), row != nullptr ? *row : Row(), class_id);
+  begin(kind_name(batch_.points.kind[index]), batch_.points.class_id[index],
+        row_of(cursor, batch_.points.class_id, index));
   const int64_t time = track_.clock.ns(batch_.points.time[index]);
   write_times(time, time);
-  if (batch_.points.kind[index] == trace::PointKind::Sample) {
-    if (batch_.points.id[index] != 0)
-      write_stack(batch_.points.id[index]);
-    else
-      write_sampled_stack(index);
-  }
+  if (batch_.points.kind[index] == trace::PointKind::Sample) write_stack(index);
   json_.end_object();
   return json_.text();
-}
-
-void Details::write_sampled_stack(uint32_t point) {
-  const std::vector<symbols::Frame> frames = sample_frames(source_.reader(), chunk_, point);
-  if (frames.empty()) return;
-  json_.begin_array("stack");
-  for (const symbols::Frame& frame : frames) {
-    json_.begin_object();
-    json_.field("function", frame.function);
-    json_.field("file", frame.file);
-    json_.field("line", frame.line);
-    json_.field("module", frame.module);
-    json_.end_object();
-  }
-  json_.end_array();
 }
 
 // A range of samples, with the stack of the first one.
@@ -309,10 +288,7 @@ std::string Details::function(const Item& item, uint32_t point) {
   write_times(item.start, item.end);
   json_.field("depth", item.depth);
   read(trace::kPoints | trace::kPointValues);
-  if (point < batch_.points.size() && batch_.points.id[point] != 0)
-    write_stack(batch_.points.id[point]);
-  else
-    write_sampled_stack(point);
+  write_stack(point);
   json_.end_object();
   return json_.text();
 }
@@ -323,9 +299,7 @@ std::string Details::across_threads(const Item& item, uint32_t end_track) {
   const uint32_t index = item.index - kPointIndex;
   if (index >= batch_.points.size()) throw BadRequest(base::format("index: there is no range {}", item.index), 404);
   trace::ValueCursor cursor(batch_.points.values);
-  const Row* row = row_of(cursor, batch_.points.class_id, index);
-  const uint32_t class_id = batch_.points.class_id[index];
-  begin("range across threads", event_class(class_id), row != nullptr ? *row : Row(), class_id);
+  begin("range across threads", batch_.points.class_id[index], row_of(cursor, batch_.points.class_id, index));
   write_times(item.start, item.end);
   json_.field("lane", item.lane);
   json_.field("begins_on", track_.name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kymo/error.h"
+#include "trace/read_if_whole.h"
 
 namespace kymo::serve {
 
@@ -155,11 +156,9 @@ std::optional<EventRef> EventReader::last_before(uint32_t track, int64_t time_ns
   for (auto chunk = of.chunks.rbegin(); chunk != of.chunks.rend() && looked < kMaxChunks && !best; ++chunk) {
     if (source_.chunks()[*chunk].first > time_ns || source_.reader().event_chunks()[*chunk].range_count == 0) continue;
     ++looked;
-    try {
-      source_.reader().read(source_.reader().event_chunks()[*chunk], batch, trace::kRangeTimes | trace::kRangeClasses);
-    } catch (const Error&) {
+    if (!trace::read_if_whole(source_.reader(), source_.reader().event_chunks()[*chunk], batch,
+                              trace::kRangeTimes | trace::kRangeClasses))
       continue;  // tiles report damaged chunks
-    }
     std::optional<size_t> last;
     for (size_t i = 0; i < batch.ranges.size(); ++i)
       if (of.clock.ns(batch.ranges.end[i]) <= time_ns && (!last || batch.ranges.end[i] >= batch.ranges.end[*last]))

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <unordered_map>
 
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "kymo/error.h"
 #include "serve/api.h"
+#include "trace/read_if_whole.h"
 
 namespace kymo::serve {
 
@@ -71,11 +70,7 @@ void Links::each_chunk(const std::vector<uint32_t>& tracks, int64_t from, unsign
         complete_ = false;
         return;
       }
-      try {
-        source_.reader().read(described, batch, parts);
-      } catch (const Error&) {
-        continue;  // tiles report damaged chunks
-      }
+      if (!trace::read_if_whole(source_.reader(), described, batch, parts)) continue;  // tiles report damaged chunks
       visit(track, view_.track_id(file_, position), batch);
     }
   }

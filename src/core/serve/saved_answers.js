@@ -94,6 +94,18 @@ function matcherOf(text) {
   return (name) => name.toLowerCase().includes(lower);
 }
 
+// Those that begin nearest to a time, and how many are before them.
+function nearestHits(hits, limit, at) {
+  hits.sort((a, b) => a.start_ns - b.start_ns);
+  const next = hits.findIndex((hit) => hit.start_ns >= at);
+  let from = next < 0 ? hits.length : next, to = from;
+  while (to - from < limit && (from > 0 || to < hits.length)) {
+    if (to === hits.length || (from > 0 && at - hits[from - 1].start_ns < hits[to].start_ns - at)) --from;
+    else ++to;
+  }
+  return { before: from, hits: hits.slice(from, to) };
+}
+
 function search(data, query) {
   const limit = Number(query.get('limit') || 1000);
   const matches = data.answers.names.names.map(matcherOf(query.get('q')));
@@ -119,10 +131,10 @@ function search(data, query) {
     }
     if (total > 0) tracks.push({ track: id, total, bin_ns: bin, bins: [...bins].sort((a, b) => a[0] - b[0]) });
   }
-  hits.sort((a, b) => a.start_ns - b.start_ns);
+  const nearest = nearestHits(hits, limit, Number(query.get('at') || 0));
   const names = [...counts].map(([id, count]) => ({ id, name: nameOf(data, id), count }));
   names.sort((a, b) => b.count - a.count);
-  return { total: hits.length, complete: true, names, hits: hits.slice(0, limit), tracks };
+  return { total: hits.length, complete: true, names, ...nearest, tracks };
 }
 
 const kKindOfFrames = { queue: 'work', functions: 'function' };

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -23,7 +20,7 @@
 #include "kymo/error.h"
 #include "serve/embedded.h"
 #include "serve/tiles.h"
-#include "serve/view.h"
+#include "trace/read_if_whole.h"
 
 extern "C" {
 extern const char kymo_page_html_begin[], kymo_page_html_end[];
@@ -125,12 +122,9 @@ void LinkCollector::add(const Tile& tile) {
   for (uint32_t i = 0; i < tile.items.size(); ++i) positions.emplace(key(tile.items[i].chunk, tile.items[i].index), i);
   trace::EventBatch batch;
   for (const uint32_t chunk : track.chunks) {
-    try {
-      source.reader().read(source.reader().event_chunks()[chunk], batch,
-                           trace::kPoints | trace::kRangeTimes | trace::kRangeCorrelations);
-    } catch (const Error&) {
+    if (!trace::read_if_whole(source.reader(), source.reader().event_chunks()[chunk], batch,
+                              trace::kPoints | trace::kRangeTimes | trace::kRangeCorrelations))
       continue;  // the tile says that it is damaged
-    }
     for (size_t i = 0; i < batch.ranges.correlation.size(); ++i) {
       if (batch.ranges.correlation[i] == 0) continue;
       const auto found = positions.find(key(chunk, i));
@@ -411,16 +405,12 @@ bool save_file(View& view, uint32_t file, Json& json, SavedColumns& columns) {
   if (profile.counts.allocations == 0) return false;
   json.begin_object();
   json.field("sampled", profile.sampled);
-  json.begin_array("memories");
-  for (size_t i = 0; i < profile.memories.size(); ++i) json.value(memory::memory_name(profile, i));
-  json.end_array();
-  json.begin_array("ranges");
-  for (size_t i = 0; i < profile.tables.ranges.size(); ++i) {
+  json.array("memories", profile.memories.size(), [&](size_t i) { json.value(memory::memory_name(profile, i)); });
+  json.array("ranges", profile.tables.ranges.size(), [&](size_t i) {
     memory::Group group;
     group.key = i;
     json.value(memory::describe(profile, group, memory::GroupBy::Range).name);
-  }
-  json.end_array();
+  });
   const std::unordered_map<memory::StackId, uint32_t> stacks = write_stacks(json, profile);
   json.end_object();
   memory::Changes changes(source.reader());  // another pass gives the same numbers
@@ -489,13 +479,10 @@ class FileArguments {
     trace::EventBatch batch;
     for (uint32_t chunk = 0; chunk < source.chunks().size(); ++chunk) {
       if (source.chunks()[chunk].track == Source::kNoTrack) continue;
-      try {
-        source.reader().read(
-            source.reader().event_chunks()[chunk], batch,
-            trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues | trace::kPoints | trace::kPointValues);
-      } catch (const Error&) {
+      if (!trace::read_if_whole(
+              source.reader(), source.reader().event_chunks()[chunk], batch,
+              trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues | trace::kPoints | trace::kPointValues))
         continue;  // the tile says that it is damaged
-      }
       add(chunk, 0, batch.ranges.class_id, batch.ranges.values);
       add(chunk, kPointIndex, batch.points.class_id, batch.points.values);
     }

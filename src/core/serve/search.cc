@@ -1,4 +1,4 @@
-// api/search: events by name. All cores decode chunks until a time limit.
+// api/search: events by name. All cores decode chunks until a time limit, those first that are near a time.
 
 #include <algorithm>
 #include <atomic>
@@ -62,9 +62,11 @@ struct Hit {
 
 struct Histogram {
   uint64_t total = 0;
+  uint64_t before = 0;  // that begin before the time of the search
   std::vector<uint32_t> bins = std::vector<uint32_t>(kBins);
-  void add(int64_t start, int64_t bin_ns) {
+  void add(int64_t start, int64_t bin_ns, int64_t at) {
     ++total;
+    if (start < at) ++before;
     ++bins[static_cast<size_t>(std::min<int64_t>(start / bin_ns, kBins - 1))];
   }
 };
@@ -78,8 +80,9 @@ struct Found {
 
 class Search {
  public:
-  Search(View& view, const NamePattern& pattern, size_t limit, const IsGone& is_gone)
-      : view_(view), pattern_(pattern), limit_(limit), is_gone_(is_gone) {
+  // Keeps the hits that begin nearest to `at`.
+  Search(View& view, const NamePattern& pattern, size_t limit, int64_t at, const IsGone& is_gone)
+      : view_(view), pattern_(pattern), limit_(limit), at_(at), is_gone_(is_gone) {
     for (uint32_t file = 0; file < view.sources().size(); ++file)
       bin_ns_.push_back(std::max<int64_t>(1, view.sources()[file]->duration_ns() / int64_t{kBins} + 1));
   }
@@ -101,6 +104,8 @@ class Search {
   template <typename StartOf, typename Finish>
   void scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
                    StartOf&& start_of, Finish&& finish, Found& into) const;
+  uint64_t distance(int64_t start) const;
+  bool is_nearer(const Hit& a, const Hit& b) const;
   bool is_kept(int64_t start, const Found& found) const;
   void keep(Hit hit, Found& into) const;
   std::string json(Found& found, bool complete) const;
@@ -108,6 +113,7 @@ class Search {
   View& view_;
   const NamePattern& pattern_;
   const size_t limit_;
+  const int64_t at_;
   const IsGone& is_gone_;
   std::vector<int64_t> bin_ns_;               // by file
   std::unordered_map<uint32_t, Name> names_;  // of items that were looked at
@@ -120,16 +126,27 @@ Search::Match Search::match(const Source::ClassName& known) const {
   return known.has_places ? Match::ByText : Match::No;
 }
 
-// Most hits of a large trace are after all that are kept.
+uint64_t Search::distance(int64_t start) const {
+  return start < at_ ? static_cast<uint64_t>(at_) - static_cast<uint64_t>(start)
+                     : static_cast<uint64_t>(start) - static_cast<uint64_t>(at_);
+}
+
+bool Search::is_nearer(const Hit& a, const Hit& b) const {
+  const uint64_t first = distance(a.start), second = distance(b.start);
+  return first != second ? first < second : a < b;
+}
+
+// Most hits of a large trace are farther away than all that are kept.
 bool Search::is_kept(int64_t start, const Found& found) const {
-  return limit_ > 0 && (found.hits.size() < limit_ || found.hits.front().start >= start);
+  return limit_ > 0 && (found.hits.size() < limit_ || distance(found.hits.front().start) >= distance(start));
 }
 
 void Search::keep(Hit hit, Found& into) const {
+  const auto order = [this](const Hit& a, const Hit& b) { return is_nearer(a, b); };
   into.hits.push_back(std::move(hit));
-  std::push_heap(into.hits.begin(), into.hits.end());
+  std::push_heap(into.hits.begin(), into.hits.end(), order);
   if (into.hits.size() <= limit_) return;
-  std::pop_heap(into.hits.begin(), into.hits.end());
+  std::pop_heap(into.hits.begin(), into.hits.end(), order);
   into.hits.pop_back();
 }
 
@@ -178,7 +195,7 @@ void Search::scan_events(const Hit& place, const trace::Values& values, const st
     const std::optional<int64_t> start = start_of(i);
     if (!start) continue;
     if (histogram == nullptr) histogram = &into.tracks[place.track];
-    histogram->add(*start, bin_ns);
+    histogram->add(*start, bin_ns, at_);
     ++known->count;
     if (!is_kept(*start, into)) continue;
     Hit hit = place;
@@ -242,7 +259,7 @@ void Search::scan_items(uint32_t file, uint32_t track, std::span<const Item> ite
     const Name& known = name(item.name);
     if (!known.matches) continue;
     if (histogram == nullptr) histogram = &into.tracks[track];
-    histogram->add(item.start, bin_ns_[file]);
+    histogram->add(item.start, bin_ns_[file], at_);
     ++into.names[known.base];
     if (!is_kept(item.start, into)) continue;
     Hit hit{item.start, item.end, file, track, item.chunk, item.index, item.name, {}, {}};
@@ -259,7 +276,8 @@ void Search::scan_kept_items(Found& into) {
       scan_items(file, view_.track_id(file, i), view_.unfinished(file, i), into);
 }
 
-// The names of a file are few, so most chunks need not be decoded: a name that no chunk has is found nowhere at once.
+// Those near the time first. The names of a file are few, so most chunks need not be decoded: a name that no chunk has
+// is found nowhere at once.
 std::vector<std::pair<uint32_t, uint32_t>> Search::chunks_to_scan() const {
   std::vector<std::pair<uint32_t, uint32_t>> chunks;
   for (uint32_t file = 0; file < view_.sources().size(); ++file) {
@@ -271,6 +289,11 @@ std::vector<std::pair<uint32_t, uint32_t>> Search::chunks_to_scan() const {
     for (uint32_t i = 0; i < source.chunks().size(); ++i)
       if (source.chunks()[i].track != Source::kNoTrack && view_.may_have(file, i, wanted)) chunks.emplace_back(file, i);
   }
+  const auto away = [&](const std::pair<uint32_t, uint32_t>& chunk) {
+    const Source::ChunkTimes& times = view_.sources()[chunk.first]->chunks()[chunk.second];
+    return distance(std::max(times.first, std::min(at_, times.last)));
+  };
+  std::stable_sort(chunks.begin(), chunks.end(), [&](const auto& a, const auto& b) { return away(a) < away(b); });
   return chunks;
 }
 
@@ -311,6 +334,7 @@ std::string Search::run() {
     for (const auto& [track, histogram] : found[i].tracks) {
       Histogram& sum = found[0].tracks[track];
       sum.total += histogram.total;
+      sum.before += histogram.before;
       for (size_t bin = 0; bin < kBins; ++bin) sum.bins[bin] += histogram.bins[bin];
     }
   }
@@ -318,9 +342,16 @@ std::string Search::run() {
 }
 
 std::string Search::json(Found& found, bool complete) const {
+  if (found.hits.size() > limit_) {
+    std::nth_element(found.hits.begin(), found.hits.begin() + static_cast<std::ptrdiff_t>(limit_), found.hits.end(),
+                     [this](const Hit& a, const Hit& b) { return is_nearer(a, b); });
+    found.hits.resize(limit_);
+  }
   std::sort(found.hits.begin(), found.hits.end());
-  if (found.hits.size() > limit_) found.hits.resize(limit_);
-  uint64_t total = 0;
+  // What is counted but not returned is farther away: the place of the first hit among all of them.
+  uint64_t total = 0, before = 0;
+  for (const auto& [track, histogram] : found.tracks) before += histogram.before;
+  for (const Hit& hit : found.hits) before -= hit.start < at_;
   std::vector<std::pair<uint64_t, uint32_t>> names;
   for (const auto& [name, count] : found.names) {
     total += count;
@@ -332,40 +363,32 @@ std::string Search::json(Found& found, bool complete) const {
   json.begin_object();
   json.field("total", total);
   json.field("complete", complete);
-  json.begin_array("names");
-  for (const auto& [count, name] : names) {
-    json.begin_object();
+  json.field("before", before);
+  json.objects("names", names, [&](const auto& entry) {
+    const auto& [count, name] = entry;
     json.field("id", name);
     json.field("name", view_.names().entry(name).text);
     json.field("count", count);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("hits");
-  for (const Hit& hit : found.hits)
+  });
+  json.array("hits", found.hits, [&](const Hit& hit) {
     write_event(json, {hit.track, hit.chunk, hit.index,
                        hit.text.empty() ? view_.names().entry(hit.name).text : hit.text, hit.start, hit.end, hit.row});
-  json.end_array();
-  json.begin_array("tracks");
+  });
   const std::map<uint32_t, Histogram> tracks(found.tracks.begin(), found.tracks.end());
-  for (const auto& [track, histogram] : tracks) {
-    json.begin_object();
-    json.field("track", track);
+  json.objects("tracks", tracks, [&](const auto& entry) {
+    const Histogram& histogram = entry.second;
+    json.field("track", entry.first);
     json.field("total", histogram.total);
-    const std::optional<TrackRef> ref = view_.find_track(track);
+    const std::optional<TrackRef> ref = view_.find_track(entry.first);
     json.field("bin_ns", ref ? bin_ns_[ref->file] : 1);
-    json.begin_array("bins");
-    for (size_t bin = 0; bin < kBins; ++bin) {
-      if (histogram.bins[bin] == 0) continue;
+    json.array("bins", kBins, [&](size_t bin) {
+      if (histogram.bins[bin] == 0) return;
       json.begin_array();
       json.value(bin);
       json.value(histogram.bins[bin]);
       json.end_array();
-    }
-    json.end_array();
-    json.end_object();
-  }
-  json.end_array();
+    });
+  });
   json.end_object();
   return json.text();
 }
@@ -375,9 +398,10 @@ std::string Search::json(Found& found, bool complete) const {
 std::string search_json(View& view, const Query& query, const IsGone& is_gone) {
   const NamePattern pattern(query.text("q", kLongestText));
   const size_t limit = query.number_or("limit", kMaxHits, kUsualHits);
+  const auto at = static_cast<int64_t>(query.number_or("at", INT64_MAX, 0));
   const View::Busy busy(view);
   const View::Lock lock = view.lock();
-  return Search(view, pattern, limit, is_gone).run();
+  return Search(view, pattern, limit, at, is_gone).run();
 }
 
 }  // namespace kymo::serve

@@ -69,6 +69,38 @@ TEST_F(SearchTest, FindsEveryEventWithTheName) {
   EXPECT_EQ(marks.root()["total"].number(""), instants);
 }
 
+TEST_F(SearchTest, HitsAreThoseNearestToTheTime) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "beat");
+    for (uint32_t track = 1; track <= 2; ++track) {
+      recorder.add_thread(track, 100 + track, "main");
+      for (uint64_t i = 0; i < 500; ++i) {
+        recorder.complete(track, 1000 * (2 * i + track), 1000 * (2 * i + track) + 100, 1);
+        if (i % 50 == 0) recorder.cut(track);
+      }
+    }
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  // They begin every 1,000 ns; the first one is at 0 on the page.
+  const auto starts = [&](const std::string& query, uint64_t before) {
+    const json::Document found = get("search", "q=beat&limit=4" + query);
+    EXPECT_EQ(found.root()["total"].number(""), 1000u);
+    EXPECT_EQ(found.root()["before"].number(""), before);
+    std::vector<uint64_t> all;
+    for (const json::Value& hit : found.root()["hits"].list("")) all.push_back(hit["start_ns"].number("") / 1000);
+    return all;
+  };
+  const uint64_t first = starts("", 0).front();
+  const auto from = [&](uint64_t begin) {
+    return std::vector<uint64_t>{first + begin, first + begin + 1, first + begin + 2, first + begin + 3};
+  };
+  EXPECT_EQ(starts("", 0), from(0));
+  EXPECT_EQ(starts(base::format("&at={}", (first + 600) * 1000 + 500), 599), from(599));
+  EXPECT_EQ(starts("&at=9000000000", 996), from(996));
+}
+
 TEST_F(SearchTest, FindsTheTextOfASingleRange) {
   {
     TestRecorder recorder(folder_ / "a.kymo");

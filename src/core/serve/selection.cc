@@ -1,6 +1,5 @@
 // api/selection: statistics, functions and flame graphs of a part of a file.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -145,10 +144,8 @@ using Json = base::JsonWriter;
 constexpr size_t kMaxFrames = 20'000, kMaxRows = 10'000;
 
 void write_ranges(Json& json, const std::vector<analyze::RangeRow>& rows) {
-  json.begin_array("ranges");
-  for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
+  json.objects("ranges", std::min(rows.size(), kMaxRows), [&](size_t i) {
     const analyze::RangeRow& row = rows[i];
-    json.begin_object();
     json.field("name", row.name);
     json.field("category", row.category);
     json.field("on_device", row.on_device);
@@ -163,32 +160,22 @@ void write_ranges(Json& json, const std::vector<analyze::RangeRow>& rows) {
       json.field("p99_ns", row.p99_ns);
       json.field("max_ns", row.max_ns);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_points(Json& json, const analyze::Statistics& statistics) {
-  json.begin_array("instants");
-  for (const analyze::InstantRow& row : statistics.instants) {
-    json.begin_object();
+  json.objects("instants", statistics.instants, [&](const analyze::InstantRow& row) {
     json.field("name", row.name);
     json.field("count", row.count);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("counters");
-  for (const analyze::CounterRow& row : statistics.counters) {
-    json.begin_object();
+  });
+  json.objects("counters", statistics.counters, [&](const analyze::CounterRow& row) {
     json.field("name", row.name);
     json.field("count", row.count);
     json.field("min", row.min);
     json.field("max", row.max);
     json.field("last", row.last);
     json.field("mean", row.mean);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 const char* kind_name(views::FrameKind kind) {
@@ -220,9 +207,8 @@ void write_flame(Json& json, const char* field, const views::Paths& paths) {
     std::nth_element(times.begin(), times.begin() + kMaxFrames, times.end(), std::greater<>());
     shortest = times[kMaxFrames] + 1;
   }
-  json.begin_array(field);
-  for (const views::PathFrame& frame : paths.frames) {
-    if (frame.total_ns < shortest) continue;
+  json.array(field, paths.frames, [&](const views::PathFrame& frame) {
+    if (frame.total_ns < shortest) return;
     json.begin_object();
     json.field("name", frame.name);
     json.field("kind", kind_name(frame.kind));
@@ -231,25 +217,20 @@ void write_flame(Json& json, const char* field, const views::Paths& paths) {
     json.field("total_ns", frame.total_ns);
     json.field("self_ns", frame.self_ns);
     json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 // As `kymo stats --by function` counts them.
 void write_functions(Json& json, const functions::FunctionTable& table) {
-  json.begin_array("functions");
-  for (size_t i = 0; i < std::min(table.rows.size(), kMaxRows); ++i) {
+  json.objects("functions", std::min(table.rows.size(), kMaxRows), [&](size_t i) {
     const functions::FunctionRow& row = table.rows[i];
-    json.begin_object();
     json.field("function", row.function);
     json.field("module", row.module);
     json.field("self_samples", row.self_samples);
     json.field("total_samples", row.total_samples);
     json.field("self_ns", row.self_ns);
     json.field("total_ns", row.total_ns);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.field("samples", table.samples);
   json.field("sampled_ns", table.time_ns);
 }

@@ -126,17 +126,6 @@ constexpr time_t kReadSeconds = 5, kWriteSeconds = 10;
 constexpr ptrdiff_t kMaxWorking = 8;  // requests that are computed at a time, so that memory stays bounded
 constexpr int kLooksPerFileCheck = 5;
 
-std::string random_token() {
-  uint8_t bytes[16];
-  size_t have = 0;
-  while (have < sizeof bytes) {
-    const ssize_t got = ::getrandom(bytes + have, sizeof bytes - have, 0);
-    if (got < 0) throw Error(base::format("the system gives no random numbers: {}", std::strerror(errno)));
-    have += static_cast<size_t>(got);
-  }
-  return base::hex(bytes);
-}
-
 // Takes the same time wherever the two differ.
 bool same_token(std::string_view given, const std::string& token) {
   if (given.size() != token.size()) return false;
@@ -150,6 +139,17 @@ bool is_port(std::string_view text) {
 }
 
 }  // namespace
+
+std::string random_token() {
+  uint8_t bytes[16];
+  size_t have = 0;
+  while (have < sizeof bytes) {
+    const ssize_t got = ::getrandom(bytes + have, sizeof bytes - have, 0);
+    if (got < 0) throw Error(base::format("the system gives no random numbers: {}", std::strerror(errno)));
+    have += static_cast<size_t>(got);
+  }
+  return base::hex(bytes);
+}
 
 bool is_own_host(const std::string& host) {
   std::string_view rest = host;
@@ -167,7 +167,10 @@ bool is_own_origin(const std::string& origin, const std::string& host) { return 
 
 struct Server::Impl {
   Impl(View& shown, Analyses given, const ServerOptions& options)
-      : view(shown), analyses(std::move(given)), follow(options.follow), token(random_token()) {
+      : view(shown),
+        analyses(std::move(given)),
+        follow(options.follow),
+        token(options.token.empty() ? random_token() : options.token) {
     http.new_task_queue = [most = options.most_connections] { return new Connections(most); };
     // Without SO_REUSEPORT, which would let another program take connections to this port.
     http.set_socket_options([this](socket_t socket) {
@@ -190,6 +193,8 @@ struct Server::Impl {
         throw Error(base::format("cannot listen on port {} of 127.0.0.1: {}; choose another one with --port",
                                  options.port, std::strerror(errno)));
       port = options.port;
+    } else if (options.usual_port != 0 && http.bind_to_port("127.0.0.1", options.usual_port)) {
+      port = options.usual_port;
     } else {
       const int bound = http.bind_to_any_port("127.0.0.1");
       if (bound <= 0) throw Error(base::format("cannot listen on 127.0.0.1: {}", std::strerror(errno)));

@@ -13,11 +13,16 @@
 namespace kymo::serve {
 
 struct ServerOptions {
-  uint16_t port = 0;  // 0: any free port
+  uint16_t port = 0;        // 0: any free port
+  uint16_t usual_port = 0;  // used if `port` is 0 and this one is free
+  std::string token;        // 32 hexadecimal digits; empty: a random one
   size_t most_connections = 256;
   std::chrono::seconds idle{5};  // a connection without a request is closed after this time
   bool follow = false;           // look for more in the files, also if nobody seems to write them
 };
+
+// 128 random bits, as 32 hexadecimal digits. Throws kymo::Error.
+std::string random_token();
 
 class Server {
  public:

@@ -112,6 +112,16 @@ TEST_F(ServerTest, ListensOnTheLoopbackInterfaceOnly) {
   EXPECT_FALSE(other.Get(own("")));
 }
 
+TEST_F(ServerTest, TheNextServerHasTheSameAddressIfThePortIsFree) {
+  ServerOptions options;
+  options.token = server_->token();
+  options.usual_port = server_->port();
+  const std::string address = server_->address();
+  EXPECT_NE(Server(*view_, {}, options).port(), options.usual_port) << "it is in use";
+  server_.reset();
+  EXPECT_EQ(Server(*view_, {}, options).address(), address);
+}
+
 TEST_F(ServerTest, WithoutTheTokenThereIsNothing) {
   httplib::Client http = client();
   const std::string token = server_->token();

@@ -7,9 +7,9 @@
 #include "base/name_places.h"
 #include "base/text.h"
 #include "kymo/error.h"
-#include "trace/clock.h"
 #include "trace/loss_words.h"
 #include "trace/model.h"
+#include "trace/read_if_whole.h"
 
 namespace kymo::serve {
 
@@ -134,11 +134,7 @@ int64_t Source::earliest_open_ns() const {
     if (writer == reader_.writers().end()) continue;
     const trace::ClockMap* clock = clocks.try_emplace(key.first, writer->second).first->second.find(key.second);
     if (clock == nullptr) continue;
-    try {
-      reader_.read(*chunk, batch, trace::kOpenStacks);
-    } catch (const Error&) {
-      continue;  // tiles report it
-    }
+    if (!trace::read_if_whole(reader_, *chunk, batch, trace::kOpenStacks)) continue;  // tiles report it
     for (const trace::OpenRange& open : batch.closing)
       earliest = std::min(earliest, times_->offset_ns(key.first, clock->to_monotonic_ns(open.start)));
   }

@@ -252,7 +252,9 @@ void View::build() {
           if (!build_one(file, chunk)) break;
         }
       }
-      if (points) scanned_ = true;
+      if (!points) continue;
+      scanned_ = true;
+      ++version_;  // what was shown of a counter before may lack values
     }
     derive_all();
     std::unique_lock lock(build_mutex_);

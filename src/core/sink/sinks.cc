@@ -42,11 +42,7 @@ BuiltinSink builtin_named(const std::string& name) {
 std::vector<BuiltinSink> parse_sinks(std::string_view names) {
   std::vector<BuiltinSink> found;
   if (trimmed_lower(names).empty()) return found;
-  for (size_t begin = 0; begin <= names.size();) {
-    const size_t end = std::min(names.find(',', begin), names.size());
-    found.push_back(builtin_named(trimmed_lower(names.substr(begin, end - begin))));
-    begin = end + 1;
-  }
+  for (const std::string& name : base::split(names, ',')) found.push_back(builtin_named(trimmed_lower(name)));
   return found;
 }
 

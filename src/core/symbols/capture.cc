@@ -2,7 +2,6 @@
 
 #include <unwind.h>
 
-#include <cstdlib>
 #include <string_view>
 
 #include "base/environment.h"

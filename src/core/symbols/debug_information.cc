@@ -53,6 +53,7 @@ std::vector<LoadedModule> loaded_modules() {
 #include <unordered_map>
 
 #include "symbols/module_functions.h"
+#include "symbols/plt_stubs.h"
 
 namespace kymo::symbols {
 
@@ -63,6 +64,17 @@ const Dwfl_Callbacks kLookup{dwfl_linux_proc_find_elf, dwfl_build_id_find_debugi
 const Dwfl_Callbacks kFileLookup{dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo, dwfl_offline_section_address,
                                  nullptr};
 constexpr Dwarf_Addr kFileBegin = 0x1000'0000;  // the assumed load address, unless the file states one
+
+// Compilers make copies of a function with names such as "f.cold" and "f.constprop.0". Names of Go contain dots too:
+// "runtime.goexit".
+std::string_view without_copy_suffix(std::string_view name) {
+  if (name.starts_with("_Z") || name.starts_with("_R")) return name.substr(0, name.find('.'));
+  constexpr std::string_view kSuffixes[] = {".cold",      ".part.", ".isra.",      ".constprop.",
+                                            ".lto_priv.", ".llvm.", ".localalias", ".clone."};
+  for (const std::string_view suffix : kSuffixes)
+    if (const size_t at = name.find(suffix, 1); at != name.npos) name = name.substr(0, at);
+  return name;
+}
 
 }  // namespace
 
@@ -76,6 +88,8 @@ struct DebugInformation::Impl {
 
   std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many symbols
   std::unordered_map<Dwfl_Module*, FunctionStarts> starts;
+  std::unordered_map<Dwfl_Module*, PltStubs> stubs;
+  FunctionNames names;
 
   // Of the code in memory. Its file may have been replaced since it was loaded.
   std::unordered_map<Dwfl_Module*, std::vector<uint8_t>> loaded_ids;
@@ -102,19 +116,24 @@ struct DebugInformation::Impl {
     return dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
   }
 
-  // The name from the symbol table; empty if there is none. Drops the suffix of the compiler's copies of a function, as
-  // in "f.cold".
+  // The name from the symbol table; empty if there is none.
   std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
     const char* const name = symbol_name_at(module, address);
-    if (name == nullptr) return {};
-    const std::string_view text = name;
-    return demangled(std::string(text.substr(0, text.find('.', 1))).c_str());
+    return name != nullptr ? demangled(std::string(without_copy_suffix(name)).c_str()) : std::string();
   }
 
-  // A function that is local to its file has a short name in the debug information. The symbol table has its full name,
-  // with its namespaces and parameters.
+  // "write@plt". Empty: no stub is there.
+  std::string stub_name_at(Dwfl_Module* module, Dwarf_Addr address) {
+    const PltStub* const stub = stubs.try_emplace(module, module).first->second.at(address);
+    if (stub == nullptr) return {};
+    const std::string name = stub->symbol.empty() ? symbol_at(module, stub->resolver) : demangled(stub->symbol.c_str());
+    return name.empty() ? name : name + "@plt";
+  }
+
+  // A function that is local to its file has a name without parameters in the debug information. The symbol table has
+  // its full name.
   void complete_name(Dwfl_Module* module, Dwarf_Addr address, std::string& function) {
-    if (function.find('(') != std::string::npos) return;
+    if (function.ends_with(')') || function.ends_with(") const")) return;
     std::string symbol = symbol_at(module, address);
     if (function.empty() || symbol.find(function + "(") != std::string::npos) function = std::move(symbol);
   }
@@ -150,7 +169,7 @@ struct DebugInformation::Impl {
     Dwarf_Die function;
     if (const auto offset = known->second.at(address - bias);
         offset && dwarf_offdie(dwarf, *offset, &function) != nullptr)
-      return frames_in(unit, function, address - bias);
+      return frames_in(unit, function, address - bias, names);
     return {line_in(unit, address - bias)};
   }
 };
@@ -207,7 +226,8 @@ std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
   const char* main_file = nullptr;
   const char* const name = dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, &main_file, nullptr);
   const std::string path = main_file != nullptr ? main_file : name != nullptr ? name : "";
-  impl_->complete_name(module, code, frames.back().function);
+  if (frames.size() == 1 && frames[0].function.empty()) frames[0].function = impl_->stub_name_at(module, code);
+  if (!frames.back().function.ends_with("@plt")) impl_->complete_name(module, code, frames.back().function);
   // Distributions remove its symbol. This is its name in all C libraries that have it.
   if (frames.back().function.empty() && code == return_address && starts.is_signal_trampoline(code))
     frames.back().function = "__restore_rt";

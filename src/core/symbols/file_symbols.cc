@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/file.h"
@@ -52,7 +54,11 @@ std::unique_ptr<DebugInformation> open_code(const std::string& path, const std::
 }  // namespace
 
 struct FileSymbols::Impl {
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<DebugInformation>> files;  // null: not available
+  struct File {
+    std::unique_ptr<DebugInformation> information;             // null: not available
+    std::unordered_map<uint64_t, std::vector<Frame>> known{};  // by offset: many processes load the same file
+  };
+  std::map<std::pair<std::string, std::string>, File> files;
 };
 
 FileSymbols::FileSymbols() : impl_(std::make_unique<Impl>()) {}
@@ -64,11 +70,14 @@ std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const
                                                   uint64_t offset) {
   auto known = impl_->files.find({path, build_id});
   if (known == impl_->files.end() && impl_->files.size() < kMaxFiles)
-    known = impl_->files.emplace(std::pair(path, build_id), open_code(path, build_id)).first;
+    known = impl_->files.emplace(std::pair(path, build_id), Impl::File{open_code(path, build_id)}).first;
   std::vector<Frame> frames;
-  if (known != impl_->files.end() && known->second != nullptr) {
-    const uint64_t begin = *known->second->begins_at();
-    if (offset <= UINT64_MAX - begin) frames = known->second->frames(begin + offset);
+  if (known != impl_->files.end() && known->second.information != nullptr) {
+    DebugInformation& information = *known->second.information;
+    const uint64_t begin = *information.begins_at();
+    const auto [entry, is_new] = known->second.known.try_emplace(offset);
+    if (is_new && offset <= UINT64_MAX - begin) entry->second = information.frames(begin + offset);
+    frames = entry->second;
   }
   if (frames.empty()) {
     const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
@@ -78,9 +87,14 @@ std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const
   return frames;
 }
 
+bool FileSymbols::has_debug_file(const std::string& build_id) {
+  const std::string path = debug_file_of(build_id);
+  return !path.empty() && ::access(path.c_str(), R_OK) == 0;
+}
+
 bool FileSymbols::has_file(const std::string& path, const std::string& build_id) const {
   const auto known = impl_->files.find({path, build_id});
-  return known != impl_->files.end() && known->second != nullptr;
+  return known != impl_->files.end() && known->second.information != nullptr;
 }
 
 }  // namespace kymo::symbols

@@ -27,6 +27,9 @@ class FileSymbols {
   // untrusted: only regular files are opened, and only by an absolute path.
   std::vector<Frame> at_return_address(const std::string& path, const std::string& build_id, uint64_t offset);
 
+  // True if the debug information that a distribution strips from files is installed for this build.
+  static bool has_debug_file(const std::string& build_id);
+
   // After at_return_address() of the same file: false if it could not be read, or is another build.
   bool has_file(const std::string& path, const std::string& build_id) const;
 

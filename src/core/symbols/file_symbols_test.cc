@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "symbols/debug_information.h"
 #include "symbols/test_library.h"
@@ -28,6 +29,17 @@ uint64_t place_in(const std::string& path) {
 }
 
 #if KYMO_HAVE_DW
+TEST(FileSymbolsTest, StubsHaveTheNamesOfTheFunctionsThatTheyCall) {
+  FileSymbols symbols;
+  std::set<std::string> stubs;
+  constexpr uint64_t kCode = 0x8000;  // the library is smaller, even with the code of a sanitizer
+  for (uint64_t offset = 1; offset < kCode; offset += 8) {
+    const std::string name = symbols.at_return_address(KYMO_FRAMES_STRIPPED, "", offset).back().function;
+    if (name.ends_with("@plt")) stubs.insert(name);
+  }
+  EXPECT_TRUE(stubs.contains("__cxa_finalize@plt")) << "all libraries of the C library's compilers call it";
+}
+
 TEST(FileSymbolsTest, FunctionsAreFoundInAFileThatIsNotLoaded) {
   for (const char* const path : {KYMO_FRAMES_KEPT, KYMO_FRAMES_OMITTED}) {
     const uint64_t offset = place_in(path);

@@ -102,13 +102,78 @@ Place place_of_call(Dwarf_Die& unit, Dwarf_Die& inlined) {
   return place;
 }
 
-std::string function_name(Dwarf_Die& die) {
+std::string linkage_name(Dwarf_Die& die) {
   Dwarf_Attribute attribute;
   for (const unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
     if (dwarf_attr_integrate(&die, kind, &attribute) != nullptr)
       if (const char* const mangled = dwarf_formstring(&attribute)) return demangled(mangled);
-  const char* const name = dwarf_diename(&die);
-  return name != nullptr ? name : "";
+  return {};
+}
+
+// The entry of the declaration: the one that is inside of its namespace and class.
+Dwarf_Die declaration_of(Dwarf_Die die) {
+  constexpr int kLongestChain = 8;
+  for (int i = 0; i < kLongestChain; ++i) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    if (dwarf_attr(&die, DW_AT_abstract_origin, &attribute) == nullptr &&
+        dwarf_attr(&die, DW_AT_specification, &attribute) == nullptr)
+      break;
+    if (dwarf_formref_die(&attribute, &next) == nullptr) break;
+    die = next;
+  }
+  return die;
+}
+
+// "work::(anonymous namespace)::Thing::" of an entry inside of these. Entries are in the order of the file, so the one
+// that contains another is the last one before it. `levels` limits the functions around local ones.
+std::string scope_of(Dwarf_Die& die, int levels) {
+  std::string scope;
+  Dwarf_Die at;
+  if (dwarf_diecu(&die, &at, nullptr, nullptr) == nullptr) return scope;
+  const Dwarf_Off wanted = dwarf_dieoffset(&die);
+  bool is_local = false;
+  for (int depth = 0; depth < kDeepest; ++depth) {
+    Dwarf_Die inner;
+    bool found = false;
+    for_children(at, [&](Dwarf_Die& child) {
+      if (dwarf_dieoffset(&child) > wanted) return false;
+      inner = child;
+      found = true;
+      return true;
+    });
+    if (!found || dwarf_dieoffset(&inner) == wanted) break;
+    at = inner;
+    const int tag = dwarf_tag(&at);
+    const char* const name = dwarf_diename(&at);
+    if (tag == DW_TAG_namespace)
+      scope += name != nullptr ? name : "(anonymous namespace)";
+    else if (tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type)
+      scope += name != nullptr ? name : is_local ? "{lambda}" : "{unnamed type}";
+    else if (std::string linked = tag == DW_TAG_subprogram ? linkage_name(at) : std::string(); !linked.empty())
+      scope = std::move(linked);
+    else if (tag == DW_TAG_subprogram && name != nullptr) {
+      Dwarf_Die declaration = declaration_of(at);
+      if (levels > 0) scope = scope_of(declaration, levels - 1);
+      scope += name;
+    } else
+      continue;
+    is_local = is_local || tag == DW_TAG_subprogram;
+    scope += "::";
+  }
+  return scope;
+}
+
+constexpr int kMaxLocalLevels = 4;
+
+const std::string& function_name(Dwarf_Die& die, FunctionNames& names) {
+  Dwarf_Die declaration = declaration_of(die);
+  const auto [known, is_new] = names.try_emplace(declaration.addr);
+  if (!is_new) return known->second;
+  known->second = linkage_name(die);
+  const char* const name = known->second.empty() ? dwarf_diename(&die) : nullptr;
+  if (name != nullptr) known->second = scope_of(declaration, kMaxLocalLevels) + name;
+  return known->second;
 }
 
 // Moves `scope` to the block or inlined function in it that contains the address. False: there is none.
@@ -167,7 +232,7 @@ AddressRanges units_of(Dwarf* dwarf) {
   return units;
 }
 
-std::vector<Frame> frames_in(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr address) {
+std::vector<Frame> frames_in(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr address, FunctionNames& names) {
   std::vector<Dwarf_Die> scopes{function};  // only functions, outermost first
   Dwarf_Die scope = function;
   for (int depth = 0; depth < kDeepest && step_into(scope, address); ++depth)
@@ -176,7 +241,7 @@ std::vector<Frame> frames_in(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr ad
   std::vector<Frame> frames;
   Place place = place_in_code(unit, address);
   for (size_t i = scopes.size(); i-- > 0;) {
-    frames.push_back({function_name(scopes[i]), std::move(place.file), place.line, {}, i > 0});
+    frames.push_back({function_name(scopes[i], names), std::move(place.file), place.line, {}, i > 0});
     if (i > 0) place = place_of_call(unit, scopes[i]);
   }
   return frames;
@@ -190,7 +255,7 @@ Frame line_in(Dwarf_Die& unit, Dwarf_Addr address) {
 // ---- Symbol table --------------------------------------------------------------------------------------------------
 
 bool SymbolTable::is_worth_while(Dwfl_Module* module) {
-  constexpr int kMany = 20'000;
+  constexpr int kMany = 1'000;
   return dwfl_module_getsymtab(module) > kMany;
 }
 

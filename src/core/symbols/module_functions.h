@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "symbols/symbols.h"
@@ -42,9 +44,12 @@ class AddressRanges {
 AddressRanges functions_of(Dwarf_Die& unit);
 AddressRanges units_of(Dwarf* dwarf);
 
+// The names of functions, by the address of their entry. Finding the scopes of one takes up to a millisecond.
+using FunctionNames = std::unordered_map<const void*, std::string>;
+
 // The frames at an address of the unit, innermost first: the inlined functions, then `function`. Modules are left
 // empty.
-std::vector<Frame> frames_in(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr address);
+std::vector<Frame> frames_in(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr address, FunctionNames& names);
 
 // Only the line, if no function is known.
 Frame line_in(Dwarf_Die& unit, Dwarf_Addr address);

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "symbols/debug_information.h"
+#include "symbols/rust_name.h"
 
 namespace kymo::symbols {
 
@@ -53,6 +54,7 @@ Frame loader_frame(uintptr_t return_address) {
 }  // namespace
 
 std::string demangled(const char* name) {
+  if (std::string rust = demangled_rust(name); !rust.empty()) return rust;
   if (name[0] != '_' || name[1] != 'Z') return name;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+#include "kymo/error.h"
+#include "trace/columns.h"
 #include "trace/records.h"
 
 namespace kymo::trace {
@@ -16,6 +19,14 @@ void restate(base::ByteReader& in, std::map<uint32_t, T>& known, uint32_t T::*id
     const uint32_t key = record.*id;
     known.insert_or_assign(key, std::move(record));
   }
+}
+
+base::Bytes unpacked(base::ByteReader& in, std::vector<std::byte>& scratch) {
+  const uint32_t size = in.fixed<uint32_t>();
+  const base::Bytes packed = in.take(in.fixed<uint32_t>());
+  if (size > kMaxPayloadBytes || size > packed.size() * kMaxPackedRatio)
+    throw Error(base::format("it announces {} bytes of records in {}", size, packed.size()));
+  return PlaneReader().read(PlaneStorage::Zstd, packed, size, scratch);
 }
 
 // Sorts the pairs by ticks and keeps one pair per tick.
@@ -57,11 +68,14 @@ void Catalog::add(const ChunkHeader& header, base::Bytes payload) {
     case ChunkType::Clock:
       for (ClockDomain& clock : read_records<ClockDomain>(in)) add_clock(writer, std::move(clock));
       break;
-    case ChunkType::Stacks:
+    case ChunkType::Stacks: {
+      std::vector<std::byte> scratch;
+      if (header.version == kPackedVersion) in = base::ByteReader(unpacked(in, scratch));
       restate(in, writer.modules, &Module::id);
       restate(in, writer.frames, &Frame::id);
       restate(in, writer.stacks, &Stack::id);
       break;
+    }
     case ChunkType::Losses:
       for (Loss& loss : read_records<Loss>(in)) add_loss(loose, std::move(loss));
       break;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kymo/error.h"
+#include "trace/columns.h"
 #include "trace/records.h"
 #include "trace/test_support.h"
 
@@ -39,6 +41,28 @@ TEST(CatalogTest, NewestRecordOfAnIdIsUsed) {
   EXPECT_EQ(merged(catalog).classes.at(1).name, "one");
   EXPECT_EQ(merged(catalog).classes.at(2).name, "zwei");
   EXPECT_EQ(merged(catalog).costs.at(1).events, 20u);
+}
+
+// A few bytes must not become many records.
+TEST(CatalogTest, CompressedStacksAreLimited) {
+  base::ByteWriter records;
+  write_records<Module>(records, {});
+  write_records<Frame>(records, std::vector<Frame>(10'000, {1, 1, 5, "function", "file.cc", 2}));
+  write_records<Stack>(records, {});
+  base::ByteWriter packed;
+  ASSERT_EQ(PlaneWriter().write(records.bytes(), packed), PlaneStorage::Zstd);
+  ASSERT_GT(records.size(), packed.size() * kMaxPackedRatio);
+  ChunkHeader header;
+  header.type = ChunkType::Stacks;
+  header.version = kPackedVersion;
+  for (const size_t size : {records.size(), records.size() + 1, size_t{16}, size_t{UINT32_MAX}}) {
+    base::ByteWriter payload;
+    payload.fixed(static_cast<uint32_t>(size));
+    payload.fixed(static_cast<uint32_t>(packed.size()));
+    payload.append(packed.bytes());
+    Catalog catalog;
+    EXPECT_THROW(catalog.add(header, payload.bytes()), Error) << size;
+  }
 }
 
 TEST(CatalogTest, IdsOfTwoWritersAreSeparate) {

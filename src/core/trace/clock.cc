@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "trace/reader.h"
 #include "trace/writer.h"
 
 namespace kymo::trace {

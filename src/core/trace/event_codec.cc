@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
-#include "trace/format.h"
 #include "trace/reader.h"
 
 namespace kymo::trace {

@@ -28,6 +28,7 @@ enum class ChunkType : uint16_t {
 // The first byte never starts a text, and the line end shows damage by an editor or by a transfer in text mode.
 inline constexpr std::array<uint8_t, 8> kMagic = {0x93, 'K', 'Y', 'M', 'O', '\r', '\n', 0x1a};
 inline constexpr uint16_t kVersion = 1;
+inline constexpr uint16_t kPackedVersion = 2;  // of chunks of stacks: their records are compressed
 
 inline constexpr size_t kHeaderBytes = 104;
 inline constexpr size_t kMaxHeaderBytes = 1024;
@@ -40,6 +41,7 @@ inline constexpr uint32_t kMaxValues = 8 << 20;  // max number of ints, and of d
 inline constexpr uint32_t kMaxTextBytes = 64 << 20;
 inline constexpr uint32_t kMaxHeadBytes = 8 << 20;
 inline constexpr uint32_t kMaxOpenRanges = 1 << 16;
+inline constexpr uint32_t kMaxPackedRatio = 20;  // compressed records are at least this part of the records
 
 struct ChunkHeader {
   ChunkType type{};

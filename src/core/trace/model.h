@@ -142,18 +142,13 @@ enum class PointKind : uint8_t {
 constexpr bool is_of_flow(PointKind kind) { return kind >= PointKind::FlowBegin && kind <= PointKind::FlowEnd; }
 constexpr bool is_of_memory(PointKind kind) { return kind == PointKind::Allocation || kind == PointKind::Free; }
 
-// What everything that Kymo writes calls a kind: in words, and as a value of a column.
-struct PointKindName {
-  std::string_view text, key;
+// What everything that Kymo writes calls a kind.
+inline constexpr std::string_view kPointKindNames[] = {
+    "point",  // a kind of a later version
+    "instant",   "counter",  "async_begin", "async_end", "flow_begin",
+    "flow_step", "flow_end", "allocation",  "free",      "sample",
 };
-inline constexpr PointKindName kPointKindNames[] = {
-    {"event", "point"},  // a kind of a later version
-    {"instant", "instant"},     {"counter", "counter"},       {"async begin", "async_begin"},
-    {"async end", "async_end"}, {"flow begin", "flow_begin"}, {"flow step", "flow_step"},
-    {"flow end", "flow_end"},   {"allocation", "allocation"}, {"free", "free"},
-    {"sample", "sample"},
-};
-constexpr const PointKindName& name_of(PointKind kind) {
+constexpr std::string_view name_of(PointKind kind) {
   const auto index = static_cast<size_t>(kind);
   return kPointKindNames[index < std::size(kPointKindNames) ? index : 0];
 }

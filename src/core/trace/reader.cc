@@ -91,7 +91,7 @@ struct Reader::Impl {
     const bool events = header.type == ChunkType::Events;
     if (!events && !is_catalog(header.type)) return;
     if (events) catalog.see(header.writer);
-    if (header.version != kVersion) {
+    if (header.version > (header.type == ChunkType::Stacks ? kPackedVersion : kVersion)) {
       return leave_out(chunk, base::format("it is of version {}, which only a newer Kymo reads", header.version));
     }
     if (events) return event_chunks.push_back(to_event_chunk(chunk));

@@ -1,7 +1,6 @@
 #include "trace/values.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/value_text.h"

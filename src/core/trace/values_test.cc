@@ -76,9 +76,9 @@ TEST(ValuesTest, EachTypeHasItsText) {
   EXPECT_EQ(text(FieldType::Double, 0, 0.1), "0.1");
   EXPECT_EQ(text(FieldType::Pointer, 0xdead), "0xdead");
   EXPECT_EQ(text(FieldType::Bool, 1), "true");
-  EXPECT_EQ(text(FieldType::ByteCount, 1000), "1000 B");
-  EXPECT_EQ(text(FieldType::ByteCount, 1536), "1.5 KiB");
-  EXPECT_EQ(text(FieldType::ByteCount, 64 << 20), "64 MiB");
+  EXPECT_EQ(text(FieldType::ByteCount, 999), "999 B");
+  EXPECT_EQ(text(FieldType::ByteCount, 1500), "1.5 kB");
+  EXPECT_EQ(text(FieldType::ByteCount, 64 << 20), "67.1 MB");
   EXPECT_EQ(text(static_cast<FieldType>(99), 4), "4");
 }
 

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
@@ -140,10 +139,19 @@ void Writer::events(const WriterId& writer, const EventBatch& batch) {
 void Writer::stacks(const WriterId& writer, std::span<const Module> modules, std::span<const Frame> frames,
                     std::span<const Stack> stacks) {
   if (modules.empty() && frames.empty() && stacks.empty()) return;
+  base::ByteWriter records, packed;
+  write_records(records, modules);
+  write_records(records, frames);
+  write_records(records, stacks);
+  const bool is_packed = impl_->compressor.write(records.bytes(), packed) == PlaneStorage::Zstd &&
+                         records.size() <= kMaxPayloadBytes && records.size() <= packed.size() * kMaxPackedRatio;
   ChunkHeader header = impl_->begin(ChunkType::Stacks, writer);
-  write_records(impl_->chunk, modules);
-  write_records(impl_->chunk, frames);
-  write_records(impl_->chunk, stacks);
+  if (is_packed) {
+    header.version = kPackedVersion;
+    impl_->chunk.fixed(static_cast<uint32_t>(records.size()));
+    impl_->chunk.fixed(static_cast<uint32_t>(packed.size()));
+  }
+  impl_->chunk.append(is_packed ? packed.bytes() : records.bytes());
   impl_->append(header);
 }
 

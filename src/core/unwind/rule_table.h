@@ -22,15 +22,16 @@ struct Rule {
     FramePointer,  // no table, or a table that is too complex: use the frame record at the frame pointer
   };
   enum Flag : uint8_t {
-    kCfaByFramePointer = 1,    // CFA = frame pointer + cfa_offset; otherwise stack pointer + cfa_offset
-    kCfaLoaded = 2,            // … and the CFA is the word at that address (a frame with a realigned stack)
-    kFramePointerSaved = 4,    // the caller's frame pointer is at CFA + fp_offset
+    kCfaByFramePointer = 1,  // CFA = frame pointer + cfa_offset; otherwise stack pointer + cfa_offset
+    kCfaLoaded = 2,          // … and the CFA is the word at that address + cfa_added (a frame with a realigned stack)
+    kFramePointerSaved = 4,  // the caller's frame pointer is at CFA + fp_offset
     kSavedByFramePointer = 8,  // … or at frame pointer + fp_offset
     kReturnInRegister = 16,    // the return address is still in its register: only after a signal
   };
 
   Kind kind = Kind::None;
   uint8_t flags = 0;
+  int16_t cfa_added = 0;  // to the word of kCfaLoaded
   int32_t cfa_offset = 0;
   int32_t return_offset = 0;  // the return address is at CFA + return_offset
   int32_t fp_offset = 0;
@@ -50,12 +51,15 @@ static_assert(sizeof(Rule) == 16);
 #if defined(__aarch64__)
 inline constexpr bool kCanUnwind = true;
 inline constexpr uint64_t kFramePointerColumn = 29, kStackPointerColumn = 31, kReturnColumn = 30;
+inline constexpr uint64_t kInstructionColumn = 32;
 #elif defined(__x86_64__)
 inline constexpr bool kCanUnwind = true;
 inline constexpr uint64_t kFramePointerColumn = 6, kStackPointerColumn = 7, kReturnColumn = 16;
+inline constexpr uint64_t kInstructionColumn = 16;
 #else
 inline constexpr bool kCanUnwind = false;
 inline constexpr uint64_t kFramePointerColumn = 0, kStackPointerColumn = 0, kReturnColumn = 0;
+inline constexpr uint64_t kInstructionColumn = 0;
 #endif
 
 // Addresses of programs have at most 48 bits. Above them, a signed return address has its signature.

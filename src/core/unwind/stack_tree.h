@@ -29,6 +29,7 @@ inline constexpr Node kRoot = 1;          // above the outermost frame of a comp
 inline constexpr Node kCutNoRule = 2;     // above: code without unwind tables, or a frame that is not valid
 inline constexpr Node kCutElsewhere = 3;  // above: not a stack of the thread (a fiber)
 inline constexpr Node kCutTooDeep = 4;    // above: too many frames
+inline constexpr Node kCutByCopy = 5;     // above: after the end of the copy of the stack
 inline constexpr Node kFirstNode = 16;
 
 class StackTree {

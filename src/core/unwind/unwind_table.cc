@@ -22,19 +22,124 @@ struct SavedAt {
 };
 
 struct CfaRow {
-  bool known = true;  // the next three fields define the CFA
+  bool known = true;  // the next four fields define the CFA
   bool by_frame_pointer = false, loaded = false;
-  int64_t cfa_offset = 0;
+  int64_t cfa_offset = 0, cfa_added = 0;
   SavedAt frame_pointer, return_address;
 };
 
 constexpr unsigned kDeepestRemembered = 8;
+
+// A number, or a register plus an offset, or the word at such an address plus a number.
+struct Value {
+  static constexpr uint64_t kNumber = ~uint64_t{0};
+  uint64_t column = kNumber;
+  int64_t offset = 0;
+  bool is_loaded = false;
+  int64_t added = 0;
+};
+
+// An expression of an unwind table at one code address. The registers are not known, but the address is. So the
+// expression of GNU ld for its PLT, sp + 8 + ((pc & 15) >= 11) * 8, becomes sp + 8 or sp + 16.
+class Expression {
+ public:
+  explicit Expression(uintptr_t address) noexcept : address_(address) {}
+
+  // A number if the result is more than a Value, or the expression has jumps or other rare operations.
+  Value evaluate(ByteReader bytes) noexcept {
+    while (!bytes.at_end())
+      if (!execute(bytes) || !bytes.good()) return {};
+    return count_ == 1 ? values_[0] : Value{};
+  }
+
+ private:
+  bool push(const Value& value) noexcept {
+    if (count_ == kDeepest) return false;
+    values_[count_++] = value;
+    return true;
+  }
+  bool push_number(uint64_t number) noexcept { return push({Value::kNumber, static_cast<int64_t>(number)}); }
+  bool push_register(uint64_t column, int64_t offset) noexcept {
+    const bool is_address = column == kInstructionColumn;
+    return is_address ? push_number(address_ + static_cast<uint64_t>(offset)) : push({column, offset});
+  }
+  bool add(uint64_t number) noexcept {
+    if (count_ == 0) return false;
+    int64_t& sum = values_[count_ - 1].is_loaded ? values_[count_ - 1].added : values_[count_ - 1].offset;
+    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + number);
+    return true;
+  }
+
+  bool execute(ByteReader& bytes) noexcept {
+    const uint8_t op = bytes.byte();
+    if (op >= 0x30 && op <= 0x4f) return push_number(op - 0x30u);                        // DW_OP_lit0 …
+    if (op >= 0x70 && op <= 0x8f) return push_register(op - 0x70u, bytes.signed_leb());  // DW_OP_breg0 …
+    switch (op) {
+      case 0x06: {  // DW_OP_deref
+        if (count_ == 0 || values_[count_ - 1].column == Value::kNumber || values_[count_ - 1].is_loaded) return false;
+        values_[count_ - 1].is_loaded = true;
+        return true;
+      }
+      case 0x08:  // DW_OP_const1u
+        return push_number(bytes.byte());
+      case 0x0a:  // DW_OP_const2u
+        return push_number(bytes.fixed<uint16_t>());
+      case 0x10:  // DW_OP_constu
+        return push_number(bytes.unsigned_leb());
+      case 0x11:  // DW_OP_consts
+        return push_number(static_cast<uint64_t>(bytes.signed_leb()));
+      case 0x23:  // DW_OP_plus_uconst
+        return add(bytes.unsigned_leb());
+      case 0x96:  // DW_OP_nop
+        return true;
+      default:
+        return combine(op);
+    }
+  }
+
+  bool combine(uint8_t op) noexcept {
+    if (count_ < 2) return false;
+    const Value right = values_[--count_];
+    Value& left = values_[count_ - 1];
+    const auto one = static_cast<uint64_t>(left.offset), other = static_cast<uint64_t>(right.offset);
+    if (right.column != Value::kNumber) {
+      if (op != 0x22 || left.column != Value::kNumber) return false;
+      left = right;
+      return add(one);
+    }
+    if (op == 0x22) return add(other);      // DW_OP_plus
+    if (op == 0x1c) return add(0 - other);  // DW_OP_minus
+    if (left.column != Value::kNumber) return false;
+    switch (op) {
+      case 0x1a:  // DW_OP_and
+        left.offset = static_cast<int64_t>(one & other);
+        return true;
+      case 0x24:  // DW_OP_shl
+        left.offset = static_cast<int64_t>(other < 64 ? one << other : 0);
+        return true;
+      case 0x25:  // DW_OP_shr
+        left.offset = static_cast<int64_t>(other < 64 ? one >> other : 0);
+        return true;
+      case 0x2a:  // DW_OP_ge
+        left.offset = left.offset >= right.offset ? 1 : 0;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  static constexpr unsigned kDeepest = 8;
+  uintptr_t address_;
+  Value values_[kDeepest];
+  unsigned count_ = 0;
+};
 
 class CfaMachine {
  public:
   explicit CfaMachine(const CfaProgram& program) noexcept : program_(program), location_(program.begin) {}
 
   Rule run(uintptr_t address) noexcept {
+    address_ = address;
     bool fine = execute(program_.common, address);
     initial_ = row_;
     location_ = program_.begin;
@@ -82,26 +187,6 @@ class CfaMachine {
       case 0x04:
         advance(bytes.fixed<uint32_t>());
         return true;
-      case 0x05: {  // DW_CFA_offset_extended
-        const uint64_t column = bytes.unsigned_leb();
-        save(column, SavedAt::How::ByCfa, scaled(bytes.unsigned_leb()));
-        return true;
-      }
-      case 0x06:  // DW_CFA_restore_extended
-        restore(bytes.unsigned_leb());
-        return true;
-      case 0x07:  // DW_CFA_undefined
-        save(bytes.unsigned_leb(), SavedAt::How::Lost, 0);
-        return true;
-      case 0x08:  // DW_CFA_same_value
-        save(bytes.unsigned_leb(), SavedAt::How::Untouched, 0);
-        return true;
-      case 0x09: {  // DW_CFA_register
-        const uint64_t column = bytes.unsigned_leb();
-        bytes.unsigned_leb();
-        save(column, SavedAt::How::Other, 0);
-        return true;
-      }
       case 0x0a:  // DW_CFA_remember_state
         if (remembered_count_ == kDeepestRemembered) return false;
         remembered_[remembered_count_++] = row_;
@@ -110,55 +195,63 @@ class CfaMachine {
         if (remembered_count_ == 0) return false;
         row_ = remembered_[--remembered_count_];
         return true;
-      case 0x0c: {  // DW_CFA_def_cfa
-        const uint64_t column = bytes.unsigned_leb();
-        define_cfa(column, static_cast<int64_t>(bytes.unsigned_leb()));
-        return true;
-      }
-      case 0x0d:  // DW_CFA_def_cfa_register
-        define_cfa(bytes.unsigned_leb(), row_.cfa_offset);
-        return true;
       case 0x0e:  // DW_CFA_def_cfa_offset
         row_.cfa_offset = static_cast<int64_t>(bytes.unsigned_leb());
         return true;
       case 0x0f:  // DW_CFA_def_cfa_expression
         define_cfa_by(bytes.part(bytes.unsigned_leb()));
         return true;
-      case 0x10:    // DW_CFA_expression
-      case 0x16: {  // DW_CFA_val_expression
-        const uint64_t column = bytes.unsigned_leb();
-        const ByteReader expression = bytes.part(bytes.unsigned_leb());
-        save_by(column, expression, op == 0x10);
-        return true;
-      }
-      case 0x11: {  // DW_CFA_offset_extended_sf
-        const uint64_t column = bytes.unsigned_leb();
-        save(column, SavedAt::How::ByCfa, scaled(static_cast<uint64_t>(bytes.signed_leb())));
-        return true;
-      }
-      case 0x12: {  // DW_CFA_def_cfa_sf
-        const uint64_t column = bytes.unsigned_leb();
-        define_cfa(column, scaled(static_cast<uint64_t>(bytes.signed_leb())));
-        return true;
-      }
       case 0x13:  // DW_CFA_def_cfa_offset_sf
         row_.cfa_offset = scaled(static_cast<uint64_t>(bytes.signed_leb()));
         return true;
-      case 0x14:    // DW_CFA_val_offset
-      case 0x15: {  // DW_CFA_val_offset_sf
-        const uint64_t column = bytes.unsigned_leb();
-        bytes.unsigned_leb();
-        save(column, SavedAt::How::Other, 0);
-        return true;
-      }
       case 0x2e:  // DW_CFA_GNU_args_size
         bytes.unsigned_leb();
         return true;
-      case 0x2f: {  // DW_CFA_GNU_negative_offset_extended
-        const uint64_t column = bytes.unsigned_leb();
+      default:
+        return execute_for_column(op, bytes.unsigned_leb(), bytes);
+    }
+  }
+
+  // The instructions that begin with a column.
+  bool execute_for_column(uint8_t op, uint64_t column, ByteReader& bytes) noexcept {
+    switch (op) {
+      case 0x05:  // DW_CFA_offset_extended
+        save(column, SavedAt::How::ByCfa, scaled(bytes.unsigned_leb()));
+        return true;
+      case 0x06:  // DW_CFA_restore_extended
+        restore(column);
+        return true;
+      case 0x07:  // DW_CFA_undefined
+        save(column, SavedAt::How::Lost, 0);
+        return true;
+      case 0x08:  // DW_CFA_same_value
+        save(column, SavedAt::How::Untouched, 0);
+        return true;
+      case 0x09:  // DW_CFA_register
+      case 0x14:  // DW_CFA_val_offset
+      case 0x15:  // DW_CFA_val_offset_sf
+        bytes.unsigned_leb();
+        save(column, SavedAt::How::Other, 0);
+        return true;
+      case 0x0c:  // DW_CFA_def_cfa
+        define_cfa(column, static_cast<int64_t>(bytes.unsigned_leb()));
+        return true;
+      case 0x0d:  // DW_CFA_def_cfa_register
+        define_cfa(column, row_.cfa_offset);
+        return true;
+      case 0x10:  // DW_CFA_expression
+      case 0x16:  // DW_CFA_val_expression
+        save_by(column, bytes.part(bytes.unsigned_leb()), op == 0x10);
+        return true;
+      case 0x11:  // DW_CFA_offset_extended_sf
+        save(column, SavedAt::How::ByCfa, scaled(static_cast<uint64_t>(bytes.signed_leb())));
+        return true;
+      case 0x12:  // DW_CFA_def_cfa_sf
+        define_cfa(column, scaled(static_cast<uint64_t>(bytes.signed_leb())));
+        return true;
+      case 0x2f:  // DW_CFA_GNU_negative_offset_extended
         save(column, SavedAt::How::ByCfa, scaled(0 - bytes.unsigned_leb()));
         return true;
-      }
       default:
         return false;
     }
@@ -200,32 +293,19 @@ class CfaMachine {
     row_.by_frame_pointer = column == kFramePointerColumn;
     row_.loaded = false;
     row_.cfa_offset = offset;
+    row_.cfa_added = 0;
   }
 
-  // True if the expression is `register + offset`, or the word at that address. A realigned stack needs these forms.
-  static bool simple(ByteReader expression, uint64_t& column, int64_t& offset, bool& loaded) noexcept {
-    constexpr uint8_t kRegisterPlus = 0x70, kLoad = 0x06;
-    const uint8_t op = expression.byte();
-    if (op < kRegisterPlus || op > kRegisterPlus + 31) return false;
-    column = op - kRegisterPlus;
-    offset = expression.signed_leb();
-    loaded = !expression.at_end() && expression.byte() == kLoad;
-    return expression.good() && expression.at_end();
-  }
   void define_cfa_by(ByteReader expression) noexcept {
-    uint64_t column = 0;
-    int64_t offset = 0;
-    bool loaded = false;
-    const bool fine = simple(expression, column, offset, loaded);
-    define_cfa(fine ? column : ~uint64_t{0}, offset);
-    row_.loaded = loaded;
+    const Value value = Expression(address_).evaluate(expression);
+    define_cfa(value.column, value.offset);
+    row_.loaded = value.is_loaded;
+    row_.cfa_added = value.added;
   }
   void save_by(uint64_t column, ByteReader expression, bool is_address) noexcept {
-    uint64_t base = 0;
-    int64_t offset = 0;
-    bool loaded = false;
-    const bool fine = is_address && simple(expression, base, offset, loaded) && !loaded && base == kFramePointerColumn;
-    save(column, fine ? SavedAt::How::ByFramePointer : SavedAt::How::Other, offset);
+    const Value value = Expression(address_).evaluate(expression);
+    const bool fine = is_address && !value.is_loaded && value.column == kFramePointerColumn;
+    save(column, fine ? SavedAt::How::ByFramePointer : SavedAt::How::Other, fine ? value.offset : 0);
   }
 
   static bool fits(int64_t offset) noexcept { return offset == static_cast<int32_t>(offset); }
@@ -236,8 +316,9 @@ class CfaMachine {
     if (row_.return_address.how == How::Lost) return {Rule::Kind::End};
     const bool returns = row_.return_address.how == How::ByCfa || row_.return_address.how == How::Untouched;
     if (!row_.known || !returns || !fits(row_.cfa_offset) || !fits(row_.return_address.offset) ||
-        !fits(row_.frame_pointer.offset))
+        !fits(row_.frame_pointer.offset) || row_.cfa_added != static_cast<int16_t>(row_.cfa_added))
       return kByFramePointer;
+    made.cfa_added = static_cast<int16_t>(row_.cfa_added);
     made.cfa_offset = static_cast<int32_t>(row_.cfa_offset);
     made.return_offset = static_cast<int32_t>(row_.return_address.offset);
     made.fp_offset = static_cast<int32_t>(row_.frame_pointer.offset);
@@ -254,7 +335,7 @@ class CfaMachine {
   }
 
   const CfaProgram& program_;
-  uintptr_t location_;
+  uintptr_t location_, address_ = 0;
   CfaRow row_, initial_;
   CfaRow remembered_[kDeepestRemembered];
   unsigned remembered_count_ = 0;
@@ -440,6 +521,29 @@ __attribute__((no_sanitize("address", "thread"))) bool is_signal_trampoline(cons
   return true;
 }
 
+// Stubs through which code calls other files (the PLT). Not all linkers write unwind tables for them. They leave the
+// stack and the return address as they found them. On x86-64, a stub begins with its jump.
+__attribute__((no_sanitize("address", "thread"))) bool is_stub(const LoadedCode& code, uintptr_t address) noexcept {
+  constexpr size_t kBytes = 8;
+  if (segment_at(code, address, kBytes, PF_R | PF_X) == nullptr) return false;
+  const auto* at = reinterpret_cast<const volatile uint8_t*>(address);
+#if defined(__aarch64__)
+  if (address % 4 != 0) return false;  // inside of an instruction: a return address
+  const uint32_t instruction = uint32_t{at[0]} | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24;
+  return (instruction & 0x9f00001f) == 0x90000010 ||  // adrp x16, page
+         (instruction & 0xffc003ff) == 0xf9400211 ||  // ldr x17, [x16, n]
+         (instruction & 0xffc003ff) == 0x91000210 ||  // add x16, x16, n
+         instruction == 0xd61f0220;                   // br x17
+#else
+  const size_t prefix = at[0] == 0xf3 && at[1] == 0x0f && at[2] == 0x1e && at[3] == 0xfa ? 4 : 0;  // endbr64
+  const size_t bnd = at[prefix] == 0xf2 ? 1 : 0;
+  return at[prefix + bnd] == 0xff && at[prefix + bnd + 1] == 0x25;  // jmp *n(%rip)
+#endif
+}
+constexpr int32_t kWordBytes = sizeof(uintptr_t);
+constexpr Rule kStub = kReturnColumn == 30 ? Rule{Rule::Kind::Table, Rule::kReturnInRegister}
+                                           : Rule{Rule::Kind::Table, 0, 0, kWordBytes, -kWordBytes};
+
 }  // namespace
 
 Rule find_rule(uintptr_t address, uintptr_t trampoline) noexcept {
@@ -452,6 +556,7 @@ Rule find_rule_in(const LoadedCode& code, uintptr_t address, uintptr_t trampolin
   if (is_signal_trampoline(code, trampoline)) return {Rule::Kind::Signal};
   DescribedFunction function = last_function(code, address);
   if (function.contains(address)) return run_cfa_program(function.program, address);
+  if (is_stub(code, address)) return kStub;
   // Nothing calls from between two functions. Somebody has put the address of a function there, for the outermost
   // function to return to: makecontext does.
   function = last_function(code, trampoline);

@@ -77,6 +77,53 @@ TEST(CfaProgramTest, RealignedStackHasATableRule) {
             Rule::kCfaByFramePointer | Rule::kCfaLoaded | Rule::kFramePointerSaved | Rule::kSavedByFramePointer);
 }
 
+#if defined(__x86_64__)
+TEST(CfaProgramTest, PltOfGnuLdHasATableRuleAtEachAddress) {
+  // rsp + 8 + ((rip & 15) >= 11) * 8: the stub pushes a number before its last jump
+  const Bytes function{kDefCfaExpression, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
+                       offset_of(kRa),    1};
+  for (uintptr_t at = 0; at < 48; ++at) {
+    const Rule rule = rule_at(at, function);
+    EXPECT_EQ(rule.kind, Kind::Table);
+    EXPECT_EQ(rule.flags, 0);
+    EXPECT_EQ(rule.cfa_offset, at % 16 >= 11 ? 16 : 8) << at;
+    EXPECT_EQ(rule.return_offset, -8);
+  }
+}
+#endif
+
+TEST(CfaProgramTest, SavedStackPointerHasATableRule) {
+  // As in OpenSSL: the word at sp + 40, plus 8
+  const uint8_t sp_plus = static_cast<uint8_t>(0x70 + kSp);
+  const Rule rule = rule_at(0, {kDefCfaExpression, 5, sp_plus, 40, 0x06, 0x23, 8, offset_of(kRa), 1});
+  EXPECT_EQ(rule.kind, Kind::Table);
+  EXPECT_EQ(rule.flags, Rule::kCfaLoaded);
+  EXPECT_EQ(rule.cfa_offset, 40);
+  EXPECT_EQ(rule.cfa_added, 8);
+  EXPECT_EQ(rule_at(0, {kDefCfaExpression, 5, 0x38, sp_plus, 40, 0x22, 0x96, offset_of(kRa), 1}).cfa_offset, 48);
+  EXPECT_EQ(rule_at(0, {kDefCfaExpression, 4, sp_plus, 40, 0x38, 0x1c, offset_of(kRa), 1}).cfa_offset, 32);
+}
+
+TEST(CfaProgramTest, ExpressionsThatAreMoreThanARuleFallBackToTheFramePointer) {
+  const uint8_t sp_plus = static_cast<uint8_t>(0x70 + kSp);
+  const auto kind_of = [&](Bytes expression) {
+    Bytes function{kDefCfaExpression, static_cast<uint8_t>(expression.size())};
+    function.insert(function.end(), expression.begin(), expression.end());
+    function.insert(function.end(), {offset_of(kRa), 1});
+    return rule_at(0, function).kind;
+  };
+  EXPECT_EQ(kind_of({}), Kind::FramePointer);
+  EXPECT_EQ(kind_of({0x31}), Kind::FramePointer) << "a number";
+  EXPECT_EQ(kind_of({sp_plus, 0, sp_plus, 0}), Kind::FramePointer) << "two results";
+  EXPECT_EQ(kind_of({sp_plus, 0, sp_plus, 0, 0x22}), Kind::FramePointer) << "a sum of registers";
+  EXPECT_EQ(kind_of({sp_plus, 0, 0x3f, 0x1a}), Kind::FramePointer) << "an aligned register";
+  EXPECT_EQ(kind_of({sp_plus, 0, 0x06, 0x06}), Kind::FramePointer) << "two loads";
+  EXPECT_EQ(kind_of({0x22}), Kind::FramePointer) << "nothing to add";
+  EXPECT_EQ(kind_of({0x2f, 0xfd, 0xff}), Kind::FramePointer) << "a jump back";
+  EXPECT_EQ(kind_of(Bytes(100, 0x31)), Kind::FramePointer) << "too many values";
+  EXPECT_EQ(kind_of({sp_plus, 0, 0x06, 0x0a, 0xff, 0xff, 0x22}), Kind::FramePointer) << "too far from the load";
+}
+
 TEST(CfaProgramTest, UnsupportedRowsFallBackToTheFramePointer) {
   EXPECT_EQ(rule_at(0, {kDefCfa, 3, 16, offset_of(kRa), 1}).kind, Kind::FramePointer) << "another register";
   EXPECT_EQ(rule_at(0, {kDefCfaExpression, 2, 0x31, 0x06}).kind, Kind::FramePointer) << "another expression";

@@ -126,7 +126,7 @@ KYMO_READS_STACKS inline Step step(const Rule& rule, uintptr_t high, Registers& 
     cfa = plain_cfa(rule, at);
     if (__builtin_expect((rule.flags & (Rule::kCfaLoaded | Rule::kReturnInRegister)) != 0, 0)) {
       if ((rule.flags & Rule::kReturnInRegister) != 0 || !is_slot(cfa, at.sp, high)) return Step::Cut;
-      cfa = word(cfa);
+      cfa = at_distance(word(cfa), rule.cfa_added);
       reads.fp_word = ~kNothing;  // one more word was read than is stored: such a frame never counts as unchanged
     }
     return_slot = at_distance(cfa, rule.return_offset);

@@ -122,11 +122,8 @@ std::optional<uint64_t> number_of(std::string_view text, uint64_t most) {
 
 std::vector<std::string> items_of(std::string_view text) {
   std::vector<std::string> items;
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    if (const auto item = trimmed(text.substr(0, comma)); !item.empty()) items.emplace_back(item);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
+  for (const std::string& part : base::split(text, ','))
+    if (const auto item = trimmed(part); !item.empty()) items.emplace_back(item);
   return items;
 }
 
@@ -138,11 +135,9 @@ class ConfigReader {
       error(base::format("a config of {} bytes is longer than {}", text.size(), kConfigLargest));
       return std::move(reading_);
     }
-    while (!text.empty()) {
+    for (const std::string& line : base::split(text, '\n')) {
       ++line_;
-      const size_t end = std::min(text.find('\n'), text.size());
-      read_line(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
+      read_line(line);
     }
     line_ = 0;
     finish();

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "base/text.h"
-#include "capture/files.h"
 
 namespace kymo::capture {
 namespace {

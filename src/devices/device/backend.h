@@ -98,7 +98,6 @@ struct Parameter {
 struct KernelInfo {
   std::string name;
   std::vector<Parameter> parameters;  // in the order in which a caller passes them
-  bool matched_by_kind = false;       // the next tensor is for the next Buffer, the next scalar for the next Value
   uint64_t max_threads_per_group = 0;
   uint32_t execution_width = 0;
   size_t group_memory = 0;         // static
@@ -213,16 +212,10 @@ class Queue {
   virtual uint64_t native_handle() const { return 0; }
   // Work on a queue of another library, given by its handle, waits from now on for what is in this queue. False: the
   // driver cannot order the two.
-  virtual bool precede(uint64_t native_handle) {
-    (void)native_handle;
-    return false;
-  }
+  virtual bool precede(uint64_t /* native_handle */) { return false; }
   // Work on this queue waits from now on for what is in a queue of another library. False: the driver cannot order the
   // two.
-  virtual bool follow(uint64_t native_handle) {
-    (void)native_handle;
-    return false;
-  }
+  virtual bool follow(uint64_t /* native_handle */) { return false; }
   virtual void synchronize() = 0;  // blocks until everything is done; throws errors that occurred since the last call
 
   // Tickets are redeemed in the order in which they were given. Redeem each until it is not Pending; then it no longer
@@ -248,17 +241,11 @@ class Accelerator {
   virtual void release_host(void* memory) noexcept = 0;
 
   // The host's address of device memory that host code may access while no work uses it. Null: it may not.
-  virtual void* host_address(Address address) noexcept {
-    (void)address;
-    return nullptr;
-  }
+  virtual void* host_address(Address) noexcept { return nullptr; }
   // The device's address of host memory that the device uses without a copy, until it is unshared as often as it was
   // shared. 0: the device cannot.
-  virtual Address share_host(void* memory, size_t bytes) {
-    (void)memory, (void)bytes;
-    return 0;
-  }
-  virtual void unshare_host(Address address) noexcept { (void)address; }
+  virtual Address share_host(void* /* memory */, size_t /* bytes */) { return 0; }
+  virtual void unshare_host(Address) noexcept {}
   // True if an address of device memory that another library of the process allocated can be used as it is.
   virtual bool uses_foreign_memory() const { return false; }
 

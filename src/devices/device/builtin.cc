@@ -9,11 +9,9 @@
 #include "device/device_state.h"
 #include "device/embedded.h"
 #include "device/language.h"
-#include "device/library.h"
 #include "device/random/fill.h"
 #include "device/work_capture.h"
 #include "kymo/random.h"
-#include "kymo/shader.h"
 
 namespace kymo::device {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "base/environment.h"
+#include "base/cache_folder.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/temporary_file.h"
@@ -17,27 +17,16 @@ namespace kymo::device {
 namespace {
 
 constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
-// Empty: code must not be stored, or there is no folder for it.
-std::string folder() {
-  if (const char* chosen = base::environment("KYMO_CACHE_DIR")) return chosen;
-  if (const char* cache = base::environment("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
-    return std::string(cache) + "/kymo";
-  if (const char* home = base::environment("HOME"); home != nullptr && *home == '/')
-    return std::string(home) + "/.cache/kymo";
-  return {};
-}
-
 // A translated kernel's flags, and a parameter's.
-enum : uint8_t { kMatchedByKind = 1, kTranslated = 2, kUsesSimdgroups = 4, kTakesGrid = 8, kUsesMatrices = 16 };
+enum : uint8_t { kTranslated = 1, kUsesSimdgroups = 2, kTakesGrid = 4, kUsesMatrices = 8 };
 enum : uint8_t { kIsValue = 1, kIsAddresses = 2, kReportsErrors = 4, kIsWritten = 8 };
 
 void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
   out.string(kernel.name);
-  out.byte(static_cast<uint8_t>((kernel.matched_by_kind ? kMatchedByKind : 0) |
-                                (kernel.is_translated ? kTranslated : 0) |
+  out.byte(static_cast<uint8_t>((kernel.is_translated ? kTranslated : 0) |
                                 (kernel.uses_simdgroups ? kUsesSimdgroups : 0) | (kernel.takes_grid ? kTakesGrid : 0) |
                                 (kernel.uses_simdgroup_matrices ? kUsesMatrices : 0)));
   out.string(kernel.symbol);
@@ -97,7 +86,6 @@ KernelInfo take_kernel(base::ByteReader& in) {
   KernelInfo kernel;
   kernel.name = in.string();
   const uint8_t flags = in.byte();
-  kernel.matched_by_kind = (flags & kMatchedByKind) != 0;
   kernel.is_translated = (flags & kTranslated) != 0;
   kernel.uses_simdgroups = (flags & kUsesSimdgroups) != 0;
   kernel.takes_grid = (flags & kTakesGrid) != 0;
@@ -167,7 +155,7 @@ std::optional<StoredCode> decode_contents(base::Bytes untrusted, std::string_vie
 
 CodeStore::CodeStore(std::string_view device, std::string_view key)
     : key_(base::format("{}\n{}\n{}", kVersion, device, key)) {
-  const std::string base = folder();
+  const std::string base = base::cache_folder();
   if (base.empty()) return;
   const uint64_t first = base::hash(base::as_bytes(key_)), second = base::hash(base::as_bytes(key_ + "\n2"));
   path_ = base::format("{}/code/{:016x}{:016x}", base, first, second);

@@ -18,7 +18,6 @@ StoredCode sample() {
   kernel.execution_width = 32;
   kernel.group_memory = 512;
   kernel.required_group = {8, 8, 1};
-  kernel.matched_by_kind = true;
   kernel.parameters = {{"x", ParameterKind::Buffer, DType::F32, 1, 8},
                        {"", ParameterKind::Unknown, std::nullopt, 1, 24}};
   KernelInfo translated;
@@ -52,7 +51,6 @@ TEST(CodeStoreTest, CodeAndReflectionSurviveEncoding) {
   EXPECT_EQ(kernel.name, "scale");
   EXPECT_EQ(kernel.max_threads_per_group, 1024u);
   EXPECT_EQ(kernel.required_group, (Extent{8, 8, 1}));
-  EXPECT_TRUE(kernel.matched_by_kind);
   ASSERT_EQ(kernel.parameters.size(), 2u);
   EXPECT_EQ(kernel.parameters[0].type, DType::F32);
   EXPECT_EQ(kernel.parameters[1].type, std::nullopt);

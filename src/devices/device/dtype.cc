@@ -2,39 +2,17 @@
 
 #include <bit>
 #include <cmath>
+#include <iterator>
 
 namespace kymo::device {
 
 std::string_view name_of(DType type) {
-  switch (type) {
-    case DType::F16:
-      return "f16";
-    case DType::BF16:
-      return "bf16";
-    case DType::F32:
-      return "f32";
-    case DType::F64:
-      return "f64";
-    case DType::I8:
-      return "i8";
-    case DType::U8:
-      return "u8";
-    case DType::I16:
-      return "i16";
-    case DType::U16:
-      return "u16";
-    case DType::I32:
-      return "i32";
-    case DType::U32:
-      return "u32";
-    case DType::I64:
-      return "i64";
-    case DType::U64:
-      return "u64";
-    case DType::Bool:
-      return "bool";
-  }
-  return "?";
+  // By the order of the enumeration, whose first number is 1.
+  constexpr std::string_view kNames[] = {"?",   "f16", "bf16", "f32", "f64", "i8",  "u8",
+                                         "i16", "u16", "i32",  "u32", "i64", "u64", "bool"};
+  static_assert(std::size(kNames) == static_cast<size_t>(DType::Bool) + 1);
+  const auto number = static_cast<size_t>(type);
+  return kNames[number < std::size(kNames) ? number : 0];
 }
 
 uint16_t Half::encode(float value) {

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
-#include <string>
+#include <iterator>
 
 #include "base/text.h"
-#include "kymo/error.h"
 #include "kymo/translate.h"
 
 namespace kymo::device {
@@ -43,19 +41,8 @@ bool has_word(std::string_view text, std::string_view word) {
 }
 
 std::string_view language_name(Language language) {
-  switch (language) {
-    case Language::OpenClC:
-      return "OpenCL C";
-    case Language::Glsl:
-      return "GLSL";
-    case Language::SpirV:
-      return "SPIR-V";
-    case Language::CudaCpp:
-      return "CUDA C++";
-    case Language::Metal:
-      return "Metal";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"OpenCL C", "GLSL", "SPIR-V", "CUDA C++", "Metal"};
+  return kNames[static_cast<size_t>(language)];
 }
 
 std::optional<Language> detect_language(std::string_view source) {
@@ -146,36 +133,12 @@ std::vector<std::string> metal_defines(const std::vector<std::string>& options) 
 }
 
 std::optional<DType> dtype_of_metal(shader::Scalar scalar) {
-  using shader::Scalar;
-  switch (scalar) {
-    case Scalar::Bool:
-      return DType::Bool;
-    case Scalar::Char:
-      return DType::I8;
-    case Scalar::UChar:
-      return DType::U8;
-    case Scalar::Short:
-      return DType::I16;
-    case Scalar::UShort:
-      return DType::U16;
-    case Scalar::Int:
-      return DType::I32;
-    case Scalar::UInt:
-      return DType::U32;
-    case Scalar::Long:
-      return DType::I64;
-    case Scalar::ULong:
-      return DType::U64;
-    case Scalar::Half:
-      return DType::F16;
-    case Scalar::BFloat:
-      return DType::BF16;
-    case Scalar::Float:
-      return DType::F32;
-    case Scalar::None:
-      break;
-  }
-  return std::nullopt;
+  // By the order of the enumeration; None has no type.
+  constexpr std::optional<DType> kTypes[] = {std::nullopt, DType::Bool, DType::I8,  DType::U8,  DType::I16,
+                                             DType::U16,   DType::I32,  DType::U32, DType::I64, DType::U64,
+                                             DType::F16,   DType::BF16, DType::F32};
+  static_assert(std::size(kTypes) == static_cast<size_t>(shader::Scalar::Float) + 1);
+  return kTypes[static_cast<size_t>(scalar)];
 }
 
 Parameter parameter_of_metal(const shader::KernelParameter& from) {

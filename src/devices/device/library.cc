@@ -10,7 +10,6 @@
 #include "device/code_store.h"
 #include "device/language.h"
 #include "device/queue_recorder.h"
-#include "kymo/shader.h"
 #include "kymo/translate.h"
 
 namespace kymo::device {

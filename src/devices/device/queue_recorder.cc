@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <time.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -21,8 +20,6 @@
 #include "device/device_state.h"
 #include "device/devices.h"
 #include "device/stream_state.h"
-#include "kymo/annotate.h"
-#include "kymo/queue.h"
 
 namespace kymo::device {
 namespace {
@@ -174,26 +171,20 @@ void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   const double ns = device_clock_.to_ns(device_clock_.ticks_between(timing.start, timing.end));
   const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes per nanosecond: GB/s
   const Extent &threads = operation.threads, &group = operation.group;
-  if (timing.shared > 1) {  // no rate: several operations share the time
+  const bool is_kernel = operation.kind == OperationKind::Kernel, is_shared = timing.shared > 1;
+  const auto send = [&](const auto&... args) {
+    if (!is_shared) return track_.span(site, timing.start, timing.end, pending.correlation, args...);
     const Label label(std::string_view(site.label.name, site.label.name_length),
                       std::string_view(site.label.category, site.label.category_length));
-    if (operation.kind == OperationKind::Kernel)
-      track_.span(label, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
-                  kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z), kymo::arg("group_x", group.x),
-                  kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),
-                  kymo::bytes("tensor_bytes", operation.bytes), kymo::arg("operations_in_this_time", timing.shared));
-    else
-      track_.span(label, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
-                  kymo::arg("operations_in_this_time", timing.shared));
-  } else if (operation.kind == OperationKind::Kernel) {
-    track_.span(site, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
-                kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z), kymo::arg("group_x", group.x),
-                kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),
-                kymo::bytes("tensor_bytes", operation.bytes), kymo::arg("tensor_GB_per_s", rate));
-  } else {
-    track_.span(site, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
-                kymo::arg("GB_per_s", rate));
-  }
+    track_.span(label, timing.start, timing.end, pending.correlation, args...);
+  };
+  // No rate if several operations share the time.
+  const kymo_arg last = is_shared ? kymo::arg("operations_in_this_time", timing.shared)
+                                  : kymo::arg(is_kernel ? "tensor_GB_per_s" : "GB_per_s", rate);
+  if (!is_kernel) return send(kymo::bytes("bytes", operation.bytes), last);
+  send(kymo::arg("threads_x", threads.x), kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z),
+       kymo::arg("group_x", group.x), kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),
+       kymo::bytes("tensor_bytes", operation.bytes), last);
 }
 
 void QueueRecorder::report_completed(const Pending& pending, const Timing& timing) noexcept {

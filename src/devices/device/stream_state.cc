@@ -3,13 +3,10 @@
 #include <time.h>
 
 #include <exception>
-#include <mutex>
 #include <optional>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "device/queue_recorder.h"
 #include "kymo/error.h"
 #include "kymo/stream.h"
 

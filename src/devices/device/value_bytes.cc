@@ -11,39 +11,6 @@
 namespace kymo::device {
 namespace {
 
-// Calls `use` with a value of the C++ type of a dtype: a byte for a bool.
-template <class Use>
-auto with_type(DType type, Use use) {
-  switch (type) {
-    case DType::F16:
-      return use(Half{});
-    case DType::BF16:
-      return use(BFloat16{});
-    case DType::F32:
-      return use(float{});
-    case DType::F64:
-      return use(double{});
-    case DType::I8:
-      return use(int8_t{});
-    case DType::I16:
-      return use(int16_t{});
-    case DType::I32:
-      return use(int32_t{});
-    case DType::I64:
-      return use(int64_t{});
-    case DType::U16:
-      return use(uint16_t{});
-    case DType::U32:
-      return use(uint32_t{});
-    case DType::U64:
-      return use(uint64_t{});
-    case DType::U8:
-    case DType::Bool:
-      break;
-  }
-  return use(uint8_t{});
-}
-
 template <class T>
 bool put(T value, void* to) {
   std::memcpy(to, &value, sizeof value);

@@ -21,7 +21,6 @@
 #include "device/backend.h"
 #include "device_commands/program.h"
 #include "kymo/error.h"
-#include "kymo/translate.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {

@@ -6,8 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "edge/result.h"
-
 namespace kymo::edge {
 namespace {
 

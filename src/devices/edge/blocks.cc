@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <cstdint>
 #include <cstdlib>
 
 namespace kymo::edge {

@@ -26,49 +26,19 @@
 namespace kymo::edge {
 namespace {
 
-// Inputs without duplicates, in one vector.
-class InputPool {
- public:
-  explicit InputPool(std::vector<std::byte>& bytes) : bytes_(bytes), slots_(kFirst) {}
-  // Their position; kNothing: there are no more numbers.
-  uint32_t add(std::span<const std::byte> inputs) {
-    const uint64_t hash = base::hash(inputs);
-    size_t place = hash & (slots_.size() - 1);
-    for (; slots_[place].size != 0; place = (place + 1) & (slots_.size() - 1)) {
-      const Slot& slot = slots_[place];
-      if (slot.hash == hash && slot.size == inputs.size() &&
-          std::memcmp(inputs.data(), bytes_.data() + slot.at, inputs.size()) == 0)
-        return slot.at;
-    }
-    if (inputs.size() > kNothing - 1 - bytes_.size()) return kNothing;
-    const auto at = static_cast<uint32_t>(bytes_.size());
-    slots_[place] = {hash, at, static_cast<uint32_t>(inputs.size())};
-    bytes_.insert(bytes_.end(), inputs.begin(), inputs.end());
-    if (++used_ * 2 > slots_.size()) enlarge();
-    return at;
+// For unordered maps by contents. What the spans refer to must outlive the map.
+template <class T>
+struct SameSpan {
+  bool operator()(std::span<const T> one, std::span<const T> other) const {
+    return one.size() == other.size() && (one.empty() || std::memcmp(one.data(), other.data(), one.size_bytes()) == 0);
   }
-
- private:
-  struct Slot {
-    uint64_t hash = 0;
-    uint32_t at = 0, size = 0;  // size 0: empty
-  };
-  static constexpr size_t kFirst = 1024;
-  void enlarge() {
-    std::vector<Slot> larger(slots_.size() * 2);
-    for (const Slot& slot : slots_) {
-      if (slot.size == 0) continue;
-      size_t place = slot.hash & (larger.size() - 1);
-      while (larger[place].size != 0) place = (place + 1) & (larger.size() - 1);
-      larger[place] = slot;
-    }
-    slots_ = std::move(larger);
-  }
-
-  std::vector<std::byte>& bytes_;
-  std::vector<Slot> slots_;  // their number is a power of two; at least half are empty
-  size_t used_ = 0;
 };
+template <class T>
+struct SpanHash {
+  size_t operator()(std::span<const T> span) const { return base::hash(std::as_bytes(span)); }
+};
+template <class T>
+using SpanMap = std::unordered_map<std::span<const T>, uint32_t, SpanHash<T>, SameSpan<T>>;
 
 // ---- Positions by time ---------------------------------------------------------------------------------------------
 
@@ -249,7 +219,7 @@ class ResultBuilder {
   const UnixClock clock_;
   const size_t event_count_;  // performance events
   std::shared_ptr<ResultData> data_ = std::make_shared<ResultData>();
-  InputPool inputs_{data_->inputs};
+  SpanMap<std::byte> inputs_;  // equal inputs are stored once: where they are in the result
   std::vector<ThreadEvents> threads_;
 
   uint64_t reversed_operations_ = 0, reversed_backend_events_ = 0, early_backend_events_ = 0;
@@ -345,10 +315,14 @@ void ResultBuilder::add_operation(const ThreadLog& log, const RawOperation& raw,
 
   const std::span<const std::byte> inputs = log.inputs.run(extras.inputs_at, extras.inputs_size);
   if (!inputs.empty()) {
-    const uint32_t at = inputs_.add(inputs);
-    event.inputs_at = at == kNothing ? 0 : at;
-    event.inputs_size = at == kNothing ? 0 : static_cast<uint32_t>(inputs.size());
-    inputs_without_room_ += at == kNothing;
+    std::vector<std::byte>& kept = data_->inputs;
+    const auto [found, is_new] = inputs_.try_emplace(inputs, static_cast<uint32_t>(kept.size()));
+    const bool has_room = !is_new || inputs.size() <= kNothing - 1 - kept.size();
+    if (is_new && has_room) kept.insert(kept.end(), inputs.begin(), inputs.end());
+    event.inputs_at = has_room ? found->second : 0;
+    event.inputs_size = has_room ? static_cast<uint32_t>(inputs.size()) : 0;
+    inputs_without_room_ += !has_room;
+    if (!has_room) inputs_.erase(found);
   }
   if (event_count_ == 0 || extras.counts >= log.counts.size() || !event.finished || raw.ended_elsewhere) return;
   if (data_->counts.size() + event_count_ >= EdgeEvent::kNone) {
@@ -453,18 +427,6 @@ void ResultBuilder::add_device_events() {
 
 // ---- Memory, counts and FLOPs --------------------------------------------------------------------------------------
 
-// The key of counted FLOPs: the name and the inputs of an event.
-struct FlopKey {
-  const char* name;
-  uint32_t inputs;
-  bool operator==(const FlopKey&) const = default;
-};
-struct FlopKeyHash {
-  size_t operator()(const FlopKey& key) const {
-    return (reinterpret_cast<uintptr_t>(key.name) ^ (uint64_t{key.inputs} << 32)) * 0x9e3779b97f4a7c15u >> 16;
-  }
-};
-
 void ResultBuilder::add_memory() {
   for (size_t which = 0; which < log_.threads.size(); ++which) {
     const ThreadLog& log = *log_.threads[which];
@@ -551,8 +513,8 @@ void ResultBuilder::subtract_overhead() {
 }
 
 void ResultBuilder::add_flops() {
-  std::unordered_map<FlopKey, std::pair<uint64_t, bool>, FlopKeyHash> known;
-  std::vector<bool> counted(data_->first_device_event);  // this event or one of its ancestors
+  std::unordered_map<TextKey, std::pair<uint64_t, bool>, TextKey::Hash> known;  // by name and inputs
+  std::vector<bool> counted(data_->first_device_event);                         // this event or one of its ancestors
   for (uint32_t at = 0; at < data_->first_device_event; ++at) {
     EdgeEvent& event = data_->events[at];
     if (event.parent != EdgeEvent::kNone && counted[event.parent]) {
@@ -560,7 +522,7 @@ void ResultBuilder::add_flops() {
       continue;
     }
     if (event.inputs_size == 0) continue;
-    const auto [found, is_new] = known.try_emplace(FlopKey{event.name.data(), event.inputs_at});
+    const auto [found, is_new] = known.try_emplace(TextKey{event.name.data(), event.inputs_at});
     if (is_new) {
       const auto count = count_flops(event.name, std::span(data_->inputs).subspan(event.inputs_at, event.inputs_size));
       found->second = {count.value_or(0), count.has_value()};
@@ -588,17 +550,6 @@ void ResultBuilder::list_operators_without_flops(const std::vector<bool>& counte
 
 // ---- Places in the module, and stacks ------------------------------------------------------------------------------
 
-struct HandleAndName {
-  int64_t handle;
-  const char* name;  // equal texts are stored once, so addresses are compared
-  bool operator==(const HandleAndName&) const = default;
-};
-struct HandleAndNameHash {
-  size_t operator()(const HandleAndName& key) const {
-    return (static_cast<uint64_t>(key.handle) ^ reinterpret_cast<uintptr_t>(key.name)) * 0x9e3779b97f4a7c15u >> 16;
-  }
-};
-
 // Calls of the module that threw an exception.
 struct Unanswered {
   uint64_t count = 0;
@@ -615,15 +566,6 @@ struct Unanswered {
     }
     return {};
   }
-};
-
-struct SameStack {
-  bool operator()(std::span<const uintptr_t> one, std::span<const uintptr_t> other) const {
-    return std::ranges::equal(one, other);
-  }
-};
-struct StackHash {
-  size_t operator()(std::span<const uintptr_t> stack) const { return base::hash(std::as_bytes(stack)); }
 };
 
 // Functions of Kymo and its engine interface: stacks begin in them, because they record the stack.
@@ -653,13 +595,14 @@ std::vector<EdgeFrame> frames_of(std::span<const uintptr_t> addresses, symbols::
 
 void ResultBuilder::ask_module() {
   if (!options_.modules && !options_.stack) return;
-  std::unordered_map<HandleAndName, std::string_view, HandleAndNameHash> hierarchies;
+  std::unordered_map<TextKey, std::string_view, TextKey::Hash> hierarchies;  // by name and handle
   std::unordered_map<int64_t, std::string_view> call_stacks;
   Unanswered no_hierarchy, no_call_stack;
   for (EdgeEvent& event : std::span(data_->events).first(data_->first_device_event)) {
     if (event.debug_handle == -1) continue;
     if (options_.modules) {
-      const auto [found, is_new] = hierarchies.try_emplace({event.debug_handle, event.name.data()});
+      const TextKey key{event.name.data(), static_cast<uint64_t>(event.debug_handle)};
+      const auto [found, is_new] = hierarchies.try_emplace(key);
       if (is_new)
         found->second = data_->keep(
             no_hierarchy.try_to([&] { return module_.module_hierarchy(event.debug_handle, std::string(event.name)); }));
@@ -683,7 +626,7 @@ void ResultBuilder::ask_module() {
 
 void ResultBuilder::name_stacks() {
   if (!options_.stack) return;
-  std::unordered_map<std::span<const uintptr_t>, uint32_t, StackHash, SameStack> known;
+  SpanMap<uintptr_t> known;
   std::optional<symbols::SharedSymbols> symbols;
   for (size_t which = 0; which < log_.threads.size(); ++which) {
     const ThreadLog& log = *log_.threads[which];

@@ -7,11 +7,9 @@
 #include <cmath>
 #include <concepts>
 #include <map>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -105,24 +103,13 @@ class QuotedTexts {
  public:
   // `text` must stay at its address while this object lives.
   const std::string& of(std::string_view text) {
-    std::string& quoted = quoted_[{text.data(), text.size()}];
+    std::string& quoted = quoted_[TextKey{text.data(), text.size()}];
     if (quoted.empty()) quoted = base::json_string(text);
     return quoted;
   }
 
  private:
-  struct Key {
-    const char* data;
-    size_t size;
-    bool operator==(const Key&) const = default;
-  };
-  struct Hash {
-    size_t operator()(const Key& key) const {
-      return (reinterpret_cast<uintptr_t>(key.data) ^ key.size << 48) * 0x9E3779B97F4A7C15u >> 16;
-    }
-  };
-
-  std::unordered_map<Key, std::string, Hash> quoted_;
+  std::unordered_map<TextKey, std::string, TextKey::Hash> quoted_;
 };
 
 // The arguments of an event, besides its name and times, with Kineto's keys. docs/edge.md lists them.

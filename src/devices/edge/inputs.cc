@@ -1,7 +1,6 @@
 #include "edge/inputs.h"
 
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -25,14 +24,14 @@ void append_real(std::string& out, double value) {
   base::format_to(out, "{}", value);
 }
 
-template <class Numbers, class AppendOne>
-void append_list(std::string& out, const Numbers& numbers, AppendOne append_one) {
-  out += '[';
+template <class Text, class Numbers, class AppendOne>
+void append_list(Text& out, const Numbers& numbers, AppendOne append_one) {
+  out.push_back('[');
   for (uint32_t at = 0; at < numbers.size(); ++at) {
-    if (at != 0) out += ", ";
+    if (at != 0) out.append(", ");
     append_one(numbers[at]);
   }
-  out += ']';
+  out.push_back(']');
 }
 
 void append_sizes(std::string& out, const PackedNumbers<int64_t>& sizes) {
@@ -224,12 +223,7 @@ using base::append;
 using base::TextBuffer;
 
 void append_numbers(TextBuffer& out, const PackedNumbers<int64_t>& numbers) {
-  out.push_back('[');
-  for (uint32_t at = 0; at < numbers.size(); ++at) {
-    if (at != 0) append(out, ", ");
-    out.append_number(numbers[at]);
-  }
-  out.push_back(']');
+  append_list(out, numbers, [&](int64_t number) { out.append_number(number); });
 }
 
 // Writes the inputs one after the other. A list of tensors is one input; its sizes and strides are lists with those of

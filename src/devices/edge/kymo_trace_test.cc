@@ -168,10 +168,10 @@ TEST_F(EdgeTraceTest, MemoryIsPointsAndACounter) {
             "(a [memory]@50 memory in use, CPU 0@50 ) [memory]@150 memory in use, CPU 0@150 "
             "(b [OutOfMemory]@250 ) Record Window End@1000000 ");
   EXPECT_THAT(script.points,
-              ElementsAre("8 [memory] id 16; Bytes=512; Total Allocated=512 B; Total Reserved=1 KiB; Device Type=0; "
+              ElementsAre("8 [memory] id 16; Bytes=512; Total Allocated=512 B; Total Reserved=1.0 kB; Device Type=0; "
                           "Device Id=-1",
                           "2 memory in use, CPU 0 id 0; bytes=512",
-                          "9 [memory] id 16; Bytes=-512; Total Allocated=0 B; Total Reserved=1 KiB; Device Type=0; "
+                          "9 [memory] id 16; Bytes=-512; Total Allocated=0 B; Total Reserved=1.0 kB; Device Type=0; "
                           "Device Id=-1",
                           "2 memory in use, CPU 0 id 0; bytes=0",
                           "1 [OutOfMemory] id 0; Bytes=99; Total Allocated=0 B; Total Reserved=0 B; Device Type=0; "

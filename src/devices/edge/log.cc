@@ -7,15 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <new>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "kymo/error.h"
 #include "kymo/kymo.h"
-#include "kymo/queue.h"
 
 // Defined only if the program was built with AddressSanitizer.
 extern "C" {

@@ -5,17 +5,14 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "analyze/memory/profile.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "edge/inputs.h"
-#include "kymo/edge_result.h"
 #include "kymo/error.h"
 
 namespace kymo::edge {
@@ -349,13 +346,6 @@ struct TableColumns {
   FlopUnit flop_unit{};
 };
 
-std::vector<std::string> without_controls(std::vector<std::string> cells) {
-  for (std::string& cell : cells)
-    for (char& byte : cell)
-      if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = ' ';
-  return cells;
-}
-
 TextTable make_table(const TableColumns& columns, std::span<const std::string> event_names) {
   constexpr size_t kWidestName = 55, kWidestText = 80;
   TextTable table;
@@ -445,8 +435,11 @@ std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](const TableRow* one, const TableRow* other) { return order(*one, *other); });
   TextTable table = make_table(columns, event_names());
-  for (size_t at = 0; at < std::min(top, sorted.size()); ++at)
-    table.add(without_controls(table_cells(*sorted[at], columns, whole_ns)));
+  for (size_t at = 0; at < std::min(top, sorted.size()); ++at) {
+    std::vector<std::string> cells = table_cells(*sorted[at], columns, whole_ns);
+    for (std::string& cell : cells) cell = base::without_controls(cell, ' ');
+    table.add(std::move(cells));
+  }
 
   std::string text = table.text({.rules = true, .ellipsis = "..."});
   if (sorted.size() > top) text += base::format("({} more)\n", sorted.size() - top);

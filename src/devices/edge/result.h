@@ -59,6 +59,19 @@ struct ResultData {
   std::unordered_set<std::string> texts;  // what the views of events point to; nodes do not move
 };
 
+// A text of a result with a number, as the key of an unordered map: its address stands for the text.
+struct TextKey {
+  const char* text;
+  uint64_t number;
+  bool operator==(const TextKey&) const = default;
+
+  struct Hash {
+    size_t operator()(const TextKey& key) const {
+      return (reinterpret_cast<uintptr_t>(key.text) ^ key.number << 32 ^ key.number >> 32) * 0x9e3779b97f4a7c15u >> 16;
+    }
+  };
+};
+
 // Devices in the order of their numbers.
 struct DeviceOrder {
   bool operator()(const DeviceId& one, const DeviceId& other) const {

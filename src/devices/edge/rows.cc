@@ -18,12 +18,11 @@ constexpr uint32_t kLanesTried = 64;
 class RowLane {
  public:
   // False: the event would not nest in this lane.
-  bool take(uint64_t start, uint64_t end, uint32_t& depth) {
+  bool take(uint64_t start, uint64_t end) {
     if (start < reached_) return false;
     reached_ = start;
     while (!ends_.empty() && ends_.back() <= start) ends_.pop_back();
     if (!ends_.empty() && ends_.back() < end) return false;
-    depth = static_cast<uint32_t>(ends_.size());
     ends_.push_back(end);
     return true;
   }
@@ -105,7 +104,7 @@ class RowArranger {
     if (lane >= kLanesTried) return false;
     std::vector<RowLane>& lanes = lanes_[place.track];
     if (lane >= lanes.size()) lanes.resize(lane + size_t{1});
-    if (!lanes[lane].take(event.start_ns, event.start_ns + length_ns(event), place.depth)) return false;
+    if (!lanes[lane].take(event.start_ns, event.start_ns + length_ns(event))) return false;
     place.lane = lane;
     used_[place.track] = std::max(used_[place.track], lane + 1);
     return true;

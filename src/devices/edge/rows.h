@@ -27,8 +27,7 @@ struct RowTrack {
 
 struct RowPlace {
   uint32_t track = 0;
-  uint32_t lane = 0;   // 0: the row itself
-  uint32_t depth = 0;  // how many events are around it in its lane
+  uint32_t lane = 0;  // 0: the row itself
 };
 
 struct Rows {
@@ -38,7 +37,7 @@ struct Rows {
   std::unordered_map<uint64_t, uint32_t> of_threads;  // the track of a thread that has events or allocations
 };
 
-// Linear; allocates 12 bytes per event.
+// Linear; allocates 8 bytes per event.
 Rows arrange_rows(const ResultData& result);
 
 // The length of an event; its times may be invalid.

@@ -14,8 +14,7 @@ using testing::TestResult;
 
 std::string row_lanes(const Rows& rows) {
   std::string text;
-  for (const RowPlace& place : rows.places)
-    text += std::to_string(place.lane) + (place.depth != 0 ? "." + std::to_string(place.depth) : "") + " ";
+  for (const RowPlace& place : rows.places) text += std::to_string(place.lane) + " ";
   return text;
 }
 
@@ -26,7 +25,6 @@ bool rows_nest(const ResultData& result, const Rows& rows) {
     const EdgeEvent& event = result.events[i];
     std::vector<uint64_t>& ends = open[{rows.places[i].track, rows.places[i].lane}];
     while (!ends.empty() && ends.back() <= event.start_ns) ends.pop_back();
-    if (ends.size() != rows.places[i].depth) return false;
     if (!ends.empty() && ends.back() < event.end_ns) return false;
     ends.push_back(event.end_ns);
   }
@@ -42,7 +40,7 @@ TEST(RowsTest, NestedEventsStayOnTheirRow) {
   result.event("next", 50, 100, outer);
   result.event("after", 100, 110);
   const Rows rows = arrange_rows(result.data);
-  EXPECT_EQ(row_lanes(rows), "0 0.1 0.2 0.1 0 ");
+  EXPECT_EQ(row_lanes(rows), "0 0 0 0 0 ");
   ASSERT_EQ(rows.tracks.size(), 1u);
   EXPECT_EQ(rows.tracks[0].lanes, 1u);
   EXPECT_EQ(rows.of_threads.at(5), 0u);
@@ -57,7 +55,7 @@ TEST(RowsTest, OverlappingEventMovesToALaneWithItsChildren) {
   result.event("as long", 20, 90, longer);
   result.event("back on the row", 60, 70);
   const Rows rows = arrange_rows(result.data);
-  EXPECT_EQ(row_lanes(rows), "0 1 1.1 2 0 ");
+  EXPECT_EQ(row_lanes(rows), "0 1 1 2 0 ");
   EXPECT_EQ(rows.tracks[0].lanes, 3u);
   EXPECT_TRUE(rows_nest(result.data, rows));
 }

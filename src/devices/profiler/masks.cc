@@ -1,6 +1,5 @@
 #include "profiler/masks.h"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <span>
@@ -86,13 +85,9 @@ uint32_t bits_of(std::string_view token, std::span<const MaskWord> words, std::s
 // Combines the bits of all tokens. Empty tokens are skipped.
 template <class BitsOf>
 uint32_t fold_tokens(std::string_view text, BitsOf&& token_bits) {
-  const std::string plain = to_lower_without_spaces(text);
   uint32_t bits = 0;
-  for (size_t at = 0; at < plain.size();) {
-    const size_t comma = std::min(plain.find(',', at), plain.size());
-    if (comma != at) bits |= token_bits(std::string_view(plain).substr(at, comma - at));
-    at = comma + 1;
-  }
+  for (const std::string& token : base::split(to_lower_without_spaces(text), ','))
+    if (!token.empty()) bits |= token_bits(token);
   return bits;
 }
 

@@ -8,11 +8,8 @@
 #include "base/environment.h"
 #include "base/text.h"
 #include "device/stream_state.h"
-#include "device/watcher.h"
-#include "kymo/profiler.h"
 #include "profiler/masks.h"
 #include "profiler/process_end.h"
-#include "profiler/report.h"
 
 namespace kymo::profiler {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <exception>
-#include <iterator>
 
 #include "base/text.h"
 #include "device/storage.h"

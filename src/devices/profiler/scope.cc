@@ -12,7 +12,6 @@
 #include "kymo/annotate.h"
 #include "kymo/profiler.h"
 #include "profiler/profiler.h"
-#include "profiler/report.h"
 
 namespace kymo::profiler {
 namespace {

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
-#include <iterator>
 
 #include "base/text.h"
 #include "base/text_table.h"
 #include "device/watcher.h"
-#include "kymo/profiler.h"
 #include "profiler/masks.h"
 #include "profiler/profiler.h"
 #include "profiler/report.h"

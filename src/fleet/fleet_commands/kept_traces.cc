@@ -22,6 +22,8 @@ std::optional<base::FileVersion> KeptTraces::version_of(const std::string& path)
   return base::version_of(status);
 }
 
+bool may_be_foreign_trace(const std::string& path) { return path.ends_with(".json") || path.ends_with(".json.gz"); }
+
 void KeptTraces::look(const Now& now) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -30,6 +32,7 @@ void KeptTraces::look(const Now& now) {
   unreadable_.clear();
   links_.clear();
   special_.clear();
+  foreign_.clear();
   now_ = now;
   fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
   if (error) throw base::file_error("read", folder_, error.value());
@@ -46,6 +49,7 @@ void KeptTraces::look(const Now& now) {
       links_.push_back(path);
       continue;
     }
+    if (may_be_foreign_trace(path)) foreign_.push_back(path);
     if (!is_trace) continue;
     const auto version = version_of(path);
     if (!version) {
@@ -92,11 +96,6 @@ void KeptTraces::set(const std::string& path, State state) {
     set_gone(path);
   else if (*version == file->second.version)
     file->second.state = state;
-}
-
-void KeptTraces::forget_pushed() {
-  for (auto& [path, file] : files_)
-    if (file.state != State::Refused) file.state = State::New;
 }
 
 void KeptTraces::set_gone(const std::string& file) {

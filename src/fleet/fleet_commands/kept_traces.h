@@ -21,6 +21,9 @@
 
 namespace kymo::cli {
 
+// Whether a file may be a trace of another tool, by its name: *.json, *.json.gz.
+bool may_be_foreign_trace(const std::string& path);
+
 class KeptTraces {
  public:
   explicit KeptTraces(std::string folder) : folder_(std::move(folder)) {}
@@ -31,9 +34,9 @@ class KeptTraces {
 
   // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed:
   // those to folders and traces are in links(). What has the name of a trace and is not a file, such as a FIFO, is in
-  // special(). Folders in it that may not be read are in unreadable().
-  // How long a file has not changed is measured by watching it, so that a date that is set does not matter. The date is
-  // compared with the times of files.
+  // special(). Folders in it that may not be read are in unreadable(), and what may be traces of other tools in
+  // foreign(). How long a file has not changed is measured by watching it, so that a date that is set does not matter.
+  // The date is compared with the times of files.
   struct Now {
     std::chrono::steady_clock::time_point time;
     std::chrono::system_clock::time_point date;
@@ -42,6 +45,7 @@ class KeptTraces {
   const std::vector<std::string>& unreadable() const { return unreadable_; }
   const std::vector<std::string>& links() const { return links_; }
   const std::vector<std::string>& special() const { return special_; }
+  const std::vector<std::string>& foreign() const { return foreign_; }
 
   // The files that have neither been pushed nor refused as they are now, oldest first: those that two looks at least
   // kSettled apart found unchanged.
@@ -54,8 +58,6 @@ class KeptTraces {
   void set_pushed_damaged(const std::string& file) { set(file, State::PushedDamaged); }
   void set_pushed_without_end(const std::string& file) { set(file, State::PushedWithoutEnd); }
   void set_new(const std::string& file) { set(file, State::New); }
-  // The server lost what it had: pushed files are new again.
-  void forget_pushed();
   // It is not there any more: somebody deleted it, such as another watch.
   void set_gone(const std::string& file);
   // It cannot be read: it is not tried again before it changes, and never deleted.
@@ -94,7 +96,7 @@ class KeptTraces {
 
   std::string folder_;
   std::map<std::string, File> files_;
-  std::vector<std::string> unreadable_, links_, special_;
+  std::vector<std::string> unreadable_, links_, special_, foreign_;
   std::string not_deleted_;
   uint64_t bytes_ = 0;
   Now now_;  // of the last look

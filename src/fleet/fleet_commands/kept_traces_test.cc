@@ -157,16 +157,6 @@ TEST_F(KeptTracesTest, NothingIsDeletedWhenTheServerDoesNotAnswer) {
   EXPECT_EQ(::access(a.c_str(), F_OK), 0);
 }
 
-TEST_F(KeptTracesTest, WhatWasPushedIsNewAgainWhenItIsForgotten) {
-  const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
-  look();
-  look();
-  traces_.set_pushed(a);
-  traces_.set_refused(b);
-  traces_.forget_pushed();
-  EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
-}
-
 TEST_F(KeptTracesTest, ADamagedTraceIsPushedOnceAndNotDeleted) {
   const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
   look();
@@ -182,8 +172,6 @@ TEST_F(KeptTracesTest, ADamagedTraceIsPushedOnceAndNotDeleted) {
   EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = 0}, 9'000, damaged).empty());
   EXPECT_EQ(::access(a.c_str(), F_OK), 0);
   EXPECT_EQ(::access(b.c_str(), F_OK), 0);
-  traces_.forget_pushed();
-  EXPECT_EQ(traces_.to_push(), (std::vector<std::string>{a, b}));
 }
 
 TEST_F(KeptTracesTest, ATraceWithoutAnEndIsDeletedOnlyAfterADayWithoutChange) {

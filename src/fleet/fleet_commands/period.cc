@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "kymo/error.h"
@@ -31,6 +32,14 @@ int64_t parse_period(const std::string& text) {
   if (seconds < 1 || seconds > kLongestSpan)
     throw InvalidArgument(base::format("'{}' is not a time like 12h, 1.5d, 7d or 4w, of at most 100 years", text));
   return seconds;
+}
+
+int32_t parse_from_zero(const std::string& text, std::string_view what, int32_t max) {
+  int32_t value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= max) return value;
+  throw InvalidArgument(
+      base::format("'{}' is not {}: write a whole number from 0 to {}", base::printable(text), what, max));
 }
 
 }  // namespace kymo::cli

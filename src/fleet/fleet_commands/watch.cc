@@ -67,11 +67,10 @@ class Watcher {
     push::PushOptions chosen = options.push;
     chosen.retries = kRetriesOfRound;
     chosen.may_still_arrive = [this](const std::string& file) { return traces_.may_still_arrive(file); };
-    chosen.on_new_tables = [this] { traces_.forget_pushed(); };
     chosen.wait = [this](std::chrono::milliseconds time) { return !ends_within(time); };
     const auto warn = [](const std::string& text) { say_warning(text); };
     pusher_ = std::make_unique<push::Pusher>(
-        fleet::open_store(fleet::parse_target(options.target), warn), chosen, open_trace_to_follow,
+        fleet::open_store(fleet::parse_target(options.target)), chosen, open_trace_to_follow,
         [this](const push::FileOutcome& file) { take(file); }, warn);
     look();  // a folder that does not exist is an error now
     if (options.metrics)
@@ -106,6 +105,13 @@ class Watcher {
                                    base::printable(link)));
     for (const std::string& path : traces_.special())
       warn_once(path, base::format("{} is not a regular file, and is not pushed", base::printable(path)));
+    // Once for all: there may be one for each rank and hour.
+    if (!traces_.foreign().empty())
+      warn_once("",
+                base::format("{} is not pushed, as all that is not named *.kymo: 'kymo push {} {}' pushes traces of "
+                             "other tools",
+                             base::printable(traces_.foreign().front()), base::printable(options_.folder),
+                             fleet::parse_target(options_.target).text()));
   }
 
   // Files that are new, or that changed, are looked at again as soon as they can be settled.
@@ -127,7 +133,6 @@ class Watcher {
     ++rounds_;
     try {
       look();
-      if (pusher_->has_lost_rows()) traces_.forget_pushed();
       pushed_now_.clear();
       if (const auto files = traces_.to_push(); !files.empty()) pusher_->push(files);
       remove_traces();
@@ -220,13 +225,6 @@ class Watcher {
         if (is_gone(file.file)) break;
         say_warning(base::printable(file.file) + " changed while it was read, and was not pushed: it is tried again");
         break;
-      case push::Outcome::NotKept:
-        if (said_.insert(file.file).second)
-          say_error(
-              base::format("{} was pushed again, and its rows still cannot be read: {}; it is not deleted: repair the "
-                           "database",
-                           base::printable(file.file), file.reason));
-        break;
       case push::Outcome::Unreadable:
         if (is_gone(file.file)) break;
         ++numbers_.refused;
@@ -270,7 +268,6 @@ int watch_command(const Arguments& arguments) {
   line.text(
       "--keep-for", "TIME", [&](const std::string& text) { options.limits.seconds = parse_period(text); },
       "delete pushed traces that are older: 12h, 7d (default: keep all)");
-  line.flag("--events", options.push.events, "also push every event");
   line.text(
       "--job", "NAME", [&](const std::string& text) { options.push.job = fleet::name_of_text(text); },
       "the job of these traces, as kymo fleet prints it (default: what the recorded program says)");

@@ -27,9 +27,7 @@ void PatientStore::wait_for(std::chrono::milliseconds time) {
 void PatientStore::prepare() {
   if (is_prepared_) return;
   try {
-    with_retries([&] {
-      if (store_->prepare() && options_.on_new_tables) options_.on_new_tables();
-    });
+    with_retries([&] { store_->prepare(); });
   } catch (const TryAgain&) {
     throw;
   } catch (const Error& error) {
@@ -38,32 +36,18 @@ void PatientStore::prepare() {
   is_prepared_ = true;
 }
 
-template <typename Ask>
-std::map<uint64_t, KnownTrace> PatientStore::in_parts(const std::vector<uint64_t>& traces, Ask&& ask) {
-  // A statement that reads their rows has each number several times, and servers limit its length.
+KnownTraces PatientStore::known(const std::vector<uint64_t>& traces) {
+  // A statement has each number several times, and servers limit its length.
   constexpr size_t kTracesOfQuestion = 256;
-  std::map<uint64_t, KnownTrace> all;
+  KnownTraces all;
   for (size_t at = 0; at < traces.size(); at += kTracesOfQuestion) {
     const auto begin = traces.begin() + static_cast<std::ptrdiff_t>(at);
     const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kTracesOfQuestion, traces.size() - at));
-    std::map<uint64_t, KnownTrace> found;
-    with_retries([&] { found = ask(std::vector<uint64_t>(begin, end)); });
+    KnownTraces found;
+    with_retries([&] { found = store_->known({begin, end}); });
     all.merge(found);
   }
-  for (const auto& [number, trace] : all) newest_ = std::max(newest_, trace.attempt);
   return all;
-}
-
-std::map<uint64_t, KnownTrace> PatientStore::known(const std::vector<uint64_t>& traces) {
-  return in_parts(traces, [&](const std::vector<uint64_t>& some) {
-    auto found = store_->known(some);
-    store_->check_rows(found);
-    return found;
-  });
-}
-
-std::map<uint64_t, KnownTrace> PatientStore::marked(const std::vector<uint64_t>& traces) {
-  return in_parts(traces, [&](const std::vector<uint64_t>& some) { return store_->known(some); });
 }
 
 Batch::Batch(PatientStore& store, Pusher::Counts& counts, OnPushed on_pushed)
@@ -82,22 +66,7 @@ void Batch::drop() {
 void Batch::add(const TraceToPush& trace, const std::shared_ptr<FileOutcome>& file, bool is_last) {
   if (std::exchange(month_, trace.month) != trace.month) flush();
   blocks_.append(trace.rows);
-  traces_.push_back({trace.rank->number, trace.was_damaged, is_last, file});
-}
-
-void Batch::insert_rows(uint64_t attempt) {
-  for (const Block* block : blocks_.of_traces())
-    if (block->rows() > 0) store_->insert(*block, attempt);
-}
-
-// A mark may be there twice: that has no effect.
-void Batch::insert_marks(uint64_t attempt) {
-  store_.with_retries([&] { store_->insert(blocks_.traces, attempt); });
-  counts_.traces += traces_.size();
-  counts_.rows += blocks_.rows();
-  const std::vector<PushedTrace> pushed = std::move(traces_);
-  drop();
-  on_pushed_(pushed);
+  traces_.push_back({is_last, file});
 }
 
 void Batch::flush() {
@@ -105,34 +74,16 @@ void Batch::flush() {
   uint64_t attempt = 0;
   store_.with_retries([&] {
     attempt = store_.next_attempt();
-    insert_rows(attempt);
-    store_->insert(blocks_.row_counts, attempt);
+    for (const Block* block : blocks_.of_traces())
+      if (block->rows() > 0) store_->insert(*block, attempt);
   });
-  insert_marks(attempt);
-}
-
-bool Batch::flush_with_events(trace::Reader& reader, std::span<const TraceToPush> traces,
-                              const std::function<bool()>& has_changed) {
-  uint64_t attempt = 0, rows = 0;
-  store_.with_retries([&] {
-    attempt = store_.next_attempt();
-    insert_rows(attempt);
-    rows = 0;
-    Block row_counts = blocks_.row_counts;
-    const auto sink = store_->events(attempt);
-    for (const TraceToPush& trace : traces) {
-      reader.show_only(trace.rank->processes);
-      const uint64_t of_trace = add_events(reader, trace.head, [&](const Block& block) { sink->add(block); });
-      add_row_count(row_counts, trace.head, kEvents, of_trace);
-      rows += of_trace;
-    }
-    sink->finish();
-    store_->insert(row_counts, attempt);
-  });
-  if (has_changed()) return drop(), false;
-  counts_.events += rows;
-  insert_marks(attempt);
-  return true;
+  // A mark may be there twice: that has no effect.
+  store_.with_retries([&] { store_->insert(blocks_.traces, attempt); });
+  counts_.traces += traces_.size();
+  counts_.rows += blocks_.rows();
+  const std::vector<PushedTrace> pushed = std::move(traces_);
+  drop();
+  on_pushed_(pushed);
 }
 
 }  // namespace kymo::push

@@ -7,9 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "base/text.h"
@@ -17,7 +15,6 @@
 #include "push/ranks.h"
 #include "push/store.h"
 #include "push/trace_rows.h"
-#include "trace/reader.h"
 
 namespace kymo::push {
 
@@ -52,10 +49,8 @@ class PatientStore {
   void prepare();
   void forget_prepared() { is_prepared_ = false; }
 
-  // Those of these traces that the store has, with all their rows read.
-  std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>& traces);
-  // The same, without their rows.
-  std::map<uint64_t, KnownTrace> marked(const std::vector<uint64_t>& traces);
+  // Store::known().
+  KnownTraces known(const std::vector<uint64_t>& traces);
 
   // Later than all that it replaces, and than those that failed.
   uint64_t next_attempt() { return newest_ = new_attempt(newest_); }
@@ -63,8 +58,6 @@ class PatientStore {
   uint64_t retries() const { return retries_; }
 
  private:
-  template <typename Ask>
-  std::map<uint64_t, KnownTrace> in_parts(const std::vector<uint64_t>& traces, Ask&& ask);
   void before_retry(const TryAgain& problem, int left, std::chrono::milliseconds wait);
 
   std::unique_ptr<Store> store_;
@@ -79,8 +72,6 @@ class PatientStore {
 struct TraceToPush {
   const RankOfFile* rank = nullptr;
   TraceLabels labels;
-  bool is_relabelled = false;  // it is there with another job or rank
-  bool was_damaged = false;    // the store could not read its rows before
   RowHead head{};
   SummaryBlocks rows{};
   uint32_t month = 0;
@@ -88,8 +79,6 @@ struct TraceToPush {
 
 // A trace that the store has now. Its file is reported after the last one of its traces.
 struct PushedTrace {
-  uint64_t number = 0;
-  bool was_damaged = false;
   bool is_last = false;
   std::shared_ptr<FileOutcome> file;
 };
@@ -110,17 +99,9 @@ class Batch {
   // Inserts the rows and then the marks. Throws TryAgain after the last retry, or what else the store throws.
   void flush();
 
-  // The same with the events of these traces, which are all that is in the batch. Events are too many to keep: a new
-  // attempt reads them again. False, and no marks, if `has_changed` says so after they were read.
-  bool flush_with_events(trace::Reader& reader, std::span<const TraceToPush> traces,
-                         const std::function<bool()>& has_changed);
-
   void drop();
 
  private:
-  void insert_rows(uint64_t attempt);
-  void insert_marks(uint64_t attempt);
-
   PatientStore& store_;
   Pusher::Counts& counts_;
   OnPushed on_pushed_;

@@ -379,16 +379,18 @@ Client::~Client() = default;
 const Address& Client::address() const { return impl_->address; }
 
 void Client::execute(const std::string& statement) {
-  const std::string answer = impl_->post("allow_experimental_low_cardinality_type=1", statement);
+  const std::string answer = impl_->post("", statement);
   if (!answer.empty())
     throw Error(base::format("{} answers '{}' where nothing is expected; is this a ClickHouse server?",
                              impl_->address.text(), base::printable(answer.substr(0, 200))));
 }
 
-void Client::insert(std::string_view table, const std::string& native) {
-  const std::string statement =
-      base::format("INSERT INTO {}.{} FORMAT Native", quoted_name(impl_->address.database), quoted_name(table));
-  const std::string answer = impl_->post("query=" + encoded(statement), native);
+void Client::insert(const TableSpec& table, const std::string& csv) {
+  std::vector<std::string_view> columns;
+  for (const ColumnSpec& column : table.columns) columns.push_back(column.name);
+  const std::string statement = base::format("INSERT INTO {}.{} ({}) FORMAT CSV", quoted_name(impl_->address.database),
+                                             quoted_name(table.name), base::join(columns, ", "));
+  const std::string answer = impl_->post("query=" + encoded(statement), csv);
   if (answer.empty()) return;
   if (const auto exception = parse_exception(answer))
     throw TryAgain(base::format("{}: {} (code {})", impl_->address.text(), exception->text, exception->code));

@@ -85,7 +85,8 @@ class Client {
   // All throw TryAgain, or kymo::Error for what does not change by itself: a wrong password, a wrong statement, an
   // answer that is not ClickHouse's.
   void execute(const std::string& statement);
-  void insert(std::string_view table, const std::string& native);
+  // Rows of a table as CSV.
+  void insert(const TableSpec& table, const std::string& csv);
   // The statement without FORMAT.
   Rows query(const std::string& statement);
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/rank_variables.h"
 #include "base/text.h"
 
 namespace kymo::push {
@@ -17,8 +18,12 @@ namespace {
 
 // PyTorch's profiler writes it beside the events: {"rank": 3, "world_size": 8}.
 constexpr std::string_view kInfo = "distributedInfo";
-constexpr std::array<std::string_view, 6> kRankVariables{"KYMO_RANK", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
-                                                         "PMI_RANK",  kInfo};
+constexpr auto kRankVariables = [] {
+  std::array<std::string_view, base::kRankVariables.size() + 1> all{};
+  std::ranges::copy(base::kRankVariables, all.begin());
+  all.back() = kInfo;
+  return all;
+}();
 constexpr std::array<std::string_view, 3> kJobVariables{"KYMO_JOB", "SLURM_JOB_NAME", "SLURM_JOB_ID"};
 // The parts of a job of several components have one number for all of them.
 constexpr std::array<std::string_view, 2> kJobIds{"SLURM_HET_JOB_ID", "SLURM_JOB_ID"};

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -21,52 +20,29 @@ using trace::testing::TestRecorder;
 struct Server {
   std::map<std::string, size_t> rows;  // by table
   std::map<uint64_t, KnownTrace> traces;
-  std::vector<std::string> calls;  // "insert traces", "remove"
-  std::function<void()> on_known, on_events;
+  std::function<void()> on_known;
   std::function<void(const Block&)> on_insert;
-  std::function<void()> on_remove;
 };
 
 class FakeStore : public Store {
  public:
   explicit FakeStore(Server& server) : server_(server) {}
-  std::string text() const override { return "fake"; }
-  bool prepare() override { return false; }
-  std::map<uint64_t, KnownTrace> known(const std::vector<uint64_t>&) override {
+  void prepare() override {}
+  KnownTraces known(const std::vector<uint64_t>&) override {
     if (server_.on_known) server_.on_known();
     return server_.traces;
   }
-  void check_rows(std::map<uint64_t, KnownTrace>&) override {}
-  void insert(const Block& block, uint64_t attempt) override {
+  void insert(const Block& block, uint64_t) override {
     if (server_.on_insert) server_.on_insert(block);
     const std::string table(block.table().name);
-    server_.calls.push_back("insert " + table);
     server_.rows[table] += block.rows();
     if (table != kTraces.name) return;
-    for (size_t row = 0; row < block.rows(); ++row) {
-      uint64_t number = 0;
-      std::memcpy(&number, block.fixed(0).data() + row * sizeof number, sizeof number);
-      server_.traces[number].attempt = attempt;
-    }
-  }
-  std::unique_ptr<EventSink> events(uint64_t) override { return std::make_unique<Sink>(server_); }
-  Content content() override { return {}; }
-  uint64_t remove_orphans(uint64_t) override { return 0; }
-  bool remove(uint64_t trace) override {
-    if (server_.on_remove) server_.on_remove();
-    server_.calls.push_back("remove");
-    return server_.traces.erase(trace) > 0;
+    const std::string csv = block.encode(1);  // the number of the trace is first in each line
+    for (size_t line = 0; line < csv.size(); line = csv.find('\n', line) + 1)
+      server_.traces[std::strtoull(csv.data() + line, nullptr, 10)] = {};
   }
 
  private:
-  struct Sink : EventSink {
-    explicit Sink(Server& its_server) : server(its_server) {}
-    void add(const Block&) override {}
-    void finish() override {
-      if (server.on_events) server.on_events();
-    }
-    Server& server;
-  };
   Server& server_;
 };
 
@@ -98,13 +74,7 @@ class PusherTest : public ::testing::Test {
     return path;
   }
 
-  void push(const std::vector<std::string>& files, bool events = false) {
-    PushOptions options;
-    options.events = events;
-    push(files, options);
-  }
-
-  void push(const std::vector<std::string>& files, PushOptions options) {
+  void push(const std::vector<std::string>& files, PushOptions options = {}) {
     options.retries = 0;
     Pusher pusher(
         std::make_unique<FakeStore>(server_), options, [](const std::string& path) { return trace::Reader(path); },
@@ -140,18 +110,6 @@ TEST_F(PusherTest, AFileWithTheSameContentIsPushedInPlaceOfOneThatChanged) {
   push({a, b});
   EXPECT_EQ(outcomes_, (std::map<std::string, Outcome>{{a, Outcome::Changed}, {b, Outcome::Pushed}}));
   EXPECT_EQ(server_.rows.at("traces"), 1u);
-}
-
-TEST_F(PusherTest, AFileThatChangesWhileItsEventsAreSentGetsNoMark) {
-  const std::string a = record("a.kymo", 100), b = record("b.kymo", 200);
-  server_.on_events = [&] { std::filesystem::resize_file(a, 50); };
-  push({a}, true);
-  EXPECT_EQ(outcomes_, (std::map<std::string, Outcome>{{a, Outcome::Changed}}));
-  EXPECT_EQ(server_.rows.count("traces"), 0u);
-  server_.on_events = [&] { std::filesystem::remove(b); };
-  push({b}, true);
-  EXPECT_EQ(outcomes_.at(b), Outcome::Changed);
-  EXPECT_EQ(server_.rows.count("traces"), 0u);
 }
 
 TEST_F(PusherTest, EachRankOfAFileIsATrace) {
@@ -190,79 +148,22 @@ TEST_F(PusherTest, AFileWhoseMarksAreRefusedIsNotReported) {
 }
 
 TEST_F(PusherTest, NoRankOfAFileThatChangesGetsAMark) {
-  for (const bool events : {false, true}) {
-    const std::string file = record_ranks("ranks.kymo", 3);
-    server_ = {};
-    const auto change = [&] { std::ofstream(file, std::ios::app) << "more"; };
-    (events ? server_.on_events : server_.on_known) = change;
-    push({file}, events);
-    EXPECT_EQ(outcomes_.at(file), Outcome::Changed);
-    EXPECT_TRUE(server_.traces.empty());
-  }
-}
-
-TEST_F(PusherTest, ATraceOfAllRanksIsRemovedBeforeTheRanksAreMarked) {
   const std::string file = record_ranks("ranks.kymo", 3);
-  const uint64_t whole = trace_number(file);
-  for (const bool events : {false, true}) {
-    server_ = {};
-    server_.traces[whole].job = "given";
-    server_.traces[whole].has_events = events;
-    push({file});
-    EXPECT_EQ(last_.outcome, Outcome::Pushed);
-    EXPECT_EQ(server_.traces.size(), 3u);
-    EXPECT_FALSE(server_.traces.contains(whole));
-    const auto removed = std::find(server_.calls.begin(), server_.calls.end(), "remove");
-    EXPECT_LT(removed, std::find(server_.calls.begin(), server_.calls.end(), "insert traces"));
-    EXPECT_EQ(server_.rows.contains("row_counts"), true);
-  }
-  // An older version pushed it again.
-  server_.traces[whole] = {};
-  for (auto& [number, trace] : server_.traces) trace.has_events = false;
+  server_.on_known = [&] { std::ofstream(file, std::ios::app) << "more"; };
   push({file});
-  EXPECT_EQ(last_.outcome, Outcome::AlreadyThere);
-  EXPECT_FALSE(server_.traces.contains(whole));
+  EXPECT_EQ(outcomes_.at(file), Outcome::Changed);
+  EXPECT_TRUE(server_.traces.empty());
 }
 
-TEST_F(PusherTest, RanksAreNotPushedBesideATraceOfAllThatCannotBeRemoved) {
-  const std::string file = record_ranks("ranks.kymo", 2);
-  server_.traces[trace_number(file)] = {};
-  server_.on_remove = [] { throw Error("it is on another server"); };
+TEST_F(PusherTest, ATraceThatIsThereWithAnotherJobKeepsIt) {
+  const std::string file = record("a.kymo", 100);
   push({file});
-  EXPECT_EQ(last_.outcome, Outcome::Unreadable);
-  EXPECT_NE(last_.reason.find("an older kymo stored several of its traces as the trace 0x"), std::string::npos);
-  EXPECT_EQ(server_.traces.size(), 1u);
-}
-
-TEST_F(PusherTest, AFileOfSeveralRanksCannotBeGivenOne) {
-  const std::string file = record_ranks("ranks.kymo", 2);
+  server_.traces.begin()->second.job = "old";
   PushOptions options;
-  options.rank = 5;
+  options.job = "new";
   push({file}, options);
-  EXPECT_EQ(last_.outcome, Outcome::Unreadable);
-  EXPECT_EQ(last_.reason, "it has the ranks 0, 1, and --rank is for a trace of one rank; push it without --rank");
-}
-
-TEST_F(PusherTest, ATraceOfAllProcessesOfARankIsReplaced) {
-  const std::string file = folder_ / "restarted.kymo";
-  for (const uint8_t writer : {1, 2}) {
-    TestRecorder recorder(file, writer, 100 + writer,
-                          writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
-    recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
-    recorder.add_thread(1, 7, "main");
-    recorder.begin(1, 100 * writer, 1, {int64_t{1}});
-    recorder.end(1, 100 * writer + 50);
-    recorder.close();
-  }
-  server_.traces[trace_number(file)].is_damaged = true;
-  push({file});
-  EXPECT_EQ(last_.pushed, 2u);
-  EXPECT_FALSE(last_.is_damaged);
-  EXPECT_EQ(server_.traces.size(), 2u);
-  EXPECT_FALSE(server_.traces.contains(trace_number(file)));
-  EXPECT_EQ(server_.rows.at("iterations"), 2u);
-  EXPECT_LT(std::find(server_.calls.begin(), server_.calls.end(), "remove"),
-            std::find(server_.calls.begin(), server_.calls.end(), "insert traces"));
+  EXPECT_EQ(last_.outcome, Outcome::AlreadyThere);
+  EXPECT_EQ(last_.with_other_job, 1u);
 }
 
 // As the writers of a file that is imported each time it is opened.
@@ -291,24 +192,6 @@ TEST_F(PusherTest, ProcessesThatHaveOtherWritersEachTimeAreTheSameTraces) {
     EXPECT_EQ(server_.rows.at("traces"), 2u);
     EXPECT_EQ(server_.rows.at("iterations"), 3u);
   }
-}
-
-TEST_F(PusherTest, ATraceThatAnotherPushRelabelledMeanwhileCountsOnce) {
-  const std::string a = record("a.kymo", 100);
-  PushOptions options;
-  options.job = "mine";
-  options.wait = [](std::chrono::milliseconds) { return true; };
-  // It is there with another job, and gets that again after the first push of this one.
-  int left = 3;
-  server_.on_known = [&] { server_.traces = {{trace_number(a), {false, left-- > 0 ? "other" : "mine"}}}; };
-  Pusher pusher(
-      std::make_unique<FakeStore>(server_), options, [](const std::string& path) { return trace::Reader(path); },
-      [this](const FileOutcome& file) { outcomes_[file.file] = file.outcome; }, {});
-  pusher.push({a});
-  EXPECT_EQ(server_.rows.at("traces"), 2u);
-  EXPECT_EQ(pusher.counts().traces, 1u);
-  EXPECT_EQ(pusher.counts().relabelled, 1u);
-  EXPECT_EQ(pusher.counts().rows, 2u);  // an iteration and an operation
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ class RankFinder {
                      [&](const RankOfFile& a, const RankOfFile& b) { return key(a) < key(b); });
     if (found_.list.empty()) found_.list.emplace_back();
     if (RankOfFile& only = found_.list.front(); found_.list.size() == 1) {
-      only.number = only.older = number_;
+      only.number = number_;
       only.processes.clear();
       only.job.clear();
     }
@@ -201,7 +201,7 @@ class RankFinder {
       RankOfFile& trace = found_.list.emplace_back();
       trace.job = environment_.jobs[leader.process];
       trace.run = run_of(processes_[leader.process].info->origin);
-      trace.number = trace.older = number_of({-1, trace.job}, leader.process);
+      trace.number = number_of({-1, trace.job}, leader.process);
       trace.is_beside = true;
     }
     for (const size_t i : some) {
@@ -229,8 +229,7 @@ class RankFinder {
       trace.rank = trace.is_beside ? -1 : key.first;
       trace.job = leaders.size() == 1 ? key.second : environment_.jobs[leader.process];
       if (leaders.size() > 1) trace.run = run_of(processes_[leader.process].info->origin);
-      trace.older = number_of(key);
-      trace.number = leaders.size() == 1 ? trace.older : number_of(key, leader.process);
+      trace.number = leaders.size() == 1 ? number_of(key) : number_of(key, leader.process);
     }
     for (const size_t i : all) found_.list[first + leader_of.at(i)].processes.insert(processes_[i].info->id);
     for (const size_t i : members.helpers) found_.list[first + leader_of.at(i)].helpers.insert(processes_[i].info->id);
@@ -323,27 +322,7 @@ bool RanksOfFile::has_several() const {
   return false;
 }
 
-std::vector<uint64_t> RanksOfFile::older(uint64_t number) const {
-  std::set<uint64_t> numbers{number};
-  for (const RankOfFile& one : list) numbers.insert(one.older);
-  for (const RankOfFile& one : list) numbers.erase(one.number);
-  return {numbers.begin(), numbers.end()};
-}
-
 RanksOfFile find_ranks(trace::Reader& reader, uint64_t number) { return RankFinder(reader, number).find(); }
-
-std::string text_of(const RanksOfFile& ranks) {
-  constexpr size_t kMost = 16;
-  std::set<int32_t> known;
-  for (const RankOfFile& one : ranks.list)
-    if (one.rank >= 0) known.insert(one.rank);
-  std::vector<std::string> texts;
-  for (const int32_t rank : known) {
-    if (texts.size() == kMost) return base::join(texts, ", ") + ", …";
-    texts.push_back(base::format("{}", rank));
-  }
-  return texts.empty() ? "of several jobs" : base::join(texts, ", ");
-}
 
 uint64_t trace_number(const std::string& path) {
   constexpr size_t kReadBytes = 1 << 20;
@@ -359,14 +338,6 @@ uint64_t trace_number(const std::string& path) {
     offset += got;
     if (got < kReadBytes) return number;
   }
-}
-
-std::vector<uint64_t> all_trace_numbers(trace::Reader& reader, const std::string& path) {
-  const uint64_t number = trace_number(path);
-  const RanksOfFile ranks = find_ranks(reader, number);
-  std::set<uint64_t> numbers = {number};
-  for (const RankOfFile& rank : ranks.list) numbers.insert({rank.number, rank.older});
-  return {numbers.begin(), numbers.end()};
 }
 
 TraceFile::TraceFile(std::string its_path)

@@ -23,8 +23,7 @@ struct RankOfFile {
   std::set<trace::WriterId> processes;  // empty: those of the whole file
   std::set<trace::WriterId> helpers;    // processes of the trace that have no rank, while others have: the launcher
   uint64_t number = 0;                  // of its trace
-  uint64_t older = 0;                   // the number if the rank had only this trace, as older versions stored it
-  bool is_beside = false;               // has iterations beside the rank, and cannot be given a rank
+  bool is_beside = false;               // has iterations beside the rank
 };
 
 struct RanksOfFile {
@@ -33,8 +32,6 @@ struct RanksOfFile {
   uint64_t left_out = 0;   // processes with events that belong to no trace
 
   bool has_several() const;  // ranks or jobs
-  // Numbers of traces in which an older Kymo may have stored several of these: they must not count beside them.
-  std::vector<uint64_t> older(uint64_t number) const;
 };
 
 // A process without a rank belongs to that of its nearest ancestor. Otherwise it is a trace of an unknown rank if it
@@ -51,15 +48,8 @@ struct RanksOfFile {
 // reader shows all processes before and afterwards.
 RanksOfFile find_ranks(trace::Reader& reader, uint64_t number);
 
-// "0, 1, 2, …", without an unknown one.
-std::string text_of(const RanksOfFile& ranks);
-
 // A number for the content of a file: the same content has the same number.
 uint64_t trace_number(const std::string& path);
-
-// The numbers of all traces that a file has or had in a store: those that it is divided into now, or that an older Kymo
-// stored.
-std::vector<uint64_t> all_trace_numbers(trace::Reader& reader, const std::string& path);
 
 // A file of traces, and whether it still is what it was when its number was computed.
 struct TraceFile {

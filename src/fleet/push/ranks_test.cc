@@ -121,7 +121,6 @@ TEST(RanksTest, ChildrenBelongToTheirNearestAncestorAndTheLauncherToNone) {
   ASSERT_THAT(text_of_all(ranks), ElementsAre(" 0: 3 5 6", " 1: 4 7"));
   EXPECT_NE(ranks.list[0].number, kNumber);
   EXPECT_NE(ranks.list[0].number, ranks.list[1].number);
-  EXPECT_EQ(text_of(ranks), "0, 1");
 }
 
 TEST(RanksTest, ProcessesThatAreTheirOwnAncestorsHaveNoRank) {
@@ -171,10 +170,9 @@ TEST(RanksTest, EachProcessOfARankWithItsOwnIterationsIsATrace) {
   EXPECT_THAT(ranks.list[0].helpers, ElementsAre(writer_id(1)));
   EXPECT_FALSE(ranks.has_several());
   EXPECT_EQ(ranks.left_out, 0U);
-  std::set<uint64_t> numbers{kNumber, ranks.list[0].older};
+  std::set<uint64_t> numbers{kNumber};
   for (const RankOfFile& one : ranks.list) numbers.insert(one.number);
-  EXPECT_EQ(numbers.size(), 5U);
-  EXPECT_THAT(ranks.older(kNumber), ::testing::UnorderedElementsAre(kNumber, ranks.list[0].older));
+  EXPECT_EQ(numbers.size(), 4U);
 }
 
 TEST(RanksTest, AProcessThatRepeatsARangeHasIterationsIfItsChildrenNameNone) {
@@ -203,8 +201,6 @@ TEST(RanksTest, ARankWithOneProcessKeepsItsNumberBesideARankThatRestarted) {
                                       {12, 0, {{"RANK", "1"}}, "one", "boot", 300, Events::Steps}});
   ASSERT_THAT(text_of_all(ranks), ElementsAre(" 0: 1", " 0: 2", " 1: 3"));
   EXPECT_EQ(ranks.list[2].number, before.list[1].number);
-  EXPECT_EQ(ranks.list[0].older, before.list[0].number);
-  EXPECT_THAT(ranks.older(kNumber), ::testing::UnorderedElementsAre(kNumber, before.list[0].number));
 }
 
 TEST(RanksTest, AProcessWithIterationsBesideTheOnlyRankIsATraceOfAnUnknownRank) {
@@ -219,7 +215,6 @@ TEST(RanksTest, AProcessWithIterationsBesideTheOnlyRankIsATraceOfAnUnknownRank) 
   EXPECT_THAT(ranks.list[2].helpers, ElementsAre(writer_id(3), writer_id(5)));
   EXPECT_FALSE(ranks.has_several());  // --rank is for the rank
   EXPECT_EQ(ranks.left_out, 0U);
-  EXPECT_THAT(ranks.older(kNumber), ElementsAre(kNumber));
 }
 
 TEST(RanksTest, ProcessesWithoutARankBesideSeveralAreCounted) {
@@ -230,7 +225,6 @@ TEST(RanksTest, ProcessesWithoutARankBesideSeveralAreCounted) {
                                       {5, 0, {}, "one", "boot", 100, Events::Steps}});
   ASSERT_THAT(text_of_all(ranks), ElementsAre(" -1: 5", " 0: 2", " 1: 3"));
   EXPECT_EQ(ranks.left_out, 1U);
-  EXPECT_EQ(text_of(ranks), "0, 1");
 }
 
 // What Kymo samples of a process is another writer, whose environment may be unknown.

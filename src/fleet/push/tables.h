@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace kymo::push {
@@ -25,9 +24,6 @@ struct ColumnSpec {
 // As ClickHouse writes it: "UInt64", "LowCardinality(String)".
 std::string_view clickhouse_type(ColumnType type);
 
-// Bytes of a value in fixed().
-size_t width_of(ColumnType type);
-
 inline constexpr std::string_view kAttemptColumn = "attempt";
 
 struct TableSpec {
@@ -36,30 +32,26 @@ struct TableSpec {
   std::span<const ColumnSpec> columns;
 };
 
-// 1 had no calls of collectives, 2 had them in a table `collectives` without the members of their groups, 3 had no
-// runs.
-inline constexpr uint32_t kSchemaVersion = 4;
+// Tables of other versions are not read and not written.
+inline constexpr uint32_t kSchemaVersion = 6;
 
 // The times of `started`, in seconds since 1970. A clock that began at 0 is before kFirstDate: such a trace does not
 // say when it was recorded. Traces from kEndOfDates on, 2042-11-19, are not taken: importers have no later times, and
 // the dates of ClickHouse end in 2106. Until then such a date is that of a wrong clock.
 inline constexpr uint32_t kFirstDate = 365 * 86'400, kEndOfDates = 2'300'000'000;
 
-extern const TableSpec kTraces, kIterations, kOperations, kCollectives, kDeviceTime, kMemory, kRuns, kEvents,
-    kRowCounts, kSchema;
-
-// The rows of `operations` that have rows in `collective_calls`: one for each call. A trace with such operations and
-// without calls was pushed by a version that did not write them, or they were lost.
-inline constexpr std::string_view kIsCommunication = "kind = 'communication' AND on_device = 1";
+extern const TableSpec kTraces, kIterations, kOperations, kWaits, kDeviceTime, kMemory, kSchema;
 
 // The `part` of `device_time` that is not in an iteration. The others sum to the iterations.
 inline constexpr std::string_view kOutside = "outside of iterations";
+
+// The `kind` of an operation that is the iteration itself.
+inline constexpr std::string_view kIterationKind = "iteration";
 
 // The column `numbered`: whether `iteration` is the place in the trace, or the number that the program gave. A program
 // that begins again within a trace has several runs of a number, of which only the last one is comparable.
 enum Numbered : uint8_t { kPlace, kNumber, kRepeatedLater };
 
-// All of them; `traces` is not the first.
 std::span<const TableSpec* const> all_tables();
 
 // CREATE TABLE IF NOT EXISTS `database`.`name` …
@@ -70,57 +62,42 @@ std::string quoted_name(std::string_view name);
 // 'text', for SQL: any bytes.
 std::string quoted_text(std::string_view text);
 
-// Rows of a table as columns, in ClickHouse's format Native.
+// Rows of a table as CSV, which ClickHouse and DuckDB read: texts are in quotes, and a quote in one is doubled.
 //
 //   Block block(kMemory);
 //   block.number(id); block.text("heap"); … block.end_row();
-//   client.insert("memory", block.encode(attempt));
+//   client.insert(block.table(), block.encode(attempt));
 //
 // Every table has a column `attempt`. Its value is the same in all rows and is known only when the block is sent, so it
 // is given to encode() and not stored. Texts may have any bytes. One thread uses a block.
 class Block {
  public:
-  explicit Block(const TableSpec& table);
+  explicit Block(const TableSpec& table) : table_(table) {}
 
   // Values of the row that is being built, in the order of the columns; `attempt` is skipped.
   void number(uint64_t value);        // any integer column; signed values as two's complement
   void text(std::string_view value);  // Text or Name
 
-  // For many rows with the same names: the key of a name in the column with this index, and a value by its key. A key
-  // is valid until clear().
-  uint32_t key(size_t index, std::string_view name);
-  void by_key(uint32_t key);
-
   // Throws kymo::Error if a column has no value.
   void end_row();
 
   const TableSpec& table() const { return table_; }
-  size_t rows() const { return rows_; }
-  size_t bytes() const { return bytes_; }  // about the size of encode()
+  size_t rows() const { return attempts_.size(); }
+  size_t bytes() const { return csv_.size(); }  // about the size of encode()
   void clear();
   // Adds the rows of another block of this table, which has no row that is being built.
   void append(const Block& other);
 
   std::string encode(uint64_t attempt) const;
 
-  // For other formats. The values of a column without texts, width_of() bytes each.
-  std::string_view fixed(size_t column) const { return columns_[column].data; }
-  // The texts of a Text column, one for each row; those of a Name column, by key. Valid until the next change.
-  std::vector<std::string_view> texts(size_t index) const;
-  const std::vector<uint32_t>& keys(size_t column) const { return columns_[column].keys; }
-
  private:
-  struct Column {
-    std::string data;  // fixed-width values, or texts with their lengths; the names of a Name column
-    std::unordered_map<std::string, uint32_t> names;
-    std::vector<uint32_t> keys;  // of a Name column, by row
-  };
-  Column& next(bool is_text);
+  void skip_attempt();
+  void begin_value(bool is_text);
 
   TableSpec table_;
-  std::vector<Column> columns_;
-  size_t at_ = 0;  // the column of the next value
-  size_t rows_ = 0, bytes_ = 0;
+  std::string csv_;               // without the attempts
+  std::vector<size_t> attempts_;  // where that of each row belongs
+  size_t at_ = 0;                 // the column of the next value
 };
 
 }  // namespace kymo::push

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,6 @@
 #include "kymo/error.h"
 #include "push/processes.h"
 #include "push/tables.h"
-#include "trace/clock.h"
 #include "trace/model.h"
 
 namespace kymo::push {
@@ -59,40 +59,47 @@ bool may_be_member(int32_t rank, const analyze::ProcessGroup& group) {
   return !list || rank < 0 || std::binary_search(list->ranks.begin(), list->ranks.end(), static_cast<uint32_t>(rank));
 }
 
-// A number that all ranks of the group have for the same call of a collective, and no other call has.
-uint64_t same_call(const RowHead& head, uint64_t iteration, const analyze::CollectiveCalls& calls,
-                   const analyze::CollectiveCall& call, bool is_member) {
-  const std::string &group = calls.groups[call.group].name, &name = calls.names[call.name];
-  const std::string key = base::format(
-      "{}{}{} {} {} {} {} {} {} {}{}{}", is_member ? "" : base::format("rank {} ", head.rank),
-      head.run.empty() ? "" : base::format("run {} {}", head.run.size(), head.run), iteration, call.sequence, call.call,
-      call.calls, static_cast<int>(call.waiting), head.job.size(), group.size(), head.job, group, name);
-  return base::hash(std::as_bytes(std::span(key)));
-}
+// What a rank does in the collectives of a process group in an iteration.
+struct Waits {
+  uint64_t calls = 0, ns = 0;
+  int64_t first_sequence = -1;
+  uint32_t name = 0;  // of the longest call
+  uint64_t longest_ns = 0;
+};
 
-// The rows of `collective_calls`. `realtime_of` gives nanoseconds since 1970 for a time of the calls.
-void add_collectives(Block& block, const RowHead& head, const analyze::CollectiveCalls& calls,
-                     const NumberedIterations& numbers, uint64_t clock_error_ns,
-                     const std::function<uint64_t(int64_t)>& realtime_of) {
-  std::vector<bool> is_member;
-  for (const analyze::ProcessGroup& group : calls.groups) is_member.push_back(may_be_member(head.rank, group));
+// The rows of `waits`. `realtime_of` gives nanoseconds since 1970 for a time of the iterations.
+void add_waits(Block& block, const RowHead& head, const analyze::CollectiveCalls& calls,
+               const analyze::Iterations& iterations, const NumberedIterations& numbers,
+               const std::function<uint64_t(int64_t)>& realtime_of) {
+  std::map<std::tuple<uint32_t, uint32_t, analyze::Waiting, uint32_t>, Waits> all;
   for (const analyze::CollectiveCall& call : calls.rows) {
-    const uint64_t iteration = numbers.number(call.iteration);
-    const analyze::ProcessGroup& group = calls.groups[call.group];
+    if (!may_be_member(head.rank, calls.groups[call.group])) continue;
+    const auto ns = static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0));
+    // Calls in which ranks do not wait are only counted, by name.
+    const bool is_waiting = call.waiting == analyze::Waiting::ForAll;
+    Waits& waits = all[{call.iteration, call.group, call.waiting, is_waiting ? 0 : call.name}];
+    if (waits.calls++ == 0 || call.sequence < waits.first_sequence) waits.first_sequence = call.sequence;
+    waits.ns += ns;
+    if (waits.calls > 1 && ns <= waits.longest_ns) continue;
+    waits.longest_ns = ns;
+    waits.name = call.name;
+  }
+  for (const auto& [key, waits] : all) {
+    const auto& [iteration, group, waiting, name] = key;
+    const analyze::Interval& time = iterations.list[iteration];
     head.add_to(block);
-    block.number(iteration);
-    block.number(numbers.numbered(call.iteration));
-    block.text(group.name);
-    block.number(group.members);
-    block.text(calls.names[call.name]);
-    block.number(static_cast<uint64_t>(call.waiting));
-    block.number(static_cast<uint64_t>(call.sequence));
-    block.number(call.call);
-    block.number(call.calls);
-    block.number(same_call(head, iteration, calls, call, is_member[call.group]));
-    block.number(realtime_of(call.begin));
-    block.number(static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0)));
-    block.number(clock_error_ns);
+    block.number(numbers.number(iteration));
+    block.number(numbers.numbered(iteration));
+    block.number(realtime_of(time.begin));
+    block.number(static_cast<uint64_t>(std::max<int64_t>(time.end - time.begin, 0)));
+    block.text(head.run);
+    block.text(calls.groups[group].name);
+    block.number(calls.groups[group].members);
+    block.number(static_cast<uint64_t>(waiting));
+    block.number(waits.calls);
+    block.number(static_cast<uint64_t>(waits.first_sequence));
+    block.number(waits.ns);
+    block.text(calls.names[waits.name]);
     block.end_row();
   }
 }
@@ -137,6 +144,7 @@ void add_device_time(Block& block, const RowHead& head, const std::string& devic
   add("copies", time.exposed_copies_ns);
   for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
     add("idle: " + std::string(analyze::text_of(static_cast<analyze::IdleCause>(cause))), time.idle_ns[cause]);
+  add(analyze::kProfilingPart, time.profiling_ns);
   add(kOutside, outside_ns);
 }
 
@@ -176,27 +184,6 @@ void add_memory(Block& block, const RowHead& head, const trace::Reader& reader, 
   }
 }
 
-void add_run(Block& block, const RowHead& head) {
-  if (head.run.empty()) return;
-  head.add_to(block);
-  block.text(head.run);
-  block.end_row();
-}
-
-// How wrong a difference of two times may be. If all processes were recorded together, a merge moved all their clocks
-// by the same.
-uint64_t clock_error(const analyze::Summary& summary) {
-  std::set<std::string> recordings;
-  for (const analyze::ProcessSummary& process : summary.processes) recordings.insert(recording_of(process.origin));
-  uint64_t most = 0;
-  for (const analyze::ProcessSummary& process : summary.processes) {
-    const uint64_t by_merge = recordings.size() == 1 ? trace::alignment_error(process.origin) : 0;
-    for (const analyze::ClockSummary& clock : process.clocks)
-      if (clock.usable) most = std::max(most, clock.error_ns - std::min(clock.error_ns, by_merge));
-  }
-  return most;
-}
-
 // The rows of what happens in iterations, and how many are left out. Returns the lengths of the iterations.
 std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const trace::Reader& reader,
                                      const analyze::Summary& summary, const std::set<trace::WriterId>& helpers,
@@ -224,28 +211,55 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   Block& block = blocks.operations;
   for (const analyze::IterationOperation& row : operations.rows) {
     const analyze::OperationName& name = operations.names[row.name];
+    head.operation_calls += row.count;
+    head.operation_ns += row.total_ns;
     head.add_to(block);
     block.number(numbers.number(row.iteration));
     block.number(numbers.numbered(row.iteration));
     block.text(name.name);
     block.number(name.on_device ? 1 : 0);
-    block.text(analyze::text_of(name.kind));
+    block.text(!name.on_device && name.name == iterations.name ? kIterationKind : analyze::text_of(name.kind));
     for (const uint64_t value :
          {row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns, row.max_ns})
       block.number(value);
     block.end_row();
   }
   const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers.list());
-  add_collectives(blocks.collectives, head, calls, numbers, clock_error(summary), realtime_of);
+  add_waits(blocks.waits, head, calls, iterations, numbers, realtime_of);
   head.left_out = work.left_out + operations.left_out + calls.left_out;
   const analyze::Intervals window = iterations.window();
+  const analyze::ProfilerTimes profiler(walk);
   for (size_t i = 0; i < work.devices.size(); ++i) {
     const analyze::Device& device = work.devices[i];
-    add_device_time(blocks.device_time, head, device.name, analyze::device_time(walk, work, device, window),
+    add_device_time(blocks.device_time, head, device.name, analyze::device_time(work, device, window, profiler),
                     operations.outside_ns[i]);
   }
   add_damage(damage, reader, walk.problems());
   return lengths;
+}
+
+// The same for all files of a recording: one and its compressed copy, one of another tool and what was imported from
+// it, or the file of a rank and a merge of several. A merge moves the clocks, so the times are those of the processes'
+// own clocks. A trace that does not say when it was recorded begins at any number, which others may have too.
+uint64_t recording_number(const RowHead& head, const trace::Reader& reader, const std::string& host) {
+  if (head.started < kFirstDate) return head.trace;
+  struct Part {
+    uint64_t first = UINT64_MAX, last = 0, events = 0;
+  };
+  std::map<trace::WriterId, Part> parts;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    Part& part = parts[chunk.writer];
+    part.first = std::min(part.first, chunk.first);
+    part.last = std::max(part.last, chunk.last);
+    part.events += uint64_t{chunk.range_count} + chunk.point_count;
+  }
+  std::set<std::string> texts;  // in an order that does not depend on the writers
+  for (const auto& [id, part] : parts)
+    texts.insert(base::format("{} {} {} {}", reader.writers().at(id).origin.start_realtime_ns, part.first, part.last,
+                              part.events));
+  const std::string key = base::format("{} {} {} {} {} {} {}", base::join(texts, ", "), head.operation_calls,
+                                       head.operation_ns, head.rank, head.job.size(), head.job, host);
+  return base::hash(std::as_bytes(std::span(key)));
 }
 
 uint64_t bytes_of_events(const analyze::Summary& summary) {
@@ -255,8 +269,8 @@ uint64_t bytes_of_events(const analyze::Summary& summary) {
   return bytes;
 }
 
-void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary, const TraceLabels& labels,
-              const std::vector<uint64_t>& lengths, const Damage& damage, bool has_events) {
+void add_mark(Block& block, const RowHead& head, const trace::Reader& reader, const analyze::Summary& summary,
+              const TraceLabels& labels, const std::vector<uint64_t>& lengths, const Damage& damage) {
   using analyze::ProcessSummary;
   const bool is_complete = !head.lacks_end && head.left_out == 0 && head.damage.empty();
   std::set<std::string> devices;
@@ -264,8 +278,9 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
     for (const analyze::TrackSummary& track : process.tracks)
       if (track.kind == trace::TrackKind::DeviceQueue)
         devices.insert(track.device_name.empty() ? track.device_uuid : track.device_name);
+  const std::string host = joined(summary.processes, [](const ProcessSummary& process) { return process.origin.host; });
   head.add_to(block);
-  block.text(joined(summary.processes, [](const ProcessSummary& process) { return process.origin.host; }));
+  block.text(host);
   block.text(program_of(summary));
   block.text(labels.file);
   block.text(joined(summary.processes, [](const ProcessSummary& process) { return process.origin.kymo_version; }));
@@ -275,14 +290,12 @@ void add_mark(Block& block, const RowHead& head, const analyze::Summary& summary
   block.number(lengths.size());
   block.number(base::round_ns(base::median(lengths)));
   block.number(summary.events());
-  // The whole of an incomplete trace must not have fewer (src/fleet/questions/incomplete.h), and may be a part of its
-  // file.
   block.number(labels.is_part || !is_complete ? bytes_of_events(summary) : summary.file_size);
   block.number(summary.lost);
   block.number(damage.size());
   block.number(is_complete ? 1 : 0);
-  block.number(clock_error(summary));
-  block.number(has_events ? 1 : 0);
+  block.text(head.run);
+  block.number(recording_number(head, reader, host));
   block.end_row();
 }
 
@@ -300,13 +313,11 @@ SummaryBlocks::SummaryBlocks()
       operations(kOperations),
       device_time(kDeviceTime),
       memory(kMemory),
-      collectives(kCollectives),
-      runs(kRuns),
-      row_counts(kRowCounts),
+      waits(kWaits),
       traces(kTraces) {}
 
 size_t SummaryBlocks::bytes() const {
-  size_t sum = row_counts.bytes() + traces.bytes();
+  size_t sum = traces.bytes();
   for (const Block* block : of_traces()) sum += block->bytes();
   return sum;
 }
@@ -321,9 +332,7 @@ void SummaryBlocks::append(const SummaryBlocks& other) {
   operations.append(other.operations);
   device_time.append(other.device_time);
   memory.append(other.memory);
-  collectives.append(other.collectives);
-  runs.append(other.runs);
-  row_counts.append(other.row_counts);
+  waits.append(other.waits);
   traces.append(other.traces);
 }
 
@@ -338,8 +347,7 @@ bool may_be_part(const trace::Reader& reader) {
   return lacks_end(reader) || !reader.problems().empty() || damage_of_source(reader) != nullptr;
 }
 
-RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels,
-                    bool has_events) {
+RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels) {
   const analyze::Summary summary = analyze::summarise(reader);
   RowHead head;
   head.trace = trace;
@@ -348,30 +356,16 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   head.rank = static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
   head.run = labels.run.empty() ? find_run(reader) : labels.run;
   Damage damage;
-  std::vector<size_t> before;
-  for (const Block* block : blocks.of_traces()) before.push_back(block->rows());
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, labels.helpers, damage);
   add_memory(blocks.memory, head, reader, damage);
-  add_run(blocks.runs, head);
   if (const std::string* what = damage_of_source(reader)) damage[reader.file_size()] = "cannot read " + *what;
   head.lacks_end = !summary.missing.empty() || summary.torn_bytes != 0 || lacks_end(reader);
   if (!damage.empty()) head.damage = damage.begin()->second;
-  for (size_t i = 0; i < before.size(); ++i) {
-    const Block& block = *blocks.of_traces()[i];
-    add_row_count(blocks.row_counts, head, block.table(), block.rows() - before[i]);
-  }
-  add_mark(blocks.traces, head, summary, labels, lengths, damage, has_events);
+  add_mark(blocks.traces, head, reader, summary, labels, lengths, damage);
   return head;
 }
 
 std::string job_of(const trace::Reader& reader) { return job_of(reader, analyze::summarise(reader)); }
-
-void add_row_count(Block& row_counts, const RowHead& head, const TableSpec& table, uint64_t rows) {
-  head.add_to(row_counts);
-  row_counts.text(table.name);
-  row_counts.number(rows);
-  row_counts.end_row();
-}
 
 uint32_t month_of(const RowHead& head) {
   const time_t seconds = head.started;
@@ -382,150 +376,6 @@ uint32_t month_of(const RowHead& head) {
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   return static_cast<uint32_t>(parts.tm_year * 12 + parts.tm_mon);
-}
-
-namespace {
-
-// One insert is one block, and a block of up to 1,048,576 rows is inserted at once.
-constexpr size_t kRowsOfBlock = 500'000, kBytesOfBlock = 64 << 20;
-constexpr size_t kJob = 3, kKind = 5, kTrack = 6, kName = 7;  // columns
-constexpr uint32_t kNoKey = UINT32_MAX;
-
-class EventRows {
- public:
-  EventRows(const RowHead& head, const std::function<void(const Block&)>& send)
-      : head_(head), send_(send), block_(kEvents) {}
-
-  void add(analyze::TrackOfTrace& track, const trace::EventBatch& batch) {
-    const trace::Ranges& ranges = batch.ranges;
-    trace::ValueCursor values(ranges.values);
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      const uint64_t begin = ranges.end[i] - ranges.duration[i];
-      start_row(track, "range");
-      add_name(track, ranges.class_id[i], values);
-      block_.number(static_cast<uint64_t>(track.clock.to_realtime_ns(begin)));
-      block_.number(track.clock.duration_ns(ranges.duration[i]));
-      block_.number(ranges.depth.empty() ? 0 : ranges.depth[i]);
-      end_row();
-    }
-    const trace::Points& points = batch.points;
-    trace::ValueCursor point_values(points.values);
-    for (size_t i = 0; i < points.size(); ++i) {
-      start_row(track, trace::name_of(points.kind[i]).text);
-      add_name(track, points.class_id[i], point_values);
-      block_.number(static_cast<uint64_t>(track.clock.to_realtime_ns(points.time[i])));
-      block_.number(0);
-      block_.number(0);
-      end_row();
-    }
-  }
-
-  uint64_t finish() {
-    flush();
-    return rows_;
-  }
-
- private:
-  // What is known of a class in this block.
-  struct Known {
-    const trace::EventClass* event_class = nullptr;
-    std::string name;
-    bool has_text = false;  // its events have texts of their own
-    uint32_t key = kNoKey;
-    uint64_t block = 0;
-  };
-
-  void start_row(const analyze::TrackOfTrace& track, std::string_view kind) {
-    block_.number(head_.trace);
-    block_.number(head_.started);
-    if (job_key_ == kNoKey) job_key_ = block_.key(kJob, head_.job);
-    block_.by_key(job_key_);
-    block_.number(static_cast<uint64_t>(int64_t{head_.rank}));
-    if (kind.data() != kind_.data()) {
-      kind_ = kind;
-      kind_key_ = block_.key(kKind, kind);
-    }
-    block_.by_key(kind_key_);
-    if (&track != track_) {
-      track_ = &track;
-      track_key_ = block_.key(kTrack, track.name());
-    }
-    block_.by_key(track_key_);
-  }
-
-  void add_name(const analyze::TrackOfTrace& track, uint32_t class_id, trace::ValueCursor& values) {
-    Known& known = class_of(track, class_id);
-    const auto& row = values.next(known.event_class);
-    if (known.key == kNoKey || known.block != blocks_) {
-      known.key = block_.key(kName, known.name);
-      known.block = blocks_;
-    }
-    block_.by_key(known.key);
-    block_.text(known.has_text ? std::string_view(text_ = trace::full_name(known.event_class, row)) : "");
-  }
-
-  Known& class_of(const analyze::TrackOfTrace& track, uint32_t class_id) {
-    if (last_ != nullptr && last_writer_ == track.writer_number && last_class_ == class_id) return *last_;
-    const auto [entry, is_new] = classes_.try_emplace({track.writer_number, class_id});
-    Known& known = entry->second;
-    if (is_new) {
-      const trace::EventClass* const found = track.writer->find_class(class_id);
-      if (found != nullptr) {
-        known.event_class = found;
-        known.name = trace::shown_name(*found);
-        known.has_text = std::any_of(found->fields.begin(), found->fields.end(),
-                                     [](const trace::Field& field) { return field.name.empty(); });
-      } else {
-        known.name = class_id == trace::kInlineName ? "" : "(no name)";
-        known.has_text = class_id == trace::kInlineName;
-      }
-    }
-    last_ = &known;
-    last_writer_ = track.writer_number;
-    last_class_ = class_id;
-    return known;
-  }
-
-  void end_row() {
-    block_.end_row();
-    if (block_.rows() >= kRowsOfBlock || block_.bytes() >= kBytesOfBlock) flush();
-  }
-
-  void flush() {
-    if (block_.rows() == 0) return;
-    rows_ += block_.rows();
-    send_(block_);
-    block_.clear();
-    ++blocks_;
-    kind_ = {};
-    track_ = nullptr;
-    job_key_ = kNoKey;
-  }
-
-  RowHead head_;
-  const std::function<void(const Block&)>& send_;
-  Block block_;
-  std::map<std::pair<uint32_t, uint32_t>, Known> classes_;  // by writer and class
-  Known* last_ = nullptr;
-  uint32_t last_writer_ = 0, last_class_ = 0;
-  std::string_view kind_;
-  const analyze::TrackOfTrace* track_ = nullptr;
-  uint32_t kind_key_ = 0, track_key_ = 0, job_key_ = kNoKey;
-  std::string text_;
-  uint64_t rows_ = 0, blocks_ = 1;
-};
-
-}  // namespace
-
-uint64_t add_events(const trace::Reader& reader, const RowHead& head, const std::function<void(const Block&)>& send) {
-  analyze::EventWalk walk(reader);
-  EventRows rows(head, send);
-  walk.each(
-      trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kRangeValues | trace::kPoints |
-          trace::kPointValues,
-      [](const analyze::TrackOfTrace&) { return true; },
-      [&](analyze::TrackOfTrace& track, const trace::EventBatch& batch) { rows.add(track, batch); });
-  return rows.finish();
 }
 
 std::vector<std::string> warnings_of(const RowHead& head, const std::string& path) {

@@ -29,9 +29,9 @@ TEST(TraceRowsTest, CallsThatAreTooManyMakeATraceIncomplete) {
   recorder.end(kMain, 10 * (kCalls + 1));
   recorder.close();
   SummaryBlocks blocks;
-  const RowHead head = add_summary(blocks, trace::Reader(folder / "trace.kymo"), 1, {"job", 0, "trace.kymo"}, false);
+  const RowHead head = add_summary(blocks, trace::Reader(folder / "trace.kymo"), 1, {"job", 0, "trace.kymo"});
   EXPECT_EQ(head.left_out, 3U);
-  EXPECT_EQ(blocks.collectives.rows(), analyze::CollectiveCalls::kMostRows);
+  EXPECT_EQ(blocks.waits.rows(), 1U);
 }
 
 // A launcher may be busier than the rank that it waits for.
@@ -54,8 +54,7 @@ TEST(TraceRowsTest, IterationsAreNotThoseOfAHelper) {
     recorder.close();
   }
   SummaryBlocks blocks;
-  add_summary(blocks, trace::Reader(path), 1, {"job", 3, path, false, "", {trace::testing::writer_id(kLauncher)}},
-              false);
+  add_summary(blocks, trace::Reader(path), 1, {"job", 3, path, false, "", {trace::testing::writer_id(kLauncher)}});
   EXPECT_EQ(blocks.iterations.rows(), 10U);
 }
 
@@ -75,7 +74,7 @@ TEST(TraceRowsTest, AnIterationWithoutAUsableNumberIsReported) {
   }
   recorder.close();
   SummaryBlocks blocks;
-  const RowHead head = add_summary(blocks, trace::Reader(folder / "trace.kymo"), 1, {"job", 0, "trace.kymo"}, false);
+  const RowHead head = add_summary(blocks, trace::Reader(folder / "trace.kymo"), 1, {"job", 0, "trace.kymo"});
   EXPECT_EQ(blocks.iterations.rows(), 3U);
   EXPECT_EQ(head.unnumbered, 1U);
   EXPECT_TRUE(head.damage.empty());

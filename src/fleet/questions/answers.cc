@@ -24,24 +24,15 @@ constexpr uint64_t kIterationRows = 2;  // in the column of devices
 
 std::string trace_text(uint64_t trace) { return base::format("0x{:016x}", trace); }
 
-std::string counts_until_then(const std::set<std::string>& jobs) {
-  if (jobs.empty()) return {};
-  return base::format(": until then, what was pushed before counts, with the job{} {}", jobs.size() == 1 ? "" : "s",
-                      base::join(jobs, ", "));
-}
-
-std::string trace_names(const push::Rows& rows) {
-  std::vector<std::string> names;
+std::vector<RunRow> read_runs(const push::Rows& rows) {
+  push::expect_columns(rows, 8);
+  std::vector<RunRow> all;
   for (const auto& row : rows.rows) {
-    if (names.size() == kMostNamed) {
-      names.push_back(base::format("and {} more", rows.rows.size() - kMostNamed));
-      break;
-    }
-    std::string name = trace_text(push::parse_u64(row[0], "trace"));
-    if (row.size() > 1) name += base::format(" ({})", base::printable(row[1]));
-    names.push_back(std::move(name));
+    const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
+    all.push_back({row[0], row[1], parse_i64(row[2], rows.columns[2]), parse_i64(row[3], rows.columns[3]), number(4),
+                   number(5), number(6), number(7)});
   }
-  return base::join(names, ", ");
+  return all;
 }
 
 std::vector<TopRow> read_top(const push::Rows& rows) {
@@ -206,16 +197,7 @@ History read_history(const push::Rows& rows) {
     values.push_back(ns);
   }
   history.changes = find_change_points(values);
-  for (size_t i = 0; i < history.changes.size(); ++i) {
-    const ChangePoint& change = history.changes[i];
-    const size_t end = i + 1 < history.changes.size() ? history.changes[i + 1].at : history.points.size();
-    const auto is_new_level = [&](size_t at) {
-      return std::abs(values[at] - change.median_after) < std::abs(values[at] - change.median_before);
-    };
-    size_t shown = change.at;
-    while (shown + 1 < end && !is_new_level(shown)) ++shown;
-    history.shown_by.push_back(history.points[shown].shown_by);
-  }
+  if (history.changes.empty()) history.smallest = smallest_visible_change(values);
   return history;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +12,14 @@
 #include "questions/change_points.h"
 
 namespace kymo::fleet {
+
+// A run of a job.
+struct RunRow {
+  std::string job, run;         // empty: the traces name none
+  int64_t first = 0, last = 0;  // when its first and last trace began, in seconds since 1970
+  uint64_t traces = 0, ranks = 0, hosts = 0, iteration_ns = 0;
+};
+std::vector<RunRow> read_runs(const push::Rows& rows);
 
 struct TopRow {
   std::string name;
@@ -44,24 +52,16 @@ struct HistoryPoint {
   double ns = 0;        // per iteration, as if all ranks were in it
   uint64_t shown_by = 0;
 };
-// A change has a trace of its first sample that is nearer to the new level than to the old one.
 struct History {
   std::vector<HistoryPoint> points;
-  std::vector<ChangePoint> changes;
-  std::vector<uint64_t> shown_by;  // the trace of each change
-  std::vector<int64_t> left_out;   // ranks that were not recorded throughout
+  std::vector<ChangePoint> changes;       // their places are those of points
+  std::optional<VisibleChange> smallest;  // that would have been found, if there are no changes
+  std::vector<int64_t> left_out;          // ranks that were not recorded throughout
 };
 // At most kMostHistory points.
 History read_history(const push::Rows& rows);
 
 // A trace as the commands print it, and as SQL can find it: WHERE trace = 0x….
 std::string trace_text(uint64_t trace);
-
-// ": until then, what was pushed before counts, with the job a", for a note about what was pushed last; empty if there
-// are no jobs.
-std::string counts_until_then(const std::set<std::string>& jobs);
-
-// "0x… (run.kymo), 0x… (b.kymo), and 7 more", from rows of trace and file.
-std::string trace_names(const push::Rows& rows);
 
 }  // namespace kymo::fleet

@@ -92,8 +92,25 @@ TEST(FleetAnswersTest, HistoryHasItsChangeAndItsTrace) {
   const History history = read_history(rows);
   ASSERT_EQ(history.changes.size(), 1u);
   EXPECT_EQ(history.changes[0].at, 12u);
-  EXPECT_EQ(history.points[12].shown_by, 12u);
+  EXPECT_EQ(history.points.at(history.changes[0].at).shown_by, 12u);
+  EXPECT_EQ(history.points[history.changes[0].at].seconds, 112 * 60);
   EXPECT_EQ(history.points[0].seconds, 6'000);
+}
+
+// The place that the test finds may be a sample away from the first one of the new level.
+TEST(FleetAnswersTest, AChangeBeginsWithItsFirstSample) {
+  for (const int outlier : {11, 12}) {
+    push::Rows rows{{"counted", "sample", "sum_ns", "iterations", "usual_ns", "shown_by", "ranks"}, {}};
+    for (int i = 0; i < 24; ++i) {
+      int ns = (i < 12 ? 1'000 : 1'300) + i % 3;
+      if (i == outlier) ns = outlier < 12 ? 1'120 : 1'180;  // between the levels, and nearer to its own
+      rows.rows.push_back({"1", std::to_string(100 + i), std::to_string(ns), "10", "1000", std::to_string(i), "[-1]"});
+    }
+    const History history = read_history(rows);
+    ASSERT_EQ(history.changes.size(), 1u);
+    EXPECT_EQ(history.points.at(history.changes[0].at).seconds, 112 * 60);
+    EXPECT_EQ(history.points[history.changes[0].at].shown_by, 12u);
+  }
 }
 
 TEST(FleetAnswersTest, SamplesOfSlowerRanksAreNotAChange) {
@@ -137,7 +154,7 @@ TEST(FleetAnswersTest, AChangeInALongHistoryIsFound) {
   const History history = read_history(rows);
   ASSERT_EQ(history.points.size(), kMostHistory);
   ASSERT_EQ(history.changes.size(), 1u);
-  EXPECT_NEAR(static_cast<double>(history.points[history.changes[0].at].seconds), 60'000, 180);
+  EXPECT_NEAR(static_cast<double>(history.points.at(history.changes[0].at).seconds), 60'000, 180);
   EXPECT_NEAR(static_cast<double>(history.points[history.changes[0].at].shown_by), 1'002, 3);
 }
 

@@ -1,6 +1,5 @@
 #include "questions/parquet_files.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,9 +16,6 @@
 namespace kymo::fleet {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 class ParquetFilesTest : public ::testing::Test {
  protected:
   ParquetFilesTest() {
@@ -27,62 +23,9 @@ class ParquetFilesTest : public ::testing::Test {
   }
   std::string path(const push::TableSpec& table) { return folder_of(folder_ / "", table); }
   void add(const push::TableSpec& table, const std::string& name) { std::ofstream(path(table) + "/" + name) << "x"; }
-  std::vector<std::string> missing(uint64_t attempt) { return attempts_of(folder_ / "").at(attempt).missing(attempt); }
 
   trace::testing::TemporaryFolder folder_;
 };
-
-TEST_F(ParquetFilesTest, AFileThatWasRemovedIsMissing) {
-  add(push::kIterations, file_name("202611", 0x10, 0));
-  add(push::kOperations, file_name("202611", 0x10, 1));
-  add(push::kDeviceTime, file_name("202611", 0x10, 2));
-  add(push::kTraces, file_name("202611", 0x10, 3));
-  EXPECT_THAT(missing(0x10), IsEmpty());
-  std::filesystem::remove(path(push::kIterations) + "/" + file_name("202611", 0x10, 0));
-  std::filesystem::remove(path(push::kDeviceTime) + "/" + file_name("202611", 0x10, 2));
-  EXPECT_THAT(missing(0x10), ElementsAre("202611-0000000000000010-0.parquet", "202611-0000000000000010-2.parquet"));
-}
-
-TEST_F(ParquetFilesTest, AHugeNumberInANameCostsNothing) {
-  add(push::kIterations, file_name("202611", 0x10, 1));
-  add(push::kTraces, file_name("202611", 0x10, UINT64_MAX));
-  const Attempt attempt = attempts_of(folder_ / "").at(0x10);
-  EXPECT_EQ(attempt.missing_count(), UINT64_MAX - 1);
-  const std::vector<std::string> names = attempt.missing(0x10);
-  EXPECT_EQ(names.size(), Attempt::kMostNamed);
-  EXPECT_EQ(names[0], file_name("202611", 0x10, 0));
-  EXPECT_EQ(names[1], file_name("202611", 0x10, 2));
-}
-
-TEST_F(ParquetFilesTest, AnAttemptWithoutAMarkIsNotJudged) {
-  add(push::kOperations, file_name("202611", 0x20, 1));
-  EXPECT_FALSE(attempts_of(folder_ / "").at(0x20).mark);
-  EXPECT_THAT(missing(0x20), IsEmpty());
-}
-
-TEST_F(ParquetFilesTest, AMarkThatWasWrittenTwiceIsComplete) {
-  add(push::kIterations, file_name("202611", 0x30, 0));
-  add(push::kTraces, file_name("202611", 0x30, 1));
-  add(push::kTraces, file_name("202611", 0x30, 2));
-  EXPECT_THAT(missing(0x30), IsEmpty());
-}
-
-TEST_F(ParquetFilesTest, CallsOfAnOlderVersionAreNotMissing) {
-  add(push::kIterations, file_name("202611", 0x40, 0));
-  std::filesystem::create_directory(folder_ / "collectives");
-  std::ofstream(folder_ / ("collectives/" + file_name("202611", 0x40, 1)));
-  add(push::kTraces, file_name("202611", 0x40, 2));
-  EXPECT_THAT(missing(0x40), IsEmpty());
-}
-
-TEST_F(ParquetFilesTest, OtherNamesAreIgnored) {
-  for (const char* const name : {"empty.parquet", "202611-zz-0.parquet", "202611-10.parquet", "notes.txt",
-                                 "202611-0000000000000010-0.parquet.Ab12Cd", "202611-10-x.parquet"})
-    add(push::kOperations, name);
-  EXPECT_TRUE(attempts_of(folder_ / "").empty());
-  EXPECT_EQ(attempt_in("202611-0000000000000010-0.parquet.Ab12Cd"), 0x10u);
-  EXPECT_FALSE(attempt_in("empty.parquet"));
-}
 
 TEST_F(ParquetFilesTest, SeveralMayClaimANewFolderAtTheSameTime) {
   constexpr int kFolders = 2'000, kThreads = 4;
@@ -114,21 +57,10 @@ TEST_F(ParquetFilesTest, AFolderWithOtherFilesIsNotClaimed) {
   EXPECT_THROW(claim_folder(folder + "/notes.txt"), Error);
 }
 
-TEST_F(ParquetFilesTest, AFolderWithoutItsSchemaIsClaimedAgain) {
-  const std::string folder = folder_ / "";
-  std::filesystem::remove_all(path(push::kSchema));
-  EXPECT_NO_THROW(claim_folder(folder));
-  EXPECT_TRUE(std::filesystem::exists(path(push::kSchema)));
-}
-
-TEST_F(ParquetFilesTest, TheFilesOfATableThatIsGoneAreMissing) {
-  add(push::kIterations, file_name("202611", 0x10, 0));
-  add(push::kOperations, file_name("202611", 0x10, 1));
-  add(push::kTraces, file_name("202611", 0x10, 2));
-  std::filesystem::remove_all(path(push::kOperations));
-  EXPECT_THAT(missing(0x10), ElementsAre("202611-0000000000000010-1.parquet"));
-  std::filesystem::remove_all(path(push::kTraces));
-  EXPECT_FALSE(attempts_of(folder_ / "").at(0x10).mark);
+TEST_F(ParquetFilesTest, TheSchemaIsWrittenLast) {
+  EXPECT_FALSE(has_tables(folder_ / ""));
+  add(push::kSchema, std::string(kVersionFile));
+  EXPECT_TRUE(has_tables(folder_ / ""));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "analyze/diff/statistics.h"
 #include "base/text.h"
+#include "kymo/error.h"
 #include "push/tables.h"
 #include "questions/change_points.h"
 #include "questions/parquet_tables.h"
@@ -17,6 +18,19 @@ namespace {
 constexpr int64_t kThen = 1 << 17;
 
 }  // namespace
+
+std::string sql(std::string_view text, std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
+  std::string out;
+  for (size_t open = text.find('{'); open != text.npos; open = text.find('{')) {
+    const size_t close = std::min(text.find('}', open), text.size() - 1);
+    const std::string_view name = text.substr(open + 1, close - open - 1);
+    const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == name; });
+    if (found == values.end()) throw Error(base::format("a statement has no value for {}", name));
+    (out += text.substr(0, open)) += found->second;
+    text.remove_prefix(close + 1);
+  }
+  return out += text;
+}
 
 std::string Dialect::table(const push::TableSpec& table) const {
   return is_server_ ? push::table_everywhere(*target_.server, table) : parquet_table(target_.folder, table);
@@ -52,75 +66,12 @@ std::string Dialect::second_largest(std::string_view of) const {
                     : base::format("coalesce(list_reverse_sort(list({}))[2], 0)", of);
 }
 
-std::string Dialect::each_of(const std::string& list) const {
-  return base::format("{}({})", is_server_ ? "arrayJoin" : "unnest", list);
-}
-
 std::string Dialect::set(std::string_view of) const {
   return is_server_ ? base::format("groupUniqArray({})", of) : base::format("list(DISTINCT {})", of);
 }
 
-std::string Dialect::all_elements(std::string_view list) const {
-  return is_server_ ? base::format("groupUniqArrayArray({})", list)
-                    : base::format("list_distinct(flatten(list({})))", list);
-}
-
-std::string Dialect::count_below(const std::string& list, std::string_view limit) const {
-  // Old servers do not see that a column is needed if only a lambda has it.
-  return is_server_ ? base::format("arrayCount(x -> x < {0}, {1}) + 0 * {0}", limit, list)
-                    : base::format("length([x FOR x IN {} IF x < {}])", list, limit);
-}
-
-std::string Dialect::sorted(const std::string& list) const {
-  return base::format("{}({})", is_server_ ? "arraySort" : "list_sort", list);
-}
-
-std::string Dialect::each(std::string_view expression, std::string_view list) const {
-  return is_server_ ? base::format("arrayMap(one -> {}, {})", expression, list)
-                    : base::format("[{} FOR one IN {}]", expression, list);
-}
-
-std::string Dialect::first_of(std::string_view list, std::string_view count) const {
-  return is_server_ ? base::format("arraySlice({}, 1, {})", list, count) : base::format("{}[1:{}]", list, count);
-}
-
-std::string Dialect::all_after(std::string_view list, std::string_view count) const {
-  return is_server_ ? base::format("arraySlice({}, {} + 1)", list, count) : base::format("{}[{} + 1:]", list, count);
-}
-
-std::string Dialect::median(std::string_view sorted) const {
-  const std::string length = base::format("length({})", sorted);
-  return base::format("({0}[{1}] + {0}[{2} + 1]) / 2", sorted, divided("(" + length + " + 1)", "2"),
-                      divided(length, "2"));
-}
-
-std::string Dialect::quantile(std::string_view share, std::string_view of) const {
-  return is_server_ ? base::format("quantileExact({})({})", share, of)
-                    : base::format("quantile_disc({}, {})", of, share);
-}
-
-std::string Dialect::elements(std::string_view columns, std::string_view list, const std::string& from) const {
-  if (is_server_)
-    return base::format("SELECT {0}, one, place FROM (\n{2})\nARRAY JOIN {1} AS one, arrayEnumerate({1}) AS place",
-                        columns, list, from);
-  return base::format("SELECT {0}, unnest({1}) AS one, generate_subscripts({1}, 1) AS place FROM (\n{2})", columns,
-                      list, from);
-}
-
-std::string Dialect::tuple(std::initializer_list<std::string_view> columns) const {
-  if (is_server_) return base::format("({})", base::join(columns, ", "));
-  std::vector<std::string> fields;
-  for (const std::string_view column : columns) fields.push_back(base::format("'f{}': {}", fields.size() + 1, column));
-  return base::format("{{{}}}", base::join(fields, ", "));
-}
-
-std::string Dialect::field(int number) const {
-  return is_server_ ? base::format("tupleElement(one, {})", number) : base::format("one['f{}']", number);
-}
-
-std::string Dialect::key(std::string_view trace, std::string_view attempt, std::string_view step) const {
-  return is_server_ ? base::format("{} + {} + {} * 7046029254386353131", trace, attempt, step)
-                    : base::format("({}, {}, {})", trace, attempt, step);
+std::string Dialect::lower_median(std::string_view of) const {
+  return is_server_ ? base::format("quantileExactLow(0.5)({})", of) : base::format("quantile_disc({}, 0.5)", of);
 }
 
 std::string ordered(std::string_view value, const std::string& then) {
@@ -130,7 +81,11 @@ std::string rising(std::string_view number) { return base::format("{} % {}", num
 std::string falling(std::string_view number) { return base::format("({} - {} % {})", kThen - 1, number, kThen); }
 
 std::string times_of(const Selection& selection, const Dialect& dialect) {
-  return base::format("started >= {} AND started < {}", dialect.time(selection.from), dialect.time(selection.to));
+  const std::string times =
+      base::format("started >= {} AND started < {}", dialect.time(selection.from), dialect.time(selection.to));
+  if (selection.gap_from == selection.gap_to) return times;
+  return base::format("{} AND (started < {} OR started >= {})", times, dialect.time(selection.gap_from),
+                      dialect.time(selection.gap_to));
 }
 
 std::string job_and_times(const Selection& selection, const Dialect& dialect) {
@@ -138,52 +93,94 @@ std::string job_and_times(const Selection& selection, const Dialect& dialect) {
   return selection.job ? base::format("job = {} AND {}", dialect.text(*selection.job), times) : times;
 }
 
+namespace {
+
+// The condition of the selected rows of `traces`.
+std::string selected_traces(const Selection& selection, const Dialect& dialect) {
+  std::string where = job_and_times(selection, dialect);
+  std::vector<std::string> runs;
+  for (const std::string& run : selection.runs) runs.push_back(dialect.text(run));
+  if (!runs.empty()) base::format_to(where, " AND run IN ({})", base::join(runs, ", "));
+  if (selection.rank) base::format_to(where, " AND rank = {}", *selection.rank);
+  if (selection.host) base::format_to(where, " AND host = {}", dialect.text(*selection.host));
+  return where;
+}
+
+}  // namespace
+
 std::string chosen(const Selection& selection, const Dialect& dialect) {
+  return sql(R"({job and times}
+  AND (trace, attempt) {in} (
+    SELECT argMax(trace, attempt) AS its_trace, max(attempt) AS newest FROM {traces}
+    WHERE {selected} AND complete = 1 GROUP BY recording))",
+             {{"job and times", job_and_times(selection, dialect)},
+              {"in", dialect.in()},
+              {"traces", dialect.table(push::kTraces)},
+              {"selected", selected_traces(selection, dialect)}});
+}
+
+std::string traces_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
   return base::format(
-      "{}\n  AND (trace, attempt) {} (SELECT trace, max(attempt) FROM {} WHERE {}{} GROUP BY trace{})",
-      job_and_times(selection, dialect), dialect.in(), dialect.table(push::kTraces), times_of(selection, dialect),
-      selection.without.empty() ? "" : base::format(" AND trace NOT IN ({})", base::join(selection.without, ", ")),
-      selection.job ? " HAVING argMax(job, attempt) = " + dialect.text(*selection.job) : "");
+      "SELECT complete AS is_whole, count(DISTINCT trace) AS traces, count(DISTINCT recording) AS recordings\n"
+      "FROM {} WHERE {} GROUP BY is_whole",
+      dialect.table(push::kTraces), selected_traces(selection, dialect));
+}
+
+std::string runs_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return sql(R"(SELECT CAST(job AS String) AS its_job, CAST(run AS String) AS its_run, min({second}) AS first,
+  max({second}) AS last, count(DISTINCT trace) AS traces, count(DISTINCT rank) AS ranks, count(DISTINCT host) AS hosts,
+  {median} AS iteration_ns
+FROM {traces} WHERE {chosen}
+GROUP BY its_job, its_run ORDER BY last DESC, its_job, its_run LIMIT {limit})",
+             {{"second", dialect.second()},
+              {"median", dialect.lower_median("median_wall_ns")},
+              {"traces", dialect.table(push::kTraces)},
+              {"chosen", chosen(selection, dialect)},
+              {"limit", std::to_string(selection.limit)}});
+}
+
+std::string times_statement(const Selection& selection) {
+  const Dialect dialect(selection.target);
+  return base::format(R"(SELECT CAST(part AS String) AS its_part, sum(ns) AS its_ns, count(DISTINCT trace) AS traces
+FROM {0} WHERE {1} GROUP BY its_part
+UNION ALL
+SELECT '' AS its_part, sum(wall_ns) AS its_ns, count(DISTINCT trace) AS traces FROM {2} WHERE {1})",
+                      dialect.table(push::kDeviceTime), chosen(selection, dialect), dialect.table(push::kIterations));
 }
 
 std::string top_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
-      "SELECT CAST(name AS String) AS operation, on_device, sum(count) AS calls, sum(self_ns) AS self_sum,\n"
-      "  sum(total_ns) AS total_sum, max(max_ns) AS longest, count(DISTINCT trace) AS traces,\n"
-      "  count(DISTINCT rank) AS ranks, argMax(trace, {3}) AS slowest_trace, argMax(rank, {3}) AS slowest_rank\n"
-      "FROM {0}\nWHERE {1}\nGROUP BY operation, on_device\nORDER BY self_sum DESC, operation, on_device\nLIMIT {2}",
-      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit,
-      ordered("max_ns", rising("trace")));
+      R"(SELECT CAST(name AS String) AS operation, on_device, sum(count) AS calls, sum(self_ns) AS self_sum,
+  sum(total_ns) AS total_sum, max(max_ns) AS longest, count(DISTINCT trace) AS traces,
+  count(DISTINCT rank) AS ranks, argMax(trace, {3}) AS slowest_trace, argMax(rank, {3}) AS slowest_rank
+FROM {0} WHERE {1}
+GROUP BY operation, on_device
+ORDER BY max(CASE WHEN kind = {4} THEN 1 ELSE 0 END), self_sum DESC, operation, on_device
+LIMIT {2})",
+      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit, ordered("max_ns", rising("trace")),
+      push::quoted_text(push::kIterationKind));
 }
 
 std::string jobs_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
-      "SELECT its_job, max(began) AS last\nFROM (\n"
-      "  SELECT argMax(CAST(job AS String), attempt) AS its_job, argMax({}, attempt) AS began\n"
-      "  FROM {}\n  GROUP BY trace)\nGROUP BY its_job\nORDER BY {}last DESC, its_job\nLIMIT {}",
+      "SELECT CAST(job AS String) AS its_job, max({}) AS last\nFROM {}\nGROUP BY its_job\n"
+      "ORDER BY {}last DESC, its_job\nLIMIT {}",
       dialect.second(), dialect.table(push::kTraces),
       selection.job ? base::format("its_job = {} DESC, ", dialect.text(*selection.job)) : "", kMostJobs);
 }
 
-std::string jobs_in_time_statement(const Selection& selection) {
+std::string outside_time_statement(const Selection& selection, int64_t now) {
   const Dialect dialect(selection.target);
   return base::format(
-      "SELECT its_job\nFROM (\n  SELECT argMax(CAST(job AS String), attempt) AS its_job\n"
-      "  FROM {}\n  WHERE {}\n  GROUP BY trace)\nGROUP BY its_job\nORDER BY its_job\nLIMIT {}",
-      dialect.table(push::kTraces), times_of(selection, dialect), kMostJobs);
-}
-
-std::string outside_time_statement(const Selection& selection) {
-  const Dialect dialect(selection.target);
-  return base::format(
-      "SELECT trace, argMax(file, attempt) AS its_file, argMax(CAST(host AS String), attempt) AS its_host,\n"
-      "  argMax({0}, attempt) AS began\nFROM {1}\nWHERE started >= {2} OR started < {3}\nGROUP BY trace{4}\n"
-      "ORDER BY began DESC, its_file, trace",
-      dialect.second(), dialect.table(push::kTraces), dialect.time(selection.to),
+      "SELECT trace, {5}(file) AS its_file, {5}(CAST(host AS String)) AS its_host, max({0}) AS began\nFROM {1}\n"
+      "WHERE (started >= {2} OR started < {3}){4}\nGROUP BY trace\nORDER BY began DESC, its_file, trace",
+      dialect.second(), dialect.table(push::kTraces), dialect.time(now),
       dialect.time(std::min<int64_t>(selection.from, push::kFirstDate)),
-      selection.job ? "\nHAVING argMax(job, attempt) = " + dialect.text(*selection.job) : "");
+      selection.job ? " AND job = " + dialect.text(*selection.job) : "", dialect.any());
 }
 
 namespace {
@@ -209,66 +206,21 @@ std::string compared(const Selection& selection, const Dialect& dialect) {
   return where;
 }
 
-// Columns: rank, minute, its_iterations, traces (with their attempts). The minutes in which traces of a rank with
-// iterations began.
-std::string minutes_of_ranks(const Selection& selection, const Dialect& dialect) {
-  return base::format(
-      "  SELECT rank, {} AS minute, sum(iterations) AS its_iterations, {} AS traces\n"
-      "  FROM {}\n  WHERE {}\n  AND iterations > 0\n  GROUP BY rank, minute",
-      dialect.minute(), dialect.list(dialect.tuple({"trace", "attempt"})), dialect.table(push::kTraces),
-      compared(selection, dialect));
-}
-
-// How many rows of minutes_of_ranks() are before the middle, and after it.
-std::string sides(int64_t middle) {
-  return base::format(
-      "sum(CASE WHEN minute < {0} THEN 1 ELSE 0 END) AS earlier, sum(CASE WHEN minute < {0} THEN 0 ELSE 1 END) AS "
-      "later",
-      middle);
-}
-
-// Columns: trace, attempt, side, sample, weight, of the traces that are compared. Each sample has all ranks that count,
-// with the same weight: the minutes of each rank are divided into as many groups as its side has samples. If all ranks
-// are recorded together, a sample is a minute. There are as many samples as the rank with the fewest minutes has. So
-// that this is not one that has hardly any, ranks with less than half of the median do not count, and neither do those
-// with too few for the statistics.
-std::string samples_of_diff(const Selection& selection, const Dialect& dialect, int64_t middle) {
-  const std::string of_ranks =
-      base::format("SELECT {} AS ones, {}\nFROM (\n{})\nGROUP BY rank HAVING earlier > 0 AND later > 0",
-                   dialect.sorted(dialect.list(dialect.tuple({"minute", "its_iterations", "traces"}))), sides(middle),
-                   minutes_of_ranks(selection, dialect));
-  // Each rank with figures of all: no subquery has them, because old servers run one again for each query around it.
-  const auto with_all = [&](const std::string& figures, std::string_view names, const std::string& from) {
-    const std::string all = base::format("SELECT {} AS ranks, {} FROM (\n{})",
-                                         dialect.list(dialect.tuple({"ones", "earlier", "later"})), figures, from);
-    return base::format("SELECT {} AS ones, {} AS earlier, {} AS later, {} FROM (\n{})", dialect.field(1),
-                        dialect.field(2), dialect.field(3), names, dialect.elements(names, "ranks", all));
-  };
-  const std::string fewest = base::format("greatest({}, least({}, max(least(earlier, later)))) AS fewest",
-                                          dialect.divided(dialect.quantile("0.5", "least(earlier, later)"), "2"),
-                                          analyze::Comparison::kFewest);
-  const std::string counted =
-      base::format("SELECT ones, earlier, later FROM (\n{})\nWHERE least(earlier, later) >= fewest",
-                   with_all(fewest, "fewest", of_ranks));
-  const std::string ranks = with_all(
-      base::format("least({0}, min(earlier)) AS of_earlier, least({0}, min(later)) AS of_later", analyze::kMostValues),
-      "of_earlier, of_later", counted);
-  // The place of a minute among those of its rank decides its sample. `together` is how many minutes of the rank are in
-  // the same sample.
-  const auto first_of = [&](std::string_view sample) {
-    return dialect.divided(base::format("({} * of_rank + samples - 1)", sample), "samples");
-  };
-  const std::string placed = base::format(
-      "SELECT {} AS its_iterations, {} AS traces, CAST({} >= {} AS UInt8) AS side,\n"
-      "  CASE WHEN side = 1 THEN later ELSE earlier END AS of_rank,\n"
-      "  CASE WHEN side = 1 THEN of_later ELSE of_earlier END AS samples,\n"
-      "  {} AS sample,\n  {} - {} AS together\nFROM (\n{})",
-      dialect.field(2), dialect.field(3), dialect.field(1), middle,
-      dialect.divided("((place - 1 - side * earlier) * samples)", "of_rank"), first_of("(sample + 1)"),
-      first_of("sample"), dialect.elements("earlier, later, of_earlier, of_later", "ones", ranks));
-  return base::format("SELECT {} AS trace, {} AS attempt, side, sample, weight FROM (\n{})", dialect.field(1),
-                      dialect.field(2),
-                      dialect.elements("side, sample, 1 / (its_iterations * together) AS weight", "traces", placed));
+// The first part of a statement: `recorded` are the traces that are compared, and `minutes` those in which traces of a
+// rank with iterations began.
+std::string minutes_of_ranks(const Selection& selection, const Dialect& dialect, int64_t middle) {
+  return sql(R"(WITH recorded AS (
+  SELECT trace, attempt, rank, {minute} AS minute, CASE WHEN {is b} THEN 1 ELSE 0 END AS side, iterations
+  FROM {traces} WHERE {compared} AND iterations > 0),
+minutes AS (
+  SELECT rank, minute, side, sum(iterations) AS its_iterations FROM recorded GROUP BY rank, minute, side),
+ranks AS (
+  SELECT rank, sum(1 - side) AS earlier, sum(side) AS later FROM minutes GROUP BY rank))",
+             {{"minute", dialect.minute()},
+              {"traces", dialect.table(push::kTraces)},
+              {"compared", compared(selection, dialect)},
+              {"is b", selection.runs.size() == 2 ? "run = " + dialect.text(selection.runs[1])
+                                                  : base::format("{} >= {}", dialect.minute(), middle / kMinute)}});
 }
 
 }  // namespace
@@ -281,106 +233,138 @@ std::string iterations_statement(const Selection& selection) {
       kIsWholeTrace, dialect.table(push::kIterations), chosen(selection, dialect));
 }
 
+// Each sample has all ranks that count, with the same weight: the minutes of each rank are divided into as many groups
+// as its side has samples. If all ranks are recorded together, a sample is a minute. There are as many samples as the
+// rank with the fewest minutes has. So that this is not one that has hardly any, ranks with less than half of the
+// median do not count, and neither do those with too few for the statistics. `together` is how many minutes of a rank
+// are in the same sample. Sums are rounded: their order, and so their last digits, are not defined.
 std::string diff_statement(const Selection& selection, int64_t middle) {
   const Dialect dialect(selection.target);
-  const std::string samples = samples_of_diff(selection, dialect, middle / kMinute);
-  const auto sums = [&](const push::TableSpec& table, std::string_view name, std::string_view device,
-                        std::string_view ns, std::string_view n) {
-    return base::format(
-        "  SELECT side, sample, {} AS operation, CAST({} AS UInt8) AS device, sum({} * weight) AS ns, {} AS n\n"
-        "  FROM {} {} (\n{}) AS samples\n  USING (trace, attempt)\n  WHERE {}\n  GROUP BY side, sample, operation, "
-        "device",
-        name, device, ns, n, dialect.table(table), dialect.join_everywhere(), samples,
-        job_and_times(selection, dialect));
-  };
-  // Rounded: the order of a sum, and so its last digits, are not defined.
-  return base::format(
-      "SELECT side, operation, device, {} AS samples, {} AS sums, {} AS counts\nFROM (\n{}\n  UNION ALL\n{})\n"
-      "GROUP BY side, operation, device\nORDER BY side, operation, device",
-      dialect.list("sample"), dialect.list("round(ns, 3)"), dialect.list("round(n, 6)"),
-      sums(push::kOperations, "CAST(name AS String)", "on_device", "self_ns", "count() * 1.0"),
-      sums(push::kIterations, "''", "2", "wall_ns", "sum(weight)"));
+  return sql(R"({minutes},
+compared_ranks AS (
+  SELECT rank, earlier, later, least({most}, min(earlier) OVER ()) AS of_earlier,
+    least({most}, min(later) OVER ()) AS of_later
+  FROM (
+    SELECT *, least(earlier, later) AS fewer, max(least(earlier, later)) OVER () AS most_of_all,
+      {median} OVER () AS usual
+    FROM ranks WHERE earlier > 0 AND later > 0) AS of_both_sides
+  WHERE fewer >= greatest({half of usual}, least({fewest}, most_of_all))),
+placed AS (
+  SELECT rank, minute, side, its_iterations,
+    CASE WHEN side = 1 THEN later ELSE earlier END AS of_rank,
+    CASE WHEN side = 1 THEN of_later ELSE of_earlier END AS of_side,
+    row_number() OVER (PARTITION BY rank, side ORDER BY minute) - 1 AS place
+  FROM minutes INNER JOIN compared_ranks USING (rank)),
+sampled AS (
+  SELECT rank, minute, side, sample, its_iterations, count() OVER (PARTITION BY rank, side, sample) AS together
+  FROM (SELECT rank, minute, side, its_iterations, {sample} AS sample FROM placed) AS its_samples),
+weighted AS (
+  SELECT trace, attempt, side, sample, 1 / (its_iterations * together) AS weight
+  FROM recorded INNER JOIN sampled USING (rank, minute, side))
+SELECT side, operation, device, {samples} AS samples, {sums} AS sums, {counts} AS counts
+FROM (
+  SELECT side, sample, CAST(name AS String) AS operation, CAST(on_device AS UInt8) AS device,
+    sum(self_ns * weight) AS ns, count() * 1.0 AS n
+  FROM {operations} {join} (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
+  WHERE {job and times} GROUP BY side, sample, operation, device
+  UNION ALL
+  SELECT side, sample, '' AS operation, CAST(2 AS UInt8) AS device, sum(wall_ns * weight) AS ns, sum(weight) AS n
+  FROM {iterations} {join} (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
+  WHERE {job and times} GROUP BY side, sample, operation, device) AS sums_of_samples
+GROUP BY side, operation, device ORDER BY side, operation, device)",
+             {{"minutes", minutes_of_ranks(selection, dialect, middle)},
+              {"most", std::to_string(analyze::kMostValues)},
+              {"median", dialect.lower_median("least(earlier, later)")},
+              {"half of usual", dialect.divided("usual", "2")},
+              {"fewest", std::to_string(analyze::Comparison::kFewest)},
+              {"sample", dialect.divided("(place * of_side)", "of_rank")},
+              {"samples", dialect.list("sample")},
+              {"sums", dialect.list("round(ns, 3)")},
+              {"counts", dialect.list("round(n, 6)")},
+              {"operations", dialect.table(push::kOperations)},
+              {"iterations", dialect.table(push::kIterations)},
+              {"join", dialect.join_everywhere()},
+              {"job and times", job_and_times(selection, dialect)}});
 }
 
 std::string diff_ranks_statement(const Selection& selection, int64_t middle) {
   const Dialect dialect(selection.target);
-  return base::format("SELECT rank, {}\nFROM (\n{})\nGROUP BY rank\nORDER BY rank", sides(middle / kMinute),
-                      minutes_of_ranks(selection, dialect));
+  return minutes_of_ranks(selection, dialect, middle) + "\nSELECT rank, earlier, later FROM ranks ORDER BY rank";
 }
 
 namespace {
 
 // Columns: rank, device, sample, ns, n, its_trace.
-std::string times_of_ranks(const Dialect& dialect, const std::string& where,
+std::string times_of_ranks(const Selection& selection, const Dialect& dialect,
                            const std::optional<Operation>& operation) {
+  const std::string iterations = dialect.table(push::kIterations), minute = dialect.minute(),
+                    where = compared(selection, dialect);
   if (!operation)
-    return base::format(
-        "  SELECT rank, 0 AS device, {} AS sample, sum(wall_ns) AS ns, count() AS n, argMax(trace, wall_ns) AS "
-        "its_trace\n  FROM {}\n  WHERE {}\n  GROUP BY rank, sample",
-        dialect.minute(), dialect.table(push::kIterations), where);
+    return sql(R"(SELECT rank, 0 AS device, {minute} AS sample, sum(wall_ns) AS ns, count() AS n,
+    argMax(trace, wall_ns) AS its_trace
+  FROM {iterations} WHERE {where} GROUP BY rank, sample)",
+               {{"minute", minute}, {"iterations", iterations}, {"where", where}});
   // A trace without the operation says nothing about it, so its iterations do not count.
-  return base::format(
-      "  SELECT rank, device, sample, sum(trace_ns) AS ns, sum(trace_n) AS n, argMax(trace, trace_ns) AS its_trace\n"
-      "  FROM (\n    SELECT trace, rank, on_device AS device, {} AS sample, sum(self_ns) AS trace_ns\n"
-      "    FROM {}\n    WHERE {}\n    AND name = {}{}\n    GROUP BY trace, rank, device, sample) AS operations\n"
-      "  {} (\n    SELECT trace, count() AS trace_n\n    FROM {}\n    WHERE {}\n    GROUP BY trace) AS iterations\n"
-      "  USING (trace)\n  GROUP BY rank, device, sample",
-      dialect.minute(), dialect.table(push::kOperations), where, dialect.text(operation->name),
-      operation->only_on_device ? " AND on_device = 1" : "", dialect.join(), dialect.table(push::kIterations), where);
+  return sql(
+      R"(SELECT rank, device, sample, sum(trace_ns) AS ns, sum(trace_n) AS n, argMax(trace, trace_ns) AS its_trace
+  FROM (
+    SELECT trace, rank, on_device AS device, {minute} AS sample, sum(self_ns) AS trace_ns
+    FROM {operations} WHERE {where}
+      AND name = {name}{on device} GROUP BY trace, rank, device, sample) AS its_operations
+  INNER JOIN (SELECT trace, count() AS trace_n FROM {iterations} WHERE {where} GROUP BY trace) AS its_iterations
+  USING (trace) GROUP BY rank, device, sample)",
+      {{"minute", minute},
+       {"operations", dialect.table(push::kOperations)},
+       {"iterations", iterations},
+       {"where", where},
+       {"name", dialect.text(operation->name)},
+       {"on device", operation->only_on_device ? " AND on_device = 1" : ""}});
 }
 
 }  // namespace
 
+// Host and devices may have the same name; the one on the host is meant if there is one. Half of the samples are in the
+// half 0. What is usual for a rank is the mean of the medians of both halves, so that a rank that was mostly recorded
+// in one of them does not have the level of this half as its usual time. The error of what is usual is in all samples
+// of a rank. If it had many of them in one half and few in the other, the error would look like a change. So it has at
+// most twice as many, evenly from all.
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation) {
   const Dialect dialect(selection.target);
-  const std::string lists =
-      base::format("SELECT rank, device, {} AS ones, {} AS samples\nFROM (\n{})\nGROUP BY rank, device",
-                   dialect.sorted(dialect.list(dialect.tuple({"sample", "ns", "n", "its_trace"}))),
-                   dialect.list("sample"), times_of_ranks(dialect, compared(selection, dialect), operation));
-  const std::string of_ranks =
-      base::format("SELECT rank, device, ones, samples, {} AS times\nFROM (\n{})",
-                   dialect.each(base::format("{} / {}", dialect.field(2), dialect.field(3)), "ones"), lists);
-  // One row. Host and devices may have the same name; the one on the host is meant if there is one. No subquery says
-  // that, because old servers run one again for each query around it.
-  const std::string all = base::format("SELECT {} AS ranks, {} AS all_samples, min(device) AS its_device\nFROM (\n{})",
-                                       dialect.list(dialect.tuple({"rank", "ones", "samples", "times", "device"})),
-                                       dialect.sorted(dialect.all_elements("samples")), of_ranks);
-  // Half of the samples are before the middle. What is usual for a rank is the mean of the medians of both halves, so
-  // that a rank that was mostly recorded in one of them does not have the level of this half as its usual time.
-  // With very few samples one half may be empty.
-  const std::string usual =
-      base::format("CASE WHEN earlier = 0 THEN {1} WHEN later = 0 THEN {0} ELSE ({0} + {1}) / 2 END",
-                   dialect.median("before"), dialect.median("after"));
-  const std::string ranks = base::format(
-      "SELECT {} AS rank, {} AS ones, {} AS times, CAST({} AS Int64) AS earlier, length(times) - earlier AS later,\n"
-      "  {} AS before, {} AS after, {} AS usual, least(earlier, later) >= least({}, few) AS counts\n"
-      "FROM (\n{})\nWHERE {} = its_device",
-      dialect.field(1), dialect.field(2), dialect.field(4), dialect.count_below(dialect.field(3), "middle"),
-      dialect.sorted(dialect.first_of("times", "earlier")), dialect.sorted(dialect.all_after("times", "earlier")),
-      usual, kFewestAround,
-      dialect.elements(
-          base::format("its_device, all_samples[{} + 1] AS middle, {} AS few",
-                       dialect.divided("length(all_samples)", "2"), dialect.divided("length(all_samples)", "4")),
-          "ranks", all),
-      dialect.field(5));
-  // The error of what is usual is in all samples of a rank. If it had many of them in one half and few in the other,
-  // the error would look like a change. So it has at most twice as many, evenly from all.
-  const auto kept_before = [&](std::string_view place) {
-    return dialect.divided(base::format("(({}) * 2 * least(earlier, later))", place), "of_half");
-  };
-  return base::format(
-      "SELECT counted, sample, sum(ns) AS sum_ns, sum(n) AS iterations, round(sum(n * usual), 3) AS usual_ns,\n"
-      "  argMax(its_trace, ns / n - usual) AS shown_by, {} AS ranks\nFROM (\n"
-      "SELECT usual, CAST(counts AS UInt8) AS counted, CASE WHEN counts THEN {} ELSE 0 END AS sample, {} AS ns, {} AS "
-      "n,\n"
-      "  {} AS its_trace, CASE WHEN counts THEN -1 ELSE rank END AS left_out,\n"
-      "  CASE WHEN place > earlier THEN place - earlier ELSE place END AS place_in_half,\n"
-      "  CASE WHEN place > earlier THEN later ELSE earlier END AS of_half\nFROM (\n{})\n"
-      "WHERE NOT counts OR least(earlier, later) = 0 OR {} > {})\n"
-      "GROUP BY counted, sample\nORDER BY counted, sample",
-      dialect.set("left_out"), dialect.field(1), dialect.field(2), dialect.field(3), dialect.field(4),
-      dialect.elements("rank, usual, counts, earlier, later", "ones", ranks), kept_before("place_in_half"),
-      kept_before("place_in_half - 1"));
+  return sql(R"(WITH times AS (
+  {times}),
+numbered AS (
+  SELECT *, max(number) OVER () AS samples
+  FROM (
+    SELECT *, dense_rank() OVER (ORDER BY sample) AS number
+    FROM (SELECT *, min(device) OVER () AS its_device FROM times) AS of_devices
+    WHERE device = its_device) AS of_device),
+halves AS (
+  SELECT *, {median}(ns / n) OVER (PARTITION BY rank, half) AS level,
+    row_number() OVER (PARTITION BY rank, half ORDER BY sample) AS place,
+    count() OVER (PARTITION BY rank, half) AS of_half, count() OVER (PARTITION BY rank) AS of_rank
+  FROM (SELECT *, CASE WHEN number > {half of samples} THEN 1 ELSE 0 END AS half FROM numbered) AS of_halves),
+ranks AS (
+  SELECT *, (min(level) OVER (PARTITION BY rank) + max(level) OVER (PARTITION BY rank)) / 2 AS usual,
+    least(of_half, of_rank - of_half) AS fewer
+  FROM halves)
+SELECT counted, its_sample, sum(ns) AS sum_ns, sum(n) AS iterations, round(sum(n * usual), 3) AS usual_ns,
+  argMax(its_trace, ns / n - usual) AS shown_by, {left out} AS left_out
+FROM (
+  SELECT *, CASE WHEN counted = 1 THEN sample ELSE 0 END AS its_sample,
+    CASE WHEN counted = 1 THEN -1 ELSE rank END AS its_rank
+  FROM (
+    SELECT *, CASE WHEN fewer >= least({fewest around}, {quarter of samples}) THEN 1 ELSE 0 END AS counted
+    FROM ranks) AS of_ranks
+  WHERE counted = 0 OR fewer = 0 OR {kept until here} > {kept before}) AS kept
+GROUP BY counted, its_sample ORDER BY counted, its_sample)",
+             {{"times", times_of_ranks(selection, dialect, operation)},
+              {"median", dialect.median()},
+              {"half of samples", dialect.divided("samples", "2")},
+              {"quarter of samples", dialect.divided("samples", "4")},
+              {"fewest around", std::to_string(kFewestAround)},
+              {"left out", dialect.set("its_rank")},
+              {"kept until here", dialect.divided("(place * 2 * fewer)", "of_half")},
+              {"kept before", dialect.divided("((place - 1) * 2 * fewer)", "of_half")}});
 }
 
 }  // namespace kymo::fleet

@@ -1,7 +1,7 @@
-// The SQL of `kymo fleet`: one statement for each question, for ClickHouse 18.16 and later, or for DuckDB and a folder
+// The SQL of `kymo fleet`: one statement for each question, for ClickHouse 23.8 and later, or for DuckDB and a folder
 // of Parquet files.
 //
-// A statement reads only complete attempts (push/tables.h). All texts of the user are quoted.
+// A statement reads only complete attempts of complete traces (push/tables.h). All texts of the user are quoted.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "push/tables.h"
@@ -19,20 +20,33 @@ namespace kymo::fleet {
 
 struct Selection {
   Target target;
-  std::optional<std::string> job;   // without one: all jobs; a trace that names none has the job ""
-  int64_t from = 0, to = 0;         // seconds since 1970; `to` is not included
-  uint64_t limit = 20;              // rows
-  std::vector<uint64_t> without{};  // traces that do not count
-  bool only_iterations = false;     // diff and history: neither do traces without iterations
+  std::optional<std::string> job;    // without one: all jobs; a trace that names none has the job ""
+  int64_t from = 0, to = 0;          // seconds since 1970; `to` is not included
+  uint64_t limit = 20;               // rows
+  bool only_iterations = false;      // diff and history: traces without iterations do not count
+  bool has_only_incomplete = false;  // set when that is known: traces, and none that counts
+  int64_t gap_from = 0, gap_to = 0;  // a part of this time that does not count, in the same way
+  std::vector<std::string> runs{};   // only these; two of them are A and B of diff
+  std::optional<int64_t> rank{};     // only this one
+  std::optional<std::string> host{};
+  bool has_none = false;  // set when that is known: no trace
+
+  bool is_narrow() const { return !runs.empty() || rank || host; }
 };
 
-// Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks, slowest_trace, slowest_rank.
+// Columns: its_job, its_run, first, last (seconds since 1970), traces, ranks, hosts, iteration_ns (the median of the
+// traces). The runs of jobs, the latest first.
+std::string runs_statement(const Selection& selection);
+
+// The iteration itself is last. Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks,
+// slowest_trace, slowest_rank.
 std::string top_statement(const Selection& selection);
 
-// Columns: side (1: from the minute of `middle` on), name, on_device (2: the iterations), samples, sums, counts. The
-// three lists have an entry for each sample: a minute in which traces began, because all ranks of a job that are
-// recorded together are one. Every sample has the same ranks, with the same weight; if ranks were recorded at different
-// times, or in more minutes than the statistics use, it is several minutes. The counts of iterations are those weights.
+// Columns: side (1: from the minute of `middle` on, or the second run), name, on_device (2: the iterations), samples,
+// sums, counts. The three lists have an entry for each sample: a minute in which traces began, because all ranks of a
+// job that are recorded together are one. Every sample has the same ranks, with the same weight; if ranks were recorded
+// at different times, or in more minutes than the statistics use, it is several minutes. The counts of iterations are
+// those weights.
 std::string diff_statement(const Selection& selection, int64_t middle);
 
 // Columns: with_iterations, without. How many traces of the selection have iterations, and how many have none, so that
@@ -48,17 +62,26 @@ std::string diff_ranks_statement(const Selection& selection, int64_t middle);
 // of a row that is not counted. usual_ns is what these iterations of these ranks usually take.
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation);
 
+// Columns: is_whole (0: incomplete), traces, recordings. How many traces the selection has: the incomplete ones do not
+// count, and of several complete ones of a recording one does.
+std::string traces_statement(const Selection& selection);
+
+// Columns: its_part, its_ns, traces. The parts of the time of devices (push/tables.h), and as the part '' the
+// iterations.
+std::string times_statement(const Selection& selection);
+
 // Columns: its_job, last (seconds since 1970). The jobs of all times, the chosen one first, then the latest: for a
-// selection that has no traces.
+// selection that has no traces. At most kMostJobs.
+inline constexpr int kMostJobs = 20;
 std::string jobs_statement(const Selection& selection);
 
-// Columns: its_job. The jobs of the selected time by name, at most kMostJobs.
-inline constexpr int kMostJobs = 20;
-std::string jobs_in_time_statement(const Selection& selection);
+// Columns: trace, its_file, its_host, began (seconds since 1970). Traces of the selected job that begin in the
+// future, from `now` on, and those that do not say when they were recorded and are before it.
+std::string outside_time_statement(const Selection& selection, int64_t now);
 
-// Columns: trace, its_file, its_host, began (seconds since 1970). Traces of the selected job that begin after the
-// selected time, and those that do not say when they were recorded and are before it.
-std::string outside_time_statement(const Selection& selection);
+// A statement with values in place of the names in braces: sql("SELECT {what}", {{"what", "1"}}). A value is not looked
+// at again. Throws kymo::Error for a name that has no value.
+std::string sql(std::string_view text, std::initializer_list<std::pair<std::string_view, std::string_view>> values);
 
 // What ClickHouse and DuckDB write differently. Functions and types that both have are written as both accept them.
 class Dialect {
@@ -78,46 +101,19 @@ class Dialect {
   // GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
   std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
   std::string_view not_in() const { return is_server_ ? "GLOBAL NOT IN" : "NOT IN"; }
-  // ALL: old servers want to be told that a row may match several.
-  std::string_view join() const { return is_server_ ? "ALL INNER JOIN" : "INNER JOIN"; }
   // Of a table of the selection: each server of a cluster gets the right side.
-  std::string_view join_everywhere() const { return is_server_ ? "GLOBAL ALL INNER JOIN" : "INNER JOIN"; }
-  // ANY: the right side has one row for each key. Where it has none, a server has empty values, and DuckDB NULL.
-  std::string_view left_join_everywhere() const { return is_server_ ? "GLOBAL ANY LEFT JOIN" : "LEFT JOIN"; }
-  // A number for a text. It is the same for all texts that left_join_everywhere() does not find.
+  std::string_view join_everywhere() const { return is_server_ ? "GLOBAL INNER JOIN" : "INNER JOIN"; }
+  // A number for a text.
   std::string hash(std::string_view text) const;
   // Of the rows of a group; 0 if there is only one.
   std::string second_largest(std::string_view of) const;
-  // A condition that few rows meet, and the others. The server reads the columns of the others only for these rows.
-  std::string_view first_where() const { return is_server_ ? "PREWHERE" : "WHERE"; }
-  std::string_view next_where() const { return is_server_ ? "WHERE" : "AND"; }
   // Of any row: the same in all rows of a group.
   std::string_view any() const { return is_server_ ? "any" : "any_value"; }
   std::string list(std::string_view of) const;
-  std::string set(std::string_view of) const;             // a list without duplicates
-  std::string all_elements(std::string_view list) const;  // the same, of the lists of a group
-  std::string sorted(const std::string& list) const;
-  std::string count_below(const std::string& list, std::string_view limit) const;
-  // A list with this expression of each element, which is `one` in it.
-  std::string each(std::string_view expression, std::string_view list) const;
-  // The first elements of a list, and the others.
-  std::string first_of(std::string_view list, std::string_view count) const;
-  std::string all_after(std::string_view list, std::string_view count) const;
-  // Of a list of numbers that is sorted.
-  std::string median(std::string_view sorted) const;
-  // A value of the group: that below which this share of the values is.
-  std::string quantile(std::string_view share, std::string_view of) const;
-  // A query with a row for each element of the list of a row: the columns, `one`, which is the element, and `place`,
-  // which is its place from 1 on.
-  std::string elements(std::string_view columns, std::string_view list, const std::string& from) const;
-  // The same beside the values of a group, in the list of its columns.
-  std::string each_of(const std::string& list) const;
-  // A tuple of columns, and a field of it, if its name is `one`, from 1 on.
-  std::string tuple(std::initializer_list<std::string_view> columns) const;
-  std::string field(int number) const;
-  // A key of three numbers, the first of which is a hash. A server finds one number in a set in half of the time that
-  // a tuple takes. Its sums wrap, and two different keys have the same sum only by chance, 1 in 2^64.
-  std::string key(std::string_view trace, std::string_view attempt, std::string_view step) const;
+  std::string set(std::string_view of) const;  // a list without duplicates
+  // The mean of the two values in the middle, or one of them.
+  std::string_view median() const { return is_server_ ? "quantileExactInclusive(0.5)" : "median"; }
+  std::string lower_median(std::string_view of) const;
 
  private:
   const Target& target_;
@@ -137,7 +133,7 @@ std::string times_of(const Selection& selection, const Dialect& dialect);
 // The conditions of the sorting key.
 std::string job_and_times(const Selection& selection, const Dialect& dialect);
 
-// The rows of the selection, without those of attempts that were not completed.
+// The rows of the selection that count: of the newest attempt of complete traces, and of one trace of each recording.
 std::string chosen(const Selection& selection, const Dialect& dialect);
 
 }  // namespace kymo::fleet

@@ -1,7 +1,8 @@
-// Why calls of collectives do not count for stragglers, as lines for people.
+// Why waits in collectives do not count for stragglers, as lines for people.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,28 +12,20 @@
 
 namespace kymo::fleet {
 
-// The rows of further statements. They are untrusted: the functions below throw kymo::Error if they are not what the
-// statement asks for.
-struct LeftOutDetails {
-  // If calls are left out for missing ranks.
-  push::Rows members;          // members_statement()
-  push::Rows other_runs;       // other_runs_statement()
-  push::Rows hosts;            // hosts_statement(), of the traces of other_runs
-  push::Rows numbers_of_runs;  // numbers_of_runs_statement()
-  // If calls are left out for the clock error.
-  push::Rows clock_errors;  // clock_errors_statement()
-};
+// `members` are the rows of members_statement(), if ranks lack calls. They are untrusted: the functions below throw
+// kymo::Error if rows are not what the statement asks for. `ranks` are those of a group that is not named.
 
-// Which ranks of a job lack calls: "no trace of rank 3 of process group …". Empty if all have the same number. `ranks`
-// are those of a group that is not named.
-std::string missing_ranks(const LeftOutDetails& details, const std::string& job, uint64_t ranks);
+// Which ranks of a job lack calls: "none of rank 3 of process group …". Empty if all have the same number.
+std::string missing_ranks(const push::Rows& members, const std::string& job, uint64_t ranks);
 
 // A line for each job and reason.
-std::vector<std::string> notes_of(const std::vector<CallsLeftOut>& left_out, const LeftOutDetails& details,
-                                  uint64_t ranks);
+std::vector<std::string> notes_of(const std::vector<WaitsLeftOut>& left_out, const push::Rows& members, uint64_t ranks);
 
-// A line for each job and kind of older_runs_statement().
-std::vector<std::string> notes_of_older_runs(const push::Rows& rows);
+// A line for each job with waits that some ranks lack.
+std::vector<std::string> notes_of_partial(const std::map<std::string, uint64_t>& partial, const push::Rows& members,
+                                          uint64_t ranks);
+
+std::vector<std::string> notes_of_older_runs(const std::set<std::string>& jobs);
 
 // A line for each job about calls of which the traces do not say which collective they are. And one for each job that
 // is not in `jobs_with_others`, which has calls that can show who is late: it has only sends, receives and calls with a

@@ -7,7 +7,7 @@
 #include "kymo/error.h"
 #include "push/clickhouse.h"
 #include "push/clickhouse_store.h"
-#include "questions/parquet_check.h"
+#include "questions/parquet_files.h"
 #include "questions/parquet_store.h"
 #include "questions/parquet_tables.h"
 
@@ -49,37 +49,26 @@ Target parse_target(std::string_view text) {
   while (target.folder.size() > 1 && target.folder.ends_with('/')) target.folder.pop_back();
   if (target.folder.find_first_of(kPatternCharacters) != target.folder.npos)
     refuse(target.folder, base::format("DuckDB takes {} in it for a pattern", kPatternCharacters));
-  target.reader = std::make_shared<ParquetReader>(target.folder);
   return target;
 }
 
-std::unique_ptr<push::Store> open_store(const Target& target, std::function<void(const std::string& text)> warn) {
+std::unique_ptr<push::Store> open_store(const Target& target) {
   if (target.server) return std::make_unique<push::ClickHouseStore>(*target.server);
-  return std::make_unique<ParquetStore>(target.folder, std::move(warn));
+  return std::make_unique<ParquetStore>(target.folder);
+}
+
+bool has_tables(const Target& target) {
+  if (!target.server) return has_tables(target.folder);
+  const push::Rows rows =
+      ask(target, base::format("SELECT name FROM system.tables WHERE database = {} AND name = {}",
+                               push::quoted_text(target.server->database), push::quoted_text(push::kSchema.name)));
+  return !rows.rows.empty();
 }
 
 push::Rows ask(const Target& target, const std::string& statement) {
   if (target.server) return push::Client(*target.server).query(statement);
-  return ask_parquet(*target.reader, statement);
-}
-
-std::future<push::Rows> ask_later(const Target& target, const std::string& statement) {
-  return std::async(target.server ? std::launch::async : std::launch::deferred,
-                    [target, statement] { return ask(target, statement); });
-}
-
-std::vector<push::Rows> ask_all(const Target& target, const std::vector<std::string>& statements) {
-  std::vector<std::future<push::Rows>> answers;
-  for (const std::string& statement : statements)
-    answers.push_back(std::async(target.server ? std::launch::async : std::launch::deferred,
-                                 [&target, &statement] { return ask(target, statement); }));
-  std::vector<push::Rows> rows;
-  for (std::future<push::Rows>& answer : answers) rows.push_back(answer.get());
-  return rows;
-}
-
-std::vector<std::string> unreadable_files(const Target& target) {
-  return target.reader ? unreadable_lines(*target.reader) : std::vector<std::string>{};
+  if (!target.engine) target.engine = std::make_shared<query::Engine>(0, query::FileAccess::On);
+  return ask_parquet(*target.engine, target.folder, statement);
 }
 
 }  // namespace kymo::fleet

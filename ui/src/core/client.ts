@@ -42,8 +42,9 @@ export class Client {
   event(ref: EventRef, signal?: AbortSignal): Promise<EventDetails> {
     return this.json(`event?track=${ref.track}&chunk=${ref.chunk}&index=${ref.index}`, signal);
   }
-  search(text: string, limit: number, signal?: AbortSignal): Promise<SearchAnswer> {
-    return this.json(`search?q=${encodeURIComponent(original(text))}&limit=${limit}`, signal);
+  /** The hits that begin nearest to `at`. */
+  search(text: string, limit: number, at: number, signal?: AbortSignal): Promise<SearchAnswer> {
+    return this.json(`search?q=${encodeURIComponent(original(text))}&limit=${limit}&at=${Math.max(0, Math.round(at))}`, signal);
   }
   selection(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<SelectionAnswer> {
     const times = `selection?from=${Math.max(0, Math.floor(from))}&to=${Math.max(0, Math.ceil(to))}`;
@@ -67,16 +68,16 @@ export class Client {
 
   async tiles(request: TileRequest, signal?: AbortSignal): Promise<TilesAnswer> {
     const query = `tiles?w=${request.level}&from=${request.from}&to=${request.to}&tracks=${request.tracks.join(',')}`;
-    const response = await this.get(query, signal);
-    return decodeTiles(await response.arrayBuffer(), request.level, performance.now());
+    const body = await this.get(query, (response) => response.arrayBuffer(), signal);
+    return decodeTiles(body, request.level, performance.now());
   }
 
   /**
-   * Calls `changed` for every message about a growing trace, and `refused` if the server does not follow for this page
-   * now. Reconnects by itself. A page that nobody sees does not follow: a browser has few connections to one server, and
+   * Calls `changed` for every message about a growing trace, `refused` if the server does not follow for this page now,
+   * and `interrupted` if the connection ends. Reconnects by itself. A page that nobody sees does not follow: a browser has few connections to one server, and
    * all its pages share them.
    */
-  live(changed: (event: LiveEvent) => void, refused: (isRefused: boolean) => void): void {
+  live(changed: (event: LiveEvent) => void, refused: (isRefused: boolean) => void, interrupted: () => void): void {
     let source: EventSource | undefined;
     const close = () => {
       source?.close();
@@ -89,7 +90,9 @@ export class Client {
       own.onopen = () => refused(false);
       own.onmessage = (message) => changed(JSON.parse(message.data) as LiveEvent);
       own.onerror = () => {
-        if (own.readyState !== EventSource.CLOSED || source !== own) return; // it tries again itself
+        if (source !== own) return;
+        interrupted();
+        if (own.readyState !== EventSource.CLOSED) return; // it tries again itself
         refused(true);
         setTimeout(() => source === own && open(), kFollowAgainMs);
       };
@@ -99,20 +102,19 @@ export class Client {
   }
 
   private async json<T>(path: string, signal?: AbortSignal): Promise<T> {
-    const response = await this.get(path, signal);
-    return JSON.parse(visible(await response.text())) as T;
+    return JSON.parse(visible(await this.get(path, (response) => response.text(), signal))) as T;
   }
 
-  private async get(path: string, signal?: AbortSignal): Promise<Response> {
+  private async get<T>(path: string, body: (response: Response) => Promise<T>, signal?: AbortSignal): Promise<T> {
     ++this.requests;
     let response: Response;
     try {
       response = await fetch(this.base + path, { signal, cache: 'no-store' });
+      if (response.ok) return await body(response); // fails if the answer is cut off
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') throw error;
       throw new ConnectionError('no answer from kymo view');
     }
-    if (response.ok) return response;
     let text = `status ${response.status}`;
     try {
       const answer = (await response.json()) as { error?: string };

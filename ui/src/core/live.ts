@@ -26,5 +26,5 @@ export function followLive(app: App): void {
     if (app.unfollowed === isRefused) return;
     app.unfollowed = isRefused;
     app.notify();
-  });
+  }, () => void app.attempt(() => app.reload()));
 }

@@ -116,9 +116,10 @@ export interface EventDetails {
 
 export interface SearchAnswer {
   total: number;
-  complete: boolean;
+  complete: boolean; // false: reading stopped, so there are at least so many
+  before: number; // hits before the first of `hits`
   names: Array<{ id: number; name: string; count: number }>;
-  hits: LinkedEvent[];
+  hits: LinkedEvent[]; // those nearest to the time that was asked for, by time
   tracks: Array<{ track: number; total: number; bin_ns: number; bins: Array<[number, number]> }>;
 }
 

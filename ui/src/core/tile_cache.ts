@@ -19,7 +19,6 @@ const kCoarserLevels = 24;
 export class TileCache {
   private readonly tiles = new Map<string, Tile>(); // in the order of use, the oldest first
   private bytes_ = 0;
-  private end = Infinity;
   generation = 0;
 
   constructor(private readonly limit = 96 << 20) {}
@@ -61,21 +60,16 @@ export class TileCache {
     }
   }
 
-  /** The trace has grown: tiles that contain times after `ns` are requested again, and drawn until the answer is here. */
+  /** Tiles that contain times after `ns` are requested again, and drawn until the answer is here. */
   markStale(ns: number): void {
     ++this.generation;
-    this.end = ns;
-    for (const tile of this.tiles.values()) this.markTile(tile);
+    for (const tile of this.tiles.values()) if ((tile.index + 1) * tileSpan(tile.level) > ns) tile.flags |= TileFlag.Stale;
   }
 
-  /** Stores the answer of a request that was sent in an older generation: the trace has grown meanwhile. */
+  /** Stores the answer of a request that was sent in an older generation: something has changed meanwhile. */
   putLate(tile: Tile): void {
-    this.markTile(tile);
+    tile.flags |= TileFlag.Stale;
     this.put(tile);
-  }
-
-  private markTile(tile: Tile): void {
-    if ((tile.index + 1) * tileSpan(tile.level) > this.end) tile.flags |= TileFlag.Stale;
   }
 
   clear(): void {

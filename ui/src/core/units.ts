@@ -10,12 +10,18 @@ const kUnits: Array<[number, string]> = [
   [1, 'ns'],
 ];
 
-/** A duration with `digits` significant digits: 1.23 ms. */
+/** As the commands write it: 1.23 ms, 4 min 05 s, 2 h 03 min. `digits`: of the number before a single unit. */
 export function duration(ns: number, digits = 3): string {
   if (!Number.isFinite(ns)) return '-';
   if (ns === 0) return '0 ns';
   const sign = ns < 0 ? '-' : '';
   const size = Math.abs(ns);
+  if (size >= 59.95e9) {
+    const seconds = Math.round(size / 1e9);
+    const minutes = seconds < 3600 ? Math.floor(seconds / 60) : Math.floor((seconds + 30) / 60);
+    const two = (value: number) => String(value).padStart(2, '0');
+    return sign + (seconds < 3600 ? `${minutes} min ${two(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`);
+  }
   const [unit, name] = kUnits.find(([u]) => size >= u) ?? [1, 'ns'];
   const value = size / unit;
   const decimals = unit === 1 && Number.isInteger(value) ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(value)));
@@ -60,9 +66,9 @@ export function tickStep(least: number): number {
 export function bytes(value: number): string {
   const sign = value < 0 ? '-' : '';
   let size = Math.abs(value);
-  for (const unit of ['B', 'KiB', 'MiB', 'GiB', 'TiB']) {
-    if (size < 1024 || unit === 'TiB') return `${sign}${unit === 'B' ? size : trimZeros(size.toFixed(size < 10 ? 2 : 1))} ${unit}`;
-    size /= 1024;
+  for (const unit of ['B', 'kB', 'MB', 'GB', 'TB']) {
+    if (unit === 'B' ? size < 999.5 : size < 999.95 || unit === 'TB') return `${sign}${unit === 'B' ? size : trimZeros(size.toFixed(1))} ${unit}`;
+    size /= 1000;
   }
   return '';
 }

@@ -115,16 +115,19 @@ function Links({ app, title, events }: { app: App; title: string; events: Linked
   );
 }
 
+const kListedHits = 200; // those around the one that is shown
+
 function Hits({ app }: { app: App }) {
+  const first = Math.max(0, app.hit - kListedHits / 2);
   return (
     <Answer pending={app.found}>
       {(found) => (
         <section>
-          <h3>{`${counted(found.total, 'event')} ${found.total === 1 ? 'matches' : 'match'} “${app.search}”${found.complete ? '' : ', and more: reading stopped after two seconds'}`}</h3>
+          <h3>{`${found.complete ? '' : 'At least '}${counted(found.total, 'event')} ${found.total === 1 ? 'matches' : 'match'} “${app.search}”${found.complete ? '' : ': reading stopped after two seconds'}`}</h3>
           <ul class="links hits">
-            {found.hits.slice(0, 200).map((hit, i) => (
+            {found.hits.slice(first, first + kListedHits).map((hit, i) => (
               <li>
-                <button class={i === app.hit ? 'current' : ''} onClick={() => { app.hit = i; app.goTo(hit); }}>
+                <button class={first + i === app.hit ? 'current' : ''} title={hit.name} onClick={() => { app.hit = first + i; app.goTo(hit); }}>
                   <Swatch name={hit.name} theme={app.theme} />
                   {hit.name} <small>{`${duration(hit.end_ns - hit.start_ns)} at ${timeLabel(hit.start_ns, 1000)}, ${app.track(hit.track)?.name ?? ''}`}</small>
                 </button>

@@ -28,18 +28,18 @@ export function Toolbar({ app }: { app: App }) {
   const { trace } = app;
   if (!trace) return <header class="toolbar"><b>kymo</b></header>;
   const found = app.found.value;
-  const hits = app.search === '' ? '' : app.found.loading ? '…' : found ? (app.hit >= 0 ? `${count(app.hit + 1)} of ${count(found.total)}` : counted(found.total, 'hit')) : app.found.error ?? '';
+  const hits = app.search === '' ? '' : app.found.loading ? '…' : found ? (!found.complete ? `at least ${counted(found.total, 'hit')}` : app.hit >= 0 ? `${count(found.before + app.hit + 1)} of ${count(found.total)}` : counted(found.total, 'hit')) : app.found.error ?? '';
   const events = trace.files.reduce((sum, file) => sum + (file.events ?? 0), 0);
   const size = trace.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const search = (event: Event) => {
     const text = (event.currentTarget as HTMLInputElement).value;
     if (text !== app.search) void app.find(text, true);
-    else app.nextHit(1);
+    else void app.nextHit(1);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key !== 'Enter') return;
     const input = event.currentTarget as HTMLInputElement;
-    if (input.value === app.search) app.nextHit(event.shiftKey ? -1 : 1);
+    if (input.value === app.search) void app.nextHit(event.shiftKey ? -1 : 1);
     else search(event);
   };
   return (
@@ -55,8 +55,8 @@ export function Toolbar({ app }: { app: App }) {
       <span class="searchbox">
         <input id="search" placeholder="Search (/)" spellcheck={false} value={app.search} onKeyDown={onKey} />
         <span class={app.found.error ? 'hits problem' : 'hits'} role="status" title={hits}>{hits}</span>
-        <button title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => app.nextHit(-1)}>‹</button>
-        <button title="next hit (n)" disabled={!found?.hits.length} onClick={() => app.nextHit(1)}>›</button>
+        <button title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => void app.nextHit(-1)}>‹</button>
+        <button title="next hit (n)" disabled={!found?.hits.length} onClick={() => void app.nextHit(1)}>›</button>
       </span>
       <button title="whole trace (0)" onClick={() => app.show(wholeSpan(app.duration))}>Fit</button>
       <button title="light or dark theme (l)" onClick={() => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); }}>{app.theme.name === 'dark' ? '☀' : '☾'}</button>

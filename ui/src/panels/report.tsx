@@ -35,7 +35,7 @@ export interface Report {
   devices: DeviceReport[];
   host: HostRow[];
   memory?: { peak_bytes: number; peak_after_ns: number; end_bytes: number; at_peak: Array<{ range: string; bytes: number }> };
-  findings: Array<{ text: string; saves_ns: number; evidence: string[]; command: string }>;
+  findings: Array<{ text: string; saves_ns: number; evidence: string[]; command: string; record?: string }>;
 }
 
 export function fileOfFocus(app: App): number {
@@ -75,10 +75,11 @@ export function ReportPanel({ app }: { app: App }) {
             {(report.findings ?? []).map((finding) => (
               <div class="finding">
                 <p>
-                  {finding.text} <small>{`saves at most ${duration(finding.saves_ns)}`}</small>
+                  {finding.text} {finding.saves_ns > 0 && <small>{`saves at most ${duration(finding.saves_ns)}`}</small>}
                 </p>
                 {finding.evidence.map((line) => <pre>{line}</pre>)}
                 <pre class="hint">{finding.command}</pre>
+                {finding.record && <p class="hint">{`To know more, record ${finding.record}`}</p>}
               </div>
             ))}
           </section>

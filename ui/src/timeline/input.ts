@@ -140,7 +140,6 @@ export class Input {
     }
     clearTimeout(this.longPress);
     const perPixel = (drag.span.to - drag.span.from) / geometry.plotWidth;
-    app.follow = false;
     app.show({ from: drag.span.from - (x - drag.x) * perPixel, to: drag.span.to - (x - drag.x) * perPixel });
     app.setScroll(drag.scroll - (y - drag.y));
   }
@@ -181,7 +180,6 @@ export class Input {
     if (drag?.kind !== 'minimap') return;
     const time = stage.minimap.time(x, stage.geometry!);
     const { span } = drag;
-    app.follow = false;
     if (drag.part === 'left') app.show({ from: Math.min(time, span.to - 1), to: span.to });
     else if (drag.part === 'right') app.show({ from: span.from, to: Math.max(time, span.from + 1) });
     else if (drag.part === 'window') app.show({ from: span.from + time - drag.time, to: span.to + time - drag.time });

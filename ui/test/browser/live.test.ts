@@ -20,6 +20,15 @@ pageTest('a page that the server does not follow for says so, and goes on later'
   await page.getByRole('alert').waitFor({ state: 'detached' });
 }, { mayFail: true });
 
+pageTest('values of a counter that are read later than its first ones are shown', () => training(4), async (page, server, engine) => {
+  const counter = engine.tracks.find((track) => track.kind === 'counter')!;
+  const before = (await state(page)).tileRequests;
+  counter.values = counter.values.map(({ time, value }) => ({ time, value: value + 1000 }));
+  ++engine.tracksVersion;
+  server.grow();
+  await page.waitForFunction((requests) => window.kymo.state().tileRequests > requests && window.kymo.complete(), before);
+});
+
 pageTest('a page that shows all of a trace does so when the list of tracks is newer than the message about it', () => {
   const engine = training(4);
   engine.live = true;

@@ -20,7 +20,7 @@ pageTest('memory: over time as a track, and what is alive where the pointer rest
   const { from, to } = await state(page);
   const at = from + ((x - left) / (1400 - left)) * (to - from);
   const bytes = memory.values.filter((v) => v.time <= at).at(-1)!.value;
-  assert.match(await page.locator('.alive').innerText(), new RegExp(`^${(bytes / 2 ** 30).toFixed(2).slice(0, 3)}`));
+  assert.match(await page.locator('.alive').innerText(), new RegExp(`^${Number((bytes / 1e9).toFixed(1))} GB`));
   await page.locator('td', { hasText: 'step {}/forward' }).waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.press('i'); // the same by a key

@@ -51,7 +51,7 @@ test('a saved page has arrows, flows, what is alive at the pointer, and says wha
     await page.keyboard.press('6');
     const { from, to } = await state(page);
     const left = await page.evaluate(() => window.kymo.left());
-    for (const [time, text] of [[40_000, '8 MiB alive'], [80_000, '5 MiB alive']] as const) {
+    for (const [time, text] of [[40_000, '8.4 MB alive'], [80_000, '5.2 MB alive']] as const) {
       await page.mouse.move(left + ((time - from) / (to - from)) * (1400 - left), 200);
       await page.keyboard.press('i');
       await page.locator('.alive', { hasText: text }).waitFor();

@@ -156,10 +156,10 @@ test('memory: bytes over time, and what is alive at the pointer', { skip }, asyn
       await page.keyboard.press('i');
     };
     await alive(40_000);
-    await page.locator('.alive', { hasText: '8 MiB alive' }).waitFor();
+    await page.locator('.alive', { hasText: '8.4 MB alive' }).waitFor();
     await page.locator('.panel td', { hasText: 'forward' }).waitFor();
     await alive(80_000);
-    await page.locator('.alive', { hasText: '5 MiB alive' }).waitFor();
+    await page.locator('.alive', { hasText: '5.2 MB alive' }).waitFor();
   });
 });
 
@@ -371,7 +371,8 @@ test('a trace is followed while it is recorded', { skip: skip || notBuilt('annot
       assert.equal((await state(page)).from, 0);
     }, { arguments: ['--live'] });
   } finally {
-    if (recorder.exitCode === null) process.kill(-recorder.pid!, 'SIGINT'); // the recorder and its program
+    // The recorder and its program. SIGINT would not end a bash that waits for a program which just ended.
+    if (recorder.exitCode === null) process.kill(-recorder.pid!, 'SIGTERM');
     await ended;
     closeSync(go);
   }

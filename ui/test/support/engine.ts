@@ -228,7 +228,7 @@ export class Engine {
     return { file: 0, at_ns: at, bytes, blocks: 108, sampled: false, memories: [{ name: memory?.name ?? '', bytes, peak_bytes: bytes }], by_range: rows, by_stack: [], by_size: [] };
   }
 
-  search(query: string, limit: number): unknown {
+  search(query: string, limit: number, at: number): unknown {
     const test = matcher(query);
     const isHit = this.names.map((name, id) => test(name) || test(this.names[this.bases[id]]));
     const binNs = 2 ** Math.ceil(Math.log2(Math.max(1, this.duration / 1024)));
@@ -249,7 +249,9 @@ export class Engine {
       if (total > 0) tracks.push({ track: track.id, total, bin_ns: binNs, bins: [...bins] });
     }
     hits.sort((a, b) => a.start_ns - b.start_ns);
-    return { total: hits.length, complete: true, names: [...counts].map(([id, count]) => ({ id, name: this.names[id], count })), hits: hits.slice(0, limit), tracks };
+    const near = new Set([...hits].sort((a, b) => Math.abs(a.start_ns - at) - Math.abs(b.start_ns - at)).slice(0, limit));
+    const before = hits.findIndex((hit) => near.has(hit));
+    return { total: hits.length, complete: true, before: Math.max(0, before), names: [...counts].map(([id, count]) => ({ id, name: this.names[id], count })), hits: hits.filter((hit) => near.has(hit)), tracks };
   }
 
   selection(from: number, to: number, ids: number[]): unknown {

@@ -46,7 +46,7 @@ export async function serve(engine: Engine, pageFolder: string, port = 0, token 
       return void response.end(engine.tiles(number('w'), number('from'), number('to'), ids()));
     }
     if (path === 'api/event') return json(engine.event(number('track'), number('index')));
-    if (path === 'api/search') return json(engine.search(url.searchParams.get('q') ?? '', number('limit') || 1000));
+    if (path === 'api/search') return json(engine.search(url.searchParams.get('q') ?? '', number('limit') || 1000, number('at')));
     if (path === 'api/selection') return json(engine.selection(number('from'), number('to'), ids()));
     if (path === 'api/links') return json(engine.links(number('from'), number('to'), ids()));
     if (path === 'api/memory') return json(engine.memory(number('at')));

@@ -11,6 +11,6 @@ test('a name that turns text around is found by the text that is shown for it', 
     requested.push(address);
     return Promise.resolve(new Response('{}'));
   });
-  for (const text of [shown, 'plain \\u0041']) await new Client('').search(text, 5);
+  for (const text of [shown, 'plain \\u0041']) await new Client('').search(text, 5, 0);
   assert.deepEqual(requested.map((address) => new URLSearchParams(address.slice(address.indexOf('?'))).get('q')), [name, 'plain \\u0041']);
 });

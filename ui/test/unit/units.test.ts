@@ -9,8 +9,10 @@ test('durations have three digits and a unit', () => {
   assert.equal(duration(999), '999 ns');
   assert.equal(duration(1234), '1.23 µs');
   assert.equal(duration(56_780_000), '56.8 ms');
-  assert.equal(duration(90e9), '1.5 min');
-  assert.equal(duration(365 * 86400e9), '365 d');
+  assert.equal(duration(59.94e9), '59.9 s');
+  assert.equal(duration(61e9), '1 min 01 s');
+  assert.equal(duration(3599.6e9), '1 h 00 min');
+  assert.equal(duration(365 * 86400e9), '8760 h 00 min');
   assert.equal(duration(-1500), '-1.5 µs');
   assert.equal(duration(0.5), '0.5 ns');
 });
@@ -36,15 +38,16 @@ test('neighbouring ticks have different labels', () => {
 });
 
 test('sizes, counts and values are short', () => {
-  assert.equal(bytes(1023), '1023 B');
-  assert.equal(bytes(1536), '1.5 KiB');
-  assert.equal(bytes(-(2 ** 31)), '-2 GiB');
+  assert.equal(bytes(999), '999 B');
+  assert.equal(bytes(999_970), '1 MB');
+  assert.equal(bytes(1536), '1.5 kB');
+  assert.equal(bytes(-(2 ** 31)), '-2.1 GB');
   assert.equal(shortCount(999), '999');
   assert.equal(shortCount(1234), '1.23k');
   assert.equal(shortCount(999_700), '1M');
   assert.equal(shortCount(2_500_000_000), '2.5G');
   assert.equal(quantity(3, 'W'), '3 W');
-  assert.equal(quantity(2048, 'bytes'), '2 KiB');
+  assert.equal(quantity(2048, 'bytes'), '2 kB');
   assert.equal(percent(1, 0), '-');
 });
 

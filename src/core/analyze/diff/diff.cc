@@ -19,7 +19,6 @@ double mean(const std::vector<double>& values) {
 
 // The values of a key on one side.
 struct Side {
-  bool by_run = false;
   size_t replicates = 0;
   std::vector<double> wall;
   std::map<std::pair<std::string, bool>, std::vector<double>> keys;
@@ -27,7 +26,6 @@ struct Side {
 
 Side side_of(const std::vector<IterationSums>& runs, bool by_run) {
   Side side;
-  side.by_run = by_run;
   for (const IterationSums& run : runs) side.replicates += by_run ? 1 : run.wall_ns.size();
   size_t at = 0;
   for (const IterationSums& run : runs) {
@@ -50,7 +48,8 @@ Side side_of(const std::vector<IterationSums>& runs, bool by_run) {
 
 }  // namespace
 
-Diff compare(const std::vector<IterationSums>& first, const std::vector<IterationSums>& second, Main main) {
+Diff compare(const std::vector<IterationSums>& first, const std::vector<IterationSums>& second, Main main,
+             double limit) {
   Diff diff;
   const bool by_run = first.size() > 1 || second.size() > 1;
   diff.replicate = by_run ? Replicate::Run : Replicate::Iteration;
@@ -60,7 +59,17 @@ Diff compare(const std::vector<IterationSums>& first, const std::vector<Iteratio
   diff.iteration.key = "(iteration)";
   diff.iteration.median_a = base::median(a.wall);
   diff.iteration.median_b = base::median(b.wall);
-  diff.iteration.change = compare(std::span<const double>(a.wall), std::span<const double>(b.wall));
+  const bool is_same = first == second;
+  const auto change = [&](std::span<const double> x, std::span<const double> y) {
+    Comparison result = by_run ? compare(x, y) : compare_series(x, y);
+    if (is_same) {
+      const bool enough = std::min(a.replicates, b.replicates) >= Comparison::kFewest;
+      result = {.enough = enough, .is_constant = true};
+    }
+    return result;
+  };
+  diff.limit = limit * diff.iteration.median_a;
+  diff.iteration.change = change(a.wall, b.wall);
   diff.enough = diff.iteration.change.enough;
 
   const std::vector<double> nothing_a(a.replicates), nothing_b(b.replicates);
@@ -77,21 +86,27 @@ Diff compare(const std::vector<IterationSums>& first, const std::vector<Iteratio
     row.only_b = sides == 2;
     row.median_a = base::median(of_a);
     row.median_b = base::median(of_b);
-    row.change = compare(std::span<const double>(of_a), std::span<const double>(of_b));
+    row.change = change(of_a, of_b);
   }
+  // A row that could not be significant whatever the order of its values is no test.
   std::vector<double> p;
-  for (const DiffRow& row : diff.rows) p.push_back(row.change.p);
-  if (main == Main::All) p.push_back(diff.iteration.change.p);
+  const auto is_tested = [](const DiffRow& row) { return row.change.enough && !row.change.is_constant; };
+  for (const DiffRow& row : diff.rows)
+    if (is_tested(row)) p.push_back(row.change.p);
+  diff.tested = p.size();
   const std::vector<double> q = adjusted(p);
   const auto judge = [&](DiffRow& row, double adjusted_p) {
     row.q = adjusted_p;
     const bool excludes_zero = row.change.low > 0 || row.change.high < 0;
     row.significant = row.change.enough && adjusted_p < kFalseShare && excludes_zero;
-    row.undecided = main == Main::Iteration && row.change.enough && !row.significant && excludes_zero &&
-                    std::abs(row.change.cliffs_delta) == 1;
+    if (main == Main::All)
+      row.undecided = !row.significant && (row.change.low < -diff.limit || row.change.high > diff.limit);
+    else
+      row.undecided = row.change.enough && !row.significant && excludes_zero && std::abs(row.change.cliffs_delta) == 1;
   };
-  judge(diff.iteration, main == Main::All ? q.back() : diff.iteration.change.p);
-  for (size_t i = 0; i < diff.rows.size(); ++i) judge(diff.rows[i], q[i]);
+  judge(diff.iteration, diff.iteration.change.p);
+  auto next = q.begin();
+  for (DiffRow& row : diff.rows) judge(row, is_tested(row) ? *next++ : 1);
   std::stable_sort(diff.rows.begin(), diff.rows.end(), [](const DiffRow& x, const DiffRow& y) {
     return std::abs(x.change.shift) > std::abs(y.change.shift);
   });

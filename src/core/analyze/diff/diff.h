@@ -15,9 +15,11 @@ struct DiffRow {
   bool on_device = false;
   double median_a = 0, median_b = 0;  // nanoseconds per iteration
   Comparison change;
-  double q = 1;              // p adjusted for the number of keys
+  double q = 1;              // p adjusted for the number of keys; of the iteration p itself
   bool significant = false;  // q below 0.05, and the interval excludes zero
-  bool undecided = false;  // not significant, although no order of so few values is clearer; with Main::Iteration only
+  // Not significant, and yet nothing is known. Main::All: the interval reaches beyond Diff::limit. Main::Iteration: no
+  // order of so few values is clearer.
+  bool undecided = false;
   bool only_a = false, only_b = false;
 };
 
@@ -30,14 +32,21 @@ struct Diff {
   DiffRow iteration;                           // the wall-clock time of an iteration
   std::vector<DiffRow> rows;                   // the largest change first
   bool enough = false;                         // there are enough replicates for a statement
+  size_t tested = 0;                           // rows that could be significant: those that q is adjusted for
+  double limit = 0;                            // a change by less does not matter: nanoseconds; with Main::All
 };
 
-// What the comparison is about: all keys and the iteration alike, or the iteration. Then its p is not adjusted, because
-// it is one question, whatever the number of keys.
+// What is undecided: all that may have changed by more than the limit, or the iteration if no order of so few values is
+// clearer. The p of the iteration is not adjusted in either case: it is one question, and the first one, whatever the
+// number of keys.
 enum class Main : uint8_t { All, Iteration };
 
-// One trace each: replicates are its iterations. Several on a side: its runs, each with the mean of its iterations.
-Diff compare(const std::vector<IterationSums>& a, const std::vector<IterationSums>& b, Main main = Main::All);
+// One trace each: replicates are its iterations, which depend on each other. Several on a side: its runs, each with the
+// mean of its iterations. `limit`: the share of an iteration that matters. The same traces on both sides have not
+// changed, however much their iterations differ.
+inline constexpr double kUsualLimit = 0.01;
+Diff compare(const std::vector<IterationSums>& a, const std::vector<IterationSums>& b, Main main = Main::All,
+             double limit = kUsualLimit);
 
 // With how many replicates on each side the clearest order is significant for one of so many keys.
 size_t fewest_replicates(size_t keys);

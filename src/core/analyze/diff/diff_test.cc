@@ -110,6 +110,32 @@ TEST(IterationSumsTest, RangesThatOverlapHaveKeys) {
   EXPECT_EQ(found.keys.size(), 4u);
 }
 
+// Each step ends a nanosecond after the next one has begun, and a range inside ends a nanosecond after its step.
+TEST(IterationSumsTest, EndsThatAreOffByANanosecondDoNotChangeAPath) {
+  const TemporaryFolder folder;
+  TestRecorder recorder(folder / "t.kymo");
+  recorder.add_class(1, "child");
+  recorder.add_class(2, "tail");
+  recorder.add_thread(1, 1, "main");
+  for (uint32_t i = 0; i < 6; ++i) {
+    const uint64_t at = 1000 * i;
+    const bool is_even = i % 2 == 0;
+    recorder.add_class(10 + i, "step " + std::to_string(i));
+    recorder.complete(1, at, at + 600, 1, is_even ? 1 : 0, is_even ? 0 : 2);
+    recorder.complete(1, at + 700, at + 1000 + (i == 5 ? 1 : 0), 2, is_even ? 1 : 0, is_even ? 0 : 2);
+    recorder.complete(1, at, at + 1000 + (i < 5 ? 1 : 0), 10 + i, 0, is_even ? 0 : 1);
+  }
+  recorder.close();
+  const IterationSums found = iteration_sums(trace::Reader(folder / "t.kymo"));
+  ASSERT_EQ(found.wall_ns.size(), 6u);
+  ASSERT_EQ(found.keys.size(), 3u);
+  EXPECT_EQ(found.keys[0].key, "step {}");
+  EXPECT_EQ(found.keys[1].key, "step {}/child");
+  EXPECT_EQ(found.keys[1].ns, std::vector<double>(6, 600));
+  EXPECT_EQ(found.keys[2].key, "step {}/tail");
+  EXPECT_EQ(found.keys[2].ns, std::vector<double>(6, 300));
+}
+
 // The time of ranges that are too deep for a path of their own is in the range around them.
 TEST(IterationSumsTest, VeryDeepRecursionKeepsAllOfItsTime) {
   const TemporaryFolder folder;
@@ -148,6 +174,39 @@ TEST(DiffTest, ATraceAndItselfAreTheSame) {
   const Diff diff = compare(std::vector{one}, std::vector{one});
   EXPECT_TRUE(diff.enough);
   for (const DiffRow& row : diff.rows) EXPECT_FALSE(row.significant) << row.key;
+}
+
+// However much its iterations differ, and however rare a range is.
+TEST(DiffTest, ATraceAndItselfAreNeverUndecided) {
+  IterationSums one = sums(30, 1000, 500, 1);
+  for (size_t i = 0; i < one.wall_ns.size(); ++i) one.wall_ns[i] *= 1 + static_cast<double>(i % 5);
+  one.keys.push_back({"rare", false, std::vector<double>(one.wall_ns.size()), 1});
+  one.keys.back().ns[7] = 1e6;
+  for (const Diff& diff :
+       {compare(std::vector{one}, std::vector{one}), compare(std::vector(4, one), std::vector(4, one))}) {
+    EXPECT_TRUE(diff.enough);
+    EXPECT_FALSE(diff.iteration.undecided);
+    for (const DiffRow& row : diff.rows) {
+      EXPECT_TRUE(row.change.enough) << row.key;
+      EXPECT_FALSE(row.undecided || row.significant) << row.key;
+    }
+  }
+}
+
+// The iteration is the first question: it does not pay for the number of paths.
+TEST(DiffTest, FourRunsCanShowThatAnIterationChanged) {
+  std::vector<IterationSums> a, b;
+  for (unsigned i = 0; i < 4; ++i) a.push_back(sums(10, 1000, 500, i)), b.push_back(sums(10, 1500, 500, 10 + i));
+  std::mt19937 random(1);
+  for (auto* const side : {&a, &b})
+    for (IterationSums& run : *side)
+      for (int key = 0; key < 100; ++key)
+        run.keys.push_back({"path " + std::to_string(key), false, std::vector<double>(10, random() % 1000), 10});
+  const Diff diff = compare(a, b);
+  EXPECT_TRUE(diff.iteration.significant);
+  EXPECT_NEAR(diff.iteration.q, 2.0 / 70, 1e-12);
+  for (const DiffRow& row : diff.rows) EXPECT_FALSE(row.significant) << row.key;
+  EXPECT_EQ(diff.tested, 101u);  // the load; other paths have the same time in all runs
 }
 
 TEST(DiffTest, FindsWhatBecameSlowerAndWhatIsNew) {

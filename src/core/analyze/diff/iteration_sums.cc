@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "analyze/innermost.h"
+#include "analyze/nesting.h"
+#include "analyze/operation_name.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/events.h"
 #include "analyze/report/iterations.h"
 #include "base/hash.h"
-#include "base/iteration_name.h"
 
 namespace kymo::analyze {
 namespace {
@@ -69,18 +70,20 @@ class Sums {
     result.iteration_name = iterations_.name;
     for (const Interval& one : iterations_.list) result.wall_ns.push_back(static_cast<double>(one.end - one.begin));
     if (iterations_.track) result.main_thread = walk_.tracks()[*iterations_.track].name();
-    const bool with_launches = !work.launches.empty();
+    end_where_the_next_begins();
+    parts_ = RangesBackwards::kParts | (work.launches.empty() ? 0u : trace::kRangeCorrelations);
     walk_.each_backwards(
-        RangesBackwards::kParts | (with_launches ? trace::kRangeCorrelations : 0u),
+        parts_,
         [&](const TrackOfTrace& track) {
-          return !track.on_device && (with_launches || track.number == iterations_.track);
+          return !track.on_device && (!work.launches.empty() || track.number == iterations_.track);
         },
         [&](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
-    for (auto& entry : threads_) {
-      const TrackOfTrace& track = walk_.tracks()[entry.first];
-      Thread& state = entry.second;
-      state.ranges.finish([&](const TrackRange& range) { add(track, state, range); });
-      state.innermost.finish([&](uint32_t node, int64_t begin, int64_t end) { take(track, node, begin, end); });
+    for (auto& [number, thread] : threads_) {
+      const TrackOfTrace& track = walk_.tracks()[number];
+      if (thread.overlaps)
+        nest_by_time(track);
+      else
+        thread.innermost.finish([&](uint32_t node, int64_t begin, int64_t end) { take(track, node, begin, end); });
     }
     std::sort(launches_.begin(), launches_.end(), [](const LaunchNode& a, const LaunchNode& b) {
       return std::tie(a.writer, a.correlation, b.begin) < std::tie(b.writer, b.correlation, a.begin);
@@ -95,29 +98,39 @@ class Sums {
 
  private:
   struct LaunchNode {
-    uint32_t writer;
+    uint32_t writer, node;
     uint64_t correlation;
-    uint32_t node;
     int64_t begin;
+    uint32_t track;
   };
 
   // What is known of a thread while it is read backwards.
   struct Thread {
     RangesBackwards ranges;
     Innermost<uint32_t> innermost;  // the owner is a node
-    std::vector<uint32_t> open;     // nodes of lane 0, by depth
+    std::vector<uint32_t> open;     // nodes by depth
+    bool overlaps = false;          // then all of it is read again: analyze/nesting.h
   };
 
-  // The first iteration that ends after the time.
-  size_t iteration_after(int64_t time) const {
-    return static_cast<size_t>(std::partition_point(iterations_.list.begin(), iterations_.list.end(),
-                                                    [&](const Interval& one) { return one.end <= time; }) -
-                               iterations_.list.begin());
+  // A range belongs to the iteration in which it begins, also if the one before it ends a nanosecond later.
+  void end_where_the_next_begins() {
+    std::vector<Interval>& list = iterations_.list;
+    for (size_t i = 0; i + 1 < list.size(); ++i)
+      if (list[i].begin < list[i + 1].begin) list[i].end = std::min(list[i].end, list[i + 1].begin);
+  }
+
+  // The first iteration that ends after the time. Most times are in the same one as the time before.
+  size_t iteration_after(int64_t time) {
+    const std::vector<Interval>& list = iterations_.list;
+    const size_t same = last_iteration_;
+    if (same < list.size() && list[same].end > time && (same == 0 || list[same - 1].end <= time)) return same;
+    const auto ends = [&](const Interval& one) { return one.end <= time; };
+    return last_iteration_ = static_cast<size_t>(std::partition_point(list.begin(), list.end(), ends) - list.begin());
   }
 
   std::string name_of(const TrackOfTrace& track, uint32_t class_id) const {
     const trace::EventClass* const known = track.writer->find_class(class_id);
-    return known == nullptr ? "(no name)" : base::without_iteration_number(trace::shown_name(*known));
+    return known == nullptr ? "(no name)" : operation_name(*known);
   }
 
   // Without a path left, the range around it stands for the range.
@@ -133,40 +146,101 @@ class Sums {
 
   void add(const TrackOfTrace& track, const trace::EventBatch& batch) {
     Thread& thread = threads_[track.number];
+    if (thread.overlaps) return;
+    const trace::Ranges& ranges = batch.ranges;
+    for (size_t i = 0; i < ranges.size() && !thread.overlaps; ++i)
+      thread.overlaps = !nests_by_depth(ranges.lane.empty() ? uint16_t{0} : ranges.lane[i], ranges.depth[i]);
+    if (thread.overlaps) return forget(track);
     thread.open.clear();
     uint32_t node = kRoot;
     for (const trace::OpenRange& range : batch.closing)
       thread.open.push_back(node = child(track, node, range.class_id));
-    thread.ranges.add(walk_, track, batch, [&](const TrackRange& range) { add(track, thread, range); });
+    thread.ranges.add(track, batch, [&](const TrackRange& range) { add(track, thread, range); });
   }
 
-  // The path of a range on lane 0 follows from its depth. Other ranges, and those that are too deep for the depth to
-  // tell, are inside the innermost range that contains them.
+  // What was added for the thread.
+  void forget(const TrackOfTrace& track) {
+    std::erase_if(launches_, [&](const LaunchNode& launch) { return launch.track == track.number; });
+    if (track.number != iterations_.track) return;
+    sums_.clear();
+    counts_.clear();
+    times_ = 0;
+    left_out_ = not_compared_ = 0;
+  }
+
+  // The path of a range follows from its depth.
   void add(const TrackOfTrace& track, Thread& thread, const TrackRange& range) {
-    uint32_t parent = kRoot;
-    const bool by_depth = range.lane == 0 && range.depth < UINT16_MAX;
-    if (by_depth) {
-      if (range.depth > thread.open.size())  // ranges around it are not in the trace
-        thread.open.resize(range.depth, thread.open.empty() ? kRoot : thread.open.back());
-      parent = range.depth == 0 ? kRoot : thread.open[range.depth - 1u];
-    } else if (const uint32_t* const around = thread.innermost.around(range.begin)) {
-      parent = *around;
-    }
-    const uint32_t own = child(track, parent, range.class_id);
-    if (own == parent) ++left_out_;
-    if (by_depth) {
-      thread.open.resize(range.depth);
-      thread.open.push_back(own);
-    }
-    if (range.correlation != 0) launches_.push_back({track.writer_number, range.correlation, own, range.begin});
+    if (range.depth > thread.open.size())  // ranges around it are not in the trace
+      thread.open.resize(range.depth, thread.open.empty() ? kRoot : thread.open.back());
+    thread.open.resize(range.depth);
+    const uint32_t own = add(track, thread.open.empty() ? kRoot : thread.open.back(), range);
+    thread.open.push_back(own);
     thread.innermost.add(range.begin, range.end, own,
                          [&](uint32_t node, int64_t begin, int64_t end) { take(track, node, begin, end); });
-    if (track.number != iterations_.track) return;
+  }
+
+  // Counts the range, and returns its node.
+  uint32_t add(const TrackOfTrace& track, uint32_t parent, const TrackRange& range) {
+    const uint32_t own = child(track, parent, range.class_id);
+    if (own == parent) ++left_out_;
+    if (range.correlation != 0)
+      launches_.push_back({track.writer_number, own, range.correlation, range.begin, track.number});
+    if (track.number != iterations_.track) return own;
     const size_t iteration = iteration_after(range.begin);
-    if (iteration == iterations_.list.size() || iterations_.list[iteration].begin >= range.end) return;
+    if (iteration == iterations_.list.size() || iterations_.list[iteration].begin >= range.end) return own;
     if (counts_.size() <= own) counts_.resize(own + size_t{1});
     ++counts_[own];
     sum(own, static_cast<uint32_t>(iteration), 0);  // it has a key even if all of its time is in others
+    return own;
+  }
+
+  // The ranges of a thread that overlap, for analyze::nest_by_time(). An owner is a node.
+  struct Overlapping {
+    using Owner = uint32_t;
+    Sums& sums;
+    const TrackOfTrace& track;
+    struct Facts {
+      uint64_t correlation;
+      uint32_t class_id;
+    };
+    std::vector<Facts> facts = {};  // by number
+
+    uint32_t number_of(uint64_t correlation, uint32_t class_id) {
+      facts.push_back({correlation, class_id});
+      return static_cast<uint32_t>(facts.size() - 1);
+    }
+    Owner outside() const { return kRoot; }
+    Owner visit(Owner around, const TimedRange& range, size_t) {
+      const Facts& known = facts[range.number];
+      TrackRange found;
+      found.begin = track.ns(range.begin);
+      found.end = track.ns(range.end);
+      found.correlation = known.correlation;
+      found.class_id = known.class_id;
+      return sums.add(track, around, found);
+    }
+    void take(Owner node, const TimedRange&, TickSpan part) {
+      sums.take(track, node, track.ns(part.begin), track.ns(part.end));
+    }
+  };
+
+  void nest_by_time(const TrackOfTrace& thread) {
+    AllRanges all(nullptr);
+    Overlapping overlapping{*this, thread};
+    std::vector<trace::OpenRange> open;
+    walk_.each(
+        parts_, [&](const TrackOfTrace& track) { return track.number == thread.number; },
+        [&](TrackOfTrace&, const trace::EventBatch& batch) {
+          const trace::Ranges& ranges = batch.ranges;
+          all.add(ranges, [&](size_t i) {
+            return overlapping.number_of(ranges.correlation.empty() ? 0 : ranges.correlation[i], ranges.class_id[i]);
+          });
+          if (RangesBackwards::says_what_is_open(batch)) open = batch.closing;
+        });
+    for (size_t depth = 0; depth < open.size(); ++depth)
+      all.add_open(open[depth], depth, thread.clock, thread.end_ns,
+                   overlapping.number_of(open[depth].correlation, open[depth].class_id));
+    analyze::nest_by_time(all, overlapping);
   }
 
   // A part of the time of a node, divided into iterations.
@@ -281,6 +355,8 @@ class Sums {
 
   EventWalk walk_;
   Iterations iterations_;
+  size_t last_iteration_ = 0;  // that iteration_after() found
+  unsigned parts_ = 0;         // of the ranges of threads
   Paths paths_;
   std::map<uint32_t, Thread> threads_;                                         // by track
   std::map<uint32_t, std::unordered_map<uint64_t, uint32_t>> nodes_by_class_;  // by writer

@@ -19,6 +19,7 @@ struct KeySums {
   bool on_device = false;
   std::vector<double> ns;  // by iteration
   uint64_t count = 0;
+  bool operator==(const KeySums&) const = default;
 };
 
 struct IterationSums {
@@ -32,6 +33,9 @@ struct IterationSums {
   std::vector<trace::Problem> problems;  // what could not be read
 
   static constexpr size_t kMostKeys = 200'000;
+
+  // The same times, which two runs never have.
+  bool operator==(const IterationSums& other) const { return wall_ns == other.wall_ns && keys == other.keys; }
 };
 
 // The main thread's ranges, and the device operations that any thread launched.

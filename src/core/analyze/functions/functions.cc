@@ -1,13 +1,18 @@
 #include "analyze/functions/functions.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "analyze/views/paths.h"
+#include "base/text.h"
 #include "base/wildcard.h"
+#include "symbols/short_name.h"
 
 namespace kymo::functions {
 
@@ -15,45 +20,117 @@ namespace {
 
 class Rows {
  public:
+  explicit Rows(bool are_lines) : are_lines_(are_lines) {}
+
   FunctionRow& of(const symbols::Frame& frame) {
-    const std::string key = frame.function + '\n' + frame.module;
-    const auto [known, is_new] = numbers_.try_emplace(key, rows_.size());
-    if (is_new) rows_.push_back({frame.function, frame.module});
+    std::string key = frame.function + '\n' + frame.module;
+    if (are_lines_) key += base::format("\n{}:{}", frame.file, frame.line);
+    const auto [known, is_new] = numbers_.try_emplace(std::move(key), rows_.size());
+    if (is_new) {
+      FunctionRow& row = rows_.emplace_back();
+      row.function = frame.function;
+      row.module = frame.module;
+      if (are_lines_) row.file = frame.file, row.line = frame.line;
+    }
     return rows_[known->second];
   }
   std::vector<FunctionRow> take() { return std::move(rows_); }
 
  private:
+  const bool are_lines_;
   std::unordered_map<std::string, size_t> numbers_;
   std::vector<FunctionRow> rows_;
 };
 
-}  // namespace
+// Whether samples in a range count, by the number of the range.
+std::vector<bool> wanted_ranges(const Samples& samples, const std::string& pattern) {
+  std::vector<bool> is_wanted(samples.ranges.size(), true);
+  if (pattern.empty()) return is_wanted;
+  for (size_t i = 0; i < is_wanted.size(); ++i) is_wanted[i] = i != 0 && base::matches(pattern, samples.ranges[i]);
+  return is_wanted;
+}
 
-FunctionTable count_functions(Samples& samples, const std::string& range_pattern) {
+const char* name_of_no_stack(const Samples& samples) {
+  return samples.what == What::Waits ? "(no stack)" : "(unknown)";
+}
+
+void fold_inlines(std::vector<symbols::Frame>& frames) {
+  std::erase_if(frames, [](const symbols::Frame& frame) { return frame.inlined; });
+}
+
+// Innermost first. At least one.
+std::vector<symbols::Frame> frames_of(Samples& samples, memory::StackId stack, Inlines inlines) {
+  std::vector<symbols::Frame> frames = samples.stacks->frames(stack);
+  if (inlines == Inlines::Fold) fold_inlines(frames);
+  if (frames.empty()) frames.emplace_back().function = name_of_no_stack(samples);
+  return frames;
+}
+
+// One of the words of a list that begins and ends with a space.
+bool is_in(std::string_view all, std::string_view one) {
+  return one.find(' ') == one.npos && all.find(" " + std::string(one) + " ") != all.npos;
+}
+
+// Of the kernel, of what all programs have, and of what Kymo puts before it: "[kernel]", "libc.so.6", "libc-2.31.so",
+// "ld-linux-x86-64.so.2".
+bool is_standard_library(std::string_view module) {
+  const std::string_view file = module.substr(module.rfind('/') + 1);
+  if (file.starts_with("[") || file.starts_with("ld-")) return true;
+  const size_t end = std::min(file.find(".so"), file.find("-2."));
+  return end != file.npos &&
+         is_in(" libc libpthread librt libm libstdc++ libc++ libc++abi libgcc_s libkymo_waits ", file.substr(0, end));
+}
+
+// Of the libraries of C and C++ in a static program, and of the stubs through which a file calls them. Names that begin
+// with two underscores are reserved for them.
+constexpr std::string_view kStandardNames =
+    " _start accept clock_nanosleep connect epoll_pwait epoll_wait fsync futex_wait nanosleep pause poll ppoll pselect"
+    " pthread_cond_timedwait pthread_cond_wait pthread_join pthread_mutex_lock read readv recv recvfrom recvmsg"
+    " sched_yield select sem_timedwait sem_wait send sendmsg sendto sigsuspend sigwait sleep syscall usleep wait4"
+    " waitid waitpid write writev ";
+
+bool is_standard_name(std::string_view function) {
+  return function.starts_with("__") || function.starts_with("std::") || function.ends_with("@plt") ||
+         is_in(kStandardNames, function);
+}
+
+// Innermost first. Leaves out what is the same for all waits of a kind.
+void leave_out_system(std::vector<symbols::Frame>& frames) {
+  if (const auto own = innermost_own(frames); own != frames.end()) frames.erase(frames.begin(), own);
+}
+
+struct Sum {
+  uint64_t count = 0, ns = 0;
+};
+using StackSums = std::unordered_map<memory::StackId, Sum>;
+
+// The same stack on several threads is looked up once. True if a sample of the thread is counted.
+bool add_stacks(const SampledThread& thread, const std::vector<bool>& is_wanted, StackSums& stacks) {
+  bool is_counted = false;
+  for (const SampledStack& one : thread.stacks) {
+    if (!is_wanted[one.range]) continue;
+    is_counted = true;
+    Sum& sum = stacks[one.stack];
+    sum.count += one.count;
+    sum.ns += one.weight;
+  }
+  return is_counted;
+}
+
+bool is_named(const std::string& pattern, const std::string& function) {
+  if (base::matches(pattern, function)) return true;
+  const std::string name = symbols::short_name(function, symbols::kAnyWidth);
+  return base::matches(pattern, name) || base::matches("*::" + pattern, name);
+}
+
+FunctionTable count_rows(Samples& samples, const std::string& range_pattern, Inlines inlines, bool are_lines) {
   FunctionTable table;
   table.what = samples.what;
-  std::vector<bool> is_wanted(samples.ranges.size(), true);
-  if (!range_pattern.empty()) {
-    for (size_t i = 0; i < is_wanted.size(); ++i)
-      is_wanted[i] = i != 0 && base::matches(range_pattern, samples.ranges[i]);
-  }
-  // The same stack on several threads is looked up once.
-  struct Sum {
-    uint64_t count = 0, ns = 0;
-  };
-  std::unordered_map<memory::StackId, Sum> stacks;
+  const std::vector<bool> is_wanted = wanted_ranges(samples, range_pattern);
+  StackSums stacks;
   bool is_cpu_known = range_pattern.empty();
   for (const SampledThread& thread : samples.threads) {
-    bool is_counted = range_pattern.empty();
-    for (const SampledStack& one : thread.stacks) {
-      if (!is_wanted[one.range]) continue;
-      is_counted = true;
-      Sum& sum = stacks[one.stack];
-      sum.count += one.count;
-      sum.ns += one.weight;
-    }
-    if (!is_counted) continue;
+    if (!add_stacks(thread, is_wanted, stacks) && !range_pattern.empty()) continue;
     ++table.threads;
     table.period_ns = std::max(table.period_ns, thread.period_ns);
     table.cpu_ns += thread.on_ns;
@@ -61,19 +138,26 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
     table.off_ns += thread.off_ns;
     table.preempted_ns += thread.preempted_ns;
   }
+  if (range_pattern.empty()) {
+    table.cpu_ns += table.lost_cpu_ns = samples.lost_cpu_ns;
+    table.unknown_ns = samples.unknown_ns;
+  }
   if (!is_cpu_known) table.cpu_ns = 0;
-  Rows rows;
+  Rows rows(are_lines);
   for (const auto& [stack, sum] : stacks) {
     table.samples += sum.count;
     table.time_ns += sum.ns;
-    std::vector<symbols::Frame> frames = samples.stacks->frames(stack);
-    if (frames.empty()) frames.emplace_back().function = "(unknown)";
-    if (memory::Stacks::is_cut(frames.back())) table.incomplete += sum.count;
+    std::vector<symbols::Frame> frames = frames_of(samples, stack, inlines);
+    if (samples.what == What::Waits && stack == 0) table.without_stack += sum.count;
+    if (samples.what == What::Waits) leave_out_system(frames);
+    using memory::Stacks;
+    if (Stacks::is_cut(frames.back())) table.incomplete += sum.count;
+    if (Stacks::is_cut(frames.back(), Stacks::Cut::CopyTooShort)) table.longer_than_copy += sum.count;
     std::unordered_set<FunctionRow*> seen;
     // The rows may move while rows are added, so all are created first.
     for (const symbols::Frame& frame : frames) rows.of(frame);
     for (size_t i = 0; i < frames.size(); ++i) {
-      if (i != 0 && memory::Stacks::is_cut(frames[i])) continue;
+      if (i != 0 && Stacks::is_cut(frames[i])) continue;
       FunctionRow& row = rows.of(frames[i]);
       if (i == 0) {
         row.self_samples += sum.count;
@@ -88,10 +172,133 @@ FunctionTable count_functions(Samples& samples, const std::string& range_pattern
   table.rows = rows.take();
   std::erase_if(table.rows, [](const FunctionRow& row) { return row.total_samples == 0; });
   std::ranges::sort(table.rows, [](const FunctionRow& a, const FunctionRow& b) {
-    return std::tie(b.self_ns, b.total_ns, a.function, a.module) <
-           std::tie(a.self_ns, a.total_ns, b.function, b.module);
+    return std::tie(b.self_ns, b.total_ns, a.function, a.module, a.file, a.line) <
+           std::tie(a.self_ns, a.total_ns, b.function, b.module, b.file, b.line);
   });
   return table;
+}
+
+}  // namespace
+
+std::vector<symbols::Frame>::const_iterator innermost_own(const std::vector<symbols::Frame>& frames) {
+  return std::ranges::find_if(frames, [](const symbols::Frame& frame) {
+    return !is_standard_library(frame.module) && !is_standard_name(frame.function) && !memory::Stacks::is_cut(frame);
+  });
+}
+
+std::string own_function(std::vector<symbols::Frame> frames) {
+  fold_inlines(frames);
+  leave_out_system(frames);
+  return frames.empty() ? std::string() : frames.front().function;
+}
+
+FunctionTable count_functions(Samples& samples, const std::string& range_pattern, Inlines inlines) {
+  return count_rows(samples, range_pattern, inlines, false);
+}
+
+FunctionTable count_lines(Samples& samples, const std::string& range_pattern) {
+  return count_rows(samples, range_pattern, Inlines::Show, true);
+}
+
+void add_waits(FunctionTable& lines, const FunctionTable& waits) {
+  const auto key_of = [](const FunctionRow& row) { return std::tie(row.function, row.module, row.file, row.line); };
+  std::map<decltype(key_of(lines.rows[0])), uint64_t> numbers;
+  lines.rows.reserve(lines.rows.size() + waits.rows.size());  // keys refer to rows
+  for (size_t i = 0; i < lines.rows.size(); ++i) numbers[key_of(lines.rows[i])] = i;
+  for (const FunctionRow& row : waits.rows) {
+    if (row.self_ns == 0) continue;
+    const auto known = numbers.find(key_of(row));
+    FunctionRow& into = known != numbers.end() ? lines.rows[known->second] : lines.rows.emplace_back();
+    if (known == numbers.end()) std::tie(into.function, into.module, into.file, into.line) = key_of(row);
+    into.waiting_ns = row.self_ns;
+  }
+  std::ranges::stable_sort(lines.rows, std::ranges::greater(),
+                           [](const FunctionRow& row) { return row.self_ns + row.waiting_ns; });
+}
+
+std::vector<OwnFunction> own_functions(Samples& samples) {
+  std::map<std::pair<std::string, std::string>, uint64_t> sums;  // by function and thread
+  for (const SampledThread& thread : samples.threads)
+    for (const SampledStack& one : thread.stacks) {
+      if (one.stack == 0) continue;
+      sums[{own_function(samples.stacks->frames(one.stack)), thread.place->name}] += one.weight;
+    }
+  std::vector<OwnFunction> all;
+  for (const auto& [key, ns] : sums) all.push_back({key.first, key.second, ns});
+  std::ranges::stable_sort(all, std::ranges::greater(), &OwnFunction::ns);
+  return all;
+}
+
+CallTree call_tree(Samples& samples, const CallTreeOptions& options) {
+  CallTree tree;
+  StackSums stacks;
+  const std::vector<bool> is_wanted = wanted_ranges(samples, options.range);
+  for (const SampledThread& thread : samples.threads) add_stacks(thread, is_wanted, stacks);
+  std::unordered_map<std::string, uint32_t> numbers;  // of functions
+  std::vector<std::pair<std::string, std::string>> functions;
+  std::vector<bool> is_root;
+  views::PathTrie trie;
+  for (const auto& [stack, sum] : stacks) {
+    tree.samples += sum.count;
+    tree.time_ns += sum.ns;
+    std::vector<uint32_t> path;  // outermost first
+    const std::vector<symbols::Frame> frames = frames_of(samples, stack, options.inlines);
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+      const auto [known, is_new] =
+          numbers.try_emplace(frame->function + '\n' + frame->module, static_cast<uint32_t>(functions.size()));
+      path.push_back(known->second);
+      if (!is_new) continue;
+      functions.emplace_back(frame->function, frame->module);
+      is_root.push_back(options.shape == CallTree::Shape::All || is_named(options.function, frame->function));
+    }
+    const auto root = std::ranges::find_if(path, [&](uint32_t number) { return is_root[number]; });
+    if (root == path.end()) continue;
+    if (options.shape == CallTree::Shape::Callers)
+      path.erase(root + 1, path.end()), std::ranges::reverse(path);
+    else
+      path.erase(path.begin(), root);
+    uint32_t node = views::PathTrie::kRoot;
+    constexpr size_t kMaxNodes = 1 << 20;  // beyond it, time is counted in the function around
+    for (const uint32_t number : path)
+      if (trie.nodes().size() < kMaxNodes) node = trie.child(node, number);
+    trie[node].count += sum.count;
+    trie[node].ticks += sum.ns;
+  }
+  // A parent comes before its children.
+  const size_t count = trie.nodes().size();
+  std::vector<CallTree::Row> nodes(count);
+  std::vector<std::vector<uint32_t>> children(count);
+  for (size_t i = count; i-- > 1;) {
+    const views::PathTrie::Node& node = trie.nodes()[i];
+    nodes[i].self_ns = node.ticks;
+    nodes[i].total_ns += node.ticks;
+    nodes[i].samples += node.count;
+    nodes[node.parent].total_ns += nodes[i].total_ns;
+    nodes[node.parent].samples += nodes[i].samples;
+    children[node.parent].push_back(static_cast<uint32_t>(i));
+    std::tie(nodes[i].function, nodes[i].module) = functions[node.number];
+  }
+  struct Next {
+    uint32_t node, depth, parent;
+  };
+  std::vector<Next> left{{views::PathTrie::kRoot, 0, 0}};
+  while (!left.empty()) {
+    const Next next = left.back();
+    left.pop_back();
+    const auto row = static_cast<uint32_t>(tree.rows.size());
+    if (next.node != views::PathTrie::kRoot) {
+      tree.rows.push_back(std::move(nodes[next.node]));
+      tree.rows.back().depth = next.depth - 1;
+      tree.rows.back().parent = next.depth == 1 ? row : next.parent;
+    }
+    std::vector<uint32_t>& inside = children[next.node];
+    std::ranges::sort(inside, [&](uint32_t a, uint32_t b) {
+      return std::tie(nodes[a].total_ns, nodes[b].function, nodes[b].module) <
+             std::tie(nodes[b].total_ns, nodes[a].function, nodes[a].module);
+    });
+    for (const uint32_t child : inside) left.push_back({child, next.depth + 1, row});
+  }
+  return tree;
 }
 
 std::optional<FunctionTable> functions_on_cpu(const trace::Reader& reader) {
@@ -106,10 +313,12 @@ views::Paths paths_of_samples(Samples& samples, const views::PathOptions& option
   views::Paths result;
   result.problems = samples.problems;
   views::MergedPaths merged;
+  symbols::ShortNames names(symbols::kAnyWidth);
+  const auto name_of = [&](const std::string& function) { return options.full_text ? function : names.of(function); };
   for (const SampledThread& thread : samples.threads) {
     if (thread.stacks.empty()) continue;
     const uint32_t process =
-        merged.child(views::PathTrie::kRoot, convert::group_label(*thread.place->group), FrameKind::Process);
+        merged.child(views::PathTrie::kRoot, views::process_label(*thread.place->group, options), FrameKind::Process);
     const uint32_t track = merged.child(process, thread.place->name, FrameKind::Track);
     for (const SampledStack& one : thread.stacks) {
       uint32_t node = track;
@@ -119,9 +328,9 @@ views::Paths paths_of_samples(Samples& samples, const views::PathOptions& option
       bool is_cut = false;
       for (size_t i = frames.size(); i-- > 0 && !is_cut;) {
         is_cut = ++depth > options.max_depth || merged.size() > options.max_paths;
-        if (!is_cut) node = merged.child(node, frames[i].function, FrameKind::Function);
+        if (!is_cut) node = merged.child(node, name_of(frames[i].function), FrameKind::Function);
       }
-      if (frames.empty()) node = merged.child(node, "(unknown)", FrameKind::Function);
+      if (frames.empty()) node = merged.child(node, name_of_no_stack(samples), FrameKind::Function);
       if (is_cut) result.over_limit += one.count;
       merged.count(node, one.count, one.weight);
     }

@@ -1,5 +1,5 @@
 // The functions that used the CPU, waited or caused page faults, from the samples of a trace: a row for each function
-// of a file.
+// of a file, or for each of its source lines.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ struct FunctionRow {
   std::string module;                            // the path of the file; empty: not known
   uint64_t self_samples = 0, total_samples = 0;  // total: it, or a function that it called, was running
   uint64_t self_ns = 0, total_ns = 0;            // of page faults: their number
+  std::string file = {};                         // of count_lines(); empty: not known
+  uint32_t line = 0;
+  uint64_t waiting_ns = 0;
 };
 
 struct FunctionTable {
@@ -25,15 +28,73 @@ struct FunctionTable {
   uint64_t samples = 0;           // of the rows
   uint64_t time_ns = 0;           // that the samples stand for; of page faults: their number
   uint64_t cpu_ns = 0;            // CPU time of the threads; 0: not known, or only a part of the samples is counted
+  uint64_t lost_cpu_ns = 0;       // of it: records were lost, so it is of no thread
+  uint64_t unknown_ns = 0;        // of the threads: there may be so much more CPU time
   uint64_t period_ns = 0;         // the longest time between two samples
+  uint64_t without_stack = 0;     // of the samples, waits of which only the length is known: a row of their own
   uint64_t incomplete = 0;        // samples whose outer functions are not known
+  uint64_t longer_than_copy = 0;  // of these, because only a part of the stack was copied
   uint64_t threads = 0;           // all, or those with samples in the ranges
   uint64_t off_ns = 0, preempted_ns = 0;   // of these threads
   std::vector<std::string> missing_files;  // functions in them have no names, because the files are not there any more
 };
 
+// Whether a function that the compiler inlined has a row, or is a part of the function whose code it is in: the one in
+// which a debugger would stop.
+enum class Inlines : uint8_t { Fold, Show };
+
+// A wait belongs to the innermost function of the program itself: those of the kernel and of the standard libraries,
+// which wait for it, have no rows. They are in the call tree.
+//
 // Only samples in ranges whose names match the pattern (base/wildcard.h); empty: all samples.
-FunctionTable count_functions(Samples& samples, const std::string& range_pattern = {});
+FunctionTable count_functions(Samples& samples, const std::string& range_pattern = {}, Inlines inlines = Inlines::Fold);
+
+// The same for each source line of a function, inlined or not. A function without lines is one row.
+FunctionTable count_lines(Samples& samples, const std::string& range_pattern = {});
+// The self times of `waits` become the waiting times of `lines`, which is sorted by both.
+void add_waits(FunctionTable& lines, const FunctionTable& waits);
+
+// The innermost function of the program itself in a stack; the end: it has none.
+std::vector<symbols::Frame>::const_iterator innermost_own(const std::vector<symbols::Frame>& frames);
+
+// The function of the program to which a wait with this stack belongs. `frames`: innermost first, at least one.
+std::string own_function(std::vector<symbols::Frame> frames);
+
+// By thread, the functions of the program from which the samples come, as waits are given to them above. Samples
+// without a stack are left out.
+struct OwnFunction {
+  std::string function, thread;
+  uint64_t ns = 0;
+};
+std::vector<OwnFunction> own_functions(Samples& samples);  // the longest first
+
+// Who called whom. A row is a function at one place of the tree; its total is that of the samples with this path.
+struct CallTree {
+  enum class Shape : uint8_t {
+    All,      // from the outermost function to those that it called
+    Callers,  // from a function to those that called it
+    Callees,  // from a function to those that it called
+  };
+  struct Row {
+    std::string function, module;
+    uint32_t depth = 0;
+    uint32_t parent = 0;  // a row, or itself
+    uint64_t samples = 0, total_ns = 0, self_ns = 0;
+  };
+  std::vector<Row> rows;              // each is followed by its children, largest first
+  uint64_t samples = 0, time_ns = 0;  // of all stacks
+};
+
+struct CallTreeOptions {
+  CallTree::Shape shape = CallTree::Shape::All;
+  // Of Callers and Callees: the function, with or without its namespaces and parameters; * and ? are wildcards. If it
+  // is several times on a stack, the outermost one counts.
+  std::string function;
+  std::string range;
+  Inlines inlines = Inlines::Fold;
+};
+
+CallTree call_tree(Samples& samples, const CallTreeOptions& options);
 
 // All functions that used the CPU. Nothing if the trace has no samples.
 std::optional<FunctionTable> functions_on_cpu(const trace::Reader& reader);

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 
+#include "base/text.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::functions {
@@ -20,7 +22,7 @@ using trace::testing::TestRecorder;
 
 enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPageFault };
 constexpr uint32_t kMain = 1, kWorker = 2;
-constexpr int64_t kComplete = 1, kNoTables = 2;
+constexpr int64_t kComplete = 1, kNoTables = 2, kCopyTooShort = 5;
 constexpr int64_t kKernel = INT64_MIN + 0x1000;  // as an address: in the upper half
 
 class FunctionsTest : public ::testing::Test {
@@ -55,6 +57,10 @@ class FunctionsTest : public ::testing::Test {
   void sample(uint32_t track, uint64_t time, int64_t number) {
     recorder_->point(track, time, PointKind::Sample, kSample, 0, {number});
   }
+  // Of code: frames with an address in a file.
+  void name_code(const trace::Module& module, const std::vector<trace::Frame>& frames) {
+    recorder_->file().stacks(recorder_->id(), {&module, 1}, frames, {});
+  }
   Samples read() {
     if (recorder_) recorder_->close();
     recorder_.reset();
@@ -71,18 +77,13 @@ class FunctionsTest : public ::testing::Test {
   std::unique_ptr<TestRecorder> recorder_;
 };
 
-// One library after the other at the same addresses, and memory without a file after them. Names are stated at the end
-// of the time of their file.
+// One library after the other at the same addresses, and memory without a file after them.
 TEST_F(FunctionsTest, AddressHasTheMeaningOfItsTime) {
   const auto load = [&](const std::string& path) {
     recorder_->point(kMain, 0, PointKind::Instant, kModule, 0, {path, int64_t{0x1000}, int64_t{0x1000}, std::string()});
   };
-  const auto name = [&](const std::string& function) {
-    recorder_->point(kMain, 0, PointKind::Instant, kSymbol, 0, {int64_t{0x1100}, function});
-  };
   node(kMain, 16, kComplete, 0x1100);
   sample(kMain, 10, 16);
-  name("first");
   load("/gone/other.so");
   node(kMain, 17, kComplete, 0x1100);
   sample(kMain, 20, 17);
@@ -90,14 +91,50 @@ TEST_F(FunctionsTest, AddressHasTheMeaningOfItsTime) {
   load("");
   node(kMain, 18, kComplete, 0x1100);
   sample(kMain, 30, 18);
-  load("/gone/other.so");
-  node(kMain, 19, kComplete, 0x1100);
-  sample(kMain, 40, 19);
-  name("again");
+  name_code({1, "/gone/lib.so", "01", 0, 0}, {{1, 1, 0x100, "first", "", 0}});
+  name_code({2, "/gone/other.so", "", 0, 0}, {{2, 2, 0x100, "other", "", 0}});
   Samples samples = read();
   const FunctionTable table = count_functions(samples);
   EXPECT_EQ(counts(table), (std::map<std::string, std::pair<uint64_t, uint64_t>>{
-                               {"first", {1, 1}}, {"other.so+0x100", {2, 2}}, {"0x1100", {1, 1}}, {"again", {1, 1}}}));
+                               {"first", {1, 1}}, {"other", {2, 2}}, {"0x1100", {1, 1}}}));
+  EXPECT_THAT(table.missing_files, ElementsAre());
+}
+
+TEST_F(FunctionsTest, NamesInTheTraceHaveInlinedFunctionsAndLines) {
+  node(kMain, 16, kComplete, 0x1101);
+  sample(kMain, 10, 16);
+  name_code({1, "/gone/lib.so", "01", 0, 0},
+            {{1, 1, 0x101, "inner", "/src/a.h", 7}, {2, 1, 0x101, "outer", "/src/a.cc", 70}});
+  name_code({2, "/gone/lib.so", "02", 0, 0}, {{3, 2, 0x101, "of another build", "", 0}});
+  Samples samples = read();
+  const std::vector<symbols::Frame> frames = samples.stacks->frames(samples.threads.at(0).stacks.at(0).stack);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].function + " " + frames[0].file + ":" + std::to_string(frames[0].line), "inner /src/a.h:7");
+  EXPECT_EQ(frames[1].function + " " + frames[1].file + ":" + std::to_string(frames[1].line), "outer /src/a.cc:70");
+  EXPECT_TRUE(frames[0].inlined && !frames[1].inlined);
+  EXPECT_EQ(frames[1].module, "/gone/lib.so");
+}
+
+TEST_F(FunctionsTest, LinesHaveTheTimeThatTheyRanAndWaited) {
+  name_code({1, "/gone/lib.so", "01", 0, 0}, {{1, 1, 0x101, "inner", "/src/a.h", 7},
+                                              {2, 1, 0x101, "outer", "/src/a.cc", 70},
+                                              {3, 1, 0x111, "outer", "/src/a.cc", 71},
+                                              {4, 1, 0x201, "main", "/src/a.cc", 90}});
+  node(kMain, 16, kComplete, 0x1201);
+  node(kMain, 17, 16, 0x1101);
+  node(kMain, 18, 16, 0x1111);
+  for (const int64_t one : {17, 17, 18}) sample(kMain, 10, one);
+  recorder_->point(kMain, 20, PointKind::Sample, kWait, 0, {int64_t{5'000'000}, int64_t{0}, int64_t{18}});
+  recorder_->point(kMain, 30, PointKind::Sample, kWait, 0, {int64_t{9'000'000}, int64_t{1}, int64_t{17}});  // preempted
+  Samples samples = read(), waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits, false);
+  FunctionTable lines = count_lines(samples);
+  add_waits(lines, count_lines(waits));
+  std::vector<std::string> rows;
+  for (const FunctionRow& row : lines.rows)
+    rows.push_back(base::format("{} {}:{} {} {} {}", row.function, row.file, row.line, row.self_ns / 1'000'000,
+                                row.total_ns / 1'000'000, row.waiting_ns / 1'000'000));
+  EXPECT_THAT(rows, ElementsAre("outer /src/a.cc:71 1 1 5", "inner /src/a.h:7 2 2 0", "main /src/a.cc:90 0 3 0",
+                                "outer /src/a.cc:70 0 2 0"));
 }
 
 TEST_F(FunctionsTest, SelfAndTotalOfAllThreads) {
@@ -131,6 +168,90 @@ TEST_F(FunctionsTest, IncompleteStacksAreCountedAndAreNoFunction) {
   using Counts = std::map<std::string, std::pair<uint64_t, uint64_t>>;
   EXPECT_EQ(counts(table), (Counts{{"lib.so+0x101", {1, 1}}, {"(unknown)", {1, 1}}}));
   EXPECT_EQ(table.incomplete, 2u);
+}
+
+TEST_F(FunctionsTest, StackLongerThanItsCopyIsCounted) {
+  node(kMain, 16, kNoTables, 0x1101);
+  node(kMain, 17, kCopyTooShort, 0x1101);
+  sample(kMain, 10, 16);
+  sample(kMain, 20, 17);
+  sample(kMain, 30, 17);
+  Samples samples = read();
+  const FunctionTable table = count_functions(samples);
+  EXPECT_EQ(table.incomplete, 3u);
+  EXPECT_EQ(table.longer_than_copy, 2u);
+  const views::Paths paths = paths_of_samples(samples);
+  EXPECT_TRUE(std::ranges::any_of(paths.frames, [](const views::PathFrame& frame) {
+    return frame.name == "(the stack is longer than its copy)" && frame.total_ns == 2'000'000;
+  }));
+}
+
+TEST_F(FunctionsTest, StackThatEndsInAFunctionThatNobodyCallsIsComplete) {
+  const char* const names[] = {"_start", "_dl_start_user", "clone3", "runtime.goexit", "_started"};
+  for (int64_t i = 0; i < 5; ++i) {
+    recorder_->point(kMain, 0, PointKind::Instant, kSymbol, 0, {0x1100 + i, std::string(names[i])});
+    node(kMain, 16 + i, kNoTables, 0x1100 + i);
+    sample(kMain, 10, 16 + i);
+  }
+  Samples samples = read();
+  EXPECT_EQ(count_functions(samples).incomplete, 1u);
+}
+
+TEST_F(FunctionsTest, CodeOfARuntimeIsOneRow) {
+  TestRecorder node(folder_ / "node.kymo", 1, 100, trace::Writer::Mode::Create, 0, "/usr/bin/node");
+  node.add_class(kSample, "sample", "cpu", {{"node", FieldType::UInt}});
+  node.add_class(kNode, "stack node", "kymo.stack",
+                 {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+  node.add_class(kSymbol, "symbol", "kymo.stack", {{"address", FieldType::Pointer}, {"name", FieldType::String}});
+  node.add_thread(kMain, 100, "main");
+  node.point(kMain, 0, PointKind::Instant, kSymbol, 0, {int64_t{0x9003}, std::string("named")});
+  for (int64_t i = 0; i < 4; ++i) {
+    node.point(kMain, 0, PointKind::Instant, kNode, 0, {16 + i, kComplete, 0x9000 + i});
+    node.point(kMain, 10, PointKind::Sample, kSample, 0, {16 + i});
+  }
+  node.close();
+  Samples samples = read_samples(trace::Reader(folder_ / "node.kymo"));
+  using Counts = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(counts(count_functions(samples)), (Counts{{"(code of node)", {3, 3}}, {"named", {1, 1}}}));
+}
+
+TEST_F(FunctionsTest, TreeShowsWhoCalledWhom) {
+  const std::pair<int64_t, const char*> names[] = {
+      {0x1101, "main"}, {0x1201, "int work::step<int>(int)"}, {0x1301, "work::leaf(double) const"}};
+  for (const auto& [address, name] : names)
+    recorder_->point(kMain, 0, PointKind::Instant, kSymbol, 0, {address, std::string(name)});
+  node(kMain, 16, kComplete, 0x1101);  // main
+  node(kMain, 17, 16, 0x1201);         // main, step
+  node(kMain, 18, 17, 0x1301);         // main, step, leaf
+  node(kMain, 19, 18, 0x1201);         // main, step, leaf, step
+  node(kMain, 20, 16, 0x1301);         // main, leaf
+  for (const int64_t one : {16, 17, 17, 18, 19, 19, 19, 20}) sample(kMain, 10, one);
+  Samples samples = read();
+  using Shape = CallTree::Shape;
+  const auto rows = [&](Shape shape, const std::string& function) {
+    std::vector<std::string> all;
+    for (const CallTree::Row& row : call_tree(samples, {shape, function}).rows)
+      all.push_back(std::string(row.depth, ' ') + row.function.substr(0, 14) + " " + std::to_string(row.samples) + " " +
+                    std::to_string(row.self_ns / 1'000'000));
+    return all;
+  };
+  EXPECT_THAT(rows(Shape::All, ""), ElementsAre("main 8 1", " int work::step 6 2", "  work::leaf(dou 4 1",
+                                                "   int work::step 3 3", " work::leaf(dou 1 1"));
+  for (const char* const name : {"work::leaf(double) const", "work::leaf", "leaf", "*lea?"}) {
+    EXPECT_THAT(rows(Shape::Callees, name), ElementsAre("work::leaf(dou 5 2", " int work::step 3 3")) << name;
+    EXPECT_THAT(rows(Shape::Callers, name),
+                ElementsAre("work::leaf(dou 5 0", " int work::step 4 0", "  main 4 4", " main 1 1"))
+        << name;
+  }
+  EXPECT_THAT(rows(Shape::Callees, "step<int>"),
+              ElementsAre("int work::step 6 2", " work::leaf(dou 4 1", "  int work::step 3 3"));
+  EXPECT_THAT(rows(Shape::Callers, "no such function"), ElementsAre());
+  const CallTree tree = call_tree(samples, {});
+  EXPECT_EQ(tree.samples, 8u);
+  for (size_t i = 0; i < tree.rows.size(); ++i) {
+    EXPECT_LE(tree.rows[i].parent, i);
+    EXPECT_EQ(tree.rows[tree.rows[i].parent].depth + (i == tree.rows[i].parent ? 0 : 1), tree.rows[i].depth);
+  }
 }
 
 TEST_F(FunctionsTest, FunctionsOfTheKernelHaveNames) {
@@ -173,8 +294,11 @@ TEST_F(FunctionsTest, WaitsAreTimeAndPageFaultsAreCounted) {
   EXPECT_EQ(counts(count_functions(cpu)), (Counts{{"lib.so+0x101", {1, 1}}}));
   EXPECT_EQ(count_functions(cpu).off_ns, 180u);
   const FunctionTable by_wait = count_functions(waits);
-  EXPECT_EQ(counts(by_wait), (Counts{{"lib.so+0x101", {1, 2}}, {"lib.so+0x201", {1, 1}}}));
-  EXPECT_EQ(by_wait.time_ns, 150u);
+  EXPECT_EQ(counts(by_wait), (Counts{{"lib.so+0x101", {1, 2}}, {"lib.so+0x201", {1, 1}}, {"(no stack)", {1, 1}}}));
+  EXPECT_EQ(by_wait.time_ns, by_wait.off_ns);
+  EXPECT_EQ(by_wait.time_ns, 180u);
+  EXPECT_EQ(by_wait.samples, 3u);
+  EXPECT_EQ(by_wait.without_stack, 1u);
   EXPECT_EQ(by_wait.rows[0].function, "lib.so+0x201");
   EXPECT_EQ(by_wait.rows[0].self_ns, 100u);
   EXPECT_EQ(by_wait.preempted_ns, 50u);
@@ -182,6 +306,47 @@ TEST_F(FunctionsTest, WaitsAreTimeAndPageFaultsAreCounted) {
   EXPECT_EQ(by_fault.samples, 1u);
   EXPECT_EQ(by_fault.time_ns, 12u);
   EXPECT_EQ(by_fault.rows[0].self_ns, 12u);
+}
+
+TEST_F(FunctionsTest, WaitBelongsToTheInnermostFunctionOfTheProgram) {
+  const auto load = [&](const std::string& path, int64_t base) {
+    recorder_->point(kMain, 0, PointKind::Instant, kModule, 0, {path, base, int64_t{0x1000}, std::string()});
+  };
+  const auto name = [&](int64_t address, const std::string& function) {
+    recorder_->point(kMain, 0, PointKind::Instant, kSymbol, 0, {address, function});
+  };
+  load("/gone/libc.so.6", 0x3000);
+  load("/gone/libstdc++.so.6", 0x4000);
+  name(0x1101, "main");
+  name(0x1201, "read@plt");
+  name(kKernel, "do_nanosleep");
+  node(kMain, 16, kComplete, 0x1101);
+  node(kMain, 17, 16, 0x4101);  // the library of C++
+  node(kMain, 18, 17, 0x3101);  // the library of C
+  node(kMain, 19, 18, kKernel);
+  node(kMain, 20, 16, 0x1201);  // the stub of read
+  node(kMain, 21, kComplete, kKernel);
+  for (const int64_t last : {18, 19, 20, 21})
+    recorder_->point(kMain, 20, PointKind::Sample, kWait, 0, {int64_t{100}, int64_t{0}, last});
+  read();
+  const trace::Reader reader(folder_ / "run.kymo");
+  Samples waits = read_samples(reader, What::Waits);
+  using Counts = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(counts(count_functions(waits)), (Counts{{"main", {3, 3}}, {"do_nanosleep", {1, 1}}}));
+  const views::Paths paths = paths_of_samples(waits);
+  EXPECT_TRUE(std::ranges::any_of(paths.frames, [](const auto& frame) { return frame.name == "read@plt"; }))
+      << "a flame graph shows all";
+}
+
+TEST_F(FunctionsTest, WaitsAreNotCountedIfNoStacksOfThemWereRecorded) {
+  node(kMain, 16, kComplete, 0x1101);
+  sample(kMain, 10, 16);
+  recorder_->point(kMain, 20, PointKind::Sample, kOffCpu, 0, {int64_t{100}, int64_t{0}});
+  read();
+  Samples waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits);
+  EXPECT_EQ(waits.samples, 0u);
+  EXPECT_TRUE(count_functions(waits).rows.empty());
+  EXPECT_EQ(count_functions(waits).off_ns, 100u);
 }
 
 TEST_F(FunctionsTest, NameInTheTraceIsForAFileThatIsGone) {
@@ -211,6 +376,31 @@ TEST_F(FunctionsTest, CpuTimeIsThatOfAllThreads) {
   EXPECT_EQ(table.off_ns, 70u) << "also of threads without samples";
   EXPECT_EQ(table.threads, 2u);
   EXPECT_EQ(count_functions(samples, "no such range").cpu_ns, 0u);
+}
+
+TEST_F(FunctionsTest, LostCpuTimeIsAPartOfTheTotal) {
+  for (const bool is_counted : {true, false}) {
+    const std::string file = folder_ / (is_counted ? "counted.kymo" : "not.kymo");
+    using Metadata = std::vector<std::pair<std::string, std::string>>;
+    TestRecorder recorder(file, 1, 100, trace::Writer::Mode::Create, 0, "/usr/bin/train",
+                          is_counted ? Metadata{{"CPU time of all", "0.005000 s"}} : Metadata());
+    recorder.add_class(kSample, "sample", "cpu", {{"node", FieldType::UInt}});
+    recorder.add_class(kOnCpu, "on CPU", "cpu", {{"ns", FieldType::UInt}});
+    recorder.add_thread(kMain, 100, "main");
+    recorder.point(kMain, 1'000'000, PointKind::Sample, kSample, 0, {int64_t{1}});
+    recorder.point(kMain, 1'000'000, PointKind::Sample, kOnCpu, 0, {int64_t{1'000'000}});
+    recorder.point(kMain, 10'000'000, PointKind::Sample, kOnCpu, 0, {int64_t{1'000'000}});
+    trace::Loss loss;
+    loss.cause = trace::LossCause::Reported;
+    loss.count = 7;
+    recorder.file().losses(recorder.id(), {&loss, 1});
+    recorder.close();
+    Samples samples = read_samples(trace::Reader(file));
+    const FunctionTable table = count_functions(samples);
+    EXPECT_EQ(table.cpu_ns, is_counted ? 5'000'000u : 2'000'000u);
+    EXPECT_EQ(table.lost_cpu_ns, is_counted ? 3'000'000u : 0u);
+    EXPECT_EQ(table.unknown_ns, is_counted ? 0u : 8'000'000u);
+  }
 }
 
 TEST_F(FunctionsTest, CpuTimeIsNotKnownIfItIsNotThatOfAllSampledThreads) {

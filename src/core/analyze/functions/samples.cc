@@ -1,6 +1,7 @@
 #include "analyze/functions/samples.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <span>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "analyze/memory/stacks.h"
+#include "analyze/thread_states.h"
 #include "base/hash.h"
 #include "convert/events.h"
 #include "kymo/error.h"
@@ -86,7 +88,8 @@ class RangeVisitor : public convert::EventVisitor {
 
 class Reading {
  public:
-  Reading(const trace::Reader& reader, What what) : reader_(reader) {
+  Reading(const trace::Reader& reader, What what, bool with_preempted)
+      : reader_(reader), with_preempted_(with_preempted) {
     result_.what = what;
     result_.places = std::make_unique<convert::Places>(reader);
   }
@@ -155,6 +158,8 @@ class Reading {
       const std::optional<uint64_t> weight = weight_of(taken, thread);
       if (!weight) continue;
       ++thread.result.samples;
+      if (result_.what == What::Waits && taken.stack == 0) ++result_.without_stack;
+      has_stacks_ = has_stacks_ || taken.has_stack;
       if (thread.is_timed)
         thread.timed.push_back({clock.to_monotonic_ns(batch_.points.time[i]), taken.stack, *weight});
       else
@@ -169,7 +174,7 @@ class Reading {
         if (taken.kind == SampleStacks::Kind::Sample) return thread.result.period_ns;
         break;
       case What::Waits:
-        if (taken.kind == SampleStacks::Kind::OffCpu && taken.has_stack) return taken.ns;
+        if (taken.kind == SampleStacks::Kind::OffCpu && (with_preempted_ || !taken.is_preempted)) return taken.ns;
         break;
       case What::PageFaults:
         if (taken.kind == SampleStacks::Kind::PageFault) return taken.count;
@@ -188,7 +193,10 @@ class Reading {
   }
 
   void finish() {
+    const bool are_counted = result_.what != What::Waits || has_stacks_ || was_requested(reader_, What::Waits);
+    if (!are_counted) result_.without_stack = 0;
     for (auto& [key, thread] : threads_) {
+      if (!are_counted) thread.counts.clear(), thread.timed.clear(), thread.result.samples = 0;
       std::map<std::pair<StackId, uint32_t>, Sum> sums;
       for (const auto& [stack, sum] : thread.counts) sums[{static_cast<StackId>(stack), 0}] = sum;
       for (const Timed& one : thread.timed) sums[{one.stack, one.range}].add(one.weight);
@@ -198,15 +206,47 @@ class Reading {
       if (thread.result.samples != 0 || thread.result.on_ns != 0 || thread.result.off_ns != 0)
         result_.threads.push_back(std::move(thread.result));
     }
+    if (result_.what == What::Cpu) find_lost_time();
+  }
+
+  // The kernel counts the CPU time of all programs also while records are lost.
+  void find_lost_time() {
+    uint64_t counted = 0, known = 0;
+    bool is_lost = false, is_whole = true;
+    for (const auto& [id, writer] : reader_.writers()) {
+      if (!SampleStacks::are_in(writer)) continue;
+      is_whole = is_whole && !writer.window;
+      is_lost = is_lost || std::ranges::any_of(writer.losses, [](const trace::Loss& loss) {
+                  return loss.cause == trace::LossCause::Reported || loss.cause == trace::LossCause::SamplesLost;
+                });
+      for (const auto& [name, value] : writer.origin.metadata)
+        if (name == "CPU time of all") counted += seconds_as_ns(value);
+    }
+    if (!is_lost) return;
+    for (const SampledThread& thread : result_.threads) known += thread.on_ns;
+    for (const analyze::ThreadStates& thread : analyze::read_thread_states(reader_).threads)
+      result_.unknown_ns += std::min(thread.unknown_ns, UINT64_MAX - result_.unknown_ns);
+    if (is_whole && counted > known) result_.lost_cpu_ns = std::min(counted - known, result_.unknown_ns);
+    result_.unknown_ns = result_.lost_cpu_ns != 0 ? 0 : result_.unknown_ns;
+  }
+
+  // "2.412345 s"; 0 if it is no such text.
+  static uint64_t seconds_as_ns(const std::string& text) {
+    constexpr double kMost = 1e9;
+    double seconds = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    return error == std::errc() && seconds > 0 && seconds < kMost ? static_cast<uint64_t>(seconds * 1e9) : 0;
   }
 
   const trace::Reader& reader_;
+  const bool with_preempted_;
   Samples result_;
-  SampleStacks stacks_{*result_.stacks};
+  SampleStacks stacks_{*result_.stacks, reader_};
   std::map<std::pair<trace::WriterId, uint32_t>, trace::ClockMap> clocks_;
   std::map<std::pair<trace::WriterId, uint32_t>, Thread> threads_;
   std::map<ThreadKey, std::vector<Thread*>> with_ranges_;
   trace::EventBatch batch_;
+  bool has_stacks_ = false;  // of waits
 };
 
 }  // namespace
@@ -225,6 +265,8 @@ bool was_requested(const trace::Reader& reader, What what) {
   });
 }
 
-Samples read_samples(const trace::Reader& reader, What what) { return Reading(reader, what).run(); }
+Samples read_samples(const trace::Reader& reader, What what, bool with_preempted) {
+  return Reading(reader, what, with_preempted).run();
+}
 
 }  // namespace kymo::functions

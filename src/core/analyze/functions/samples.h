@@ -20,7 +20,7 @@ namespace kymo::functions {
 // What is counted. Only the first is in every trace with samples.
 enum class What : uint8_t {
   Cpu,         // time on a processor
-  Waits,       // time off the processors
+  Waits,       // time off the processors; often only a part of the waits has a stack
   PageFaults,  // their number
 };
 
@@ -47,6 +47,10 @@ struct Samples {
   std::deque<std::string> ranges{""};
   std::vector<SampledThread> threads;  // those with samples, or time on or off the CPU
   uint64_t samples = 0;
+  uint64_t without_stack = 0;  // of waits
+  // Of Cpu, if records of context switches were lost:
+  uint64_t lost_cpu_ns = 0;  // CPU time that the kernel counted, beside that of the threads
+  uint64_t unknown_ns = 0;   // of the lives of the threads: they ran or not; 0 if the time above is known
   std::vector<trace::Problem> problems;
 };
 
@@ -56,7 +60,8 @@ bool has_samples(const trace::Reader& reader);
 // True if a recorder was asked for stacks of this kind, also if there were none.
 bool was_requested(const trace::Reader& reader, What what);
 
-// Never throws for a damaged trace.
-Samples read_samples(const trace::Reader& reader, What what = What::Cpu);
+// Never throws for a damaged trace. Waits are counted only if stacks of them were recorded. Of Waits: whether the times
+// in which a thread could have run count too.
+Samples read_samples(const trace::Reader& reader, What what = What::Cpu, bool with_preempted = true);
 
 }  // namespace kymo::functions

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "convert/chunk_order.h"
 #include "convert/events.h"
 #include "convert/kineto.h"
@@ -192,6 +193,7 @@ constexpr std::string_view kOtherNames = "(other names)";
 constexpr uint64_t kFirstStackNode = 16;  // smaller numbers tell how a stack ends
 constexpr uint64_t kNodesAhead = 65'536;
 constexpr size_t kMostMemories = 4'096;
+constexpr uint64_t kEventsOfAByte = 64;  // more than any recorded trace has
 
 bool carries_its_name(const convert::ClassInfo& info) { return info.event_class.name == "{}"; }
 
@@ -398,7 +400,7 @@ struct Changes::Impl {
 
   Impl(const trace::Reader& from, std::string only) : reader(from), device(std::move(only)) {
     std::map<std::pair<trace::WriterId, uint32_t>, Lane*> by_track;
-    uint64_t points_before = 0;
+    uint64_t points_before = 0, events = 0;
     for (const trace::EventChunk& chunk : reader.event_chunks()) {
       const uint64_t first_point = points_before + 1;
       points_before += chunk.point_count;
@@ -407,15 +409,58 @@ struct Changes::Impl {
       if (is_new) entry->second = add_lane(chunk);
       Lane* const lane = entry->second;
       if (lane == nullptr) continue;  // the reader has reported it
+      // A few bytes can stand for millions of equal events.
+      const uint64_t in_chunk = uint64_t{chunk.point_count} + chunk.range_count;
+      if (events + in_chunk > (1 << 18) + kEventsOfAByte * reader.file_size()) {
+        problems.push_back({chunk.offset, chunk.length,
+                            base::format("{} events were left out: a file of {} bytes cannot mean so many", in_chunk,
+                                         reader.file_size())});
+        continue;
+      }
+      events += in_chunk;
       lane->chunks.push_back({&chunk, first_point});
       begin_ns = std::min(begin_ns, lane->clock->to_realtime_ns(chunk.first));
       const int64_t last = lane->clock->to_realtime_ns(chunk.last);
       end_ns = std::max(end_ns, last);
-      int64_t& process_end = tables.processes[processes.at(chunk.writer)->number].end_ns;
-      process_end = std::max(process_end, last);
+      ProcessInfo& process = tables.processes[processes.at(chunk.writer)->number];
+      process.end_ns = std::max(process.end_ns, last);
+      process.begin_ns = std::min(process.begin_ns, lane->clock->to_realtime_ns(chunk.first));
     }
     extend_parents();
-    for (uint32_t i = 0; i < lanes.size(); ++i) waiting.emplace(lanes[i]->next_ns(), i);
+    end_by_exec();
+    for (uint32_t i = 0; i < lanes.size(); ++i)
+      if (!lanes[i]->chunks.empty()) waiting.emplace(lanes[i]->next_ns(), i);
+  }
+
+  // A process that runs another program is another one in the trace, with the same number. The system uses the number
+  // for others only much later.
+  void end_by_exec() {
+    constexpr int64_t kMomentNs = 100'000'000;
+    struct Program {
+      int64_t begin_ns = 0;
+      ProcessInfo* recorded = nullptr;  // null: it allocated nothing
+    };
+    std::map<uint64_t, std::vector<Program>> by_pid;
+    for (ProcessInfo& process : tables.processes)
+      if (process.pid != 0 && process.has_memory) by_pid[process.pid].push_back({process.begin_ns, &process});
+    for (const auto& [id, writer] : reader.writers())
+      if (const auto same = by_pid.find(writer.origin.pid);
+          same != by_pid.end() && !processes.contains(id) && !writer.origin.policy.empty())  // a sampler has no policy
+        same->second.push_back({static_cast<int64_t>(writer.origin.start_realtime_ns), nullptr});
+    for (auto& [pid, programs] : by_pid) {
+      std::ranges::sort(programs, {}, &Program::begin_ns);
+      for (size_t i = 1; i < programs.size(); ++i) {
+        if (programs[i - 1].recorded == nullptr) continue;
+        ProcessInfo& before = *programs[i - 1].recorded;
+        const int64_t next_ns = programs[i].begin_ns;
+        if (next_ns == before.begin_ns || before.end_ns == ProcessInfo{}.end_ns ||
+            (next_ns > before.end_ns &&
+             static_cast<uint64_t>(next_ns) - static_cast<uint64_t>(before.end_ns) > kMomentNs))
+          continue;
+        before.ran_another = true;
+        before.end_ns = std::min(before.end_ns, next_ns - 1);
+      }
+    }
   }
 
   // A process was seen alive, but its end was not seen: it came a moment later. Most parents wait for their children,
@@ -455,6 +500,8 @@ struct Changes::Impl {
       process = std::make_unique<ProcessTables>(writer->second, number, device, tables);
       const trace::Origin& origin = writer->second.origin;
       tables.processes.push_back({origin.pid, origin.parent_pid, trace::program_name(origin)});
+      tables.processes.back().has_memory = std::ranges::any_of(
+          writer->second.classes, [](const auto& known) { return known.second.category == "memory"; });
       if (writer->second.ending && writer->second.ending->alive_until != 0)
         if (const auto host = writer->second.clocks.find(kHostClock); host != writer->second.clocks.end())
           if (const trace::ClockMap map = trace::clock_map(host->second); map.usable())
@@ -512,7 +559,7 @@ std::span<const MemoryChange> Changes::next() {
 
 int64_t Changes::begin_ns() const { return impl_->lanes.empty() ? 0 : impl_->begin_ns; }
 int64_t Changes::end_ns() const { return impl_->lanes.empty() ? 0 : impl_->end_ns; }
-uint64_t Changes::most_alive() const { return (1 << 16) + 64 * impl_->reader.file_size(); }
+uint64_t Changes::most_alive() const { return (1 << 16) + kEventsOfAByte * impl_->reader.file_size(); }
 Tables& Changes::tables() { return impl_->tables; }
 const std::vector<trace::Problem>& Changes::problems() const { return impl_->problems; }
 

@@ -96,6 +96,9 @@ struct ProcessInfo {
   uint64_t pid = 0, parent_pid = 0;
   std::string name;                                      // of the program
   int64_t end_ns = std::numeric_limits<int64_t>::max();  // when it had ended, if known
+  int64_t begin_ns = std::numeric_limits<int64_t>::max();
+  bool has_memory = false;   // false: the trace has only other events of it, such as samples
+  bool ran_another = false;  // it ended by exec: its memory is gone, and was not forgotten
 };
 
 struct ThreadInfo {

@@ -72,5 +72,32 @@ TEST(HostileTest, HugeStackNumbersTakeNoMemory) {
   EXPECT_EQ(profile.by_stack.size(), 59u);
 }
 
+TEST(HostileTest, FewBytesThatStandForMillionsOfEventsAreLeftOut) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "t.kymo";
+  {
+    MemoryTrace trace(path);
+    trace.malloc(1, 10, 0x10, 8, 1);
+    trace::EventBatch batch;
+    batch.track = batch.ring = 2;  // it has no other events
+    constexpr uint32_t kNodes = 2'000'000;
+    for (uint32_t i = 0; i < kNodes; ++i) {
+      batch.points.time.push_back(20);
+      batch.points.kind.push_back(PointKind::Instant);
+      batch.points.class_id.push_back(kNode);
+      batch.points.id.push_back(0);
+      for (const uint64_t value : {16 + i, 15 + i, 4096 + i}) batch.points.values.ints.push_back(value);
+    }
+    trace.file().events(trace.id(), batch);
+    trace.close();
+  }
+  const trace::Reader reader(path);
+  ASSERT_LT(reader.file_size(), 8'000u);
+  const Profile profile = read_profile(reader);
+  EXPECT_EQ(profile.counts.allocations, 1u);
+  ASSERT_EQ(profile.problems.size(), 1u);
+  EXPECT_NE(profile.problems[0].what.find("2000000 events were left out"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kymo::memory

@@ -60,5 +60,58 @@ TEST_F(ForkTest, ParentThatEndedLongBeforeItsChildIsNotInUse) {
   EXPECT_EQ(alive.left.count, 1u);
 }
 
+// A program of 1,000 bytes that runs another one of 500 bytes in its process.
+TEST(ExecTest, MemoryOfTheProgramBeforeIsNotLeft) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "t.kymo";
+  {
+    MemoryTrace before(path, 1, 100);
+    before.malloc(1, 100, 0x10, 1000, 1);
+    before.file().ending(before.id(), {200});
+    before.close();
+  }
+  {  // the samples of the program before are of another writer
+    TestRecorder samples(path, 3, 100, trace::Writer::Mode::Append);
+    samples.add_class(1, "sample", "cpu");
+    samples.add_thread(1, 101, "main");
+    samples.point(1, 150, PointKind::Sample, 1, 0);
+    samples.close();
+  }
+  MemoryTrace after(path, 2, 100, trace::Writer::Mode::Append);
+  after.malloc(1, 300, 0x10, 500, 1);
+  after.file().ending(after.id(), {400});
+  after.close();
+  const Profile profile = read_profile(trace::Reader(path), {});
+  EXPECT_EQ(profile.peak_bytes, 1000u);
+  EXPECT_EQ(profile.end_bytes, 500u);
+  EXPECT_EQ(profile.left.count, 1u);
+  EXPECT_EQ(profile.memories.at(0).returns, 0u);
+}
+
+// It ends by exec, and the next program is too small to allocate anything.
+TEST(ExecTest, MemoryBeforeAProgramWithoutAllocationsIsNotLeft) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "t.kymo";
+  {
+    MemoryTrace before(path, 1, 100);
+    before.malloc(1, 100, 0x10, 1000, 1);
+    before.file().ending(before.id(), {200});
+    before.close();
+  }
+  trace::Writer after(path, trace::Writer::Mode::Append);
+  trace::Origin origin;
+  origin.pid = 100;
+  origin.policy = "block";
+  origin.start_realtime_ns = kRealtimeZero + 300;
+  trace::WriterId id;
+  id.bytes.fill(2);
+  after.origin(id, origin);
+  after.close();
+  const Profile profile = read_profile(trace::Reader(path), {});
+  EXPECT_EQ(profile.peak_bytes, 1000u);
+  EXPECT_EQ(profile.end_bytes, 0u);
+  EXPECT_EQ(profile.left.count, 0u);
+}
+
 }  // namespace
 }  // namespace kymo::memory

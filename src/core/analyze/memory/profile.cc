@@ -170,7 +170,7 @@ class ProfileBuilder : public BlockVisitor {
     subtract_clamped(now_bytes_, block.bytes);
     MemoryUse& memory = memory_of(block);
     subtract_clamped(memory.in_use, block.bytes);
-    ++memory.returns;
+    if (by.is_return || by.address != 0) ++memory.returns;  // otherwise exec has freed it, and not the program
     moments_.add(by.time_ns, now_bytes_, event_);
     if (block.address == 0) return;
     Block known = block;

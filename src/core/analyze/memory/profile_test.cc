@@ -348,5 +348,24 @@ TEST(FirstMeaningfulFrameTest, SkipsTheStandardLibrary) {
   EXPECT_EQ(first({"operator new(unsigned long)"}), 0u);
 }
 
+// The frames of a memory snapshot of PyTorch.
+TEST(FirstMeaningfulFrameTest, IsTheUsersPythonFrame) {
+  std::vector<symbols::Frame> frames;
+  const auto add = [&](const char* function, const char* file) {
+    frames.emplace_back().function = function;
+    frames.back().file = file;
+  };
+  add("c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char)", "");
+  add("at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>)", "");
+  add("at::(anonymous namespace)::wrapper_CUDA__empty_memory_format()", "");
+  add("at::native::add(at::Tensor const&)", "Add.cpp");
+  EXPECT_EQ(first_informative_frame(frames), 3u);
+  add("_call_impl", "/usr/lib/python3/site-packages/torch/nn/modules/module.py");
+  EXPECT_EQ(first_informative_frame(frames), 4u);
+  add("forward", "/home/me/model.py");
+  add("main", "/home/me/train.py");
+  EXPECT_EQ(first_informative_frame(frames), 5u);
+}
+
 }  // namespace
 }  // namespace kymo::memory

@@ -51,6 +51,10 @@ class Replay {
         if (tables.memories[block.memory].process == process) left.push_back(block);
       });
       for (const Block& block : left) {
+        if (tables.processes[process].ran_another) {
+          give_back_by_exec(block, end_ns);
+          continue;
+        }
         living_.remove(block.memory, block.address);
         ++events_;
         visitor_.ended(block, end_ns);
@@ -58,7 +62,15 @@ class Replay {
     }
   }
 
-  ReplayCounts finish() {
+  ReplayCounts finish(const Tables& tables) {
+    std::vector<Block> left;
+    const auto process_of = [&](const Block& block) -> const ProcessInfo& {
+      return tables.processes[tables.memories[block.memory].process];
+    };
+    living_.each([&](const Block& block) {
+      if (process_of(block).ran_another) left.push_back(block);
+    });
+    for (const Block& block : left) give_back_by_exec(block, process_of(block).end_ns);
     living_.each([&](const Block& block) { visitor_.remaining(block); });
     return counts_;
   }
@@ -141,6 +153,13 @@ class Replay {
     visitor_.returned(block, by);
   }
 
+  void give_back_by_exec(const Block& block, int64_t time_ns) {
+    MemoryChange by;
+    by.time_ns = time_ns;
+    by.thread = block.thread;
+    give_back(block, by);
+  }
+
   bool is_temporary(uint64_t number) const {
     return temporaries_ != nullptr && number < temporaries_->size() && (*temporaries_)[number];
   }
@@ -168,7 +187,7 @@ ReplayCounts replay(Changes& changes, BlockVisitor& visitor, const Temporaries* 
     if (changes.tables().processes.size() > 1) all.end_processes(changes.tables(), moment.front().time_ns);
     all.apply(moment);
   }
-  return all.finish();
+  return all.finish(changes.tables());
 }
 
 }  // namespace kymo::memory

@@ -33,7 +33,8 @@ class BlockVisitor {
  public:
   virtual ~BlockVisitor() = default;
   virtual void taken(const Block&) {}
-  // `by` is the free. If the free is missing, it is the next allocation at the same address.
+  // `by` is the free. If the free is missing, it is the next allocation at the same address, or has none: the process
+  // ran another program.
   virtual void returned(const Block&, const MemoryChange& /*by*/) {}
   // Its process has ended while others continue: the block is not in use any more, but was never freed.
   virtual void ended(const Block& block, int64_t /*end_ns*/) { remaining(block); }

@@ -31,8 +31,38 @@ std::string_view cut_text(uint64_t why) {
       return "(on a stack that is not the thread's own)";
     case Stacks::Cut::TooDeep:
       return "(called from deeper than stacks are followed)";
+    case Stacks::Cut::CopyTooShort:
+      return "(the stack is longer than its copy)";
   }
   return "(the rest is not known)";
+}
+
+// Functions that nobody calls. The tables of some of them do not say so.
+bool is_outermost(std::string_view function) {
+  constexpr std::string_view kAll[] = {"_start",
+                                       "_dl_start_user",
+                                       "clone",
+                                       "__clone",
+                                       "clone3",
+                                       "__clone3",
+                                       "__GI___clone",
+                                       "__GI___clone3",
+                                       "runtime.goexit",
+                                       "runtime.mstart",
+                                       "runtime.goexit.abi0",
+                                       "runtime.rt0_go",
+                                       "runtime.rt0_go.abi0"};
+  return std::ranges::find(kAll, function) != std::end(kAll);
+}
+
+std::string code_of(std::string_view program) { return base::format("(code of {})", program); }
+
+// Programs that make code while they run.
+bool is_runtime(std::string_view program) {
+  constexpr std::string_view kAll[] = {"node",   "java",   "python", "pypy", "ruby",   "php",      "deno",   "bun",
+                                       "dotnet", "luajit", "julia",  "mono", "qemu-",  "wasmtime", "wasmer", "chrome",
+                                       "d8",     "beam.",  "sbcl",   "gjs",  "racket", "electron", "firefox"};
+  return std::ranges::any_of(kAll, [&](std::string_view one) { return program.starts_with(one); });
 }
 
 }  // namespace
@@ -65,10 +95,13 @@ Stacks::Process& Stacks::process(uint32_t number) {
 }
 
 bool Stacks::is_cut(const symbols::Frame& frame) {
-  if (!frame.module.empty() || !frame.function.starts_with('(')) return false;
-  constexpr Cut kAll[] = {Cut::NoTables, Cut::OtherStack, Cut::TooDeep};
-  return frame.function == "(unknown)" ||
-         std::ranges::any_of(kAll, [&](Cut why) { return frame.function == cut_text(static_cast<uint64_t>(why)); });
+  constexpr Cut kAll[] = {Cut::NoTables, Cut::OtherStack, Cut::TooDeep, Cut::CopyTooShort};
+  return (frame.module.empty() && frame.function == "(unknown)") ||
+         std::ranges::any_of(kAll, [&](Cut why) { return is_cut(frame, why); });
+}
+
+bool Stacks::is_cut(const symbols::Frame& frame, Cut why) {
+  return frame.module.empty() && frame.function == cut_text(static_cast<uint64_t>(why));
 }
 
 StackId Stacks::cut(Cut why) { return node(0, {Kind::Cut, 0, 0, static_cast<uint64_t>(why)}); }
@@ -91,9 +124,25 @@ void Stacks::loaded(uint32_t process_number, std::string path, std::string build
   one.files.push_back({std::move(path), std::move(build_id), base, size, one.era});
 }
 
+void Stacks::runs(uint32_t process_number, const trace::Origin& origin) {
+  process(process_number).session = origin.session;
+  process(process_number).program = trace::program_name(origin);
+}
+
+void Stacks::states(const trace::WriterInfo& writer) {
+  for (const auto& [id, stated] : writer.frames) {
+    const auto module = writer.modules.find(stated.module);
+    if (stated.offset == 0 || module == writer.modules.end()) continue;  // of an imported stack
+    FileNames& names = stated_[{writer.origin.session, module->second.path, module->second.build_id}];
+    std::vector<symbols::Frame>& frames = names[stated.offset];
+    if (!frames.empty()) frames.back().inlined = true;  // the next one contains it
+    frames.push_back({stated.function, stated.file, stated.line, module->second.path, false});
+  }
+}
+
 void Stacks::named(uint32_t process_number, uint64_t address, std::string name) {
   Process& one = process(process_number);
-  if (one.names.size() < kMostNamesOfAProcess) one.names[{address, one.era}] = std::move(name);
+  if (one.names.size() < kMostNamesOfAProcess) one.names[address] = std::move(name);
 }
 
 StackId Stacks::listed(uint32_t process_number, const trace::WriterInfo& writer, uint32_t stack) {
@@ -141,38 +190,49 @@ std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
     frame.function = cut_text(place.value);
     return {frame};
   }
-  const LoadedFile* const file = file_at(place);
-  const std::string* const name = name_at(place, file);
-  if (file != nullptr && name == nullptr) {
-    const uint64_t offset = place.value - file->base;
-    const std::vector<symbols::Frame> frames = symbols_.at_return_address(file->path, file->build_id, offset);
-    const bool has_path = file->path.starts_with('/') && !file->path.starts_with("/memfd:");
-    if (has_path && !symbols_.has_file(file->path, file->build_id)) missing_.insert(file->path);
+  const Process& process = processes_[place.process];
+  const auto name = process.names.find(place.value);
+  if (const LoadedFile* const file = file_at(place)) {
+    std::vector<symbols::Frame> frames = frames_in(process, *file, place.value - file->base);
+    // Older traces name code of files that were lost in this way.
+    if (name != process.names.end() && missing_.contains(file->path)) frames.back().function = name->second;
     return frames;
   }
-  if (file != nullptr)
-    frame.module = file->path;
-  else if (place.value >= kFirstKernelAddress)
-    frame.module = frame.function = "[kernel]";
+  const bool is_of_kernel = place.value >= kFirstKernelAddress;
+  if (is_of_kernel) frame.module = "[kernel]";
+  if (name != process.names.end())
+    frame.function = name->second;
+  else if (is_of_kernel)
+    frame.function = "[kernel]";
   else
-    frame.function = base::format("{:#x}", place.value);
-  if (name != nullptr) frame.function = *name;
+    frame.function = is_runtime(process.program) ? code_of(process.program) : base::format("{:#x}", place.value);
   return {frame};
 }
 
-// A name is stated after the addresses that it is for, and before other code takes their place.
-const std::string* Stacks::name_at(const Place& place, const LoadedFile* file) const {
-  if (place.process >= processes_.size()) return nullptr;
-  const auto& names = processes_[place.process].names;
-  const std::string* found = nullptr;
-  for (auto name = names.lower_bound({place.value, 0}); name != names.end() && name->first.first == place.value;
-       ++name) {
-    const uint32_t era = name->first.second;
-    if (file_at({Kind::Code, place.process, era, place.value}) != file) continue;
-    found = &name->second;
-    if (era >= place.era) break;
+const std::vector<symbols::Frame>* Stacks::stated_at(const Process& process, const LoadedFile& file,
+                                                     uint64_t offset) const {
+  const auto names = stated_.find({process.session, file.path, file.build_id});
+  if (names == stated_.end()) return nullptr;
+  const auto found = names->second.find(offset);
+  return found == names->second.end() ? nullptr : &found->second;
+}
+
+// What the trace states is of the file that was loaded. Only debug information may have been installed since.
+std::vector<symbols::Frame> Stacks::frames_in(const Process& process, const LoadedFile& file, uint64_t offset) {
+  const bool is_in_memory = file.path.starts_with("/memfd:");
+  const std::vector<symbols::Frame>* const stated = stated_at(process, file, offset);
+  if (stated != nullptr && (stated->front().line != 0 || !symbols::FileSymbols::has_debug_file(file.build_id)))
+    return *stated;
+  if (is_in_memory && !process.program.empty()) {
+    symbols::Frame made;
+    made.function = code_of(process.program);
+    return {made};
   }
-  return found;
+  const std::vector<symbols::Frame> frames = symbols_.at_return_address(file.path, file.build_id, offset);
+  if (symbols_.has_file(file.path, file.build_id)) return frames;
+  if (stated != nullptr) return *stated;
+  if (file.path.starts_with('/') && !is_in_memory) missing_.insert(file.path);
+  return frames;
 }
 
 const std::vector<symbols::Frame>& Stacks::frames_at(uint32_t place) {
@@ -188,6 +248,7 @@ std::vector<symbols::Frame> Stacks::frames(StackId stack) {
     all.insert(all.end(), here.begin(), here.end());
     stack = nodes_[stack].caller;
   }
+  if (all.size() >= 2 && is_cut(all.back()) && is_outermost(all[all.size() - 2].function)) all.pop_back();
   return all;
 }
 
@@ -211,6 +272,23 @@ size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
                                               "at::empty",        "at::_ops::empty",
                                               "c10::alloc_cpu",   "c10::DefaultCPUAllocator",
                                               "c10::StorageImpl", "c10::DefaultMobileCPUAllocator"};
+  // The allocator, the dispatcher and the recorder of stacks of PyTorch.
+  constexpr std::string_view kOfTorch[] = {"c10::cuda::",
+                                           "c10::hip::",
+                                           "c10::xpu::",
+                                           "c10::impl::",
+                                           "at::(anonymous namespace)::",
+                                           "torch::unwind::",
+                                           "torch::CapturedTraceback",
+                                           "??"};
+  const auto is_python = [](const symbols::Frame& frame) {
+    return frame.file.ends_with(".py") || (frame.file.starts_with('<') && !frame.file.starts_with("<frozen"));
+  };
+  const auto is_users = [&](const symbols::Frame& frame) {
+    return is_python(frame) && frame.file.find("-packages/torch/") == frame.file.npos;
+  };
+  for (const auto& wanted : {std::ranges::find_if(frames, is_users), std::ranges::find_if(frames, is_python)})
+    if (wanted != frames.end()) return static_cast<size_t>(wanted - frames.begin());
   const auto is_allocating = [&](const symbols::Frame& frame) {
     const std::string_view function = frame.function;
     // The name of a template function begins with its result: "at::TensorBase at::detail::_empty_generic<long>(…)".
@@ -220,7 +298,7 @@ size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
       const size_t at = function.find(" " + std::string(begin));
       return begin.find("::") != begin.npos && at < arguments;
     };
-    if (std::ranges::any_of(kAllocating, begins_name)) return true;
+    if (std::ranges::any_of(kAllocating, begins_name) || std::ranges::any_of(kOfTorch, begins_name)) return true;
     // "std::vector<…>::reserve(…)" and "void std::vector<…>::emplace_back(…)", but not "f(std::vector<…>)".
     const size_t at = function.find("std::");
     return at != std::string_view::npos && function.find('(') > at && function.substr(0, at).find('<') == function.npos;
@@ -268,6 +346,8 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
       (has({{"address", false}, {"count", false}, {"node", false}}) ||
        has({{"address", true}, {"count", false}, {"node", false}})))  // of an imported file
     return Meaning::PageFault;
+  if (one.category == "wait" && has({{"object", false}, {"node", false}, {"holder", false}}))
+    return Meaning::RecordedWait;
   if (!trace::is_definition(one)) return Meaning::None;
   if (one.name == "stack node" && has({{"node", false}, {"parent", false}, {"address", false}})) return Meaning::Node;
   if (one.name == "module" && has({{"path", true}, {"base", false}, {"size", false}, {"build_id", true}}))
@@ -276,14 +356,20 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
   return Meaning::None;
 }
 
+SampleStacks::SampleStacks(Stacks& stacks, const trace::Reader& reader) : stacks_(stacks) {
+  for (const auto& [id, writer] : reader.writers()) stacks.states(writer);
+}
+
 bool SampleStacks::are_in(const trace::WriterInfo& writer) {
   return std::ranges::any_of(writer.classes, [](const auto& one) { return meaning_of(one.second) == Meaning::Sample; });
 }
 
+bool SampleStacks::is_recorded_wait(const trace::EventClass& one) { return meaning_of(one) == Meaning::RecordedWait; }
+
 StackId SampleStacks::stack_of(const Nodes& nodes, uint64_t node) {
   if (const auto known = nodes.find(node); known != nodes.end()) return known->second;
   const bool is_cut = node < kFirstNode && node >= static_cast<uint64_t>(Stacks::Cut::NoTables) &&
-                      node <= static_cast<uint64_t>(Stacks::Cut::TooDeep);
+                      node <= static_cast<uint64_t>(Stacks::Cut::CopyTooShort);
   return is_cut ? stacks_.cut(static_cast<Stacks::Cut>(node)) : 0;
 }
 
@@ -301,6 +387,7 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
   if (is_new) {
     writer.number = static_cast<uint32_t>(writers_.size() - 1);
     for (const auto& [id, one] : info.classes) writer.classes[id].meaning = meaning_of(one);
+    stacks_.runs(writer.number, info.origin);
   }
   const auto found = writer.classes.find(event_class.id);
   if (found == writer.classes.end() || row.size() != event_class.fields.size()) return {};
@@ -316,6 +403,8 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
     case Meaning::PageFault:
       return {
           .kind = Kind::PageFault, .stack = stack_of_point(info, writer, track, id, row[2].bits), .count = row[1].bits};
+    case Meaning::RecordedWait:
+      return {.kind = Kind::RecordedWait, .stack = stack_of_point(info, writer, track, id, row[1].bits)};
     case Meaning::OffCpu:
       return {.kind = Kind::OffCpu, .ns = row[0].bits, .is_preempted = row[1].bits != 0};
     case Meaning::OnCpu:

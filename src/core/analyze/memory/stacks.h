@@ -2,13 +2,14 @@
 //
 // Stacks come in two forms: a tree of return addresses with the loaded files (the instants "stack node" and "module" of
 // the heap hook), and lists of named frames (the stack tables of the trace). Here both become one tree. Names are
-// looked up on request, in the files as they are now (symbols/file_symbols.h).
+// looked up on request: in the trace, or else in the files as they are now (symbols/file_symbols.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -26,16 +27,22 @@ class Stacks {
   Stacks();
 
   // Why a stack is incomplete.
-  enum class Cut : uint8_t { NoTables = 2, OtherStack = 3, TooDeep = 4 };
+  enum class Cut : uint8_t { NoTables = 2, OtherStack = 3, TooDeep = 4, CopyTooShort = 5 };
   // True if the outermost frame only says that the rest of the stack is not known, and why.
   static bool is_cut(const symbols::Frame& frame);
+  // The same for one reason.
+  static bool is_cut(const symbols::Frame& frame, Cut why);
 
   // Used while reading. `process` is the number of a writer.
   StackId cut(Cut why);
   StackId called(StackId caller, uint32_t process, uint64_t return_address);
   // Without a path: no file is at these addresses any more.
   void loaded(uint32_t process, std::string path, std::string build_id, uint64_t base, uint64_t size);
-  // The name of the code at an address that is in no file, or in one that was lost: a function of the kernel.
+  // The program of the process. All code without names that a runtime such as node makes is "(code of node)".
+  void runs(uint32_t process, const trace::Origin& origin);
+  // The names that a recording states for the code in its files.
+  void states(const trace::WriterInfo& writer);
+  // The name of the code at an address that is in no file: a function of the kernel.
   void named(uint32_t process, uint64_t address, std::string name);
   StackId listed(uint32_t process, const trace::WriterInfo& writer, uint32_t stack);
 
@@ -69,17 +76,20 @@ class Stacks {
     uint32_t era;
   };
   struct Process {
+    std::string session, program;
     std::vector<LoadedFile> files;
     uint32_t era = 0;
     std::map<uint32_t, StackId> lists;  // by the number in the trace
     std::map<uint32_t, uint32_t> named;
-    std::map<std::pair<uint64_t, uint32_t>, std::string> names;  // that the trace states, by address and era
+    std::unordered_map<uint64_t, std::string> names;  // of code in no file, by address
   };
+  using FileNames = std::unordered_map<uint64_t, std::vector<symbols::Frame>>;  // by offset
 
   StackId node(StackId caller, const Place& place);
   Process& process(uint32_t number);
   const LoadedFile* file_at(const Place& place) const;
-  const std::string* name_at(const Place& place, const LoadedFile* file) const;
+  const std::vector<symbols::Frame>* stated_at(const Process& process, const LoadedFile& file, uint64_t offset) const;
+  std::vector<symbols::Frame> frames_in(const Process& process, const LoadedFile& file, uint64_t offset);
   const std::vector<symbols::Frame>& frames_at(uint32_t place);
   std::vector<symbols::Frame> look_up(const Place& place);
 
@@ -91,11 +101,13 @@ class Stacks {
   std::vector<symbols::Frame> named_;
   symbols::FileSymbols symbols_;
   std::set<std::string> missing_;
-  std::unordered_map<uint32_t, std::vector<symbols::Frame>> known_;  // by place
+  std::map<std::tuple<std::string, std::string, std::string>, FileNames> stated_;  // by session, path and build id
+  std::unordered_map<uint32_t, std::vector<symbols::Frame>> known_;                // by place
 };
 
-// The innermost frame that is not part of the allocation itself (operator new, a standard container). If there is none,
-// the innermost frame.
+// The frame that says most about an allocation: the innermost one of Python that is not PyTorch's own; if there is
+// none, the innermost one that is not part of the allocation itself (operator new, a standard container, PyTorch's
+// allocator); if there is none, the innermost frame.
 size_t first_informative_frame(const std::vector<symbols::Frame>& frames);
 
 // The stacks of CPU samples (docs/sampling.md): from the definitions in a trace to Stacks.
@@ -105,27 +117,30 @@ size_t first_informative_frame(const std::vector<symbols::Frame>& frames);
 class SampleStacks {
  public:
   using Row = std::vector<trace::ValueCursor::Value>;
-  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, PageFault };
+  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, PageFault, RecordedWait };
   struct Taken {
     Kind kind = Kind::Other;
-    StackId stack = 0;       // of a Sample, a PageFault, and an OffCpu that has one
+    StackId stack = 0;       // of a Sample, a PageFault, a RecordedWait, and an OffCpu that has one
     bool has_stack = false;  // of an OffCpu
     uint64_t ns = 0;         // of OnCpu and OffCpu
     uint64_t count = 0;      // of PageFault
     bool is_preempted = false;
   };
 
-  explicit SampleStacks(Stacks& stacks) : stacks_(stacks) {}
+  SampleStacks(Stacks& stacks, const trace::Reader& reader);
 
   // True if the writer has a class of CPU samples, which may have no events.
   static bool are_in(const trace::WriterInfo& writer);
+  // True for the ranges of `kymo record --with waits`: {object, node, holder}.
+  static bool is_recorded_wait(const trace::EventClass& event_class);
 
-  // The next point of a track. `id` is that of the point, `row` has its values.
+  // The next point of a track, or a recorded wait after the points that were stored before its end. `id` is that of the
+  // point, `row` has its values.
   Taken take(const trace::WriterInfo& writer, uint32_t track, const trace::EventClass& event_class, uint64_t id,
              const Row& row);
 
  private:
-  enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu, Wait, PageFault, Node, Module, Symbol };
+  enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu, Wait, PageFault, RecordedWait, Node, Module, Symbol };
   static Meaning meaning_of(const trace::EventClass& event_class);
 
   struct Writer {

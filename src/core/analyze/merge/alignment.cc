@@ -8,8 +8,12 @@
 namespace kymo::analyze {
 namespace {
 
-constexpr size_t kFewestForDrift = 8;
+__extension__ typedef __int128 Wide;
+
+constexpr size_t kFewestForDrift = 5;
 constexpr size_t kMostMoments = 20'000;
+
+int64_t limited(Wide value) { return static_cast<int64_t>(std::clamp<Wide>(value, INT64_MIN, INT64_MAX)); }
 
 // Every n-th, so that the cost is bounded.
 void thin_out(std::vector<SharedMoment>& moments) {
@@ -20,94 +24,95 @@ void thin_out(std::vector<SharedMoment>& moments) {
   moments.resize(kept);
 }
 
-double slope_of(const std::vector<SharedMoment>& moments) {
-  if (moments.size() < kFewestForDrift) return 0;
-  std::vector<double> slopes;
-  const size_t half = moments.size() / 2;
-  for (size_t i = 0; i + half < moments.size(); ++i) {
-    const SharedMoment &a = moments[i], &b = moments[i + half];
-    const auto distance = static_cast<double>(b.other - a.other);
-    if (distance <= 0) continue;
-    slopes.push_back((static_cast<double>(b.reference - a.reference) - distance) / distance);
-  }
-  return slopes.empty() ? 0 : base::median(std::move(slopes));
+double median_offset(std::span<const Difference> differences, double slope) {
+  std::vector<double> offsets;
+  offsets.reserve(differences.size());
+  for (const Difference& one : differences) offsets.push_back(one.y - slope * one.x);
+  return base::quantile(offsets, 0.5);
 }
 
-// The median distance of the differences from their median.
-double spread(const std::vector<double>& differences) {
-  const double middle = base::median(differences);
-  std::vector<double> distances;
-  for (const double one : differences) distances.push_back(std::abs(one - middle));
-  return base::median(std::move(distances));
+// How far the differences are from a line, sorted.
+std::vector<double> distances(std::span<const Difference> differences, const Line& line) {
+  std::vector<double> all;
+  for (const Difference& one : differences) all.push_back(std::abs(one.y - line.at(one.x)));
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 }  // namespace
 
-int64_t Alignment::to_reference(int64_t time) const {
-  return time + offset_ns + std::llround(drift * static_cast<double>(time - origin));
+int64_t difference(int64_t a, int64_t b) { return limited(Wide{a} - b); }
+int64_t sum(int64_t a, int64_t b) { return limited(Wide{a} + b); }
+
+int64_t Alignment::offset_at(int64_t time) const {
+  constexpr double kFar = 9e18;
+  const double gained = drift * (static_cast<double>(time) - static_cast<double>(origin));
+  return sum(offset_ns, std::llround(std::clamp(gained, -kFar, kFar)));
 }
 
-Alignment align(std::vector<SharedMoment> moments) {
+int64_t Alignment::to_reference(int64_t time) const { return sum(time, offset_at(time)); }
+
+Alignment Alignment::then(const Alignment& next) const {
+  Alignment both = *this;
+  both.offset_ns = sum(offset_ns, next.offset_at(to_reference(origin)));
+  both.drift = drift + next.drift;
+  both.error_ns = error_ns + next.error_ns;
+  return both;
+}
+
+Line fit_line(std::span<const Difference> by_x) {
+  Line line;
+  if (by_x.size() >= kFewestForDrift) {
+    std::vector<double> slopes;
+    const size_t half = by_x.size() / 2;
+    slopes.reserve(by_x.size() - half);
+    for (size_t i = 0; i + half < by_x.size(); ++i) {
+      const Difference &a = by_x[i], &b = by_x[i + half];
+      if (b.x > a.x) slopes.push_back((b.y - a.y) / (b.x - a.x));
+    }
+    line.slope = std::clamp(base::quantile(slopes, 0.5), -kMostDrift, kMostDrift);
+  }
+  line.offset = median_offset(by_x, line.slope);
+  return line;
+}
+
+Alignment align(std::vector<SharedMoment> moments, int64_t first, int64_t last) {
   Alignment result;
   result.moments = moments.size();
   if (moments.empty()) return result;
   thin_out(moments);
   std::sort(moments.begin(), moments.end(),
             [](const SharedMoment& a, const SharedMoment& b) { return a.other < b.other; });
-  result.origin = moments[moments.size() / 2].other;
-  const auto residuals = [&](double drift) {
-    std::vector<double> all;
-    for (const SharedMoment& one : moments)
-      all.push_back(static_cast<double>(one.reference - one.other) -
-                    drift * static_cast<double>(one.other - result.origin));
-    return all;
-  };
-  const double slope = slope_of(moments);
-  // A drift counts only if the moments are closer to a line than to a constant.
-  std::vector<double> with = residuals(slope), without = residuals(0);
-  const bool drifts = slope != 0 && spread(with) < 0.9 * spread(without);
-  std::vector<double>& best = drifts ? with : without;
-  result.drift = drifts ? slope : 0;
-  const double offset = base::median(best);
-  result.offset_ns = std::llround(offset);
-  for (double& one : best) one = std::abs(one - offset);
-  std::sort(best.begin(), best.end());
-  const size_t rank =
-      std::min(best.size() - 1, static_cast<size_t>(std::ceil(0.95 * static_cast<double>(best.size()))) - 1);
-  result.error_ns = static_cast<uint64_t>(std::llround(std::ceil(best[rank]))) + 1;
-  return result;
-}
+  const SharedMoment middle = moments[moments.size() / 2];
+  const int64_t offset = difference(middle.reference, middle.other);
+  std::vector<Difference> differences;
+  for (const SharedMoment& one : moments)
+    differences.push_back({static_cast<double>(difference(one.other, middle.other)),
+                           static_cast<double>(difference(difference(one.reference, one.other), offset))});
 
-std::vector<SharedMoment> matched(std::span<const int64_t> reference, std::span<const int64_t> other,
-                                  size_t most_missing) {
-  const auto pairs = [&](std::ptrdiff_t shift) {
-    std::vector<SharedMoment> all;
-    for (size_t i = 0; i < other.size(); ++i) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i) + shift;
-      if (at >= 0 && static_cast<size_t>(at) < reference.size())
-        all.push_back({reference[static_cast<size_t>(at)], other[i]});
-    }
-    return all;
-  };
-  const auto limit = static_cast<std::ptrdiff_t>(most_missing);
-  const size_t fewest = std::max<size_t>(1, std::min(reference.size(), other.size()) / 2);
-  std::vector<SharedMoment> best;
-  double best_spread = 0, best_distance = 0;
-  for (std::ptrdiff_t shift = -limit; shift <= limit; ++shift) {
-    std::vector<SharedMoment> all = pairs(shift);
-    if (all.size() < fewest) continue;
-    std::vector<double> differences;
-    for (const SharedMoment& one : all) differences.push_back(static_cast<double>(one.reference - one.other));
-    const double wide = spread(differences), distance = std::abs(base::median(differences));
-    // Events at equal distances match in several ways. Then the clocks that are closest decide.
-    const bool is_better =
-        best.empty() || wide < 0.5 * best_spread || (wide < 2 * best_spread + 1000 && distance < best_distance);
-    if (!is_better) continue;
-    best = std::move(all);
-    best_spread = wide;
-    best_distance = distance;
+  // A drift counts only if the moments are closer to a line than to a constant.
+  Line line = fit_line(differences);
+  const Line level{median_offset(differences, 0), 0};
+  std::vector<double> far = distances(differences, line), far_from_level = distances(differences, level);
+  const bool drifts = base::quantile_of_sorted(far, 0.5) < 0.9 * base::quantile_of_sorted(far_from_level, 0.5);
+  if (!drifts) {
+    line = level;
+    far = std::move(far_from_level);
   }
-  return best;
+  result.origin = middle.other;
+  result.offset_ns = sum(offset, std::llround(std::clamp(line.offset, -9e18, 9e18)));
+  result.drift = line.slope;
+
+  const auto count = static_cast<double>(far.size());
+  const double share = far[static_cast<size_t>(std::ceil(0.95 * count)) - 1];
+  double error = share * (1 + 4 / count) + 1;  // few moments may all be wrong in the same way
+  const double span = differences.back().x - differences.front().x;
+  const double outside = std::max({static_cast<double>(difference(moments.front().other, first)),
+                                   static_cast<double>(difference(last, moments.back().other)), 0.0});
+  const double drift_error = (drifts ? 4 / std::sqrt(count) : 2) * error / std::max(span, 1.0);
+  error += std::min(drift_error, kMostDrift) * outside;
+  result.error_ns = static_cast<uint64_t>(std::min(std::ceil(error), 9e18));
+  return result;
 }
 
 }  // namespace kymo::analyze

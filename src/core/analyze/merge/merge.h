@@ -22,13 +22,19 @@ enum class AlignedBy : uint8_t { Reference, SameBoot, Collectives, Marks, Measur
 struct Rank {
   std::string path;
   AlignedBy by = AlignedBy::Reference;
-  Alignment alignment;  // from its CLOCK_MONOTONIC to that of the first trace
+  Alignment alignment;         // from its CLOCK_MONOTONIC to that of the first trace
+  size_t ways = 1;             // in how many ways its events match; the error covers all of them
+  size_t through = 0;          // the trace that it was aligned with: the first one, or one that was aligned before
+  std::string reason;          // why its clock is that of the system
+  std::optional<size_t> twin;  // an earlier trace of the same rank, or with the same events at the same times
   // What its system clock lacks to that of the first trace, if events say so.
   std::optional<int64_t> system_clock_offset_ns;
   uint64_t collectives = 0;       // that were matched with other ranks
   uint64_t last_at = 0;           // how often it arrived last
   uint64_t others_waited_ns = 0;  // the sum of what all others waited for it
   uint64_t waited_ns = 0;         // what it waited for others
+
+  bool is_certain() const { return by != AlignedBy::SystemClock && ways == 1; }
 };
 
 struct MergeOptions {

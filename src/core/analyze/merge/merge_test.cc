@@ -14,9 +14,11 @@ namespace {
 using trace::testing::TemporaryFolder;
 
 // A rank with 100 collectives. Its clock is `offset` behind and drifts; `late` is how much later it arrives at each.
-// `zero` is what its CLOCK_MONOTONIC has at tick 0.
+// `zero` is what its CLOCK_MONOTONIC has at tick 0, `realtime` what its CLOCK_REALTIME has. `run` decides on the times
+// between the collectives.
 void write_rank(const std::string& path, uint8_t number, int64_t offset, double drift, uint64_t late,
-                const std::string& boot, uint64_t zero = 0) {
+                const std::string& boot, uint64_t zero = 0, uint64_t realtime = 1'700'000'000'000'000'000,
+                unsigned run = 77) {
   trace::Writer writer(path, trace::Writer::Mode::Create);
   trace::WriterId id;
   id.bytes.fill(number);
@@ -27,8 +29,7 @@ void write_rank(const std::string& path, uint8_t number, int64_t offset, double 
   trace::ClockDomain clock;
   clock.id = 1;
   // The second pair is long before the end of the trace.
-  clock.pairs = {{0, zero, 1'700'000'000'000'000'000, 20},
-                 {1'000'000'000, zero + 1'000'000'000, 1'700'000'001'000'000'000, 20}};
+  clock.pairs = {{0, zero, realtime, 20}, {1'000'000'000, zero + 1'000'000'000, realtime + 1'000'000'000, 20}};
   writer.clock(id, clock);
   trace::Track track;
   track.id = 1;
@@ -40,7 +41,7 @@ void write_rank(const std::string& path, uint8_t number, int64_t offset, double 
   writer.classes(id, {&event_class, 1});
   trace::EventBatch batch;
   batch.track = 1;
-  std::mt19937 random(77);  // the same for all ranks
+  std::mt19937 random(run);  // the same for all ranks
   std::mt19937 noise(number);
   int64_t time = 2'000'000'000;
   for (int i = 0; i < 100; ++i) {
@@ -108,6 +109,17 @@ TEST(MergeTest, PutsRanksOnOneClockWithinTheStatedError) {
   EXPECT_NEAR(static_cast<double>(ranks[1].others_waited_ns), 100 * (200'000.0 + 100'000.0), 100 * 10'000.0);
 }
 
+TEST(MergeTest, ATraceWithTheEventsOfAnotherOneIsItsTwin) {
+  const TemporaryFolder folder;
+  write_rank(folder / "0.kymo", 1, 0, 0, 0, "a");
+  write_rank(folder / "1.kymo", 2, 0, 0, 0, "b");
+  std::vector<trace::Reader> readers;
+  for (const char* const name : {"0.kymo", "1.kymo", "0.kymo"}) readers.emplace_back(folder / name);
+  const std::vector<Rank> ranks = align_ranks(readers, {});
+  EXPECT_FALSE(ranks[0].twin || ranks[1].twin);
+  EXPECT_EQ(ranks[2].twin, 0u);
+}
+
 // CLOCK_MONOTONIC counts from the boot, and in imported traces from anywhere: its offset says nothing to people.
 TEST(MergeTest, TheOffsetOfTheSystemClocksDoesNotDependOnTheBoot) {
   const TemporaryFolder folder;
@@ -122,6 +134,49 @@ TEST(MergeTest, TheOffsetOfTheSystemClocksDoesNotDependOnTheBoot) {
   EXPECT_NEAR(static_cast<double>(*ranks[1].system_clock_offset_ns), 11'560'000, 5'000);
   EXPECT_NEAR(static_cast<double>(*ranks[2].system_clock_offset_ns), -3'000'000, 5'000);
   EXPECT_FALSE(align_ranks(readers, {.mark = "no such mark"})[1].system_clock_offset_ns);
+}
+
+// Imported times since 1970 have clock pairs at 1970, where a drift of 30 ppm is 14 hours.
+TEST(MergeTest, ClockPairsFarFromTheEventsDoNotMoveThem) {
+  constexpr int64_t kStart = 1'700'000'000'000'000'000;
+  const TemporaryFolder folder;
+  write_rank(folder / "0.kymo", 1, -kStart, 0, 0, "", 0, 0);
+  write_rank(folder / "1.kymo", 2, 1'000'000 - kStart, 30e-6, 0, "", 0, 0);
+  std::vector<trace::Reader> readers;
+  for (const char* const name : {"0.kymo", "1.kymo"}) readers.emplace_back(folder / name);
+  const std::vector<Rank> ranks = align_ranks(readers, {});
+  EXPECT_NEAR(ranks[1].alignment.drift, 30e-6, 2e-6);
+  write_merged(readers, ranks, folder / "all.kymo");
+  const auto all = ends(folder / "all.kymo"), before = ends(folder / "0.kymo");
+  EXPECT_EQ(all[0], before[0]);
+  for (size_t i = 0; i < 100; ++i)
+    EXPECT_LE(std::abs(all[1][i] - all[0][i]), static_cast<int64_t>(ranks[1].alignment.error_ns + 2000));
+}
+
+TEST(MergeTest, TracesOfOneHostKeepTheirDistances) {
+  const TemporaryFolder folder;
+  write_rank(folder / "0.kymo", 1, 0, 0, 0, "a");
+  write_rank(folder / "1.kymo", 2, 11'560'000, 30e-6, 0, "b");
+  write_rank(folder / "2.kymo", 3, 11'560'000, 30e-6, 0, "b");
+  std::vector<trace::Reader> readers;
+  for (const char* const name : {"0.kymo", "1.kymo", "2.kymo"}) readers.emplace_back(folder / name);
+  const std::vector<Rank> ranks = align_ranks(readers, {});
+  EXPECT_EQ(ranks[2].by, AlignedBy::Collectives);
+  EXPECT_EQ(ranks[2].through, 1u);
+  EXPECT_EQ(ranks[2].alignment.to_reference(5'000'000'000), ranks[1].alignment.to_reference(5'000'000'000));
+}
+
+// The same collectives an hour later, with other times between them.
+TEST(MergeTest, AnotherRunStaysWhereItsSystemClockIs) {
+  const TemporaryFolder folder;
+  write_rank(folder / "0.kymo", 1, 0, 0, 0, "a");
+  write_rank(folder / "1.kymo", 2, -3'600'000'000'000, 0, 0, "b", 0, 1'700'000'000'000'000'000, 78);
+  std::vector<trace::Reader> readers;
+  for (const char* const name : {"0.kymo", "1.kymo"}) readers.emplace_back(folder / name);
+  const std::vector<Rank> ranks = align_ranks(readers, {});
+  EXPECT_EQ(ranks[1].by, AlignedBy::SystemClock);
+  EXPECT_NE(ranks[1].reason.find("same run"), std::string::npos) << ranks[1].reason;
+  EXPECT_EQ(ranks[0].collectives, 0u);
 }
 
 TEST(MergeTest, TheSameBootIsExact) {

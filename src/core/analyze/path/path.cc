@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "analyze/path/activity.h"
-
 namespace kymo::analyze {
 namespace {
 
 class Follower {
  public:
-  Follower(const EventWalk& walk, const Activity& activity)
-      : walk_(walk), activity_(activity), wait_targets_(walk, activity) {}
+  explicit Follower(const Activity& activity) : activity_(activity) {}
 
   std::vector<PathSegment> follow(uint32_t track) {
     time_ = activity_.window.end;
@@ -21,102 +18,81 @@ class Follower {
   }
 
  private:
+  static constexpr int kMostJumps = 64;  // at one time: threads of a trace may wait for each other
+
   // The path goes back from time_ to `begin`. Nothing is added if that is not before time_.
-  void add(int64_t begin, PathKind kind, uint32_t track, uint32_t operation = UINT32_MAX) {
+  void add(int64_t begin, PathKind kind, uint32_t track, uint32_t operation = kNone) {
     begin = std::max(begin, activity_.window.begin);
     if (begin >= time_) return;
     segments_.push_back({begin, time_, kind, track, operation});
     time_ = begin;
+    jumps_ = 0;
   }
 
   void on_thread() {
-    const auto found = activity_.threads.find(track_);
-    if (found == activity_.threads.end()) return add(activity_.window.begin, PathKind::Host, track_);
-    const ThreadActivity& thread = found->second;
-    const DeviceWait* const wait = last_wait(thread);
-    const Handover* const handover = last_handover(thread);
-    if (handover != nullptr && (wait == nullptr || handover->time > wait->end)) {
-      add(thread.busy_since(handover->time), PathKind::Host, track_);
-      add(handover->sent, PathKind::Handover, track_);
-      track_ = handover->from_track;
-      return;
-    }
+    const ThreadWait* const wait = last_wait();
     if (wait == nullptr) return add(activity_.window.begin, PathKind::Host, track_);
-    add(std::min(wait->end, time_), PathKind::Host, track_);
-    const std::vector<uint32_t> targets = wait_targets_.of(track_, {wait->begin, time_, wait->whole_device});
-    if (targets.empty() || activity_.operations[targets.front()].end < wait->begin) {  // it waited for nothing
-      add(wait->begin, PathKind::Host, track_);
-      return;
+    add(wait->end, PathKind::Host, track_);
+    if (++jumps_ > kMostJumps) return add(wait->begin, PathKind::Host, track_);
+    const Cause& cause = activity_.causes[wait->first_cause];
+    if (cause.operation != kNone) {
+      add(cause.time, PathKind::AfterDevice, track_);
+      return on_device(cause.operation);
     }
-    add(activity_.operations[targets.front()].end, PathKind::AfterDevice, track_);
-    on_device(targets.front());
+    add(cause.time, PathKind::Handover, track_);
+    track_ = cause.track;
   }
 
   void on_device(uint32_t operation) {
     while (time_ > activity_.window.begin) {
-      const DeviceOperation* one = &activity_.operations[operation];
-      const uint32_t peer = activity_.peers[operation];
-      if (peer != operation && activity_.operations[peer].begin > one->begin &&
-          activity_.operations[peer].begin < time_) {
-        add(activity_.operations[peer].begin, PathKind::Operation, one->track, operation);
-        operation = peer;
-        one = &activity_.operations[peer];
-      } else {
-        add(one->begin, PathKind::Operation, one->track, operation);
+      const uint32_t collective = activity_.starts[operation].collective;
+      if (collective != kNone) {
+        const uint32_t last = activity_.collectives[collective].last;
+        add(activity_.operations[last].begin, PathKind::Operation, activity_.operations[operation].track, operation);
+        operation = last;
       }
-      const Launch* const launch = activity_.work.launch_of(walk_, *one);
-      const uint32_t before = operation_before(operation);
-      const int64_t free = before == UINT32_MAX ? INT64_MIN : std::min(activity_.operations[before].end, time_);
-      if (launch != nullptr && launch->begin < time_ && launch->begin >= free) {
-        add(launch->begin, PathKind::LaunchLatency, one->track);
-        track_ = launch->track;
-        return;
-      }
-      if (before == UINT32_MAX) {
-        if (launch != nullptr && launch->begin < time_) {
-          add(launch->begin, PathKind::LaunchLatency, one->track);
-          track_ = launch->track;
+      const DeviceOperation& one = activity_.operations[operation];
+      const OperationStart& start = activity_.starts[operation];
+      add(one.begin, PathKind::Operation, one.track, operation);
+      add(one.begin - start.unknown_ns, start.waits_for_event ? PathKind::EventWait : PathKind::Queued, one.track);
+      switch (start.cause) {
+        case StartCause::Launch: {
+          const Launch& launch = activity_.work.launches[start.launch];
+          add(launch.begin, PathKind::LaunchLatency, one.track);
+          track_ = launch.track;
           return;
         }
-        return add(activity_.window.begin, PathKind::QueueWait, one->track);
+        case StartCause::Queue:
+          add(activity_.operations[start.before].end, PathKind::QueueWait, one.track);
+          operation = start.before;
+          break;
+        case StartCause::Event:
+          add(activity_.operations[start.event].end, PathKind::EventWait, one.track);
+          operation = start.event;
+          break;
+        case StartCause::Unknown:
+          return add(activity_.window.begin, PathKind::QueueWait, one.track);
       }
-      add(free, PathKind::QueueWait, one->track);
-      operation = before;
     }
   }
 
-  // The last wait that begins before time_.
-  const DeviceWait* last_wait(const ThreadActivity& thread) const {
-    const auto after = std::partition_point(thread.waits.begin(), thread.waits.end(),
-                                            [&](const DeviceWait& wait) { return wait.begin < time_; });
-    return after == thread.waits.begin() ? nullptr : &*std::prev(after);
-  }
-
-  // The last one whose sender sent while this thread was idle.
-  const Handover* last_handover(const ThreadActivity& thread) const {
-    auto after = std::partition_point(thread.handovers.begin(), thread.handovers.end(),
-                                      [&](const Handover& one) { return one.time <= time_; });
-    while (after != thread.handovers.begin()) {
-      const Handover& one = *--after;
-      const int64_t since = thread.busy_since(one.time);
-      if (since < time_ && one.sent <= since && thread.idle_since(since) <= one.sent) return &one;
-    }
+  // The last wait that has ended at time_, and was one.
+  const ThreadWait* last_wait() const {
+    const auto found = activity_.threads.find(track_);
+    if (found == activity_.threads.end()) return nullptr;
+    const std::vector<ThreadWait>& waits = found->second.waits;
+    auto after =
+        std::partition_point(waits.begin(), waits.end(), [&](const ThreadWait& wait) { return wait.end <= time_; });
+    while (after != waits.begin())
+      if (--after; activity_.waited(*after)) return &*after;
     return nullptr;
   }
 
-  uint32_t operation_before(uint32_t operation) const {
-    const DeviceOperation& one = activity_.operations[operation];
-    const std::vector<uint32_t>& queue = activity_.queues.at(one.track).operations;
-    const auto at = std::lower_bound(queue.begin(), queue.end(), operation);
-    return at == queue.begin() ? UINT32_MAX : *std::prev(at);
-  }
-
-  const EventWalk& walk_;
   const Activity& activity_;
-  const WaitTargets wait_targets_;
   std::vector<PathSegment> segments_;
   int64_t time_ = 0;
   uint32_t track_ = 0;
+  int jumps_ = 0;
 };
 
 }  // namespace
@@ -131,6 +107,10 @@ std::string_view text_of(PathKind kind) {
       return "launch latency";
     case PathKind::QueueWait:
       return "waiting in the queue";
+    case PathKind::EventWait:
+      return "waiting for another queue";
+    case PathKind::Queued:
+      return text_of(IdleCause::Queued);
     case PathKind::Handover:
       return "handover to another thread";
     case PathKind::AfterDevice:
@@ -139,8 +119,8 @@ std::string_view text_of(PathKind kind) {
   return "";
 }
 
-std::vector<PathSegment> critical_path(const EventWalk& walk, const Activity& activity, uint32_t track) {
-  return Follower(walk, activity).follow(track);
+std::vector<PathSegment> critical_path(const Activity& activity, uint32_t track) {
+  return Follower(activity).follow(track);
 }
 
 }  // namespace kymo::analyze

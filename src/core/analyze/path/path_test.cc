@@ -18,7 +18,19 @@ using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
 constexpr uint32_t kMain = 1, kQueue = 2, kWorker = 3, kOtherQueue = 4, kOtherDevice = 5;
-enum Class : uint32_t { kWork = 1, kLaunch, kSync, kKernel, kFlow, kDeviceSync, kOtherKernel, kStep };
+enum Class : uint32_t {
+  kWork = 1,
+  kLaunch,
+  kSync,
+  kKernel,
+  kFlow,
+  kDeviceSync,
+  kOtherKernel,
+  kStep,
+  kGet,
+  kBackward,
+  kEventWait
+};
 
 class PathTest : public ::testing::Test {
  protected:
@@ -33,6 +45,9 @@ class PathTest : public ::testing::Test {
     recorder_.add_class(kDeviceSync, "cudaDeviceSynchronize", "cuda_runtime");
     recorder_.add_class(kOtherKernel, "relu", "kernel");
     recorder_.add_class(kStep, "step");
+    recorder_.add_class(kGet, "future.get");
+    recorder_.add_class(kBackward, "autograd::engine::evaluate_function: MmBackward0", "cpu_op");
+    recorder_.add_class(kEventWait, "cudaStreamWaitEvent", "cuda_runtime");
     for (const uint32_t id : {kQueue, kOtherQueue, kOtherDevice}) {
       trace::Track queue;
       queue.id = id;
@@ -67,13 +82,14 @@ class PathTest : public ::testing::Test {
   std::vector<std::string> path() {
     std::vector<std::string> lines;
     const auto zero = static_cast<int64_t>(kMonotonicZero);
-    for (const PathSegment& segment : critical_path(*walk_, activity_, main_))
+    for (const PathSegment& segment : critical_path(activity_, main_))
       lines.push_back(std::to_string(segment.begin - zero) + "-" + std::to_string(segment.end - zero) + " " +
                       std::string(text_of(segment.kind)));
     return lines;
   }
   int64_t with(std::string_view name, double factor) {
-    return what_if(*walk_, activity_, main_, [&](std::string_view one) { return one == name ? factor : 1.0; });
+    const auto factor_of = [&](std::string_view one) { return one == name ? factor : 1.0; };
+    return what_if(*walk_, activity_, main_, critical_path(activity_, main_), factor_of).length;
   }
 
   TemporaryFolder folder_;
@@ -101,8 +117,8 @@ TEST_F(PathTest, GoesThroughTheWaitTheQueueAndTheLaunch) {
   EXPECT_EQ(with("gemm", 0.5), 500 - 160);
   EXPECT_EQ(with("work", 0), 500 - 130);
   EXPECT_EQ(with("gemm", 2), 500 + 320);
-  // Without kernels, the thread still waits for the launch to arrive: 120 -> 130, and the return of 20.
-  EXPECT_EQ(with("gemm", 0), 500 - 320);
+  // Without kernels, the thread still waits for the second launch to arrive: 110 -> 140, and the return of 20.
+  EXPECT_EQ(with("gemm", 0), 500 - 310);
 }
 
 TEST_F(PathTest, AWaitForADeviceWaitsForAllOfItsQueues) {
@@ -188,6 +204,126 @@ TEST_F(PathTest, AMessageThatWasThereBeforeDoesNotCount) {
   EXPECT_EQ(path(), (std::vector<std::string>{"0-300 thread"}));
 }
 
+TEST_F(PathTest, AMessageIsFollowedThatArrivesInsideOfARange) {
+  recorder_.complete(kWorker, 0, 200, kWork);
+  recorder_.point(kWorker, 190, trace::PointKind::FlowBegin, kFlow, 7);
+  recorder_.complete(kMain, 20, 50, kWork, 1);
+  recorder_.complete(kMain, 60, 220, kGet, 1);
+  recorder_.point(kMain, 210, trace::PointKind::FlowEnd, kFlow, 7);
+  recorder_.complete(kMain, 230, 300, kWork, 1);
+  recorder_.complete(kMain, 0, 310, kStep);
+  open(0, 310);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-190 thread", "190-210 handover to another thread", "210-310 thread"}));
+}
+
+// Times of a trace may be rounded, so that a message arrives when it is sent, and its answer as well.
+TEST_F(PathTest, ThreadsThatWaitForEachOtherAtOneTimeAreNotFollowedForever) {
+  recorder_.complete(kMain, 0, 300, kWork);
+  recorder_.complete(kWorker, 0, 300, kWork);
+  for (const uint64_t time : {100, 200}) {
+    recorder_.point(kMain, time, trace::PointKind::FlowBegin, kFlow, time);
+    recorder_.point(kWorker, time, trace::PointKind::FlowEnd, kFlow, time);
+    recorder_.point(kWorker, time, trace::PointKind::FlowBegin, kFlow, time + 1);
+    recorder_.point(kMain, time, trace::PointKind::FlowEnd, kFlow, time + 1);
+  }
+  open(0, 300);
+  EXPECT_FALSE(path().empty());
+  EXPECT_EQ(with("nothing", 0), 300);
+}
+
+// A queue for 8 operations. From the ninth launch on, each waits for the end of the operation eight before it.
+TEST_F(PathTest, ALaunchIntoAFullQueueWaitsForTheDevice) {
+  constexpr uint64_t kLaunches = 40, kDepth = 8, kLength = 100;
+  std::vector<uint64_t> ends;
+  uint64_t now = 0;
+  for (uint64_t i = 0; i < kLaunches; ++i) {
+    const uint64_t begin = now, start = std::max(begin + 6, ends.empty() ? 0 : ends.back());
+    now = i < kDepth ? begin + 5 : std::max(begin + 5, ends[i - kDepth] + 3);
+    ends.push_back(start + kLength);
+    recorder_.complete(kMain, begin, now, kLaunch, 0, 0, i + 1);
+    recorder_.complete(kQueue, start, ends.back(), kKernel, 0, 0, i + 1);
+  }
+  open(0, static_cast<int64_t>(now));
+  EXPECT_EQ(path().front(), "0-6 launch latency");
+  EXPECT_EQ(path()[1], "6-106 device");
+  EXPECT_EQ(path().size(), 34u);  // 32 operations, the first latency and the last return
+  EXPECT_EQ(with("gemm", 0.5), static_cast<int64_t>(now) - 32 * 50);
+  EXPECT_EQ(with("gemm", 0), 40 * 5);  // the calls are the limit now
+}
+
+TEST_F(PathTest, TheBackwardPassIsOnItsThread) {
+  recorder_.complete(kMain, 0, 100'000, kWork);
+  recorder_.complete(kWorker, 110'000, 200'000, kBackward);
+  recorder_.complete(kWorker, 205'000, 300'000, kBackward);
+  recorder_.complete(kMain, 320'000, 400'000, kWork);
+  open(0, 400'000);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-110000 thread", "110000-300000 thread", "300000-400000 thread"}));
+  EXPECT_EQ(with("work", 0.5), 400'000 - 90'000);
+  EXPECT_EQ(with("autograd::engine::evaluate_function: MmBackward0", 0), 400'000 - 185'000);
+}
+
+TEST_F(PathTest, AnOperationThatWaitsForAnEventLeadsToTheOtherQueue) {
+  recorder_.complete(kMain, 0, 10, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 10, 20, kEventWait, 0, 0, 2);
+  recorder_.complete(kMain, 20, 30, kLaunch, 0, 0, 3);
+  recorder_.complete(kMain, 30, 500, kDeviceSync);
+  recorder_.complete(kQueue, 20, 300, kKernel, 0, 0, 1);
+  recorder_.complete(kOtherQueue, 305, 490, kOtherKernel, 0, 0, 3);
+  open(0, 500);
+  EXPECT_EQ(path(),
+            (std::vector<std::string>{"0-20 launch latency", "20-300 device", "300-305 waiting for another queue",
+                                      "305-490 device", "490-500 return from the device"}));
+  EXPECT_EQ(with("gemm", 0.5), 500 - 140);
+}
+
+TEST_F(PathTest, AWaitForAnEventThatIsNotInTheTraceIsNotLaunchLatency) {
+  recorder_.complete(kMain, 0, 10, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 20, 30, kEventWait, 0, 0, 2);
+  recorder_.complete(kMain, 30, 40, kLaunch, 0, 0, 3);
+  recorder_.complete(kMain, 40, 500, kDeviceSync);
+  recorder_.complete(kQueue, 6, 20, kKernel, 0, 0, 1);
+  recorder_.complete(kOtherQueue, 305, 490, kOtherKernel, 0, 0, 3);
+  open(0, 500);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-30 thread", "30-36 launch latency", "36-305 waiting for another queue",
+                                              "305-490 device", "490-500 return from the device"}));
+}
+
+// No call says that the second kernel waits. It begins right after one of the other queue, or much later.
+TEST_F(PathTest, AnOperationThatBeginsRightAfterOneOfAnotherQueueProbablyWaitedForIt) {
+  recorder_.complete(kMain, 0, 1'000, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 1'000, 2'000, kLaunch, 0, 0, 2);
+  recorder_.complete(kMain, 2'000, 500'000, kDeviceSync);
+  recorder_.complete(kQueue, 5'000, 300'000, kKernel, 0, 0, 1);
+  recorder_.complete(kOtherQueue, 302'000, 490'000, kOtherKernel, 0, 0, 2);
+  open(0, 500'000);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-5000 launch latency", "5000-300000 device",
+                                              "300000-302000 waiting for another queue", "302000-490000 device",
+                                              "490000-500000 return from the device"}));
+  EXPECT_EQ(with("gemm", 0.5), 500'000 - 147'500);
+}
+
+TEST_F(PathTest, AnOperationThatBeginsLateForNoKnownReasonIsQueued) {
+  recorder_.complete(kMain, 0, 1'000, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 1'000, 2'000, kLaunch, 0, 0, 2);
+  recorder_.complete(kMain, 2'000, 500'000, kDeviceSync);
+  recorder_.complete(kQueue, 5'000, 200'000, kKernel, 0, 0, 1);
+  recorder_.complete(kOtherQueue, 302'000, 490'000, kOtherKernel, 0, 0, 2);
+  open(0, 500'000);
+  EXPECT_EQ(path(),
+            (std::vector<std::string>{"0-1000 thread", "1000-6000 launch latency", "6000-302000 queued, not started",
+                                      "302000-490000 device", "490000-500000 return from the device"}));
+}
+
+TEST_F(PathTest, AnUnfinishedRangeLastsUntilTheEnd) {
+  recorder_.complete(kWorker, 0, 400, kWork);
+  recorder_.complete(kMain, 0, 50, kWork);
+  recorder_.begin(kMain, 100, kStep);
+  open(0, 400);
+  ASSERT_EQ(activity_.threads.at(main_).ranges.size(), 2u);
+  EXPECT_EQ(activity_.threads.at(main_).ranges[0].end, window_.end);
+  EXPECT_EQ(with("step", 0), 100);
+}
+
 // Random programs: the path is connected and covers the window, and a replay without changes has its length.
 TEST(PathPropertyTest, ThePathCoversTheWindow) {
   std::mt19937 random(5);
@@ -233,7 +369,7 @@ TEST(PathPropertyTest, ThePathCoversTheWindow) {
     uint32_t main = 0;
     for (const TrackOfTrace& track : walk.tracks())
       if (track.track->id == 1) main = track.number;
-    const std::vector<PathSegment> path = critical_path(walk, activity, main);
+    const std::vector<PathSegment> path = critical_path(activity, main);
     ASSERT_FALSE(path.empty());
     int64_t at = window.begin;
     for (const PathSegment& segment : path) {
@@ -242,11 +378,14 @@ TEST(PathPropertyTest, ThePathCoversTheWindow) {
       at = segment.end;
     }
     EXPECT_EQ(at, window.end);
-    EXPECT_EQ(what_if(walk, activity, main, [](std::string_view) { return 1.0; }), window.end - window.begin);
+    const auto with = [&](std::string_view changed, double factor) {
+      return what_if(walk, activity, main, path, [&](std::string_view name) { return name == changed ? factor : 1.0; })
+          .length;
+    };
+    EXPECT_EQ(with("gemm", 1), window.end - window.begin);
     // Less work never takes longer.
     for (const std::string_view faster : {"gemm", "work", "launch"})
-      EXPECT_LE(what_if(walk, activity, main, [&](std::string_view name) { return name == faster ? 0.5 : 1.0; }),
-                window.end - window.begin);
+      EXPECT_LE(with(faster, 0.5), window.end - window.begin);
   }
 }
 

@@ -4,14 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "analyze/innermost.h"
-#include "analyze/path/activity.h"
+#include "analyze/report/known_names.h"
 
 namespace kymo::analyze {
 namespace {
@@ -22,18 +20,21 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 class Replay {
  public:
   Replay(const EventWalk& walk, const Activity& activity, const FactorOf& factor_of)
-      : walk_(walk), activity_(activity), factor_of_(factor_of), wait_targets_(walk, activity) {}
+      : walk_(walk), activity_(activity), factor_of_(factor_of) {}
 
-  int64_t run(uint32_t track) {
+  WhatIf run(uint32_t track, const std::vector<PathSegment>& path) {
+    const double end = time_of(activity_.window.end);
     add_threads();
     add_operations();
+    if (!changes_) return {static_cast<int64_t>(end), 0};
+    const auto [new_path, on_path] = path_with_changes(path);
     std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
       return std::tie(a.time, a.kind) < std::tie(b.time, b.kind);
     });
     for (const Event& event : events_) step(event);
-    const double end = time_of(activity_.window.end);
     go_on(track, end);
-    return std::llround(std::clamp(end + shifts_[track], 0.0, kLongest));
+    const double length = std::max(end + shifts_[track], new_path);
+    return {std::llround(std::clamp(length, 0.0, kLongest)), std::llround(on_path)};
   }
 
  private:
@@ -47,13 +48,13 @@ class Replay {
   double end_of(uint32_t operation) const { return time_of(activity_.operations[operation].end); }
 
   // At one time, what ends comes first.
-  enum class Kind : uint8_t { WaitEnd, Send, Receive, Launch, Start };
+  enum class Kind : uint8_t { DeviceWaitEnd, Cause, ThreadWaitEnd, Launch, Start };
   struct Event {
     double time = 0;
-    Kind kind = Kind::WaitEnd;
+    Kind kind = Kind::Start;
     uint32_t track = 0;
-    uint32_t index = 0;  // of an operation, or of a message
-    const DeviceWait* wait = nullptr;
+    uint32_t index = 0;  // of an operation, or of a cause
+    const ThreadWait* wait = nullptr;
   };
   // A part of the self time of a range that is to take more or less time.
   struct Scaled {
@@ -65,58 +66,66 @@ class Replay {
     size_t next = 0;
     double done_until = kNever;
   };
-  struct Message {
-    double sent = 0;
-    double sent_new = 0;
-    std::optional<double> idle_since;  // of the receiver, if it waited for the message; kNever: it did nothing before
-  };
 
   double factor(uint32_t track_number, uint32_t class_id) {
     const TrackOfTrace& track = walk_.tracks()[track_number];
     const auto [entry, is_new] = factors_.try_emplace({track.writer_number, class_id}, 1.0);
     if (is_new) {
       const trace::EventClass* const known = track.writer->find_class(class_id);
-      if (known != nullptr) entry->second = factor_of_(known->name);
+      if (known != nullptr && !is_profiler_cost(known->category, known->name)) entry->second = factor_of_(known->name);
+      changes_ = changes_ || entry->second != 1.0;
     }
     return entry->second;
   }
 
   void add_threads() {
+    causes_new_.resize(activity_.causes.size());
     for (const auto& [track, thread] : activity_.threads) {
       add_ranges(track, thread);
-      for (const DeviceWait& wait : thread.waits)
-        events_.push_back({time_of(wait.end), Kind::WaitEnd, track, 0, &wait});
-      for (const Handover& one : thread.handovers) {
-        // The thread waited if it did nothing from the send on. Then what it does with the message begins later.
-        const int64_t since = thread.busy_since(one.time), idle_since = thread.idle_since(since);
-        const bool waited = one.sent <= since && idle_since <= one.sent;
-        const auto index = static_cast<uint32_t>(messages_.size());
-        const double sent = time_of(one.sent);
-        messages_.push_back({sent, sent, std::nullopt});
-        if (waited) messages_.back().idle_since = idle_since == INT64_MIN ? kNever : time_of(idle_since);
-        events_.push_back({sent, Kind::Send, one.from_track, index, nullptr});
-        events_.push_back({time_of(waited ? since : one.time), Kind::Receive, track, index, nullptr});
+      for (const ThreadWait& wait : thread.waits) {
+        const bool for_device = wait.kind == WaitKind::Device || wait.kind == WaitKind::Room;
+        events_.push_back({time_of(wait.end), for_device ? Kind::DeviceWaitEnd : Kind::ThreadWaitEnd, track, 0, &wait});
+        for (uint32_t i = wait.first_cause; i < wait.first_cause + wait.causes; ++i) {
+          const Cause& cause = activity_.causes[i];
+          causes_new_[i] = time_of(cause.time);
+          if (cause.operation == kNone) events_.push_back({time_of(cause.time), Kind::Cause, cause.track, i, nullptr});
+        }
       }
     }
   }
 
   // The self time of a range is scaled, and what is inside by its own factor.
   void add_ranges(uint32_t track, const ThreadActivity& thread) {
-    const std::vector<HostRange>& ranges = thread.ranges;
-    std::vector<uint32_t> order(ranges.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return ranges[a].end > ranges[b].end; });
     std::vector<Scaled>& parts = scaled_[track].parts;
-    const auto take = [&](uint32_t i, int64_t begin, int64_t end) {
-      const double scale = factor(track, ranges[i].class_id);
-      begin = std::max(begin, activity_.window.begin);
-      end = std::min(end, activity_.window.end);
+    const auto take = [&](uint32_t class_id, int64_t begin, int64_t end) {
+      const double scale = factor(track, class_id);
       if (scale != 1.0 && begin < end) parts.push_back({time_of(begin), time_of(end), scale});
     };
     Innermost<uint32_t> innermost;
-    for (const uint32_t i : order) innermost.add(ranges[i].begin, ranges[i].end, i, take);
+    for (const HostRange& range : thread.ranges) innermost.add(range.begin, range.end, range.class_id, take);
     innermost.finish(take);
     std::reverse(parts.begin(), parts.end());
+  }
+
+  // The new length of the path, and how much of it changes.
+  std::pair<double, double> path_with_changes(const std::vector<PathSegment>& path) {
+    double length = 0, on_path = 0;
+    for (const PathSegment& segment : path) {
+      const double begin = time_of(segment.begin), end = time_of(segment.end);
+      length += end - begin;
+      const auto change = [&](double part, double factor) {
+        length += part * (factor - 1);
+        on_path += factor == 1 ? 0 : part;
+      };
+      if (segment.kind == PathKind::Operation)
+        change(end - begin, factor(segment.track, activity_.operations[segment.operation].class_id));
+      if (segment.kind != PathKind::Host) continue;
+      const std::vector<Scaled>& parts = scaled_[segment.track].parts;
+      auto part = std::partition_point(parts.begin(), parts.end(), [&](const Scaled& one) { return one.end <= begin; });
+      for (; part != parts.end() && part->begin < end; ++part)
+        change(std::min(part->end, end) - std::max(part->begin, begin), part->factor);
+    }
+    return {length, on_path};
   }
 
   // The thread has done its work until `time`.
@@ -134,106 +143,116 @@ class Replay {
   }
 
   void add_operations() {
+    begins_new_.resize(activity_.operations.size());
     ends_new_.resize(activity_.operations.size());
     launched_new_.resize(activity_.operations.size(), kNever);
     for (uint32_t i = 0; i < activity_.operations.size(); ++i) {
-      const DeviceOperation& operation = activity_.operations[i];
+      factor(activity_.operations[i].track, activity_.operations[i].class_id);
+      begins_new_[i] = begin_of(i);
       ends_new_[i] = end_of(i);
-      if (const Launch* const launch = activity_.work.launch_of(walk_, operation))
-        events_.push_back({time_of(launch->begin), Kind::Launch, launch->track, i, nullptr});
-      events_.push_back({begin_of(i), Kind::Start, operation.track, i, nullptr});
+      const uint32_t launch = activity_.starts[i].launch;
+      if (launch != kNone) {
+        const Launch& call = activity_.work.launches[launch];
+        launched_new_[i] = time_of(call.begin);
+        if (call.begin >= activity_.window.begin)
+          events_.push_back({launched_new_[i], Kind::Launch, call.track, i, nullptr});
+      }
+      events_.push_back({begin_of(i), Kind::Start, activity_.operations[i].track, i, nullptr});
     }
   }
 
   void step(const Event& event) {
-    if (event.kind != Kind::Start) go_on(event.track, event.time);
     switch (event.kind) {
-      case Kind::Send:
-        messages_[event.index].sent_new = messages_[event.index].sent + shifts_[event.track];
-        break;
-      case Kind::Receive:
-        receive(event);
+      case Kind::Cause:
+        go_on(event.track, event.time);
+        causes_new_[event.index] = event.time + shifts_[event.track];
         break;
       case Kind::Launch:
+        go_on(event.track, event.time);
         launched_new_[event.index] = event.time + shifts_[event.track];
         break;
       case Kind::Start:
         start(event.index);
         break;
-      case Kind::WaitEnd:
-        end_wait(event);
+      case Kind::DeviceWaitEnd:
+      case Kind::ThreadWaitEnd:
+        end_wait(event.track, *event.wait);
         break;
     }
   }
 
-  // A thread that waited moves with the sender, unless its own work before takes longer now. Another one had the
-  // message already; it must still not be ahead of it.
-  void receive(const Event& event) {
-    const Message& message = messages_[event.index];
-    double& shift = shifts_[event.track];
-    if (!message.idle_since) {
-      shift = std::max(shift, message.sent_new - event.time);
-      return;
-    }
-    shift = std::max(message.sent_new - message.sent, *message.idle_since + shift - event.time);
-  }
-
   void start(uint32_t index) {
-    const DeviceOperation& operation = activity_.operations[index];
-    const std::vector<uint32_t>& queue = activity_.queues.at(operation.track).operations;
-    const auto at = std::lower_bound(queue.begin(), queue.end(), index);
-    double begin = begin_of(index);
-    const Launch* const launch = activity_.work.launch_of(walk_, operation);
-    const bool has_before = at != queue.begin() && activity_.operations[*std::prev(at)].end <= operation.begin;
-    const double free = has_before ? end_of(*std::prev(at)) : kNever;
-    const double free_new = has_before ? ends_new_[*std::prev(at)] : kNever;
-    if (launch != nullptr && launched_new_[index] != kNever) {
-      const double launched = time_of(launch->begin);
-      if (!has_before || launched >= free) {
-        begin = std::max(launched_new_[index] + (begin - launched), free_new);
-      } else {
-        const double call = std::max(0.0, std::min(time_of(launch->end), begin) - launched);
-        begin = std::max(free_new + (begin - free), launched_new_[index] + call);
-      }
-    } else if (has_before) {
-      begin = free_new + (begin - free);
-    }
-    const double length = std::max(0.0, end_of(index) - begin_of(index));
-    ends_new_[index] = begin + length * factor(operation.track, operation.class_id);
+    if (activity_.operations[index].begin <= activity_.window.begin) return end_operation(index);
+    const OperationStart& start = activity_.starts[index];
+    const double begin = begin_of(index);
+    double begin_new = start.cause == StartCause::Unknown ? begin : kNever;
+    const auto after = [&](uint32_t other, bool is_cause) {
+      if (other == kNone) return;
+      const double gap = begin - end_of(other);  // what was not the cause may be the cause now
+      begin_new = std::max(begin_new, ends_new_[other] + (is_cause ? gap : std::min<double>(gap, start.gap_ns)));
+    };
+    after(start.before, start.cause == StartCause::Queue);
+    after(start.event, start.cause == StartCause::Event);
+    if (start.launch != kNone)
+      begin_new = std::max(begin_new, launched_new_[index] + static_cast<double>(start.arrival_ns));
+    begins_new_[index] = begin_new;
+    end_operation(index);
   }
 
-  // The call returns after the last operation of each queue that it waits for. If they had ended before the call, it
-  // takes its own time, but may have to wait now.
-  void end_wait(const Event& event) {
-    const DeviceWait& wait = *event.wait;
-    const std::vector<uint32_t> targets = wait_targets_.of(event.track, wait);
-    if (targets.empty()) return;
-    double end_new = kNever;
-    for (const uint32_t target : targets) end_new = std::max(end_new, ends_new_[target]);
-    const double begin = time_of(wait.begin), end = event.time, done = end_of(targets.front());
-    double& shift = shifts_[event.track];
-    if (done >= begin)
-      shift = std::max(begin + shift, end_new + (end - done)) - end;
-    else
-      shift = std::max(begin + shift, end_new) - begin;
+  // What a rank waits for the others in a collective does not count as its work.
+  void end_operation(uint32_t index) {
+    const auto end = [&](uint32_t one, double from, double from_new) {
+      const DeviceOperation& operation = activity_.operations[one];
+      const double in_window = std::max(from, 0.0), length = std::max(0.0, end_of(one) - in_window);
+      ends_new_[one] = from_new + (in_window - from) + length * factor(operation.track, operation.class_id);
+    };
+    const uint32_t collective = activity_.starts[index].collective;
+    if (collective == kNone) return end(index, begin_of(index), begins_new_[index]);
+    const Collective& ranks = activity_.collectives[collective];
+    if (ranks.last != index) return;
+    double begin_new = kNever;
+    for (const uint32_t member : ranks.members) begin_new = std::max(begin_new, begins_new_[member]);
+    for (const uint32_t member : ranks.members) end(member, begin_of(index), begin_new);
+  }
+
+  // A wait ends after its causes, and takes at least its own time. A call that need not have waited takes its own time,
+  // but may have to wait now.
+  void end_wait(uint32_t track, const ThreadWait& wait) {
+    double cause_new = kNever;
+    for (uint32_t i = wait.first_cause; i < wait.first_cause + wait.causes; ++i) {
+      const uint32_t operation = activity_.causes[i].operation;
+      cause_new = std::max(cause_new, operation == kNone ? causes_new_[i] : ends_new_[operation]);
+    }
+    const double begin = time_of(wait.begin), end = time_of(wait.end);
+    double& shift = shifts_[track];
+    go_on(track, begin);
+    if (activity_.waited(wait)) {
+      const double lag = end - time_of(activity_.causes[wait.first_cause].time);
+      shift = std::max(begin + shift + static_cast<double>(wait.own_ns), cause_new + lag) - end;
+      scaled_[track].done_until = std::max(scaled_[track].done_until, end);
+    } else {
+      shift = std::max(shift, cause_new - begin);
+      go_on(track, end);
+    }
   }
 
   const EventWalk& walk_;
   const Activity& activity_;
   const FactorOf& factor_of_;
-  const WaitTargets wait_targets_;
   std::map<std::pair<uint32_t, uint32_t>, double> factors_;  // by writer and class
+  bool changes_ = false;                                     // some factor is not 1
   std::vector<Event> events_;
-  std::unordered_map<uint32_t, ScaledParts> scaled_;  // by track
-  std::vector<Message> messages_;
-  std::vector<double> ends_new_, launched_new_;  // by operation
-  std::unordered_map<uint32_t, double> shifts_;  // by track: new time minus the time in the trace
+  std::unordered_map<uint32_t, ScaledParts> scaled_;          // by track
+  std::vector<double> causes_new_;                            // by cause
+  std::vector<double> begins_new_, ends_new_, launched_new_;  // by operation
+  std::unordered_map<uint32_t, double> shifts_;               // by track: new time minus the time in the trace
 };
 
 }  // namespace
 
-int64_t what_if(const EventWalk& walk, const Activity& activity, uint32_t track, const FactorOf& factor_of) {
-  return Replay(walk, activity, factor_of).run(track);
+WhatIf what_if(const EventWalk& walk, const Activity& activity, uint32_t track, const std::vector<PathSegment>& path,
+               const FactorOf& factor_of) {
+  return Replay(walk, activity, factor_of).run(track, path);
 }
 
 }  // namespace kymo::analyze

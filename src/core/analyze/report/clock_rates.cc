@@ -2,31 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
+
+#include "analyze/report/known_names.h"
 
 namespace kymo::analyze {
 namespace {
 
 constexpr size_t kMostClocks = 4'096;
-
-// The words of a name in lower case. "smClockMHz" has three.
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words;
-  char before = ' ';
-  for (const char c : name) {
-    const bool is_letter = std::isalpha(static_cast<unsigned char>(c)) != 0;
-    const bool is_upper = std::isupper(static_cast<unsigned char>(c)) != 0;
-    const bool starts = !std::isalpha(static_cast<unsigned char>(before)) ||
-                        (is_upper && std::islower(static_cast<unsigned char>(before)));
-    if (is_letter && (starts || words.empty())) words.emplace_back();
-    if (is_letter) words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    before = c;
-  }
-  return words;
-}
 
 // Of one counter on one track.
 struct Sums {

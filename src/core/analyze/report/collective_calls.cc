@@ -8,8 +8,9 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
-#include "base/iteration_name.h"
+#include "analyze/operation_name.h"
 #include "base/text.h"
 
 namespace kymo::analyze {
@@ -197,11 +198,12 @@ class Calls {
     if (!is_new || found == nullptr) return known;
     const trace::EventClass& event_class = *found;
     known.event_class = &event_class;
-    known.is_communication = work_kind(event_class.category, event_class.name) == WorkKind::Communication;
+    known.fields = Fields(event_class);
+    known.is_communication =
+        track.on_device && work_kind(event_class.category, event_class.name) == WorkKind::Communication;
     if (!known.is_communication) return known;
     known.is_nccl = event_class.name.find(kNccl) != std::string::npos;
-    known.name = names_.of(base::without_iteration_number(trace::shown_name(event_class)));
-    known.fields = Fields(event_class);
+    known.name = names_.of(operation_name(event_class));
     return known;
   }
 
@@ -212,13 +214,11 @@ class Calls {
       const Known& known = class_of(track, ranges.class_id[i]);
       const Row& row = values.next(known.event_class);
       if (!known.is_communication) continue;
-      DeviceOperation operation;
-      operation.begin = track.ns(ranges.end[i] - ranges.duration[i]);
-      operation.end = track.ns(ranges.end[i]);
-      operation.correlation = ranges.correlation.empty() ? 0 : ranges.correlation[i];
-      operation.track = track.number;
-      const Launch* const launch = work_.launch_of(walk_, operation);
-      const auto iteration = iterations_.at(launch != nullptr ? launch->begin : operation.begin);
+      const int64_t begin = track.ns(ranges.end[i] - ranges.duration[i]);
+      const uint32_t number =
+          ranges.correlation.empty() ? kNone : work_.find_launch(track.writer_number, ranges.correlation[i]);
+      const Launch* const launch = number == kNone ? nullptr : &work_.launches[number];
+      const auto iteration = iterations_.at(launch != nullptr ? launch->begin : begin);
       if (!iteration) {
         if (launch != nullptr && outside_.size() < CollectiveCalls::kMostRows)
           outside_.emplace_back(launch->track, launch->begin);
@@ -235,8 +235,9 @@ class Calls {
       call.name = known.name;
       call.sequence = known.fields.sequence(row);
       call.waiting = waiting_in(known.event_class->name, known.fields.collective(row));
-      call.begin = operation.begin;
-      call.end = operation.end;
+      call.track = track.number;
+      call.begin = begin;
+      call.end = track.ns(ranges.end[i]);
       if (launch != nullptr && (group.name.empty() || call.waiting == Waiting::Unknown))
         incomplete_.push_back({static_cast<uint32_t>(result_.rows.size() - 1), launch->track, launch->begin, &known});
     }
@@ -245,7 +246,6 @@ class Calls {
   void ask_host() {
     std::map<uint32_t, std::vector<HostCall>> calls;  // by track
     for (const Incomplete& one : incomplete_) calls.try_emplace(one.track);
-    std::map<std::pair<uint32_t, uint32_t>, std::pair<const trace::EventClass*, Fields>> classes;
     size_t count = 0;
     walk_.each(
         trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues,
@@ -254,18 +254,13 @@ class Calls {
           const trace::Ranges& ranges = batch.ranges;
           trace::ValueCursor values(ranges.values);
           for (size_t i = 0; i < ranges.size(); ++i) {
-            auto [entry, is_new] = classes.try_emplace({track.writer_number, ranges.class_id[i]});
-            auto& [event_class, fields] = entry->second;
-            const trace::EventClass* const found = track.writer->find_class(ranges.class_id[i]);
-            if (is_new && found != nullptr) {
-              event_class = found;
-              fields = Fields(*found);
-            }
-            const Row& row = values.next(event_class);
+            const Known& known = class_of(track, ranges.class_id[i]);
+            const Fields& fields = known.fields;
+            const Row& row = values.next(known.event_class);
             if (!fields.name_a_group() || ++count > CollectiveCalls::kMostRows) continue;
             calls[track.number].push_back({track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i]),
                                            fields.sequence(row), groups_.of(fields.group(row)), fields.collective(row),
-                                           event_class->name});
+                                           known.event_class->name});
           }
         });
     std::sort(incomplete_.begin(), incomplete_.end(), [](const Incomplete& a, const Incomplete& b) {
@@ -320,7 +315,6 @@ class Calls {
 
   std::map<uint32_t, std::vector<NcclCall>> read_nccl_calls() {
     std::map<uint32_t, std::vector<NcclCall>> calls;  // by track
-    std::map<std::pair<uint32_t, uint32_t>, std::pair<const trace::EventClass*, Fields>> classes;
     size_t count = 0;
     walk_.each(
         trace::kPoints | trace::kPointValues, [](const TrackOfTrace& track) { return !track.on_device; },
@@ -328,18 +322,14 @@ class Calls {
           const trace::Points& points = batch.points;
           trace::ValueCursor values(points.values);
           for (size_t i = 0; i < points.size(); ++i) {
-            auto [entry, is_new] = classes.try_emplace({track.writer_number, points.class_id[i]});
-            auto& [event_class, fields] = entry->second;
-            const trace::EventClass* const found = track.writer->find_class(points.class_id[i]);
-            if (is_new && found != nullptr) {
-              event_class = found;
-              if (found->category == kNccl) fields = Fields(*found);
-            }
-            const Row& row = values.next(event_class);
-            if (points.kind[i] != trace::PointKind::AsyncBegin || !fields.name_a_group()) continue;
+            const Known& known = class_of(track, points.class_id[i]);
+            const Row& row = values.next(known.event_class);
+            if (points.kind[i] != trace::PointKind::AsyncBegin || !known.fields.name_a_group() ||
+                known.event_class->category != kNccl)
+              continue;
             if (++count > CollectiveCalls::kMostRows) continue;
-            calls[track.number].push_back({track.ns(points.time[i]), fields.sequence(row),
-                                           groups_.of(fields.group(row)), waiting_in(event_class->name)});
+            calls[track.number].push_back({track.ns(points.time[i]), known.fields.sequence(row),
+                                           groups_.of(known.fields.group(row)), waiting_in(known.event_class->name)});
           }
         });
     return calls;
@@ -419,6 +409,42 @@ CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const 
                        [](const DeviceOperation& one) { return one.kind == WorkKind::Communication; });
   });
   return has_any ? Calls(walk, work, iterations, numbers).compute() : CollectiveCalls{};
+}
+
+std::vector<SharedCall> shared_calls(EventWalk& walk, const DeviceWork& work) {
+  std::unordered_map<uint32_t, uint32_t> device_of;  // by track, of those that communicate
+  std::set<uint32_t> devices;
+  for (uint32_t device = 0; device < work.devices.size(); ++device)
+    for (const DeviceOperation& one : work.devices[device].operations)
+      if (one.kind == WorkKind::Communication && device_of.try_emplace(one.track, device).second)
+        devices.insert(device);
+  if (devices.size() < 2) return {};
+  Iterations whole;
+  whole.list = {{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}};
+  CollectiveCalls calls = collective_calls(walk, work, whole, {});
+  std::erase_if(calls.rows, [](const CollectiveCall& call) { return call.waiting == Waiting::NotForAll; });
+  const auto key = [](const CollectiveCall& call) { return std::tie(call.group, call.name, call.sequence); };
+  std::stable_sort(calls.rows.begin(), calls.rows.end(), [&](const CollectiveCall& a, const CollectiveCall& b) {
+    return key(a) != key(b) ? key(a) < key(b) : a.end < b.end;
+  });
+  std::vector<SharedCall> shared;
+  SharedCall next;
+  const auto finish = [&] {
+    if (next.members.size() > 1) shared.push_back(next);
+    next.members.clear();
+  };
+  for (const CollectiveCall& call : calls.rows) {
+    const uint32_t device = device_of[call.track];
+    const auto is_other = [&](const SharedCall::Member& one) {
+      return one.device == device || key(one.call) != key(call);
+    };
+    if (!next.members.empty() && (std::any_of(next.members.begin(), next.members.end(), is_other) ||
+                                  call.begin >= next.members.front().call.end))
+      finish();
+    next.members.push_back({device, call});
+  }
+  finish();
+  return shared;
 }
 
 namespace {

@@ -75,6 +75,7 @@ struct CollectiveCall {
   uint32_t call = 0;       // its place among those of the same iteration, group, name and sequence number
   uint32_t calls = 0;      // the number of these
   Waiting waiting = Waiting::Unknown;
+  uint32_t track = 0;  // of the device
   int64_t begin = 0, end = 0;
 };
 
@@ -96,5 +97,19 @@ struct CollectiveCalls {
 // asked for groups; if there is no communication, nothing.
 CollectiveCalls collective_calls(EventWalk& walk, const DeviceWork& work, const Iterations& iterations,
                                  const IterationNumbers& numbers);
+
+// The same call of several devices, in the order of their ends.
+struct SharedCall {
+  struct Member {
+    uint32_t device = 0;  // index in DeviceWork::devices
+    CollectiveCall call;
+  };
+  std::vector<Member> members;
+};
+
+// Those of the whole trace, whose ranks must be on one clock. A collective ends at about the same time on all ranks, so
+// calls of one group, name and number that overlap belong together. Calls in which not all ranks wait are left out.
+// Reads nothing if fewer than two devices communicate.
+std::vector<SharedCall> shared_calls(EventWalk& walk, const DeviceWork& work);
 
 }  // namespace kymo::analyze

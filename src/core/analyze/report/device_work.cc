@@ -4,7 +4,12 @@
 #include <cctype>
 #include <map>
 #include <numeric>
-#include <tuple>
+#include <span>
+#include <unordered_map>
+
+#include "analyze/shared_time.h"
+#include "base/text.h"
+#include "trace/device_range.h"
 
 namespace kymo::analyze {
 namespace {
@@ -30,28 +35,49 @@ class Kinds {
   std::map<std::pair<uint32_t, uint32_t>, std::optional<WorkKind>> kinds_;
 };
 
-auto key_of(const Launch& launch) { return std::tie(launch.writer_number, launch.correlation); }
+const std::string* metadata_of(const trace::Origin& origin, std::string_view name) {
+  const auto found =
+      std::find_if(origin.metadata.begin(), origin.metadata.end(), [&](const auto& one) { return one.first == name; });
+  return found == origin.metadata.end() ? nullptr : &found->second;
+}
+
+bool is_same(const Launch& a, const Launch& b) {
+  return a.writer_number == b.writer_number && a.correlation == b.correlation;
+}
+bool is_before(const Launch& a, const Launch& b) {
+  return a.writer_number != b.writer_number ? a.writer_number < b.writer_number : a.correlation < b.correlation;
+}
 
 }  // namespace
 
 std::optional<WorkKind> work_kind(std::string_view category, std::string_view name) {
-  if (category == "gpu_user_annotation" || category == "device range" || category == "cuda_event") return std::nullopt;
-  if (category == "cuda_sync" || category == "sync") return WorkKind::Wait;
+  const trace::DeviceRange kind = trace::device_range(category);
+  if (kind == trace::DeviceRange::Annotation) return std::nullopt;
+  if (kind == trace::DeviceRange::Wait) return WorkKind::Wait;
   if (contains_word(name, "nccl") || contains_word(name, "rccl") || category == "collective_comm")
     return WorkKind::Communication;
-  if (category == "gpu_memcpy" || category == "gpu_memset" || category == "copy" || category == "fill")
-    return WorkKind::Copy;
-  return WorkKind::Compute;
+  return kind == trace::DeviceRange::Kernel ? WorkKind::Compute : WorkKind::Copy;
 }
 
-const Launch* DeviceWork::launch_of(const EventWalk& walk, const DeviceOperation& operation) const {
-  if (operation.correlation == 0) return nullptr;
-  Launch wanted;
-  wanted.writer_number = walk.tracks()[operation.track].writer_number;
-  wanted.correlation = operation.correlation;
-  const auto at = std::lower_bound(launches.begin(), launches.end(), wanted,
-                                   [](const Launch& a, const Launch& b) { return key_of(a) < key_of(b); });
-  return at != launches.end() && key_of(*at) == key_of(wanted) ? &*at : nullptr;
+uint32_t DeviceWork::find_launch(uint32_t writer_number, uint64_t correlation) const {
+  if (correlation == 0) return kNone;
+  const Launch wanted{.writer_number = writer_number, .correlation = correlation};
+  const auto at = std::lower_bound(launches.begin(), launches.end(), wanted, is_before);
+  return at != launches.end() && is_same(*at, wanted) ? static_cast<uint32_t>(at - launches.begin()) : kNone;
+}
+
+constexpr int64_t kLong = 50'000, kManyTimes = 4;
+
+Device::Start Device::start(const Launch& launch, int64_t free, int64_t begin) const {
+  const auto is_long_after = [&](int64_t time) {
+    const int64_t waited = time_between(std::max(free, time), begin);
+    return waited > kLong && waited / kManyTimes > latency_ns;
+  };
+  Start start{launch.begin + std::min(latency_ns, time_between(launch.begin, begin)), begin, false};
+  start.is_late = is_long_after(start.arrived);
+  if (launch.end <= begin || start.is_late) start.arrived = std::max(start.arrived, std::min(launch.end, begin));
+  if (is_long_after(start.arrived)) start.ready = std::max(free, start.arrived);
+  return start;
 }
 
 std::optional<uint32_t> launching_track(const DeviceWork& work) {
@@ -62,35 +88,128 @@ std::optional<uint32_t> launching_track(const DeviceWork& work) {
   return most == counts.end() ? std::nullopt : std::optional(most->first);
 }
 
-DeviceWork read_device_work(EventWalk& walk) {
-  DeviceWork work;
-  std::map<std::string, uint32_t> numbers;
-  std::vector<uint32_t> device_of(walk.tracks().size());
-  bool any = false;
+namespace {
+
+// A device has the same UUID in all processes of a recording. Traces of other tools only number their devices, so the
+// devices of two imported files are different ones. Returns whether there are any.
+bool list_devices(const EventWalk& walk, DeviceWork& work, std::vector<uint32_t>& device_of) {
+  std::map<std::pair<std::string, std::string>, uint32_t> numbers;
+  std::map<std::string, std::vector<std::pair<uint32_t, std::string>>> by_name;
   for (const TrackOfTrace& track : walk.tracks()) {
     if (!track.on_device) continue;
-    any = true;
-    const auto [entry, is_new] =
-        numbers.try_emplace(track.track->device_uuid, static_cast<uint32_t>(work.devices.size()));
-    if (is_new) work.devices.push_back({track.track->device().empty() ? "device" : track.track->device(), {}});
+    const std::string* const file = metadata_of(track.writer->origin, "imported from");
+    const auto [entry, is_new] = numbers.try_emplace({track.track->device_uuid, file != nullptr ? *file : ""},
+                                                     static_cast<uint32_t>(work.devices.size()));
     device_of[track.number] = entry->second;
+    if (!is_new) continue;
+    const std::string name = track.track->device().empty() ? "device" : track.track->device();
+    work.devices.push_back({name, rank_name(*track.writer), {}});
+    by_name[name].emplace_back(entry->second, work.devices.back().rank);
   }
-  if (!any) return work;
+  for (const auto& [name, same] : by_name)
+    if (same.size() > 1)
+      for (const auto& [device, rank] : same) work.devices[device].name = name + " of " + rank;
+  return !work.devices.empty();
+}
+
+}  // namespace
+
+std::string rank_name(const trace::WriterInfo& process) {
+  constexpr std::string_view kRank = "\"rank\"";
+  std::string digits;
+  if (const std::string* const rank = metadata_of(process.origin, "RANK")) digits = *rank;
+  if (const std::string* const info = metadata_of(process.origin, "distributedInfo");
+      digits.empty() && info != nullptr) {
+    size_t at = info->find(kRank);
+    if (at != std::string::npos) at = info->find_first_not_of(" :\"", at + kRank.size());
+    if (at != std::string::npos) digits = info->substr(at, info->find_first_not_of("0123456789", at) - at);
+  }
+  const bool is_number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == digits.npos;
+  if (is_number) return "rank " + digits;
+  const std::string program = trace::program_name(process.origin);
+  return program.empty() ? base::format("process {}", process.origin.pid)
+                         : base::format("{} ({})", program, process.origin.pid);
+}
+
+namespace {
+
+int64_t short_one(std::vector<int64_t>& lengths) {
+  if (lengths.empty()) return 0;
+  const auto at = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 16);
+  std::nth_element(lengths.begin(), at, lengths.end());
+  return *at;
+}
+
+void find_launches(const EventWalk& walk, DeviceWork& work) {
+  for (Device& device : work.devices) {
+    size_t next = 0;  // work mostly runs in the order of its launches
+    for (DeviceOperation& one : device.operations) {
+      const Launch wanted{.writer_number = walk.tracks()[one.track].writer_number, .correlation = one.correlation};
+      const bool is_next = one.correlation != 0 && next < work.launches.size() && is_same(work.launches[next], wanted);
+      one.launch = is_next ? static_cast<uint32_t>(next) : work.find_launch(wanted.writer_number, one.correlation);
+      if (one.launch == kNone) continue;
+      next = one.launch + size_t{1};
+      while (next < work.launches.size() && is_same(work.launches[next], wanted)) ++next;  // the calls around it
+    }
+  }
+}
+
+void measure_starts(const DeviceWork& work, Device& device) {
+  std::vector<int64_t> latencies, gaps;
+  const auto each = [&](const auto& visit) {
+    std::unordered_map<uint32_t, int64_t> free;  // by track; what was before its first operation is not known
+    for (const DeviceOperation& one : device.operations) {
+      if (one.kind == WorkKind::Wait) continue;
+      int64_t& since = free.try_emplace(one.track, INT64_MIN).first->second;
+      const Launch* const launch = work.launch_of(one);
+      if (launch != nullptr && launch->begin <= one.begin && since <= one.begin) visit(launch->begin, since, one.begin);
+      since = std::max(since, one.end);
+    }
+  };
+  each([&](int64_t launched, int64_t free, int64_t begin) {
+    const int64_t latency = time_between(launched, begin);
+    if (launched >= free && (free != INT64_MIN || latency <= kLong)) latencies.push_back(latency);
+  });
+  device.latency_ns = short_one(latencies);
+  each([&](int64_t launched, int64_t free, int64_t begin) {
+    if (launched < free && time_between(launched, free) >= device.latency_ns) gaps.push_back(time_between(free, begin));
+  });
+  device.gap_ns = short_one(gaps);
+}
+
+}  // namespace
+
+DeviceWork read_device_work(EventWalk& walk) {
+  DeviceWork work;
+  std::vector<uint32_t> device_of(walk.tracks().size());
+  if (!list_devices(walk, work, device_of)) return work;
 
   Kinds kinds;
   size_t count = 0;
+  std::map<uint32_t, SharedTime> shared;  // by track
+  for (const TrackOfTrace& track : walk.tracks())
+    if (track.on_device && has_shared_times(*track.writer)) shared[track.number];
   walk.each(
-      trace::kRangeTimes | trace::kRangeClasses | trace::kRangeCorrelations, [](const TrackOfTrace&) { return true; },
+      trace::kRangeTimes | trace::kRangeClasses | trace::kRangeCorrelations |
+          (shared.empty() ? 0u : trace::kRangeValues),
+      [](const TrackOfTrace&) { return true; },
       [&](TrackOfTrace& track, const trace::EventBatch& batch) {
         const trace::Ranges& ranges = batch.ranges;
         if (!track.on_device && ranges.correlation.empty()) return;
+        const auto sharing = shared.find(track.number);
+        trace::ValueCursor values(ranges.values);
         for (size_t i = 0; i < ranges.size(); ++i) {
           const uint64_t correlation = ranges.correlation.empty() ? 0 : ranges.correlation[i];
           if (!track.on_device && correlation == 0) continue;
-          const int64_t begin = track.ns(ranges.end[i] - ranges.duration[i]), end = track.ns(ranges.end[i]);
+          TickSpan span{ranges.end[i] - ranges.duration[i], ranges.end[i]};
+          if (sharing != shared.end()) {
+            const trace::EventClass* const known = track.writer->find_class(ranges.class_id[i]);
+            span = sharing->second.share_of(span.begin, span.end, operations_in_this_time(known, values.next(known)));
+          }
+          const int64_t begin = track.ns(span.begin), end = track.ns(span.end);
           if (!track.on_device) {
             if (work.launches.size() < DeviceWork::kMostOperations)
-              work.launches.push_back({track.writer_number, track.number, correlation, begin, end});
+              work.launches.push_back({track.writer_number, track.number, correlation, begin, end, ranges.class_id[i]});
             continue;
           }
           const auto kind = kinds.of(track, ranges.class_id[i]);
@@ -100,7 +219,7 @@ DeviceWork read_device_work(EventWalk& walk) {
             continue;
           }
           work.devices[device_of[track.number]].operations.push_back(
-              {begin, end, correlation, track.number, ranges.class_id[i], *kind});
+              {begin, end, correlation, track.number, ranges.class_id[i], kNone, *kind});
         }
       });
   for (Device& device : work.devices) {
@@ -109,13 +228,15 @@ DeviceWork read_device_work(EventWalk& walk) {
   }
   std::erase_if(work.devices, [](const Device& device) { return device.operations.empty(); });
   // If several calls have one correlation, the innermost is the launch: it begins last.
-  std::sort(work.launches.begin(), work.launches.end(), [](const Launch& a, const Launch& b) {
-    return key_of(a) != key_of(b) ? key_of(a) < key_of(b) : a.begin > b.begin;
-  });
+  const auto order = [](const Launch& a, const Launch& b) {
+    return is_same(a, b) ? a.begin > b.begin : is_before(a, b);
+  };
+  if (!std::is_sorted(work.launches.begin(), work.launches.end(), order))
+    std::sort(work.launches.begin(), work.launches.end(), order);
+  find_launches(walk, work);
+  for (Device& device : work.devices) measure_starts(work, device);
   return work;
 }
-
-namespace {
 
 Intervals times_of(const Device& device, WorkKind kind) {
   std::vector<Interval> all;
@@ -124,44 +245,65 @@ Intervals times_of(const Device& device, WorkKind kind) {
   return Intervals(std::move(all));
 }
 
+namespace {
+
 // Divides a gap of the device, in front of `next`.
 class GapDivider {
  public:
-  GapDivider(const EventWalk& walk, const DeviceWork& work, const Intervals& waits, DeviceTime& time)
-      : walk_(walk), work_(work), waits_(waits), time_(time) {}
+  GapDivider(const DeviceWork& work, const Device& device, const Intervals& waits, const ProfilerTimes& profiler,
+             DeviceTime& time)
+      : work_(work), device_(device), waits_(waits), profiler_(profiler), time_(time) {}
 
-  void divide(const Interval& gap, const DeviceOperation* next) {
-    if (next == nullptr) return add(IdleCause::NothingLeft, gap);
-    const Launch* const launch = work_.launch_of(walk_, *next);
-    if (launch == nullptr) return add(IdleCause::Unknown, gap);
+  // `next`: the number of operations if none follows.
+  void divide(const Interval& gap, size_t next) {
+    next_ = next < device_.operations.size() ? static_cast<uint32_t>(next) : kNone;
+    track_ = kNone;
+    if (next_ == kNone) return add(IdleCause::NothingLeft, gap.begin, gap.end - gap.begin);
+    const Launch* const launch = work_.launch_of(device_.operations[next]);
+    if (launch == nullptr) return add(IdleCause::Unknown, gap.begin, gap.end - gap.begin);
+    track_ = launch->track;
     const int64_t launched = std::clamp(launch->begin, gap.begin, gap.end);
-    if (launched > gap.begin) {
-      add(IdleCause::LateLaunch, {gap.begin, launched});
-      time_.late[launch->track].push_back({gap.begin, launched});
-    }
-    const Interval rest{launched, gap.end};
-    if (launch->end >= gap.begin) return add(IdleCause::LaunchLatency, rest);
-    const uint64_t waiting = waits_.covered(rest.begin, rest.end);
-    time_.idle_ns[static_cast<size_t>(IdleCause::Waiting)] += waiting;
-    time_.idle_ns[static_cast<size_t>(IdleCause::Queued)] += static_cast<uint64_t>(rest.end - rest.begin) - waiting;
+    add_of_host(IdleCause::LateLaunch, gap.begin, launched);
+    const Device::Start start = device_.start(*launch, gap.begin, gap.end);
+    const int64_t ready = start.arrived > gap.begin ? start.ready : gap.begin;
+    add_of_host(IdleCause::LaunchLatency, launched, ready);
+    const int64_t waiting = static_cast<int64_t>(waits_.covered(ready, gap.end));
+    add(IdleCause::Waiting, ready, waiting);
+    add(IdleCause::Queued, ready, gap.end - ready - waiting);
   }
 
  private:
-  void add(IdleCause cause, const Interval& part) {
-    time_.idle_ns[static_cast<size_t>(cause)] += static_cast<uint64_t>(part.end - part.begin);
+  // Idle time in which a profiler delayed the launch is not the program's.
+  void add_of_host(IdleCause cause, int64_t begin, int64_t end) {
+    const std::span<const Interval> costs = profiler_.on(track_).all();
+    auto cost = std::partition_point(costs.begin(), costs.end(), [&](const Interval& one) { return one.end <= begin; });
+    for (; cost != costs.end() && cost->begin < end; ++cost) {
+      add(cause, begin, cost->begin - begin);
+      time_.profiling_ns += static_cast<uint64_t>(std::min(cost->end, end) - std::max(cost->begin, begin));
+      begin = cost->end;
+    }
+    add(cause, begin, end - begin);
   }
 
-  const EventWalk& walk_;
+  void add(IdleCause cause, int64_t begin, int64_t length) {
+    if (length <= 0) return;
+    time_.idle_ns[static_cast<size_t>(cause)] += static_cast<uint64_t>(length);
+    time_.gaps.push_back({begin, static_cast<uint64_t>(length), next_, track_, cause});
+  }
+
   const DeviceWork& work_;
+  const Device& device_;
   const Intervals& waits_;
+  const ProfilerTimes& profiler_;
   DeviceTime& time_;
+  uint32_t next_ = kNone, track_ = kNone;
 };
 
 // How many operations were launched and not finished, over the window.
-void count_outstanding(const EventWalk& walk, const DeviceWork& work, const Device& device, DeviceTime& time) {
+void count_outstanding(const DeviceWork& work, const Device& device, DeviceTime& time) {
   std::vector<std::pair<int64_t, int>> changes;
   for (const DeviceOperation& operation : device.operations) {
-    const Launch* const launch = work.launch_of(walk, operation);
+    const Launch* const launch = work.launch_of(operation);
     if (launch == nullptr || operation.kind == WorkKind::Wait) continue;
     changes.emplace_back(std::min(launch->begin, operation.begin), 1);
     changes.emplace_back(operation.end, -1);
@@ -203,9 +345,10 @@ std::string_view text_of(IdleCause cause) {
   return "";
 }
 
-uint64_t DeviceTime::idle_total_ns() const { return std::accumulate(idle_ns.begin(), idle_ns.end(), uint64_t{0}); }
+uint64_t DeviceTime::idle_total_ns() const { return std::accumulate(idle_ns.begin(), idle_ns.end(), profiling_ns); }
 
-DeviceTime device_time(const EventWalk& walk, const DeviceWork& work, const Device& device, const Intervals& window) {
+DeviceTime device_time(const DeviceWork& work, const Device& device, const Intervals& window,
+                       const ProfilerTimes& profiler) {
   DeviceTime time;
   const Intervals compute = times_of(device, WorkKind::Compute), waits = times_of(device, WorkKind::Wait);
   const Intervals communication = times_of(device, WorkKind::Communication), copies = times_of(device, WorkKind::Copy);
@@ -218,16 +361,16 @@ DeviceTime device_time(const EventWalk& walk, const DeviceWork& work, const Devi
   time.exposed_communication_ns = intersection(difference(communication, compute), window).length();
   time.exposed_copies_ns = intersection(difference(copies, active), window).length();
 
-  GapDivider divider(walk, work, waits, time);
+  GapDivider divider(work, device, waits, profiler, time);
   auto next = device.operations.begin();
   const Intervals idle = difference(window, busy);
   for (const Interval& gap : idle.all()) {
     while (next != device.operations.end() && (next->begin < gap.end || next->kind == WorkKind::Wait)) ++next;
-    divider.divide(gap, next == device.operations.end() ? nullptr : &*next);
+    divider.divide(gap, static_cast<size_t>(next - device.operations.begin()));
   }
   for (const DeviceOperation& operation : device.operations)
     if (operation.kind != WorkKind::Wait && window.covered(operation.begin, operation.end) > 0) ++time.operations;
-  count_outstanding(walk, work, device, time);
+  count_outstanding(work, device, time);
   return time;
 }
 

@@ -25,7 +25,9 @@ std::string TrackOfTrace::name() const {
 
 EventWalk::EventWalk(const trace::Reader& reader) : reader_(reader) {
   uint32_t writer_number = 0;
+  const std::map<trace::WriterId, int64_t> ends = trace::last_alive_ns(reader);
   for (const auto& [id, writer] : reader.writers()) {
+    const auto end = ends.find(id);
     for (const auto& [track_id, track] : writer.tracks) {
       const auto domain = writer.clocks.find(track.clock);
       TrackOfTrace& made = tracks_.emplace_back();
@@ -35,19 +37,25 @@ EventWalk::EventWalk(const trace::Reader& reader) : reader_(reader) {
       made.track = &track;
       made.on_device = track.kind == trace::TrackKind::DeviceQueue;
       if (domain != writer.clocks.end()) made.clock = trace::clock_map(domain->second);
+      if (end != ends.end()) made.end_ns = end->second;
       numbers_[{id, track_id}] = made.number;
     }
     ++writer_number;
   }
   bool is_first = true;
   for (const trace::EventChunk& chunk : reader.event_chunks()) {
-    const auto number = numbers_.find({chunk.writer, chunk.track});
-    if (number == numbers_.end() || !tracks_[number->second].clock.usable()) continue;
-    const int64_t first = tracks_[number->second].ns(chunk.first), last = tracks_[number->second].ns(chunk.last);
+    const TrackOfTrace* const track = track_of(chunk);
+    if (track == nullptr || chunk.range_count + chunk.point_count == 0) continue;  // it only says what is open
+    const int64_t first = track->ns(chunk.first), last = track->ns(chunk.last);
     first_ns_ = is_first ? first : std::min(first_ns_, first);
     last_ns_ = is_first ? last : std::max(last_ns_, last);
     is_first = false;
   }
+}
+
+const TrackOfTrace* EventWalk::track_of(const trace::EventChunk& chunk) const {
+  const auto number = numbers_.find({chunk.writer, chunk.track});
+  return number == numbers_.end() || !tracks_[number->second].clock.usable() ? nullptr : &tracks_[number->second];
 }
 
 std::vector<trace::Problem> EventWalk::problems() const {
@@ -59,9 +67,8 @@ std::vector<trace::Problem> EventWalk::problems() const {
 std::vector<trace::EventChunk> EventWalk::chunks_of(const std::function<bool(const TrackOfTrace&)>& wanted) const {
   std::vector<trace::EventChunk> chunks;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
-    const auto number = numbers_.find({chunk.writer, chunk.track});
-    if (number == numbers_.end() || !tracks_[number->second].clock.usable()) continue;
-    if (wanted(tracks_[number->second])) chunks.push_back(chunk);
+    const TrackOfTrace* const track = track_of(chunk);
+    if (track != nullptr && wanted(*track)) chunks.push_back(chunk);
   }
   return chunks;
 }
@@ -102,8 +109,9 @@ TrackRange RangesBackwards::range_of(const TrackOfTrace& track, const trace::Ran
   return range;
 }
 
-bool RangesBackwards::is_other_lanes(const trace::Ranges& ranges) {
-  return std::find(ranges.lane.begin(), ranges.lane.end(), uint16_t{0}) == ranges.lane.end();
+bool RangesBackwards::says_what_is_open(const trace::EventBatch& batch) {
+  const std::vector<uint16_t>& lanes = batch.ranges.lane;
+  return !batch.closing.empty() || lanes.empty() || std::find(lanes.begin(), lanes.end(), uint16_t{0}) != lanes.end();
 }
 
 }  // namespace kymo::analyze

@@ -30,6 +30,7 @@ struct TrackOfTrace {
   const trace::Track* track = nullptr;
   trace::ClockMap clock;
   bool on_device = false;
+  int64_t end_ns = 0;  // when its process was last seen: its open ranges lasted until then
 
   int64_t ns(uint64_t ticks) const { return clock.to_monotonic_ns(ticks); }
   std::string name() const;  // "python3 thread main", "GPU 0 stream 7"
@@ -45,6 +46,9 @@ class EventWalk {
   void each(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit);
   // The last chunk first.
   void each_backwards(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit);
+
+  // The track of a chunk; null: it is not known, or its clock is not usable.
+  const TrackOfTrace* track_of(const trace::EventChunk& chunk) const;
 
   std::deque<TrackOfTrace>& tracks() { return tracks_; }
   const std::deque<TrackOfTrace>& tracks() const { return tracks_; }
@@ -73,30 +77,36 @@ struct TrackRange {
   uint64_t correlation = 0;  // if it was read
   uint32_t class_id = 0;
   uint16_t lane = 0, depth = 0;
+  uint64_t number = 0;  // from the one that add() got for the first range of the chunk; of an open one its depth
+  bool is_open = false;
 };
 
 // The ranges of one host track over all of its lanes, by their ends, the last one first.
 //
 //   RangesBackwards ranges;
 //   walk.each_backwards(parts, wanted, [&](TrackOfTrace& track, const trace::EventBatch& batch) {
-//     ranges.add(walk, track, batch, [](const TrackRange& range) { … });
+//     ranges.add(track, batch, [](const TrackRange& range) { … });
 //   });
 //   ranges.finish([](const TrackRange& range) { … });
 //
-// Ranges that are open at the end of the track come first; they last until the end of the trace. Lane 0 streams by.
-// Ranges of other lanes, which are few on a thread, are kept until their turn, because they may be in later chunks.
+// Ranges that are open at the end of the track come first; they last until its process was last seen. Lane 0 streams
+// by. Ranges of other lanes, which are few on a thread, are kept until their turn, because they may be in later chunks.
 class RangesBackwards {
  public:
   static constexpr unsigned kParts =
       trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks;
 
+  // A chunk that has only other lanes does not say what is open. Needs kRangeDepths and kOpenStacks.
+  static bool says_what_is_open(const trace::EventBatch& batch);
+
   // The chunks of the track, the last one first.
   template <typename Visit>
-  void add(const EventWalk& walk, const TrackOfTrace& track, const trace::EventBatch& batch, Visit&& visit) {
+  void add(const TrackOfTrace& track, const trace::EventBatch& batch, Visit&& visit, uint64_t first_number = 0) {
     const trace::Ranges& ranges = batch.ranges;
-    if (!has_end_) add_open(walk, track, batch, visit);
+    if (!has_end_) add_open(track, batch, visit);
     for (size_t i = ranges.size(); i-- > 0;) {
-      const TrackRange range = range_of(track, ranges, i);
+      TrackRange range = range_of(track, ranges, i);
+      range.number = first_number + i;
       if (range.lane != 0) {
         waiting_.push(range);
         continue;
@@ -124,18 +134,16 @@ class RangesBackwards {
   }
 
   static TrackRange range_of(const TrackOfTrace& track, const trace::Ranges& ranges, size_t i);
-  // A chunk that has only other lanes does not say what is open.
   template <typename Visit>
-  void add_open(const EventWalk& walk, const TrackOfTrace& track, const trace::EventBatch& batch, Visit& visit) {
-    if (batch.closing.empty() && !batch.ranges.lane.empty() && is_other_lanes(batch.ranges)) return;
+  void add_open(const TrackOfTrace& track, const trace::EventBatch& batch, Visit& visit) {
+    if (!says_what_is_open(batch)) return;
     has_end_ = true;
     for (size_t depth = 0; depth < batch.closing.size(); ++depth) {
       const trace::OpenRange& open = batch.closing[depth];
-      visit(TrackRange{track.ns(open.start), walk.last_ns(), open.correlation, open.class_id, 0,
-                       static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX))});
+      visit(TrackRange{track.ns(open.start), track.end_ns, open.correlation, open.class_id, 0,
+                       static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX)), depth, true});
     }
   }
-  static bool is_other_lanes(const trace::Ranges& ranges);
 
   template <typename Visit>
   void visit_waiting(const TrackRange& next, Visit& visit) {

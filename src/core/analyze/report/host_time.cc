@@ -4,15 +4,15 @@
 #include <unordered_map>
 
 #include "analyze/innermost.h"
+#include "analyze/operation_name.h"
 #include "analyze/report/events.h"
-#include "base/iteration_name.h"
+#include "analyze/report/known_names.h"
 
 namespace kymo::analyze {
 namespace {
 
 constexpr size_t kMostShapes = 100'000;
 constexpr uint32_t kUsualClasses = 1 << 20;
-constexpr std::string_view kShapes = "Input Dims";
 
 struct Sums {
   uint64_t self = 0, total = 0, count = 0, longest = 0;
@@ -58,13 +58,15 @@ struct TrackSums {
 
 class Shapes {
  public:
-  void add(const TrackOfTrace& track, const trace::Ranges& ranges) {
+  void add(const TrackOfTrace& track, const trace::Ranges& ranges, const Intervals& times) {
     trace::ValueCursor cursor(ranges.values);
     for (size_t i = 0; i < ranges.size(); ++i) {
       const trace::EventClass* const shape = class_of(track, ranges.class_id[i]);
       const auto& row = cursor.next(shape);
       const int field = field_of(ranges.class_id[i], shape);
       if (field < 0 || row[static_cast<size_t>(field)].text.size() <= 2) continue;
+      const uint64_t part = times.covered(track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i]), hint_);
+      if (part == 0) continue;
       key_.assign(shape->name).append("\n").append(row[static_cast<size_t>(field)].text);
       auto at = rows_.find(key_);
       if (at == rows_.end()) {
@@ -75,12 +77,15 @@ class Shapes {
                  .first;
       }
       at->second.count += 1;
-      at->second.total_ns += track.clock.duration_ns(ranges.duration[i]);
+      at->second.total_ns += part;
     }
   }
   std::vector<ShapeRow> rows() {
     std::vector<ShapeRow> all;
-    for (auto& [key, row] : rows_) all.push_back(std::move(row));
+    for (auto& [key, row] : rows_) {
+      row.shapes = shapes_in_one_line(row.shapes);
+      all.push_back(std::move(row));
+    }
     std::sort(all.begin(), all.end(), [](const ShapeRow& a, const ShapeRow& b) {
       return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name + a.shapes < b.name + b.shapes;
     });
@@ -95,7 +100,7 @@ class Shapes {
     const auto [entry, is_new] = fields_.try_emplace(class_id, -1);
     if (is_new && shape != nullptr)
       for (size_t i = 0; i < shape->fields.size(); ++i)
-        if (shape->fields[i].name == kShapes && shape->fields[i].type == trace::FieldType::String)
+        if (shape->fields[i].name == kInputShapes && shape->fields[i].type == trace::FieldType::String)
           entry->second = static_cast<int>(i);
     return entry->second;
   }
@@ -103,12 +108,13 @@ class Shapes {
   std::unordered_map<std::string, ShapeRow> rows_;
   std::unordered_map<uint32_t, int> fields_;
   std::string key_;
+  size_t hint_ = 0;
 };
 
 bool has_shapes(const trace::WriterInfo& writer) {
   for (const auto& [id, event_class] : writer.classes)
     for (const trace::Field& field : event_class.fields)
-      if (field.name == kShapes) return true;
+      if (field.name == kInputShapes) return true;
   return false;
 }
 
@@ -119,9 +125,12 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
   const auto add = [&](uint32_t id, const Sums& one) {
     if (one.count == 0) return;
     const trace::EventClass* const known = track.writer->find_class(id);
-    const std::string name =
-        known != nullptr ? base::without_iteration_number(trace::shown_name(*known)) : "(names with the events)";
+    const std::string name = known != nullptr ? operation_name(*known) : "(names with the events)";
     const std::string category = known != nullptr ? known->category : "";
+    if (is_profiler_cost(category, name)) {
+      time.profiling_ns += one.self;
+      return;
+    }
     HostRow& row = rows[{name, category}];
     row.name = name;
     row.category = category;
@@ -154,8 +163,8 @@ std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t,
       parts, [&](const TrackOfTrace& track) { return tracks.count(track.number) != 0; },
       [&](TrackOfTrace& track, const trace::EventBatch& batch) {
         TrackSums& sums = tracks.at(track.number);
-        sums.ranges.add(walk, track, batch, [&](const TrackRange& range) { sums.add(range); });
-        if (with_shapes && track.number == shape_track) found.add(track, batch.ranges);
+        sums.ranges.add(track, batch, [&](const TrackRange& range) { sums.add(range); });
+        if (with_shapes && track.number == shape_track) found.add(track, batch.ranges, *sums.times);
       });
   std::map<uint32_t, HostTime> result;
   for (auto& [number, sums] : tracks) {

@@ -20,8 +20,9 @@ struct HostRow {
 };
 
 struct HostTime {
-  std::vector<HostRow> rows;  // most self time first
+  std::vector<HostRow> rows;  // most self time first; without the cost of profiling
   uint64_t outside_ns = 0;    // of the times: in no range of the thread
+  uint64_t profiling_ns = 0;  // of the times: in the work of a profiler (known_names.h)
 };
 
 // An operation with the shapes of its inputs.
@@ -31,7 +32,7 @@ struct ShapeRow {
 };
 
 // For several threads at once, each with its own times. Reads the ranges of these tracks once. `shapes`, if not null,
-// gets the operations of `shape_track` that have "Input Dims".
+// gets the operations of `shape_track` in its times that have "Input Dims".
 std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t, Intervals>& times,
                                        uint32_t shape_track = UINT32_MAX, std::vector<ShapeRow>* shapes = nullptr);
 

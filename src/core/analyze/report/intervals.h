@@ -14,6 +14,13 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
+// The length of a time, for any two times of a trace that nobody has checked; never negative.
+inline int64_t time_between(int64_t begin, int64_t end) {
+  int64_t length = 0;
+  if (end <= begin) return 0;
+  return __builtin_sub_overflow(end, begin, &length) ? INT64_MAX : length;
+}
+
 class Intervals {
  public:
   Intervals() = default;

@@ -10,6 +10,7 @@
 
 #include "analyze/durations.h"
 #include "analyze/innermost.h"
+#include "analyze/operation_name.h"
 #include "analyze/report/events.h"
 #include "base/clock_map.h"
 #include "base/iteration_name.h"
@@ -49,14 +50,14 @@ class Operations {
     };
     walk_.each_backwards(
         RangesBackwards::kParts, [&](const TrackOfTrace& track) { return track.number == number; },
-        [&](TrackOfTrace& track, const trace::EventBatch& batch) { ranges.add(walk_, track, batch, visit); });
+        [&](TrackOfTrace& track, const trace::EventBatch& batch) { ranges.add(track, batch, visit); });
     ranges.finish(visit);
     innermost.finish(take);
   }
 
   void add_device(const DeviceOperation& operation) {
     if (operation.kind == WorkKind::Wait) return;
-    const Launch* const launch = work_.launch_of(walk_, operation);
+    const Launch* const launch = work_.launch_of(operation);
     const uint64_t length = static_cast<uint64_t>(std::max<int64_t>(operation.end - operation.begin, 0));
     const uint32_t row = add(walk_.tracks()[operation.track], operation.class_id, true,
                              launch != nullptr ? launch->begin : operation.begin, length);
@@ -101,7 +102,7 @@ class Operations {
     if (known == nullptr) {
       name.name = "(no name)";
     } else {
-      name.name = base::without_iteration_number(trace::shown_name(*known));
+      name.name = operation_name(*known);
       name.kind = work_kind(known->category, known->name).value_or(WorkKind::Compute);
       if (!on_device && name.kind != WorkKind::Communication) name.kind = WorkKind::Compute;
     }

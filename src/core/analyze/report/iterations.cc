@@ -7,6 +7,7 @@
 
 #include "analyze/innermost.h"
 #include "analyze/report/events.h"
+#include "analyze/report/known_names.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr size_t kMostIterations = 1 << 20;
 constexpr size_t kFewestRepeats = 3;
+constexpr std::string_view kProfilerSteps = "ProfilerStep#{}";
 constexpr uint32_t kUsualClasses = 1 << 20;  // only a forged trace has others
 
 // What a class of a writer can be.
@@ -25,7 +27,10 @@ Role role_of_class(const trace::EventClass& one, const std::string& name) {
 }
 
 struct Candidate {
-  uint64_t count = 0, total = 0;   // total: ticks of those on lane 0
+  uint64_t count = 0, total = 0;  // total: ticks of those on lane 0
+  uint64_t with_others = 0;       // that have ranges inside
+  bool may_repeat = true;         // calls of libraries, waits and the work of a profiler are no iterations
+  bool is_profiler = false;
   std::vector<Interval> list;      // only of iterations by name
   std::vector<Interval> crossing;  // outermost ones on other lanes
   double crossing_ns = 0;          // their total
@@ -81,6 +86,7 @@ class Finder {
       if (!counts || role_of(track, range.class_id).role != Role::Plain) return;
       Candidate& candidate = *role_of(track, range.class_id).candidate;
       candidate.count += 1;
+      candidate.with_others += 1;
       candidate.crossing_ns += static_cast<double>(range.end - range.begin);
       if (candidate.crossing.size() < kMostIterations) candidate.crossing.push_back({range.begin, range.end});
     };
@@ -88,7 +94,7 @@ class Finder {
         RangesBackwards::kParts, [&](const TrackOfTrace& track) { return searches.count(track.number) != 0; },
         [&](TrackOfTrace& track, const trace::EventBatch& batch) {
           CrossingSearch& search = searches.at(track.number);
-          search.ranges.add(walk_, track, batch, [&](const TrackRange& range) { visit(track, search, range); });
+          search.ranges.add(track, batch, [&](const TrackRange& range) { visit(track, search, range); });
         });
     for (auto& entry : searches) {
       const TrackOfTrace& track = walk_.tracks()[entry.first];
@@ -106,6 +112,9 @@ class Finder {
     if (known != nullptr) role.role = role_of_class(*known, name);
     role.candidate =
         &candidates_[{track.number, role.role == Role::Iteration ? base::without_iteration_number(name) : name}];
+    role.candidate->is_profiler = known != nullptr && is_profiler_cost(known->category, name);
+    role.candidate->may_repeat =
+        !role.candidate->is_profiler && !(known != nullptr && is_library_call(known->category)) && !is_wait(name);
     return role;
   }
 
@@ -114,7 +123,9 @@ class Finder {
     if (nests_.empty()) nests_.resize(walk_.tracks().size());
     const trace::Ranges& ranges = batch.ranges;
     for (size_t i = 0; i < ranges.size(); ++i) {
-      if (ranges.depth[i] != 0) nests_[track.number] = true;
+      // The ranges inside end first.
+      const bool has_others = ranges.depth[i] == 0 && nests_[track.number] != 0;
+      if (ranges.lane.empty() || ranges.lane[i] == 0) nests_[track.number] = ranges.depth[i] != 0;
       if (ranges.class_id[i] == trace::kInlineName) continue;
       if (ranges.depth[i] != 0 && ranges.class_id[i] < roles_[track.number].size() &&
           roles_[track.number][ranges.class_id[i]].candidate != nullptr &&
@@ -127,6 +138,7 @@ class Finder {
         continue;
       }
       role.candidate->count += 1;
+      role.candidate->with_others += has_others;
       role.candidate->total += ranges.duration[i];
       if (role.role == Role::Iteration && role.candidate->list.size() < kMostIterations)
         role.candidate->list.push_back(interval_of(track, ranges, i));
@@ -144,7 +156,7 @@ class Finder {
   bool from_profiler(Iterations& found) {
     const auto marks = most_marks();
     if (marks == marks_.end()) return false;  // then from_names() finds them
-    const auto steps = candidates_.find({marks->first, "ProfilerStep#{}"});
+    const auto steps = candidates_.find({marks->first, std::string(kProfilerSteps)});
     if (steps == candidates_.end() || steps->second.list.size() + 1 < marks->second.size()) return false;
     if (steps->second.list.empty()) return false;
     take(*steps, found);
@@ -173,6 +185,8 @@ class Finder {
     for (const auto& entry : candidates_)
       if (!entry.second.list.empty() && (best == nullptr || total_ns(entry) > total_ns(*best))) best = &entry;
     if (best == nullptr) return false;
+    const bool are_few = best->second.list.size() < kFewestRepeats && best->first.second != kProfilerSteps;
+    if (are_few && !is_most(*best)) return false;
     take(*best, found);
     return true;
   }
@@ -187,15 +201,16 @@ class Finder {
 
   bool from_repeats(Iterations& found) {
     const auto track = busiest();
-    if (!track || nests_.empty()) return false;
+    if (!track) return false;
     const std::pair<const Key, Candidate>* best = nullptr;
     for (const auto& entry : candidates_) {
       if (entry.first.first != *track) continue;
-      if (entry.second.count >= kFewestRepeats && (best == nullptr || total_ns(entry) > total_ns(*best))) best = &entry;
+      if (entry.second.count < kFewestRepeats || !entry.second.may_repeat) continue;
+      if (best == nullptr || total_ns(entry) > total_ns(*best)) best = &entry;
     }
     // An iteration has something inside, and takes most of the time.
-    if (best == nullptr || best->second.count > kMostIterations || !nests_[*track]) return false;
-    if (2 * total_ns(*best) < static_cast<double>(walk_.last_ns() - walk_.first_ns())) return false;
+    if (best == nullptr || best->second.count > kMostIterations || !is_most(*best)) return false;
+    if (2 * best->second.with_others < best->second.count) return false;
     found.source = Iterations::Source::RepeatingRange;
     found.name = best->first.second;
     found.track = *track;
@@ -215,6 +230,10 @@ class Finder {
     return !found.list.empty();
   }
 
+  bool is_most(const std::pair<const Key, Candidate>& entry) const {
+    return 2 * total_ns(entry) >= static_cast<double>(walk_.last_ns() - walk_.first_ns());
+  }
+
   double total_ns(const std::pair<const Key, Candidate>& entry) const {
     return walk_.tracks()[entry.first.first].clock.to_ns(entry.second.total) + entry.second.crossing_ns;
   }
@@ -222,7 +241,8 @@ class Finder {
   std::optional<uint32_t> busiest() const {
     if (main_track_) return main_track_;
     std::map<uint32_t, double> totals;
-    for (const auto& entry : candidates_) totals[entry.first.first] += total_ns(entry);
+    for (const auto& entry : candidates_)
+      if (!entry.second.is_profiler) totals[entry.first.first] += total_ns(entry);
     const auto most = std::max_element(totals.begin(), totals.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == totals.end() ? std::nullopt : std::optional(most->first);
@@ -237,7 +257,7 @@ class Finder {
   std::optional<uint32_t> main_track_;
   std::vector<std::vector<ClassRole>> roles_;  // by track and class
   std::map<std::pair<uint32_t, uint32_t>, ClassRole> unusual_roles_;
-  std::vector<uint8_t> nests_;  // by track: some range is inside another
+  std::vector<uint8_t> nests_;  // by track: whether the last range was inside another
   std::map<Key, Candidate> candidates_;
   std::map<uint32_t, std::vector<int64_t>> marks_;  // by track
   std::set<uint32_t> crossed_;                      // tracks with ranges that overlap others without being inside

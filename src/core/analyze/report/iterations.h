@@ -2,9 +2,10 @@
 //
 //   "ProfilerStep#3"        the ranges of a profiler that also marks its steps, if they are as many
 //   kymo::step()            the time from one mark "step N" to the next one
-//   "ProfilerStep#3",       ranges that are named like steps or iterations
-//   "step 7", "iteration 2"
-//   a range that repeats    the outermost range of a thread that takes most of its time, if there are at least three
+//   "ProfilerStep#3",       ranges that are named like steps or iterations. One or two of them must take half of the
+//   "step 7", "iteration 2"  trace, unless a profiler named them
+//   a range that repeats    the outermost range of a thread that takes most of its time, if there are at least three,
+//                           and others are inside
 //   none of these           the whole trace is one window
 #pragma once
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
+#include "analyze/operation_name.h"
+#include "analyze/report/findings.h"
+#include "analyze/report/known_names.h"
 #include "base/clock_map.h"
-#include "base/iteration_name.h"
-#include "base/printable.h"
 #include "base/quantile.h"
 #include "base/text.h"
 
@@ -13,6 +15,7 @@ namespace kymo::analyze {
 namespace {
 
 constexpr size_t kPartsByName = 12;
+constexpr uint64_t kSlowFactor = 10, kSlowGap = 100'000, kManyGaps = 10;
 
 void measure_iterations(Report& report) {
   std::vector<uint64_t> lengths;
@@ -26,6 +29,12 @@ void measure_iterations(Report& report) {
   report.median_ns = base::round_ns(base::quantile_of_sorted(lengths, 0.5));
 }
 
+// The name of a class as rows have it.
+std::string name_of(const EventWalk& walk, uint32_t track, uint32_t class_id) {
+  const trace::EventClass* const known = walk.tracks()[track].writer->find_class(class_id);
+  return known != nullptr ? operation_name(*known) : std::string();
+}
+
 std::vector<OperationRow> operation_rows(const EventWalk& walk, const Device& device, const Intervals& window) {
   std::map<std::string, OperationRow> rows;
   std::map<std::pair<uint32_t, uint32_t>, OperationRow*> by_class;  // by writer and class
@@ -33,12 +42,9 @@ std::vector<OperationRow> operation_rows(const EventWalk& walk, const Device& de
     if (operation.kind == WorkKind::Wait) continue;
     const uint64_t part = window.covered(operation.begin, operation.end);
     if (part == 0) continue;
-    const TrackOfTrace& track = walk.tracks()[operation.track];
-    OperationRow*& row = by_class[{track.writer_number, operation.class_id}];
+    OperationRow*& row = by_class[{walk.tracks()[operation.track].writer_number, operation.class_id}];
     if (row == nullptr) {
-      const trace::EventClass* const known = track.writer->find_class(operation.class_id);
-      const std::string name =
-          known != nullptr ? base::without_iteration_number(trace::shown_name(*known)) : std::string();
+      const std::string name = name_of(walk, operation.track, operation.class_id);
       row = &rows[name];
       row->name = name;
     }
@@ -59,10 +65,12 @@ void add_parts_of_device(Report& report, const DeviceTime& time) {
     if (ns > 0) report.parts.push_back({std::move(name), ns});
   };
   add("device computes", time.compute_ns);
-  add("communication that no computation hides", time.exposed_communication_ns);
+  add("communication that no computation hides", time.exposed_communication_ns - time.exposed_waiting_ns);
+  add("waiting for other ranks", time.exposed_waiting_ns);
   add("copies that nothing hides", time.exposed_copies_ns);
   for (size_t cause = 0; cause < kIdleCauses; ++cause)
     add("device idle: " + std::string(text_of(static_cast<IdleCause>(cause))), time.idle_ns[cause]);
+  add(kProfilingPart, time.profiling_ns);
 }
 
 void add_parts_of_host(Report& report) {
@@ -75,6 +83,7 @@ void add_parts_of_host(Report& report) {
       rest += row.self_ns;
   }
   if (rest > 0) report.parts.push_back({"other ranges", rest});
+  if (report.host.profiling_ns > 0) report.parts.push_back({kProfilingPart, report.host.profiling_ns});
   if (report.host.outside_ns > 0) report.parts.push_back({"outside of any range", report.host.outside_ns});
 }
 
@@ -96,227 +105,333 @@ void merge(std::vector<HostRow>& into, const std::vector<HostRow>& rows) {
   std::stable_sort(into.begin(), into.end(), [](const HostRow& a, const HostRow& b) { return a.self_ns > b.self_ns; });
 }
 
-// ---- What would save the most time, from the numbers of a report
-// -----------------------------------------------------
-
-// At most three, the largest saving first. A finding below one percent of the window is left out.
-constexpr size_t kMost = 3, kRows = 3, kWidestName = 100;
-constexpr double kSmallestShare = 0.01;
-
-std::string percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? "0 %" : base::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::string ms(uint64_t ns) { return base::format("{:.3f} ms", static_cast<double>(ns) / 1e6); }
-
-// The argument of a command that takes a pattern. The rows of iterations stand for several names. A name that is too
-// long for a command line is its two ends.
-std::string pattern(const std::string& name) {
-  if (base::display_width(name) > kWidestName) return base::shell_quoted(base::shorten_middle(name, kWidestName, "*"));
-  if (name.ends_with("{}") && base::names_iteration(name))
-    return base::shell_quoted(name.substr(0, name.size() - 2) + "*");
-  return base::shell_quoted(name);
-}
-
-std::string times(uint64_t count) { return count == 1 ? "once" : base::format("{} times", count); }
-
-class Search {
+// What is known of one device, from its gaps.
+class DeviceAnalysis {
  public:
-  explicit Search(const Report& report) : report_(report) {}
+  DeviceAnalysis(const EventWalk& walk, const DeviceWork& work, uint32_t number, const Intervals& window,
+                 const ProfilerTimes& profiler)
+      : walk_(walk), work_(work), device_(work.devices[number]), window_(window) {
+    made_.number = number;
+    made_.name = device_.name;
+    made_.rank = device_.rank;
+    made_.time = device_time(work, device_, window, profiler);
+    made_.operations = operation_rows(walk, device_, window);
+    find_largest_alone();
+  }
 
-  std::vector<Finding> find() {
-    if (!report_.devices.empty()) {
-      const DeviceReport& device = report_.devices.front();
-      late_launches(device);
-      exposed(device, device.time.exposed_copies_ns, WorkKind::Copy,
-              "Copies run while the device computes nothing. Overlap them with kernels, or avoid them");
-      exposed(device, device.time.exposed_communication_ns, WorkKind::Communication,
-              "Communication runs while the device computes nothing. Overlap it with computation");
-      latency(device);
-      largest_kernel(device);
-    } else {
-      largest_name();
-      outside();
+  // What the threads of the host did during the gaps: by track, when to look.
+  void add_host_times(uint32_t main_track, std::map<uint32_t, Intervals>& late, Intervals& nothing) const {
+    std::map<uint32_t, std::vector<Interval>> by_track;
+    std::vector<Interval> at_end;
+    for (const IdleGap& gap : made_.time.gaps) {
+      if (gap.cause == IdleCause::LateLaunch) by_track[gap.track].push_back(gap.interval());
+      if (gap.cause == IdleCause::NothingLeft && main_track < walk_.tracks().size()) at_end.push_back(gap.interval());
     }
-    uneven_iterations();
-    std::erase_if(found_, [&](const Finding& one) {
-      return one.saves_ns == 0 ||
-             static_cast<double>(one.saves_ns) < kSmallestShare * static_cast<double>(report_.window_ns);
-    });
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const Finding& a, const Finding& b) { return a.saves_ns > b.saves_ns; });
-    if (found_.size() > kMost) found_.resize(kMost);
-    return std::move(found_);
+    for (auto& [track, times] : by_track) late.emplace(track, Intervals(std::move(times)));
+    nothing = Intervals(std::move(at_end));
+  }
+
+  void add_arrivals(const Arrivals& arrivals) {
+    const auto waiting = arrivals.waiting.find(made_.number);
+    if (waiting == arrivals.waiting.end()) return;
+    const Intervals compute = times_of(device_, WorkKind::Compute);
+    made_.time.exposed_waiting_ns = intersection(difference(waiting->second, compute), window_).length();
+    for (const RankArrivals& rank : arrivals.ranks) {
+      if (rank.device != made_.number) continue;
+      made_.awaited_compute_ns = intersection(rank.awaited, compute).length();
+      const Intervals busy =
+          united(united(compute, times_of(device_, WorkKind::Communication)), times_of(device_, WorkKind::Copy));
+      made_.awaited_idle_ns = difference(rank.awaited, busy).length();
+    }
+  }
+
+  DeviceReport& finish() {
+    std::array<std::vector<uint64_t>, kIdleCauses> lengths;
+    std::array<const IdleGap*, kIdleCauses> longest{};
+    for (const IdleGap& gap : made_.time.gaps) {
+      const auto cause = static_cast<size_t>(gap.cause);
+      lengths[cause].push_back(gap.ns);
+      if (longest[cause] == nullptr || gap.ns > longest[cause]->ns) longest[cause] = &gap;
+    }
+    for (size_t cause = 0; cause < kIdleCauses; ++cause)
+      if (longest[cause] != nullptr) summarise(lengths[cause], *longest[cause], made_.gaps[cause]);
+    made_.time.gaps = {};
+    return made_;
   }
 
  private:
-  void late_launches(const DeviceReport& device) {
-    Finding one;
-    one.saves_ns = device.time.idle_ns[static_cast<size_t>(IdleCause::LateLaunch)];
-    one.text = base::format("{} waits for the host to launch work: {} of the time", device.name,
-                            percent(one.saves_ns, report_.window_ns));
-    for (size_t i = 0; i < std::min(kRows, device.during_late.size()); ++i) {
-      const HostRow& row = device.during_late[i];
-      one.evidence.push_back(base::format("meanwhile {} in {} ({})", ms(row.self_ns), row.name, times(row.count)));
+  const Launch* launch_of(const IdleGap& gap) const {
+    return gap.next == kNone ? nullptr : work_.launch_of(device_.operations[gap.next]);
+  }
+
+  void summarise(std::vector<uint64_t>& lengths, const IdleGap& longest, GapSummary& gaps) const {
+    std::sort(lengths.begin(), lengths.end());
+    gaps.count = lengths.size();
+    gaps.median_ns = lengths[lengths.size() / 2];
+    for (const uint64_t ns : lengths) {
+      gaps.ns += ns;
+      if (ns < kSlowGap || (lengths.size() >= kManyGaps && ns / kSlowFactor < gaps.median_ns)) continue;
+      gaps.slow += 1;
+      gaps.slow_ns += ns;
     }
-    if (device.during_late_outside_ns > 0)
-      one.evidence.push_back(base::format("meanwhile {} outside of any range", ms(device.during_late_outside_ns)));
-    one.command =
-        device.during_late.empty() ? "kymo timeline FILE" : "kymo hist FILE " + pattern(device.during_late[0].name);
-    found_.push_back(std::move(one));
+    gaps.longest_ns = longest.ns;
+    gaps.longest_begin = longest.begin;
+    if (longest.next == kNone) return;
+    const DeviceOperation& next = device_.operations[longest.next];
+    gaps.next = name_of(walk_, next.track, next.class_id);
+    gaps.is_first_run = std::none_of(
+        device_.operations.begin(), device_.operations.begin() + longest.next,
+        [&](const DeviceOperation& one) { return one.class_id == next.class_id && one.track == next.track; });
+    if (const Launch* const launch = launch_of(longest)) {
+      gaps.launch = name_of(walk_, launch->track, launch->class_id);
+      gaps.launch_begin = launch->begin;
+      gaps.launch_end = launch->end;
+    }
   }
 
-  void exposed(const DeviceReport& device, uint64_t ns, WorkKind kind, std::string_view advice) {
-    Finding one;
-    one.saves_ns = ns;
-    one.text = base::format("{}: {} of the time", advice, percent(ns, report_.window_ns));
-    rows(device, kind, one);
-    found_.push_back(std::move(one));
-  }
-
-  void latency(const DeviceReport& device) {
-    Finding one;
-    one.saves_ns = device.time.idle_ns[static_cast<size_t>(IdleCause::LaunchLatency)];
-    const uint64_t count = device.time.operations;
-    if (count == 0) return;
-    one.text = base::format(
-        "Many short operations: {} is lost between their launches and their starts. Fuse them, or "
-        "launch them as a graph",
-        percent(one.saves_ns, report_.window_ns));
-    one.evidence.push_back(
-        base::format("{} operations, {} of launch latency each on average", count, ms(one.saves_ns / count)));
-    one.command = "kymo stats FILE --sort count";
-    found_.push_back(std::move(one));
-  }
-
-  // A kernel that takes a large share could at most disappear.
-  void largest_kernel(const DeviceReport& device) {
-    const auto largest = std::find_if(device.operations.begin(), device.operations.end(),
+  void find_largest_alone() {
+    const auto largest = std::find_if(made_.operations.begin(), made_.operations.end(),
                                       [](const OperationRow& row) { return row.kind == WorkKind::Compute; });
-    if (largest == device.operations.end()) return;
-    Finding one;
-    one.saves_ns = std::min(largest->total_ns / 2, device.time.compute_ns);
-    one.text = base::format(
-        "The kernel that takes the most time has {} of the time. Twice as fast, it would save half "
-        "of that",
-        percent(largest->total_ns, report_.window_ns));
-    rows(device, WorkKind::Compute, one);
-    one.command = "kymo hist FILE " + pattern(largest->name);
-    found_.push_back(std::move(one));
-  }
-
-  void largest_name() {
-    if (report_.host.rows.empty()) return;
-    Finding one;
-    const HostRow& largest = report_.host.rows.front();
-    one.saves_ns = largest.self_ns / 2;
-    one.text = base::format("\"{}\" takes {} of the time itself. Twice as fast, it would save half of that",
-                            largest.name, percent(largest.self_ns, report_.window_ns));
-    for (size_t i = 0; i < std::min(kRows, report_.host.rows.size()); ++i) {
-      const HostRow& row = report_.host.rows[i];
-      one.evidence.push_back(base::format("{} of self time in {} ({}, longest {})", ms(row.self_ns), row.name,
-                                          times(row.count), ms(row.longest_ns)));
+    if (largest == made_.operations.end()) return;
+    std::vector<Interval> own, others;
+    std::unordered_map<uint64_t, bool> is_own;  // by track and class
+    uint64_t last = UINT64_MAX;
+    bool last_is_own = false;
+    for (const DeviceOperation& operation : device_.operations) {
+      if (operation.kind == WorkKind::Wait) continue;
+      if (const uint64_t key = uint64_t{operation.track} << 32 | operation.class_id; key != last) {
+        const auto [entry, is_new] = is_own.try_emplace(last = key);
+        if (is_new) entry->second = name_of(walk_, operation.track, operation.class_id) == largest->name;
+        last_is_own = entry->second;
+      }
+      (last_is_own ? own : others).push_back({operation.begin, operation.end});
     }
-    one.command = "kymo hist FILE " + pattern(largest.name);
-    found_.push_back(std::move(one));
+    made_.largest_alone_ns =
+        intersection(difference(Intervals(std::move(own)), Intervals(std::move(others))), window_).length();
   }
 
-  void outside() {
-    Finding one;
-    one.saves_ns = report_.host.outside_ns / 2;
-    one.text = base::format(
-        "{} of the time of {} is outside of any range: {}", percent(report_.host.outside_ns, report_.window_ns),
-        report_.main_thread,
-        report_.has_samples ? "its samples show which functions ran" : "annotate more of the program to see it");
-    one.evidence.push_back(
-        base::format("{} of {} are not inside a range", ms(report_.host.outside_ns), ms(report_.window_ns)));
-    one.command = report_.has_samples ? "kymo stats FILE --by function" : "kymo timeline FILE";
-    found_.push_back(std::move(one));
-  }
-
-  void uneven_iterations() {
-    if (report_.iterations.list.size() < 3) return;
-    const uint64_t even = report_.median_ns * report_.iterations.list.size();
-    Finding one;
-    one.saves_ns = report_.window_ns > even ? report_.window_ns - even : 0;
-    one.text =
-        base::format("Some iterations take longer than most: with the median time in all of them, {} would be saved",
-                     percent(one.saves_ns, report_.window_ns));
-    const Interval& slowest = report_.iterations.list[report_.longest_iteration];
-    one.evidence.push_back(base::format(
-        "median {}, longest {}: number {}, {} after the first event", ms(report_.median_ns), ms(report_.longest_ns),
-        report_.longest_iteration, ms(static_cast<uint64_t>(std::max<int64_t>(slowest.begin - report_.first_ns, 0)))));
-    one.command = base::format("kymo timeline FILE --from {}us --to {}us",
-                               std::max<int64_t>(slowest.begin - report_.first_ns, 0) / 1000,
-                               std::max<int64_t>(slowest.end - report_.first_ns, 0) / 1000);
-    found_.push_back(std::move(one));
-  }
-
-  void rows(const DeviceReport& device, WorkKind kind, Finding& to) {
-    size_t left = kRows;
-    for (const OperationRow& row : device.operations) {
-      if (row.kind != kind || left == 0) continue;
-      --left;
-      to.evidence.push_back(
-          base::format("{} in {} ({}, longest {})", ms(row.total_ns), row.name, times(row.count), ms(row.longest_ns)));
-    }
-    to.command = "kymo stats FILE --by thread";
-  }
-
-  const Report& report_;
-  std::vector<Finding> found_;
+  const EventWalk& walk_;
+  const DeviceWork& work_;
+  const Device& device_;
+  const Intervals& window_;
+  DeviceReport made_;
 };
+
+// The range of the main thread that waits the longest, by its name or because it used little of the CPU.
+HostWait find_wait(EventWalk& walk, const HostTime& host, uint32_t main_track, const Intervals& window,
+                   const SampledFunctions* functions) {
+  HostWait wait;
+  const auto used = [&](const HostRow& row) -> std::optional<uint64_t> {
+    if (functions == nullptr || functions->cpu_by_range.empty() || row.name.find("{}") != std::string::npos)
+      return std::nullopt;
+    const auto found = functions->cpu_by_range.find(row.name);
+    return found == functions->cpu_by_range.end() ? 0 : found->second;
+  };
+  for (const HostRow& row : host.rows) {
+    const auto cpu_ns = used(row);
+    if (!is_wait(row.name) && !(cpu_ns && *cpu_ns < row.self_ns / 2)) continue;
+    wait.name = row.name;
+    wait.cpu_ns = cpu_ns;
+    break;
+  }
+  if (wait.name.empty()) return wait;
+
+  std::vector<Interval> waits;
+  walk.each(
+      trace::kRangeTimes | trace::kRangeClasses, [&](const TrackOfTrace& track) { return track.number == main_track; },
+      [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+        std::map<uint32_t, bool> is_one;  // by class
+        for (size_t i = 0; i < batch.ranges.size(); ++i) {
+          const auto [entry, is_new] = is_one.try_emplace(batch.ranges.class_id[i]);
+          if (is_new) entry->second = name_of(walk, track.number, batch.ranges.class_id[i]) == wait.name;
+          if (entry->second)
+            waits.push_back({track.ns(batch.ranges.end[i] - batch.ranges.duration[i]), track.ns(batch.ranges.end[i])});
+        }
+      });
+  const Intervals during = intersection(Intervals(std::move(waits)), window);
+  std::map<uint32_t, Intervals> others;
+  for (const TrackOfTrace& track : walk.tracks())
+    if (!track.on_device && track.number != main_track && track.writer == walk.tracks()[main_track].writer)
+      others.emplace(track.number, during);
+  for (const auto& [track, time] : host_time(walk, others))
+    for (const HostRow& row : time.rows)
+      if (row.self_ns > 0 && !is_wait(row.name)) wait.meanwhile.push_back({walk.tracks()[track].name(), row});
+  std::stable_sort(wait.meanwhile.begin(), wait.meanwhile.end(),
+                   [](const HostWait::Other& a, const HostWait::Other& b) { return a.row.self_ns > b.row.self_ns; });
+  return wait;
+}
+
+// For each name, its time in the longer iterations is compared with that in as many others. Of ranges inside each
+// other, the one with the least other time in it is the cause.
+LongerIterations find_longer(EventWalk& walk, const DeviceWork& work, const Report& report, uint32_t main_track) {
+  LongerIterations longer;
+  std::vector<Interval> list;
+  for (const Interval& one : report.iterations.list) {
+    const uint64_t ns = static_cast<uint64_t>(time_between(one.begin, one.end));
+    if (ns / 5 <= report.median_ns / 4) continue;
+    list.push_back(one);
+    longer.more_ns += ns - report.median_ns;
+  }
+  longer.count = list.size();
+  const size_t others = report.iterations.list.size() - list.size();
+  if (list.empty() || others == 0) return longer;
+  double best = 0;
+  const auto compare = [&](const std::string& name, uint64_t all_ns, uint64_t ns) {
+    const double usual = static_cast<double>(all_ns - std::min(all_ns, ns)) / static_cast<double>(others),
+                 own = static_cast<double>(ns), more = own - usual * static_cast<double>(longer.count);
+    if (2 * more < static_cast<double>(longer.more_ns) || more * more / own <= best) return;
+    best = more * more / own;
+    longer.name = name;
+    longer.explained_ns = std::min(longer.more_ns, base::round_ns(more));
+  };
+  const Intervals times(std::move(list));
+  const HostTime host = host_time(walk, {{main_track, times}})[main_track];
+  std::map<std::string, uint64_t> totals;
+  for (const HostRow& row : report.host.rows) totals[row.name] = row.total_ns;
+  for (const HostRow& row : host.rows)
+    if (row.name != report.iterations.name && (report.devices.empty() || !is_wait(row.name)))
+      compare(row.name, totals[row.name], row.total_ns);
+  if (report.devices.empty()) return longer;
+  totals.clear();
+  for (const OperationRow& row : report.devices.front().operations) totals[row.name] = row.total_ns;
+  for (const OperationRow& row : operation_rows(walk, work.devices[report.devices.front().number], times))
+    compare(row.name, totals[row.name], row.total_ns);
+  return longer;
+}
+
+// The busiest thread of those that live for at least half of the time, or the one that lives longest. A process that
+// only waits for another one, such as a shell, is not it.
+const ThreadStates& main_of(const std::vector<ThreadStates>& threads, uint64_t all_ns) {
+  const auto busiest = std::find_if(threads.begin(), threads.end(),
+                                    [&](const ThreadStates& one) { return one.life_ns() >= all_ns / 2; });
+  if (busiest != threads.end()) return *busiest;
+  return *std::max_element(threads.begin(), threads.end(),
+                           [](const auto& a, const auto& b) { return a.life_ns() < b.life_ns(); });
+}
+
+// Its ranges are calls that blocked (kymo record --with waits), which say nothing about the parts of its work.
+bool has_only_waits(const trace::WriterInfo& writer) {
+  return std::all_of(writer.classes.begin(), writer.classes.end(), [](const auto& one) {
+    const trace::EventClass& known = one.second;
+    return known.category == "wait" || known.category == "memory" || trace::is_definition(known) ||
+           is_profiler_cost(known.category, known.name);
+  });
+}
+
+// Without ranges, the window is the life of all threads.
+Intervals with_thread_states(Report& report, const trace::Reader& reader, Intervals window) {
+  report.threads = read_thread_states(reader).threads;
+  report.together = together(report.threads);
+  const bool has_ranges =
+      std::any_of(reader.event_chunks().begin(), reader.event_chunks().end(), [&](const trace::EventChunk& chunk) {
+        const auto writer = reader.writers().find(chunk.writer);
+        return chunk.range_count != 0 && writer != reader.writers().end() && !has_only_waits(writer->second);
+      });
+  if (has_ranges || !report.unfinished.empty() || report.threads.empty() ||
+      report.iterations.source != Iterations::Source::WholeTrace)
+    return window;
+  report.is_by_state = true;
+  Interval all{report.first_ns, report.last_ns};
+  for (const ThreadStates& thread : report.threads) {
+    all.begin = std::min(all.begin, thread.begin_ns);
+    all.end = std::max(all.end, thread.end_ns);
+  }
+  return Intervals({all});
+}
+
+void add_parts_by_state(Report& report) {
+  const ThreadStates& thread = main_of(report.threads, report.window_ns);
+  report.main_thread = thread.label();
+  const auto add = [&](const char* name, uint64_t ns) {
+    if (ns > 0) report.parts.push_back({name, ns});
+  };
+  add("runs", thread.running_ns);
+  add("waits", thread.waiting_ns);
+  add("is ready, but others run", thread.preempted_ns);
+  add("not known", thread.unknown_ns);
+  add("before its begin and after its end", report.window_ns - std::min(report.window_ns, thread.life_ns()));
+}
+
+// The least idle device first; those of the process that has the iterations before others.
+void sort_devices(std::vector<DeviceReport>& devices, const std::string& main_rank) {
+  std::stable_sort(devices.begin(), devices.end(), [&](const DeviceReport& a, const DeviceReport& b) {
+    if ((a.rank == main_rank) != (b.rank == main_rank)) return a.rank == main_rank;
+    return a.time.idle_total_ns() < b.time.idle_total_ns();
+  });
+}
 
 }  // namespace
 
-Report make_report(const trace::Reader& reader) {
+Report make_report(const trace::Reader& reader, const SampledFunctions* functions) {
   Report report;
+  if (functions != nullptr) report.functions = *functions;
   EventWalk walk(reader);
   report.first_ns = walk.first_ns();
   report.last_ns = walk.last_ns();
+  for (const auto& [id, writer] : reader.writers())
+    for (const auto& [number, one] : writer.classes)
+      report.has_samples |= one.category == "cpu" && one.name == "sample";
   const DeviceWork work = read_device_work(walk);
   report.iterations = find_iterations(walk, launching_track(work));
   measure_iterations(report);
-  const Intervals window = report.iterations.window();
-  report.window_ns = window.length();
-
-  report.device_operations_left_out = work.left_out;
-  for (const Device& device : work.devices) {
-    DeviceReport& made = report.devices.emplace_back();
-    made.name = device.name;
-    made.time = device_time(walk, work, device, window);
-    made.operations = operation_rows(walk, device, window);
+  Intervals window = report.iterations.window();
+  report.unfinished = find_unfinished(walk);
+  for (const Unfinished& one : report.unfinished) {
+    if (report.first_ns == 0 && report.last_ns == 0) report.first_ns = report.last_ns = one.outer_begin;  // no events
+    report.first_ns = std::min(report.first_ns, one.outer_begin);
+    report.last_ns = std::max(report.last_ns, one.until);
+    const TrackOfTrace& thread = walk.tracks()[one.track];
+    const std::string name = thread.name(), number = base::format("{}", thread.track->tid);
+    report.unfinished_threads.push_back(name.find(number) != std::string::npos ? name
+                                                                               : name + " (thread " + number + ")");
+    window = united(window, Intervals({{one.since, one.until}}));
   }
-  std::stable_sort(report.devices.begin(), report.devices.end(), [](const DeviceReport& a, const DeviceReport& b) {
-    return a.time.idle_total_ns() < b.time.idle_total_ns();
-  });
+  if (!report.unfinished.empty() && report.iterations.source == Iterations::Source::WholeTrace)
+    window = Intervals({{report.first_ns, report.last_ns}});
+  if (report.has_samples && work.devices.empty()) window = with_thread_states(report, reader, window);
+  report.window_ns = window.length();
 
   // The host: the main thread over the window.
   const uint32_t main_track = report.iterations.track.value_or(UINT32_MAX);
-  if (main_track < walk.tracks().size()) {
+  const bool has_main = main_track < walk.tracks().size() && !report.is_by_state;
+  if (has_main) {
     report.main_thread = walk.tracks()[main_track].name();
     report.host = host_time(walk, {{main_track, window}}, main_track, &report.shapes)[main_track];
   }
-  for (DeviceReport& device : report.devices) {
+
+  report.device_operations_left_out = work.left_out;
+  report.arrivals = find_arrivals(walk, work, window);
+  const ProfilerTimes profiler(walk);
+  for (uint32_t number = 0; number < work.devices.size(); ++number) {
+    DeviceAnalysis device(walk, work, number, window, profiler);
+    device.add_arrivals(report.arrivals);
     std::map<uint32_t, Intervals> late;
-    for (auto& [track, intervals] : device.time.late) late.emplace(track, Intervals(intervals));
-    if (late.empty()) continue;
-    for (const auto& [track, time] : host_time(walk, late)) {
-      merge(device.during_late, time.rows);
-      device.during_late_outside_ns += time.outside_ns;
+    Intervals nothing;
+    device.add_host_times(main_track, late, nothing);
+    DeviceReport& made = report.devices.emplace_back(std::move(device.finish()));
+    if (!late.empty()) {
+      for (const auto& [track, time] : host_time(walk, late)) {
+        merge(made.during_late, time.rows);
+        made.during_late_outside_ns += time.outside_ns;
+      }
     }
+    if (!nothing.empty()) made.during_nothing = host_time(walk, {{main_track, nothing}})[main_track].rows;
   }
+  sort_devices(report.devices, has_main ? rank_name(*walk.tracks()[main_track].writer) : "");
   if (!report.devices.empty()) {
     report.main_device = report.devices.front().name;
     add_parts_of_device(report, report.devices.front().time);
   } else {
-    add_parts_of_host(report);
+    if (has_main) report.wait = find_wait(walk, report.host, main_track, window, functions);
+    if (report.is_by_state)
+      add_parts_by_state(report);
+    else
+      add_parts_of_host(report);
   }
+  if (has_main && report.is_of_iterations() && 4 * (report.longest_ns / 5) > report.median_ns)
+    report.longer = find_longer(walk, work, report, main_track);
   report.clocks = clock_rates(walk, window);
-  for (const auto& [id, writer] : reader.writers())
-    for (const auto& [number, one] : writer.classes)
-      report.has_samples |= one.category == "cpu" && one.name == "sample";
-  report.findings = Search(report).find();
+  report.findings = findings_of(report);
   report.problems = walk.problems();
   return report;
 }

@@ -135,6 +135,121 @@ TEST_F(ReportTest, AQueuedOperationWaits) {
   EXPECT_EQ(idle(report, IdleCause::Unknown), 10u);
 }
 
+// A process that was killed: its collector saw it alive after its last event.
+TEST_F(ReportTest, ARangeThatHangsIsTheFirstFinding) {
+  for (uint64_t i = 0; i < 3; ++i) {
+    recorder_.begin(kMain, 100 * i, kStep, {static_cast<int64_t>(i)});
+    recorder_.end(kMain, 100 * i + 90);
+  }
+  recorder_.begin(kMain, 300, kOperator);
+  recorder_.begin(kMain, 310, kLoad);
+  recorder_.cut(kMain);
+  recorder_.file().ending(recorder_.id(), {2000});
+  const Report report = this->report();
+  ASSERT_EQ(report.unfinished.size(), 1u);
+  EXPECT_EQ(report.unfinished[0].ranges, (std::vector<std::string>{"aten::mm", "load data"}));
+  EXPECT_EQ(report.unfinished[0].until - report.unfinished[0].begin, 1690);
+  EXPECT_EQ(report.window_ns, 270u + 1690u);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, "unfinished");
+  EXPECT_EQ(report.findings[0].saves_ns, 0u);
+  EXPECT_NE(report.findings[0].text.find("\"load data\""), std::string::npos) << report.findings[0].text;
+  ASSERT_GE(report.parts.size(), 1u);
+  EXPECT_EQ(report.parts[0].name, "load data");
+  EXPECT_EQ(report.parts[0].ns, 1690u);
+}
+
+TEST_F(ReportTest, OperationsOfOneSubmissionShareItsTime) {
+  enum : uint32_t { kDraw = 20, kBlur };
+  for (const uint32_t one : {kDraw, kBlur})
+    recorder_.add_class(one, one == kDraw ? "draw" : "blur", "kernel",
+                        {{"operations_in_this_time", trace::FieldType::UInt}});
+  for (int i = 0; i < 4; ++i) {
+    recorder_.begin(kStream, 100, i == 0 ? kBlur : kDraw, {int64_t{4}});
+    recorder_.end(kStream, 500);
+    recorder_.cut(kStream);
+  }
+  const Report report = this->report();
+  ASSERT_EQ(report.devices.size(), 1u);
+  EXPECT_EQ(report.devices[0].time.compute_ns, 400u);
+  ASSERT_EQ(report.devices[0].operations.size(), 2u);
+  EXPECT_EQ(report.devices[0].operations[0].name, "draw");
+  EXPECT_EQ(report.devices[0].operations[0].total_ns, 300u);
+  EXPECT_EQ(report.devices[0].operations[1].total_ns, 100u);
+}
+
+TEST_F(ReportTest, ARangeThatUsesLittleOfTheCpuWaits) {
+  for (uint64_t i = 0; i < 4; ++i) {
+    recorder_.begin(kMain, 100 * i, kOperator);
+    recorder_.complete(kMain, 100 * i + 10, 100 * i + 70, kLoad, 1);
+    recorder_.end(kMain, 100 * i + 80);
+  }
+  recorder_.close();
+  SampledFunctions functions;
+  functions.cpu_by_range = {{"load data", 50}, {"aten::mm", 80}};
+  const Report report = make_report(trace::Reader(folder_ / "trace.kymo"), &functions);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, "wait");
+  EXPECT_EQ(report.findings[0].ns, 240u);
+  EXPECT_EQ(report.findings[0].saves_ns, 0u);
+  EXPECT_FALSE(report.findings[0].record.empty());
+}
+
+class SampledReportTest : public ReportTest {
+ protected:
+  enum SampledClass : uint32_t { kSample = 20, kOnCpu, kOffCpu };
+  SampledReportTest() {
+    recorder_.add_class(kSample, "sample", "cpu", {{"node", trace::FieldType::UInt}});
+    recorder_.add_class(kOnCpu, "on CPU", "cpu", {{"ns", trace::FieldType::UInt}});
+    recorder_.add_class(kOffCpu, "off CPU", "cpu",
+                        {{"ns", trace::FieldType::UInt}, {"preempted", trace::FieldType::Bool}});
+    recorder_.add_thread(kWorker, 8, "worker");
+  }
+  static constexpr uint32_t kWorker = 9;
+  void on(uint32_t track, uint64_t time, int64_t ns) {
+    recorder_.point(track, time, trace::PointKind::Sample, kOnCpu, 0, {ns});
+  }
+  void off(uint32_t track, uint64_t time, int64_t ns, bool is_preempted = false) {
+    recorder_.point(track, time, trace::PointKind::Sample, kOffCpu, 0, {ns, int64_t{is_preempted}});
+  }
+  static uint64_t part(const Report& report, const std::string& name) {
+    for (const ReportPart& one : report.parts)
+      if (one.name == name) return one.ns;
+    return 0;
+  }
+};
+
+TEST_F(SampledReportTest, AProgramThatSleepsWaits) {
+  off(kMain, 1'100, 98'000);
+  on(kMain, 100'000, 2'000);
+  const Report report = this->report();
+  EXPECT_TRUE(report.is_by_state);
+  EXPECT_EQ(report.window_ns, 100'000u);
+  EXPECT_EQ(part(report, "runs"), 2'000u);
+  EXPECT_EQ(part(report, "waits"), 98'000u);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, "waiting");
+  EXPECT_EQ(report.findings[0].saves_ns, 98'000u);
+  EXPECT_NE(report.findings[0].record.find("--sample-waits"), std::string::npos);
+}
+
+TEST_F(SampledReportTest, AThreadThatWaitsForAnotherOneSavesNothing) {
+  off(kMain, 1'000, 98'000);
+  on(kMain, 100'000, 2'000);
+  off(kWorker, 30'000, 40'000, true);
+  on(kWorker, 99'500, 59'000);
+  const Report report = this->report();
+  EXPECT_EQ(report.main_thread, "train worker");
+  EXPECT_EQ(part(report, "runs"), 59'000u);
+  EXPECT_EQ(part(report, "is ready, but others run"), 40'000u);
+  EXPECT_EQ(part(report, "before its begin and after its end"), 1'000u);
+  EXPECT_EQ(report.together.all_waiting_ns, 0u);
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings[0].kind, "ready");
+  EXPECT_EQ(report.findings[0].saves_ns, 40'000u);
+  EXPECT_NE(report.findings[0].text.find("other programs"), std::string::npos);
+}
+
 TEST_F(ReportTest, WithoutADeviceThePartsAreTheSelfTimesOfTheMainThread) {
   for (uint64_t i = 0; i < 4; ++i) {
     recorder_.begin(kMain, 100 * i, kOperator);
@@ -286,6 +401,25 @@ TEST_F(ReportTest, OfIterationsThatAreEquallyLongTheFirstIsTheLongest) {
   EXPECT_EQ(report.longest_iteration, 1u);
   EXPECT_EQ(report.iterations.longest(), 1u);
   EXPECT_EQ(report.iterations.median(), 1u);
+}
+
+// Every fourth step loads data, inside of the operator that all steps have.
+TEST_F(ReportTest, TheRangeThatMakesIterationsLongerIsNamed) {
+  uint64_t time = 0;
+  for (int64_t i = 0; i < 16; ++i) {
+    const uint64_t more = i % 4 == 3 ? 1'000 : 0, end = time + 500 + more;
+    recorder_.begin(kMain, time, kStep, {i});
+    recorder_.begin(kMain, time + 10, kOperator);
+    if (more > 0) recorder_.complete(kMain, time + 20, time + 20 + more, kLoad, 2);
+    recorder_.end(kMain, end - 10);
+    recorder_.end(kMain, end);
+    time = end;
+  }
+  const Report report = this->report();
+  EXPECT_EQ(report.longer.count, 4u);
+  EXPECT_EQ(report.longer.more_ns, 4'000u);
+  EXPECT_EQ(report.longer.name, "load data");
+  EXPECT_EQ(report.longer.explained_ns, 4'000u);
 }
 
 TEST_F(ReportTest, AnUnknownClassWithALargeNumberIsHarmless) {

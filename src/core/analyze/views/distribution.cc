@@ -15,6 +15,7 @@
 
 #include "analyze/decode_ahead.h"
 #include "analyze/durations.h"
+#include "analyze/operation_name.h"
 #include "base/clock_map.h"
 #include "base/quantile.h"
 #include "base/wildcard.h"
@@ -68,7 +69,7 @@ const trace::EventClass* NameFilter::event_class(uint32_t class_id) const {
 }
 
 NameFilter::Match NameFilter::match(const trace::EventClass& event_class) const {
-  if (describes(trace::shown_name(event_class))) return Match::Yes;
+  if (describes(trace::shown_name(event_class)) || describes(analyze::operation_name(event_class))) return Match::Yes;
   const size_t place = event_class.name.find("{}");
   if (place == std::string::npos) return Match::No;
   // The text begins like the name, and must begin like the pattern.
@@ -381,10 +382,11 @@ void Search::finish(Distributions& result) {
   const auto add_class = [&](const Process& process, uint32_t class_id, uint64_t count) {
     const trace::EventClass* const known = process.filter.event_class(class_id);
     if (count == 0 || known == nullptr) return;
+    const std::string name = analyze::operation_name(*known);
     if (process.filter.of(class_id) == Match::Yes)
-      result.names[trace::shown_name(*known)] += count;
+      result.names[process.filter.describes(name) ? name : trace::shown_name(*known)] += count;
     else
-      other_texts_.insert(trace::shown_name(*known));
+      other_texts_.insert(name);
   };
   for (const auto& [id, process] : processes_) {
     for (uint32_t i = 0; i < process.counts.size(); ++i) add_class(process, i, process.counts[i]);

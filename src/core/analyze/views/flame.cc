@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "kymo/error.h"
+#include "symbols/short_name.h"
 
 namespace kymo::views {
 namespace {
@@ -89,9 +90,27 @@ std::string colour_of(const PathFrame& frame) {
   return base::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
 }
 
-std::string details_of(const PathFrame& frame, uint64_t all_ns) {
+std::string change_text(uint64_t before_ns, uint64_t after_ns) {
+  return base::format("before {}, {}{}", base::duration_text(before_ns), after_ns < before_ns ? '-' : '+',
+                      base::duration_text(after_ns < before_ns ? before_ns - after_ns : after_ns - before_ns));
+}
+
+// The frame whose self time changed most has the full colour.
+std::string colour_of_change(const PathFrame& frame, uint64_t largest_ns) {
+  const bool is_more = frame.self_ns > frame.before_self_ns;
+  const uint64_t change = is_more ? frame.self_ns - frame.before_self_ns : frame.before_self_ns - frame.self_ns;
+  if (change == 0) return "#e6e6ea";
+  const double share = static_cast<double>(change) / static_cast<double>(largest_ns);
+  const auto others = static_cast<unsigned>(225 - 165 * share);
+  return is_more ? base::format("#f0{0:02x}{0:02x}", others) : base::format("#{0:02x}{0:02x}f0", others);
+}
+
+std::string details_of(const PathFrame& frame, uint64_t all_ns, bool is_compared) {
   const double percent = all_ns == 0 ? 0 : 100 * static_cast<double>(frame.total_ns) / static_cast<double>(all_ns);
   std::string text = base::format("{}: {} ({:.2f} %)", frame.name, base::duration_text(frame.total_ns), percent);
+  if (is_compared)
+    return text + base::format(", {}; self {}, {}", change_text(frame.before_total_ns, frame.total_ns),
+                               base::duration_text(frame.self_ns), change_text(frame.before_self_ns, frame.self_ns));
   if (frame.count != 0)
     text += base::format(", self {}, {}", base::duration_text(frame.self_ns),
                          base::count_of(frame.count, frame.kind == FrameKind::Function ? "sample" : "range"));
@@ -117,6 +136,7 @@ class SvgWriter {
   const std::string& title_;
   convert::ExportStream& out_;
   const uint64_t all_ns_;
+  uint64_t largest_change_ns_ = 0;  // of a self time
   std::vector<Drawn> drawn_;
   uint32_t deepest_ = 0;
   uint64_t too_narrow_ = 0;
@@ -128,6 +148,8 @@ void SvgWriter::place_frames() {
   const double scale = all_ns_ == 0 ? 0 : (kWidth - 2 * kMargin) / static_cast<double>(all_ns_);
   std::vector<uint64_t> next;  // by depth: where the next frame begins
   for (const PathFrame& frame : paths_.frames) {
+    const auto [less, more] = std::minmax(frame.self_ns, frame.before_self_ns);
+    largest_change_ns_ = std::max(largest_change_ns_, more - less);
     const uint64_t begin = frame.depth < next.size() ? next[frame.depth] : 0;
     next.resize(frame.depth + size_t{1});
     next[frame.depth] = begin + frame.total_ns;
@@ -150,8 +172,10 @@ void SvgWriter::write() {
                    "width=\"{0:.0f}\" height=\"{1}\" viewBox=\"0 0 {0:.0f} {1}\">\n<title>{2}</title>\n",
                    kWidth, height, xml_text(title_)));
   text_.append("<style>\n", embedded::flame_css, "</style>\n");
-  text_.append(base::format("<text class=\"head\" x=\"{:.0f}\" y=\"20\">{}: {} of ranges</text>\n", kMargin,
-                            xml_text(base::shorten(title_, 100)), base::duration_text(all_ns_)));
+  text_.append(
+      base::format("<text class=\"head\" x=\"{:.0f}\" y=\"20\">{}: {} {}</text>\n", kMargin,
+                   xml_text(base::shorten(title_, 100)), base::duration_text(all_ns_),
+                   paths_.is_compared ? change_text(paths_.frames.front().before_total_ns, all_ns_) : "of ranges"));
   text_.append(base::format("<text id=\"info\" x=\"{:.0f}\" y=\"40\"> </text>\n", kMargin));
   text_.append(
       base::format("<g id=\"frames\" data-left=\"{:.0f}\" data-width=\"{:.0f}\">\n", kMargin, kWidth - 2 * kMargin));
@@ -170,9 +194,12 @@ void SvgWriter::write_frame(const Drawn& drawn) {
   const std::string name = base::printable(frame.name);
   text_.append(
       base::format("<g><title>{}</title><rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"/>",
-                   xml_text(details_of(frame, all_ns_)), drawn.x, y, drawn.width, kRow - 1, colour_of(frame)));
+                   xml_text(details_of(frame, all_ns_, paths_.is_compared)), drawn.x, y, drawn.width, kRow - 1,
+                   paths_.is_compared ? colour_of_change(frame, largest_change_ns_) : colour_of(frame)));
   const auto room = static_cast<size_t>(std::max(0.0, (drawn.width - 4) / kCharacter));
-  const std::string label = room >= kShortestLabel ? base::shorten(name, room) : "";
+  const bool is_function = frame.kind == FrameKind::Function || frame.kind == FrameKind::Work;
+  const std::string fitting = is_function ? symbols::short_name(name, room) : name;
+  const std::string label = room >= kShortestLabel ? base::shorten(fitting, room) : "";
   text_.append(base::format("<text x=\"{:.2f}\" y=\"{}\">{}</text></g>\n", drawn.x + 3, y + 12, xml_text(label)));
   if (text_.size() < convert::kFlushAt) return;
   out_.write(text_.view());
@@ -299,8 +326,9 @@ void write_folded(const Paths& paths, convert::ExportStream& out) {
     if (frame.depth > 1) line += ';';
     line += folded_name(frame.name);
     ends.push_back(line.size());
-    if (frame.self_ns == 0) continue;
+    if (frame.self_ns == 0 && frame.before_self_ns == 0) continue;
     text.append(line, " ");
+    if (paths.is_compared) text.append(std::to_string(frame.before_self_ns), " ");
     text.append_number(frame.self_ns);
     text.push_back('\n');
     if (text.size() < convert::kFlushAt) continue;
@@ -317,6 +345,7 @@ void write_flame(const Paths& paths, FlameFormat format, const std::string& titl
     case FlameFormat::Svg:
       return SvgWriter(paths, title, out).write();
     case FlameFormat::Speedscope:
+      if (paths.is_compared) throw InvalidArgument("a comparison is written as .svg or .folded, not for speedscope");
       return SpeedscopeWriter(paths, out).write(title);
   }
 }

@@ -24,6 +24,15 @@ function show(text) {
   info.textContent = text || found || hint;
 }
 
+// Template arguments are left out, the innermost first, before the end of a name is.
+function fitting(name, room) {
+  for (let before = ''; before !== name && Array.from(name).length > room;) {
+    before = name;
+    name = name.replace(/(?<!operator|<)<(?!…>)[^<>]+>/g, '<…>').replace(/<[^<>]*<…>[^<>]*>/g, '<…>');
+  }
+  return name;
+}
+
 function draw(frame, x, w, isAround) {
   frame.g.style.display = w > 0 ? '' : 'none';
   if (w <= 0) return;
@@ -31,7 +40,7 @@ function draw(frame, x, w, isAround) {
   frame.rect.setAttribute('x', x);
   frame.rect.setAttribute('width', w);
   frame.label.setAttribute('x', x + 3);
-  const room = Math.floor((w - 4) / 6.7), name = Array.from(nameOf(frame));
+  const room = Math.floor((w - 4) / 6.7), name = Array.from(fitting(nameOf(frame), room));
   frame.label.textContent = room < 3 ? '' :
       name.length <= room            ? name.join('') :
                                        name.slice(0, room - 1).join('') + '…';

@@ -52,6 +52,35 @@ TEST(FlameTest, FoldedHasALineForEachPathWithSelfTime) {
             "GPU 0;queue 0;work 30\ntrain (7);main;outer 6\ntrain (7);main;outer;inner 4\n");
 }
 
+// outer became shorter, inner longer; GPU 0 is new, and "gone" is not there any more.
+Paths compared_paths() {
+  Paths before;
+  before.frames = {{"all", FrameKind::All, 0, 0, 30, 0},           {"gone", FrameKind::Process, 1, 0, 5, 5},
+                   {"train (7)", FrameKind::Process, 1, 0, 25, 0}, {"main", FrameKind::Track, 2, 0, 25, 0},
+                   {"outer", FrameKind::Range, 3, 1, 25, 22},      {"inner", FrameKind::Range, 4, 2, 3, 3}};
+  return compare_paths(before, small_paths());
+}
+
+TEST(FlameTest, ComparedPathsHaveTheTimesBeforeAndAfter) {
+  EXPECT_EQ(text_of(compared_paths(), FlameFormat::Folded),
+            "GPU 0;queue 0;work 0 30\ngone 5 0\ntrain (7);main;outer 22 6\ntrain (7);main;outer;inner 3 4\n");
+  EXPECT_THROW(text_of(compared_paths(), FlameFormat::Speedscope), InvalidArgument);
+}
+
+TEST(FlameTest, ComparedFramesHaveTheColourOfTheirChange) {
+  const std::string text = text_of(compared_paths(), FlameFormat::Svg);
+  const auto colour_of = [&](const std::string& name) {
+    const size_t at = text.find("fill=\"#", text.find("<title>" + name + ":"));
+    return at == text.npos ? std::string() : text.substr(at + 6, 7);
+  };
+  EXPECT_EQ(colour_of("work"), "#f03c3c");  // the largest change
+  EXPECT_EQ(colour_of("outer").substr(5), "f0");
+  EXPECT_EQ(colour_of("inner").substr(0, 3), "#f0");
+  EXPECT_EQ(colour_of("main"), "#e6e6ea");
+  EXPECT_EQ(colour_of("gone"), "");
+  EXPECT_NE(text.find("outer: 10 ns (25.00 %), before 25 ns, -15 ns; self 6 ns, before 22 ns, -16 ns"), text.npos);
+}
+
 TEST(FlameTest, FoldedNamesNeverSplitALine) {
   const std::string text = text_of(paths_named("a;b\nc"), FlameFormat::Folded);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);

@@ -2,7 +2,7 @@
 //
 // The paths are summed up while chunks stream by. All cores decode. Memory depends on the number of distinct paths, not
 // of events, and is limited: PathOptions. Ranges that were started and ended by handle are in no path, because they are
-// inside of nothing. Ranges on lanes of a queue are counted in the queue, so its time may be longer than the trace.
+// inside of nothing. Where ranges overlap, the time belongs to the one that began last, as in all commands (nesting.h).
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,22 @@
 
 #include "base/hash.h"
 #include "convert/events.h"
+#include "convert/places.h"
 #include "trace/model.h"
 #include "trace/reader.h"
 
 namespace kymo::views {
 
 struct PathOptions {
-  bool full_text = false;  // paths of "step 7" and "step 8" instead of "step {}"
+  bool full_text = false;     // paths of "step 7" and "step 8" instead of "step {}"
+  bool without_pids = false;  // all processes with one name are one, to compare them with those of another trace
   // Ranges beyond these limits have no path of their own. Their time stays in the range around them.
   uint64_t max_paths = 1 << 20;
   uint16_t max_depth = 1'024;
 };
+
+// The name of a process in a path, or of a device.
+std::string process_label(const convert::Group& group, const PathOptions& options);
 
 enum class FrameKind : uint8_t {
   All,         // the root
@@ -45,6 +50,7 @@ struct PathFrame {
   uint64_t count = 0;     // ranges; 0 for the root, processes and tracks
   uint64_t total_ns = 0;  // with all that is inside
   uint64_t self_ns = 0;   // without: the self times of all frames sum to the total of the root
+  uint64_t before_total_ns = 0, before_self_ns = 0;  // of the trace before
 };
 
 struct Paths {
@@ -54,6 +60,7 @@ struct Paths {
 
   std::deque<std::string> names;  // each once: kernels have long names
   std::vector<PathFrame> frames;  // each is followed by its children, sorted by name; the root is the first
+  bool is_compared = false;       // with those of a trace before
   uint64_t unfinished = 0;        // ranges
   uint64_t over_limit = 0;        // ranges that have no path of their own
   std::vector<trace::Problem> problems;
@@ -61,6 +68,9 @@ struct Paths {
 
 // Never throws for a damaged trace.
 Paths collect_paths(const trace::Reader& reader, const PathOptions& options = {});
+
+// The paths of both: those of `after`, with the times before. Both were collected without pids.
+Paths compare_paths(const Paths& before, const Paths& after);
 
 // Paths of numbers: a tree in which each node has at most one child for each number.
 //
@@ -132,6 +142,7 @@ class MergedPaths {
     sums_[path].count += count;
     sums_[path].self_ns += self_ns;
   }
+  void count_before(uint32_t path, uint64_t self_ns) { sums_[path].before_self_ns += self_ns; }
   size_t size() const { return sums_.size(); }
 
   // Moves the names to the result.
@@ -140,7 +151,7 @@ class MergedPaths {
  private:
   struct Sums {
     FrameKind kind = FrameKind::All;
-    uint64_t count = 0, self_ns = 0;
+    uint64_t count = 0, self_ns = 0, before_self_ns = 0;
   };
   std::deque<std::string> names_;  // by number; a deque does not move them
   std::unordered_map<std::string_view, uint32_t> numbers_;
@@ -150,7 +161,8 @@ class MergedPaths {
 
 // The names of the ranges of one process, as small numbers: a class, or a text that is stored with the range.
 //
-// By default the ranges of a class have one name, with its "{}". With full text, "step 7" and "step 8" are two names.
+// By default the ranges of a class have one name, with its "{}", and so have all iterations: "step {}". With full text,
+// "step 7" and "step 8" are two names.
 // At most 65,536 texts have their own number. Ranges with other texts are "(other names)".
 class RangeNames {
  public:
@@ -164,8 +176,12 @@ class RangeNames {
   // The number of the name of a range with these values. If no range of a chunk has a text, the class id is the number.
   uint32_t number(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row);
   uint32_t number(const trace::OpenRange& range);
+  // Of the ranges of a chunk; valid until the next call.
+  std::span<const uint32_t> numbers(const trace::Ranges& ranges);
 
   std::string name(uint32_t number);
+  // With the number of an iteration: "step 7" of a class that has it in its name.
+  std::string text(uint32_t number);
 
  private:
   static constexpr uint32_t kText = uint32_t{1} << 31;  // the number is an index into texts_
@@ -175,6 +191,7 @@ class RangeNames {
   convert::Classes classes_;
   std::unordered_map<std::string, uint32_t> numbers_;
   std::vector<std::string> texts_;
+  std::vector<uint32_t> of_chunk_;
 };
 
 }  // namespace kymo::views

@@ -160,7 +160,7 @@ TEST_F(PathsTest, QueuesOfDevicesAreTracks) {
   recorder.complete(7, 5, 20, 2, 0, 1);  // beside it, on another lane
   recorder.close();
   const Paths paths = collect_paths(trace::Reader(path));
-  EXPECT_EQ(self_times(paths), (Times{{"GPU 0 (GPU-1);queue 3;outer", 10}, {"GPU 0 (GPU-1);queue 3;inner", 15}}));
+  EXPECT_EQ(self_times(paths), (Times{{"GPU 0 (GPU-1);queue 3;outer", 5}, {"GPU 0 (GPU-1);queue 3;inner", 15}}));
   EXPECT_EQ(paths.frames.back().kind, FrameKind::Work);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,7 +14,9 @@
 #include <vector>
 
 #include "analyze/decode_ahead.h"
+#include "analyze/nesting.h"
 #include "analyze/views/paths.h"
+#include "base/text.h"
 #include "convert/places.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
@@ -42,8 +45,20 @@ class TimelineTrack {
   void add(const trace::EventBatch& batch);
   // The summary of a chunk that is inside one column.
   void add(const trace::DepthSummary& summary);
-  // A range that has not ended at `end_ns` of the monotonic clock.
-  void add_unfinished(const trace::OpenRange& range, int64_t end_monotonic_ns);
+  // The ranges that have not ended at `alive_ns` of the monotonic clock, outermost first.
+  void add_unfinished(const std::vector<trace::OpenRange>& open, int64_t alive_ns);
+
+  // For a track with ranges that overlap: forgets the times, which follow as all ranges at the depth or below it, by
+  // their begins. One that is below it may end after the one around it.
+  void forget_times();
+  void add_by_time(const analyze::TimedRange& range, bool at_depth);
+  const std::vector<analyze::TimedRange>& unfinished_ranges() const { return open_; }
+  RangeNames& names() const { return names_; }
+
+  // For a track without ranges.
+  void add_states(const analyze::ThreadStates& thread);
+
+  bool is_sampled() const { return is_sampled_; }
 
   TimelineRow row() const;
   const convert::Place& place() const { return place_; }
@@ -53,7 +68,10 @@ class TimelineTrack {
     double begin, end;
   };
   bool covers_a_block(uint64_t end, uint64_t duration) const;
-  void add_busy(const Interval& interval);
+  void add_busy(const Interval& interval) { add_to(busy_ns_, interval); }
+  void add_to(std::vector<double>& columns, const Interval& interval) {
+    for_each_column(interval, [&](size_t column, double ns) { columns[column] += ns; });
+  }
   void add_name(const Interval& interval, uint32_t number);
   void add_block(const Interval& interval, const std::string& name, bool unfinished);
   template <typename Visit>
@@ -67,11 +85,16 @@ class TimelineTrack {
   const double column_ns_;
   const uint64_t shortest_block_;                     // ticks: a range that is shorter is not wide
   std::vector<double> busy_ns_;                       // by column
+  std::vector<double> unknown_ns_;                    // by column, of a sampled thread
   std::vector<std::map<uint32_t, double>> named_ns_;  // by column, then name
   std::map<size_t, TimelineBlock> blocks_;            // by first column
+  bool is_sampled_ = false;
+  std::string program_, thread_;  // of a sampled thread: after its last exec
 
-  // Of the current chunk.
-  std::vector<Interval> intervals_;
+  std::vector<TimelineUnfinished> unfinished_;
+  std::vector<analyze::TimedRange> open_;                         // the same
+  double counted_until_ = std::numeric_limits<double>::lowest();  // add_by_time() has counted what is before it
+
   // Saves most lookups of the sum of a name in a column.
   class RecentNames {
    public:
@@ -146,27 +169,18 @@ void TimelineTrack::add(const trace::EventBatch& batch) {
   const trace::Ranges& ranges = batch.ranges;
   const bool has_values = !ranges.values.ints.empty() || !ranges.values.doubles.empty();
   trace::ValueCursor cursor(ranges.values);
-  intervals_.clear();
   for (size_t i = 0; i < ranges.size(); ++i) {
     const uint32_t class_id = ranges.class_id[i];
     const std::vector<trace::ValueCursor::Value>* row = nullptr;
     if (has_values) row = &cursor.next(&names_.event_class(class_id));
     if (ranges.depth[i] != options_.depth) continue;
     const uint64_t end = ranges.end[i], start = end - std::min(end, ranges.duration[i]);
-    const Interval& interval = intervals_.emplace_back(Interval{time_of(start), time_of(end)});
+    const Interval interval{time_of(start), time_of(end)};
+    add_busy(interval);
     add_name(interval, row == nullptr ? class_id : names_.number(class_id, *row));
     if (!is_wide(end, ranges.duration[i])) continue;
-    add_block(interval, row == nullptr ? names_.name(class_id) : trace::full_name(&names_.event_class(class_id), *row),
+    add_block(interval, row == nullptr ? names_.text(class_id) : trace::full_name(&names_.event_class(class_id), *row),
               false);
-  }
-  // Ranges on several lanes overlap.
-  if (!ranges.lane.empty())
-    std::sort(intervals_.begin(), intervals_.end(),
-              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  double covered = intervals_.empty() ? 0 : intervals_.front().begin;
-  for (const Interval& interval : intervals_) {
-    add_busy({std::max(covered, interval.begin), interval.end});
-    covered = std::max(covered, interval.end);
   }
 }
 
@@ -175,21 +189,55 @@ void TimelineTrack::add(const trace::DepthSummary& summary) {
   busy_ns_[column_of(time_of(summary.first))] += clock_.to_ns(summary.total);
 }
 
-void TimelineTrack::add_unfinished(const trace::OpenRange& range, int64_t end_monotonic_ns) {
-  const int64_t end = times_.offset_ns(place_.writer->id, end_monotonic_ns);
-  const Interval interval{time_of(range.start), static_cast<double>(end) - static_cast<double>(options_.from_ns)};
-  add_busy(interval);
-  add_name(interval, names_.number(range));
-  if (column_of(interval.end) - std::min(column_of(interval.end), column_of(interval.begin)) + 1 <
-      options_.block_columns)
-    return;
-  const trace::Values values{range.ints, range.doubles, range.text};
-  const trace::EventClass& event_class = names_.event_class(range.class_id);
-  add_block(interval, trace::full_name(&event_class, trace::ValueCursor(values).next(&event_class)), true);
+void TimelineTrack::add_unfinished(const std::vector<trace::OpenRange>& open, int64_t alive_ns) {
+  for (size_t depth = 0; depth < open.size(); ++depth) {
+    const trace::OpenRange& range = open[depth];
+    const uint64_t ticks = analyze::unfinished_ticks(clock_, range.start, range.start, &alive_ns);
+    const uint64_t end = range.start + std::min(ticks, std::numeric_limits<uint64_t>::max() - range.start);
+    open_.push_back({range.start, end, names_.number(range), static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX)),
+                     true, true});
+    const trace::Values values{range.ints, range.doubles, range.text};
+    const trace::EventClass& event_class = names_.event_class(range.class_id);
+    const std::string name = trace::full_name(&event_class, trace::ValueCursor(values).next(&event_class));
+    unfinished_.push_back({name, times_.offset_ns(place_.writer->id, clock_.to_monotonic_ns(range.start)),
+                           times_.offset_ns(place_.writer->id, alive_ns)});
+    if (depth != options_.depth) continue;
+    const Interval interval{time_of(range.start), time_of(end)};
+    add_busy(interval);
+    add_name(interval, names_.number(range));
+    const size_t first = column_of(interval.begin), last = column_of(interval.end);
+    if (last - std::min(last, first) + 1 >= options_.block_columns) add_block(interval, name, true);
+  }
 }
 
-void TimelineTrack::add_busy(const Interval& interval) {
-  for_each_column(interval, [this](size_t column, double ns) { busy_ns_[column] += ns; });
+void TimelineTrack::forget_times() {
+  std::fill(busy_ns_.begin(), busy_ns_.end(), 0);
+  for (std::map<uint32_t, double>& names : named_ns_) names.clear();
+  recent_ = {};
+}
+
+void TimelineTrack::add_by_time(const analyze::TimedRange& range, bool at_depth) {
+  const Interval interval{time_of(range.begin), time_of(range.end)};
+  add_busy({std::max(interval.begin, counted_until_), interval.end});
+  counted_until_ = std::max(counted_until_, interval.end);
+  if (at_depth) add_name(interval, range.number);
+}
+
+void TimelineTrack::add_states(const analyze::ThreadStates& thread) {
+  is_sampled_ = true;
+  if (!thread.program.empty()) program_ = base::format("{} ({})", thread.program, thread.pid);
+  thread_ = thread.name;
+  unknown_ns_.resize(options_.columns);
+  const auto time = [this](int64_t ns) {
+    return static_cast<double>(times_.offset_ns(place_.writer->id, ns)) - static_cast<double>(options_.from_ns);
+  };
+  int64_t known = thread.begin_ns;
+  for (const analyze::StateSpan& span : thread.spans) {
+    add_to(unknown_ns_, {time(known), time(span.begin)});
+    known = span.end;
+    if (span.state == analyze::ThreadState::Running) add_busy({time(span.begin), time(span.end)});
+  }
+  add_to(unknown_ns_, {time(known), time(thread.end_ns)});
 }
 
 void TimelineTrack::add_name(const Interval& interval, uint32_t number) {
@@ -221,17 +269,21 @@ void TimelineTrack::add_block(const Interval& interval, const std::string& name,
 
 TimelineRow TimelineTrack::row() const {
   TimelineRow row;
-  row.process = convert::group_label(*place_.group);
-  row.track = place_.name;
+  row.process = program_.empty() ? convert::group_label(*place_.group) : program_;
+  row.track = thread_.empty() ? place_.name : thread_;
+  row.is_sampled = is_sampled_;
   row.on_device = place_.track->kind == trace::TrackKind::DeviceQueue;
+  row.unfinished = unfinished_;
   for (size_t column = 0; column < options_.columns; ++column) {
+    row.busy_ns += busy_ns_[column];
     const double share = std::min(1.0, busy_ns_[column] / column_ns_);
     row.columns.push_back(share);
     row.busy += share / static_cast<double>(options_.columns);
+    if (is_sampled_) row.unknown.push_back(std::min(1.0, unknown_ns_[column] / column_ns_));
     const auto& names = named_ns_[column];
     const auto most =
         std::max_element(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    row.names.push_back(most == names.end() ? "" : names_.name(most->first));
+    row.names.push_back(most == names.end() ? "" : names_.text(most->first));
   }
   for (const auto& [first, block] : blocks_) row.blocks.push_back(block);
   return row;
@@ -242,8 +294,8 @@ constexpr unsigned kMaxTimelineHelpers = 5;
 class Builder {
  public:
   Builder(const trace::Reader& reader, const convert::TraceTimes& times, const convert::TrackChoice& choice,
-          const TimelineOptions& options)
-      : reader_(reader), times_(times), choice_(choice), options_(options), places_(reader) {}
+          const TimelineOptions& options, const std::vector<analyze::ThreadStates>& threads)
+      : reader_(reader), times_(times), choice_(choice), options_(options), threads_(threads), places_(reader) {}
 
   Timeline run();
 
@@ -253,6 +305,8 @@ class Builder {
     std::unique_ptr<TimelineTrack> track;  // null: it has no row
     const trace::EventChunk* last_chunk = nullptr;
     std::vector<bool> has_names;  // by column: a chunk in it is decoded
+    bool overlaps = false;
+    uint64_t latest = 0;  // ticks
   };
 
   Entry& find(const trace::EventChunk& chunk);
@@ -260,15 +314,17 @@ class Builder {
   void add_decoded();
   void add_summaries();
   void add_unfinished();
+  void add_overlapping(const Key& key, TimelineTrack& track);
   void decode(const trace::EventChunk& chunk, trace::EventBatch& into) const;
   void report(const trace::EventChunk& chunk, const std::string& what);
-  std::set<Key> tracks_with_ranges() const;
+  void add_sampled_rows();
   static bool has_cpu_samples(const trace::WriterInfo& writer);
 
   const trace::Reader& reader_;
   const convert::TraceTimes& times_;
   const convert::TrackChoice& choice_;
   const TimelineOptions& options_;
+  const std::vector<analyze::ThreadStates>& threads_;
   const convert::Places places_;
   std::map<trace::WriterId, std::unique_ptr<RangeNames>> names_;
   std::map<Key, Entry> tracks_;
@@ -283,28 +339,49 @@ Timeline Builder::run() {
   add_decoded();
   add_summaries();
   add_unfinished();
-  std::vector<std::pair<uint32_t, const TimelineTrack*>> order;  // by process or device
-  const auto has_row = [ranges = tracks_with_ranges()](const Key& key, const TimelineTrack& track) {
-    return ranges.empty() || ranges.contains(key) || !has_cpu_samples(*track.place().writer);
-  };
+  for (auto& [key, entry] : tracks_)
+    if (entry.track != nullptr && entry.overlaps) add_overlapping(key, *entry.track);
+  add_sampled_rows();
+  // By process or device; of a process, threads with ranges first.
+  using Position = std::pair<uint32_t, bool>;
+  std::vector<std::pair<Position, const TimelineTrack*>> order;
   for (const auto& [key, entry] : tracks_)
-    if (entry.track != nullptr && has_row(key, *entry.track))
-      order.emplace_back(entry.track->place().group->index, entry.track.get());
+    if (const TimelineTrack* const track = entry.track.get())
+      order.emplace_back(Position(track->place().group->index, track->is_sampled()), track);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [group, track] : order) result_.rows.push_back(track->row());
+  for (const auto& [position, track] : order) result_.rows.push_back(track->row());
   result_.decoded = to_decode_.size();
   result_.summarised = to_summarise_.size();
   return std::move(result_);
 }
 
-std::set<Builder::Key> Builder::tracks_with_ranges() const {
-  std::set<Key> found;
+// The samples of a thread are recorded by another writer than its ranges, and each program that a process runs has one
+// (exec). A thread has one row: that of its ranges, or the first one.
+void Builder::add_sampled_rows() {
+  std::map<std::string, const analyze::ThreadStates*> states;
+  for (const analyze::ThreadStates& thread : threads_) states[thread.key] = &thread;
+  std::set<Key> with_ranges;
   for (const trace::EventChunk& chunk : reader_.event_chunks())
-    if (chunk.range_count != 0) found.insert({chunk.writer, chunk.track});
-  return found;
+    if (chunk.range_count != 0) with_ranges.insert({chunk.writer, chunk.track});
+  const auto key_of = [](const TimelineTrack& track) {
+    return analyze::thread_key(*track.place().writer, *track.place().track);
+  };
+  std::set<std::string> have;
+  for (const auto& [key, entry] : tracks_)
+    if (entry.track != nullptr && (with_ranges.contains(key) || !entry.track->unfinished_ranges().empty()))
+      have.insert(key_of(*entry.track));
+  for (auto& [key, entry] : tracks_) {
+    if (entry.track == nullptr || with_ranges.contains(key) || !entry.track->unfinished_ranges().empty() ||
+        !has_cpu_samples(*entry.track->place().writer))
+      continue;
+    const std::string thread = key_of(*entry.track);
+    if (!have.insert(thread).second)
+      entry.track.reset();
+    else if (const auto found = states.find(thread); found != states.end())
+      entry.track->add_states(*found->second);
+  }
 }
 
-// The samples of a thread are recorded by another writer than its ranges: a row for them would be empty.
 bool Builder::has_cpu_samples(const trace::WriterInfo& writer) {
   return std::any_of(writer.classes.begin(), writer.classes.end(),
                      [](const auto& one) { return one.second.category == "cpu" && one.second.name == "sample"; });
@@ -332,8 +409,12 @@ Builder::Entry& Builder::find(const trace::EventChunk& chunk) {
   return entry->second;
 }
 
-// A chunk is decoded if it is in several columns, or if no other chunk gives names to its column.
+// A chunk is decoded if it is in several columns, or if no other chunk gives names to its column. A chunk that ends
+// before an earlier one has other lanes, and so may the last one.
 void Builder::choose_chunks() {
+  std::map<Key, const trace::EventChunk*> last_chunks;
+  for (const trace::EventChunk& chunk : reader_.event_chunks())
+    if (chunk.range_count != 0) last_chunks[{chunk.writer, chunk.track}] = &chunk;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     Entry& entry = find(chunk);
     if (entry.track == nullptr) continue;
@@ -341,7 +422,9 @@ void Builder::choose_chunks() {
     if (chunk.range_count == 0) continue;
     const size_t first = entry.track->column_of(entry.track->time_of(chunk.first));
     const size_t last = entry.track->column_of(entry.track->time_of(chunk.last));
-    if (first == last && entry.has_names[first]) {
+    const bool may_overlap = chunk.last < entry.latest || &chunk == last_chunks[{chunk.writer, chunk.track}];
+    entry.latest = std::max(entry.latest, chunk.last);
+    if (first == last && entry.has_names[first] && !may_overlap) {
       to_summarise_.push_back(&chunk);
     } else {
       to_decode_.push_back(chunk);
@@ -368,10 +451,13 @@ void Builder::add_decoded() {
       to_decode_, [this](const auto& chunk, auto& into) { decode(chunk, into); },
       std::min(cores - 1, kMaxTimelineHelpers));
   while (const analyze::DecodeAhead::Item* const item = chunks.next()) {
-    if (item->error.empty())
-      find(*item->chunk).track->add(item->batch);
-    else
+    if (!item->error.empty()) {
       report(*item->chunk, item->error);
+      continue;
+    }
+    Entry& entry = find(*item->chunk);
+    entry.track->add(item->batch);
+    entry.overlaps |= std::ranges::any_of(item->batch.ranges.lane, [](uint16_t lane) { return lane != 0; });
   }
 }
 
@@ -399,8 +485,32 @@ void Builder::add_unfinished() {
       report(*entry.last_chunk, error.what());
       continue;
     }
-    if (options_.depth < batch.closing.size()) entry.track->add_unfinished(batch.closing[options_.depth], end->second);
+    entry.track->add_unfinished(batch.closing, end->second);
   }
+}
+
+// The depth of a range is not the one in its lane, but that of all ranges around it.
+struct RangesAtDepth {
+  using Owner = char;
+  size_t depth;
+  TimelineTrack& track;
+  Owner outside() const { return 0; }
+  Owner visit(Owner, const analyze::TimedRange& range, size_t at) const {
+    if (at >= depth) track.add_by_time(range, at == depth);
+    return 0;
+  }
+  void take(Owner, const analyze::TimedRange&, analyze::TickSpan) const {}
+};
+
+void Builder::add_overlapping(const Key& key, TimelineTrack& track) {
+  track.forget_times();
+  RangesAtDepth at_depth{options_.depth, track};
+  analyze::AllRanges ranges(nullptr);
+  for (const analyze::TimedRange& range : track.unfinished_ranges()) ranges.add(range);
+  ranges.read(
+      analyze::chunks_of(reader_, key), [this](const auto& chunk, auto& into) { decode(chunk, into); },
+      [&](const auto& batch) { return track.names().numbers(batch.ranges); });
+  analyze::nest_by_time(ranges, at_depth);
 }
 
 // A chunk may be read twice.
@@ -412,9 +522,30 @@ void Builder::report(const trace::EventChunk& chunk, const std::string& what) {
 
 }  // namespace
 
+uint64_t length_with_unfinished(const trace::Reader& reader, const convert::TraceTimes& times) {
+  std::map<std::pair<trace::WriterId, uint32_t>, const trace::EventChunk*> last_chunks;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) last_chunks[{chunk.writer, chunk.track}] = &chunk;
+  const std::map<trace::WriterId, int64_t> alive = trace::last_alive_ns(reader);
+  uint64_t length = times.length_ns();
+  trace::EventBatch batch;
+  for (const auto& [key, chunk] : last_chunks) {
+    const auto end = alive.find(key.first);
+    if (end == alive.end()) continue;
+    try {
+      reader.read(*chunk, batch, trace::kOpenStacks);
+    } catch (const Error&) {
+      continue;  // make_timeline() reports it
+    }
+    const int64_t last = times.offset_ns(key.first, end->second);
+    if (!batch.closing.empty() && last > 0) length = std::max(length, static_cast<uint64_t>(last));
+  }
+  return length;
+}
+
 Timeline make_timeline(const trace::Reader& reader, const convert::TraceTimes& times,
-                       const convert::TrackChoice& choice, const TimelineOptions& options) {
-  return Builder(reader, times, choice, options).run();
+                       const convert::TrackChoice& choice, const TimelineOptions& options,
+                       const std::vector<analyze::ThreadStates>& threads) {
+  return Builder(reader, times, choice, options, threads).run();
 }
 
 }  // namespace kymo::views

@@ -1,14 +1,17 @@
 // A timeline of a trace for a screen of text: for each track and each column, how busy it was and with what.
 //
+// A sampled thread without ranges is busy while it runs on a processor (analyze/thread_states.h).
+//
 // A large trace has many chunks in each column. Only the first of them is decoded, for the names; of the others only
 // the summary in the head is read. So the time depends on the number of chunks and columns, not of events. The share of
-// time is exact either way, except where ranges of several lanes overlap: a column is at most full.
+// time is exact either way. A track with ranges that overlap is decoded completely (analyze/nesting.h).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "analyze/thread_states.h"
 #include "convert/places.h"
 #include "convert/trace_times.h"
 #include "trace/reader.h"
@@ -30,13 +33,23 @@ struct TimelineBlock {
   bool unfinished = false;
 };
 
+// A range that has not ended when its process was last seen alive. Counted from the first event of the trace.
+struct TimelineUnfinished {
+  std::string name;
+  int64_t begin_ns = 0, end_ns = 0;
+};
+
 struct TimelineRow {
   std::string process, track;
   bool on_device = false;
-  double busy = 0;                    // the share of the whole time, 0 to 1
+  bool is_sampled = false;            // it has no ranges: it is busy while it runs on a processor
+  double busy_ns = 0;                 // the time inside of ranges at the depth
+  double busy = 0;                    // the same as a share of the whole time, 0 to 1
   std::vector<double> columns;        // the same for each column
+  std::vector<double> unknown;        // of a sampled thread: what it did in this share of a column is not known
   std::vector<std::string> names;     // for each column: the class with the most time in it; may be empty
   std::vector<TimelineBlock> blocks;  // by time; they do not overlap
+  std::vector<TimelineUnfinished> unfinished;  // of all depths, outermost first
 };
 
 struct Timeline {
@@ -46,9 +59,14 @@ struct Timeline {
   std::vector<trace::Problem> problems;
 };
 
-// The reader shows what is between the two times, as Reader::narrow() does; `times` are those of the whole trace. Never
-// throws for a damaged trace.
+// The length of a trace, from its first event to the last, or until the last process with unfinished ranges was last
+// seen alive: what hangs lasts longer than the events. Reads a chunk header for each track.
+uint64_t length_with_unfinished(const trace::Reader& reader, const convert::TraceTimes& times);
+
+// The reader shows what is between the two times, as Reader::narrow() does; `times` and `threads` are those of the
+// whole trace. Never throws for a damaged trace.
 Timeline make_timeline(const trace::Reader& reader, const convert::TraceTimes& times,
-                       const convert::TrackChoice& choice, const TimelineOptions& options);
+                       const convert::TrackChoice& choice, const TimelineOptions& options,
+                       const std::vector<analyze::ThreadStates>& threads = {});
 
 }  // namespace kymo::views

@@ -55,6 +55,35 @@ TEST_F(TimelineTest, ColumnHasTheShareOfTimeAndTheBusiestName) {
   EXPECT_DOUBLE_EQ(row.busy, 0.45);
 }
 
+// The worker waits in the second quarter. The samples of the main thread, which has ranges, have no row.
+TEST_F(TimelineTest, SampledThreadWithoutRangesIsBusyWhileItRuns) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 0, 400, 1);
+  recorder.close();
+  TestRecorder samples(path, 2, 100, trace::Writer::Mode::Append);
+  samples.add_thread(1, 101, "main");
+  samples.add_thread(2, 102, "worker");
+  samples.add_class(1, "sample", "cpu", {{"node", trace::FieldType::UInt}});
+  samples.add_class(2, "on CPU", "cpu", {{"ns", trace::FieldType::UInt}});
+  samples.add_class(3, "off CPU", "cpu", {{"ns", trace::FieldType::UInt}, {"preempted", trace::FieldType::Bool}});
+  samples.point(1, 400, trace::PointKind::Sample, 2, 0, {int64_t{400}});
+  samples.point(2, 100, trace::PointKind::Sample, 3, 0, {int64_t{100}, int64_t{0}});
+  samples.point(2, 400, trace::PointKind::Sample, 2, 0, {int64_t{300}});
+  samples.close();
+  const trace::Reader reader(path);
+  const convert::TraceTimes times(reader);
+  TimelineOptions options;
+  options.columns = 4;
+  options.to_ns = times.length_ns();
+  const Timeline timeline = make_timeline(reader, times, convert::TrackChoice(reader, {}), options,
+                                          analyze::read_thread_states(reader).threads);
+  ASSERT_EQ(timeline.rows.size(), 2u);
+  EXPECT_FALSE(timeline.rows[0].is_sampled);
+  EXPECT_EQ(timeline.rows[1].track, "worker");
+  EXPECT_TRUE(timeline.rows[1].is_sampled);
+  EXPECT_EQ(timeline.rows[1].columns, (std::vector<double>{1, 0, 1, 1}));
+}
+
 TEST_F(TimelineTest, LongRangesHaveBlocksWithTheirTexts) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 2, {int64_t{7}});
@@ -101,6 +130,32 @@ TEST_F(TimelineTest, OnlyChosenTracksAreShown) {
   EXPECT_EQ(timeline.rows[0].track, "worker");
 }
 
+TEST_F(TimelineTest, WhatHangsIsShownUntilItsProcessWasLastSeenAlive) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 100, 1);
+  recorder.begin(1, 150, 2, {int64_t{7}});
+  recorder.cut(1);
+  recorder.file().ending(recorder.id(), {1'100});
+  recorder.close();
+  const trace::Reader reader(path);
+  const convert::TraceTimes times(reader);
+  TimelineOptions options;
+  options.columns = 10;
+  options.to_ns = length_with_unfinished(reader, times);
+  EXPECT_EQ(options.to_ns, 1'000u);
+  const Timeline timeline = make_timeline(reader, times, convert::TrackChoice(reader, {}), options);
+  ASSERT_EQ(timeline.rows.size(), 1u);
+  const TimelineRow& row = timeline.rows[0];
+  EXPECT_DOUBLE_EQ(row.busy, 1);
+  EXPECT_DOUBLE_EQ(row.busy_ns, 1'000);
+  ASSERT_EQ(row.blocks.size(), 1u);
+  EXPECT_TRUE(row.blocks[0].unfinished);
+  ASSERT_EQ(row.unfinished.size(), 2u);
+  EXPECT_EQ(row.unfinished[1].name, "step 7");
+  EXPECT_EQ(row.unfinished[1].begin_ns, 50);
+  EXPECT_EQ(row.unfinished[1].end_ns, 1'000);
+}
+
 TEST_F(TimelineTest, RangesOnLanesAreCountedOnceWhereTheyOverlap) {
   TestRecorder recorder = make();
   recorder.complete(1, 20, 40, 1, 0, 1);
@@ -120,7 +175,7 @@ TEST_F(TimelineTest, ManyChunksInAColumnAreReadAsSummaries) {
   recorder.complete(1, 9'999, 10'000, 1);
   recorder.close();
   const Timeline timeline = make_whole(10);
-  EXPECT_LE(timeline.decoded, 10u);
+  EXPECT_LE(timeline.decoded, 11u);
   EXPECT_EQ(timeline.decoded + timeline.summarised, 1'001u);
   for (size_t column = 0; column < 10; ++column) {
     EXPECT_NEAR(timeline.rows.at(0).columns[column], 0.5, 0.002);

@@ -94,7 +94,7 @@ int cut(const Arguments& arguments) {
                      duration_text(summary.duration_ns)));
   const Ledger ledger(summary, reader.problems());
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

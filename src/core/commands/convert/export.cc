@@ -25,7 +25,7 @@ int export_parquet(const std::string& path, const std::string& table, const std:
   } catch (const InvalidArgument& error) {
     throw options::UsageError("export", error.what());
   }
-  return show_ledgers(session) && strict ? int{kLossOrDamage} : int{kDone};
+  return show_ledgers(session) && strict ? int{kIncomplete} : int{kDone};
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ int export_command(const Arguments& arguments) {
   }
   const Ledger ledger(analyze::summarise(reader), problems);
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

@@ -3,7 +3,9 @@
 #include "analyze/merge/merge.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "analyze/summary.h"
 #include "base/json_writer.h"
@@ -53,19 +55,23 @@ std::string text_of(const std::vector<Rank>& ranks) {
                 rank.by == AlignedBy::SystemClock ? "unknown"
                 : rank.by == AlignedBy::Reference ? ""
                                                   : "±" + duration_text(rank.alignment.error_ns),
-                is_estimated ? base::format("{} ({})", text_of(rank.by), count_text(rank.alignment.moments))
-                             : std::string(text_of(rank.by)),
+                base::format("{}{}{}{}", text_of(rank.by),
+                             is_estimated ? base::format(" ({})", count_text(rank.alignment.moments)) : std::string(),
+                             rank.ways > 1 ? ", ambiguous" : "",
+                             rank.through != 0 ? ", through " + base::printable(ranks[rank.through].path) : ""),
                 base::printable(rank.path)});
   }
   std::string text = shown(clocks);
   const uint64_t collectives = ranks.empty() ? 0 : ranks.front().collectives;
   if (collectives == 0) return text;
-  text += base::format("\n{} that all traces have: who arrived last, and what it cost the others\n",
-                       count_of(collectives, "event"));
+  const bool are_all = std::all_of(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.is_certain(); });
+  text += base::format("\n{} that all traces{} have: who arrived last, and what it cost the others\n",
+                       count_of(collectives, "event"), are_all ? "" : " with a sure clock");
   base::TextTable stragglers(
       {{"last", Align::Right}, {"others waited", Align::Right}, {"waited itself", Align::Right}, {"trace"}});
   std::vector<const Rank*> order;
-  for (const Rank& rank : ranks) order.push_back(&rank);
+  for (const Rank& rank : ranks)
+    if (rank.collectives != 0) order.push_back(&rank);
   std::stable_sort(order.begin(), order.end(),
                    [](const Rank* a, const Rank* b) { return a->others_waited_ns > b->others_waited_ns; });
   for (const Rank* rank : order)
@@ -77,24 +83,25 @@ std::string text_of(const std::vector<Rank>& ranks) {
 std::string json_of(const std::vector<Rank>& ranks, const Ledger& ledger) {
   base::JsonWriter json;
   json.begin_object();
-  json.begin_array("ranks");
-  for (const Rank& rank : ranks) {
-    json.begin_object();
+  json.objects("ranks", ranks, [&](const Rank& rank) {
     json.field("trace", rank.path);
     json.field("by", text_of(rank.by));
     json.field("offset_ns", rank.alignment.offset_ns);
+    json.field("offset_at_ns", rank.alignment.origin);
     if (rank.system_clock_offset_ns) json.field("system_clock_offset_ns", *rank.system_clock_offset_ns);
     json.field("drift", rank.alignment.drift);
     json.field("error_known", rank.by != AlignedBy::SystemClock);
     json.field("error_ns", rank.alignment.error_ns);
     json.field("moments", rank.alignment.moments);
+    json.field("matches", rank.ways);
+    if (rank.through != 0) json.field("through", ranks[rank.through].path);
+    if (!rank.reason.empty()) json.field("reason", rank.reason);
+    if (rank.twin) json.field("same_rank_as", ranks[*rank.twin].path);
     json.field("collectives", rank.collectives);
     json.field("last_at", rank.last_at);
     json.field("others_waited_ns", rank.others_waited_ns);
     json.field("waited_ns", rank.waited_ns);
-    json.end_object();
-  }
-  json.end_array();
+  });
   ledger.write(json);
   json.end_object();
   return json.text();
@@ -142,6 +149,12 @@ int merge_command(const Arguments& arguments) {
   std::vector<trace::Reader> readers;
   std::set<trace::WriterId> writers;
   for (const std::string& path : paths) {
+    const auto is_same = [&](const trace::Reader& one) {
+      std::error_code ignored;
+      return std::filesystem::equivalent(one.path(), path, ignored);
+    };
+    if (std::any_of(readers.begin(), readers.end(), is_same))
+      throw Error(base::format("{} is given twice: give each trace once", base::printable(path)));
     readers.push_back(open_trace(path));
     for (const auto& [id, info] : readers.back().writers()) {
       if (!writers.insert(id).second)
@@ -162,12 +175,19 @@ int merge_command(const Arguments& arguments) {
           text_of(ranks));
     ledger.show();
   }
-  if (std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.by == AlignedBy::SystemClock; }))
-    say_warning(base::format(
-        "some traces share too few {} with the first one: their error is that of the system clocks, which is not known",
-        merge.mark.empty() ? std::string("collectives")
-                           : base::format("events named '{}'", base::printable(merge.mark))));
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  for (const Rank& rank : ranks) {
+    if (rank.twin)
+      say_warning(base::format("{} and {} are of the same rank: give the trace of each rank once",
+                               base::printable(ranks[*rank.twin].path), base::printable(rank.path)));
+    if (rank.by == AlignedBy::SystemClock)
+      say_warning(base::format("{} is placed by its system clock, whose error is not known: {}",
+                               base::printable(rank.path), rank.reason));
+    else if (rank.ways > 1)
+      say_warning(
+          base::format("the events of {} are so regular that they match in {} ways: the error covers all of them",
+                       base::printable(rank.path), count_text(rank.ways)));
+  }
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

@@ -2,6 +2,9 @@
 
 #include "import/import.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -45,6 +48,7 @@ std::optional<Imported> import_here(const ImportRequest& request) {
 
 int read_for_kymo(const Arguments& arguments) {
   if (arguments.size() != 4) throw options::UsageError("import", "'read' is for the programs of Kymo");
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the reader that waits for the result may be killed
   try {
     const auto imported = import_here({arguments[0], arguments[1], arguments[2], arguments[3] == "values"});
     print(imported ? base::format("ok {} {}", imported->events, imported->lost) : "unknown");
@@ -65,6 +69,7 @@ int import_command(const Arguments& arguments) {
       "  .pftrace           Perfetto; also with gzip\n"
       "  .sqlite            Nsight Systems: nsys export --type sqlite\n"
       "  .pickle            memory snapshots of PyTorch\n"
+      "  .xplane.pb         profiles of JAX and TensorFlow\n"
       "The content of a file counts, not its name.\n"
       "Several files become one trace, with their processes side by side.\n"
       "Every command that takes a trace also takes these files. Import a file that is used more than once: reading a\n"
@@ -84,7 +89,7 @@ int import_command(const Arguments& arguments) {
   const trace::Reader reader(output);
   const Ledger ledger(analyze::summarise(reader), reader.problems());
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

@@ -1,4 +1,5 @@
-// Finds kymod: the paths where it may listen, whether it does, and whether the listener can be trusted.
+// Finds kymod and talks to it: the paths where it may listen, whether the listener can be trusted, questions and
+// answers.
 //
 // client/connect.h connects and decides; this file has the messages for the user.
 #pragma once

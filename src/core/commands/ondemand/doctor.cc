@@ -19,6 +19,7 @@
 #include "commands/ondemand/on_hosts.h"
 #include "commands/ondemand/trigger_options.h"
 #include "commands/record/interfaces.h"
+#include "commands/record/libraries.h"
 #include "daemon/proc.h"
 #include "daemon/triggers.h"
 #include "kymo/error.h"
@@ -70,6 +71,7 @@ std::optional<Finding> examine(const InterfaceDescription& one, const std::strin
   if (!value || value->empty()) return std::nullopt;
   if (value->find(one.value) != std::string::npos)
     return Finding{name, Verdict::Good, base::format("the program loads Kymo's library if it uses {}", one.title), {}};
+  if (one.variable == kPreloadVariable) return std::nullopt;  // it is for libraries of all kinds
   return Finding{name, Verdict::Doubtful, base::format("{} names another tool: {}", one.variable, *value),
                  base::format("{}: both keep the other tool", kStartAgain)};
 }

@@ -29,7 +29,7 @@ std::string problem(const std::function<void()>& use) {
 
 Finding examine_sampling() {
   const std::string refused = problem([] {
-    sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, false, false});
+    sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::None, false});
   });
   if (refused.empty()) return {"sampling", Verdict::Good, "the kernel samples programs", {}};
   const std::string missing = problem([] { find_kymo_library("libkymo_sample.so"); });
@@ -77,8 +77,8 @@ Findings examine_program(const PartProgram& program) {
   Findings findings;
   ProgramOutput said;
   const std::string missing = problem([&] {
-    said = program.checks == nullptr ? ProgramOutput{} : run_beside(program.file, {program.checks});
-    if (program.checks == nullptr) program_path(program.file);
+    program_path(program.file);
+    if (program.checks != nullptr) said = run_beside(program.file, {program.checks});
   });
   if (!missing.empty()) {
     std::string commands;

@@ -1,6 +1,7 @@
-// What can be seen of a process from outside, for `kymo doctor`: more than daemon/proc.h provides.
+// Why a process cannot be traced, for `kymo doctor`: what can be seen of it from outside, and what follows from that.
 //
-// All of it needs the user of the process or root. Without permission the result is "not known", not "no".
+// What is seen here goes beyond daemon/proc.h. All of it needs the user of the process or root. Without permission the
+// result is "not known", not "no".
 #pragma once
 
 #include <sys/types.h>

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -19,9 +20,11 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "daemon/triggers.h"
 #include "hosts/host_list.h"
 #include "json/document.h"
 #include "kymo/error.h"
+#include "trace/reader.h"
 
 namespace kymo::cli {
 namespace {
@@ -225,6 +228,22 @@ int run_on_hosts(const std::string& command, const Arguments& arguments, const H
   results.end_object();
   if (json) print(results.text());
   return code;
+}
+
+void check_fetched(const std::string& file, const std::string& boot_id, uint64_t trigger) {
+  const trace::Reader reader(file);
+  for (const auto& [id, writer] : reader.writers()) {
+    const trace::Origin& origin = writer.origin;
+    if (!origin.boot_id.empty() && origin.boot_id != boot_id)
+      throw Error(
+          base::format("it is a trace of another host, {}: use {{host}} in the name", base::printable(origin.host)));
+    uint64_t request = 0;
+    for (const auto& [name, value] : origin.metadata)
+      if (name == "request") std::from_chars(value.data(), value.data() + value.size(), request);
+    if (request != 0 && daemon::trigger_of(request) != trigger)
+      throw Error(base::format("it is the trace of trigger {} and not of {}: use {{time}} in the name",
+                               daemon::trigger_of(request), trigger));
+  }
 }
 
 }  // namespace kymo::cli

@@ -1,4 +1,4 @@
-// The options of commands that also run on other hosts: --hosts, --hosts-from, --slurm, and how to reach them.
+// Commands that also run on other hosts: their options (--hosts, --hosts-from, --slurm), and the run on all of them.
 #pragma once
 
 #include <atomic>
@@ -77,5 +77,9 @@ class OnHosts {
 // `kymo COMMAND ARGUMENTS…` on all hosts: prints what each of them prints, under its name, as it arrives. The exit code
 // is 1 if a host could not be reached, else the largest one of the hosts.
 int run_on_hosts(const std::string& command, const Arguments& arguments, const HostsOptions& options, bool json);
+
+// Throws kymo::Error if a file that was fetched is not what this trigger recorded on the host with this boot id. Hosts
+// may share folders, and a trace with the clock of another host would be moved to a wrong time.
+void check_fetched(const std::string& file, const std::string& boot_id, uint64_t trigger);
 
 }  // namespace kymo::cli

@@ -32,6 +32,7 @@ constexpr auto kLongestTrigger = std::chrono::hours(24 * 8);
 // What a host said about one program.
 struct Traced {
   int64_t pid = 0;
+  uint64_t trigger = 0;  // the number that it has on the host
   std::string state, file, text;
   uint64_t bytes = 0;
   std::optional<uint64_t> events, lost;
@@ -59,6 +60,8 @@ HostTraces read_answer(const hosts::Connection::Result& result) {
   for (const json::Value& target : root["targets"].list("targets")) {
     Traced& traced = traces.programs.emplace_back();
     traced.pid = target["pid"].integer("pid");
+    const auto own_trigger = target.find("trigger");
+    traced.trigger = (own_trigger ? *own_trigger : root["trigger"]).number("trigger");
     traced.state = target["state"].text("state");
     if (const auto file = target.find("file")) traced.file = file->text("file");
     if (const auto text = target.find("text")) traced.text = text->text("text");
@@ -88,6 +91,14 @@ hosts::ClockOffset between(const hosts::ClockOffset& before, const hosts::ClockO
   const int64_t change = after.offset_ns - before.offset_ns;
   return {before.offset_ns + change / 2,
           std::max(before.error_ns, after.error_ns) + static_cast<uint64_t>(change < 0 ? -change : change) / 2 + 1};
+}
+
+// A name that no file has. Two triggers may have written files of the same name.
+std::string free_name(const fs::path& folder, const fs::path& name) {
+  fs::path path = folder / name;
+  for (int number = 2; fs::exists(path); ++number)
+    path = folder / base::format("{}-{}{}", name.stem().string(), number, name.extension().string());
+  return path.string();
 }
 
 // The name of the clock here: measurements of one boot of one host belong together.
@@ -169,12 +180,17 @@ class HostsTrigger {
   void fetch(HostRun& host, Traced& traced) {
     const std::string folder = (fs::path(options_.fetch) / host.host).string();
     make_folder(folder);
-    const std::string to = (fs::path(folder) / fs::path(traced.file).filename()).string();
+    const std::string to = free_name(folder, fs::path(traced.file).filename());
     try {
       host.connection->fetch(traced.file, to);
-      if (to.ends_with(".kymo")) trace::add_measured_clock(to, {reference_, host.clock.offset_ns, host.clock.error_ns});
+      if (to.ends_with(".kymo")) {
+        check_fetched(to, host.connection->boot_id(), traced.trigger);
+        trace::add_measured_clock(to, {reference_, host.clock.offset_ns, host.clock.error_ns});
+      }
       traced.fetched = to;
     } catch (const Error& error) {
+      std::error_code ignored;
+      fs::remove(to, ignored);  // a part of the copy stays beside it
       traced.state = "not fetched";
       traced.text = base::format("{} (it is at {}:{})", error.what(), host.host, traced.file);
     }

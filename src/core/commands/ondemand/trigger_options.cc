@@ -360,7 +360,7 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
              "is the format: .kymo, .json, .pftrace, .csv, or one of\n"
              "the last three with .gz;\n"
              "for memory profiles .html, .kymo, .json, .json.gz,\n"
-             ".pickle. Default: {name}-{pid}-{time}.kymo");
+             ".pickle. Default: {name}-{host}-{pid}-{time}.kymo");
   line.flag("--no-wait", no_wait, "do not wait for the traces; --status shows the outcome");
   add_requests(line, status, options);
   add_hosts(line, options.hosts);
@@ -380,7 +380,13 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
     throw options::UsageError("trigger", "--keep needs --cancel; a trace that ends by itself is kept");
   if (options.status && options.cancel)
     throw options::UsageError("trigger", "--status cannot be used with --cancel; give one of them");
-  if (options.status || options.cancel) return options;
+  if (options.status || options.cancel) {
+    if (!which.is_empty() || !options.output.empty())
+      throw options::UsageError("trigger",
+                                "--status and --cancel take the number of a trigger, and not --pid, --name, "
+                                "--job, --all or --output");
+    return options;
+  }
   if (which.is_empty()) throw options::UsageError("trigger", "no processes given; use --pid, --name, --job or --all");
   if (which.all && !selection_text(which).empty())
     throw options::UsageError("trigger", "--all cannot be used with --pid, --name or --job");
@@ -405,7 +411,7 @@ std::string output_pattern(const TriggerOptions& options, const std::string& fol
     return (fs::path(with_plain_braces(folder)) / options.output).lexically_normal().string();
   const bool is_allowed =
       allowed.empty() || std::ranges::any_of(allowed, [&](const auto& one) { return is_below(folder, one); });
-  return (fs::path(with_plain_braces(is_allowed ? folder : allowed[0])) / "{name}-{pid}-{time}.kymo").string();
+  return (fs::path(with_plain_braces(is_allowed ? folder : allowed[0])) / "{name}-{host}-{pid}-{time}.kymo").string();
 }
 
 }  // namespace kymo::cli

@@ -1,4 +1,4 @@
-// Which processes a command is about: --pid, --name, --job, --all.
+// The options of `kymo trigger`, and those that other commands share with it: --pid, --name, --job, --all, --socket.
 #pragma once
 
 #include <cstdint>

@@ -42,6 +42,13 @@ TEST(TriggerOptionsTest, ProcessesAreSelectedByPidNameAndJob) {
   EXPECT_EQ(triggered({"--job", ""}).trigger.selection.job, "");
 }
 
+TEST(TriggerOptionsTest, StatusAndCancelTakeNoSelection) {
+  EXPECT_EQ(triggered({"--status=7"}).status, 7u);
+  EXPECT_NE(trigger_problem({"--status", "--pid", "7"}).find("take the number of a trigger"), std::string::npos);
+  EXPECT_NE(trigger_problem({"--cancel", "all", "--all"}).find("take the number of a trigger"), std::string::npos);
+  EXPECT_NE(trigger_problem({"--cancel", "3", "-o", "x.kymo"}).find("take the number of a trigger"), std::string::npos);
+}
+
 TEST(TriggerOptionsTest, WindowIsADurationOrIterationsOrThePast) {
   EXPECT_EQ(triggered({"--all", "--duration", "250ms"}).trigger.options.duration_ns, 250'000'000u);
   const auto steps = triggered({"--all", "--iterations", "10", "--roundup", "100"}).trigger.options;
@@ -99,8 +106,8 @@ TEST(TriggerOptionsTest, FileExtensionSelectsTheFormat) {
 
 TEST(TriggerOptionsTest, RelativeOutputStartsAtTheCurrentFolder) {
   TriggerOptions options;
-  EXPECT_EQ(output_pattern(options, "/home/a", {}), "/home/a/{name}-{pid}-{time}.kymo");
-  EXPECT_EQ(output_pattern(options, "/odd{x}", {}), "/odd{{x}}/{name}-{pid}-{time}.kymo");
+  EXPECT_EQ(output_pattern(options, "/home/a", {}), "/home/a/{name}-{host}-{pid}-{time}.kymo");
+  EXPECT_EQ(output_pattern(options, "/odd{x}", {}), "/odd{{x}}/{name}-{host}-{pid}-{time}.kymo");
   options.output = "runs/{pid}.json";
   EXPECT_EQ(output_pattern(options, "/home/a", {}), "/home/a/runs/{pid}.json");
   options.output = "../{pid}.json";
@@ -111,8 +118,8 @@ TEST(TriggerOptionsTest, RelativeOutputStartsAtTheCurrentFolder) {
 
 TEST(TriggerOptionsTest, DefaultOutputIsInAnAllowedFolder) {
   const TriggerOptions options;
-  EXPECT_EQ(output_pattern(options, "/home/a", {"/data", "/home"}), "/home/a/{name}-{pid}-{time}.kymo");
-  EXPECT_EQ(output_pattern(options, "/homes", {"/data", "/home"}), "/data/{name}-{pid}-{time}.kymo");
+  EXPECT_EQ(output_pattern(options, "/home/a", {"/data", "/home"}), "/home/a/{name}-{host}-{pid}-{time}.kymo");
+  EXPECT_EQ(output_pattern(options, "/homes", {"/data", "/home"}), "/data/{name}-{host}-{pid}-{time}.kymo");
 }
 
 constexpr uint64_t kStartSecond = 1'000'000'000;

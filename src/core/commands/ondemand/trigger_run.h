@@ -1,8 +1,8 @@
-// The progress of a trigger, for each process: a bar while it runs, a table when it has ended. If the processes are
-// connected to several daemons, each daemon has its own trigger.
+// A trigger from its request to its outcome: it is sent to all daemons, and shown for each process.
 //
-// No I/O here: takes the messages of the daemon and returns text. The messages are untrusted: an update for an unknown
-// process is dropped.
+// TriggerProgress shows a bar while it runs and a table when it has ended, without I/O: it takes the messages of the
+// daemons and returns text. The messages are untrusted: an update for an unknown process is dropped. If the processes
+// are connected to several daemons, each daemon has its own trigger. TriggerRun sends and waits.
 #pragma once
 
 #include <cstdint>

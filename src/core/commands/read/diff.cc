@@ -3,11 +3,14 @@
 #include "commands/read/diff.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "analyze/diff/diff.h"
+#include "analyze/functions/functions.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
@@ -20,6 +23,7 @@
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "commands/read/commands.h"
+#include "commands/read/stats.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {
@@ -29,8 +33,12 @@ using analyze::Diff;
 using analyze::DiffRow;
 using Align = base::TextTable::Align;
 
-enum ExitCodeOfDiff : int { kSame = 0, kSlower = 1, kTooFew = 3 };
 constexpr size_t kShownRows = 20;
+
+// Nothing: a run has no such samples.
+struct FunctionDiffs {
+  std::optional<Diff> cpu, waits;
+};
 
 struct Options {
   std::string a, b;
@@ -68,19 +76,46 @@ void warn_of_differences(const Circumstances& a, const Circumstances& b) {
   warn("hosts", a.hosts, b.hosts);
 }
 
-std::vector<analyze::IterationSums> read_side(const std::string& list, const char* side, Circumstances& circumstances) {
-  std::vector<analyze::IterationSums> runs;
+using Runs = std::vector<analyze::IterationSums>;
+
+// Functions are compared by the CPU time in them, and by the time that they waited.
+constexpr std::array kSampled = {functions::What::Cpu, functions::What::Waits};
+
+struct Side {
+  Runs runs;
+  std::array<Runs, kSampled.size()> functions;  // a run without samples has none
+};
+
+// Of a run as a whole.
+analyze::IterationSums function_sums(const trace::Reader& reader, functions::What what) {
+  functions::Samples samples = functions::read_samples(reader, what, false);
+  const functions::FunctionTable table = functions::count_functions(samples);
+  std::map<std::string, double> by_name;  // of all modules
+  for (const functions::FunctionRow& row : table.rows)
+    if (row.self_ns != 0) by_name[row.function] += static_cast<double>(row.self_ns);
+  analyze::IterationSums sums;
+  if (!by_name.empty()) sums.wall_ns = {static_cast<double>(table.time_ns)};
+  for (const auto& [name, ns] : by_name) sums.keys.push_back({name, false, {ns}, 1});
+  return sums;
+}
+
+Side read_side(const std::string& list, const char* side_name, Circumstances& circumstances) {
+  Side side;
+  Runs& runs = side.runs;
   for (size_t at = 0; at <= list.size();) {
     const size_t end = std::min(list.find(',', at), list.size());
     const std::string path = list.substr(at, end - at);
     if (path.empty())
-      throw options::UsageError("diff",
-                                base::format("{} '{}' has an empty name: write traces as a.kymo,b.kymo", side, list));
+      throw options::UsageError(
+          "diff", base::format("{} '{}' has an empty name: write traces as a.kymo,b.kymo", side_name, list));
     const trace::Reader reader = open_trace(path);
     circumstances.add(reader);
     {
       const ReadProgress progress(reader, "reading " + path);
       runs.push_back(analyze::iteration_sums(reader));
+      for (size_t i = 0; i < kSampled.size() && functions::has_samples(reader); ++i)
+        if (analyze::IterationSums sums = function_sums(reader, kSampled[i]); !sums.keys.empty())
+          side.functions[i].push_back(std::move(sums));
     }
     if (const Ledger ledger(analyze::summarise(reader), runs.back().problems); !ledger.empty()) {
       say(base::printable(path) + " is not complete:");
@@ -97,7 +132,7 @@ std::vector<analyze::IterationSums> read_side(const std::string& list, const cha
                        base::printable(path), count_of(runs.back().left_out, "range")));
     at = end + 1;
   }
-  return runs;
+  return side;
 }
 
 std::string signed_time(double ns) {
@@ -143,11 +178,15 @@ const std::vector<base::TextTable::Column>& columns() {
   return all;
 }
 
+// What changed comes before what may have changed.
 std::vector<const DiffRow*> chosen(const Diff& diff, bool all) {
-  std::vector<const DiffRow*> rows;
+  std::vector<const DiffRow*> rows, open;
   for (const DiffRow& row : diff.rows)
-    if (all || row.significant || row.undecided || ((row.only_a || row.only_b) && row.change.shift != 0))
+    if (all || row.significant || ((row.only_a || row.only_b) && row.change.shift != 0))
       rows.push_back(&row);
+    else if (row.undecided && diff.enough)
+      open.push_back(&row);
+  rows.insert(rows.end(), open.begin(), open.end());
   if (!all && rows.size() > kShownRows) rows.resize(kShownRows);
   return rows;
 }
@@ -170,17 +209,82 @@ std::string head_text(const Diff& diff) {
                       count_of(diff.replicates_a, unit), count_of(diff.replicates_b, unit));
 }
 
-std::string text_of(const Diff& diff, bool all) {
+// Whether the row is slower by more than the limit. Nothing: its interval has the limit in it.
+std::optional<bool> is_slower(const DiffRow& row, double limit) {
+  if (row.significant && row.change.low > limit) return true;
+  if (row.change.high <= limit) return false;
+  return {};
+}
+
+// What is not known, and how to find out; empty if everything is known.
+std::string undecided_text(const Diff& diff, std::optional<double> fail_above) {
+  if (!diff.enough)
+    return base::format("too few samples: a statement needs at least {} on each side\n", analyze::Comparison::kFewest);
+  if (diff.replicate == analyze::Replicate::Minute) return {};
+  std::vector<const DiffRow*> open;
+  const auto width = [&](const DiffRow& row) {
+    return fail_above ? row.change.high : std::max(row.change.high, -row.change.low);
+  };
+  const auto look = [&](const DiffRow& row) {
+    if (!(fail_above ? !is_slower(row, diff.limit) : row.undecided)) return;
+    open.push_back(&row);
+    if (width(row) > width(*open.front())) std::swap(open.front(), open.back());
+  };
+  look(diff.iteration);
+  for (const DiffRow& row : diff.rows) look(row);
+  if (open.empty()) return {};
+  const double percent = 100 / diff.iteration.median_a;
+  const bool by_run = diff.replicate == analyze::Replicate::Run;
+  const size_t runs = std::max(analyze::fewest_replicates(diff.tested),
+                               by_run ? 2 * std::max(diff.replicates_a, diff.replicates_b) : 0);
+  return base::format(
+      "undecided: {}{} may be {} by {:.1f} % of an iteration, more than {:.1f} %; compare {} runs on each side{}\n",
+      base::printable(open.front()->key),
+      open.size() > 1 ? base::format(" (and {})", count_of(open.size() - 1, "other path")) : "",
+      fail_above ? "slower" : "changed", percent * width(*open.front()), percent * diff.limit, runs,
+      by_run ? "" : ": kymo diff a1.kymo,a2.kymo,... b1.kymo,b2.kymo,...");
+}
+
+// What is known about the paths, if no row says it.
+std::string paths_text(const Diff& diff) {
+  if (!diff.iteration.significant) return "no path changed\n";
+  const size_t runs = analyze::fewest_replicates(diff.tested);
+  if (diff.replicate != analyze::Replicate::Run || std::min(diff.replicates_a, diff.replicates_b) >= runs)
+    return "no single path is certain to have changed\n";
+  return base::format("no single path is certain to have changed; compare {} runs on each side\n", runs);
+}
+
+std::string text_of(const Diff& diff, const Options& options) {
   base::TextTable table(columns());
   table.add(cells(diff.iteration, diff.iteration.median_a));
-  const auto rows = chosen(diff, all);
+  const auto rows = chosen(diff, options.all);
   for (const DiffRow* row : rows) table.add(cells(*row, diff.iteration.median_a));
   std::string text = head_text(diff) + shown(table);
-  if (!diff.enough)
-    text += base::format("too few samples: a statement needs at least {} on each side\n", analyze::Comparison::kFewest);
+  const std::string undecided = undecided_text(diff, options.fail_above);
+  if (!undecided.empty())
+    text += undecided;
   else if (rows.empty())
-    text += "no path changed\n";
+    text += paths_text(diff);
   return text;
+}
+
+// The functions that changed by more than the limit, also if there are too few runs for a statement.
+std::string functions_text(const Diff& diff, std::string_view heading, bool all) {
+  std::vector<base::TextTable::Column> shown_columns = columns();
+  shown_columns[4].heading = "of all";
+  shown_columns.back() = function_column();
+  base::TextTable table(shown_columns);
+  DiffRow whole = diff.iteration;
+  whole.key = "(all)";
+  table.add(cells(whole, whole.median_a));
+  size_t rows = 0;
+  for (const DiffRow& row : diff.rows)
+    if (all || (rows < kShownRows && std::abs(row.change.shift) > diff.limit))
+      table.add(cells(row, diff.iteration.median_a)), ++rows;
+  return base::format("\n{}\n{}{}", heading, shown(table),
+                      diff.enough ? ""
+                                  : base::format("too few runs to say what is certain: compare {} on each side\n",
+                                                 analyze::Comparison::kFewest));
 }
 
 std::string markdown_of(const Diff& diff, const Options& options) {
@@ -200,6 +304,8 @@ std::string markdown_of(const Diff& diff, const Options& options) {
   };
   add(diff.iteration);
   for (const DiffRow* row : chosen(diff, options.all)) add(*row);
+  if (const std::string undecided = undecided_text(diff, options.fail_above); !undecided.empty())
+    text += "\n" + undecided;
   return text;
 }
 
@@ -218,11 +324,7 @@ void write_row(base::JsonWriter& json, const DiffRow& row) {
   json.field("significant", row.significant);
 }
 
-}  // namespace
-
-std::string diff_json(const Diff& diff, std::optional<int> exit_code, const std::vector<std::string>* notes) {
-  base::JsonWriter json;
-  json.begin_object();
+void write_diff(base::JsonWriter& json, const Diff& diff) {
   json.field("replicates", base::format("{}s", name_of(diff.replicate)));
   json.field("a", diff.replicates_a);
   json.field("b", diff.replicates_b);
@@ -237,6 +339,19 @@ std::string diff_json(const Diff& diff, std::optional<int> exit_code, const std:
     json.end_object();
   }
   json.end_array();
+}
+
+std::string json_of(const Diff& diff, std::optional<int> exit_code, const std::vector<std::string>* notes,
+                    const FunctionDiffs& functions) {
+  base::JsonWriter json;
+  json.begin_object();
+  write_diff(json, diff);
+  for (const auto& [name, one] : {std::pair("functions", &functions.cpu), std::pair("waits", &functions.waits)}) {
+    if (!*one) continue;
+    json.begin_object(name);
+    write_diff(json, **one);
+    json.end_object();
+  }
   if (notes != nullptr) {
     json.begin_array("notes");
     for (const std::string& line : *notes) json.value(line);
@@ -247,20 +362,29 @@ std::string diff_json(const Diff& diff, std::optional<int> exit_code, const std:
   return json.text();
 }
 
-namespace {
-
-// Slower: the iteration, or a path in it, by more than the limit of an iteration.
+// Slower: the iteration, or a path in it, by more than the limit of an iteration. In a fleet the shift decides.
 int gate(const Diff& diff, std::optional<double> fail_above) {
-  if (!fail_above) return kSame;
-  if (!diff.enough) return kTooFew;
+  if (!fail_above) return kDone;
+  if (!diff.enough) return kIncomplete;
   const double limit = *fail_above * diff.iteration.median_a;
-  const auto is_slower = [&](const DiffRow& row) { return row.significant && row.change.shift > limit; };
-  return is_slower(diff.iteration) || std::any_of(diff.rows.begin(), diff.rows.end(), is_slower) ? kSlower : kSame;
+  const bool by_shift = diff.replicate == analyze::Replicate::Minute;
+  bool undecided = false;
+  const auto fails = [&](const DiffRow& row) {
+    if (by_shift) return row.significant && row.change.shift > limit;
+    const std::optional<bool> slower = is_slower(row, limit);
+    undecided |= !slower;
+    return slower.value_or(false);
+  };
+  if (fails(diff.iteration) || std::any_of(diff.rows.begin(), diff.rows.end(), fails)) return kFailed;
+  return undecided ? kIncomplete : kDone;
 }
 
 }  // namespace
 
-std::string diff_text(const Diff& diff) { return text_of(diff, false); }
+std::string diff_json(const Diff& diff, std::optional<int> exit_code, const std::vector<std::string>* notes) {
+  return json_of(diff, exit_code, notes, {});
+}
+std::string diff_text(const Diff& diff) { return text_of(diff, {}); }
 int diff_exit_code(const Diff& diff, std::optional<double> fail_above) { return gate(diff, fail_above); }
 
 int diff_command(const Arguments& arguments) {
@@ -270,12 +394,19 @@ int diff_command(const Arguments& arguments) {
       "Shows what became slower or faster from A to B. A and B are traces, or lists of runs: a1.kymo,a2.kymo.\n"
       "The samples are the iterations of a trace (see 'kymo report --help'), or the runs of a list. Paths of ranges "
       "and\n"
-      "the kernels that they launch are compared by the Hodges-Lehmann shift with its 95 % interval. A change is shown "
-      "if\n"
-      "it is significant after correction for the number of paths (Benjamini-Hochberg, 5 %).\n"
+      "the kernels that they launch are compared by the Hodges-Lehmann shift with its 95 % interval, which is wider if "
+      "the\n"
+      "iterations of a trace depend on each other. If all traces have samples, functions are compared by their CPU "
+      "time,\n"
+      "and by the time that they waited, of each run as a whole. A path is shown if its change is significant after "
+      "correction for "
+      "the\n"
+      "number of paths (Benjamini-Hochberg, 5 %). One trace on each side cannot show how much runs differ: compare "
+      "lists\n"
+      "of runs.\n"
       "With --fail-above the exit code is 0 if nothing is slower, 1 if an iteration or a path is slower by more than "
       "this\n"
-      "share of an iteration, 2 for an error, and 3 if there are too few samples.",
+      "share of an iteration, 2 for an error, and 3 if the interval has this share in it: more runs can decide.",
       "kymo diff before.kymo after.kymo\nkymo diff a1.kymo,a2.kymo,a3.kymo,a4.kymo b1.kymo,b2.kymo,b3.kymo,b4.kymo "
       "--fail-above 5%");
   line.argument("A", options.a, "the trace before, or several, separated by commas");
@@ -293,11 +424,22 @@ int diff_command(const Arguments& arguments) {
     Circumstances of_a, of_b;
     const auto a = read_side(options.a, "A", of_a), b = read_side(options.b, "B", of_b);
     warn_of_differences(of_a, of_b);
-    const Diff diff = analyze::compare(a, b);
+    const Diff diff =
+        analyze::compare(a.runs, b.runs, analyze::Main::All, options.fail_above.value_or(analyze::kUsualLimit));
+    FunctionDiffs functions;
+    for (size_t i = 0; i < kSampled.size(); ++i)
+      if (a.functions[i].size() == a.runs.size() && b.functions[i].size() == b.runs.size())
+        (i == 0 ? functions.cpu : functions.waits) = analyze::compare(a.functions[i], b.functions[i]);
     const int exit_code = gate(diff, options.fail_above);
-    print(options.json       ? diff_json(diff, exit_code)
-          : options.markdown ? markdown_of(diff, options)
-                             : text_of(diff, options.all));
+    std::string text = options.json       ? json_of(diff, exit_code, nullptr, functions)
+                       : options.markdown ? markdown_of(diff, options)
+                                          : text_of(diff, options);
+    if (!options.json && !options.markdown) {
+      if (functions.cpu) text += functions_text(*functions.cpu, "Functions: CPU time of a run", options.all);
+      if (functions.waits)
+        text += functions_text(*functions.waits, "Waits: time of a run, by function of the program", options.all);
+    }
+    print(text);
     return exit_code;
   } catch (const options::UsageError&) {
     throw;

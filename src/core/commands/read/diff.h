@@ -15,7 +15,7 @@ std::string diff_json(const analyze::Diff& diff, std::optional<int> exit_code,
 
 // The table of `kymo diff`.
 std::string diff_text(const analyze::Diff& diff);
-// 0: nothing is slower, 1: something is slower by more than this share of an iteration, 3: too few samples.
+// 0: nothing is slower, 1: something is slower by more than this share of an iteration, 3: undecided.
 int diff_exit_code(const analyze::Diff& diff, std::optional<double> fail_above);
 
 }  // namespace kymo::cli

@@ -126,9 +126,7 @@ std::string as_json(const Distributions& found, const std::string& path, const s
     json.end_object();
   }
   json.end_array();
-  json.begin_array("distributions");
-  for (const Distribution& row : found.places) {
-    json.begin_object();
+  json.objects("distributions", found.places, [&](const Distribution& row) {
     json.field("place", place_text(row.place));
     json.field("count", row.count);
     json.field("unfinished", row.unfinished);
@@ -139,20 +137,17 @@ std::string as_json(const Distributions& found, const std::string& path, const s
       json.field("p90_ns", row.p90_ns);
       json.field("p99_ns", row.p99_ns);
       json.field("max_ns", row.max_ns);
-      if (row.approximate) json.field("relative_error", row.relative_error);
+      if (row.approximate) {
+        json.field("approximate", true);  // the quantiles and the buckets
+        json.field("relative_error", row.relative_error);
+      }
     }
-    json.begin_array("buckets");
-    for (const views::DurationBucket& bucket : row.buckets) {
-      json.begin_object();
+    json.objects("buckets", row.buckets, [&](const views::DurationBucket& bucket) {
       json.field("from_ns", bucket.from_ns);
       json.field("to_ns", bucket.to_ns);
       json.field("count", bucket.count);
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
-  }
-  json.end_array();
+    });
+  });
   ledger.write(json);
   json.end_object();
   return json.text();
@@ -196,7 +191,7 @@ int hist(const Arguments& arguments) {
   }
   print(json ? as_json(found, path, pattern, ledger) : as_text(found, pattern));
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

@@ -232,20 +232,14 @@ void write_process(base::JsonWriter& json, const ProcessSummary& process, const 
     if (process.window->to_ns != 0) json.field("to_monotonic_ns", process.window->to_ns);
     json.end_object();
   }
-  json.begin_array("clocks");
-  for (const analyze::ClockSummary& clock : process.clocks) {
-    json.begin_object();
+  json.objects("clocks", process.clocks, [&](const analyze::ClockSummary& clock) {
     json.field("id", clock.id);
     json.field("kind", analyze::clock_kind_text(clock.kind));
     json.field("pairs", clock.pairs);
     json.field("error_ns", clock.error_ns);
     json.field("usable", clock.usable);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("tracks");
-  for (const TrackSummary& track : process.tracks) {
-    json.begin_object();
+  });
+  json.objects("tracks", process.tracks, [&](const TrackSummary& track) {
     json.field("id", track.id);
     json.field("name", track_name(track));
     json.begin_array("unfinished");
@@ -272,9 +266,7 @@ void write_process(base::JsonWriter& json, const ProcessSummary& process, const 
     json.field("cost_ns", track.cost_ns);
     json.field("blocked_ns", track.blocked_ns);
     json.field("distortion", track.distortion);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.end_object();
 }
 
@@ -316,7 +308,8 @@ int info(const Arguments& arguments) {
       "info", "kymo info FILE [options]",
       "Shows what a trace contains: its processes and threads, the number of events, the time span,\n"
       "the clock accuracy, the cost of the recording, and what is missing. It does not read the events,\n"
-      "so it is fast for a file of any size. Of a capture of device work, shows its kernels and buffers.",
+      "so it is fast for a file of any size; with --strict it does, to find damage. Of a capture of device\n"
+      "work, shows its kernels and buffers.",
       "kymo info run.kymo\nkymo info 0000-frame.kycap");
   line.argument("FILE", path, "the trace or capture");
   line.flag("--json", json, "as JSON");
@@ -330,10 +323,10 @@ int info(const Arguments& arguments) {
 
   const trace::Reader reader = open_trace(path);
   const Summary summary = analyze::summarise(reader);
-  const Ledger ledger(summary);
+  const Ledger ledger(summary, strict ? analyze::all_problems(reader) : summary.problems);
   print(json ? as_json(summary, ledger) : as_text(summary));
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

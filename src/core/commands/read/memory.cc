@@ -129,17 +129,13 @@ void write_holding(base::JsonWriter& json, const char* name, const Holding& hold
 }
 
 void write_frames(base::JsonWriter& json, const std::vector<symbols::Frame>& frames) {
-  json.begin_array("frames");
-  for (const symbols::Frame& frame : frames) {
-    json.begin_object();
+  json.objects("frames", frames, [&](const symbols::Frame& frame) {
     json.field("function", frame.function);
     if (!frame.file.empty()) json.field("file", frame.file);
     if (frame.line != 0) json.field("line", frame.line);
     if (!frame.module.empty()) json.field("module", frame.module);
     if (frame.inlined) json.field("inlined", true);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_holders(base::JsonWriter& json, Profile& profile, const MemoryReportOptions& options) {
@@ -259,7 +255,7 @@ int memory_command(const Arguments& arguments) {
   }
   const Ledger ledger(analyze::summarise(reader), problems);
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

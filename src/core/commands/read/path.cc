@@ -12,6 +12,8 @@
 #include "analyze/path/what_if.h"
 #include "analyze/report/host_time.h"
 #include "analyze/report/iterations.h"
+#include "analyze/report/profiler_times.h"
+#include "analyze/report/unfinished.h"
 #include "analyze/summary.h"
 #include "base/iteration_name.h"
 #include "base/json_writer.h"
@@ -30,6 +32,7 @@
 #include "convert/formats/export.h"
 #include "kymo/error.h"
 #include "options/command_line.h"
+#include "symbols/short_name.h"
 #include "trace/model.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
@@ -181,10 +184,30 @@ size_t choose_iteration(const analyze::Iterations& iterations, const std::string
   return number;
 }
 
+// A range that never ends may begin before the first event.
+void add_unfinished(const std::vector<analyze::Unfinished>& unfinished, Interval& window) {
+  for (const analyze::Unfinished& one : unfinished) {
+    const bool is_first = window == Interval{};
+    window = {is_first ? one.outer_begin : std::min(window.begin, one.outer_begin),
+              is_first ? one.until : std::max(window.end, one.until)};
+  }
+}
+
 std::string name_of(const analyze::EventWalk& walk, uint32_t track, uint32_t class_id) {
   const auto& classes = walk.tracks()[track].writer->classes;
   const auto known = classes.find(class_id);
   return known == classes.end() ? "(no name)" : trace::shown_name(known->second);
+}
+
+// The name of a thread or queue. With several ranks, all have the same names, so it also says which process it is.
+std::string place_of(const analyze::EventWalk& walk, uint32_t track) {
+  const analyze::TrackOfTrace& one = walk.tracks()[track];
+  const bool has_ranks = std::any_of(walk.tracks().begin(), walk.tracks().end(), [&](const auto& other) {
+    return other.on_device && other.writer_number != one.writer_number;
+  });
+  if (!has_ranks) return one.name();
+  const trace::Origin& origin = one.writer->origin;
+  return base::format("{} of process {}{}{}", one.name(), origin.pid, origin.host.empty() ? "" : " on ", origin.host);
 }
 
 // Sums by name. Host segments are divided into the self times of the ranges in them.
@@ -204,18 +227,19 @@ std::vector<PathRow> rows_of(analyze::EventWalk& walk, const analyze::Activity& 
     if (segment.kind == PathKind::Host) {
       host[segment.track].push_back({segment.begin, segment.end});
     } else if (segment.kind == PathKind::Operation) {
-      add(name_of(walk, segment.track, activity.operations[segment.operation].class_id),
-          walk.tracks()[segment.track].name(), segment.length(), 1);
+      add(name_of(walk, segment.track, activity.operations[segment.operation].class_id), place_of(walk, segment.track),
+          segment.length(), 1);
     } else {
-      add("(" + std::string(text_of(segment.kind)) + ")", walk.tracks()[segment.track].name(), segment.length(), 1);
+      add("(" + std::string(text_of(segment.kind)) + ")", place_of(walk, segment.track), segment.length(), 1);
     }
   }
   std::map<uint32_t, analyze::Intervals> times;
   for (auto& [track, intervals] : host) times.emplace(track, analyze::Intervals(std::move(intervals)));
   for (const auto& [track, time] : analyze::host_time(walk, times)) {
-    const std::string where = walk.tracks()[track].name();
+    const std::string where = place_of(walk, track);
     for (const analyze::HostRow& row : time.rows) add(row.name, where, static_cast<int64_t>(row.self_ns), row.count);
     add("(outside of any range)", where, static_cast<int64_t>(time.outside_ns), 1);
+    add(base::format("({})", analyze::kProfilingPart), where, static_cast<int64_t>(time.profiling_ns), 1);
   }
   std::vector<PathRow> all;
   for (auto& [key, row] : rows) all.push_back(std::move(row));
@@ -225,11 +249,13 @@ std::vector<PathRow> rows_of(analyze::EventWalk& walk, const analyze::Activity& 
 
 struct Page {
   std::string iteration;  // "iteration 3 of 20"
+  uint32_t track = 0;     // of the thread that the path ends on
   int64_t length = 0;
   std::vector<PathRow> rows;
   std::vector<PathSegment> segments;
-  std::vector<std::pair<std::string, int64_t>> what_if;  // and the new length
+  std::vector<std::pair<std::string, analyze::WhatIf>> what_if;
   uint64_t left_out = 0;
+  uint64_t unfinished = 0;  // threads that hang
   int64_t begin = 0;
 };
 
@@ -250,20 +276,25 @@ std::string text_of(const Page& page, bool all) {
       rest += row.ns;
       continue;
     }
-    table.add({duration_text(static_cast<uint64_t>(row.ns)), percent(row.ns, page.length), count_text(row.count),
-               base::printable(row.where), base::printable(row.what)});
+    table.add(
+        {duration_text(static_cast<uint64_t>(row.ns)), percent(row.ns, page.length), count_text(row.count),
+         base::printable(row.where),
+         base::printable(row.what.size() <= symbols::kShownNameWidth ? row.what : symbols::short_name(row.what))});
   }
   text += shown(table);
   if (rest > 0)
     text += base::format("{} in {} more names (--all shows them)\n", duration_text(static_cast<uint64_t>(rest)),
                          count_text(page.rows.size() - kRows));
-  for (const auto& [what, length] : page.what_if) {
-    const int64_t saved = page.length - length;
-    text +=
-        base::format("with {}: {} ({} {}, {})\n", base::printable(what), duration_text(static_cast<uint64_t>(length)),
-                     duration_text(static_cast<uint64_t>(std::abs(saved))), saved >= 0 ? "less" : "more",
-                     percent(std::abs(saved), page.length));
+  for (const auto& [what, changed] : page.what_if) {
+    const int64_t saved = page.length - changed.length;
+    text += base::format("with {}: {} ({} {}, {}; these names have {} of the path)\n", base::printable(what),
+                         duration_text(static_cast<uint64_t>(changed.length)),
+                         duration_text(static_cast<uint64_t>(std::abs(saved))), saved >= 0 ? "less" : "more",
+                         percent(std::abs(saved), page.length), duration_text(static_cast<uint64_t>(changed.on_path)));
   }
+  if (page.unfinished > 0)
+    text += base::format("{} left ranges open: they may hang (kymo report shows where)\n",
+                         count_of(page.unfinished, "thread"));
   if (page.left_out > 0)
     text += base::format("{} are left out: there are too many\n", count_of(page.left_out, "range"));
   return text;
@@ -274,37 +305,32 @@ std::string json_of(const analyze::EventWalk& walk, const analyze::Activity& act
   json.begin_object();
   json.field("iteration", page.iteration);
   json.field("length_ns", page.length);
-  json.begin_array("rows");
-  for (const PathRow& row : page.rows) {
-    json.begin_object();
+  json.field("thread", place_of(walk, page.track));
+  json.objects("rows", page.rows, [&](const PathRow& row) {
     json.field("what", row.what);
     json.field("where", row.where);
     json.field("ns", row.ns);
     json.field("count", row.count);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("segments");
-  for (const PathSegment& segment : page.segments) {
-    json.begin_object();
+  });
+  json.objects("segments", page.segments, [&](const PathSegment& segment) {
     json.field("start_ns", segment.begin - page.begin);
     json.field("duration_ns", segment.length());
     json.field("kind", analyze::text_of(segment.kind));
-    json.field("where", walk.tracks()[segment.track].name());
+    json.field("where", place_of(walk, segment.track));
     if (segment.kind == PathKind::Operation)
       json.field("name", name_of(walk, segment.track, activity.operations[segment.operation].class_id));
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.begin_array("what_if");
-  for (const auto& [what, length] : page.what_if) {
+  for (const auto& [what, changed] : page.what_if) {
     json.begin_object();
     json.field("change", what);
-    json.field("length_ns", length);
+    json.field("length_ns", changed.length);
+    json.field("on_path_ns", changed.on_path);
     json.end_object();
   }
   json.end_array();
   json.field("left_out", page.left_out);
+  json.field("unfinished", page.unfinished);
   json.end_object();
   return json.text();
 }
@@ -339,27 +365,41 @@ int path_command(const Arguments& arguments) {
   analyze::EventWalk walk(reader);
   analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
-  if (iterations.list.empty() || !iterations.track || walk.first_ns() == walk.last_ns()) {
+  const bool is_whole = iterations.source == analyze::Iterations::Source::WholeTrace;
+  const bool launches = analyze::launching_track(work).has_value();
+  const std::vector<analyze::Unfinished> unfinished = analyze::find_unfinished(walk);
+  Page page;
+  page.unfinished = unfinished.size();
+  analyze::Activity activity;
+  size_t number = 0;
+  Interval window;
+  if (!iterations.list.empty()) {
+    number = choose_iteration(iterations, options.iteration);
+    window = iterations.list[number];
+    if (is_whole) add_unfinished(unfinished, window);
+  }
+  if (window.begin < window.end) {
+    activity = analyze::read_activity(walk, std::move(work), window);
+    // Of the whole trace, a thread that hangs in a range counts as well.
+    page.track = iterations.track && (!is_whole || launches) ? *iterations.track : activity.busiest_thread();
+  }
+  if (activity.threads.empty() || page.track == analyze::kNone) {
     progress.reset();
     Ledger(analyze::summarise(reader), walk.problems()).show();  // the ranges may be what was lost
     throw Error(base::format("{} has no ranges on a thread, so it has no critical path", options.path));
   }
-  const size_t number = choose_iteration(iterations, options.iteration);
-  const analyze::Activity activity = analyze::read_activity(walk, std::move(work), iterations.list[number]);
-  Page page;
   page.begin = activity.window.begin;
   page.length = activity.window.end - activity.window.begin;
-  page.iteration = iterations.source == analyze::Iterations::Source::WholeTrace
-                       ? std::string("the whole trace")
-                       : base::format("iteration {} of {}", number, iterations.list.size());
-  page.segments = analyze::critical_path(walk, activity, *iterations.track);
+  page.iteration =
+      is_whole ? std::string("the whole trace") : base::format("iteration {} of {}", number, iterations.list.size());
+  page.segments = analyze::critical_path(activity, page.track);
   page.rows = rows_of(walk, activity, page.segments);
   page.left_out = activity.left_out;
   if (!options.changes.empty()) {
     std::string all;
     for (const Change& change : options.changes)
       all += base::format("{}{}={}", all.empty() ? "" : ", ", change.glob, change.factor);
-    const int64_t length = analyze::what_if(walk, activity, *iterations.track, [&](std::string_view name) {
+    const analyze::FactorOf factor_of = [&](std::string_view name) {
       double factor = 1;
       for (Change& change : options.changes) {
         const std::string shown = base::without_iteration_number(name);  // as the table has it
@@ -370,18 +410,19 @@ int path_command(const Arguments& arguments) {
         change.matches = true;
       }
       return factor;
-    });
+    };
+    const analyze::WhatIf changed = analyze::what_if(walk, activity, page.track, page.segments, factor_of);
     for (const Change& change : options.changes)
       if (!change.matches)
         say_warning(base::format("--what-if: no name of this iteration matches '{}'", base::printable(change.glob)));
-    page.what_if.emplace_back(all, length);
+    page.what_if.emplace_back(all, changed);
   }
   progress.reset();
   if (!options.output.empty()) write_with_path(reader, walk, activity, page.segments, options.path, options.output);
   print(options.json ? json_of(walk, activity, page) : text_of(page, options.all));
   const Ledger ledger(analyze::summarise(reader), walk.problems());
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

@@ -372,8 +372,9 @@ int query_command(const Arguments& arguments) {
   bool csv = false, json = false, markdown = false, schema = false;
   options::CommandLine line(
       "query", "kymo query FILE... ['STATEMENT'] [options]",
-      "Runs SQL over traces, with DuckDB. The tables are ranges, events, counters, allocations, flows, threads,\n"
-      "devices, processes, losses and names; --schema describes them. FROM ranges reads all FILEs, FROM 'x.kymo' one.\n"
+      "Runs SQL over traces, with DuckDB. The tables are ranges, events, counters, allocations, flows, states,\n"
+      "threads, devices, processes, losses and names; --schema describes them. FROM ranges reads all FILEs, FROM "
+      "'x.kymo' one.\n"
       "Without a statement it reads statements from standard input; on a terminal it shows a prompt.\n"
       "SQL cannot read or write other files.",
       "kymo query run.kymo 'SELECT name, sum(duration_ns) FROM ranges GROUP BY name ORDER BY 2 DESC'\n"
@@ -410,7 +411,7 @@ int query_command(const Arguments& arguments) {
       if (code = run(statement); code != kDone) break;
   }
   const bool missing = show_ledgers(session);
-  return code == kDone && options.strict && missing ? int{kLossOrDamage} : code;
+  return code == kDone && options.strict && missing ? int{kIncomplete} : code;
 }
 
 }  // namespace kymo::cli

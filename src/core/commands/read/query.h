@@ -1,4 +1,4 @@
-// The ledgers of the traces that a query has read.
+// What `kymo query` prints, and its prompt.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace kymo::cli {
 
-// Prints what is missing in each of them. True if something is.
+// Prints what is missing in each of the traces that were read. True if something is.
 bool show_ledgers(const query::Session& session);
 
 // Prints the rows of a query.

@@ -4,11 +4,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "analyze/functions/functions.h"
 #include "analyze/functions/samples.h"
 #include "analyze/stats.h"
 #include "analyze/summary.h"
+#include "analyze/thread_states.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -20,6 +23,7 @@
 #include "cli/units.h"
 #include "commands/read/commands.h"
 #include "options/command_line.h"
+#include "symbols/short_name.h"
 
 namespace kymo::cli {
 namespace {
@@ -37,12 +41,17 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 // "20,627 samples: 20.6 s of the 20.8 s of CPU time of 1 thread; off the CPU for 52.4 s, 51.9 s of it because others
 // ran"
 std::string cpu_summary(const FunctionTable& table, const Ledger& ledger) {
-  const std::string of_all = table.cpu_ns == 0 ? "" : base::format("of the {} ", duration_text(table.cpu_ns));
+  const bool may_be_more = table.unknown_ns > table.cpu_ns / 100;
+  const std::string of_all =
+      table.cpu_ns == 0 ? "" : base::format("of {} {} ", may_be_more ? "at least" : "the", duration_text(table.cpu_ns));
   std::string text = base::format("{}: {} {}of CPU time of {}", count_of(table.samples, "sample"),
                                   duration_text(table.time_ns), of_all, count_of(table.threads, "thread"));
   if (table.off_ns != 0) text += base::format("; off the CPU for {}", duration_text(table.off_ns));
   if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
   text += "\n";
+  if (may_be_more)
+    text += base::format("what the threads did for {} is not known, because records were lost\n",
+                         duration_text(table.unknown_ns));
   constexpr double kWhole = 0.95;
   if (static_cast<double>(table.time_ns) >= kWhole * static_cast<double>(table.cpu_ns)) return text;
   const uint64_t missing_ns = table.cpu_ns - table.time_ns;
@@ -61,13 +70,19 @@ std::string cpu_summary(const FunctionTable& table, const Ledger& ledger) {
   return text;
 }
 
-// "1,204 waits: 5.20 s of the 6.01 s off the CPU of 3 threads, 1.10 s of it because others ran"
+// "98,311 waits: 5.20 s of the 6.01 s off the CPU of 3 threads, 1.10 s of it because others ran
+//  1,204 of 98,311 waits have a stack; kymo record --sample-waits takes all of them"
 std::string waits_summary(const FunctionTable& table) {
   std::string text =
       base::format("{}: {} of the {} off the CPU of {}", count_of(table.samples, "wait"), duration_text(table.time_ns),
                    duration_text(table.off_ns), count_of(table.threads, "thread"));
   if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
-  return text + "\n";
+  text += "\n";
+  if (table.without_stack != 0)
+    text += base::format("{} of {} a stack; kymo record --sample-waits takes all of them\n",
+                         count_text(table.samples - table.without_stack),
+                         count_of(table.samples, "wait has", "waits have"));
+  return text;
 }
 
 std::string summary_of(const FunctionTable& table, const Ledger& ledger) {
@@ -75,9 +90,17 @@ std::string summary_of(const FunctionTable& table, const Ledger& ledger) {
                      : table.what == What::Waits ? waits_summary(table)
                                                  : base::format("{}, by {}\n", count_of(table.time_ns, "page fault"),
                                                                 count_of(table.samples, "sample"));
-  if (table.incomplete != 0)
+  const uint64_t unknown = table.incomplete - table.longer_than_copy;
+  if (unknown != 0)
     text += base::format("{} ({}): the functions that called them are not known\n",
-                         count_of(table.incomplete, "incomplete stack"), percent_text(table.incomplete, table.samples));
+                         count_of(unknown, "incomplete stack"), percent_text(unknown, table.samples));
+  constexpr uint64_t kLargeCopiesNs = 1'000'000;  // with less time between samples, copies are smaller
+  if (table.longer_than_copy != 0)
+    text += base::format(
+        "{} ({}): only the inner part of them was copied; record {}\n", count_of(table.longer_than_copy, "cut stack"),
+        percent_text(table.longer_than_copy, table.samples),
+        table.period_ns < kLargeCopiesNs ? "at 1 kHz or less, which copies more"
+                                         : "with --stacks frame-pointers, if the program has frame pointers");
   constexpr size_t kMostFiles = 3;
   for (size_t i = 0; i < std::min(kMostFiles, table.missing_files.size()); ++i)
     text += base::format(
@@ -89,39 +112,64 @@ std::string summary_of(const FunctionTable& table, const Ledger& ledger) {
   return text;
 }
 
-std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger& ledger, bool was_recorded) {
+// "work.cc:17", or the module if the line is not known.
+std::string place_text(const FunctionRow& row, bool full_text) {
+  const std::string& path = row.file.empty() ? row.module : row.file;
+  const std::string name = base::printable(full_text ? path : file_name(path));
+  return row.line == 0 ? name : base::format("{}:{}", name, row.line);
+}
+
+std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger& ledger, bool was_recorded,
+                    const FunctionOptions& options) {
   using Align = base::TextTable::Align;
+  const bool full_text = options.full_text;
   base::TextTable text({{"self", Align::Right},
                         {"", Align::Right},
                         {"total", Align::Right},
                         {"", Align::Right},
-                        {table.what == What::Waits ? "waits" : "samples", Align::Right},
-                        {"module"},
-                        {"function"}});
+                        {options.lines               ? "waiting"
+                         : table.what == What::Waits ? "waits"
+                                                     : "samples",
+                         Align::Right},
+                        {options.lines ? "line" : "module"},
+                        function_column(full_text)});
+  const std::vector<std::string> names = function_names(table, shown_rows, full_text);
   const auto amount = [&](uint64_t of) { return table.what == What::PageFaults ? count_text(of) : duration_text(of); };
   for (size_t i = 0; i < shown_rows; ++i) {
     const FunctionRow& row = table.rows[i];
+    const std::string waiting = row.waiting_ns == 0 ? "" : duration_text(row.waiting_ns);
     text.add({amount(row.self_ns), percent_text(row.self_ns, table.time_ns), amount(row.total_ns),
-              percent_text(row.total_ns, table.time_ns), count_text(row.self_samples),
-              base::printable(file_name(row.module)), base::printable(row.function)});
+              percent_text(row.total_ns, table.time_ns), options.lines ? waiting : count_text(row.self_samples),
+              options.lines ? place_text(row, full_text) : base::printable(file_name(row.module)), names[i]});
   }
   std::string all = table.rows.empty() ? std::string(nothing_text(table.what, was_recorded)) + "\n" : shown(text);
   if (shown_rows < table.rows.size())
     all += base::format("({} not shown)\n", count_of(table.rows.size() - shown_rows, "more row"));
   if (!table.rows.empty()) all += "\n" + summary_of(table, ledger);
+  uint64_t without_line = 0;
+  for (const FunctionRow& row : table.rows) without_line += row.line == 0 ? row.self_ns : 0;
+  if (options.lines && without_line != 0)
+    all += base::format("{} ({}) in code without source lines: compile it with -g, or install its debug information\n",
+                        duration_text(without_line), percent_text(without_line, table.time_ns));
   return all;
 }
 
-std::string as_json(const FunctionTable& table, size_t shown_rows, const std::string& path, const Ledger& ledger) {
+std::string as_json(const FunctionTable& table, size_t shown_rows, const FunctionOptions& options,
+                    const Ledger& ledger) {
   base::JsonWriter json;
   json.begin_object();
-  json.field("file", path);
-  json.begin_array("functions");
+  json.field("file", options.path);
+  json.begin_array(options.lines ? "lines" : "functions");
   for (size_t i = 0; i < shown_rows; ++i) {
     const FunctionRow& row = table.rows[i];
     json.begin_object();
     json.field("function", row.function);
     json.field("module", row.module);
+    if (options.lines) {
+      if (!row.file.empty()) json.field("file", row.file);
+      if (row.line != 0) json.field("line", row.line);
+      json.field("waiting_ns", row.waiting_ns);
+    }
     json.field("self_samples", row.self_samples);
     json.field("total_samples", row.total_samples);
     json.field(table.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
@@ -133,8 +181,12 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const std::st
   json.field("samples", table.samples);
   json.field(table.what == What::PageFaults ? "faults" : "time_ns", table.time_ns);
   json.field("cpu_ns", table.cpu_ns);
+  json.field("lost_cpu_ns", table.lost_cpu_ns);
+  json.field("unknown_ns", table.unknown_ns);
   json.field("threads", table.threads);
+  if (table.what == What::Waits) json.field("waits_without_stack", table.without_stack);
   json.field("incomplete_stacks", table.incomplete);
+  json.field("stacks_longer_than_copy", table.longer_than_copy);
   json.field("off_cpu_ns", table.off_ns);
   json.field("preempted_ns", table.preempted_ns);
   json.begin_array("missing_files");
@@ -147,11 +199,25 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const std::st
 
 }  // namespace
 
+std::vector<std::string> function_names(const FunctionTable& table, size_t rows, bool full_text) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(rows, table.rows.size()); ++i) names.push_back(table.rows[i].function);
+  if (!full_text) names = symbols::short_names(names);
+  for (std::string& name : names) name = base::printable(name);
+  return names;
+}
+
+base::TextTable::Column function_column(bool full_text) {
+  base::TextTable::Column column{"function"};
+  if (!full_text) column.shorten = symbols::short_name;
+  return column;
+}
+
 std::string_view nothing_text(What what, bool was_recorded) {
   switch (what) {
     case What::Waits:
       return was_recorded ? "no waits: no thread stopped running while it was recorded"
-                          : "no stacks of waits: record them with kymo record --sample-waits";
+                          : "no stacks of waits: run kymo record as root, or with --sample-waits";
     case What::PageFaults:
       return was_recorded ? "no stacks of page faults: there were too few for a sample (kymo info has their number)"
                           : "no stacks of page faults: record them with kymo record --sample-faults";
@@ -162,20 +228,27 @@ std::string_view nothing_text(What what, bool was_recorded) {
 }
 
 int show_functions(const trace::Reader& reader, const FunctionOptions& options) {
+  if (options.tree) return show_call_tree(reader, options);
   functions::Samples samples;
   FunctionTable table;
   {
     const ReadProgress progress(reader, "reading " + options.path);
     samples = functions::read_samples(reader, options.what);
-    table = functions::count_functions(samples, options.range);
+    if (options.lines) {
+      functions::Samples waits = functions::read_samples(reader, What::Waits, false);
+      table = functions::count_lines(samples, options.range);
+      functions::add_waits(table, functions::count_lines(waits, options.range));
+    } else {
+      table = functions::count_functions(samples, options.range, options.inlines);
+    }
   }
   if (options.by_total) std::ranges::stable_sort(table.rows, std::ranges::greater(), &FunctionRow::total_ns);
   const size_t shown_rows = options.top == 0 ? table.rows.size() : std::min(options.top, table.rows.size());
   const Ledger ledger(analyze::summarise(reader), samples.problems);
-  print(options.json ? as_json(table, shown_rows, options.path, ledger)
-                     : as_text(table, shown_rows, ledger, functions::was_requested(reader, options.what)));
+  print(options.json ? as_json(table, shown_rows, options, ledger)
+                     : as_text(table, shown_rows, ledger, functions::was_requested(reader, options.what), options));
   ledger.show();
-  return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return options.strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 namespace {
@@ -185,6 +258,7 @@ namespace {
 using analyze::GroupBy;
 using analyze::RangeRow;
 using analyze::Statistics;
+using analyze::ThreadStates;
 using Align = base::TextTable::Align;
 
 struct Options {
@@ -254,8 +328,22 @@ class DeviceNames {
   std::map<std::string, size_t> devices_;  // how many have this name
 };
 
-std::string name_of(const RangeRow& row, const DeviceNames& devices) {
-  std::string name = row.name.empty() ? "(none)" : base::printable(row.name);
+// Kernels are functions of C++, and their names can be as long.
+std::vector<std::string> names_of(const std::vector<RangeRow>& rows, GroupBy by, bool full_text) {
+  std::vector<std::string> names, kernels;
+  for (const RangeRow& row : rows) {
+    names.push_back(row.name);
+    if (row.on_device) kernels.push_back(row.name);
+  }
+  if (by != GroupBy::Name || full_text) return names;
+  kernels = symbols::short_names(kernels);
+  for (size_t i = 0, next = 0; i < rows.size(); ++i)
+    if (rows[i].on_device) names[i] = kernels[next++];
+  return names;
+}
+
+std::string name_of(const RangeRow& row, std::string_view shown, const DeviceNames& devices) {
+  std::string name = shown.empty() ? "(none)" : base::printable(shown);
   if (row.on_device)
     name += base::format(" (on {}{})", row.device.empty() ? "a device" : base::printable(devices.label(row.device)),
                          row.across_threads ? ", by handle" : "");
@@ -266,10 +354,54 @@ std::string name_of(const RangeRow& row, const DeviceNames& devices) {
 
 std::string quantile_text(uint64_t ns, const RangeRow& row) { return (row.approximate ? "~" : "") + duration_text(ns); }
 
-std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by, const DeviceNames& devices) {
-  std::vector<base::TextTable::Column> columns = {
-      {"total", Align::Right},  {"self", Align::Right}, {"count", Align::Right}, {"min", Align::Right},
-      {"median", Align::Right}, {"p99", Align::Right},  {"max", Align::Right}};
+// What sampled threads did over their lives, beside their ranges. A sampled thread without ranges has a row too.
+class SampledThreads {
+ public:
+  SampledThreads() = default;
+  explicit SampledThreads(std::vector<ThreadStates> threads) : all_(std::move(threads)) {
+    for (const ThreadStates& one : all_) by_id_.try_emplace({one.pid, one.tid}, &one);
+  }
+
+  bool empty() const { return all_.empty(); }
+  void add_rows(std::vector<RangeRow>& rows) const {
+    std::set<std::pair<uint64_t, uint64_t>> have;
+    for (const RangeRow& row : rows)
+      if (find(row) != nullptr) have.insert({row.pid, row.tid});
+    for (const ThreadStates& one : all_) {
+      if (!have.insert({one.pid, one.tid}).second) continue;
+      RangeRow& row = rows.emplace_back();
+      row.name = one.name;
+      row.pid = one.pid;
+      row.tid = one.tid;
+    }
+  }
+  // Null: it was not sampled, or another row has it.
+  const ThreadStates* find(const RangeRow& row) const {
+    if (row.on_device || row.across_threads || row.unfinished) return nullptr;
+    const auto found = by_id_.find({row.pid, row.tid});
+    return found == by_id_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::vector<ThreadStates> all_;
+  std::map<std::pair<uint64_t, uint64_t>, const ThreadStates*> by_id_;
+};
+
+std::string ranges_text(const std::vector<RangeRow>& rows, const analyze::StatsOptions& options,
+                        const DeviceNames& devices, const SampledThreads& sampled) {
+  const GroupBy by = options.group_by;
+  const std::vector<std::string> names = names_of(rows, by, options.full_text);
+  const bool has_ranges = std::ranges::any_of(rows, [](const RangeRow& row) { return row.count != 0; });
+  std::vector<base::TextTable::Column> columns;
+  if (has_ranges)
+    columns = {{"total", Align::Right},  {"self", Align::Right}, {"count", Align::Right}, {"min", Align::Right},
+               {"median", Align::Right}, {"p99", Align::Right},  {"max", Align::Right}};
+  const bool has_states = std::ranges::any_of(rows, &RangeRow::has_states);
+  if (has_states)
+    columns.insert(columns.begin() + 2, {{"CPU", Align::Right}, {"waiting", Align::Right}, {"ready", Align::Right}});
+  if (!sampled.empty())
+    for (const char* const name : {"life", "CPU", "waiting", "ready", "unknown"})
+      columns.push_back({name, Align::Right});
   const bool categories = by == GroupBy::Name &&
                           std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.category.empty(); });
   if (categories) columns.push_back({"category"});
@@ -279,16 +411,35 @@ std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by, const Dev
   base::TextTable table(columns);
   double worst_error = 0;
   for (const RangeRow& row : rows) {
-    std::vector<std::string> cells = {duration_text(row.total_ns), duration_text(row.self_ns), count_text(row.count)};
-    if (row.unfinished)
-      cells.insert(cells.end(), 4, "");
-    else
-      cells.insert(cells.end(), {duration_text(row.min_ns), quantile_text(row.median_ns, row),
-                                 quantile_text(row.p99_ns, row), duration_text(row.max_ns)});
+    std::vector<std::string> cells;
+    if (has_ranges) cells.resize(7);
+    if (row.count != 0) {
+      cells[0] = duration_text(row.total_ns);
+      cells[1] = duration_text(row.self_ns);
+      cells[2] = count_text(row.count);
+    }
+    if (row.count != 0 && !row.unfinished) {
+      cells[3] = duration_text(row.min_ns);
+      cells[4] = quantile_text(row.median_ns, row);
+      cells[5] = quantile_text(row.p99_ns, row);
+      cells[6] = duration_text(row.max_ns);
+    }
+    if (has_states) {
+      std::vector<std::string> times(row.in_state.size());
+      for (size_t i = 0; row.has_states && i < times.size(); ++i) times[i] = duration_text(row.in_state[i]);
+      cells.insert(cells.begin() + 2, times.begin(), times.end());
+    }
+    if (const ThreadStates* const states = sampled.find(row)) {
+      for (const uint64_t ns : {states->life_ns(), states->running_ns, states->waiting_ns, states->preempted_ns})
+        cells.push_back(duration_text(ns));
+      cells.push_back(states->unknown_ns == 0 ? "" : duration_text(states->unknown_ns));
+    } else if (!sampled.empty()) {
+      cells.insert(cells.end(), 5, "");
+    }
     if (categories) cells.push_back(base::printable(row.category));
     if (by == GroupBy::Thread)
       cells.insert(cells.end(), {std::to_string(row.pid), row.on_device ? "" : std::to_string(row.tid)});
-    cells.push_back(name_of(row, devices));
+    cells.push_back(name_of(row, names[static_cast<size_t>(&row - rows.data())], devices));
     table.add(std::move(cells));
     if (row.approximate) worst_error = std::max(worst_error, row.relative_error);
   }
@@ -327,14 +478,15 @@ std::string cut(std::vector<Row>& rows, size_t top) {
   return base::format("({} not shown)\n", count_of(hidden, "more row"));
 }
 
-std::string as_text(Statistics statistics, const Options& options, const DeviceNames& devices) {
+std::string as_text(Statistics statistics, const Options& options, const DeviceNames& devices,
+                    const SampledThreads& sampled) {
   std::string text;
   const auto section = [&](auto& rows, const auto& show) {
     if (rows.empty()) return;
     const std::string note = cut(rows, options.top);
     text += (text.empty() ? "" : "\n") + show(rows) + note;
   };
-  section(statistics.ranges, [&](const auto& rows) { return ranges_text(rows, options.stats.group_by, devices); });
+  section(statistics.ranges, [&](const auto& rows) { return ranges_text(rows, options.stats, devices, sampled); });
   section(statistics.instants, instants_text);
   section(statistics.counters, counters_text);
 
@@ -351,7 +503,8 @@ std::string as_text(Statistics statistics, const Options& options, const DeviceN
   return text + (text.empty() || notes.empty() ? "" : "\n") + notes;
 }
 
-void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by, const DeviceNames& devices) {
+void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by, const DeviceNames& devices,
+               const SampledThreads& sampled) {
   json.begin_object();
   json.field("name", row.name);
   if (by != GroupBy::Category && !row.category.empty()) json.field("category", row.category);
@@ -371,26 +524,43 @@ void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by, const De
   json.field("count", row.count);
   json.field("total_ns", row.total_ns);
   json.field("self_ns", row.self_ns);
+  if (row.has_states) {
+    json.field("cpu_ns", row.in_state[static_cast<size_t>(analyze::ThreadState::Running)]);
+    json.field("waiting_ns", row.in_state[static_cast<size_t>(analyze::ThreadState::Waiting)]);
+    json.field("ready_ns", row.in_state[static_cast<size_t>(analyze::ThreadState::Preempted)]);
+  }
   if (row.unfinished) {
     json.field("unfinished", true);
-  } else {
+  } else if (row.count != 0) {
     json.field("min_ns", row.min_ns);
     json.field("median_ns", row.median_ns);
     json.field("p99_ns", row.p99_ns);
     json.field("max_ns", row.max_ns);
   }
-  if (row.approximate) json.field("relative_error", row.relative_error);
+  if (row.approximate) {
+    json.field("approximate", true);  // median and p99
+    json.field("relative_error", row.relative_error);
+  }
+  if (const ThreadStates* const states = sampled.find(row)) {
+    json.field("program", states->program);
+    json.field("life_ns", states->life_ns());
+    json.field("running_ns", states->running_ns);
+    json.field("waiting_ns", states->waiting_ns);
+    json.field("preempted_ns", states->preempted_ns);
+    json.field("unknown_ns", states->unknown_ns);
+  }
   json.end_object();
 }
 
-std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger, const DeviceNames& devices) {
+std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger, const DeviceNames& devices,
+                    const SampledThreads& sampled) {
   base::JsonWriter json;
   json.begin_object();
   json.field("file", options.path);
   const size_t all_rows = statistics.ranges.size();
   cut(statistics.ranges, options.top);
   json.begin_array("rows");
-  for (const RangeRow& row : statistics.ranges) write_row(json, row, options.stats.group_by, devices);
+  for (const RangeRow& row : statistics.ranges) write_row(json, row, options.stats.group_by, devices, sampled);
   json.end_array();
   json.field("rows_not_shown", all_rows - statistics.ranges.size());
   json.begin_array("instants");
@@ -431,11 +601,12 @@ bool has_only_samples(const trace::Reader& reader) {
 }
 
 // What a row stands for: ranges, or the functions of samples.
-enum class By : uint8_t { Default, Name, Thread, Category, Function, Wait, Fault };
+enum class By : uint8_t { Default, Name, Thread, Category, Function, Line, Wait, Fault, Lock };
 
 std::optional<functions::What> sampled(By by) {
   switch (by) {
     case By::Function:
+    case By::Line:
       return functions::What::Cpu;
     case By::Wait:
       return functions::What::Waits;
@@ -455,6 +626,10 @@ int stats(const Arguments& arguments) {
       "stats", "kymo stats FILE [options]",
       "Shows where the time went: for each name the number of ranges, their total time, their time without\n"
       "nested ranges (self), and the time of a single range. Instants and counters follow.\n"
+      "Of ranges on sampled threads it shows how much of their total they ran (CPU), waited, and were ready while\n"
+      "others ran.\n"
+      "With --by thread, sampled threads also have the time that they ran (CPU), waited, and were ready while others\n"
+      "ran; these and what is not known are their life, from the first record to the last.\n"
       "With --by function, it shows the functions that used the CPU, from samples: self is the time in the function\n"
       "itself, total is the time in it and in all functions that it called. This is the default if a trace has "
       "samples\n"
@@ -468,46 +643,87 @@ int stats(const Arguments& arguments) {
                {"thread", By::Thread},
                {"category", By::Category},
                {"function", By::Function},
+               {"line", By::Line},
                {"wait", By::Wait},
-               {"fault", By::Fault}},
-              "what a row stands for; default: name. wait and fault:\nfunctions of kymo record --sample-waits and\n"
-              "--sample-faults");
+               {"fault", By::Fault},
+               {"lock", By::Lock}},
+              "what a row stands for; default: name. line: source lines,\nwith the time that they used the CPU and "
+              "waited; wait: the\nfunctions that waited; fault: those with page faults (kymo\nrecord "
+              "--sample-faults); lock: locks by waiting time,\nand who held them (kymo record --with waits)");
   line.choice("--sort", order, order_names(),
               "the sort order, largest first (names: A first);\ndefault: total, for functions self");
   line.value("--in", "RANGE", options.range,
              "with --by function: only samples inside ranges with this\nname; * and ? are wildcards");
+  functions::Inlines inlines = functions::Inlines::Fold;
+  line.choice(
+      "--inlines", inlines, {{"fold", functions::Inlines::Fold}, {"show", functions::Inlines::Show}},
+      "with --by function: count inlined functions to the one\nthat contains their code (default), or show them");
+  bool is_tree = false;
+  std::string callers, callees;
+  line.flag("--tree", is_tree, "with --by function: who called whom, callers above\ncallees");
+  line.value("--callers", "NAME", callers,
+             "with --by function: the functions that called this one;\n* and ? are wildcards");
+  line.value("--callees", "NAME", callees, "with --by function: the functions that this one called");
   line.text(
       "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); }, "only the first N rows");
-  line.flag("--full-text", options.stats.full_text,
-            "separate rows for 'step 7' and 'step 8', instead of one for 'step {}'");
+  line.flag(
+      "--full-text", options.stats.full_text,
+      "separate rows for 'step 7' and 'step 8', instead of one for 'step {}';\nfull names of functions and kernels");
   line.flag("--json", options.json, "as JSON");
   line.flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace_with(options.path, {.range_values = options.stats.full_text});
-  if (by == By::Default && !options.stats.full_text && has_only_samples(reader)) by = By::Function;
+  using Shape = functions::CallTree::Shape;
+  std::optional<Shape> tree;
+  if (is_tree) tree = Shape::All;
+  if (!callers.empty()) tree = Shape::Callers;
+  if (!callees.empty()) tree = Shape::Callees;
+  if (is_tree + !callers.empty() + !callees.empty() > 1)
+    throw options::UsageError("stats", "--tree, --callers and --callees exclude each other");
+  if (tree && by == By::Line)
+    throw options::UsageError("stats", "--tree, --callers and --callees show functions, not lines: use --by function");
+  if (by == By::Default && (tree || has_only_samples(reader))) by = By::Function;
   if (const std::optional<functions::What> what = sampled(by)) {
     if (!order.empty() && order != "self" && order != "total")
       throw options::UsageError("stats", base::format("--sort {} is not for functions; use self or total", order));
     return show_functions(
-        reader, {options.path, *what, options.range, order == "total", options.top, options.json, options.strict});
+        reader, {options.path, *what, options.range, order == "total", options.top, options.json, options.strict,
+                 options.stats.full_text, inlines, tree, callers.empty() ? callees : callers, by == By::Line});
   }
+  if (by == By::Lock && order.empty() && options.range.empty() && !tree)
+    return show_locks(reader, {.path = options.path,
+                               .top = options.top,
+                               .json = options.json,
+                               .strict = options.strict,
+                               .full_text = options.stats.full_text});
+  if (by == By::Lock && !order.empty())
+    throw options::UsageError("stats", base::format("--sort {} is not for locks: they are by total time", order));
   if (!options.range.empty()) throw options::UsageError("stats", "--in selects samples: use it with --by function");
+  if (tree)
+    throw options::UsageError("stats", "--tree, --callers and --callees show samples: use them with --by function");
   options.stats.group_by = by == By::Thread ? GroupBy::Thread : by == By::Category ? GroupBy::Category : GroupBy::Name;
   for (const auto& [name, before] : orders())
     if (name == order) options.before = before;
   Statistics statistics;
+  SampledThreads sampled;
   {
     const ReadProgress progress(reader, "reading " + options.path);
+    analyze::StatesOfThreads states;
+    if (functions::has_samples(reader)) states = analyze::read_thread_states(reader);
+    if (by != By::Thread) options.stats.states = &states;
     statistics = analyze::compute_statistics(reader, options.stats);
+    options.stats.states = nullptr;
+    if (by == By::Thread) sampled = SampledThreads(std::move(states.threads));
   }
+  sampled.add_rows(statistics.ranges);
   if (options.before) std::stable_sort(statistics.ranges.begin(), statistics.ranges.end(), options.before);
   const Ledger ledger(analyze::summarise(reader), statistics.problems);
   const DeviceNames devices(reader);
-  print(options.json ? as_json(std::move(statistics), options, ledger, devices)
-                     : as_text(std::move(statistics), options, devices));
+  print(options.json ? as_json(std::move(statistics), options, ledger, devices, sampled)
+                     : as_text(std::move(statistics), options, devices, sampled));
   ledger.show();
-  return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return options.strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

@@ -1,11 +1,16 @@
-// `kymo stats --by function`, `wait` and `fault`: the functions that used the CPU, waited or caused page faults.
+// `kymo stats --by function`, `line`, `wait` and `fault`: the functions that used the CPU, waited or caused page
+// faults.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "analyze/functions/functions.h"
 #include "analyze/functions/samples.h"
+#include "base/text_table.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {
@@ -13,17 +18,28 @@ namespace kymo::cli {
 struct FunctionOptions {
   std::string path;
   functions::What what = functions::What::Cpu;
-  std::string range;  // only samples in ranges with this name or pattern; empty: all
+  std::string range = {};  // only samples in ranges with this name or pattern; empty: all
   bool by_total = false;
   size_t top = 0;  // 0: all
   bool json = false;
   bool strict = false;
+  bool full_text = false;  // names as they are, with all template arguments
+  functions::Inlines inlines = functions::Inlines::Fold;
+  std::optional<functions::CallTree::Shape> tree = {};
+  std::string function = {};  // of Callers and Callees
+  bool lines = false;         // a row for each source line, with its CPU time and waiting time
 };
+
+// The names of the first rows, as a table shows them, and the column for them.
+std::vector<std::string> function_names(const functions::FunctionTable& table, size_t rows, bool full_text = false);
+base::TextTable::Column function_column(bool full_text = false);
 
 // Why a trace has none; `was_recorded`: it was recorded with them.
 std::string_view nothing_text(functions::What what, bool was_recorded);
 
-// Returns the exit code.
+// Return the exit code. The second one is for options with `tree`.
 int show_functions(const trace::Reader& reader, const FunctionOptions& options);
+int show_call_tree(const trace::Reader& reader, const FunctionOptions& options);
+int show_locks(const trace::Reader& reader, const FunctionOptions& options);  // locks.cc
 
 }  // namespace kymo::cli

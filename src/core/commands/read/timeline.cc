@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "analyze/summary.h"
+#include "analyze/thread_states.h"
 #include "analyze/views/timeline.h"
+#include "base/clock_map.h"
+#include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -34,6 +37,8 @@ std::string shade_of(double busy) {
   if (busy <= 0.5) return "▒";
   return busy <= 0.75 ? "▓" : "█";
 }
+
+constexpr double kUnknown = 0.5;  // of a column
 
 // Each character of a name is one column.
 void put_text(Cells& cells, size_t at, const std::string& printable) {
@@ -114,7 +119,8 @@ TimelineLayout timeline_layout(size_t width, size_t longest) {
 
 std::string timeline_cells(const views::TimelineRow& row) {
   Cells cells;
-  for (const double busy : row.columns) cells.push_back(shade_of(busy));
+  for (size_t i = 0; i < row.columns.size(); ++i)
+    cells.push_back(i < row.unknown.size() && row.unknown[i] > kUnknown ? "?" : shade_of(row.columns[i]));
   std::vector<bool> in_block(cells.size());
   for (const views::TimelineBlock& block : row.blocks)
     std::fill(in_block.begin() + static_cast<ptrdiff_t>(block.first),
@@ -171,6 +177,10 @@ std::string timeline_text(const views::Timeline& timeline, const views::Timeline
     text += label_cell(std::string(kIndent, ' ') + base::printable(row.track), layout.label);
     text += base::format("{}{:4.0f} %\n", timeline_cells(row), 100 * row.busy);
   }
+  const bool has_unknown = std::ranges::any_of(order, [&](size_t index) {
+    return std::ranges::any_of(timeline.rows[index].unknown, [](double share) { return share > kUnknown; });
+  });
+  if (has_unknown) text += "?: not known, because records of the thread were lost, or timers sampled it\n";
   if (hidden != 0)
     text += base::format("({} not shown, which {} less busy: choose with --track)\n", count_of(hidden, "more track"),
                          hidden == 1 ? "is" : "are");
@@ -180,6 +190,49 @@ std::string timeline_text(const views::Timeline& timeline, const views::Timeline
 }
 
 namespace {
+
+std::string as_json(const views::Timeline& timeline, const views::TimelineOptions& options, const std::string& path,
+                    const Ledger& ledger) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("file", path);
+  json.field("from_ns", options.from_ns);
+  json.field("to_ns", options.to_ns);
+  json.field("depth", options.depth);
+  json.field("columns", options.columns);
+  json.objects("rows", timeline.rows, [&](const views::TimelineRow& row) {
+    json.field("process", row.process);
+    json.field("track", row.track);
+    json.field("on_device", row.on_device);
+    json.field("sampled", row.is_sampled);
+    json.field("busy_ns", base::round_ns(row.busy_ns));
+    json.field("busy", row.busy);
+    json.begin_array("busy_of_columns");
+    for (const double busy : row.columns) json.value(busy);
+    json.end_array();
+    json.begin_array("unknown_of_columns");
+    for (const double unknown : row.unknown) json.value(unknown);
+    json.end_array();
+    json.begin_array("names_of_columns");
+    for (const std::string& name : row.names) json.value(name);
+    json.end_array();
+    json.objects("blocks", row.blocks, [&](const views::TimelineBlock& block) {
+      json.field("name", block.name);
+      json.field("first_column", block.first);
+      json.field("last_column", block.last);
+      json.field("unfinished", block.unfinished);
+    });
+    json.objects("unfinished", row.unfinished, [&](const views::TimelineUnfinished& range) {
+      json.field("name", range.name);
+      json.field("begin_ns", range.begin_ns);
+      json.field("end_ns", range.end_ns);
+    });
+  });
+  json.field("without_clock", timeline.without_clock);
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
 
 // `kymo timeline`: the tracks of a trace as one screen of text.
 
@@ -217,13 +270,14 @@ int timeline(const Arguments& arguments) {
   std::vector<std::string> tracks;
   views::TimelineOptions options;
   size_t width = std::max(kMinTimelineWidth, terminal_width(Stream::Output).value_or(kPlainWidth));
-  bool strict = false;
+  bool json = false, strict = false;
   options::CommandLine line(
       "timeline", "kymo timeline FILE [options]",
       "Shows the threads and device queues of a trace on one screen. A row is a track, and its length is the time. A\n"
       "shade says how busy a column is (░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more), and the number at the end how busy the\n"
       "track is. [name ] is one long range, [name > one that has not ended. A name without brackets stands on columns\n"
-      "where ranges of this name have the most time.\n"
+      "where ranges of this name have the most time. A sampled thread without ranges is busy while it runs on a\n"
+      "processor; ? is a column of which most is not known.\n"
       "Times count from the first event: 1.5s, 300ms. Negative times count from the end.",
       "kymo timeline run.kymo\nkymo timeline run.kymo --from 1s --to 1.2s --track 'worker*' --depth 1");
   line.argument("FILE", path, "the trace");
@@ -236,6 +290,7 @@ int timeline(const Arguments& arguments) {
   line.text(
       "--width", "N", [&](const std::string& text) { width = parse_width(text); },
       "columns of the text; default: the terminal's, or 80");
+  line.flag("--json", json, "as JSON, with all tracks");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
@@ -245,23 +300,25 @@ int timeline(const Arguments& arguments) {
   views::Timeline result;
   if (times.empty()) {
     result.problems = reader.problems();
-    print("no events\n");
+    if (!json) print("no events\n");
   } else {
     const TimeSpan span = time_span(given, times, "timeline");
     options.from_ns = span.from_ns;
-    options.to_ns = span.to_ns.value_or(times.length_ns());
+    options.to_ns = span.to_ns.value_or(views::length_with_unfinished(reader, times));
+    const std::vector<analyze::ThreadStates> threads = analyze::read_thread_states(reader).threads;
     if (!given.is_empty()) reader.narrow(times.between(span.from_ns, span.to_ns));
     const TimelineLayout layout = timeline_layout(std::min(width, kWidestTimeline), longest_name(reader, choice));
     options.columns = layout.columns;
     {
       const ReadProgress progress(reader, "reading " + path);
-      result = views::make_timeline(reader, times, choice, options);
+      result = views::make_timeline(reader, times, choice, options, threads);
     }
-    print(timeline_text(result, options, layout, tracks.empty() ? kMaxTracks : result.rows.size()));
+    if (!json) print(timeline_text(result, options, layout, tracks.empty() ? kMaxTracks : result.rows.size()));
   }
-  const Ledger ledger(analyze::summarise(reader), result.problems);
+  const Ledger ledger(analyze::summarise(reader), strict ? analyze::all_problems(reader) : result.problems);
+  if (json) print(as_json(result, options, path, ledger));
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

@@ -1,5 +1,6 @@
 // `kymo env`: prints the environment that makes programs load Kymo, dormant, until `kymo trigger` asks for a trace.
 #include <algorithm>
+#include <iterator>
 
 #include "base/environment.h"
 #include "base/text.h"
@@ -37,6 +38,7 @@ int env_command(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   Variables variables = interface_environment(choice.selected());
+  std::ranges::copy(compiler_environment(choice.compilers), std::back_inserter(variables));
   // A tool that may be needed later costs a program with OpenMP something from its start: only on request.
   if (std::ranges::find(choice.with, record::Interface::OpenMp) != choice.with.end() &&
       std::ranges::find(choice.without, record::Interface::OpenMp) == choice.without.end())

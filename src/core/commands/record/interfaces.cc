@@ -14,9 +14,12 @@ namespace {
 
 using record::Interface;
 
+constexpr const char* kWaitsLibrary = "libkymo_waits.so";
+
 // How a program finds the library: a variable with the path of one library, or with a list.
 struct Variable {
-  enum class Names : uint8_t { Library, Layer, ManifestFolder };  // Vulkan's loader finds a layer by its manifest
+  // Vulkan's loader finds a layer by its manifest. The dynamic linker loads another library than the interfaces do.
+  enum class Names : uint8_t { Library, Layer, ManifestFolder, Preloaded, AsanOption };
 
   const char* name;
   char separator = '\0';            // between the libraries of a list; 0: there is place for only one
@@ -50,11 +53,28 @@ const std::vector<Offered>& offered() {
        false,
        {{"INTEL_LIBITTNOTIFY64"}},
        {{"INTEL_ITTNOTIFY_GROUPS", "structure,thread,stitch"}}},  // tasks and markers, names, what OpenMP relies on
+      {Interface::Waits,
+       "calls that block",
+       false,
+       {{kPreloadVariable, ':', nullptr, false, Variable::Names::Preloaded},
+        {"ASAN_OPTIONS", ':', nullptr, true, Variable::Names::AsanOption}}},
   };
   return all;
 }
 
 const Offered& offered(Interface which) { return *std::ranges::find(offered(), which, &Offered::interface); }
+
+// A compiler inside a runtime, which writes the names of its functions to /tmp/perf-PID.map on request.
+struct Compiler {
+  const char *name, *variable, *options;
+};
+constexpr Compiler kCompilers[] = {
+    {"node", "NODE_OPTIONS", "--perf-basic-prof"},
+    // A JDK before 17 does not know all of them, and would not start.
+    {"java", "JAVA_TOOL_OPTIONS",
+     "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit "
+     "-XX:+PreserveFramePointer"},
+};
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
@@ -69,16 +89,14 @@ std::string default_names() {
   return base::join(all, ", ");
 }
 
-void take_list(const std::string& text, std::vector<Interface>& into) {
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    const std::string name = text.substr(at, end - at);
+// `known` is for the message.
+void take_list(const std::string& text, std::vector<Interface>& into, const std::vector<std::string>& known) {
+  for (const std::string& name : base::split(text, ',')) {
     const auto found =
         std::ranges::find_if(offered(), [&](const Offered& one) { return record::name_of(one.interface) == name; });
     if (found == offered().end())
-      throw InvalidArgument(base::format("'{}' is not an interface; use {}", name, base::join(names(), ", ")));
+      throw InvalidArgument(base::format("'{}' is not an interface; use {}", name, base::join(known, ", ")));
     into.push_back(found->interface);
-    at = end + 1;
   }
 }
 
@@ -101,6 +119,10 @@ std::string value_of(const Variable& variable, const std::string& library) {
       return base::kVulkanLayer;
     case Variable::Names::ManifestFolder:
       return std::filesystem::path(find_kymo_library(base::kVulkanManifest)).parent_path();
+    case Variable::Names::Preloaded:
+      return find_preloaded_library(kWaitsLibrary);
+    case Variable::Names::AsanOption:  // otherwise its runtime ends every program in which another library comes first
+      return "verify_asan_link_order=0";
     case Variable::Names::Library:
       break;
   }
@@ -149,12 +171,22 @@ std::vector<Interface> InterfaceChoice::selected() const {
 }
 
 void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) {
+  std::vector<std::string> with_names = names();
+  for (const Compiler& one : kCompilers) with_names.emplace_back(one.name);
   line.text(
-      "--with", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.with); },
-      "also these interfaces of programs that do not know\nKymo, separated by commas: " + base::join(names(), ", "),
-      names());
+      "--with", "INTERFACES",
+      [&choice, with_names](const std::string& text) {
+        std::vector<std::string> interfaces;
+        for (const std::string& name : base::split(text, ','))
+          (std::ranges::find(kCompilers, name, &Compiler::name) != std::end(kCompilers) ? choice.compilers : interfaces)
+              .push_back(name);
+        if (!interfaces.empty()) take_list(base::join(interfaces, ","), choice.with, with_names);
+      },
+      "also these interfaces of programs that do not know\nKymo, separated by commas: " + base::join(names(), ", ") +
+          ";\nnode, java: names of the functions that they compile\n(JDK 17 or later; it prints a line)",
+      with_names);
   line.text(
-      "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without); },
+      "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without, names()); },
       "without these interfaces; recorded by default:\n" + default_names(), names());
 }
 
@@ -175,6 +207,16 @@ Variables interface_environment(const std::vector<Interface>& selected) {
   return variables;
 }
 
+Variables compiler_environment(const std::vector<std::string>& compilers) {
+  Variables variables;
+  for (const Compiler& one : kCompilers) {
+    if (std::ranges::find(compilers, one.name) == compilers.end()) continue;
+    const std::string before = is_set(one.variable) ? base::inherited_environment(one.variable) : "";
+    variables.emplace_back(one.variable, before.empty() ? one.options : before + " " + one.options);
+  }
+  return variables;
+}
+
 Variables interface_environment_or_warning(const std::vector<Interface>& selected) {
   try {
     return interface_environment(selected);
@@ -190,7 +232,9 @@ std::vector<InterfaceDescription> interface_descriptions() {
     const Variable& first = one.variables.front();
     all.push_back({one.interface, one.title, one.by_default, first.name,
                    first.displaced != nullptr ? first.displaced : std::string(),
-                   first.names == Variable::Names::Layer ? base::kVulkanLayer : kInjectedLibrary});
+                   first.names == Variable::Names::Layer       ? base::kVulkanLayer
+                   : first.names == Variable::Names::Preloaded ? kWaitsLibrary
+                                                               : kInjectedLibrary});
   }
   return all;
 }

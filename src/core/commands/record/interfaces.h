@@ -16,6 +16,8 @@ namespace kymo::cli {
 // The user's choice: --with and --without.
 struct InterfaceChoice {
   std::vector<record::Interface> with, without;
+  // --with node, java: these write the names of the functions that they compile, so that samples have them.
+  std::vector<std::string> compilers;
   // What is recorded: the interfaces that are recorded by default, with these changes.
   std::vector<record::Interface> selected() const;
 };
@@ -29,6 +31,9 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 Variables interface_environment(const std::vector<record::Interface>& selected);
 // The same; if it is not possible, prints one line that says why, and returns nothing.
 Variables interface_environment_or_warning(const std::vector<record::Interface>& selected);
+
+// The environment that makes these compilers write names. Options of the user stay.
+Variables compiler_environment(const std::vector<std::string>& compilers);
 
 inline constexpr const char* kInjectedLibrary = "libkymo_inject.so";
 

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -55,15 +55,27 @@ void check_allocator(const std::string& program) {
   }
 }
 
-std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode) {
-  std::string preload = find_kymo_library(kMemoryLibrary);
+std::string find_preloaded_library(const std::string& name) {
+  std::string library = find_kymo_library(name);
   // The linker reads both as separators, and there is no way to escape them.
-  if (preload.find_first_of(" :") != std::string::npos)
+  if (library.find_first_of(" :") != std::string::npos)
     throw NotAvailable(
-        base::format("{} cannot be loaded into programs: its path must not contain a space or a colon", preload));
-  if (const char* others = base::environment("LD_PRELOAD"); others != nullptr && *others != '\0')
-    preload.append(":").append(others);
-  return {{"LD_PRELOAD", preload}, {"KYMO_MALLOC", mode}};
+        base::format("{} cannot be loaded into programs: its path must not contain a space or a colon", library));
+  return library;
+}
+
+std::string& variable_in(std::vector<std::pair<std::string, std::string>>& environment, const char* name) {
+  const auto given = std::ranges::find(environment, name, [](const auto& one) { return one.first; });
+  if (given != environment.end()) return given->second;
+  const char* const inherited = base::inherited_environment(name);
+  return environment.emplace_back(name, inherited != nullptr ? inherited : "").second;
+}
+
+void add_memory(std::vector<std::pair<std::string, std::string>>& environment, const std::string& mode) {
+  const std::string library = find_preloaded_library(kMemoryLibrary);  // before another allocator
+  std::string& preload = variable_in(environment, kPreloadVariable);
+  preload = preload.empty() ? library : library + ":" + preload;
+  environment.emplace_back("KYMO_MALLOC", mode);
 }
 
 namespace {

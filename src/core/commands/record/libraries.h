@@ -11,14 +11,21 @@ namespace kymo::cli {
 // install folder. Throws NotAvailable.
 std::string find_kymo_library(const std::string& name);
 
+// The same for a library that the dynamic linker loads before others, by this variable.
+inline constexpr const char* kPreloadVariable = "LD_PRELOAD";
+std::string find_preloaded_library(const std::string& name);
+
 // The library that records the heap of unmodified programs, and the environment that loads it.
 
 // Throws kymo::NotAvailable for a program that was built with a sanitizer that has its own allocator.
 void check_allocator(const std::string& program);
 
-// The environment variables that make a program record its heap as `mode` says (a value of KYMO_MALLOC). Keeps an
+// Adds what makes a program record its heap as `mode` says (a value of KYMO_MALLOC) to an environment. Keeps an
 // existing LD_PRELOAD. Throws NotAvailable.
-std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode);
+void add_memory(std::vector<std::pair<std::string, std::string>>& environment, const std::string& mode);
+
+// The value of a variable in an environment: what the program would inherit if it is not given. Empty: neither.
+std::string& variable_in(std::vector<std::pair<std::string, std::string>>& environment, const char* name);
 
 // `kymo record --python`: the environment that makes Python programs record their functions.
 

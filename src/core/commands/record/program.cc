@@ -85,17 +85,13 @@ std::string find_program(const std::string& name) {
     return name;
   }
   const char* path = base::environment("PATH");
-  std::string_view folders = path != nullptr ? path : kDefaultPath;
   int found_but = ENOENT;
-  while (!name.empty()) {
-    const size_t end = std::min(folders.find(':'), folders.size());
-    const std::string_view folder = end == 0 ? "." : folders.substr(0, end);
-    std::string candidate = base::format("{}/{}", folder, name);
+  for (const std::string& folder : base::split(path != nullptr ? path : kDefaultPath, ':')) {
+    if (name.empty()) break;
+    std::string candidate = base::format("{}/{}", folder.empty() ? "." : folder, name);
     const int error_number = why_not(candidate);
     if (error_number == 0) return candidate;
     if (error_number == EACCES) found_but = EACCES;
-    if (end == folders.size()) break;
-    folders.remove_prefix(end + 1);
   }
   throw CannotRun(name, found_but);
 }

@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <system_error>
 
@@ -65,7 +66,11 @@ struct FileSamples : sample::SampleTotals {
     const trace::Reader reader(progress.file);
     const auto kept = [&reader](functions::What what) { return functions::read_samples(reader, what).samples; };
     samples = kept(functions::What::Cpu);
-    if (waits != 0) waits = kept(functions::What::Waits);
+    if (waits != 0) {
+      const functions::Samples kept_waits = functions::read_samples(reader, functions::What::Waits);
+      all_waits = kept_waits.samples;
+      waits = kept_waits.samples - kept_waits.without_stack;
+    }
     if (page_faults != 0) page_faults = kept(functions::What::PageFaults) * sample::kFaultsOfASample;
   }
   uint64_t hertz;  // as it was possible: timers have a lower limit
@@ -85,12 +90,30 @@ std::string nothing_of_process(const RecordOptions& options, const FileSamples& 
       options.pid, duration_text(samples.used_ns), sample::rate_text(samples.hertz));
 }
 
+// Every program waits a little, so short waits are no content unless they were asked for.
+bool has_samples(const RecordOptions& options, const sample::SampleTotals& samples) {
+  constexpr uint64_t kLongNs = 100'000'000;
+  const bool are_waits_content = options.samples.waits || samples.off_ns >= kLongNs;
+  return samples.samples + samples.page_faults + (are_waits_content ? samples.waits : 0) != 0;
+}
+
+bool is_empty(const Progress& progress, const RecordOptions& options, const sample::SampleTotals& samples) {
+  return !has_samples(options, samples) && progress.events + progress.unfinished == 0;
+}
+
+// "98,311 waits (1,204 with a stack)"
+std::string waits_text(const sample::SampleTotals& samples) {
+  const std::string all = count_of(samples.all_waits, "wait");
+  return samples.waits == samples.all_waits ? all
+                                            : base::format("{} ({} with a stack)", all, count_text(samples.waits));
+}
+
 // How much was recorded, or the likely reason why nothing was.
 std::string summary_text(const Progress& progress, const RecordOptions& options, const FileSamples& samples) {
-  if (samples.samples + samples.waits + samples.page_faults != 0) {
+  if (has_samples(options, samples)) {
     std::string what = count_of(samples.samples, "sample");
     if (samples.taken > samples.samples) what += base::format(" (the last of {})", count_text(samples.taken));
-    if (samples.waits != 0) what += base::format(", {}", count_of(samples.waits, "wait"));
+    if (samples.waits != 0) what += ", " + waits_text(samples);
     if (samples.page_faults != 0) what += base::format(", {}", count_of(samples.page_faults, "page fault"));
     if (progress.events != 0) what = base::format("{}, {}", count_of(progress.events, "event"), what);
     if (progress.unfinished != 0) what += base::format(", {}", count_of(progress.unfinished, "unfinished range"));
@@ -104,8 +127,8 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
            "its user?)";
   if (options.pid != 0) return nothing_of_process(options, samples);
   // Kymo's library may have been loaded into a static program, and found there that it does not work.
-  const bool is_empty = progress.events == 0 && progress.unfinished == 0 && progress.lost == 0;
-  if (progress.processes == 0 || (is_empty && !obstacle_to_libraries(options.program[0]).empty()))
+  const bool has_nothing = is_empty(progress, options, samples) && progress.lost == 0;
+  if (progress.processes == 0 || (has_nothing && !obstacle_to_libraries(options.program[0]).empty()))
     return nothing_recorded(options.program[0], options.interfaces.selected(), samples.processes != 0);
   if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
     return base::format("nothing was recorded, although {} linked with Kymo ran",
@@ -137,7 +160,10 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
   json.field("samples", samples.samples);
   json.field("samples_taken", samples.taken);
   json.field("samples_lost", samples.lost);
-  if (samples.waits != 0) json.field("waits", samples.waits);
+  if (samples.waits != 0) {
+    json.field("waits", samples.all_waits);
+    json.field("waits_with_stack", samples.waits);
+  }
   if (samples.page_faults != 0) json.field("page_faults", samples.page_faults);
   json.field("sampled_processes", samples.processes);
   json.field("moved", progress.is_elsewhere);
@@ -148,7 +174,7 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
 }
 
 Ledger ledger_of(const Progress& progress, const sample::SampleTotals& samples) {
-  if ((progress.lost == 0 && samples.lost == 0 && samples.throttled == 0) || progress.is_elsewhere)
+  if (progress.lost + samples.lost + samples.lost_others + samples.throttled == 0 || progress.is_elsewhere)
     return Ledger(analyze::Summary{});
   return Ledger(analyze::summarise(trace::Reader(progress.file)));
 }
@@ -186,10 +212,25 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
                      count_of(running, "process it started is", "processes it started are"),
                      running == 1 ? "it does" : "they do"));
   }
+  if (!options.quiet && samples.unnamed != 0)
+    say(base::format(
+        "the names of {} are not in the trace, because there are too many: keep the program until you read it",
+        count_of(samples.unnamed, "address", "addresses")));
   ledger.show();
   if (!options.quiet && samples.lost != 0)
     say(base::format("at {}, samples come faster than they can be recorded: {}", sample::rate_text(samples.hertz),
                      remedy_for_lost(options.samples)));
+  else if (!options.quiet && samples.lost_others != 0)
+    say("threads start, end or wait faster than the kernel's records of it can be read; to record without samples, use "
+        "--no-sample");
+}
+
+// An empty trace is worth less than the one that it would replace.
+void keep_older_trace(Recording& recording, const Progress& progress, const RecordOptions& options,
+                      const sample::SampleTotals& samples) {
+  if (!is_empty(progress, options, samples) || progress.is_elsewhere || !recording.restore_replaced() || options.quiet)
+    return;
+  say(base::format("{} is as it was before", base::printable(options.output)));
 }
 
 // The ending of kymo: that of the program, or its own exit code.
@@ -198,14 +239,12 @@ Ending record_program(const RecordOptions& options) {
   refuse_unrunnable(path, options.program[0]);  // first: what cannot be recorded must not replace an older trace
   std::error_code ignored;
   const bool existed = fs::exists(options.output, ignored);
-  Program::Environment memory;
-  if (!options.memory.empty()) {
-    check_allocator(path);
-    memory = memory_environment(options.memory);
-  }
+  if (!options.memory.empty()) check_allocator(path);
   const Program::Environment python =
       options.python.empty() ? Program::Environment{} : python_environment(options.python);
   Variables injected = interface_environment_or_warning(options.interfaces.selected());
+  std::ranges::copy(compiler_environment(options.interfaces.compilers), std::back_inserter(injected));
+  if (!options.memory.empty()) add_memory(injected, options.memory);
   // It is reported here, so the library need not.
   if (is_static_program(path)) injected.emplace_back("KYMO_STATIC_PROGRAM", "reported");
   if (const std::string why = options.python.empty() ? "" : python_obstacle(options.program); !why.empty())
@@ -220,7 +259,6 @@ Ending record_program(const RecordOptions& options) {
   Ending ending;
   try {
     Program::Environment environment = recording->environment();
-    environment.insert(environment.end(), memory.begin(), memory.end());
     environment.insert(environment.end(), python.begin(), python.end());
     environment.insert(environment.end(), injected.begin(), injected.end());
     if (samples) samples->add_to(environment);
@@ -238,14 +276,15 @@ Ending record_program(const RecordOptions& options) {
     const uint64_t used_ns = cpu_ns_of_children();
     const uint64_t hertz = samples ? samples->hertz() : 0;
     report(progress, options, ending, {totals, hertz, progress, options.flight, used_ns});
+    keep_older_trace(*recording, progress, options, totals);
     const std::string unsampled = samples ? unsampled_text(used_ns, totals, hertz, samples->is_by_timers()) : "";
     if (!options.quiet && !options.json && !unsampled.empty()) say(unsampled);
-    const bool is_whole = progress.lost == 0 && totals.lost == 0 && !progress.is_elsewhere;
-    if (options.strict && !is_whole && ending.exit_code() == kDone) ending.status = kLossOrDamage;
+    const bool is_whole = progress.lost + totals.lost + totals.lost_others == 0 && !progress.is_elsewhere;
+    if (options.strict && !is_whole && ending.exit_code() == kDone) ending.status = kIncomplete;
   } catch (const std::exception& error) {
     say_error(error.what());
     // The program's own failure comes first.
-    if (ending.exit_code() == kDone) ending.status = options.strict ? kLossOrDamage : kFailed;
+    if (ending.exit_code() == kDone) ending.status = options.strict ? kIncomplete : kFailed;
   }
   return ending;
 }
@@ -302,7 +341,8 @@ int record_process(RecordOptions options) {
   const sample::SampleTotals totals = samples->finish();
   const Progress progress = recording->finish();
   report(progress, options, {}, {totals, samples->hertz(), progress, options.flight, used_ns - used_before_ns});
-  return options.strict && (progress.lost != 0 || totals.lost != 0) ? kLossOrDamage : kDone;
+  keep_older_trace(*recording, progress, options, totals);
+  return options.strict && progress.lost + totals.lost + totals.lost_others != 0 ? kIncomplete : kDone;
 }
 
 }  // namespace
@@ -313,7 +353,7 @@ int record(const Arguments& arguments) {
   if (options->pid != 0) return record_process(*options);
   try {
     const Ending ending = record_program(*options);
-    if (is_request_to_end(ending.signal)) die_by(ending.signal);
+    if (ending.signal != 0) die_by(ending.signal);
     return ending.exit_code();
   } catch (const CannotRun& error) {
     say_error(error.what());

@@ -71,10 +71,11 @@ void check_process_options(const RecordOptions& options) {
   const SessionOptions defaults;
   const char* const without_effect = options.session.policy != defaults.policy           ? "--policy"
                                      : options.session.ring_bytes != defaults.ring_bytes ? "--ring-size"
-                                     : !options.interfaces.with.empty()                  ? "--with"
-                                     : !options.interfaces.without.empty()               ? "--without"
-                                     : options.samples.by == SampledBy::Timers           ? "--sampler timers"
-                                                                                         : nullptr;
+                                     : !options.interfaces.with.empty() || !options.interfaces.compilers.empty()
+                                         ? "--with"
+                                     : !options.interfaces.without.empty()     ? "--without"
+                                     : options.samples.by == SampledBy::Timers ? "--sampler timers"
+                                                                               : nullptr;
   if (without_effect != nullptr)
     throw options::UsageError(
         "record", base::format("{} is for a program that kymo starts: it has no effect with --pid, which only samples",
@@ -124,7 +125,9 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
             "sets another default",
             {"1kHz", "10kHz", "off"});
   line.flag("--sample-waits", options.samples.waits,
-            "also the functions in which threads wait (kymo stats\n--by wait); each wait costs some microseconds");
+            "the functions of every wait (kymo stats --by wait),\n"
+            "instead of at most 100 a second for each thread; each\n"
+            "costs some microseconds");
   line.flag("--sample-faults", options.samples.faults,
             "also the functions that cause page faults (kymo\nstats --by fault)");
   line.text(

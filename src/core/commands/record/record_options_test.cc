@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+#include <utility>
+
 #include "options/command_line.h"
 
 namespace kymo::cli {
@@ -144,6 +148,27 @@ TEST(RecordOptionsTest, OptionsWithoutEffectAreRefused) {
   EXPECT_THAT(error_of({"--with", "itt,nvtx", "--without", "nvtx", "x"}),
               HasSubstr("nvtx is in --with and in --without"));
   EXPECT_EQ(error_of({"--with", "itt", "--without", "nvtx", "x"}), "");
+}
+
+TEST(RecordOptionsTest, CompilersAreNamedBesideInterfaces) {
+  const auto options = read_record_options({"--with", "java,itt,node", "--", "x"});
+  EXPECT_THAT(options->interfaces.with, ElementsAre(record::Interface::Itt));
+  EXPECT_THAT(options->interfaces.compilers, ElementsAre("java", "node"));
+  EXPECT_TRUE(read_record_options({"--", "x"})->interfaces.compilers.empty());
+  EXPECT_THROW(read_record_options({"--with", "ruby", "--", "x"}), options::UsageError);
+  EXPECT_THROW(read_record_options({"--with", "java", "--pid", "1"}), options::UsageError);
+}
+
+TEST(CompilerEnvironmentTest, OptionsOfTheUserStay) {
+  ::setenv("NODE_OPTIONS", "--no-warnings", 1);
+  ::unsetenv("JAVA_TOOL_OPTIONS");
+  const Variables both = compiler_environment({"node", "java"});
+  ::unsetenv("NODE_OPTIONS");
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0], std::pair(std::string("NODE_OPTIONS"), std::string("--no-warnings --perf-basic-prof")));
+  EXPECT_EQ(both[1].first, "JAVA_TOOL_OPTIONS");
+  EXPECT_THAT(both[1].second, HasSubstr("-XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer"));
+  EXPECT_TRUE(compiler_environment({}).empty());
 }
 
 }  // namespace

@@ -19,36 +19,31 @@ namespace {
 constexpr uint64_t kLowestRate = 1, kHighestRate = 50'000;
 constexpr const char* kTimerLibrary = "libkymo_sample.so";
 
-// To what the program gets, or would have without it.
-void append_to_variable(RecordedSamples::Environment& environment, const char* name, const std::string& value,
-                        char separator) {
-  const auto given = std::ranges::find(environment, name, [](const auto& one) { return one.first; });
-  const char* const inherited = base::inherited_environment(name);
-  const std::string before = given != environment.end() ? given->second : inherited != nullptr ? inherited : "";
-  const std::string all = before.empty() ? value : before + separator + value;
-  if (given != environment.end())
-    given->second = all;
-  else
-    environment.emplace_back(name, all);
+void append_to_variable(RecordedSamples::Environment& environment, const char* name, const std::string& value) {
+  std::string& list = variable_in(environment, name);
+  list += (list.empty() ? "" : ":") + value;
 }
 
 sample::EventOptions event_options(const SampleOptions& options) {
-  return {options.hertz, options.stacks, options.waits, options.faults};
+  return {options.hertz, options.stacks, options.waits ? sample::Waits::All : sample::Waits::Some, options.faults};
 }
 
 // What the kernel samples besides the CPU.
-std::string also_sampled(const sample::PerfEvents& events) {
-  if (events.has_waits() && events.has_faults()) return "waits, page faults";
-  return events.has_waits() ? "waits" : events.has_faults() ? "page faults" : "";
+std::string also_sampled(const SampleOptions& options, const sample::PerfEvents& events) {
+  const std::string waits = !events.has_waits() ? "" : options.waits ? "waits" : "some waits";
+  if (!events.has_faults()) return waits;
+  return waits.empty() ? "page faults" : waits + ", page faults";
 }
 
-// What was asked for, and the kernel refuses. Empty: nothing.
+// What the kernel refuses. Empty: nothing.
 std::string refused(const SampleOptions& options, const sample::PerfEvents& events) {
   std::string note;
-  if (options.waits && !events.has_waits())
+  if (!events.has_kernel())
     note =
-        "no stacks of waits (--sample-waits): the kernel does not let this user sample the kernel; sudo sysctl "
-        "kernel.perf_event_paranoid=1, or run kymo as root";
+        "no functions of the kernel and no stacks of waits: the kernel does not let this user sample the kernel; sudo "
+        "sysctl kernel.perf_event_paranoid=1, or run kymo as root";
+  else if (options.waits && !events.has_waits())
+    note = "no stacks of waits (--sample-waits): the kernel refuses them";
   if (options.faults && !events.has_faults())
     note +=
         std::string(note.empty() ? "" : "; ") + "no stacks of page faults (--sample-faults): the kernel refuses them";
@@ -117,7 +112,7 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
     try {
       auto events = sample::PerfEvents::for_next_program(event_options(options));
       note = refused(options, events);
-      const std::string also = also_sampled(events);
+      const std::string also = also_sampled(options, events);
       std::unique_ptr<RecordedSamples> made(new RecordedSamples(
           std::make_unique<sample::PerfSource>(std::move(events)),
           {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also}));
@@ -142,7 +137,7 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const Sa
   auto events = sample::PerfEvents::for_process(pid, event_options(options));
   collect::Recording& recording = start();
   note = refused(options, events);
-  const std::string also = also_sampled(events);
+  const std::string also = also_sampled(options, events);
   std::unique_ptr<RecordedSamples> made(
       new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
                           {options.hertz, recording.session(), {}, "the kernel", options.piece_ns, also}));
@@ -154,9 +149,9 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const Sa
 void RecordedSamples::add_to(Environment& others) const {
   if (library_.empty()) return;
   others.insert(others.end(), environment_.begin(), environment_.end());
-  append_to_variable(others, "LD_PRELOAD", library_, ':');
+  append_to_variable(others, kPreloadVariable, library_);
   // Otherwise its runtime ends every program in which another library comes first.
-  append_to_variable(others, "ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+  append_to_variable(others, "ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
 sample::SampleTotals RecordedSamples::finish() {

@@ -52,25 +52,15 @@ std::string as_json(const collect::Cleaned& cleaned) {
   json.field("removed", cleaned.removed);
   json.field("bytes", cleaned.bytes);
   json.field("live_processes", cleaned.live);
-  json.begin_array("kept");
-  for (const collect::Cleaned::Kept& kept : cleaned.kept) {
-    json.begin_object();
+  json.objects("kept", cleaned.kept, [&](const collect::Cleaned::Kept& kept) {
     json.field("pid", kept.pid);
     if (!kept.trace.empty()) json.field("trace", kept.trace);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("kept_flights");
-  for (const collect::Cleaned::KeptFlight& kept : cleaned.kept_flights) {
-    json.begin_object();
+  });
+  json.objects("kept_flights", cleaned.kept_flights, [&](const collect::Cleaned::KeptFlight& kept) {
     json.field("file", kept.file);
     if (!kept.trace.empty()) json.field("trace", kept.trace);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("of_other_versions");
-  for (const std::string& path : cleaned.of_other_versions) json.value(path);
-  json.end_array();
+  });
+  json.values("of_other_versions", cleaned.of_other_versions);
   json.end_object();
   return json.text();
 }
@@ -142,7 +132,7 @@ int recover(const Arguments& arguments) {
   const Ledger ledger(analyze::summarise(reader));
   print(json ? as_json(path, recovered, ledger) : as_text(path, recovered));
   ledger.show();
-  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+  return strict && !ledger.empty() ? kIncomplete : kDone;
 }
 
 }  // namespace kymo::cli

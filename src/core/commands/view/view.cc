@@ -2,6 +2,7 @@
 
 #include "serve/view.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,10 +10,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <span>
 
 #include "analyze/summary.h"
+#include "base/cache_folder.h"
 #include "base/environment.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/output_path.h"
 #include "base/printable.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/ledger.h"
 #include "cli/programs.h"
@@ -112,11 +120,64 @@ bool open_browser(const std::string& address, const sigset_t& mask) {
   return failed == 0;
 }
 
+// A page that kymo wrote before may be replaced, and nothing else: a name that is mistyped may be that of a source
+// file.
+void refuse_other_file(const std::string& output) {
+  constexpr std::string_view kPage = "<!doctype html>";
+  std::ifstream file(base::output_path(output), std::ios::binary);
+  if (!file) return;
+  std::string beginning(1 << 12, '\0');
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<size_t>(file.gcount()));
+  const bool is_page = beginning.starts_with(kPage) && beginning.find("<title>kymo") != beginning.npos;
+  if (!beginning.empty() && !is_page)
+    throw Error(base::format("cannot write {}: it is there and is not a page of kymo view; name another file", output));
+}
+
 void write_page(const std::string& page, const std::string& output) {
   if (output == "-") return print(page);
   convert::FileStream file(output);
   file.write(page);
   file.finish();
+}
+
+// The secret part of all addresses of this user, so that a link works again when the command runs again. Only this user
+// can read the file. Empty if it cannot be kept: then each run has another one.
+std::string lasting_token() {
+  const std::string folder = base::cache_folder();
+  if (folder.empty()) return {};
+  const std::string path = folder + "/view-token";
+  try {
+    constexpr size_t kDigits = 32;
+    const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status {};
+    if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+        (status.st_mode & 077) == 0) {
+      std::string token(kDigits, '\0');
+      const size_t length = base::read_at(file, path, 0, std::as_writable_bytes(std::span(token)));
+      if (length == kDigits && token.find_first_not_of("0123456789abcdef") == token.npos) return token;
+    }
+    std::error_code ignored;
+    std::filesystem::create_directories(folder, ignored);
+    const std::string token = serve::random_token();
+    base::AtomicFile stored(path);
+    stored.write(std::as_bytes(std::span(token)));
+    stored.commit();
+    return token;
+  } catch (const Error&) {  // a folder that cannot be written
+    return {};
+  }
+}
+
+// The same files have the same port, if it is free.
+uint16_t usual_port(const std::vector<std::string>& paths) {
+  constexpr uint16_t kFirst = 20'000, kPorts = 10'000;  // below those that systems give to clients
+  std::string names;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    names += std::filesystem::weakly_canonical(path, error).string() + '\n';
+  }
+  return static_cast<uint16_t>(kFirst + base::hash(base::as_bytes(names)) % kPorts);
 }
 
 // Prints damage that was found while chunks were read, each once.
@@ -149,7 +210,7 @@ int view_command(const Arguments& arguments) {
   line.arguments("FILE", options.paths, "traces, also of other tools, or folders with traces");
   line.text(
       "--port", "N", [&](const std::string& text) { options.port = parse_port(text); },
-      "the port of the server; default: any free one");
+      "the port of the server; default: the same one for the same\ntraces if it is free, otherwise any free one");
   line.value("-o,--output", "PAGE", options.output,
              "write one file that needs no server, such as run.html, for\nat most 1,000,000 events");
   line.flag("--no-browser", options.no_browser, "only print the address");
@@ -173,12 +234,15 @@ int view_command(const Arguments& arguments) {
     std::vector<std::string> inputs;
     for (const ViewFiles::Path& file : files) inputs.push_back(file.path);
     refuse_input(options.output, inputs);
+    if (options.output != "-") refuse_other_file(options.output);
     write_page(serve::saved_page(view, opened.analyses()), options.output);
     show_damage(view, damage_shown);
     return kDone;
   }
   serve::ServerOptions server_options;
   server_options.port = options.port;
+  server_options.usual_port = usual_port(options.paths);
+  server_options.token = lasting_token();
   server_options.follow = follow;
   const serve::Server server(view, opened.analyses(), server_options);
   print(base::format("{}\n", server.address()));

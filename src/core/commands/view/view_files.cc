@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "analyze/diff/diff.h"
 #include "analyze/report/report.h"

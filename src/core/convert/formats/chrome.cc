@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -14,7 +15,6 @@
 #include "base/json_writer.h"
 #include "convert/chrome_writer.h"
 #include "convert/event_note.h"
-#include "convert/events.h"
 #include "convert/flows.h"
 #include "convert/formats/point_notes.h"
 #include "convert/json_args.h"
@@ -22,12 +22,88 @@
 #include "convert/launches.h"
 #include "convert/places.h"
 #include "trace/clock.h"
+#include "trace/device_range.h"
 #include "trace/loss_words.h"
-#include "trace/reader.h"
 
 namespace kymo::convert {
-
 namespace {
+
+constexpr size_t kMostStreams = 64;  // of one queue; more operations at once share the last one
+constexpr size_t kRemembered = 1 << 16;
+
+// The end of the first `count` of `all` equal parts.
+int64_t part_end(int64_t start, int64_t end, uint64_t count, uint64_t all) {
+  __extension__ using Wide = unsigned __int128;
+  const auto length = static_cast<Wide>(elapsed_ns(start, end));
+  return start + static_cast<int64_t>(length * count / all);
+}
+
+// The streams of Kineto's traces: a stream is busy with one operation at a time, as tools such as HTA expect.
+//
+// A queue is a stream. An operation that overlaps an earlier one of its queue, as Vulkan's commands do, is on another
+// stream. Operations that share the measured time of one submission get equal parts of it, in their order.
+//
+// The operations of a queue come in any order, because its lanes come one after the other. The latest 65,536 of each
+// stream are remembered.
+class DeviceStreams {
+ public:
+  explicit DeviceStreams(Places& places) : places_(places) {}
+
+  struct Slot {
+    uint64_t stream = 0;
+    int64_t start_ns = 0, end_ns = 0;
+  };
+  // `sharing`: how many operations share its time, with it.
+  Slot take(const Range& range, uint64_t sharing) {
+    if (queues_.size() <= range.place->index) queues_.resize(range.place->index + size_t{1});
+    Queue& queue = queues_[range.place->index];
+    Slot slot{0, range.start_ns, range.end_ns};
+    if (sharing > 1) {
+      const bool is_next = queue.shared_start_ns == range.start_ns && queue.shared_end_ns == range.end_ns;
+      const uint64_t before = is_next ? std::min(queue.shared, sharing - 1) : 0;
+      queue.shared_start_ns = range.start_ns;
+      queue.shared_end_ns = range.end_ns;
+      queue.shared = before + 1;
+      slot.start_ns = part_end(range.start_ns, range.end_ns, before, sharing);
+      slot.end_ns = part_end(range.start_ns, range.end_ns, before + 1, sharing);
+    }
+    size_t at = 0;
+    for (;; ++at) {
+      if (at == queue.streams.size()) queue.streams.emplace_back();
+      if (queue.streams[at].take(slot.start_ns, slot.end_ns) || at + 1 == kMostStreams) break;
+    }
+    slot.stream = places_.lane_tid(*range.place, static_cast<uint16_t>(at));
+    return slot;
+  }
+
+ private:
+  struct Stream {
+    // false: it is busy then
+    bool take(int64_t start_ns, int64_t end_ns) {
+      if (start_ns < forgotten_until_ns) return false;
+      const auto next = busy.lower_bound(start_ns);
+      if (next != busy.end() && (next->first == start_ns || next->first < end_ns)) return false;
+      if (next != busy.begin() && std::prev(next)->second > start_ns) return false;
+      busy.emplace_hint(next, start_ns, end_ns);
+      if (busy.size() > kRemembered) {
+        forgotten_until_ns = busy.begin()->second;
+        busy.erase(busy.begin());
+      }
+      return true;
+    }
+
+    std::map<int64_t, int64_t> busy;         // the latest operations: their ends by their starts
+    int64_t forgotten_until_ns = INT64_MIN;  // the others
+  };
+  struct Queue {
+    std::vector<Stream> streams;
+    int64_t shared_start_ns = 0, shared_end_ns = 0;
+    uint64_t shared = 0;  // operations that got a part of that time
+  };
+
+  Places& places_;
+  std::vector<Queue> queues_;  // by Place::index
+};
 
 // ---- What is not an event: the origin of the trace, the losses, the names of its rows ------------------------------
 
@@ -179,7 +255,8 @@ void write_chrome_row(CompactChromeWriter& writer, const Place& place, uint16_t 
   const uint64_t order = place.index * kLanesInOrder + std::min<uint64_t>(lane, kLanesInOrder - 1);
   writer.name_row(writer.row(place.group->pid, tid), lane == 0 ? place.name : lane_name(place, lane), order);
   if (lane == 0 && place.track->kind == trace::TrackKind::DeviceQueue)
-    writer.name_owner(writer.row(place.group->pid, tid), place.process->pid, place.track->device_uuid);
+    writer.describe_queue(writer.row(place.group->pid, tid), place.process->pid, place.track->device_uuid,
+                          place.track->queue, place.track->context);
 }
 
 // Names and order of all processes and threads.
@@ -231,14 +308,36 @@ class ChromeExport : public EventVisitor {
 
   void range(const Range& range) override {
     const std::string& row = row_of(*range.place, range.lane);
-    const Head head = head_of(range, on_device(range) ? Role::DeviceWork : Role::OfThread);
-    writer_.complete(head.category, head.name, row, since_1970(range.start_ns), since_1970(range.end_ns));
-    JsonObject args = writer_.args();
+    const Head head = head_of(range, on_device(range) ? Role::OfDevice : Role::OfThread);
+    DeviceStreams::Slot slot{0, range.start_ns, range.end_ns};
+    JsonArgs::RangeForm form;
+    if (head.is_work) {
+      slot = streams_.take(range, sharing(range, head));
+      form.stream = static_cast<int64_t>(slot.stream);
+    } else if (on_device(range) && head.has_place) {
+      form.stream = static_cast<int64_t>(range.place->track->queue);
+    }
+    form.with_correlation = !on_device(range) || form.stream;
+    const bool has_part = slot.start_ns != range.start_ns || slot.end_ns != range.end_ns;
+    const bool hides_correlation = range.correlation != 0 && !form.with_correlation;
     const uint64_t number = operation_of(range, head);
-    args_.append(args, range, number != 0 || head.is_renamed || head.has_other_category);
+    const bool is_pattern = range.event_class->is_pattern;
+    const bool is_on_other_row =
+        form.stream && (range.lane != 0 || *form.stream != static_cast<int64_t>(range.place->tid));
+    form.with_note = is_pattern || head.has_no_category || number != 0 || head.is_renamed || head.has_other_category ||
+                     has_part || hides_correlation || is_on_other_row;
+    writer_.complete(head.category, head.name, row, since_1970(slot.start_ns), since_1970(slot.end_ns));
+    JsonObject args = writer_.args();
+    args_.append(args, range, form);
     if (number != 0) append_integer(args.key("External id"), number);
     if (head.is_renamed) append_json_string(args.key(kOwnName), range.name);
+    if (is_pattern) append_class(args, range);
     if (head.has_other_category) append_json_string(args.key(kOwnCategory), range.event_class->event_class.category);
+    if (hides_correlation) append_integer(args.key(kOwnCorrelation), range.correlation);
+    if (has_part) {
+      append_integer(args.key(kTimeBefore), elapsed_ns(range.start_ns, slot.start_ns));
+      append_integer(args.key(kTimeAfter), elapsed_ns(slot.end_ns, range.end_ns));
+    }
     args.close();
     writer_.end_event();
     if (range.correlation != 0) launch_arrows(range, row);
@@ -265,9 +364,10 @@ class ChromeExport : public EventVisitor {
   }
 
   void async_range(const AsyncRange& range) override {
+    if (on_device(range)) return annotation(range);
     // The id is local to a pid, so both ends must have the same pid.
     const Place& end_place = range.end_place->group == range.place->group ? *range.end_place : *range.place;
-    const Head head = head_of(range, on_device(range) ? Role::DeviceAnnotation : Role::OfThread);
+    const Head head = head_of(range, Role::AsItIs);
     writer_.async_begin(head.category, head.name, row_of(*range.place, 0), since_1970(range.start_ns), range.id);
     end_event(range);
     writer_.async_end(head.category, head.name, row_of(end_place, 0), since_1970(range.end_ns), range.id);
@@ -278,8 +378,20 @@ class ChromeExport : public EventVisitor {
   using WriteFlow = void (CompactChromeWriter::*)(std::string_view name, uint64_t id, std::string_view row,
                                                   uint64_t ns);
 
+  // Of a queue, as Kineto has it.
+  void annotation(const AsyncRange& range) {
+    const Head head = head_of(range, Role::DeviceAnnotation);
+    const std::string& row = row_of(*range.place, 0);
+    writer_.complete(head.category, head.name, row, since_1970(range.start_ns), since_1970(range.end_ns));
+    JsonObject args = writer_.args();
+    args_.append(args, range, true);
+    if (head.has_other_category) append_json_string(args.key(kOwnCategory), range.event_class->event_class.category);
+    args.close();
+    writer_.end_event();
+  }
+
   void instant(const Point& point) {
-    const Head head = head_of(point, Role::OfThread);
+    const Head head = head_of(point, Role::AsItIs);
     writer_.instant(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     end_event(point);
   }
@@ -288,7 +400,7 @@ class ChromeExport : public EventVisitor {
   void sample(const Point& point) {
     const SampleNotes::Note* const note = samples_.find(point.number);
     if (note == nullptr) return instant(point);
-    const Head head = head_of(point, Role::OfThread);
+    const Head head = head_of(point, Role::AsItIs);
     writer_.instant(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     JsonObject args = writer_.args();
     args_.append(args, point);
@@ -330,7 +442,7 @@ class ChromeExport : public EventVisitor {
   }
 
   void counter(const Point& point) {
-    const Head head = head_of(point, Role::OfThread);
+    const Head head = head_of(point, Role::AsItIs);
     writer_.counter(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     JsonObject args = writer_.args();
     TextBuffer& value = args.key("value");
@@ -389,49 +501,76 @@ class ChromeExport : public EventVisitor {
     writer_.end_event();
   }
 
-  // Category and name of an event, as JSON. Valid until the next call.
-  struct Head {
-    std::string_view category, name;
-    bool is_operation = false, is_renamed = false, has_other_category = false;
+  // What all events of a class have in the same role.
+  struct HeadFacts {
+    bool is_operation = false, is_renamed = false;
+    bool has_other_category = false, has_no_category = false;
+    bool is_work = false, has_place = false;  // of a device
+    std::optional<size_t> sharing;            // the field that says how many operations share its time
   };
-  enum class Role : uint8_t { OfThread, DeviceWork, DeviceAnnotation };
-  static constexpr size_t kRoles = 3;
+  // Category and name of an event, as JSON. Valid until the next call.
+  struct Head : HeadFacts {
+    std::string_view category, name;
+  };
+  // Kineto has names for ranges only.
+  enum class Role : uint8_t { OfThread, OfDevice, DeviceAnnotation, AsItIs };
+  static constexpr size_t kRoles = 4;
   Head head_of(const Event& event, Role role) {
     const ClassInfo& info = *event.event_class;
     const size_t place = kRoles * info.index + static_cast<size_t>(role);
     if (place >= heads_.size()) heads_.resize(place + size_t{1});
     ClassHead& head = heads_[place];
     if (head.category.empty()) make_head(head, info, role);
-    if (!head.name.empty())
-      return {head.category, head.name, head.is_operation, head.is_renamed, head.has_other_category};
+    if (!head.name.empty()) return {head, head.category, head.name};
     name_.clear();
     append_json_string(name_, event.name);
-    return {head.category, name_.view(), head.is_operation, false, head.has_other_category};
+    return {head, head.category, name_.view()};
+  }
+
+  void append_class(JsonObject& args, const Range& range) {
+    append_json_string(args.key(kOwnClass), range.event_class->event_class.name);
+    size_t unnamed = 0;
+    for (size_t i = 0; i < range.values.size(); ++i)
+      if (range.event_class->keys[i].empty())
+        append_json_field(args.key(base::format("{}{}", kOwnValue, ++unnamed)), range.values[i]);
+  }
+
+  static uint64_t sharing(const Range& range, const Head& head) {
+    return head.sharing && *head.sharing < range.values.size() ? range.values[*head.sharing].bits : 1;
   }
 
   // The text is escaped once. The name is empty if it differs from event to event.
-  struct ClassHead {
+  struct ClassHead : HeadFacts {
     std::string category, name;
-    bool is_operation = false, is_renamed = false, has_other_category = false;
   };
   static kineto::Names names_of(const trace::EventClass& own, Role role) {
     switch (role) {
-      case Role::DeviceWork:
-        return kineto::device_work(own.name, own.category);
+      case Role::OfDevice:
+        return kineto::device_range(own.name, own.category);
       case Role::DeviceAnnotation:
         return {kineto::kDeviceAnnotation, {}};
       case Role::OfThread:
+        return kineto::device_call(own.name, own.category);
+      case Role::AsItIs:
         break;
     }
-    return kineto::launch(own.name, own.category);
+    return {};
   }
   static void make_head(ClassHead& head, const ClassInfo& info, Role role) {
     const trace::EventClass& own = info.event_class;
     const kineto::Names names = names_of(own, role);
     const std::string_view category = !names.category.empty() ? names.category : std::string_view(own.category);
-    head.category = base::json_string(category.empty() ? kineto::kAnnotation : category);
-    head.is_operation = role == Role::OfThread && kineto::is_operation(category);
-    head.has_other_category = category != own.category;
+    const bool is_of_thread = role == Role::OfThread;
+    head.category = base::json_string(is_of_thread && category.empty() ? kineto::kAnnotation : category);
+    head.is_operation = is_of_thread && kineto::is_operation(category);
+    head.has_no_category = is_of_thread && category.empty();
+    head.has_other_category = category != own.category || (is_of_thread && category == kineto::kAnnotation);
+    if (role == Role::OfDevice) {
+      head.is_work = trace::is_work(trace::device_range(own.category));
+      head.has_place = own.category == "cuda_sync" || own.category == "cuda_event";  // so Kineto writes them
+      const auto sharing = std::find(info.keys.begin(), info.keys.end(), "operations_in_this_time");
+      if (sharing != info.keys.end()) head.sharing = static_cast<size_t>(sharing - info.keys.begin());
+    }
     head.is_renamed = !names.name.empty();
     if (!names.name.empty()) {
       head.name = base::json_string(names.name);
@@ -464,6 +603,7 @@ class ChromeExport : public EventVisitor {
   SampleNotes samples_;
   CompactChromeWriter writer_;
   JsonArgs args_{JsonArgs::Form::Kineto};
+  DeviceStreams streams_{places_};
   std::vector<ClassHead> heads_;   // by ClassInfo::index and Role
   std::vector<std::string> rows_;  // by Place::index
   std::map<std::pair<uint32_t, uint16_t>, std::string> lane_rows_;

@@ -89,7 +89,7 @@ TEST_F(ChromeTest, NamePlaceholdersAreFilledAndNonFiniteNumbersAreStrings) {
   recorder.end(1, 2000);
   recorder.close();
   EXPECT_THAT(convert(), HasSubstr(R"("cat":"train","name":"step 7",)"));
-  EXPECT_THAT(convert(), HasSubstr(R"("args":{"loss":"NaN"})"));
+  EXPECT_THAT(convert(), HasSubstr(R"("args":{"loss":"NaN","kymo":"range","kymo_class":"step {}","kymo_value_1":7})"));
 }
 
 TEST_F(ChromeTest, FieldsInTheNameAreNotArgumentsUnlessTheyHaveAName) {
@@ -110,8 +110,8 @@ TEST_F(ChromeTest, UnfinishedRangesLastToTheEndAndAreMarked) {
   recorder.begin(2, 1000, 1);
   recorder.end(2, 9000);
   recorder.close();
-  EXPECT_THAT(convert(),
-              HasSubstr(R"("tid":101,"ts":)" + microseconds(1000) + R"(,"dur":8.000,"args":{"finished":false}})"));
+  EXPECT_THAT(convert(), HasSubstr(R"("tid":101,"ts":)" + microseconds(1000) +
+                                   R"(,"dur":8.000,"args":{"kymo":"range","finished":false}})"));
 }
 
 TEST_F(ChromeTest, PointsAreInstantsAndCounters) {
@@ -121,10 +121,10 @@ TEST_F(ChromeTest, PointsAreInstantsAndCounters) {
   recorder.point(1, 3000, PointKind::Allocation, 1, 0xbeef);
   recorder.close();
   const std::string text = convert();
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"i","cat":"user_annotation","s":"t","name":"outer","pid":100,"tid":101,"ts":)" +
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"i","cat":"","s":"t","name":"outer","pid":100,"tid":101,"ts":)" +
                               microseconds(1000) + R"(,"args":{}})"));
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"C","cat":"user_annotation","name":"memory","pid":100,"tid":101,"ts":)" +
-                              microseconds(2000) + R"(,"args":{"value":4096}})"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"C","cat":"","name":"memory","pid":100,"tid":101,"ts":)" + microseconds(2000) +
+                              R"(,"args":{"value":4096}})"));
   EXPECT_THAT(text, HasSubstr(R"("Addr":48879,)"));
 }
 
@@ -160,12 +160,12 @@ TEST_F(ChromeTest, OnlyCompleteFlowsAreWritten) {
   EXPECT_EQ(count(text, R"("ph":"f")"), 1u);
   EXPECT_THAT(
       text, HasSubstr(R"({"ph":"s","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000) +
-                      R"(,"cat":"handover","name":"handover","args":{"kymo":"flow begin 7","kymo_category":"net"}})"));
+                      R"(,"cat":"handover","name":"handover","args":{"kymo":"flow_begin 7","kymo_category":"net"}})"));
   EXPECT_THAT(
       text,
       HasSubstr(
           R"({"ph":"f","id":1,"pid":100,"tid":102,"ts":)" + microseconds(3999) +
-          R"(,"cat":"handover","name":"handover","bp":"e","args":{"kymo":"flow end 7","flow":"flow","kymo_category":"net","at_end":true}})"))
+          R"(,"cat":"handover","name":"handover","bp":"e","args":{"kymo":"flow_end 7","flow":"flow","kymo_category":"net","at_end":true}})"))
       << "inside its slice, which does not hold its own end";
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":3)"));
 }
@@ -249,7 +249,7 @@ TEST_F(ChromeTest, DeviceWorkHasKinetosNamesAndBelongsToItsOperator) {
   EXPECT_THAT(
       args_of(R"("cat":"cuda_runtime","name":"cudaLaunchKernel",)"),
       HasSubstr(
-          R"({"kernel":"mm_kernel","kymo":"range","correlation":42,"External id":3,"kymo_name":"launch mm_kernel","kymo_category":"device"})"));
+          R"({"kernel":"mm_kernel","kymo":"range","correlation":42,"External id":3,"kymo_name":"launch mm_kernel","kymo_class":"launch {}","kymo_value_1":"mm_kernel","kymo_category":"device"})"));
   EXPECT_THAT(
       args_of(R"("cat":"cuda_runtime","name":"cudaMemcpyAsync",)"),
       HasSubstr(
@@ -263,6 +263,42 @@ TEST_F(ChromeTest, DeviceWorkHasKinetosNamesAndBelongsToItsOperator) {
   EXPECT_THAT(args_of(R"J("cat":"gpu_memset","name":"Memset (Device)",)J"),
               HasSubstr(R"({"kymo":"range",)" + place + R"(,"kymo_name":"fill",)"));
   EXPECT_THAT(args_of(R"("cat":"kernel","name":"sort",)"), HasSubstr(place + R"(,"category":"physics",)"));
+}
+
+TEST_F(ChromeTest, OnlyWorkHasAStreamWhichIsBusyWithOneOperation) {
+  TestRecorder recorder = make();
+  add_queue(recorder);
+  recorder.add_class(10, "command buffer", "device range");
+  recorder.add_class(11, "scale", "kernel");
+  recorder.add_class(12, "fill buffer", "fill", {{"operations_in_this_time", FieldType::UInt}});
+  recorder.add_class(13, "marker", "sync");
+  recorder.begin(3, 1000, 10, {}, 42);
+  recorder.begin(3, 1000, 11, {}, 42);
+  recorder.complete(3, 1050, 1150, 11, 0, 1, 42);  // overlaps it
+  recorder.begin(3, 1050, 11, {}, 42);             // inside it
+  recorder.end(3, 1060);
+  recorder.end(3, 1100);
+  recorder.end(3, 1300);
+  for (int i = 0; i < 2; ++i) recorder.begin(3, 2000, 12, {int64_t{2}});
+  for (int i = 0; i < 2; ++i) recorder.end(3, 2101);
+  recorder.complete(3, 3000, 3100, 13);
+  recorder.point(3, 4000, PointKind::AsyncBegin, 10, 5);
+  recorder.point(3, 4100, PointKind::AsyncEnd, 10, 5);
+  recorder.close();
+  const std::string text = convert();
+  const auto count = [&](const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(R"("ph":"X","cat":"gpu_user_annotation","name":"command buffer")"), 2u);
+  EXPECT_EQ(count(R"("ph":"X","cat":"cuda_sync","name":"marker")"), 1u);
+  EXPECT_EQ(count(R"("kymo_correlation":42)"), 1u) << "of the command buffer";
+  EXPECT_EQ(count(R"("correlation":42)"), 3u);
+  EXPECT_EQ(count(R"("stream":)"), 5u);
+  EXPECT_EQ(count(R"("stream":7)"), 3u) << "one kernel and both fills";
+  EXPECT_EQ(count(R"("kymo_before_ns":0,"kymo_after_ns":51)"), 1u);
+  EXPECT_EQ(count(R"("kymo_before_ns":50,"kymo_after_ns":0)"), 1u);
 }
 
 TEST_F(ChromeTest, InputsAreLists) {

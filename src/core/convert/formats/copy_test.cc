@@ -65,6 +65,21 @@ TEST_F(CopyTest, CopyOfAWholeTraceIsEqual) {
   EXPECT_EQ(csv_of(copy_of(whole)), csv_of(whole));
 }
 
+TEST_F(CopyTest, NamesOfCodeAreKeptWithoutTheirWriter) {
+  TestRecorder other(folder / "whole.kymo", 2, 101, trace::Writer::Mode::Append);
+  other.add_thread(1, 11, "other");
+  const trace::Module module{1, "a.so", "01", 0, 0};
+  const trace::Frame frame{1, 1, 5, "f", "f.cc", 2};
+  other.file().stacks(other.id(), {&module, 1}, {&frame, 1}, {});
+  other.close();
+  const trace::Reader copy = copy_of(trace::Reader(folder / "whole.kymo"), {"main"});
+  EXPECT_FALSE(copy.writers().contains(other.id()));
+  const auto& writer = copy.writers().at(recorder.id());
+  ASSERT_EQ(writer.frames.size(), 1u);
+  EXPECT_EQ(writer.frames.at(1), frame);
+  EXPECT_EQ(writer.modules.at(1), module);
+}
+
 TEST_F(CopyTest, CopyContainsExactlyWhatTheWindowShows) {
   for (const auto& [from, to] : {std::pair<uint64_t, uint64_t>{250, 640}, {0, 300}, {900, 5000}, {130, 130}}) {
     trace::Reader reader(folder / "whole.kymo");

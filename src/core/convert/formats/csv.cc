@@ -7,7 +7,6 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "convert/events.h"
 #include "convert/formats/point_notes.h"
 #include "convert/json_args.h"
 #include "convert/places.h"
@@ -44,7 +43,7 @@ class CsvWriter : public EventVisitor {
   }
 
   void point(const Point& point) override {
-    append_beginning(trace::name_of(point.kind).key, point, point.time_ns);
+    append_beginning(trace::name_of(point.kind), point, point.time_ns);
     append(out_, ",,,");
     if (point.id != 0) append_integer(out_, point.id);
     append_args(point);

@@ -2,33 +2,295 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <protozero/pbf_writer.hpp>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "convert/event_note.h"
-#include "convert/events.h"
 #include "convert/flows.h"
-#include "convert/formats/perfetto_tracks.h"
 #include "convert/formats/point_notes.h"
 #include "convert/json_args.h"
 #include "convert/launches.h"
 #include "convert/perfetto_fields.h"
 #include "convert/places.h"
 #include "convert/trace_times.h"
+#include "trace/loss_words.h"
 
 namespace kymo::convert {
+namespace {
+
+using namespace perfetto;
+
+constexpr uint32_t kDescriptionSequence = 1;
+
+uint64_t uuid_for(std::string_view text) {
+  return std::max<uint64_t>(1, base::hash(base::as_bytes(text)));  // Perfetto uses 0 itself
+}
+
+void add_text(protozero::pbf_writer& message, uint32_t field, std::string_view untrusted) {
+  std::string room;
+  const std::string_view text = base::valid_utf8(untrusted, room);
+  message.add_string(field, text.data(), text.size());
+}
+
+void add_process(protozero::pbf_writer& descriptor, const Group& group) {
+  protozero::pbf_writer message(descriptor, track::kProcess);
+  message.add_int32(process::kPid, static_cast<int32_t>(group.pid));
+  for (const std::string& word : group.writer->origin.command_line) add_text(message, process::kCommandLine, word);
+  add_text(message, process::kName, group.name);
+  if (!group.writer->origin.kymo_version.empty()) {
+    add_text(message, process::kLabels, "recorded by Kymo " + group.writer->origin.kymo_version);
+  }
+  if (const uint64_t lost = trace::lost_events(group.writer->losses); lost != 0) {
+    add_text(message, process::kLabels, base::format("{} events lost", lost));
+  }
+}
+
+void add_thread(protozero::pbf_writer& descriptor, const Place& place) {
+  protozero::pbf_writer message(descriptor, track::kThread);
+  message.add_int32(thread::kPid, static_cast<int32_t>(place.group->pid));
+  message.add_int32(thread::kTid, static_cast<int32_t>(place.tid));
+  add_text(message, thread::kName, place.name);
+}
+
+// "queue 7 of context 1, of process 100, on GPU-8f3a: compute"
+std::string queue_text(const Place& place) {
+  const trace::Track& of = *place.track;
+  if (of.kind != trace::TrackKind::DeviceQueue) return {};
+  return base::format("queue {} of context {}, of process {}, on {}: {}", of.queue, of.context,
+                      place.writer->origin.pid, of.device_uuid, place.name);
+}
+
+// The tracks of a Perfetto trace: which exist, their parents, and their ids.
+//
+//   process ── thread ── lane            ranges that overlap others of their thread
+//      │
+//      ├────── counter                   one for each category and name
+//      └────── ranges across threads     as many as overlap, for each class
+//   device ─── queue ── lane
+//
+// Each track is described in a packet before its first event. A uuid is a hash of the track's identity. So merged
+// exports of the same process agree, and exports of different processes do not collide. Perfetto may show siblings of
+// one name as one track. So names of siblings differ ("request", "request (2)"), and tracks ask not to be merged.
+class PerfettoTracks {
+ public:
+  // Descriptions are appended to `out` when they are needed.
+  PerfettoTracks(const trace::Reader& reader, std::string& out) : reader_(reader), out_(out) {}
+
+  void describe_all(const Places& places) {
+    for (const Group& group : places.groups()) {
+      const bool is_device = group.writer == nullptr;
+      describe({.uuid = uuid_of(group),
+                .name = is_device ? std::string_view(group.name) : std::string_view(),
+                .process = is_device ? nullptr : &group,
+                .rank = group.index});
+    }
+    for (const Place& place : places.all()) {
+      const bool is_thread = place.track->kind == trace::TrackKind::Thread;
+      describe({.uuid = uuid_of(place),
+                .parent = uuid_of(*place.group),
+                .name = is_thread ? std::string_view() : std::string_view(place.name),
+                .thread = is_thread ? &place : nullptr,
+                .rank = place.index,
+                .text = queue_text(place)});
+    }
+  }
+
+  static uint64_t uuid_of(const Group& group) {
+    if (group.writer == nullptr) return uuid_for("device/" + group.device_uuid);
+    return uuid_for(group.writer->id.hex() + "/process");
+  }
+
+  static uint64_t uuid_of(const Place& place) {
+    return uuid_for(base::format("{}/track/{}", place.writer->id.hex(), place.track->id));
+  }
+
+  uint64_t lane(const Place& place, uint16_t lane) {
+    uint64_t& uuid = lanes_[{place.index, lane}];
+    if (uuid == 0) {
+      uuid = uuid_for(base::format("{}/track/{}/lane/{}", place.writer->id.hex(), place.track->id, lane));
+      describe({.uuid = uuid, .parent = uuid_of(place), .name = lane_name(place, lane), .rank = lane});
+    }
+    return uuid;
+  }
+
+  struct Counter {
+    uint64_t uuid = 0;
+    bool is_double = false;  // classes of this name have different types, or doubles
+  };
+  Counter counter(const Point& point) {
+    const Group& group = *point.place->group;
+    const ClassInfo& info = *point.event_class;
+    Counter& of_class = class_counters_[{group.index, info.index}];
+    if (of_class.uuid != 0 && !info.has_places) return of_class;
+    const trace::EventClass& event_class = info.event_class;
+    Counter& counter = counters_[{group.index, event_class.category, std::string(point.name)}];
+    if (counter.uuid == 0) {
+      counter.uuid = uuid_for(base::format("{}/counter/{}/{}", uuid_of(group), event_class.category, point.name));
+      counter.is_double = has_doubles(group, event_class);
+      const auto& fields = event_class.fields;
+      describe_counter(group, counter, point.name, event_class.category,
+                       !fields.empty() && fields[0].type == trace::FieldType::ByteCount);
+    }
+    return of_class = counter;
+  }
+
+  // A counter of bytes that the trace itself does not have.
+  uint64_t bytes_in_use(const Group& group, const std::string& name) {
+    Counter& counter = counters_[{group.index, "memory", name}];
+    if (counter.uuid == 0) {
+      counter.uuid = uuid_for(base::format("{}/bytes in use/{}", uuid_of(group), name));
+      describe_counter(group, counter, name, kDerivedCategory, true);
+    }
+    return counter.uuid;
+  }
+
+  // A track that is free from start_ns. It is in use until end_ns then.
+  uint64_t async(const AsyncRange& range) {
+    const Group& group = *range.place->group;
+    auto& tracks = async_[{group.index, range.event_class->index}];
+    const int64_t taken_until = range.finished ? range.end_ns : std::numeric_limits<int64_t>::max();
+    // Take the track that has been free for the shortest time. The others stay free for ranges that began earlier.
+    const auto after = tracks.upper_bound(range.start_ns);
+    if (after != tracks.begin()) {
+      auto free = tracks.extract(std::prev(after));
+      free.key() = taken_until;
+      return tracks.insert(std::move(free))->second;
+    }
+    const trace::EventClass& event_class = range.event_class->event_class;
+    const uint64_t uuid =
+        uuid_for(base::format("{}/async/{}/{}/{}", uuid_of(group), event_class.id, event_class.name, tracks.size()));
+    describe({.uuid = uuid, .parent = uuid_of(group), .name = trace::shown_name(event_class)});
+    tracks.emplace(taken_until, uuid);
+    return uuid;
+  }
+
+ private:
+  struct Description {
+    uint64_t uuid = 0, parent = 0;
+    std::string_view name;  // empty: a process or thread, which has its own name
+    const Group* process = nullptr;
+    const Place* thread = nullptr;
+    bool is_counter = false, counts_bytes = false;
+    uint32_t rank = 0;               // among its siblings
+    std::string_view category = {};  // of a counter
+    std::string text = {};           // for people, and for the import into Kymo
+  };
+  void describe(const Description& description) {
+    protozero::pbf_writer trace(out_);
+    protozero::pbf_writer written(trace, kPacket);
+    written.add_uint32(packet::kSequenceId, kDescriptionSequence);
+    protozero::pbf_writer descriptor(written, packet::kTrackDescriptor);
+    descriptor.add_uint64(track::kUuid, description.uuid);
+    if (description.parent != 0) descriptor.add_uint64(track::kParentUuid, description.parent);
+    if (!description.name.empty()) {
+      add_text(descriptor, track::kName, unique_name(description.parent, description.name));
+      descriptor.add_enum(track::kSiblingMerge, track::kNoMerge);
+    }
+    if (description.process != nullptr) add_process(descriptor, *description.process);
+    if (description.thread != nullptr) add_thread(descriptor, *description.thread);
+    if (description.is_counter) {
+      std::string
+          message;  // a nested writer would omit an empty message, but this message marks the track as a counter
+      protozero::pbf_writer of_counter(message);
+      if (!description.category.empty()) add_text(of_counter, counter::kCategories, description.category);
+      if (description.counts_bytes) of_counter.add_enum(counter::kUnit, counter::kBytes);
+      descriptor.add_message(track::kCounter, message);
+    }
+    if (!description.text.empty()) add_text(descriptor, track::kDescription, description.text);
+    descriptor.add_enum(track::kChildOrdering, track::kExplicitOrder);
+    descriptor.add_int32(track::kSiblingOrderRank, static_cast<int32_t>(description.rank));
+  }
+
+  std::string unique_name(uint64_t parent, std::string_view name) {
+    std::string unique(name);
+    for (int number = 2; !names_.emplace(parent, unique).second; ++number)
+      unique = base::format("{} ({})", name, number);
+    return unique;
+  }
+
+  void describe_counter(const Group& group, const Counter& counter, std::string_view name, std::string_view category,
+                        bool counts_bytes) {
+    describe({.uuid = counter.uuid,
+              .parent = uuid_of(group),
+              .name = name,
+              .is_counter = true,
+              .counts_bytes = counts_bytes,
+              .category = category});
+  }
+
+  // A program that counts 1 and then 1.5 has two classes.
+  bool has_doubles(const Group& group, const trace::EventClass& event_class) const {
+    std::set<trace::FieldType> types;
+    for (const auto& [id, writer] : reader_.writers()) {
+      if (group.writer != nullptr && writer.origin.pid != group.writer->origin.pid) continue;
+      for (const auto& [class_id, other] : writer.classes) {
+        if (other.name == event_class.name && other.category == event_class.category && !other.fields.empty())
+          types.insert(other.fields[0].type);
+      }
+    }
+    return types.size() > 1 || types.contains(trace::FieldType::Double);
+  }
+
+  const trace::Reader& reader_;
+  std::string& out_;
+  std::map<std::pair<uint32_t, uint16_t>, uint64_t> lanes_;
+  std::map<std::tuple<uint32_t, std::string, std::string>, Counter> counters_;  // by group, category and name
+  std::map<std::pair<uint32_t, uint32_t>, Counter> class_counters_;             // the same, by group and class
+  std::set<std::pair<uint64_t, std::string>> names_;                            // of tracks, with their parents
+  // For each group and class: the tracks, by the time from which they are free.
+  std::map<std::pair<uint32_t, uint32_t>, std::multimap<int64_t, uint64_t>> async_;
+};
+
+}  // namespace
 
 using namespace perfetto;
 
 namespace {
+
+// Values of annotations.
+Value text_value(std::string_view text) {
+  return {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = text};
+}
+Value number_value(uint64_t number, trace::FieldType type = trace::FieldType::UInt) {
+  return {.type = type, .bits = number, .real = 0, .text = {}};
+}
+
+// Adds the definition of a text to an encoded InternedData.
+void define_text(std::string& definitions, uint32_t field, uint64_t iid, std::string_view text) {
+  std::string room;
+  const std::string_view valid = base::valid_utf8(text, room);
+  protozero::pbf_writer data(definitions);
+  protozero::pbf_writer entry(data, field);
+  entry.add_uint64(interned::kIid, iid);
+  entry.add_string(interned::kName, valid.data(), valid.size());
+}
+
+// Writes what the packets of a sequence begin with. The first one also has what `add_defaults(defaults)` adds.
+template <typename AddDefaults>
+void begin_packet(protozero::pbf_writer& packet, uint32_t sequence, uint32_t clock_id, int64_t time_ns, bool& has_begun,
+                  AddDefaults&& add_defaults) {
+  packet.add_uint64(packet::kTimestamp, static_cast<uint64_t>(std::max<int64_t>(0, time_ns)));
+  packet.add_uint32(packet::kSequenceId, sequence);
+  if (std::exchange(has_begun, true)) return packet.add_uint32(packet::kSequenceFlags, packet::kNeedsState);
+  packet.add_uint32(packet::kSequenceFlags, packet::kStateCleared | packet::kNeedsState);
+  packet.add_bool(packet::kFirstOnSequence, true);
+  protozero::pbf_writer defaults(packet, packet::kDefaults);
+  defaults.add_uint32(defaults::kTimestampClockId, clock_id);
+  add_defaults(defaults);
+}
 
 // One packet sequence of a Perfetto trace: its number, and the names that it has already defined.
 //
@@ -81,32 +343,17 @@ uint64_t PerfettoSequence::annotation_text(uint64_t iid, std::string_view text) 
 
 uint64_t PerfettoSequence::define(std::unordered_set<uint64_t>& defined, uint32_t field, uint64_t iid,
                                   std::string_view text) {
-  if (!defined.insert(iid).second) return iid;
-  std::string room;
-  const std::string_view valid = base::valid_utf8(text, room);
-  protozero::pbf_writer data(definitions_);
-  protozero::pbf_writer entry(data, field);
-  entry.add_uint64(interned::kIid, iid);
-  entry.add_string(interned::kName, valid.data(), valid.size());
+  if (defined.insert(iid).second) define_text(definitions_, field, iid, text);
   return iid;
 }
 
 void PerfettoSequence::append_event(std::string& out, int64_t time_ns, const std::string& track_event) {
   protozero::pbf_writer trace(out);
   protozero::pbf_writer written(trace, kPacket);
-  written.add_uint64(packet::kTimestamp, static_cast<uint64_t>(std::max<int64_t>(0, time_ns)));
-  written.add_uint32(packet::kSequenceId, id_);
-  if (started_) {
-    written.add_uint32(packet::kSequenceFlags, packet::kNeedsState);
-  } else {
-    started_ = true;
-    written.add_uint32(packet::kSequenceFlags, packet::kStateCleared | packet::kNeedsState);
-    written.add_bool(packet::kFirstOnSequence, true);
-    protozero::pbf_writer packet_defaults(written, packet::kDefaults);
-    packet_defaults.add_uint32(defaults::kTimestampClockId, clock_id_);
+  begin_packet(written, id_, clock_id_, time_ns, started_, [&](protozero::pbf_writer& packet_defaults) {
     protozero::pbf_writer event_defaults(packet_defaults, defaults::kTrackEvent);
     event_defaults.add_uint64(event::kTrackUuid, track_uuid_);
-  }
+  });
   if (!definitions_.empty()) {
     written.add_message(packet::kInternedData, definitions_);
     definitions_.clear();
@@ -202,9 +449,7 @@ void PerfettoEvent::start(uint32_t type, PerfettoSequence& sequence, const Event
   for (size_t i = 0; i < from.values.size(); ++i) {
     if (prepared.annotations[i] != 0) add_annotation(sequence, prepared.annotations[i], from.values[i]);
   }
-  if (!prepared.colour.empty()) {
-    annotate(sequence, "colour", {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = prepared.colour});
-  }
+  if (!prepared.colour.empty()) annotate(sequence, "colour", text_value(prepared.colour));
 }
 
 void PerfettoEvent::annotate(PerfettoSequence& sequence, const std::string& name, const Value& value) {
@@ -289,25 +534,16 @@ class PerfettoSamples {
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> frames_;  // name and mapping
 };
 
-void add_string(std::string& data, uint32_t field, uint64_t iid, const std::string& text) {
-  std::string room;
-  const std::string_view valid = base::valid_utf8(text, room);
-  protozero::pbf_writer interned_data(data);
-  protozero::pbf_writer entry(interned_data, field);
-  entry.add_uint64(interned::kIid, iid);
-  entry.add_bytes(interned::kName, valid.data(), valid.size());
-}
-
 uint64_t PerfettoSamples::name(std::string& data, const std::string& function) {
   const auto [known, is_new] = names_.try_emplace(function, names_.size() + 1);
-  if (is_new) add_string(data, interned::kFunctionNames, known->second, function);
+  if (is_new) define_text(data, interned::kFunctionNames, known->second, function);
   return known->second;
 }
 
 uint64_t PerfettoSamples::mapping(std::string& data, const std::string& module) {
   const auto [known, is_new] = mappings_.try_emplace(module, mappings_.size() + 1);
   if (!is_new) return known->second;
-  add_string(data, interned::kMappingPaths, known->second, module);
+  define_text(data, interned::kMappingPaths, known->second, module);
   protozero::pbf_writer interned_data(data);
   protozero::pbf_writer entry(interned_data, interned::kMappings);
   entry.add_uint64(interned::kIid, known->second);
@@ -343,22 +579,13 @@ void PerfettoSamples::append(std::string& out, const Place& place, int64_t time_
   if (stacks_.insert(iid).second) define_stack(data, iid, notes.frames(stack));
   protozero::pbf_writer trace(out);
   protozero::pbf_writer written(trace, kPacket);
-  written.add_uint64(packet::kTimestamp, static_cast<uint64_t>(std::max<int64_t>(0, time_ns)));
-  written.add_uint32(packet::kSequenceId, sequence_);
-  if (begun_) {
-    written.add_uint32(packet::kSequenceFlags, packet::kNeedsState);
-  } else {
-    begun_ = true;
-    written.add_uint32(packet::kSequenceFlags, packet::kStateCleared | packet::kNeedsState);
-    written.add_bool(packet::kFirstOnSequence, true);
-    protozero::pbf_writer packet_defaults(written, packet::kDefaults);
-    packet_defaults.add_uint32(defaults::kTimestampClockId, clock_id_);
+  begin_packet(written, sequence_, clock_id_, time_ns, begun_, [&](protozero::pbf_writer& packet_defaults) {
     constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
     protozero::pbf_writer of_samples(packet_defaults, defaults::kPerfSample);
     protozero::pbf_writer base(of_samples, perf_defaults::kTimebase);
     base.add_uint64(timebase::kFrequency, kNanosecondsPerSecond / period_ns_);
     base.add_uint32(timebase::kCounter, timebase::kCpuClock);
-  }
+  });
   if (!data.empty()) written.add_message(packet::kInternedData, data);
   protozero::pbf_writer sample(written, packet::kPerfSample);
   sample.add_uint32(perf_sample::kPid, static_cast<uint32_t>(place.group->pid));
@@ -402,6 +629,7 @@ class PerfettoWriter : public EventVisitor {
     PerfettoSequence& sequence = threads_[range.place->index];
     event_.start(event::kSliceBegin, sequence, range);
     if (range.lane != 0) event_.message().add_uint64(event::kTrackUuid, tracks_.lane(*range.place, range.lane));
+    if (range.event_class->is_pattern) annotate_class(sequence, range);
     if (range.place->track->kind == trace::TrackKind::DeviceQueue) add_place(sequence, range);
     if (range.correlation != 0) add_correlation(sequence, range);
     append_event(sequence, range.start_ns);
@@ -431,14 +659,13 @@ class PerfettoWriter : public EventVisitor {
         break;
       case trace::PointKind::Allocation:
       case trace::PointKind::Free:
-        event_.annotate(sequence, "address",
-                        {.type = trace::FieldType::Pointer, .bits = point.id, .real = 0, .text = {}});
+        event_.annotate(sequence, "address", number_value(point.id, trace::FieldType::Pointer));
         add_note(sequence, point);
         break;
       case trace::PointKind::Sample: {
         const std::string stack = sampled != nullptr && point.id == 0 ? sample_notes_.text(sampled->stack)
                                                                       : stack_text(*point.place->writer, point.id);
-        event_.annotate(sequence, "stack", {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = stack});
+        event_.annotate(sequence, "stack", text_value(stack));
         break;
       }
       default:
@@ -522,15 +749,13 @@ class PerfettoWriter : public EventVisitor {
   void add_note(PerfettoSequence& sequence, const Point& point) {
     const MemoryNotes::Note* const note = notes_.find(point.number);
     if (note == nullptr) return;
-    const auto annotate = [&](const std::string& key, trace::FieldType type, uint64_t bits, std::string_view text) {
-      if (!has_field(*point.event_class, key))
-        event_.annotate(sequence, key, {.type = type, .bits = bits, .real = 0, .text = text});
+    const auto annotate = [&](const std::string& key, const Value& value) {
+      if (!has_field(*point.event_class, key)) event_.annotate(sequence, key, value);
     };
     if (!has_field(*point.event_class, "Bytes"))
-      annotate("bytes", trace::FieldType::Int, static_cast<uint64_t>(note->bytes), {});
-    annotate("bytes_in_use", trace::FieldType::UInt, note->bytes_in_use, {});
-    if (const std::string& stack = notes_.stack(*note); !stack.empty())
-      annotate("stack", trace::FieldType::String, 0, stack);
+      annotate("bytes", number_value(static_cast<uint64_t>(note->bytes), trace::FieldType::Int));
+    annotate("bytes_in_use", number_value(note->bytes_in_use));
+    if (const std::string& stack = notes_.stack(*note); !stack.empty()) annotate("stack", text_value(stack));
   }
 
   void memory_counter(const Point& point) {
@@ -546,8 +771,7 @@ class PerfettoWriter : public EventVisitor {
 
   void add_place(PerfettoSequence& sequence, const Range& range) {
     const auto number = [&](const std::string& key, uint64_t value) {
-      if (!has_field(*range.event_class, key))
-        event_.annotate(sequence, key, {.type = trace::FieldType::UInt, .bits = value, .real = 0, .text = {}});
+      if (!has_field(*range.event_class, key)) event_.annotate(sequence, key, number_value(value));
     };
     number("device", range.place->group->pid);
     number("stream", range.place->track->queue);
@@ -557,8 +781,7 @@ class PerfettoWriter : public EventVisitor {
     const bool on_device = range.place->track->kind == trace::TrackKind::DeviceQueue;
     const trace::WriterId& writer = range.place->writer->id;
     event_.message().add_uint64(event::kCorrelationId, range.correlation);
-    event_.annotate(sequence, "correlation",
-                    {.type = trace::FieldType::UInt, .bits = range.correlation, .real = 0, .text = {}});
+    event_.annotate(sequence, "correlation", number_value(range.correlation));
     if (on_device) {
       if (const uint32_t arrow = launches_.claim_execution(writer, range.correlation))
         event_.message().add_fixed64(event::kTerminatingFlowIds, arrow);
@@ -571,9 +794,20 @@ class PerfettoWriter : public EventVisitor {
   // What follows it is not part of the event (event_note.h).
   void annotate_note(PerfettoSequence& sequence, trace::PointKind kind, uint64_t id) {
     const std::string note = note_of(kind, id);
-    if (note.empty()) return;
-    event_.annotate(sequence, std::string(kNoteKey),
-                    {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = note});
+    if (!note.empty()) event_.annotate(sequence, std::string(kNoteKey), text_value(note));
+  }
+
+  // What follows is not part of the event either.
+  void annotate_class(PerfettoSequence& sequence, const Range& range) {
+    const auto annotate = [&](std::string_view key, std::string_view text) {
+      event_.annotate(sequence, std::string(key), text_value(text));
+    };
+    annotate(kNoteKey, kRangeNote);
+    annotate(kOwnClass, range.event_class->event_class.name);
+    size_t unnamed = 0;
+    for (size_t i = 0; i < range.values.size(); ++i)
+      if (range.event_class->keys[i].empty())
+        event_.annotate(sequence, base::format("{}{}", kOwnValue, ++unnamed), range.values[i]);
   }
 
   void add_flow(uint32_t field, const Point& point) {

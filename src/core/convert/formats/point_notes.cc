@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "analyze/memory/replay.h"
-#include "analyze/memory/stacks.h"
-#include "kymo/error.h"
+#include "trace/read_if_whole.h"
 
 namespace kymo::convert {
 
@@ -23,7 +22,7 @@ std::string frames_text(const std::vector<symbols::Frame>& frames) {
 }
 
 SampleNotes::SampleNotes(const trace::Reader& reader) {
-  SampleStacks samples(stacks_);
+  SampleStacks samples(stacks_, reader);
   trace::EventBatch batch;
   uint64_t next = 1;  // Event::number of the first point of a chunk
   for (const trace::EventChunk& chunk : reader.event_chunks()) {
@@ -31,11 +30,8 @@ SampleNotes::SampleNotes(const trace::Reader& reader) {
     const auto writer = reader.writers().find(chunk.writer);
     if (chunk.point_count == 0 || writer == reader.writers().end() || !SampleStacks::are_in(writer->second)) continue;
     if (notes_.empty()) period_ns_ = memory::sample_period_ns(reader, writer->second);
-    try {
-      reader.read(chunk, batch, trace::kPoints | trace::kPointValues);
-    } catch (const Error&) {
+    if (!trace::read_if_whole(reader, chunk, batch, trace::kPoints | trace::kPointValues))
       continue;  // the walk that follows reports it
-    }
     trace::ValueCursor cursor(batch.points.values);
     for (size_t i = 0; i < batch.points.size(); ++i) {
       const trace::EventClass* const event_class = writer->second.find_class(batch.points.class_id[i]);
@@ -67,11 +63,7 @@ bool has_allocations(const trace::Reader& reader) {
   trace::EventBatch batch;
   for (const trace::EventChunk& chunk : reader.event_chunks()) {
     if (chunk.point_count == 0) continue;
-    try {
-      reader.read(chunk, batch, trace::kPoints);
-    } catch (const Error&) {
-      continue;  // the walk that follows reports it
-    }
+    if (!trace::read_if_whole(reader, chunk, batch, trace::kPoints)) continue;  // the walk that follows reports it
     for (const trace::PointKind kind : batch.points.kind)
       if (trace::is_of_memory(kind)) return true;
   }

@@ -12,25 +12,14 @@
 #include <cstdint>
 
 #include "base/environment.h"
+#include "base/hex.h"
 #include "heap/heap_recorder.h"
 #include "heap/preload/next_allocator.h"
-
-#define KYMO_EXPORTED extern "C" __attribute__((visibility("default")))
-#define KYMO_RECORDED __attribute__((noinline)) static
+#include "heap/preload/recorded.h"
+#include "record/refusal.h"
 
 namespace kymo::heap {
 namespace {
-
-inline uintptr_t address_of(const void* memory) noexcept { return reinterpret_cast<uintptr_t>(memory); }
-
-// Records the allocation, and returns it.
-inline void* noted(void* memory, size_t bytes, const unwind::Registers& caller) noexcept {
-  if (memory == nullptr || is_from_start(memory)) return memory;
-  const int error = errno;
-  heap_allocated(address_of(memory), bytes, caller);
-  errno = error;
-  return memory;
-}
 
 KYMO_RECORDED void* recorded_malloc(size_t bytes) noexcept {
   return noted(next_allocator.malloc(bytes), bytes, KYMO_CALLER_REGISTERS());
@@ -38,14 +27,6 @@ KYMO_RECORDED void* recorded_malloc(size_t bytes) noexcept {
 
 KYMO_RECORDED void* recorded_calloc(size_t count, size_t bytes) noexcept {
   return noted(next_allocator.calloc(count, bytes), count * bytes, KYMO_CALLER_REGISTERS());
-}
-
-// Records a free that is about to happen. Keeps errno, because recording may make system calls.
-inline bool returning(const void* memory) noexcept {
-  const int error = errno;
-  const bool is_recorded = heap_returns(address_of(memory));
-  errno = error;
-  return is_recorded;
 }
 
 KYMO_RECORDED void recorded_free(void* memory) noexcept {
@@ -103,22 +84,47 @@ KYMO_RECORDED void* recorded_pvalloc(size_t bytes) noexcept {
   return noted(next_allocator.pvalloc(bytes), (bytes + page - 1) / page * page, KYMO_CALLER_REGISTERS());
 }
 
-// Some allocators have their own operator new, which does not call malloc: C++ code bypasses the functions below.
+// A program that contains an allocator (jemalloc, linked statically) does not call the functions below.
+constinit decltype(NextAllocator::malloc) probed_malloc = nullptr;
+constinit bool is_reached = false;
+void* probe(size_t bytes) noexcept {
+  is_reached = true;
+  return probed_malloc(bytes);
+}
+
+// True if the malloc that the program calls leads here, also by way of one of its own.
+bool sees_allocations(Dl_info& where) noexcept {
+  void* const found = dlsym(RTLD_DEFAULT, "malloc");
+  Dl_info own{};
+  const auto here = reinterpret_cast<const void*>(&probe);
+  if (found == nullptr || dladdr(found, &where) == 0 || dladdr(here, &own) == 0) return true;
+  if (where.dli_fbase == own.dli_fbase) return true;
+  next_malloc();
+  probed_malloc = next_allocator.malloc;
+  next_allocator.malloc = probe;
+  void* const memory = reinterpret_cast<void* (*)(size_t)>(found)(1);
+  next_allocator.malloc = probed_malloc;
+  if (void* const release = dlsym(RTLD_DEFAULT, "free")) reinterpret_cast<void (*)(void*)>(release)(memory);
+  return is_reached;
+}
+
+// The trace says it too: nothing else in it shows that something is missing.
 void say_what_is_not_seen() noexcept {
-  if (heap_recorded.load(std::memory_order_relaxed) == 0 || kymo::base::environment("KYMO_SESSION") == nullptr) return;
-  Dl_info where;
-  void* const found = dlsym(RTLD_DEFAULT, "_Znwm");
-  if (found == nullptr || dladdr(found, &where) == 0 || where.dli_fname == nullptr) return;
-  constexpr const char* kNames[] = {"jemalloc", "mimalloc", "snmalloc", "tcmalloc"};
-  for (const char* name : kNames)
-    if (strstr(where.dli_fname, name) != nullptr)
-      fprintf(stderr, "kymo: %s has its own operator new: C++ allocations that use it are not recorded\n",
-              where.dli_fname);
+  const char* const session = kymo::base::environment("KYMO_SESSION");
+  if (heap_recorded.load(std::memory_order_relaxed) == 0 || session == nullptr) return;
+  Dl_info where{};
+  if (sees_allocations(where)) return;
+  char why[record::kMaxRefusalBytes];
+  snprintf(why, sizeof why, "%s contains an allocator (a malloc that is linked statically): its heap is not recorded",
+           where.dli_fname != nullptr ? where.dli_fname : "the program");
+  uint8_t id[16];
+  if (!base::read_hex(session, id, sizeof id) || !record::send_refusal(id, why)) fprintf(stderr, "kymo: %s\n", why);
 }
 
 // Runs before the start of the recorder (priority 101), which may already allocate.
 __attribute__((constructor(101))) void begin_hook(int, char**, char** environment) noexcept {
   if (environ == nullptr) environ = environment;  // this comes before the C library's own initialization
+  const OwnWork own;                              // the linker allocates for a name that it does not find
   read_heap_mode();
   say_what_is_not_seen();
 }
@@ -184,5 +190,10 @@ extern "C" int __gxx_personality_v0() noexcept {
 // The C++ library keeps emergency memory for exceptions and never frees it. This is not a leak of the program.
 __attribute__((destructor)) static void return_runtimes_memory() noexcept {
   if (!heap_is_watched()) return;
-  if (void* found = dlsym(RTLD_DEFAULT, "_ZN9__gnu_cxx9__freeresEv")) reinterpret_cast<void (*)()>(found)();
+  void* found = nullptr;
+  {
+    const OwnWork own;
+    found = dlsym(RTLD_DEFAULT, "_ZN9__gnu_cxx9__freeresEv");
+  }
+  if (found != nullptr) reinterpret_cast<void (*)()>(found)();
 }

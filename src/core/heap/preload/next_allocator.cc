@@ -139,6 +139,11 @@ constinit NextAllocator next_allocator{
     first_malloc,   first_free,   first_calloc,  first_realloc,      first_posix_memalign,     first_aligned_alloc,
     first_memalign, first_valloc, first_pvalloc, first_reallocarray, first_malloc_usable_size, first_dlclose};
 
+const void* next_malloc() noexcept {
+  if (next_allocator.malloc == first_malloc && !looking) find_next();
+  return reinterpret_cast<const void*>(next_allocator.malloc);
+}
+
 bool is_from_start(const void* address) noexcept {
   const auto* at = static_cast<const char*>(address);
   return at >= start_buffer && at < start_buffer + kStartBytes;

@@ -25,6 +25,9 @@ struct NextAllocator {
 
 extern NextAllocator next_allocator;
 
+// Its malloc, of which it is known now where it is.
+const void* next_malloc() noexcept;
+
 // True if the address is in the small buffer; then it must not be freed.
 bool is_from_start(const void* address) noexcept;
 // Copies such a block to a new block of `bytes`.

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 
 #include "base/clock.h"
 #include "base/text.h"

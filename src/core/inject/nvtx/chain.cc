@@ -13,7 +13,6 @@
 #include "base/print.h"
 #include "inject/nvtx/domain.h"
 #include "inject/nvtx/events.h"
-#include "inject/nvtx/images.h"
 #include "inject/nvtx/payload_schema.h"
 #include "sink/open_ranges.h"
 

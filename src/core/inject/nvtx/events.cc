@@ -6,10 +6,8 @@
 #include <bit>
 
 #include "inject/adapter.h"
-#include "inject/nvtx/domain.h"
 #include "inject/nvtx/hot_path.h"
 #include "record/interfaces.h"
-#include "record/layout.h"
 #include "record/numbers.h"
 #include "record/slow_path.h"
 

@@ -8,7 +8,6 @@
 #include <atomic>
 
 #include "inject/adapter.h"
-#include "inject/nvtx/abi.h"
 #include "inject/nvtx/chain.h"
 #include "inject/nvtx/thread_state.h"
 #include "kymo/export.h"

@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "inject/nvtx/domain.h"
-#include "inject/nvtx/payload_schema.h"
-
 namespace kymo::inject::nvtx {
 namespace {
 

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "inject/nvtx/abi.h"
 #include "inject/nvtx/domain.h"
 
 namespace kymo::inject::nvtx {

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <new>
-#include <string>
+#include <type_traits>
 
 #include "inject/opencl/calls.h"
 #include "inject/opencl/recorder.h"
@@ -14,15 +14,11 @@ namespace {
 
 const Label kMemory("device memory", "memory");
 
-void record_allocation(const DeviceState& device, uint64_t address, uint64_t bytes) noexcept {
+// `store` is kymo_allocation or kymo_free.
+template <auto store>
+void record_memory(const DeviceState& device, uint64_t address, uint64_t bytes) noexcept {
   const std::array args{kymo::bytes("bytes", bytes), kymo::arg("device", std::string_view(device.name))};
-  kymo_allocation(&kMemory, args.data(), args.size(), address);
-  count_event();
-}
-
-void record_free(const DeviceState& device, uint64_t address, uint64_t bytes) noexcept {
-  const std::array args{kymo::bytes("bytes", bytes), kymo::arg("device", std::string_view(device.name))};
-  kymo_free(&kMemory, args.data(), args.size(), address);
+  store(&kMemory, args.data(), args.size(), address);
   count_event();
 }
 
@@ -33,7 +29,7 @@ struct Object {
 
 void CL_CALLBACK was_destroyed(cl_mem memory, void* data) {
   const std::unique_ptr<Object> object(static_cast<Object*>(data));
-  record_free(*object->device, reinterpret_cast<uintptr_t>(memory), object->bytes);
+  record_memory<kymo_free>(*object->device, reinterpret_cast<uintptr_t>(memory), object->bytes);
 }
 
 // Without the report of its end an object would look like a leak. Then it is not recorded at all.
@@ -49,55 +45,25 @@ cl_mem record_object(cl_context context, cl_mem memory) noexcept {
     auto object = std::make_unique<Object>(Object{device, bytes});
     if (target.clSetMemObjectDestructorCallback(memory, was_destroyed, object.get()) != CL_SUCCESS) return memory;
     (void)object.release();  // it belongs to the callback now
-    record_allocation(*device, reinterpret_cast<uintptr_t>(memory), bytes);
+    record_memory<kymo_allocation>(*device, reinterpret_cast<uintptr_t>(memory), bytes);
   } catch (const std::bad_alloc&) {  // the object is not recorded
   }
   return memory;
 }
 
-cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void* host,
-                                 cl_int* code) noexcept {
-  return record_object(context, target.clCreateBuffer(context, flags, bytes, host, code));
-}
-
-cl_mem CL_API_CALL create_buffer_with_properties(cl_context context, const cl_mem_properties* properties,
-                                                 cl_mem_flags flags, size_t bytes, void* host, cl_int* code) noexcept {
-  return record_object(context, target.clCreateBufferWithProperties(context, properties, flags, bytes, host, code));
-}
-
 // An image of a buffer has no memory of its own.
-bool has_memory(const cl_image_desc* description) noexcept {
-  return description != nullptr && description->mem_object == nullptr;
+template <class Parameter>
+bool has_memory(const Parameter& parameter) noexcept {
+  if constexpr (std::is_same_v<Parameter, const cl_image_desc*>)
+    return parameter != nullptr && parameter->mem_object == nullptr;
+  return true;
 }
 
-cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags, const cl_image_format* format,
-                                const cl_image_desc* description, void* host, cl_int* code) noexcept {
-  cl_mem made = target.clCreateImage(context, flags, format, description, host, code);
-  return has_memory(description) ? record_object(context, made) : made;
-}
-
-cl_mem CL_API_CALL create_image_with_properties(cl_context context, const cl_mem_properties* properties,
-                                                cl_mem_flags flags, const cl_image_format* format,
-                                                const cl_image_desc* description, void* host, cl_int* code) noexcept {
-  cl_mem made = target.clCreateImageWithProperties(context, properties, flags, format, description, host, code);
-  return has_memory(description) ? record_object(context, made) : made;
-}
-
-cl_mem CL_API_CALL create_image_2d(cl_context context, cl_mem_flags flags, const cl_image_format* format, size_t width,
-                                   size_t height, size_t row, void* host, cl_int* code) noexcept {
-  return record_object(context, target.clCreateImage2D(context, flags, format, width, height, row, host, code));
-}
-
-cl_mem CL_API_CALL create_image_3d(cl_context context, cl_mem_flags flags, const cl_image_format* format, size_t width,
-                                   size_t height, size_t depth, size_t row, size_t slice, void* host,
-                                   cl_int* code) noexcept {
-  return record_object(context,
-                       target.clCreateImage3D(context, flags, format, width, height, depth, row, slice, host, code));
-}
-
-cl_mem CL_API_CALL create_pipe(cl_context context, cl_mem_flags flags, cl_uint packet_bytes, cl_uint max_packets,
-                               const cl_pipe_properties* properties, cl_int* code) noexcept {
-  return record_object(context, target.clCreatePipe(context, flags, packet_bytes, max_packets, properties, code));
+// The layer's function for an entry of the table that creates an object.
+template <auto kEntry, class... Args>
+cl_mem CL_API_CALL create_as(cl_context context, Args... args) noexcept {
+  cl_mem made = (target.*kEntry)(context, args...);
+  return (has_memory(args) && ...) ? record_object(context, made) : made;
 }
 
 }  // namespace
@@ -109,14 +75,14 @@ void record_allocated(cl_context context, const void* address, uint64_t bytes) n
     const DeviceState* device = objects.device_of(context);
     if (device == nullptr) return;
     objects.shared_memory().put(address, std::make_unique<SharedBlock>(SharedBlock{device, bytes}).release());
-    record_allocation(*device, reinterpret_cast<uintptr_t>(address), bytes);
+    record_memory<kymo_allocation>(*device, reinterpret_cast<uintptr_t>(address), bytes);
   } catch (const std::bad_alloc&) {  // the block is not recorded
   }
 }
 
 void record_freed(const void* address) noexcept {
   const std::unique_ptr<SharedBlock> block(recorder().objects().shared_memory().take(address));
-  if (block != nullptr) record_free(*block->device, reinterpret_cast<uintptr_t>(address), block->bytes);
+  if (block != nullptr) record_memory<kymo_free>(*block->device, reinterpret_cast<uintptr_t>(address), block->bytes);
 }
 
 // ---- Shared virtual memory ------------------------------------------------------------------------------------------
@@ -147,13 +113,14 @@ cl_int CL_API_CALL free_blocks(cl_command_queue queue, cl_uint count, void** add
 }  // namespace
 
 void add_memory_calls(cl_icd_dispatch& table) {
-  table.clCreateBuffer = create_buffer;
-  table.clCreateBufferWithProperties = create_buffer_with_properties;
-  table.clCreateImage = create_image;
-  table.clCreateImageWithProperties = create_image_with_properties;
-  table.clCreateImage2D = create_image_2d;
-  table.clCreateImage3D = create_image_3d;
-  table.clCreatePipe = create_pipe;
+  using Table = cl_icd_dispatch;
+  table.clCreateBuffer = create_as<&Table::clCreateBuffer>;
+  table.clCreateBufferWithProperties = create_as<&Table::clCreateBufferWithProperties>;
+  table.clCreateImage = create_as<&Table::clCreateImage>;
+  table.clCreateImageWithProperties = create_as<&Table::clCreateImageWithProperties>;
+  table.clCreateImage2D = create_as<&Table::clCreateImage2D>;
+  table.clCreateImage3D = create_as<&Table::clCreateImage3D>;
+  table.clCreatePipe = create_as<&Table::clCreatePipe>;
   table.clSVMAlloc = allocate;
   table.clSVMFree = free_block;
   table.clEnqueueSVMFree = free_blocks;

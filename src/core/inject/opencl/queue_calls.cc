@@ -175,25 +175,15 @@ cl_int CL_API_CALL profiling_info(cl_event event, cl_profiling_info what, size_t
   return target.clGetEventProfilingInfo(event, what, size, value, returned);
 }
 
-cl_context know(cl_context context) noexcept {
+// The layer's function for an entry of the table that creates a context.
+template <auto kEntry, class... Args>
+cl_context CL_API_CALL create_context_as(Args... args) noexcept {
+  cl_context made = (target.*kEntry)(args...);
   try {
-    recorder().objects().add_context(context);
+    recorder().objects().add_context(made);
   } catch (const std::bad_alloc&) {  // it has no number in the trace
   }
-  return context;
-}
-
-cl_context CL_API_CALL create_context(const cl_context_properties* properties, cl_uint count,
-                                      const cl_device_id* devices,
-                                      void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* data,
-                                      cl_int* code) noexcept {
-  return know(target.clCreateContext(properties, count, devices, notify, data, code));
-}
-
-cl_context CL_API_CALL create_context_from_type(const cl_context_properties* properties, cl_device_type type,
-                                                void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*),
-                                                void* data, cl_int* code) noexcept {
-  return know(target.clCreateContextFromType(properties, type, notify, data, code));
+  return made;
 }
 
 // ---- Calls in which a thread of the program waits for the device, or for the compiler -------------------------------
@@ -247,10 +237,10 @@ void add_queue_calls(cl_icd_dispatch& table) {
   table.clGetCommandQueueInfo = queue_info;
   table.clSetCommandQueueProperty = set_queue_property;
   table.clGetEventProfilingInfo = profiling_info;
-  table.clCreateContext = create_context;
-  table.clCreateContextFromType = create_context_from_type;
 
   using Table = cl_icd_dispatch;
+  table.clCreateContext = create_context_as<&Table::clCreateContext>;
+  table.clCreateContextFromType = create_context_as<&Table::clCreateContextFromType>;
   constexpr auto ours = [](auto object, auto...) { return is_ours(object); };
   constexpr auto ours_by_event = [](cl_uint count, const cl_event* events) { return is_ours(count, events); };
   table.clFinish = recorded<&Table::clFinish, wait_for_queue, ours>;

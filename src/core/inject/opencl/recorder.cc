@@ -1,34 +1,178 @@
 #include "inject/opencl/recorder.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
+#include <cctype>
 #include <new>
-#include <system_error>
-#include <thread>
-#include <utility>
 
 #include "base/clock_map.h"
-#include "base/quiet_thread.h"
-#include "inject/adapter.h"
+#include "base/hash.h"
+#include "base/host.h"
+#include "base/text.h"
 #include "kymo/queue.h"
-#include "record/interfaces.h"
 
 namespace kymo::inject::opencl {
 namespace {
 
+constexpr size_t kMaxText = 64 << 10;  // a longer text of a driver is not plausible
+constexpr cl_uint kMaxDevices = 1024;
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\0' || std::isspace(static_cast<unsigned char>(text.back()))))
+    text.pop_back();
+  const size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? std::string() : text.substr(first);
+}
+
+// A text of an object. `ask` is one of clGet…Info.
+template <class Ask, class Object, class What>
+std::string text_of(Ask ask, Object object, What what) {
+  size_t size = 0;
+  if (ask == nullptr || ask(object, what, 0, nullptr, &size) != CL_SUCCESS || size == 0 || size > kMaxText) return {};
+  std::string text(size, '\0');
+  if (ask(object, what, size, text.data(), nullptr) != CL_SUCCESS) return {};
+  return trimmed(std::move(text));
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(' ', at), list.size());
+    if (list.substr(at, end - at) == word) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// Its place among the devices of its platform.
+int index_in_platform(cl_platform_id platform, cl_device_id device) {
+  cl_uint count = 0;
+  if (target.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS || count > kMaxDevices)
+    return 0;
+  std::vector<cl_device_id> ids(count);
+  if (target.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS) return 0;
+  const auto at = std::find(ids.begin(), ids.end(), device);
+  return at != ids.end() ? static_cast<int>(at - ids.begin()) : 0;
+}
+
+std::unique_ptr<DeviceState> describe(cl_device_id id) {
+  auto state = std::make_unique<DeviceState>();
+  state->id = id;
+  state->platform = ask<cl_platform_id>(target.clGetDeviceInfo, id, CL_DEVICE_PLATFORM);
+  state->is_cpu = (ask<cl_device_type>(target.clGetDeviceInfo, id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  state->name = text_of(target.clGetDeviceInfo, id, CL_DEVICE_NAME);
+  cl_uchar uuid[CL_UUID_SIZE_KHR];
+  if (has_word(text_of(target.clGetDeviceInfo, id, CL_DEVICE_EXTENSIONS), "cl_khr_device_uuid") &&
+      target.clGetDeviceInfo(id, CL_DEVICE_UUID_KHR, sizeof uuid, uuid, nullptr) == CL_SUCCESS) {
+    state->uuid = base::hex(uuid);
+  } else {
+    state->uuid = base::opencl_device_uuid(text_of(target.clGetPlatformInfo, state->platform, CL_PLATFORM_NAME),
+                                           text_of(target.clGetDeviceInfo, id, CL_DEVICE_VENDOR), state->name,
+                                           index_in_platform(state->platform, id));
+  }
+  return state;
+}
+
+}  // namespace
+
+DeviceState* Objects::device(cl_device_id id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = devices_.find(id); known != devices_.end()) return known->second.get();
+  }
+  auto described = describe(id);  // without the lock: it calls the driver
+  const std::lock_guard lock(mutex_);
+  auto& place = devices_[id];
+  if (place == nullptr) {
+    place = std::move(described);
+    place->number = devices_.size() - 1;
+  }
+  return place.get();
+}
+
+DeviceState* Objects::device_of(cl_context context) {
+  if (is_excluded(context)) return nullptr;
+  size_t size = 0;
+  if (target.clGetContextInfo(context, CL_CONTEXT_DEVICES, 0, nullptr, &size) != CL_SUCCESS ||
+      size < sizeof(cl_device_id) || size > kMaxDevices * sizeof(cl_device_id))
+    return nullptr;
+  std::vector<cl_device_id> ids(size / sizeof(cl_device_id));
+  if (target.clGetContextInfo(context, CL_CONTEXT_DEVICES, ids.size() * sizeof(cl_device_id), ids.data(), nullptr) !=
+      CL_SUCCESS)
+    return nullptr;
+  return device(ids.front());
+}
+
+KernelState* Objects::kernel(cl_kernel handle) {
+  if (KernelState* known = kernels_.find(handle)) return known;
+  add_kernel(handle, text_of(target.clGetKernelInfo, handle, CL_KERNEL_FUNCTION_NAME));
+  return kernels_.find(handle);
+}
+
+void Objects::add_kernel(cl_kernel handle, std::string_view name) {
+  if (name.empty()) name = "kernel";
+  KernelState* state = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    auto found = names_.find(name);
+    if (found == names_.end()) found = names_.emplace(name, std::make_unique<KernelState>(name)).first;
+    state = found->second.get();
+  }
+  kernels_.put(handle, state);
+}
+
+void Objects::add_queue(cl_command_queue handle, std::unique_ptr<QueueState> state) {
+  const DeviceState& device = *state->device;
+  const auto properties = ask<cl_command_queue_properties>(target.clGetCommandQueueInfo, handle, CL_QUEUE_PROPERTIES);
+  const auto context = ask<cl_context>(target.clGetCommandQueueInfo, handle, CL_QUEUE_CONTEXT);
+  const std::lock_guard lock(mutex_);
+  const uint64_t number = queue_count_++;
+  const std::string name = base::format(
+      "OpenCL queue {}{}", number, (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0 ? " (out of order)" : "");
+  kymo_queue_info info{};
+  info.name = name.c_str();
+  info.device_uuid = device.uuid.c_str();
+  info.device_name = device.name.c_str();
+  info.context = contexts_[context];
+  info.queue = number;
+  info.clock = base::hash(base::as_bytes("OpenCL layer")) + device.number;  // not the clock of Kymo's own runtime
+  info.period_numerator = info.period_denominator = 1;                      // OpenCL's profiling times are nanoseconds
+  state->track = QueueTrack(info);
+  QueueState* added = state.get();
+  owned_queues_.push_back(std::move(state));
+  queues_.put(handle, added);
+}
+
+void Objects::release_queue(cl_command_queue handle) noexcept {
+  if (QueueState* state = queues_.take(handle)) state->released.store(true, std::memory_order_release);
+}
+
+std::vector<QueueState*> Objects::all_queues() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<QueueState*> queues;
+  queues.reserve(owned_queues_.size());
+  for (const auto& queue : owned_queues_) queues.push_back(queue.get());
+  return queues;
+}
+
+void Objects::remove(QueueState* queue) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(owned_queues_, [queue](const auto& owned) { return owned.get() == queue; });
+}
+
+// A new context may have the address of an old one.
+void Objects::add_context(cl_context context) {
+  if (context == nullptr) return;
+  excluded_.take(context);
+  const std::lock_guard lock(mutex_);
+  contexts_[context] = ++context_count_;
+}
+
+void Objects::exclude(cl_context context) { excluded_.put(context, this); }
+
+namespace {
+
 constexpr uint64_t kCommandsBetweenLooks = 256;
-constexpr auto kLookEvery = std::chrono::milliseconds(10);
-constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kPairEvery = 1000 * kMillisecond;
-constexpr uint64_t kFirstPairAfter = 100 * kMillisecond;  // even if it is not exact yet
-constexpr uint64_t kQuietAtEnd = 1000 * kMillisecond;     // of a session
-constexpr uint64_t kQuietAtExit = 100 * kMillisecond;
-constexpr uint64_t kLongestFlush = 5000 * kMillisecond;
 constexpr int kReadings = 4;
 
 base::ClockPair host_clock_now() noexcept {
@@ -72,38 +216,7 @@ std::vector<TimerReading> read_host_clocks(const DeviceState& device) {
 
 uint64_t between(uint64_t from, uint64_t to) noexcept { return to > from ? to - from : 0; }
 
-std::atomic<Recorder*> current{nullptr};
-std::mutex making;
-
-void flush_at_end(void*) { recorder().flush(kQuietAtEnd); }
-
-// Before the driver's own handlers, which were registered earlier: after them it must not be called.
-void flush_at_exit() {
-  Recorder* one = current.load(std::memory_order_acquire);
-  if (one == nullptr) return;
-  if (kymo::detail::recording()) one->flush(kQuietAtExit);
-  one->close();
-}
-
-// The threads of the driver and of the layer are not in the child, and locks may be held by them for ever.
-void forget_in_child() {
-  current.store(nullptr, std::memory_order_relaxed);
-  new (&making) std::mutex;
-}
-
 }  // namespace
-
-Recorder& recorder() noexcept {
-  if (Recorder* known = current.load(std::memory_order_acquire)) return *known;
-  const std::lock_guard lock(making);
-  if (Recorder* known = current.load(std::memory_order_acquire)) return *known;
-  static bool has_handler = false;
-  if (!std::exchange(has_handler, true)) pthread_atfork(nullptr, nullptr, forget_in_child);
-  static Immortal<Recorder> storage;
-  Recorder& made = storage.make();
-  current.store(&made, std::memory_order_release);
-  return made;
-}
 
 Recorder::Recorder() noexcept : opened_(host_clock_now()) {}
 
@@ -125,9 +238,8 @@ void Recorder::give_back(Command* command) noexcept {
 }
 
 bool Recorder::add_pending(QueueState& queue) noexcept {
-  // Either we see that the thread sleeps, or it sees this command.
   const uint64_t before = queue.enqueued.fetch_add(1, std::memory_order_seq_cst);
-  if (!awake_.load(std::memory_order_seq_cst)) wake();
+  wake_if_asleep();
   return before % kCommandsBetweenLooks == kCommandsBetweenLooks - 1;
 }
 
@@ -241,20 +353,20 @@ void Recorder::drain_locked(Pairs pairs) {
         queue->settled == queue->enqueued.load(std::memory_order_acquire))
       objects_.remove(queue);
   if (last != nullptr)
-    record::add_interface(record::Interface::OpenCl, written, lost, base::clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+    record::add_interface(kInterface, written, lost, base::clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 }
 
 void Recorder::drain() noexcept {
-  const std::lock_guard lock(drain_mutex_);
-  drain_or_lose();
+  const std::lock_guard lock(mutex_);
+  look();
 }
 
 void Recorder::drain_if_free() noexcept {
-  const std::unique_lock lock(drain_mutex_, std::try_to_lock);
-  if (lock.owns_lock()) drain_or_lose();
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) look();
 }
 
-void Recorder::drain_or_lose() noexcept {
+void Recorder::look() noexcept {
   try {
     drain_locked(Pairs::IfDue);
   } catch (const std::bad_alloc&) {
@@ -274,81 +386,27 @@ void Recorder::write_off_pending() {
     const uint64_t pending = queue->enqueued.load(std::memory_order_relaxed) - queue->settled;
     const uint64_t lost = between(queue->written_off, pending);
     queue->track.lost(lost);
-    record::add_interface(record::Interface::OpenCl, 0, lost, 0);
+    record::add_interface(kInterface, 0, lost, 0);
     queue->written_off = pending;
   }
 }
 
 void Recorder::flush(uint64_t quiet_ns) noexcept {
   if (is_closed()) quiet_ns = 0;
-  const std::lock_guard lock(drain_mutex_);
+  std::unique_lock lock(mutex_);
   try {
     const auto settled = [&] {
       uint64_t count = 0;
       for (const QueueState* queue : objects_.all_queues()) count += queue->settled;
       return count;
     };
-    const uint64_t began = base::monotonic_ns();
-    uint64_t last_progress = began;
-    for (uint64_t before = settled();;) {
-      drain_locked(Pairs::IfDue);
-      const uint64_t now = base::monotonic_ns(), after = settled();
-      if (std::exchange(before, after) != after) last_progress = now;
-      if (!has_pending() || now - last_progress >= quiet_ns || now - began >= kLongestFlush) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    drain_while_some_completes(
+        lock, quiet_ns, [&] { drain_locked(Pairs::IfDue); }, settled, [&] { return !has_pending(); });
     drain_locked(Pairs::Now);
     write_off_pending();
-    record::set_pending(record::Interface::OpenCl, false);
+    record::set_pending(kInterface, false);
   } catch (const std::bad_alloc&) {
-    // As in drain.
-  }
-}
-
-void Recorder::wake() noexcept {
-  {
-    const std::lock_guard lock(wake_mutex_);
-    if (!std::exchange(started_, true)) start_thread();
-    awake_.store(true, std::memory_order_seq_cst);
-    record::set_pending(record::Interface::OpenCl, true);
-  }
-  wake_.notify_one();
-}
-
-void Recorder::look_soon() noexcept {
-  {
-    const std::lock_guard lock(wake_mutex_);
-    if (!started_) return;
-    awake_.store(true, std::memory_order_seq_cst);
-  }
-  wake_.notify_one();
-}
-
-void Recorder::start_thread() noexcept {
-  kymo_on_flush(flush_at_end, nullptr);
-  atexit(flush_at_exit);
-  try {
-    base::quiet_thread("kymo-opencl", [this] { run(); }).detach();
-  } catch (const std::system_error&) {
-    // No thread could be started: the end of the session writes the commands.
-  }
-}
-
-void Recorder::run() noexcept {
-  while (true) {
-    {
-      std::unique_lock lock(wake_mutex_);
-      wake_.wait(lock, [&] { return awake_.load(); });
-    }
-    std::this_thread::sleep_for(kLookEvery);
-    drain();
-    const std::lock_guard lock(drain_mutex_);
-    if (has_pending()) continue;
-    record::set_pending(record::Interface::OpenCl, false);
-    awake_.store(false, std::memory_order_seq_cst);
-    if (!has_pending()) continue;
-    awake_.store(true);  // a command that was added in between
-    record::set_pending(record::Interface::OpenCl, true);
+    // As in look.
   }
 }
 

@@ -10,6 +10,8 @@
 
 namespace kymo::inject::vulkan {
 
+using Next = DeviceFunctions;
+
 inline void count_call() noexcept {
   if (record::Slot* slot = record::this_slot) record::count_delivered(*slot, record::Interface::Vulkan);
 }

@@ -113,12 +113,12 @@ void add_step(CommandBufferState& buffer, const Step& step) noexcept {
   }
 }
 
-const PFN_vkCreateCommandPool layer::CreateCommandPool = create_command_pool;
-const PFN_vkDestroyCommandPool layer::DestroyCommandPool = destroy_command_pool;
-const PFN_vkAllocateCommandBuffers layer::AllocateCommandBuffers = allocate_command_buffers;
-const PFN_vkFreeCommandBuffers layer::FreeCommandBuffers = free_command_buffers;
-const PFN_vkBeginCommandBuffer layer::BeginCommandBuffer = begin_command_buffer;
-const PFN_vkCmdExecuteCommands layer::CmdExecuteCommands = execute_commands;
+KYMO_VULKAN_LAYER(CreateCommandPool) = create_command_pool;
+KYMO_VULKAN_LAYER(DestroyCommandPool) = destroy_command_pool;
+KYMO_VULKAN_LAYER(AllocateCommandBuffers) = allocate_command_buffers;
+KYMO_VULKAN_LAYER(FreeCommandBuffers) = free_command_buffers;
+KYMO_VULKAN_LAYER(BeginCommandBuffer) = begin_command_buffer;
+KYMO_VULKAN_LAYER(CmdExecuteCommands) = execute_commands;
 
 // ---- Render passes: ranges around their draws. They also decide where a timestamp is allowed.
 
@@ -241,17 +241,17 @@ VKAPI_ATTR void VKAPI_CALL begin_rendering(VkCommandBuffer handle, const VkRende
 
 }  // namespace
 
-const PFN_vkCreateRenderPass layer::CreateRenderPass = create_render_pass;
-const PFN_vkCreateRenderPass2 layer::CreateRenderPass2 = create_render_pass_2;
-const PFN_vkDestroyRenderPass layer::DestroyRenderPass = destroy_render_pass;
-const PFN_vkCmdBeginRenderPass layer::CmdBeginRenderPass = begin_render_pass<&DeviceFunctions::CmdBeginRenderPass>;
-const PFN_vkCmdBeginRenderPass2 layer::CmdBeginRenderPass2 = begin_render_pass<&DeviceFunctions::CmdBeginRenderPass2>;
-const PFN_vkCmdNextSubpass layer::CmdNextSubpass = next_subpass<&DeviceFunctions::CmdNextSubpass>;
-const PFN_vkCmdNextSubpass2 layer::CmdNextSubpass2 = next_subpass<&DeviceFunctions::CmdNextSubpass2>;
-const PFN_vkCmdEndRenderPass layer::CmdEndRenderPass = end_pass<&DeviceFunctions::CmdEndRenderPass>;
-const PFN_vkCmdEndRenderPass2 layer::CmdEndRenderPass2 = end_pass<&DeviceFunctions::CmdEndRenderPass2>;
-const PFN_vkCmdBeginRendering layer::CmdBeginRendering = begin_rendering;
-const PFN_vkCmdEndRendering layer::CmdEndRendering = end_pass<&DeviceFunctions::CmdEndRendering>;
+KYMO_VULKAN_LAYER(CreateRenderPass) = create_render_pass;
+KYMO_VULKAN_LAYER(CreateRenderPass2) = create_render_pass_2;
+KYMO_VULKAN_LAYER(DestroyRenderPass) = destroy_render_pass;
+KYMO_VULKAN_LAYER(CmdBeginRenderPass) = begin_render_pass<&Next::CmdBeginRenderPass>;
+KYMO_VULKAN_LAYER(CmdBeginRenderPass2) = begin_render_pass<&Next::CmdBeginRenderPass2>;
+KYMO_VULKAN_LAYER(CmdNextSubpass) = next_subpass<&Next::CmdNextSubpass>;
+KYMO_VULKAN_LAYER(CmdNextSubpass2) = next_subpass<&Next::CmdNextSubpass2>;
+KYMO_VULKAN_LAYER(CmdEndRenderPass) = end_pass<&Next::CmdEndRenderPass>;
+KYMO_VULKAN_LAYER(CmdEndRenderPass2) = end_pass<&Next::CmdEndRenderPass2>;
+KYMO_VULKAN_LAYER(CmdBeginRendering) = begin_rendering;
+KYMO_VULKAN_LAYER(CmdEndRendering) = end_pass<&Next::CmdEndRendering>;
 
 // ---- Labels and names that the program gives: VK_EXT_debug_utils, and the older VK_EXT_debug_marker
 
@@ -310,19 +310,12 @@ void add_queue_label(VkQueue handle, Pending::Kind kind, const char* text) noexc
   }
 }
 
-VKAPI_ATTR void VKAPI_CALL queue_begin_label(VkQueue queue, const VkDebugUtilsLabelEXT* label) noexcept {
-  add_queue_label(queue, Pending::Kind::BeginLabel, label->pLabelName);
-  device_of(queue).next.QueueBeginDebugUtilsLabelEXT(queue, label);
-}
-
-VKAPI_ATTR void VKAPI_CALL queue_end_label(VkQueue queue) noexcept {
-  add_queue_label(queue, Pending::Kind::EndLabel, nullptr);
-  device_of(queue).next.QueueEndDebugUtilsLabelEXT(queue);
-}
-
-VKAPI_ATTR void VKAPI_CALL queue_insert_label(VkQueue queue, const VkDebugUtilsLabelEXT* label) noexcept {
-  add_queue_label(queue, Pending::Kind::Mark, label->pLabelName);
-  device_of(queue).next.QueueInsertDebugUtilsLabelEXT(queue, label);
+template <auto kNext, Pending::Kind kKind, class... Labels>
+VKAPI_ATTR void VKAPI_CALL queue_label(VkQueue queue, Labels... labels) noexcept {
+  const char* text = nullptr;  // an end has none
+  ((text = labels->pLabelName), ...);
+  add_queue_label(queue, kKind, text);
+  (device_of(queue).next.*kNext)(queue, labels...);
 }
 
 // ---- Names
@@ -373,20 +366,18 @@ VKAPI_ATTR VkResult VKAPI_CALL marker_set_name(VkDevice device, const VkDebugMar
 
 }  // namespace
 
-const PFN_vkCmdBeginDebugUtilsLabelEXT layer::CmdBeginDebugUtilsLabelEXT =
-    begin_call<&DeviceFunctions::CmdBeginDebugUtilsLabelEXT>;
-const PFN_vkCmdEndDebugUtilsLabelEXT layer::CmdEndDebugUtilsLabelEXT =
-    end_call<&DeviceFunctions::CmdEndDebugUtilsLabelEXT>;
-const PFN_vkCmdInsertDebugUtilsLabelEXT layer::CmdInsertDebugUtilsLabelEXT =
-    insert_call<&DeviceFunctions::CmdInsertDebugUtilsLabelEXT>;
-const PFN_vkQueueBeginDebugUtilsLabelEXT layer::QueueBeginDebugUtilsLabelEXT = queue_begin_label;
-const PFN_vkQueueEndDebugUtilsLabelEXT layer::QueueEndDebugUtilsLabelEXT = queue_end_label;
-const PFN_vkQueueInsertDebugUtilsLabelEXT layer::QueueInsertDebugUtilsLabelEXT = queue_insert_label;
-const PFN_vkSetDebugUtilsObjectNameEXT layer::SetDebugUtilsObjectNameEXT = set_object_name;
-const PFN_vkCmdDebugMarkerBeginEXT layer::CmdDebugMarkerBeginEXT = begin_call<&DeviceFunctions::CmdDebugMarkerBeginEXT>;
-const PFN_vkCmdDebugMarkerEndEXT layer::CmdDebugMarkerEndEXT = end_call<&DeviceFunctions::CmdDebugMarkerEndEXT>;
-const PFN_vkCmdDebugMarkerInsertEXT layer::CmdDebugMarkerInsertEXT =
-    insert_call<&DeviceFunctions::CmdDebugMarkerInsertEXT>;
-const PFN_vkDebugMarkerSetObjectNameEXT layer::DebugMarkerSetObjectNameEXT = marker_set_name;
+KYMO_VULKAN_LAYER(CmdBeginDebugUtilsLabelEXT) = begin_call<&Next::CmdBeginDebugUtilsLabelEXT>;
+KYMO_VULKAN_LAYER(CmdEndDebugUtilsLabelEXT) = end_call<&Next::CmdEndDebugUtilsLabelEXT>;
+KYMO_VULKAN_LAYER(CmdInsertDebugUtilsLabelEXT) = insert_call<&Next::CmdInsertDebugUtilsLabelEXT>;
+KYMO_VULKAN_LAYER(QueueBeginDebugUtilsLabelEXT) =
+    queue_label<&Next::QueueBeginDebugUtilsLabelEXT, Pending::Kind::BeginLabel>;
+KYMO_VULKAN_LAYER(QueueEndDebugUtilsLabelEXT) = queue_label<&Next::QueueEndDebugUtilsLabelEXT, Pending::Kind::EndLabel>;
+KYMO_VULKAN_LAYER(QueueInsertDebugUtilsLabelEXT) =
+    queue_label<&Next::QueueInsertDebugUtilsLabelEXT, Pending::Kind::Mark>;
+KYMO_VULKAN_LAYER(SetDebugUtilsObjectNameEXT) = set_object_name;
+KYMO_VULKAN_LAYER(CmdDebugMarkerBeginEXT) = begin_call<&Next::CmdDebugMarkerBeginEXT>;
+KYMO_VULKAN_LAYER(CmdDebugMarkerEndEXT) = end_call<&Next::CmdDebugMarkerEndEXT>;
+KYMO_VULKAN_LAYER(CmdDebugMarkerInsertEXT) = insert_call<&Next::CmdDebugMarkerInsertEXT>;
+KYMO_VULKAN_LAYER(DebugMarkerSetObjectNameEXT) = marker_set_name;
 
 }  // namespace kymo::inject::vulkan

@@ -5,6 +5,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <tuple>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -20,19 +21,20 @@ constinit Site fence_wait(Label("wait for fences", "device")), semaphore_wait(La
     image_wait(Label("wait for image", "device")), present_site(Label("present", "device"));
 constexpr Label kVulkanMemory("device memory", "memory");
 
-VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, uint32_t count, const VkFence* fences, VkBool32 all,
-                                               uint64_t timeout) noexcept {
-  DeviceState& state = device_of(device);
-  // Programs also poll with a timeout of 0.
-  const auto call = [&] { return state.next.WaitForFences(device, count, fences, all, timeout); };
-  return noted(state, timeout == 0 ? call() : recorded_call(fence_wait, call));
+// The layer's function for a call that takes long, with a span around it.
+template <auto kNext, Site& kSite, class Handle, class... Args>
+VKAPI_ATTR VkResult VKAPI_CALL recorded(Handle handle, Args... args) noexcept {
+  DeviceState& state = device_of(handle);
+  return noted(state, recorded_call(kSite, [&] { return (state.next.*kNext)(handle, args...); }));
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL wait_for_semaphores(VkDevice device, const VkSemaphoreWaitInfo* info,
-                                                   uint64_t timeout) noexcept {
+// The same for a wait. Its last parameter is the timeout: programs also poll with 0.
+template <auto kNext, Site& kSite, class... Args>
+VKAPI_ATTR VkResult VKAPI_CALL recorded_wait(VkDevice device, Args... args) noexcept {
+  const uint64_t timeout = std::get<sizeof...(Args) - 1>(std::tie(args...));
+  if (timeout != 0) return recorded<kNext, kSite>(device, args...);
   DeviceState& state = device_of(device);
-  const auto call = [&] { return state.next.WaitSemaphores(device, info, timeout); };
-  return noted(state, timeout == 0 ? call() : recorded_call(semaphore_wait, call));
+  return noted(state, (state.next.*kNext)(device, args...));
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL wait_for_queue(VkQueue handle) noexcept {
@@ -50,25 +52,6 @@ VKAPI_ATTR VkResult VKAPI_CALL wait_for_device(VkDevice device) noexcept {
     for (const auto& queue : state.queues) queue->slots.idle();
   }
   return noted(state, result);
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL present(VkQueue queue, const VkPresentInfoKHR* info) noexcept {
-  DeviceState& state = device_of(queue);
-  return noted(state, recorded_call(present_site, [&] { return state.next.QueuePresentKHR(queue, info); }));
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL acquire(VkDevice device, VkSwapchainKHR chain, uint64_t timeout, VkSemaphore semaphore,
-                                       VkFence fence, uint32_t* index) noexcept {
-  DeviceState& state = device_of(device);
-  return noted(state, recorded_call(image_wait, [&] {
-                 return state.next.AcquireNextImageKHR(device, chain, timeout, semaphore, fence, index);
-               }));
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL acquire_2(VkDevice device, const VkAcquireNextImageInfoKHR* info,
-                                         uint32_t* index) noexcept {
-  DeviceState& state = device_of(device);
-  return noted(state, recorded_call(image_wait, [&] { return state.next.AcquireNextImage2KHR(device, info, index); }));
 }
 
 // ---- Memory
@@ -112,15 +95,15 @@ VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory memory,
 
 }  // namespace
 
-const PFN_vkWaitForFences layer::WaitForFences = wait_for_fences;
-const PFN_vkWaitSemaphores layer::WaitSemaphores = wait_for_semaphores;
-const PFN_vkQueueWaitIdle layer::QueueWaitIdle = wait_for_queue;
-const PFN_vkDeviceWaitIdle layer::DeviceWaitIdle = wait_for_device;
-const PFN_vkQueuePresentKHR layer::QueuePresentKHR = present;
-const PFN_vkAcquireNextImageKHR layer::AcquireNextImageKHR = acquire;
-const PFN_vkAcquireNextImage2KHR layer::AcquireNextImage2KHR = acquire_2;
-const PFN_vkAllocateMemory layer::AllocateMemory = allocate_memory;
-const PFN_vkFreeMemory layer::FreeMemory = free_memory;
+KYMO_VULKAN_LAYER(WaitForFences) = recorded_wait<&Next::WaitForFences, fence_wait>;
+KYMO_VULKAN_LAYER(WaitSemaphores) = recorded_wait<&Next::WaitSemaphores, semaphore_wait>;
+KYMO_VULKAN_LAYER(QueueWaitIdle) = wait_for_queue;
+KYMO_VULKAN_LAYER(DeviceWaitIdle) = wait_for_device;
+KYMO_VULKAN_LAYER(QueuePresentKHR) = recorded<&Next::QueuePresentKHR, present_site>;
+KYMO_VULKAN_LAYER(AcquireNextImageKHR) = recorded<&Next::AcquireNextImageKHR, image_wait>;
+KYMO_VULKAN_LAYER(AcquireNextImage2KHR) = recorded<&Next::AcquireNextImage2KHR, image_wait>;
+KYMO_VULKAN_LAYER(AllocateMemory) = allocate_memory;
+KYMO_VULKAN_LAYER(FreeMemory) = free_memory;
 
 // ---- Shaders and pipelines: compiling them, and how their work is called in the trace
 //
@@ -234,12 +217,10 @@ void rename_pipeline(uint64_t pipeline, std::string_view name) {
   objects().name_pipeline(handle, name, is_draw ? "draw" : "kernel");
 }
 
-const PFN_vkCreateShaderModule layer::CreateShaderModule = create_shader;
-const PFN_vkDestroyShaderModule layer::DestroyShaderModule = destroy_shader;
-const PFN_vkCreateComputePipelines layer::CreateComputePipelines =
-    create_pipelines<&DeviceFunctions::CreateComputePipelines>;
-const PFN_vkCreateGraphicsPipelines layer::CreateGraphicsPipelines =
-    create_pipelines<&DeviceFunctions::CreateGraphicsPipelines>;
-const PFN_vkDestroyPipeline layer::DestroyPipeline = destroy_pipeline;
+KYMO_VULKAN_LAYER(CreateShaderModule) = create_shader;
+KYMO_VULKAN_LAYER(DestroyShaderModule) = destroy_shader;
+KYMO_VULKAN_LAYER(CreateComputePipelines) = create_pipelines<&Next::CreateComputePipelines>;
+KYMO_VULKAN_LAYER(CreateGraphicsPipelines) = create_pipelines<&Next::CreateGraphicsPipelines>;
+KYMO_VULKAN_LAYER(DestroyPipeline) = destroy_pipeline;
 
 }  // namespace kymo::inject::vulkan

@@ -351,9 +351,9 @@ PFN_vkVoidFunction instance_replacement(std::string_view name) noexcept {
 
 }  // namespace
 
-const PFN_vkDestroyDevice layer::DestroyDevice = destroy_device;
-const PFN_vkGetDeviceQueue layer::GetDeviceQueue = get_queue;
-const PFN_vkGetDeviceQueue2 layer::GetDeviceQueue2 = get_queue_2;
+KYMO_VULKAN_LAYER(DestroyDevice) = destroy_device;
+KYMO_VULKAN_LAYER(GetDeviceQueue) = get_queue;
+KYMO_VULKAN_LAYER(GetDeviceQueue2) = get_queue_2;
 
 }  // namespace kymo::inject::vulkan
 

@@ -78,6 +78,8 @@ namespace layer {
 KYMO_VULKAN_LAYER_REPLACED_FUNCTIONS(KYMO_VULKAN_LAYER_DECLARE)
 #undef KYMO_VULKAN_LAYER_DECLARE
 }  // namespace layer
+// Defines one of them: KYMO_VULKAN_LAYER(CmdDraw) = draw;
+#define KYMO_VULKAN_LAYER(name) const PFN_vk##name layer::name
 
 // One of Vulkan's structures, empty except for its type.
 template <class T>

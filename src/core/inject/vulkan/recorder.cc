@@ -1,19 +1,14 @@
 #include "inject/vulkan/recorder.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/hash.h"
-#include "base/quiet_thread.h"
 #include "base/text.h"
 #include "inject/adapter.h"
 #include "kymo/queue.h"
@@ -198,31 +193,7 @@ bool end_queue_label(QueueState& queue) {
   return true;
 }
 
-constexpr auto kVulkanLookEvery = std::chrono::milliseconds(10);
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kVulkanPairEvery = 1000 * kMs;
-constexpr uint64_t kVulkanFirstPairAfter = 100 * kMs;  // even if it is not exact yet
-constexpr uint64_t kVulkanQuietAtEnd = 1000 * kMs;     // of a session, or of a device
-constexpr uint64_t kVulkanQuietAtExit = 100 * kMs;
-constexpr uint64_t kVulkanLongestFlush = 5000 * kMs;
 constexpr uint64_t kSmallestDeviation = 1;  // ns: an error of 0 would mean that there is no pair
-
-std::atomic<Recorder*> vulkan_recorder{nullptr};
-std::mutex making_recorder;
-
-void flush_at_end_of_session(void*) { recorder().flush(kVulkanQuietAtEnd); }
-
-void flush_at_exit_of_process() {
-  Recorder* one = vulkan_recorder.load(std::memory_order_acquire);
-  if (one == nullptr) return;
-  if (kymo::detail::recording()) one->flush(kVulkanQuietAtExit);
-  one->close();
-}
-
-void forget_recorder_in_child() {
-  vulkan_recorder.store(nullptr, std::memory_order_relaxed);
-  new (&making_recorder) std::mutex;
-}
 
 // The driver reads both clocks.
 std::optional<base::ClockPair> calibrated_pair(DeviceState& device) noexcept {
@@ -272,18 +243,6 @@ std::vector<QueueState*> queues_of(DeviceState& device) {
 
 }  // namespace
 
-Recorder& recorder() noexcept {
-  if (Recorder* known = vulkan_recorder.load(std::memory_order_acquire)) return *known;
-  const std::lock_guard lock(making_recorder);
-  if (Recorder* known = vulkan_recorder.load(std::memory_order_acquire)) return *known;
-  static bool has_handler = false;
-  if (!std::exchange(has_handler, true)) pthread_atfork(nullptr, nullptr, forget_recorder_in_child);
-  static Immortal<Recorder> storage;
-  Recorder& one = storage.make();
-  vulkan_recorder.store(&one, std::memory_order_release);
-  return one;
-}
-
 void Recorder::add(DeviceState& device) {
   const std::lock_guard lock(mutex_);
   devices_.push_back(&device);
@@ -307,7 +266,7 @@ void Recorder::add(QueueState& queue, Pending&& pending) noexcept {
     } catch (const std::bad_alloc&) {  // its slot is not used again
     }
   }
-  if (!awake_.load(std::memory_order_seq_cst)) wake();
+  wake_if_asleep();
 }
 
 void Recorder::lose(QueueState& queue, uint64_t count) noexcept {
@@ -317,7 +276,7 @@ void Recorder::lose(QueueState& queue, uint64_t count) noexcept {
     queue.track.lost(count);
   } catch (const std::bad_alloc&) {  // counted below at least
   }
-  record::add_interface(record::Interface::Vulkan, 0, count, 0);
+  record::add_interface(kInterface, 0, count, 0);
 }
 
 bool Recorder::drain(QueueState& queue) {
@@ -357,7 +316,7 @@ bool Recorder::drain(QueueState& queue) {
     queue.pending.pop_front();
     progress = true;
   }
-  if (spans != 0) record::add_interface(record::Interface::Vulkan, spans, 0, 0);
+  if (spans != 0) record::add_interface(kInterface, spans, 0, 0);
   return progress;
 }
 
@@ -366,10 +325,10 @@ void Recorder::write_pairs(DeviceState& device, bool now) {
   const bool is_first = device.last_pair.error_ns == 0;
   const uint64_t since = moment - (is_first ? device.first_work_ns : device.last_pair_ns);
   bool is_new = false;
-  if (device.first_work_ns != 0 && !closed_.load(std::memory_order_relaxed) &&
-      (is_first || since >= kVulkanPairEvery || (now && since >= kVulkanFirstPairAfter))) {
+  if (device.first_work_ns != 0 && !is_closed() &&
+      (is_first || since >= kPairEvery || (now && since >= kFirstPairAfter))) {
     auto pair = calibrated_pair(device);
-    if (!pair && (device.clock.is_exact() || now || since >= kVulkanFirstPairAfter)) {
+    if (!pair && (device.clock.is_exact() || now || since >= kFirstPairAfter)) {
       pair = device.clock.take_pair({}, std::nullopt);
       if (pair) pair->ticks = device.last_start_ticks;
     }
@@ -401,7 +360,7 @@ void Recorder::drain(bool pairs_now) {
     }
     write_pairs(*device, pairs_now);
   }
-  if (progress) record::add_interface(record::Interface::Vulkan, 0, 0, base::clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+  if (progress) record::add_interface(kInterface, 0, 0, base::clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 }
 
 // Their slots may be written by the device still, so they stay pending, for no recording.
@@ -416,7 +375,7 @@ void Recorder::write_off(QueueState& queue) {
   if (lost == 0) return;
   if (!queue.has_track) open_track(queue);
   queue.track.lost(lost);
-  record::add_interface(record::Interface::Vulkan, 0, lost, 0);
+  record::add_interface(kInterface, 0, lost, 0);
 }
 
 bool Recorder::has_pending() const {
@@ -429,7 +388,7 @@ bool Recorder::has_pending() const {
 }
 
 void Recorder::flush(uint64_t quiet_ns) noexcept {
-  if (closed_.load(std::memory_order_relaxed)) quiet_ns = 0;
+  if (is_closed()) quiet_ns = 0;
   std::unique_lock lock(mutex_);
   try {
     // What the program submits meanwhile belongs to this recording too, but is not waited for.
@@ -445,21 +404,13 @@ void Recorder::flush(uint64_t quiet_ns) noexcept {
       }
       return count;
     };
-    const uint64_t began = base::monotonic_ns();
-    uint64_t last_progress = began;
-    for (uint64_t before = missing();;) {
-      drain(false);
-      const uint64_t now = base::monotonic_ns(), after = missing();
-      if (std::exchange(before, after) != after) last_progress = now;
-      if (after == 0 || now - last_progress >= quiet_ns || now - began >= kVulkanLongestFlush) break;
-      lock.unlock();  // the program goes on
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      lock.lock();
-    }
+    drain_while_some_completes(
+        lock, quiet_ns, [&] { drain(false); }, missing, [&] { return missing() == 0; });
     drain(true);
     for (DeviceState* device : devices_)
       for (QueueState* queue : queues_of(*device)) write_off(*queue);
     recording_.fetch_add(1, std::memory_order_relaxed);
+    record::set_pending(kInterface, false);
   } catch (const std::bad_alloc&) {
     // What was taken is written or lost; the program goes on.
   }
@@ -475,7 +426,7 @@ bool Recorder::remove(DeviceState& device) noexcept {
     while (true) {
       for (QueueState* queue : queues) drain(*queue);
       is_idle = std::ranges::all_of(queues, is_done);
-      if (is_idle || device.is_lost.load() || base::monotonic_ns() - began >= kVulkanQuietAtEnd) break;
+      if (is_idle || device.is_lost.load() || base::monotonic_ns() - began >= kQuietAtEnd) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     write_pairs(device, true);
@@ -485,45 +436,6 @@ bool Recorder::remove(DeviceState& device) noexcept {
   }
   std::erase(devices_, &device);
   return is_idle;
-}
-
-void Recorder::wake() noexcept {
-  {
-    const std::lock_guard lock(wake_mutex_);
-    if (!std::exchange(started_, true)) start_thread();
-    awake_.store(true, std::memory_order_seq_cst);
-  }
-  wake_.notify_one();
-}
-
-void Recorder::start_thread() noexcept {
-  kymo_on_flush(flush_at_end_of_session, nullptr);
-  atexit(flush_at_exit_of_process);
-  try {
-    base::quiet_thread("kymo-vulkan", [this] { run(); }).detach();
-  } catch (const std::system_error&) {
-    // No thread could be started: the end of the session writes what is pending.
-  }
-}
-
-void Recorder::run() noexcept {
-  while (true) {
-    {
-      std::unique_lock lock(wake_mutex_);
-      wake_.wait(lock, [&] { return awake_.load(); });
-    }
-    std::this_thread::sleep_for(kVulkanLookEvery);
-    if (closed_.load(std::memory_order_relaxed)) return;
-    const std::lock_guard lock(mutex_);
-    try {
-      drain(false);
-      if (has_pending()) continue;
-      awake_.store(false, std::memory_order_seq_cst);
-      if (has_pending()) awake_.store(true);  // something was added in between
-    } catch (const std::bad_alloc&) {
-      // As in flush.
-    }
-  }
 }
 
 }  // namespace kymo::inject::vulkan

@@ -5,20 +5,18 @@
 // counted as lost at the end of the session.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "inject/layer_recorder.h"
 #include "inject/vulkan/objects.h"
 
 namespace kymo::inject::vulkan {
 
-class Recorder {
+class Recorder : public LayerRecorder<Recorder> {
  public:
-  // The number of the recording, never 0: what an earlier one submitted is not written.
-  uint32_t recording() const noexcept { return recording_.load(std::memory_order_relaxed); }
+  static constexpr record::Interface kInterface = record::Interface::Vulkan;
+  static constexpr const char* kThreadName = "kymo-vulkan";
 
   void add(DeviceState& device);
   // The device is destroyed: writes what has completed, and closes its queues. False: something is still pending.
@@ -33,34 +31,21 @@ class Recorder {
 
   // Waits for pending work as long as some completes, with a pause of at most `quiet_ns`. The rest is lost.
   void flush(uint64_t quiet_ns) noexcept;
-  // The process exits: the driver may not be called from now on.
-  void close() noexcept { closed_.store(true, std::memory_order_relaxed); }
 
  private:
+  friend class LayerRecorder<Recorder>;
+
   // All under the lock.
+  void look() { drain(false); }
   void drain(bool pairs_now);
   bool drain(QueueState& queue);  // true: something was written
   void write_off(QueueState& queue);
   void write_pairs(DeviceState& device, bool now);
   bool has_pending() const;
 
-  void wake() noexcept;
-  void start_thread() noexcept;
-  void run() noexcept;
-
-  std::atomic<uint32_t> recording_{1};
-  std::atomic<bool> closed_{false};
-
-  mutable std::mutex mutex_;
   std::vector<DeviceState*> devices_;
-
-  std::mutex wake_mutex_;
-  std::condition_variable wake_;
-  std::atomic<bool> awake_{false};
-  bool started_ = false;
 };
 
-// The recorder of this process. Never destroyed. A forked child gets a new one, without devices.
-Recorder& recorder() noexcept;
+inline Recorder& recorder() noexcept { return Recorder::of_process(); }
 
 }  // namespace kymo::inject::vulkan

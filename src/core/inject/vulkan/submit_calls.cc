@@ -204,7 +204,7 @@ VKAPI_ATTR VkResult VKAPI_CALL queue_submit_2(VkQueue queue, uint32_t count, con
 
 }  // namespace
 
-const PFN_vkQueueSubmit layer::QueueSubmit = queue_submit;
-const PFN_vkQueueSubmit2 layer::QueueSubmit2 = queue_submit_2;
+KYMO_VULKAN_LAYER(QueueSubmit) = queue_submit;
+KYMO_VULKAN_LAYER(QueueSubmit2) = queue_submit_2;
 
 }  // namespace kymo::inject::vulkan

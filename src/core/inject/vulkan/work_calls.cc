@@ -135,47 +135,37 @@ constexpr auto fill_buffer = [](CommandBufferState&, VkBuffer, VkDeviceSize, VkD
   return bytes != VK_WHOLE_SIZE ? work_step(Form::Bytes, &fill_site, bytes) : work_step(Form::Plain, &fill_site);
 };
 
-using Next = DeviceFunctions;
-
 }  // namespace
 
-const PFN_vkCmdBindPipeline layer::CmdBindPipeline = bind_pipeline;
-const PFN_vkCmdDispatch layer::CmdDispatch = command<&Next::CmdDispatch, dispatch>;
-const PFN_vkCmdDispatchBase layer::CmdDispatchBase = command<&Next::CmdDispatchBase, dispatch_base>;
-const PFN_vkCmdDispatchIndirect layer::CmdDispatchIndirect = command<&Next::CmdDispatchIndirect, dispatch_indirect>;
-const PFN_vkCmdTraceRaysKHR layer::CmdTraceRaysKHR = command<&Next::CmdTraceRaysKHR, trace_rays>;
-const PFN_vkCmdBuildAccelerationStructuresKHR layer::CmdBuildAccelerationStructuresKHR =
+KYMO_VULKAN_LAYER(CmdBindPipeline) = bind_pipeline;
+KYMO_VULKAN_LAYER(CmdDispatch) = command<&Next::CmdDispatch, dispatch>;
+KYMO_VULKAN_LAYER(CmdDispatchBase) = command<&Next::CmdDispatchBase, dispatch_base>;
+KYMO_VULKAN_LAYER(CmdDispatchIndirect) = command<&Next::CmdDispatchIndirect, dispatch_indirect>;
+KYMO_VULKAN_LAYER(CmdTraceRaysKHR) = command<&Next::CmdTraceRaysKHR, trace_rays>;
+KYMO_VULKAN_LAYER(CmdBuildAccelerationStructuresKHR) =
     command<&Next::CmdBuildAccelerationStructuresKHR, plain_work<build_structures>>;
-const PFN_vkCmdDraw layer::CmdDraw = command<&Next::CmdDraw, draw>;
-const PFN_vkCmdDrawIndexed layer::CmdDrawIndexed = command<&Next::CmdDrawIndexed, draw>;
-const PFN_vkCmdDrawIndirect layer::CmdDrawIndirect = command<&Next::CmdDrawIndirect, draw_indirect>;
-const PFN_vkCmdDrawIndexedIndirect layer::CmdDrawIndexedIndirect =
-    command<&Next::CmdDrawIndexedIndirect, draw_indirect>;
-const PFN_vkCmdDrawIndirectCount layer::CmdDrawIndirectCount =
-    command<&Next::CmdDrawIndirectCount, draw_indirect_count>;
-const PFN_vkCmdDrawIndexedIndirectCount layer::CmdDrawIndexedIndirectCount =
-    command<&Next::CmdDrawIndexedIndirectCount, draw_indirect_count>;
-const PFN_vkCmdDrawMeshTasksEXT layer::CmdDrawMeshTasksEXT = command<&Next::CmdDrawMeshTasksEXT, draw_mesh_tasks>;
-const PFN_vkCmdCopyBuffer layer::CmdCopyBuffer = command<&Next::CmdCopyBuffer, copy<copy_buffer_site>>;
-const PFN_vkCmdCopyBuffer2 layer::CmdCopyBuffer2 = command<&Next::CmdCopyBuffer2, copy<copy_buffer_site>>;
-const PFN_vkCmdCopyImage layer::CmdCopyImage = command<&Next::CmdCopyImage, copy<copy_image_site>>;
-const PFN_vkCmdCopyImage2 layer::CmdCopyImage2 = command<&Next::CmdCopyImage2, copy<copy_image_site>>;
-const PFN_vkCmdCopyBufferToImage layer::CmdCopyBufferToImage =
-    command<&Next::CmdCopyBufferToImage, copy<buffer_to_image_site>>;
-const PFN_vkCmdCopyBufferToImage2 layer::CmdCopyBufferToImage2 =
-    command<&Next::CmdCopyBufferToImage2, copy<buffer_to_image_site>>;
-const PFN_vkCmdCopyImageToBuffer layer::CmdCopyImageToBuffer =
-    command<&Next::CmdCopyImageToBuffer, copy<image_to_buffer_site>>;
-const PFN_vkCmdCopyImageToBuffer2 layer::CmdCopyImageToBuffer2 =
-    command<&Next::CmdCopyImageToBuffer2, copy<image_to_buffer_site>>;
-const PFN_vkCmdBlitImage layer::CmdBlitImage = command<&Next::CmdBlitImage, plain_work<blit_site>>;
-const PFN_vkCmdBlitImage2 layer::CmdBlitImage2 = command<&Next::CmdBlitImage2, plain_work<blit_site>>;
-const PFN_vkCmdResolveImage layer::CmdResolveImage = command<&Next::CmdResolveImage, copy<resolve_site>>;
-const PFN_vkCmdResolveImage2 layer::CmdResolveImage2 = command<&Next::CmdResolveImage2, copy<resolve_site>>;
-const PFN_vkCmdUpdateBuffer layer::CmdUpdateBuffer = command<&Next::CmdUpdateBuffer, update_buffer>;
-const PFN_vkCmdFillBuffer layer::CmdFillBuffer = command<&Next::CmdFillBuffer, fill_buffer>;
-const PFN_vkCmdClearColorImage layer::CmdClearColorImage = command<&Next::CmdClearColorImage, plain_work<clear_site>>;
-const PFN_vkCmdClearDepthStencilImage layer::CmdClearDepthStencilImage =
-    command<&Next::CmdClearDepthStencilImage, plain_work<clear_site>>;
+KYMO_VULKAN_LAYER(CmdDraw) = command<&Next::CmdDraw, draw>;
+KYMO_VULKAN_LAYER(CmdDrawIndexed) = command<&Next::CmdDrawIndexed, draw>;
+KYMO_VULKAN_LAYER(CmdDrawIndirect) = command<&Next::CmdDrawIndirect, draw_indirect>;
+KYMO_VULKAN_LAYER(CmdDrawIndexedIndirect) = command<&Next::CmdDrawIndexedIndirect, draw_indirect>;
+KYMO_VULKAN_LAYER(CmdDrawIndirectCount) = command<&Next::CmdDrawIndirectCount, draw_indirect_count>;
+KYMO_VULKAN_LAYER(CmdDrawIndexedIndirectCount) = command<&Next::CmdDrawIndexedIndirectCount, draw_indirect_count>;
+KYMO_VULKAN_LAYER(CmdDrawMeshTasksEXT) = command<&Next::CmdDrawMeshTasksEXT, draw_mesh_tasks>;
+KYMO_VULKAN_LAYER(CmdCopyBuffer) = command<&Next::CmdCopyBuffer, copy<copy_buffer_site>>;
+KYMO_VULKAN_LAYER(CmdCopyBuffer2) = command<&Next::CmdCopyBuffer2, copy<copy_buffer_site>>;
+KYMO_VULKAN_LAYER(CmdCopyImage) = command<&Next::CmdCopyImage, copy<copy_image_site>>;
+KYMO_VULKAN_LAYER(CmdCopyImage2) = command<&Next::CmdCopyImage2, copy<copy_image_site>>;
+KYMO_VULKAN_LAYER(CmdCopyBufferToImage) = command<&Next::CmdCopyBufferToImage, copy<buffer_to_image_site>>;
+KYMO_VULKAN_LAYER(CmdCopyBufferToImage2) = command<&Next::CmdCopyBufferToImage2, copy<buffer_to_image_site>>;
+KYMO_VULKAN_LAYER(CmdCopyImageToBuffer) = command<&Next::CmdCopyImageToBuffer, copy<image_to_buffer_site>>;
+KYMO_VULKAN_LAYER(CmdCopyImageToBuffer2) = command<&Next::CmdCopyImageToBuffer2, copy<image_to_buffer_site>>;
+KYMO_VULKAN_LAYER(CmdBlitImage) = command<&Next::CmdBlitImage, plain_work<blit_site>>;
+KYMO_VULKAN_LAYER(CmdBlitImage2) = command<&Next::CmdBlitImage2, plain_work<blit_site>>;
+KYMO_VULKAN_LAYER(CmdResolveImage) = command<&Next::CmdResolveImage, copy<resolve_site>>;
+KYMO_VULKAN_LAYER(CmdResolveImage2) = command<&Next::CmdResolveImage2, copy<resolve_site>>;
+KYMO_VULKAN_LAYER(CmdUpdateBuffer) = command<&Next::CmdUpdateBuffer, update_buffer>;
+KYMO_VULKAN_LAYER(CmdFillBuffer) = command<&Next::CmdFillBuffer, fill_buffer>;
+KYMO_VULKAN_LAYER(CmdClearColorImage) = command<&Next::CmdClearColorImage, plain_work<clear_site>>;
+KYMO_VULKAN_LAYER(CmdClearDepthStencilImage) = command<&Next::CmdClearDepthStencilImage, plain_work<clear_site>>;
 
 }  // namespace kymo::inject::vulkan

@@ -7,11 +7,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 
 #include "base/text.h"
@@ -55,17 +53,8 @@ bool end_of_tensor(const TensorRef& tensor, uint64_t& end) {
 bool is_empty(const device::Extent& extent) { return extent.x == 0 || extent.y == 0 || extent.z == 0; }
 
 std::string_view random_name(device::RandomFill::Kind kind) {
-  switch (kind) {
-    case device::RandomFill::Kind::Uniform:
-      return "random uniform";
-    case device::RandomFill::Kind::Normal:
-      return "random normal";
-    case device::RandomFill::Kind::Integers:
-      return "random integers";
-    case device::RandomFill::Kind::Bernoulli:
-      return "random bernoulli";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"random uniform", "random normal", "random integers", "random bernoulli"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 }  // namespace
@@ -170,14 +159,9 @@ void Tables::check(const LaunchCall& call) {
     for (const TensorRef& tensor : argument.tensors) check_tensor(tensor, device);
 }
 
-void Tables::check(const FillCall& call) {
-  check_stream(call.stream);
-  check_tensor(call.to, device_of(call.to));
-}
-
-void Tables::check(const RandomCall& call) {
-  check_stream(call.stream);
-  check_tensor(call.to, device_of(call.to));
+void Tables::check_only(uint32_t stream, const TensorRef& tensor) {
+  check_stream(stream);
+  check_tensor(tensor, device_of(tensor));
 }
 
 void Tables::check(const CopyCall& call) {
@@ -192,14 +176,8 @@ void Tables::check(const CopyCall& call) {
 }
 
 void Tables::check(const UploadCall& call) {
-  check_stream(call.stream);
-  check_tensor(call.to, device_of(call.to));
+  check_only(call.stream, call.to);
   check_pieces(call.pieces, call.to.bytes());
-}
-
-void Tables::check(const DownloadCall& call) {
-  check_stream(call.stream);
-  check_tensor(call.from, device_of(call.from));
 }
 
 namespace {

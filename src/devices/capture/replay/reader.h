@@ -52,13 +52,14 @@ class Tables {
   void check(const ResultRecord& record);
   void check(const OperationRecord& record);
   void check(const LaunchCall& call);
-  void check(const FillCall& call);
-  void check(const RandomCall& call);
+  void check(const FillCall& call) { check_only(call.stream, call.to); }
+  void check(const RandomCall& call) { check_only(call.stream, call.to); }
   void check(const CopyCall& call);
   void check(const UploadCall& call);
-  void check(const DownloadCall& call);
+  void check(const DownloadCall& call) { check_only(call.stream, call.from); }
   BufferState& live(uint32_t buffer);
   void check_tensor(const TensorRef& tensor, uint32_t device);
+  void check_only(uint32_t stream, const TensorRef& tensor);  // of a call with one tensor
   uint32_t device_of(const TensorRef& tensor);
   void check_stream(uint32_t stream) const;
   void check_pieces(const Pieces& pieces, uint64_t bytes) const;

@@ -1,5 +1,3 @@
-#include "device/allocator/options.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "device/allocator/allocator.h"
 #include "kymo/error.h"
 
 namespace kymo::device {

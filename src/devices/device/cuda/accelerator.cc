@@ -1,22 +1,29 @@
-#include "device/cuda/accelerator.h"
+// CUDA as a backend of the device runtime: load_cuda().
 
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "device/backend.h"
 #include "device/cuda/api.h"
+#include "device/cuda/context.h"
+#include "device/cuda/event_clock.h"
 #include "device/cuda/nvrtc.h"
 #include "device/cuda/program.h"
 #include "device/cuda/queue.h"
 #include "device/cuda/reflection.h"
 #include "kymo/error.h"
 
-namespace kymo::device::cuda {
+namespace kymo::device {
+namespace cuda {
 namespace {
 
 constexpr size_t kLeastReserve = size_t{512} << 20;  // for a context with its code, stacks and heaps
@@ -36,19 +43,20 @@ std::string uuid_of(const Api& api, CUdevice device) {
 
 std::string version_text(int version) { return base::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-}  // namespace
-
+// The properties of a device, as the driver reports them, without opening it.
 int attribute_of(const Api& api, CUdevice device, CUdevice_attribute which) {
   int value = 0;
   check(api, api.device_attribute(&value, which, device), "cuDeviceGetAttribute");
   return value;
 }
 
+// 90 for compute capability 9.0.
 int architecture_of(const Api& api, CUdevice device) {
   return attribute_of(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
          attribute_of(api, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
+// `nvrtc_version`: 13000 for 13.0; 0 if there is no NVRTC: then CUDA C++ is not among the languages.
 DeviceInfo describe_device(const Api& api, CUdevice device, int nvrtc_version) {
   const auto attribute = [&](CUdevice_attribute which) {
     return static_cast<uint64_t>(std::max(0, attribute_of(api, device, which)));
@@ -80,8 +88,6 @@ DeviceInfo describe_device(const Api& api, CUdevice device, int nvrtc_version) {
   if (architecture >= 80) info.capabilities.emplace_back("bf16");
   return info;
 }
-
-namespace {
 
 constexpr int kSuccess = 0, kInsufficientSize = 7;
 
@@ -120,8 +126,11 @@ std::string with_hyphens(const std::string& uuid) {
          uuid.substr(20);
 }
 
-}  // namespace
-
+// The device memory that this process holds, from NVML (libnvidia-ml.so.1, part of the driver, opened at run time).
+// CUDA itself reports only the free memory of the whole device, which other processes use too.
+//
+// `uuid` as in DeviceInfo. Empty if there is no NVML, or if NVML does not know this process (in a container with its
+// own process ids). The first call takes about 10 ms, later ones 0.4 ms.
 std::optional<size_t> process_memory(const std::string& uuid) {
   static const Nvml nvml = open_nvml();
   if (!nvml.ready) return {};
@@ -144,131 +153,135 @@ std::optional<size_t> process_memory(const std::string& uuid) {
   return {};
 }
 
-CudaAccelerator::CudaAccelerator(const Api& api, CUdevice device, DeviceInfo info)
-    : context_{api, device}, info_(std::move(info)) {
-  pageable_lingers_ = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0;
-  open();
-}
-
-void CudaAccelerator::open() {
-  check(context_.api, context_.api.context_retain(&context_.handle, context_.device), "cuDevicePrimaryCtxRetain");
-  const Current current(context_);
-  clock_.emplace(context_);
-  timer_.emplace(context_, *clock_);
-  fill_.emplace(context_);
-}
-
-CudaAccelerator::~CudaAccelerator() {
-  if (context_.handle == nullptr) return;
-  while_current(context_, [this] { clock_.reset(); });
-  context_.api.context_release(context_.device);
-}
-
-Address CudaAccelerator::allocate(size_t bytes) {
-  const Current current(context_);
-  CUdeviceptr address = 0;
-  const CUresult result = context_.api.memory_allocate(&address, bytes);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) return 0;
-  check(context_.api, result, "cuMemAlloc");
-  return address;
-}
-
-void CudaAccelerator::release(Address address, size_t) noexcept {
-  while_current(context_, [&] { context_.api.memory_free(address); });
-}
-
-std::optional<size_t> CudaAccelerator::driver_allocated() const { return process_memory(info_.uuid); }
-
-void* CudaAccelerator::allocate_host(size_t bytes) {
-  const Current current(context_);
-  void* memory = nullptr;
-  const CUresult result = context_.api.host_allocate(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
-  check(context_.api, result, "cuMemHostAlloc");
-  return memory;
-}
-
-void CudaAccelerator::release_host(void* memory) noexcept {
-  while_current(context_, [&] { context_.api.host_free(memory); });
-}
-
-std::unique_ptr<Queue> CudaAccelerator::make_queue() {
-  return std::make_unique<CudaQueue>(context_, *clock_, *timer_, *fill_, pageable_lingers_);
-}
-
-std::unique_ptr<Marker> CudaAccelerator::make_marker(bool timing) {
-  return std::make_unique<CudaMarker>(context_, *clock_, timing);
-}
-
-std::unique_ptr<Program> CudaAccelerator::compile(const Source& source) {
-  if (source.language != Language::CudaCpp) throw NotAvailable("CUDA: this device compiles only CUDA C++ and PTX");
-  const bool is_ptx = looks_like_ptx(source.text);
-  const std::string ptx =
-      is_ptx ? std::string(source.text)
-             : Nvrtc::load(context_.api.version)
-                   .compile(source.text, source.file, architecture_of(context_.api, context_.device), source.options);
-  PtxProgram program;
-  try {
-    program = prepare_ptx(ptx);
-  } catch (const Error& error) {
-    throw CompileError(error.what(), {}, 0, 0, error.what());
-  }
-  std::vector<KernelInfo> kernels(source.kernels.begin(), source.kernels.end());
-  std::vector<std::string> names;
-  if (kernels.empty()) {
-    kernels = reflect(program, is_ptx ? std::string_view() : source.text);
-    for (const PtxEntry& entry : program.entries) names.push_back(entry.name);
-  } else {
-    check_translated(program, kernels);
-    for (const KernelInfo& kernel : kernels) names.push_back(kernel.symbol);
-  }
-  const Current current(context_);
-  std::vector<std::byte> cubin = assemble(context_, program.text, source.file);
-  auto loaded =
-      CudaProgram::load(context_, std::move(names), program.stamps, std::move(cubin), std::move(kernels), true);
-  if (loaded == nullptr)
-    throw DeviceError("CUDA: the driver cannot load the code that it has just assembled; update the driver");
-  return loaded;
-}
-
-std::unique_ptr<Program> CudaAccelerator::load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) {
-  std::optional<UnpackedBinary> unpacked = unpack_binary(binary);
-  if (!unpacked) return nullptr;
-  const Current current(context_);
-  return CudaProgram::load(context_, std::move(unpacked->names), unpacked->stamps,
-                           {unpacked->cubin.begin(), unpacked->cubin.end()}, std::move(kernels), false);
-}
-
-base::ClockPair CudaAccelerator::read_clock() {
-  const Current current(context_);
-  return clock_->read();
-}
-
-void CudaAccelerator::reset() {
-  const Api& api = context_.api;
-  timer_.reset();
-  clock_.reset();
-  fill_.reset();
-  CUcontext now = nullptr;
-  api.context_get(&now);
-  if (now == context_.handle) api.context_set(nullptr);
-  context_.handle = nullptr;
-  api.context_release(context_.device);
-  check(api, api.context_reset(context_.device), "cuDevicePrimaryCtxReset");
-  try {
+// One opened device: its primary context, its clock, and the objects that are created on it.
+class CudaAccelerator final : public Accelerator {
+ public:
+  CudaAccelerator(const Api& api, CUdevice device, DeviceInfo info) : context_{api, device}, info_(std::move(info)) {
+    pageable_lingers_ = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0;
     open();
-  } catch (const DeviceError& error) {
-    context_.handle = nullptr;
-    throw DeviceError(base::format("CUDA: the driver keeps the fault until this process ends: restart the process ({})",
-                                   error.what()));
   }
-}
+  ~CudaAccelerator() override {
+    if (context_.handle == nullptr) return;
+    while_current(context_, [this] { clock_.reset(); });
+    context_.api.context_release(context_.device);
+  }
 
-}  // namespace kymo::device::cuda
+  const DeviceInfo& info() const override { return info_; }
 
-namespace kymo::device {
-namespace cuda {
-namespace {
+  Address allocate(size_t bytes) override {
+    const Current current(context_);
+    CUdeviceptr address = 0;
+    const CUresult result = context_.api.memory_allocate(&address, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) return 0;
+    check(context_.api, result, "cuMemAlloc");
+    return address;
+  }
+  void release(Address address, size_t) noexcept override {
+    while_current(context_, [&] { context_.api.memory_free(address); });
+  }
+  std::optional<size_t> driver_allocated() const override { return process_memory(info_.uuid); }
+
+  void* allocate_host(size_t bytes) override {
+    const Current current(context_);
+    void* memory = nullptr;
+    const CUresult result = context_.api.host_allocate(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
+    check(context_.api, result, "cuMemHostAlloc");
+    return memory;
+  }
+  void release_host(void* memory) noexcept override {
+    while_current(context_, [&] { context_.api.host_free(memory); });
+  }
+  bool uses_foreign_memory() const override { return true; }  // the context is the one of all libraries
+
+  std::unique_ptr<Queue> make_queue() override {
+    return std::make_unique<CudaQueue>(context_, *clock_, *timer_, *fill_, pageable_lingers_);
+  }
+  std::unique_ptr<Marker> make_marker(bool timing) override {
+    return std::make_unique<CudaMarker>(context_, *clock_, timing);
+  }
+
+  // CUDA C++, or PTX. Text whose first directive is .version is PTX: it is assembled directly and needs no NVRTC.
+  std::unique_ptr<Program> compile(const Source& source) override {
+    if (source.language != Language::CudaCpp) throw NotAvailable("CUDA: this device compiles only CUDA C++ and PTX");
+    const bool is_ptx = looks_like_ptx(source.text);
+    const std::string ptx =
+        is_ptx ? std::string(source.text)
+               : Nvrtc::load(context_.api.version)
+                     .compile(source.text, source.file, architecture_of(context_.api, context_.device), source.options);
+    PtxProgram program;
+    try {
+      program = prepare_ptx(ptx);
+    } catch (const Error& error) {
+      throw CompileError(error.what(), {}, 0, 0, error.what());
+    }
+    std::vector<KernelInfo> kernels(source.kernels.begin(), source.kernels.end());
+    std::vector<std::string> names;
+    if (kernels.empty()) {
+      kernels = reflect(program, is_ptx ? std::string_view() : source.text);
+      for (const PtxEntry& entry : program.entries) names.push_back(entry.name);
+    } else {
+      check_translated(program, kernels);
+      for (const KernelInfo& kernel : kernels) names.push_back(kernel.symbol);
+    }
+    const Current current(context_);
+    std::vector<std::byte> cubin = assemble(context_, program.text, source.file);
+    auto loaded =
+        CudaProgram::load(context_, std::move(names), program.stamps, std::move(cubin), std::move(kernels), true);
+    if (loaded == nullptr)
+      throw DeviceError("CUDA: the driver cannot load the code that it has just assembled; update the driver");
+    return loaded;
+  }
+  std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) override {
+    std::optional<UnpackedBinary> unpacked = unpack_binary(binary);
+    if (!unpacked) return nullptr;
+    const Current current(context_);
+    return CudaProgram::load(context_, std::move(unpacked->names), unpacked->stamps,
+                             {unpacked->cubin.begin(), unpacked->cubin.end()}, std::move(kernels), false);
+  }
+
+  base::ClockPair read_clock() override {
+    const Current current(context_);
+    return clock_->read();
+  }
+
+  // Throws DeviceError if the driver keeps the fault until the process ends, as the driver of CUDA 13 does.
+  void reset() override {
+    const Api& api = context_.api;
+    timer_.reset();
+    clock_.reset();
+    fill_.reset();
+    CUcontext now = nullptr;
+    api.context_get(&now);
+    if (now == context_.handle) api.context_set(nullptr);
+    context_.handle = nullptr;
+    api.context_release(context_.device);
+    check(api, api.context_reset(context_.device), "cuDevicePrimaryCtxReset");
+    try {
+      open();
+    } catch (const DeviceError& error) {
+      context_.handle = nullptr;
+      throw DeviceError(base::format(
+          "CUDA: the driver keeps the fault until this process ends: restart the process ({})", error.what()));
+    }
+  }
+
+ private:
+  void open() {
+    check(context_.api, context_.api.context_retain(&context_.handle, context_.device), "cuDevicePrimaryCtxRetain");
+    const Current current(context_);
+    clock_.emplace(context_);
+    timer_.emplace(context_, *clock_);
+    fill_.emplace(context_);
+  }
+
+  Context context_;
+  DeviceInfo info_;
+  bool pageable_lingers_;
+  std::optional<EventClock> clock_;
+  std::optional<TimerOffset> timer_;
+  std::optional<PatternFill> fill_;
+};
 
 // load_cuda(): the driver as a whole.
 class CudaDriver final : public Driver {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/clock.h"
 #include "device/cuda/program.h"
 #include "device/ptx/ptx.h"
 

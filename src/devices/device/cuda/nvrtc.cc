@@ -9,24 +9,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "base/environment.h"
 #include "base/text.h"
-#include "kymo/error.h"
 
 namespace kymo::device::cuda {
 namespace {
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  }
-  return lines;
-}
 
 uint32_t number_before(std::string_view text, size_t end) {
   size_t begin = end;
@@ -68,7 +56,7 @@ bool assembler_error(std::string_view line, std::string_view file, Found& found)
 }
 
 // NVRTC repeats the line, two columns further right, and below it puts a ^ under the column.
-uint32_t column_below(const std::vector<std::string_view>& lines, size_t error) {
+uint32_t column_below(const std::vector<std::string>& lines, size_t error) {
   constexpr size_t kIndent = 2;
   if (error + 2 >= lines.size()) return 0;
   const size_t caret = lines[error + 2].find_first_not_of(' ');
@@ -80,15 +68,15 @@ uint32_t column_below(const std::vector<std::string_view>& lines, size_t error) 
 
 CompileError compile_error(std::string_view log, std::string_view file) {
   while (!log.empty() && (log.back() == '\n' || log.back() == '\0' || log.back() == ' ')) log.remove_suffix(1);
-  const std::vector<std::string_view> lines = lines_of(log);
+  const std::vector<std::string> lines = base::split(log, '\n');
   const std::string message =
       log.empty() ? base::format("{} does not compile, and the compiler gives no reason", file) : std::string(log);
   Found found;
   for (size_t i = 0; i < lines.size(); ++i)
     if (nvrtc_error(lines[i], found)) return {message, found.file, found.line, column_below(lines, i), found.text};
-  for (const std::string_view line : lines)
+  for (const std::string& line : lines)
     if (assembler_error(line, file, found)) return {message, found.file, found.line, 0, found.text};
-  return {message, {}, 0, 0, lines.empty() ? std::string() : std::string(lines.front())};
+  return {message, {}, 0, 0, lines.front()};
 }
 
 namespace {

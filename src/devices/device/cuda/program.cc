@@ -2,86 +2,41 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "device/cuda/nvrtc.h"
 
 namespace kymo::device::cuda {
 namespace {
 
-constexpr std::string_view kMagic = "KYMOCUDA";
-constexpr uint32_t kVersion = 2;
-
-template <class T>
-void put(std::vector<std::byte>& to, T value) {
-  for (size_t i = 0; i < sizeof value; ++i) to.push_back(static_cast<std::byte>(value >> (8 * i)));
-}
-
-void put(std::vector<std::byte>& to, std::string_view text) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  to.insert(to.end(), bytes, bytes + text.size());
-}
-
-class Input {
- public:
-  explicit Input(std::span<const std::byte> bytes) : rest_(bytes) {}
-
-  template <class T>
-  bool number(T& value) {
-    if (rest_.size() < sizeof value) return false;
-    value = 0;
-    for (size_t i = 0; i < sizeof value; ++i) value |= static_cast<T>(rest_[i]) << (8 * i);
-    rest_ = rest_.subspan(sizeof value);
-    return true;
-  }
-
-  bool bytes(uint64_t count, std::span<const std::byte>& value) {
-    if (rest_.size() < count) return false;
-    value = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return true;
-  }
-
- private:
-  std::span<const std::byte> rest_;
-};
+constexpr uint64_t kMagic = 0x333055434F4D594B;  // "KYMOCU03"
 
 }  // namespace
 
 std::vector<std::byte> pack_binary(std::span<const std::string> names, bool stamps, std::span<const std::byte> cubin) {
-  std::vector<std::byte> bytes;
-  put(bytes, kMagic);
-  put(bytes, kVersion);
-  put(bytes, static_cast<uint32_t>(names.size()));
-  put(bytes, uint32_t{stamps});
-  for (const std::string& name : names) {
-    put(bytes, static_cast<uint32_t>(name.size()));
-    put(bytes, std::string_view(name));
-  }
-  put(bytes, uint64_t{cubin.size()});
-  bytes.insert(bytes.end(), cubin.begin(), cubin.end());
-  return bytes;
+  base::ByteWriter writer;
+  writer.fixed(kMagic);
+  writer.byte(stamps ? 1 : 0);
+  writer.varint(names.size());
+  for (const std::string& name : names) writer.string(name);
+  writer.varint(cubin.size());
+  writer.append(cubin);
+  return {writer.bytes().begin(), writer.bytes().end()};
 }
 
-std::optional<UnpackedBinary> unpack_binary(std::span<const std::byte> untrusted) {
-  Input input(untrusted);
-  std::span<const std::byte> magic;
-  uint32_t version = 0, count = 0, stamps = 0;
-  if (!input.bytes(kMagic.size(), magic) || std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) return {};
-  if (!input.number(version) || version != kVersion || !input.number(count) || !input.number(stamps)) return {};
+std::optional<UnpackedBinary> unpack_binary(std::span<const std::byte> untrusted) try {
+  base::ByteReader reader(untrusted);
+  if (reader.fixed<uint64_t>() != kMagic) return {};
   UnpackedBinary unpacked;
-  unpacked.stamps = stamps != 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t length = 0;
-    std::span<const std::byte> name;
-    if (!input.number(length) || !input.bytes(length, name)) return {};
-    unpacked.names.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
-  }
-  uint64_t length = 0;
-  if (!input.number(length) || !input.bytes(length, unpacked.cubin) || length == 0) return {};
+  unpacked.stamps = reader.byte() != 0;
+  for (size_t left = reader.count(); left > 0; --left) unpacked.names.emplace_back(reader.string());
+  unpacked.cubin = reader.take(reader.count());
+  if (unpacked.cubin.empty()) return {};
   return unpacked;
+} catch (const Error&) {
+  return {};
 }
 
 namespace {

@@ -16,12 +16,11 @@ namespace kymo::device::cuda {
 // The bytes of Program::binary() and Accelerator::load(): the driver's machine code (a cubin) and, for each kernel in
 // the order of kernels(), its name in the cubin.
 //
-//   8 bytes  "KYMOCUDA"      then for each kernel   4  length of its name, the name
-//   4        version, 2      then                   8  length of the cubin, the cubin
-//   4        kernels
-//   4        1: they take a stamp, 0: they do not
+//   8 bytes  magic, with the version      then for each kernel   its name
+//   1        1: they take a stamp         then                   the length of the cubin, the cubin
+//   varint   the number of kernels
 //
-// Little-endian. The packed bytes come from a file, so lengths are checked.
+// The packed bytes come from a file, so lengths are checked.
 struct UnpackedBinary {
   std::vector<std::string> names;
   bool stamps = false;

@@ -21,7 +21,7 @@ TEST(ProgramBinaryTest, TruncatedOrOtherBytesAreRejected) {
   std::vector<std::byte> bytes = pack_binary(names, false, std::vector<std::byte>(16));
   for (size_t length = 0; length < bytes.size(); ++length)
     EXPECT_FALSE(unpack_binary(std::span(bytes).first(length))) << length;
-  bytes[12] = std::byte{0xff};  // the number of kernels
+  bytes[9] = std::byte{0x7f};  // the number of kernels
   EXPECT_FALSE(unpack_binary(bytes));
   bytes[0] = std::byte{'X'};
   EXPECT_FALSE(unpack_binary(bytes));

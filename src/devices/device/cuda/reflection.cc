@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <map>
 #include <memory>
-#include <vector>
 
 #include "base/text.h"
 #include "kymo/error.h"

@@ -2,9 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <string>
-
 #include "base/environment.h"
 #include "base/text.h"
 #include "kymo/error.h"

@@ -82,6 +82,18 @@ inline void check(cl_int code, const char* call) {
     fail(code, call);
 }
 
+// A text that the API writes in two calls: `query(bytes, to, size)` gives its size, then the text with zeros at its
+// end. Empty if the driver does not report it.
+template <class Query>
+std::string text_from(Query query) {
+  size_t size = 0;
+  if (query(size_t{0}, nullptr, &size) != CL_SUCCESS) return {};
+  std::string text(size, '\0');
+  if (query(size, text.data(), nullptr) != CL_SUCCESS) return {};
+  text.resize(text.find_last_not_of('\0') + 1);
+  return text;
+}
+
 // Owns one reference to an OpenCL object.
 template <class T>
 class Handle {

@@ -3,26 +3,18 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
-#include <string_view>
 
+#include "base/text.h"
 #include "device/opencl/api.h"
 #include "device/ptx/ptx.h"
-#include "kymo/error.h"
 
 namespace kymo::device::opencl {
 namespace {
 
 std::string log_of(const Context& context, cl_program program) {
-  size_t size = 0;
-  const Api& cl = context.cl;
-  if (cl.clGetProgramBuildInfo(program, context.device.id, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS)
-    return {};
-  std::string log(size, '\0');
-  if (cl.clGetProgramBuildInfo(program, context.device.id, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr) !=
-      CL_SUCCESS)
-    return {};
-  while (!log.empty() && log.back() == '\0') log.pop_back();
-  return log;
+  return text_from([&](auto... to) {
+    return context.cl.clGetProgramBuildInfo(program, context.device.id, CL_PROGRAM_BUILD_LOG, to...);
+  });
 }
 
 bool is_about_the_source(cl_int code) {
@@ -147,10 +139,7 @@ bool is_temporary(std::string_view name) {
 
 FirstError first_error(std::string_view log) {
   FirstError without_place;
-  while (!log.empty()) {
-    const size_t end = log.find('\n');
-    const std::string_view line = log.substr(0, end);
-    log = end == std::string_view::npos ? std::string_view() : log.substr(end + 1);
+  for (const std::string& line : base::split(log, '\n')) {
     if (auto error = error_in(line)) {
       if (error->line != 0) return std::move(*error);
       if (without_place.text.empty()) without_place = std::move(*error);
@@ -163,25 +152,15 @@ std::string cleaned_log(std::string_view log, std::string_view file) {
   while (!log.empty() && (log.back() == '\0' || std::isspace(static_cast<unsigned char>(log.back()))))
     log.remove_suffix(1);
   while (!log.empty() && std::isspace(static_cast<unsigned char>(log.front()))) log.remove_prefix(1);
-  std::string cleaned;
-  while (!log.empty()) {
-    const size_t end = log.find('\n');
-    std::string_view line = log.substr(0, end);
-    log = end == std::string_view::npos ? std::string_view() : log.substr(end + 1);
-    if (!cleaned.empty()) cleaned += '\n';
-    std::string_view lead;
+  std::vector<std::string> lines = base::split(log, '\n');
+  for (std::string& line : lines) {
+    size_t lead = 0;
     for (const std::string_view mark : {"error: ", "warning: ", "note: "})
-      if (line.starts_with(mark)) lead = line.substr(0, mark.size());
-    const auto place = place_in(line.substr(lead.size()));
-    if (place && is_temporary(place->file)) {
-      cleaned += lead;
-      cleaned += file;
-      cleaned += line.substr(lead.size() + place->file.size());
-    } else {
-      cleaned += line;
-    }
+      if (line.starts_with(mark)) lead = mark.size();
+    const auto place = place_in(std::string_view(line).substr(lead));
+    if (place && is_temporary(place->file)) line.replace(lead, place->file.size(), file);
   }
-  return cleaned;
+  return base::join(lines, "\n");
 }
 
 CompileError compile_error(std::string_view log, std::string_view file) {

@@ -2,7 +2,6 @@
 
 #include <span>
 
-#include "base/clock.h"
 #include "device/opencl/api.h"
 #include "device/opencl/build.h"
 #include "device/ptx/ptx.h"

@@ -2,8 +2,6 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "device/opencl/build.h"
-#include "device/opencl/reflection.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {

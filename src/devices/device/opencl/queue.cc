@@ -1,5 +1,8 @@
 #include "device/opencl/queue.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "device/opencl/api.h"
 #include "device/opencl/kernel_pool.h"
 #include "device/opencl/program.h"
@@ -100,9 +103,15 @@ void OpenClQueue::fill(Address to, const void* pattern, uint32_t pattern_bytes, 
   if (bytes == 0) return give_ticket_of_nothing(ticket);
   if (ticket != nullptr && !profiling_) start_profiling();
   cl_event event = nullptr;
-  check(cl_.clEnqueueSVMMemFill(queue_.get(), pointer(to), pattern, pattern_bytes, bytes, 0, nullptr,
-                                ticket != nullptr ? &event : nullptr),
-        "clEnqueueSVMMemFill");
+  const cl_int status = cl_.clEnqueueSVMMemFill(queue_.get(), pointer(to), pattern, pattern_bytes, bytes, 0, nullptr,
+                                                ticket != nullptr ? &event : nullptr);
+  if (status == CL_INVALID_OPERATION) {  // PoCL 5 fills only memory that it has allocated, but copies to any
+    std::vector<char> filled(bytes);
+    for (size_t at = 0; at < bytes; at += pattern_bytes)
+      std::memcpy(filled.data() + at, pattern, std::min<size_t>(pattern_bytes, bytes - at));
+    return upload(filled.data(), to, bytes, ticket);
+  }
+  check(status, "clEnqueueSVMMemFill");
   if (ticket != nullptr) *ticket = tickets_.give(owned(event));
 }
 

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "base/text.h"
 #include "device/language.h"
 #include "device/opencl/api.h"
-#include "device/opencl/build.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {
@@ -23,21 +21,15 @@ struct Question {
 };
 
 std::string argument_text(const Api& cl, cl_kernel kernel, cl_uint index, cl_kernel_arg_info what) {
-  size_t size = 0;
-  if (cl.clGetKernelArgInfo(kernel, index, what, 0, nullptr, &size) != CL_SUCCESS) return {};
-  std::string text(size, '\0');
-  if (cl.clGetKernelArgInfo(kernel, index, what, size, text.data(), nullptr) != CL_SUCCESS) return {};
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
+  return text_from([&](auto... to) { return cl.clGetKernelArgInfo(kernel, index, what, to...); });
 }
 
 std::string name_of_kernel(const Api& cl, cl_kernel kernel) {
-  size_t size = 0;
-  check(cl.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, nullptr, &size), "clGetKernelInfo");
-  std::string name(size, '\0');
-  check(cl.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name.data(), nullptr), "clGetKernelInfo");
-  while (!name.empty() && name.back() == '\0') name.pop_back();
-  return name;
+  return text_from([&](auto... to) {
+    const cl_int code = cl.clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, to...);
+    check(code, "clGetKernelInfo");
+    return code;
+  });
 }
 
 template <class T>

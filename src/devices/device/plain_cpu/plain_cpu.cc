@@ -9,7 +9,6 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 namespace kymo::device {
 

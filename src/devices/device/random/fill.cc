@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "device/value_bytes.h"
 #include "kymo/error.h"
 
 namespace kymo::device::random {
@@ -107,18 +108,9 @@ Bounds bounds_of(DType type) {
 }
 
 uint64_t one_of(DType type) {
-  switch (type) {
-    case DType::F16:
-      return 0x3C00;
-    case DType::BF16:
-      return 0x3F80;
-    case DType::F32:
-      return 0x3F800000;
-    case DType::F64:
-      return 0x3FF0000000000000;
-    default:
-      return 1;
-  }
+  uint64_t bits = 0;
+  store_number(Number::of(int64_t{1}), type, &bits);
+  return bits;
 }
 
 }  // namespace

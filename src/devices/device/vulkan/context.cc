@@ -1,8 +1,6 @@
 #include "device/vulkan/context.h"
 
 #include <iterator>
-#include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -69,6 +67,7 @@ namespace {
 constexpr VkBufferUsageFlags kDeviceUsage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
                                             VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                                             VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+constexpr auto kHostHandle = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
 // Memory that the host writes without further calls.
 constexpr VkMemoryPropertyFlags kWritten = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
@@ -97,8 +96,7 @@ Context::Context(std::shared_ptr<Instance> instance, const PhysicalDevice& physi
 Context::~Context() {
   api_.vkDeviceWaitIdle(device_);
   for (AddressTable* table : {&device_memory_, &host_memory_})
-    for (const auto& [begin, range] : table->take_all())
-      destroy({.handle = range.buffer, .memory = range.memory, .mapped = nullptr, .address = 0, .bytes = 0});
+    for (const auto& [begin, range] : table->take_all()) destroy(range);
   api_.vkDestroyDevice(device_, nullptr);
 }
 
@@ -112,33 +110,47 @@ SharedQueue& Context::next_queue() {
 }
 
 Buffer Context::make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted,
-                            VkMemoryPropertyFlags needed) {
-  Buffer buffer{.handle = VK_NULL_HANDLE, .memory = VK_NULL_HANDLE, .mapped = nullptr, .address = 0, .bytes = bytes};
+                            VkMemoryPropertyFlags needed, void* host, uint32_t host_types) {
+  Buffer buffer;
+  buffer.mapped = static_cast<std::byte*>(host);
+  buffer.bytes = bytes;
+  auto external = structure<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
+  external.handleTypes = kHostHandle;
   auto create = structure<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  if (host != nullptr) create.pNext = &external;
   create.size = bytes;
   create.usage = usage;
   if (api_.vkCreateBuffer(device_, &create, nullptr, &buffer.handle) < 0) return {};
 
   VkMemoryRequirements requirements;
   api_.vkGetBufferMemoryRequirements(device_, buffer.handle, &requirements);
-  const auto type = physical_.memory_type(requirements.memoryTypeBits, wanted, needed);
+  const uint32_t allowed = host != nullptr ? requirements.memoryTypeBits & host_types : requirements.memoryTypeBits;
+  const auto type = physical_.memory_type(allowed, wanted, needed);
   auto dedicated = structure<VkMemoryDedicatedAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO);
   dedicated.buffer = buffer.handle;
+  auto import = structure<VkImportMemoryHostPointerInfoEXT>(VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
+  import.handleType = kHostHandle;
+  import.pHostPointer = host;
   auto flags = structure<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
-  flags.pNext = &dedicated;
+  flags.pNext = host != nullptr ? static_cast<const void*>(&import) : &dedicated;
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   auto allocate = structure<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
   const bool addressed = (usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT) != 0;
-  allocate.pNext = addressed ? static_cast<const void*>(&flags) : &dedicated;
-  allocate.allocationSize = requirements.size;
+  allocate.pNext = addressed ? static_cast<const void*>(&flags) : flags.pNext;
+  allocate.allocationSize = host != nullptr ? bytes : requirements.size;
   allocate.memoryTypeIndex = type.value_or(0);
-  if (!type || requirements.size > physical_.v11.maxMemoryAllocationSize ||
-      api_.vkAllocateMemory(device_, &allocate, nullptr, &buffer.memory) < 0 ||
+  const uint64_t max = host != nullptr ? bytes : physical_.v11.maxMemoryAllocationSize;
+  if (!type || requirements.size > max || api_.vkAllocateMemory(device_, &allocate, nullptr, &buffer.memory) < 0 ||
       api_.vkBindBufferMemory(device_, buffer.handle, buffer.memory, 0) < 0) {
     destroy(buffer);
     return {};
   }
-  if (addressed) map_if_shared(buffer, *type);
+  if (addressed) {
+    if (host == nullptr) map_if_shared(buffer, *type);
+    auto info = structure<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
+    info.buffer = buffer.handle;
+    buffer.address = api_.vkGetBufferDeviceAddress(device_, &info);
+  }
   return buffer;
 }
 
@@ -155,58 +167,17 @@ bool Context::map(Buffer& buffer) {
   return true;
 }
 
-uint64_t Context::address_of(VkBuffer buffer) const {
-  auto info = structure<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
-  info.buffer = buffer;
-  return api_.vkGetBufferDeviceAddress(device_, &info);
-}
-
 Buffer Context::make_device_buffer(size_t bytes) {
-  Buffer buffer = make_buffer(bytes, kDeviceUsage, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0);
-  if (buffer.handle != VK_NULL_HANDLE) buffer.address = address_of(buffer.handle);
-  return buffer;
+  return make_buffer(bytes, kDeviceUsage, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0);
 }
 
 Buffer Context::import_host_buffer(void* memory, size_t bytes) {
-  constexpr auto kHandleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
   auto pointer = structure<VkMemoryHostPointerPropertiesEXT>(VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT);
   if (api_.vkGetMemoryHostPointerPropertiesEXT == nullptr ||
-      api_.vkGetMemoryHostPointerPropertiesEXT(device_, kHandleType, memory, &pointer) < 0)
+      api_.vkGetMemoryHostPointerPropertiesEXT(device_, kHostHandle, memory, &pointer) < 0)
     return {};
-  Buffer buffer{.handle = VK_NULL_HANDLE,
-                .memory = VK_NULL_HANDLE,
-                .mapped = static_cast<std::byte*>(memory),
-                .address = 0,
-                .bytes = bytes};
-  auto external = structure<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
-  external.handleTypes = kHandleType;
-  auto create = structure<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
-  create.pNext = &external;
-  create.size = bytes;
-  create.usage = kDeviceUsage;
-  if (api_.vkCreateBuffer(device_, &create, nullptr, &buffer.handle) < 0) return {};
-
-  VkMemoryRequirements requirements;
-  api_.vkGetBufferMemoryRequirements(device_, buffer.handle, &requirements);
-  const auto type = physical_.memory_type(requirements.memoryTypeBits & pointer.memoryTypeBits,
-                                          VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
-  auto import = structure<VkImportMemoryHostPointerInfoEXT>(VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
-  import.handleType = kHandleType;
-  import.pHostPointer = memory;
-  auto flags = structure<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
-  flags.pNext = &import;
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  auto allocate = structure<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
-  allocate.pNext = &flags;
-  allocate.allocationSize = bytes;
-  allocate.memoryTypeIndex = type.value_or(0);
-  if (!type || requirements.size > bytes || api_.vkAllocateMemory(device_, &allocate, nullptr, &buffer.memory) < 0 ||
-      api_.vkBindBufferMemory(device_, buffer.handle, buffer.memory, 0) < 0) {
-    destroy(buffer);
-    return {};
-  }
-  buffer.address = address_of(buffer.handle);
-  return buffer;
+  return make_buffer(bytes, kDeviceUsage, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                     memory, pointer.memoryTypeBits);
 }
 
 Buffer Context::make_host_buffer(size_t bytes) {
@@ -222,17 +193,14 @@ Buffer Context::make_argument_buffer(size_t bytes) {
   // Only a small part of the device's memory may be open to the host, and in use.
   if (buffer.handle == VK_NULL_HANDLE) buffer = make_buffer(bytes, kDeviceUsage, kWritten, kWritten);
   if (buffer.handle == VK_NULL_HANDLE) return buffer;
-  if (buffer.mapped == nullptr && !map(buffer)) {
-    destroy(buffer);
-    return {};
-  }
-  buffer.address = address_of(buffer.handle);
-  return buffer;
+  if (buffer.mapped != nullptr || map(buffer)) return buffer;
+  destroy(buffer);
+  return {};
 }
 
-void Context::destroy(const Buffer& buffer) noexcept {
-  if (buffer.handle != VK_NULL_HANDLE) api_.vkDestroyBuffer(device_, buffer.handle, nullptr);
-  if (buffer.memory != VK_NULL_HANDLE) api_.vkFreeMemory(device_, buffer.memory, nullptr);
+void Context::destroy(VkBuffer buffer, VkDeviceMemory memory) noexcept {
+  if (buffer != VK_NULL_HANDLE) api_.vkDestroyBuffer(device_, buffer, nullptr);
+  if (memory != VK_NULL_HANDLE) api_.vkFreeMemory(device_, memory, nullptr);
 }
 
 Address SharedHost::share(void* memory, size_t bytes) {
@@ -282,9 +250,7 @@ void SharedHost::unshare(Address address) noexcept {
     if (address < share->second.begin || address >= share->second.end) continue;
     if (--share->second.count != 0) return;
     if (share->second.own_buffer) {
-      if (const auto range = context_.device_memory().remove(share->second.begin))
-        context_.destroy(
-            {.handle = range->buffer, .memory = range->memory, .mapped = nullptr, .address = 0, .bytes = 0});
+      if (const auto range = context_.device_memory().remove(share->second.begin)) context_.destroy(*range);
     }
     shares_.erase(share);
     return;

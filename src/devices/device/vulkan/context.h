@@ -124,16 +124,19 @@ class Context {
   Buffer make_argument_buffer(size_t bytes);
   // A buffer over host memory, which begins and ends at a multiple of host_import_alignment. Empty: the driver refuses.
   Buffer import_host_buffer(void* memory, size_t bytes);
-  void destroy(const Buffer& buffer) noexcept;
+  void destroy(const Buffer& buffer) noexcept { destroy(buffer.handle, buffer.memory); }
+  void destroy(const AddressRange& range) noexcept { destroy(range.buffer, range.memory); }
   AddressTable& device_memory() { return device_memory_; }
   AddressTable& host_memory() { return host_memory_; }
 
  private:
-  Buffer make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted,
-                     VkMemoryPropertyFlags needed);
-  uint64_t address_of(VkBuffer buffer) const;
+  // Memory of a type that has all of `wanted`, else all of `needed`. `host`: host memory that the buffer is over, which
+  // only types in `host_types` can be; null: the buffer gets memory of its own.
+  Buffer make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags needed,
+                     void* host = nullptr, uint32_t host_types = 0);
   void map_if_shared(Buffer& buffer, uint32_t memory_type);
   bool map(Buffer& buffer);
+  void destroy(VkBuffer buffer, VkDeviceMemory memory) noexcept;
   [[noreturn]] void fail(VkResult result, const char* call);
 
   const std::shared_ptr<Instance> instance_;

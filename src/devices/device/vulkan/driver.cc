@@ -244,8 +244,7 @@ class VulkanAccelerator final : public Accelerator {
   }
 
   void destroy(const std::optional<AddressRange>& range) noexcept {
-    if (!range) return;
-    context_->destroy({.handle = range->buffer, .memory = range->memory, .mapped = nullptr, .address = 0, .bytes = 0});
+    if (range) context_->destroy(*range);
   }
 
   const std::shared_ptr<Instance> instance_;
@@ -270,12 +269,7 @@ class VulkanDriver final : public Driver {
   }
 
  private:
-  const PhysicalDevice& device(int index) const {
-    if (index < 0 || index >= device_count())
-      throw InvalidArgument(
-          base::format("Vulkan device {} not found: there are {}, numbered from 0", index, device_count()));
-    return devices_[static_cast<size_t>(index)];
-  }
+  const PhysicalDevice& device(int index) const { return devices_.at(static_cast<size_t>(index)); }
 
   const std::shared_ptr<Instance> instance_;
   const std::vector<PhysicalDevice> devices_;

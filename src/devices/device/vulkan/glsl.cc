@@ -198,22 +198,28 @@ using ShadercResult = struct ShadercResultObject*;
 constexpr int kTargetVulkan = 0, kComputeShader = 2, kSuccess = 0, kOptimiseForSpeed = 2;
 constexpr uint32_t kVulkan1_2 = 1u << 22 | 2u << 12;
 
+// X(result, name, parameters)
+#define KYMO_SHADERC_FUNCTIONS(X)                                                                           \
+  X(ShadercCompiler, compiler_initialize, ())                                                               \
+  X(ShadercOptions, compile_options_initialize, ())                                                         \
+  X(void, compile_options_release, (ShadercOptions))                                                        \
+  X(void, compile_options_add_macro_definition, (ShadercOptions, const char*, size_t, const char*, size_t)) \
+  X(void, compile_options_set_generate_debug_info, (ShadercOptions))                                        \
+  X(void, compile_options_set_optimization_level, (ShadercOptions, int))                                    \
+  X(void, compile_options_set_target_env, (ShadercOptions, int, uint32_t))                                  \
+  X(ShadercResult, compile_into_spv,                                                                        \
+    (ShadercCompiler, const char*, size_t, int, const char*, const char*, ShadercOptions))                  \
+  X(void, result_release, (ShadercResult))                                                                  \
+  X(size_t, result_get_length, (ShadercResult))                                                             \
+  X(const char*, result_get_bytes, (ShadercResult))                                                         \
+  X(int, result_get_compilation_status, (ShadercResult))                                                    \
+  X(const char*, result_get_error_message, (ShadercResult))
+
 struct ShadercApi {
-  ShadercCompiler (*compiler_initialize)() = nullptr;
-  ShadercOptions (*compile_options_initialize)() = nullptr;
-  void (*compile_options_release)(ShadercOptions) = nullptr;
-  void (*compile_options_add_macro_definition)(ShadercOptions, const char*, size_t, const char*, size_t) = nullptr;
-  void (*compile_options_set_generate_debug_info)(ShadercOptions) = nullptr;
-  void (*compile_options_set_optimization_level)(ShadercOptions, int) = nullptr;
-  void (*compile_options_set_target_env)(ShadercOptions, int, uint32_t) = nullptr;
-  void (*compile_options_set_preserve_bindings)(ShadercOptions, bool) = nullptr;
-  ShadercResult (*compile_into_spv)(ShadercCompiler, const char*, size_t, int, const char*, const char*,
-                                    ShadercOptions) = nullptr;
-  void (*result_release)(ShadercResult) = nullptr;
-  size_t (*result_get_length)(ShadercResult) = nullptr;
-  const char* (*result_get_bytes)(ShadercResult) = nullptr;
-  int (*result_get_compilation_status)(ShadercResult) = nullptr;
-  const char* (*result_get_error_message)(ShadercResult) = nullptr;
+#define KYMO_SHADERC_MEMBER(result, name, parameters) result(*name) parameters = nullptr;
+  KYMO_SHADERC_FUNCTIONS(KYMO_SHADERC_MEMBER)
+#undef KYMO_SHADERC_MEMBER
+  void (*compile_options_set_preserve_bindings)(ShadercOptions, bool) = nullptr;  // null: the library is too old
 };
 
 class Shaderc final : public GlslCompiler {
@@ -264,20 +270,10 @@ std::unique_ptr<GlslCompiler> load_shaderc() {
     if (function == nullptr && needed)
       throw NotAvailable(base::format("{} has no function {} (Debian: libshaderc1)", file, name));
   };
-  load(api.compiler_initialize, "shaderc_compiler_initialize");
-  load(api.compile_options_initialize, "shaderc_compile_options_initialize");
-  load(api.compile_options_release, "shaderc_compile_options_release");
-  load(api.compile_options_add_macro_definition, "shaderc_compile_options_add_macro_definition");
-  load(api.compile_options_set_generate_debug_info, "shaderc_compile_options_set_generate_debug_info");
-  load(api.compile_options_set_optimization_level, "shaderc_compile_options_set_optimization_level");
-  load(api.compile_options_set_target_env, "shaderc_compile_options_set_target_env");
+#define KYMO_SHADERC_LOAD(result, name, parameters) load(api.name, "shaderc_" #name);
+  KYMO_SHADERC_FUNCTIONS(KYMO_SHADERC_LOAD)
+#undef KYMO_SHADERC_LOAD
   load(api.compile_options_set_preserve_bindings, "shaderc_compile_options_set_preserve_bindings", false);
-  load(api.compile_into_spv, "shaderc_compile_into_spv");
-  load(api.result_release, "shaderc_result_release");
-  load(api.result_get_length, "shaderc_result_get_length");
-  load(api.result_get_bytes, "shaderc_result_get_bytes");
-  load(api.result_get_compilation_status, "shaderc_result_get_compilation_status");
-  load(api.result_get_error_message, "shaderc_result_get_error_message");
   return std::make_unique<Shaderc>(api);
 }
 
@@ -371,12 +367,9 @@ class GlslangProgram final : public GlslCompiler {
 std::string in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
   const char* variable = base::environment("PATH");
-  std::string_view rest = variable != nullptr ? variable : "/usr/local/bin:/usr/bin";
-  while (!rest.empty()) {
-    const size_t colon = std::min(rest.find(':'), rest.size());
-    std::string candidate = base::format("{}/{}", rest.substr(0, colon), name);
-    if (colon != 0 && access(candidate.c_str(), X_OK) == 0) return candidate;
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  for (const std::string& folder : base::split(variable != nullptr ? variable : "/usr/local/bin:/usr/bin", ':')) {
+    std::string candidate = folder + "/" + name;
+    if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   return "";
 }

@@ -1,7 +1,6 @@
 #include "device/vulkan/kernel.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/text.h"

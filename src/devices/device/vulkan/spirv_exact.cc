@@ -5,8 +5,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "device/vulkan/spirv_module.h"
-
 namespace kymo::device::vulkan::spirv {
 namespace {
 

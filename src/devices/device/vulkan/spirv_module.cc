@@ -32,40 +32,22 @@ size_t result_word(Op op) {
   return 0;
 }
 
+// The decorations with a value that are looked up.
+constexpr std::pair<Decoration, std::optional<uint32_t> Decorations::*> kValues[] = {
+    {Decoration::SpecId, &Decorations::spec_id},
+    {Decoration::ArrayStride, &Decorations::array_stride},
+    {Decoration::MatrixStride, &Decorations::matrix_stride},
+    {Decoration::BuiltIn, &Decorations::built_in},
+    {Decoration::Binding, &Decorations::binding},
+    {Decoration::DescriptorSet, &Decorations::set},
+    {Decoration::Offset, &Decorations::offset},
+};
+
 void set(Decorations& to, const Instruction& instruction, size_t at) {
   const auto decoration = static_cast<Decoration>(instruction.at(at));
-  const auto value = [&] { return instruction.at(at + 1); };
-  switch (decoration) {
-    case Decoration::SpecId:
-      to.spec_id = value();
-      break;
-    case Decoration::Block:
-      to.block = true;
-      break;
-    case Decoration::BufferBlock:
-      to.buffer_block = true;
-      break;
-    case Decoration::ArrayStride:
-      to.array_stride = value();
-      break;
-    case Decoration::MatrixStride:
-      to.matrix_stride = value();
-      break;
-    case Decoration::BuiltIn:
-      to.built_in = value();
-      break;
-    case Decoration::Binding:
-      to.binding = value();
-      break;
-    case Decoration::DescriptorSet:
-      to.set = value();
-      break;
-    case Decoration::Offset:
-      to.offset = value();
-      break;
-    case Decoration::NoContraction:  // for single results; no code looks it up
-      break;
-  }
+  if (decoration == Decoration::BufferBlock) to.buffer_block = true;
+  for (const auto& [known, value] : kValues)
+    if (known == decoration) to.*value = instruction.at(at + 1);
 }
 
 }  // namespace

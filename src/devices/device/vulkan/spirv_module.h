@@ -42,9 +42,6 @@ enum class Op : uint16_t {
   TypeFloat = 22,
   TypeVector = 23,
   TypeMatrix = 24,
-  TypeImage = 25,
-  TypeSampler = 26,
-  TypeSampledImage = 27,
   TypeArray = 28,
   TypeRuntimeArray = 29,
   TypeStruct = 30,
@@ -53,12 +50,9 @@ enum class Op : uint16_t {
   TypePipe = 38,
   TypeForwardPointer = 39,
   ConstantTrue = 41,
-  ConstantFalse = 42,
   Constant = 43,
   ConstantComposite = 44,
   ConstantNull = 46,
-  SpecConstantTrue = 48,
-  SpecConstantFalse = 49,
   SpecConstant = 50,
   SpecConstantComposite = 51,
   SpecConstantOp = 52,
@@ -84,7 +78,6 @@ enum class Op : uint16_t {
   CompositeInsert = 82,
   CopyObject = 83,
   ConvertFToU = 109,
-  ConvertFToS = 110,
   ConvertSToF = 111,
   ConvertUToF = 112,
   FConvert = 115,
@@ -147,13 +140,7 @@ enum class BuiltIn : uint32_t {
   NumWorkgroups = 24,
   WorkgroupSize = 25,
   WorkgroupId = 26,
-  LocalInvocationId = 27,
   GlobalInvocationId = 28,
-  LocalInvocationIndex = 29,
-  SubgroupSize = 36,
-  NumSubgroups = 38,
-  SubgroupId = 40,
-  SubgroupLocalInvocationId = 41,
 };
 
 inline constexpr uint32_t kGlCompute = 5;   // an execution model
@@ -182,7 +169,7 @@ struct Instruction {
 // The decorations of one id, or of one member of a structure.
 struct Decorations {
   std::optional<uint32_t> built_in, set, binding, spec_id, array_stride, matrix_stride, offset;
-  bool block = false, buffer_block = false;
+  bool buffer_block = false;
 };
 
 struct EntryPoint {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -77,33 +76,17 @@ std::optional<uint32_t> value_at(const Module& module, uint32_t id, const Depth&
 }
 
 std::optional<DType> scalar_of(const Instruction& type) {
-  const uint32_t bits = type.op == Op::TypeInt || type.op == Op::TypeFloat ? type.at(2) : 0;
-  if (type.op == Op::TypeFloat) {
-    switch (bits) {
-      case 16:
-        return DType::F16;
-      case 32:
-        return DType::F32;
-      case 64:
-        return DType::F64;
-      default:
-        return std::nullopt;
-    }
-  }
+  constexpr DType kFloats[] = {DType::F16, DType::F32, DType::F64};
+  constexpr DType kSigned[] = {DType::I8, DType::I16, DType::I32, DType::I64};
+  constexpr DType kUnsigned[] = {DType::U8, DType::U16, DType::U32, DType::U64};
+  const auto of_size = [&](std::span<const DType> types) -> std::optional<DType> {
+    for (const DType known : types)
+      if (size_of(known) * 8 == type.at(2)) return known;
+    return std::nullopt;
+  };
+  if (type.op == Op::TypeFloat) return of_size(kFloats);
   if (type.op != Op::TypeInt) return std::nullopt;
-  const bool is_signed = type.at(3) != 0;
-  switch (bits) {
-    case 8:
-      return is_signed ? DType::I8 : DType::U8;
-    case 16:
-      return is_signed ? DType::I16 : DType::U16;
-    case 32:
-      return is_signed ? DType::I32 : DType::U32;
-    case 64:
-      return is_signed ? DType::I64 : DType::U64;
-    default:
-      return std::nullopt;
-  }
+  return type.at(3) != 0 ? of_size(kSigned) : of_size(kUnsigned);
 }
 
 uint32_t array_length(const Module& module, const Instruction& array) {

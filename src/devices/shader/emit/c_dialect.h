@@ -125,8 +125,8 @@ class CDialect {
   virtual std::string forward(std::string_view structure, bool is_defined_next) const = 0;
   // Defines `alias` as the type whose objects may be the bytes of any other; empty: all types are so.
   virtual std::string aliasing(std::string_view type, std::string_view alias) const = 0;
-  virtual std::string structure(std::string_view name, uint32_t align) const = 0;  // its first line; align 0: natural
-  virtual std::string aligned(uint32_t align) const = 0;                           // before the type of a member
+  std::string structure(std::string_view name, uint32_t align) const;  // its first line; align 0: natural
+  virtual std::string aligned(uint32_t align) const = 0;               // before the type of a member
   virtual std::string_view function_head(bool has_simd_memory) const = 0;
   virtual std::string kernel_head(uint32_t max_threads) const = 0;
   virtual std::string_view group_head() const = 0;    // of a variable in threadgroup memory
@@ -165,7 +165,15 @@ class CDialect {
 
   // A component of a position: ir::is_position().
   virtual CText position(ir::Intrinsic intrinsic, uint32_t component, const CHidden& hidden) = 0;
-  virtual CText intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) = 0;
+  CText intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden);
+
+ protected:
+  // The intrinsics: a function of numbers, a barrier or a fence; an atomic operation on memory that is cast to
+  // `memory`, but no load; an operation of a simdgroup or a group; a position with all its components.
+  virtual CText function(const ir::Expression& expression, std::span<CText> operands) = 0;
+  virtual CText atomic(const ir::Expression& expression, const std::string& memory, std::span<CText> operands) = 0;
+  virtual CText collective(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) = 0;
+  virtual CText whole_position(ir::Intrinsic intrinsic, const CHidden& hidden) = 0;
 };
 
 // "xyzw"[i]
@@ -177,6 +185,14 @@ CText c_joined(std::string_view sign, Binding binding, CText left, CText right);
 CText c_binary(ir::Operator op, CText left, CText right);
 
 std::string_view position_name(ir::Intrinsic position);  // of the function in the prelude that gives it
+// "sum", "product", "min", … of a reduction in a simdgroup, or of a scan.
+std::string_view reduction_name(ir::Intrinsic reduction);
+inline bool is_scan(ir::Intrinsic intrinsic) {
+  return intrinsic >= ir::Intrinsic::SimdInclusiveSum && intrinsic <= ir::Intrinsic::SimdExclusiveProduct;
+}
+inline bool is_inclusive(ir::Intrinsic scan) {
+  return scan == ir::Intrinsic::SimdInclusiveSum || scan == ir::Intrinsic::SimdInclusiveProduct;
+}
 
 // The type of a number in value form: half and bfloat are held as float.
 inline TypeKind held_as(const Type* scalar) {

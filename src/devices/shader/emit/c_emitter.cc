@@ -396,9 +396,15 @@ class CFunction {
     line("}");
   }
 
+  // The statement's own order: the head, the body, the step. Of a do-loop: the body, the head.
   void general_loop(const ir::Statement& statement) {
-    const bool continues = ir::has_continue(statement.body) && !statement.step.empty();
+    const bool is_do = statement.kind == StatementKind::DoLoop;
+    const bool continues = ir::has_continue(statement.body) && (is_do || !statement.step.empty());
     if (continues) hoist_shared(statement);
+    const auto head = [&] {
+      statements(statement.before);
+      if (statement.value != nullptr) line("if (" + c_prefix("!", value(*statement.value)).text + ") break;");
+    };
     names_.enter();
     // Continue goes to the step: it is executed at the start of every iteration but the first.
     const std::string again = continues ? names_.take("again") : std::string();
@@ -407,13 +413,15 @@ class CFunction {
       const Inside inside(*this);
       if (continues) {
         line("if (" + again + ") {");
-        block(statement.step);
+        {
+          const Inside later(*this);
+          is_do ? head() : statements(statement.step);
+        }
         line("}");
       }
-      statements(statement.before);
-      leave_unless(statement.value);
+      if (!is_do) head();
       statements(statement.body);
-      if (!continues) statements(statement.step);
+      if (!continues) is_do ? head() : statements(statement.step);
     }
     line("}");
     names_.leave();
@@ -425,29 +433,7 @@ class CFunction {
       block(statement.body);
       return line("} while (" + value(*statement.value).text + ");");
     }
-    const bool continues = ir::has_continue(statement.body);
-    names_.enter();
-    const std::string again = continues ? names_.take("again") : std::string();
-    line(continues ? base::format("for (bool {0} = false;; {0} = true) {{", again) : "while (true) {");
-    {
-      const Inside inside(*this);
-      if (continues) line("if (" + again + ") {");
-      if (continues) {
-        const Inside before(*this);
-        statements(statement.before);
-        leave_unless(statement.value);
-      }
-      if (continues) line("}");
-      statements(statement.body);
-      if (!continues) statements(statement.before);
-      if (!continues) leave_unless(statement.value);
-    }
-    line("}");
-    names_.leave();
-  }
-
-  void leave_unless(const ir::Expression* condition) {
-    if (condition != nullptr) line("if (" + c_prefix("!", value(*condition)).text + ") break;");
+    general_loop(statement);
   }
 
   // The step as an expression for the head of a `for`; empty if it needs several statements.

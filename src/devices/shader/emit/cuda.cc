@@ -119,11 +119,6 @@ class CudaDialect final : public CDialect {
 
   std::string aliasing(std::string_view, std::string_view) const override { return ""; }
 
-  std::string structure(std::string_view name, uint32_t align) const override {
-    if (align == 0) return base::format("struct {} {{\n", name);
-    return base::format("struct alignas({}) {} {{\n", align, name);
-  }
-
   std::string aligned(uint32_t align) const override { return base::format("alignas({}) ", align); }
   std::string_view function_head(bool) const override { return "static __device__ "; }
 
@@ -255,8 +250,8 @@ class CudaDialect final : public CDialect {
     }
   }
 
-  CText intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) override {
-    if (static_cast<size_t>(expression.intrinsic) < std::size(kCudaFunctions)) return function(expression, operands);
+ private:
+  CText function(const ir::Expression& expression, std::span<CText> operands) override {
     switch (expression.intrinsic) {
       case Intrinsic::Any:
         prelude.use("any");
@@ -273,22 +268,9 @@ class CudaDialect final : public CDialect {
         return {"__syncwarp()"};
       case Intrinsic::Fence:
         return {(expression.index & 1) != 0 ? "__threadfence()" : "__threadfence_block()"};
-      case Intrinsic::SimdLane:
-        prelude.use("thread_in_group");
-        return {"kymo_thread_in_group() % 32u", Binding::Product};
-      case Intrinsic::SimdIndex:
-        prelude.use("thread_in_group");
-        return {"kymo_thread_in_group() / 32u", Binding::Product};
       default:
         break;
     }
-    if (is_position(expression.intrinsic)) return whole_position(expression.intrinsic, hidden);
-    if (expression.intrinsic >= Intrinsic::SimdSum) return collective(expression, operands);
-    return atomic(expression, operands);
-  }
-
- private:
-  CText function(const ir::Expression& expression, std::span<CText> operands) {
     const std::string_view name = kCudaFunctions[static_cast<size_t>(expression.intrinsic)];
     if (name.starts_with(kCudaPrefix)) prelude.use(name.substr(kCudaPrefix.size()));
     if (expression.operands[0]->type->is_vector()) {
@@ -302,18 +284,8 @@ class CudaDialect final : public CDialect {
     return c_call_with(name, operands);
   }
 
-  CText atomic(const ir::Expression& expression, std::span<CText> operands) {
-    const Type* value = expression.operands[0]->type->inner->inner;
-    const bool is_bool = value->is(TypeKind::Bool), is_float = value->is(TypeKind::Float);
-    if (is_bool)
-      for (CText& operand : operands.subspan(1)) operand = c_cast("uint", std::move(operand));
-    const auto result = [&](CText text) {
-      return is_bool && !expression.type->is(TypeKind::Void) ? c_binary(ir::Operator::NotEqual, std::move(text), {"0u"})
-                                                             : text;
-    };
-    const std::string memory = base::format("volatile {}*", is_bool ? "uint" : scalar(value->kind));
-    if (expression.intrinsic == Intrinsic::AtomicLoad)
-      return result(c_prefix("*", c_cast(memory, std::move(operands[0]))));
+  CText atomic(const ir::Expression& expression, const std::string& memory, std::span<CText> operands) override {
+    const bool is_float = expression.operands[0]->type->inner->inner->is(TypeKind::Float);
     if (expression.intrinsic == Intrinsic::AtomicStore)
       return {c_prefix("*", c_cast(memory, std::move(operands[0]))).text + " = " + operands[1].text,
               Binding::Conditional};
@@ -329,10 +301,10 @@ class CudaDialect final : public CDialect {
       prelude.use("atomic_float", {kNames[which], kNames[which] == "min" ? "fminf(old, value)" : "fmaxf(old, value)"});
     else
       prelude.use("atomic_integer", {kNames[which], kFunctions[which]});
-    return result(c_call_with("kymo_" + name, operands));
+    return c_call_with("kymo_" + name, operands);
   }
 
-  CText collective(const ir::Expression& expression, std::span<CText> operands) {
+  CText collective(const ir::Expression& expression, std::span<CText> operands, const CHidden&) override {
     const Intrinsic intrinsic = expression.intrinsic;
     if (intrinsic == Intrinsic::GroupAny) {
       // In a loop without barriers no operation needs more threads than those of the warp to come along.
@@ -352,35 +324,22 @@ class CudaDialect final : public CDialect {
     std::vector<CText> arguments(operands.begin(), operands.end());
     if (operands.size() == (intrinsic == Intrinsic::SimdShuffle ? 2 : 1)) arguments.push_back({"true"});
     const bool is_float = expression.type->is(TypeKind::Float);
-    const auto scan = [&](std::string_view piece, std::string_view word, std::string_view sign,
-                          std::string_view start) {
-      prelude.use(piece, {word, sign, start});
-      return c_call_with(base::format("kymo_{}_{}", piece, word), arguments);
-    };
-    switch (intrinsic) {
-      case Intrinsic::SimdShuffle:
-        prelude.use("simd_shuffle");
-        return c_call_with("kymo_simd_shuffle", arguments);
-      case Intrinsic::SimdBallot:
-        prelude.use("simd_ballot");
-        return c_call_with("kymo_simd_ballot", arguments);
-      case Intrinsic::SimdInclusiveSum:
-        return scan("simd_inclusive", "sum", "+", "0");
-      case Intrinsic::SimdExclusiveSum:
-        return scan("simd_exclusive", "sum", "+", "0");
-      case Intrinsic::SimdInclusiveProduct:
-        return scan("simd_inclusive", "product", "*", "1");
-      case Intrinsic::SimdExclusiveProduct:
-        return scan("simd_exclusive", "product", "*", "1");
-      default:
-        break;
+    if (intrinsic == Intrinsic::SimdShuffle || intrinsic == Intrinsic::SimdBallot) {
+      const std::string_view piece = intrinsic == Intrinsic::SimdShuffle ? "simd_shuffle" : "simd_ballot";
+      prelude.use(piece);
+      return c_call_with(base::format("kymo_{}", piece), arguments);
     }
-    constexpr std::string_view kWords[] = {"sum", "product", "min", "max", "and", "or", "xor"};
+    std::string word(reduction_name(intrinsic));
+    if (is_scan(intrinsic)) {
+      const std::string_view piece = is_inclusive(intrinsic) ? "simd_inclusive" : "simd_exclusive";
+      const bool is_sum = word == "sum";
+      prelude.use(piece, {word, is_sum ? "+" : "*", is_sum ? "0" : "1"});
+      return c_call_with(base::format("kymo_{}_{}", piece, word), arguments);
+    }
     constexpr std::string_view kCombined[] = {"a + b", "a * b", "b < a ? b : a", "a < b ? b : a",
                                               "a & b", "a | b", "a ^ b"};
     const size_t which = static_cast<size_t>(intrinsic) - static_cast<size_t>(Intrinsic::SimdSum);
     std::string_view combined = kCombined[which];
-    std::string word(kWords[which]);
     if (is_float && (which == 2 || which == 3)) {
       combined = which == 2 ? "fminf(a, b)" : "fmaxf(a, b)";
       word = "f" + word;
@@ -389,7 +348,7 @@ class CudaDialect final : public CDialect {
     return c_call_with("kymo_simd_" + word, arguments);
   }
 
-  CText whole_position(Intrinsic intrinsic, const CHidden& hidden) {
+  CText whole_position(Intrinsic intrinsic, const CHidden& hidden) override {
     const std::string_view name = position_name(intrinsic);
     const bool in_piece = !hidden.grid.empty() && intrinsic != Intrinsic::GroupPosition;
     prelude.use(base::format("{}{}", name, in_piece ? "_in_piece" : ""));

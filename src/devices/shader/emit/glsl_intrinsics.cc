@@ -204,19 +204,14 @@ Text Writer::simdgroup(const ir::Expression& expression) {
     simd.use("simd_shuffle", {type});
     return {base::format("kymo_simd_shuffle({}, {}, {})", given.text, value(*expression.operands[1]).text, active)};
   }
-  if (which >= Intrinsic::SimdInclusiveSum) {
-    const bool is_sum = which == Intrinsic::SimdInclusiveSum || which == Intrinsic::SimdExclusiveSum;
-    const bool is_inclusive = which == Intrinsic::SimdInclusiveSum || which == Intrinsic::SimdInclusiveProduct;
-    const std::string_view name = is_sum ? "sum" : "product";
-    simd.use(is_inclusive ? "simd_inclusive" : "simd_exclusive",
-             {name, type, is_sum ? "+" : "*", glsl_neutral(which, kind)});
-    return {
-        base::format("kymo_simd_{}_{}({}, {})", is_inclusive ? "inclusive" : "exclusive", name, given.text, active)};
+  const std::string_view name = reduction_name(which);
+  if (is_scan(which)) {
+    const std::string_view piece = is_inclusive(which) ? "simd_inclusive" : "simd_exclusive";
+    simd.use(piece, {name, type, name == "sum" ? "+" : "*", glsl_neutral(which, kind)});
+    return {base::format("kymo_{}_{}({}, {})", piece, name, given.text, active)};
   }
-  constexpr std::string_view kNames[] = {"sum", "product", "min", "max", "and", "or", "xor"};
   constexpr std::string_view kCombined[] = {"a + b", "a * b", "min(a, b)", "max(a, b)", "a & b", "a | b", "a ^ b"};
   const size_t number = static_cast<size_t>(which) - static_cast<size_t>(Intrinsic::SimdSum);
-  const std::string_view name = kNames[number];
   std::string combined(kCombined[number]);
   if (kind == TypeKind::Float && (which == Intrinsic::SimdMin || which == Intrinsic::SimdMax)) {
     unit_.prelude.use(base::format("f{}", name));

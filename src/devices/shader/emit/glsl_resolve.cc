@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "shader/emit/glsl_memory.h"
-#include "shader/emit/glsl_types.h"
 #include "shader/ir/uses.h"
 
 namespace kymo::shader::glsl {

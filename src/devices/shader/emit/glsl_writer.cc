@@ -339,7 +339,18 @@ void Writer::loop(const ir::Statement& statement) {
     open_loop(*head, *step, statement.unroll);
     return braced(statement.body);
   }
-  // The step of a turn that another follows may have to run before that one.
+  general_loop(statement, step);
+}
+
+// The statement's own order: the head, the body, the step. Of a do-loop: the body, the head.
+void Writer::general_loop(const ir::Statement& statement, const std::optional<std::string>& step) {
+  const bool is_do = statement.kind == StatementKind::DoLoop;
+  const auto head = [&] {
+    block(statement.before);
+    if (statement.value != nullptr) leave_unless(*statement.value);
+  };
+  const auto finish = [&] { is_do ? head() : block(statement.step); };
+  // If an iteration may end early, what comes after the body is executed at the start of the next iteration.
   const bool is_late = !step && ir::has_continue(statement.body);
   std::string is_first;
   if (is_late) {
@@ -351,13 +362,16 @@ void Writer::loop(const ir::Statement& statement) {
     const Inside inside(*this);
     if (is_late) {
       line(base::format("if (!{}) {{", is_first));
-      braced(statement.step);
+      {
+        const Inside later(*this);
+        finish();
+      }
+      line("}");
       line(base::format("{} = false;", is_first));
     }
-    block(statement.before);
-    if (statement.value != nullptr) leave_unless(*statement.value);
+    if (!is_do) head();
     block(statement.body);
-    if (!step && !is_late) block(statement.step);
+    if (!step && !is_late) finish();
   }
   line("}");
 }
@@ -374,33 +388,7 @@ void Writer::do_loop(const ir::Statement& statement) {
     }
     return braced(statement.body);
   }
-  // If an iteration may end early, the step is executed at the start of the next iteration.
-  const bool is_late = ir::has_continue(statement.body);
-  std::string is_first;
-  if (is_late) {
-    is_first = unit_.names.take("is_first");
-    line(base::format("bool {} = true;", is_first));
-  }
-  open_loop("", "");
-  {
-    const Inside inside(*this);
-    const auto finish = [&] {
-      block(statement.before);
-      if (statement.value != nullptr) leave_unless(*statement.value);
-    };
-    if (is_late) {
-      line(base::format("if (!{}) {{", is_first));
-      {
-        const Inside first(*this);
-        finish();
-      }
-      line("}");
-      line(base::format("{} = false;", is_first));
-    }
-    block(statement.body);
-    if (!is_late) finish();
-  }
-  line("}");
+  general_loop(statement, std::nullopt);
 }
 
 }  // namespace kymo::shader::glsl

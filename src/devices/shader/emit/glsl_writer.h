@@ -91,6 +91,7 @@ class Writer {
   void branch(const ir::Statement& statement);
   void loop(const ir::Statement& statement);
   void do_loop(const ir::Statement& statement);
+  void general_loop(const ir::Statement& statement, const std::optional<std::string>& step);
   void switch_(const ir::Statement& statement);
   void return_(const ir::Statement& statement);
   void open_loop(std::string_view head, std::string_view step, uint16_t wish = 0);  // no head: endless

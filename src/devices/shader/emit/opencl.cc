@@ -173,11 +173,6 @@ class OpenClDialect final : public CDialect {
     return base::format("typedef {} {} __attribute__((may_alias));\n", type, alias);
   }
 
-  std::string structure(std::string_view name, uint32_t align) const override {
-    if (align == 0) return base::format("struct {} {{\n", name);
-    return base::format("struct __attribute__((aligned({}))) {} {{\n", align, name);
-  }
-
   std::string aligned(uint32_t align) const override { return base::format("__attribute__((aligned({}))) ", align); }
 
   // Not static. If all callers pass the address of one __local variable to a static function, PoCL 3.1 with LLVM 14
@@ -307,7 +302,8 @@ class OpenClDialect final : public CDialect {
     }
   }
 
-  CText intrinsic(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) override {
+ private:
+  CText function(const ir::Expression& expression, std::span<CText> operands) override {
     const Type* type = expression.operands.empty() ? nullptr : expression.operands[0]->type;
     if (const std::string_view function = opencl_function(expression.intrinsic); !function.empty())
       return c_call_with(function, operands);
@@ -335,23 +331,11 @@ class OpenClDialect final : public CDialect {
           return {"KYMO_END_OF_LOOP"};
         }
         return {base::format("barrier({})", opencl_fences(expression.index))};
-      case Intrinsic::Fence:
+      default:  // Fence
         return {base::format("mem_fence({})", opencl_fences(expression.index))};
-      case Intrinsic::SimdLane:
-        prelude.use("thread_in_group");
-        return {"kymo_thread_in_group() % 32u", Binding::Product};
-      case Intrinsic::SimdIndex:
-        prelude.use("thread_in_group");
-        return {"kymo_thread_in_group() / 32u", Binding::Product};
-      default:
-        break;
     }
-    if (is_position(expression.intrinsic)) return whole_position(expression.intrinsic, hidden);
-    if (expression.intrinsic >= Intrinsic::SimdSum) return collective(expression, operands, hidden);
-    return atomic(expression, operands);
   }
 
- private:
   std::string vector_of(const Type* type) { return vector(held_as(type->inner), type->count); }
 
   // Converts -1 or 0 of any width to 1 or 0.
@@ -386,22 +370,10 @@ class OpenClDialect final : public CDialect {
     return c_call("as_" + (type->is_vector() ? vector_of(type) : std::string(scalar(type->kind))), std::move(text));
   }
 
-  CText atomic(const ir::Expression& expression, std::span<CText> operands) {
+  CText atomic(const ir::Expression& expression, const std::string&, std::span<CText> operands) override {
     const Type* pointer = expression.operands[0]->type;
     const Type* value = pointer->inner->inner;
-    const bool is_bool = value->is(TypeKind::Bool), is_float = value->is(TypeKind::Float);
-    const bool is_64 = value->size == 8;
-    if (is_bool)
-      for (CText& operand : operands.subspan(1)) operand = c_cast("uint", std::move(operand));
-    const auto result = [&](CText text) {
-      return is_bool && !expression.type->is(TypeKind::Void) ? c_binary(ir::Operator::NotEqual, std::move(text), {"0u"})
-                                                             : text;
-    };
-    const std::string memory =
-        base::format("volatile {}{}*", space(pointer->space), is_bool ? "uint" : scalar(value->kind));
-    if (expression.intrinsic == Intrinsic::AtomicLoad)
-      return result(c_prefix("*", c_cast(memory, std::move(operands[0]))));
-
+    const bool is_float = value->is(TypeKind::Float), is_64 = value->size == 8;
     constexpr std::string_view kNames[] = {"",    "xchg", "xchg", "cmpxchg", "add", "sub",
                                            "and", "or",   "xor",  "min",     "max"};
     const size_t which = static_cast<size_t>(expression.intrinsic) - static_cast<size_t>(Intrinsic::AtomicLoad);
@@ -424,10 +396,10 @@ class OpenClDialect final : public CDialect {
       prelude.use("atomic_float", {name, spelled, combined});
       return c_call_with("kymo_atomic_" + name, operands);
     }
-    return result(c_call_with(base::format("{}_{}", is_64 ? "atom" : "atomic", kNames[which]), operands));
+    return c_call_with(base::format("{}_{}", is_64 ? "atom" : "atomic", kNames[which]), operands);
   }
 
-  CText collective(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) {
+  CText collective(const ir::Expression& expression, std::span<CText> operands, const CHidden& hidden) override {
     const Intrinsic intrinsic = expression.intrinsic;
     std::vector<CText> arguments{{std::string(hidden.simd)}};
     for (CText& operand : operands) arguments.push_back(std::move(operand));
@@ -453,30 +425,24 @@ class OpenClDialect final : public CDialect {
       prelude.use("simd_shuffle", {name, bits});
       return c_call_with(base::format("kymo_simd_shuffle_{}", name), arguments);
     }
-    const bool is_product =
-        intrinsic == Intrinsic::SimdInclusiveProduct || intrinsic == Intrinsic::SimdExclusiveProduct;
-    const std::string_view sign = is_product ? "*" : "+";
-    const std::string_view word = is_product ? "product" : "sum";
-    const std::string_view start = is_product ? (is_float ? "1.0f" : "1") : (is_float ? "0.0f" : "0");
-    if (intrinsic == Intrinsic::SimdInclusiveSum || intrinsic == Intrinsic::SimdInclusiveProduct) {
-      prelude.use("simd_inclusive", {word, name, bits, sign, start});
-      return c_call_with(base::format("kymo_simd_inclusive_{}_{}", word, name), arguments);
+    const std::string_view word = reduction_name(intrinsic);
+    if (is_scan(intrinsic)) {
+      const std::string_view piece = is_inclusive(intrinsic) ? "simd_inclusive" : "simd_exclusive";
+      const bool is_product = word == "product";
+      const std::string_view start = is_product ? (is_float ? "1.0f" : "1") : (is_float ? "0.0f" : "0");
+      prelude.use(piece, {word, name, bits, is_product ? "*" : "+", start});
+      return c_call_with(base::format("kymo_{}_{}_{}", piece, word, name), arguments);
     }
-    if (intrinsic == Intrinsic::SimdExclusiveSum || intrinsic == Intrinsic::SimdExclusiveProduct) {
-      prelude.use("simd_exclusive", {word, name, bits, sign, start});
-      return c_call_with(base::format("kymo_simd_exclusive_{}_{}", word, name), arguments);
-    }
-    constexpr std::string_view kWords[] = {"sum", "product", "min", "max", "and", "or", "xor"};
     constexpr std::string_view kOfFloats[] = {"KYMO_SUM", "KYMO_PRODUCT", "fmin", "fmax"};
     constexpr std::string_view kOfIntegers[] = {"KYMO_SUM", "KYMO_PRODUCT", "min",     "max",
                                                 "KYMO_AND", "KYMO_OR",      "KYMO_XOR"};
     const size_t which = static_cast<size_t>(intrinsic) - static_cast<size_t>(Intrinsic::SimdSum);
-    prelude.use("simd_reduce", {kWords[which], name, bits, is_float ? kOfFloats[which] : kOfIntegers[which],
-                                opencl_neutral(intrinsic, type)});
-    return c_call_with(base::format("kymo_simd_{}_{}", kWords[which], name), arguments);
+    prelude.use("simd_reduce",
+                {word, name, bits, is_float ? kOfFloats[which] : kOfIntegers[which], opencl_neutral(intrinsic, type)});
+    return c_call_with(base::format("kymo_simd_{}_{}", word, name), arguments);
   }
 
-  CText whole_position(Intrinsic intrinsic, const CHidden& hidden) {
+  CText whole_position(Intrinsic intrinsic, const CHidden& hidden) override {
     const std::string_view name = position_name(intrinsic);
     prelude.use(name);
     return {base::format("kymo_{}({})", name, needs_grid(intrinsic, true) ? hidden.grid : std::string_view())};

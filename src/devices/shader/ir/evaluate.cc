@@ -297,17 +297,19 @@ class Evaluator {
     --steps_;
   }
 
+  static Evaluated known(std::optional<Evaluated> value) {
+    if (!value) throw NotConstant{};
+    return std::move(*value);
+  }
+
   // ---- Expressions
   Evaluated node(const Expression& e) {
     switch (e.kind) {
       case ExpressionKind::Constant:
         return Evaluated::scalar(e.bits);
       case ExpressionKind::Null:
-      case ExpressionKind::Zero: {
-        auto made = make_evaluated(e.type, true, steps_);
-        if (!made) throw NotConstant{};
-        return std::move(*made);
-      }
+      case ExpressionKind::Zero:
+        return known(make_evaluated(e.type, true, steps_));
       case ExpressionKind::Variable:
       case ExpressionKind::Dereference:
       case ExpressionKind::Member:
@@ -357,11 +359,7 @@ class Evaluator {
     return operands;
   }
 
-  Evaluated operation(const Expression& e) {
-    auto made = evaluated_node(e, operands_of(e));
-    if (!made) throw NotConstant{};
-    return std::move(*made);
-  }
+  Evaluated operation(const Expression& e) { return known(evaluated_node(e, operands_of(e))); }
 
   // Takes steps for all its parts.
   Evaluated copy(const Evaluated& original) {
@@ -448,13 +446,11 @@ class Evaluator {
 
   Evaluated& object(const Variable& variable) {
     if (variable.space == Space::Program) {
-      Evaluated*& known = program_[&variable];
-      if (known != nullptr) return *known;
+      Evaluated*& found = program_[&variable];
+      if (found != nullptr) return *found;
       if (variable.value == nullptr) throw NotConstant{};
-      auto made = evaluated_literal(*variable.value, steps_);
-      if (!made) throw NotConstant{};
-      known = &objects_.emplace_back(std::move(*made));
-      return *known;
+      found = &objects_.emplace_back(known(evaluated_literal(*variable.value, steps_)));
+      return *found;
     }
     const auto found = frame_.find(&variable);
     if (found == frame_.end()) throw NotConstant{};
@@ -519,10 +515,9 @@ class Evaluator {
 
   // ---- Statements
   Flow block(const Block& statements) {
-    if (++depth_ > kDeepest) throw NotConstant{};
+    const Nested nested(depth_);
     Flow flow = Flow::Next;
     for (size_t i = 0; i < statements.size() && flow == Flow::Next; ++i) flow = statement(*statements[i]);
-    --depth_;
     return flow;
   }
 
@@ -532,9 +527,8 @@ class Evaluator {
       case StatementKind::Declare: {
         if (s.variable->space != Space::Thread) throw NotConstant{};
         auto made = s.value != nullptr ? value(*s.value) : make_evaluated(s.variable->type, false, steps_);
-        if (!made) throw NotConstant{};
         // One object for each iteration: pointers to an older one keep its value.
-        frame_[s.variable] = &objects_.emplace_back(std::move(*made));
+        frame_[s.variable] = &objects_.emplace_back(known(std::move(made)));
         return Flow::Next;
       }
       case StatementKind::Assign:

@@ -2,10 +2,7 @@
 
 #include <math.h>
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
 
 namespace kymo::shader {
 namespace {

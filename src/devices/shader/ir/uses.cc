@@ -1,8 +1,5 @@
 #include "shader/ir/uses.h"
 
-#include <algorithm>
-#include <unordered_set>
-
 namespace kymo::shader::ir {
 namespace {
 

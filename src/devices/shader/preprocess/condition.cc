@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "shader/ir/scalar.h"
 #include "shader/preprocess/lexer.h"
 #include "shader/preprocess/literals.h"
 
@@ -17,40 +18,21 @@ struct ConditionValue {
 
   bool is_true() const { return bits != 0; }
   bool is_negative() const { return !is_unsigned && static_cast<int64_t>(bits) < 0; }
-  uint64_t magnitude() const { return is_negative() ? 0 - bits : bits; }
 };
 
 struct ConditionOperator {
   std::string_view text;
   int strength;  // its precedence: 0 is the lowest
+  ir::Operator op;
 };
 
-constexpr ConditionOperator kConditionOperators[] = {{"||", 0}, {"&&", 1}, {"|", 2},  {"^", 3}, {"&", 4},  {"==", 5},
-                                                     {"!=", 5}, {"<", 6},  {"<=", 6}, {">", 6}, {">=", 6}, {"<<", 7},
-                                                     {">>", 7}, {"+", 8},  {"-", 8},  {"*", 9}, {"/", 9},  {"%", 9}};
-
-bool is_condition_less(const ConditionValue& a, const ConditionValue& b) {
-  if (a.is_unsigned || b.is_unsigned) return a.bits < b.bits;
-  return static_cast<int64_t>(a.bits) < static_cast<int64_t>(b.bits);
-}
-
-ConditionValue shift_condition(const ConditionValue& value, const ConditionValue& by, bool to_left) {
-  constexpr uint64_t kWidth = 64;
-  const uint64_t filling = !to_left && value.is_negative() ? ~uint64_t{0} : 0;
-  if (by.is_negative() || by.bits >= kWidth) return {filling, value.is_unsigned};
-  if (to_left) return {value.bits << by.bits, value.is_unsigned};
-  const uint64_t filled = by.bits == 0 ? 0 : filling << (kWidth - by.bits);
-  return {(value.bits >> by.bits) | filled, value.is_unsigned};
-}
-
-// Towards zero; the remainder has the sign of the left.
-ConditionValue divide_condition(const ConditionValue& left, const ConditionValue& right, bool wants_remainder) {
-  const bool is_unsigned = left.is_unsigned || right.is_unsigned;
-  const ConditionValue a{left.bits, is_unsigned}, b{right.bits, is_unsigned};
-  const uint64_t result = wants_remainder ? a.magnitude() % b.magnitude() : a.magnitude() / b.magnitude();
-  const bool negate = wants_remainder ? a.is_negative() : a.is_negative() != b.is_negative();
-  return {negate ? 0 - result : result, is_unsigned};
-}
+constexpr ConditionOperator kConditionOperators[] = {
+    {"||", 0, ir::Operator::Or},         {"&&", 1, ir::Operator::And},          {"|", 2, ir::Operator::Or},
+    {"^", 3, ir::Operator::Xor},         {"&", 4, ir::Operator::And},           {"==", 5, ir::Operator::Equal},
+    {"!=", 5, ir::Operator::NotEqual},   {"<", 6, ir::Operator::Less},          {"<=", 6, ir::Operator::LessEqual},
+    {">", 6, ir::Operator::Greater},     {">=", 6, ir::Operator::GreaterEqual}, {"<<", 7, ir::Operator::ShiftLeft},
+    {">>", 7, ir::Operator::ShiftRight}, {"+", 8, ir::Operator::Add},           {"-", 8, ir::Operator::Subtract},
+    {"*", 9, ir::Operator::Multiply},    {"/", 9, ir::Operator::Divide},        {"%", 9, ir::Operator::Remainder}};
 
 // A binary operator; null: not an operator.
 const ConditionOperator* find_condition_operator(std::string_view text) {
@@ -61,25 +43,16 @@ const ConditionOperator* find_condition_operator(std::string_view text) {
 }
 
 // For a division, the caller has checked that `b` is not 0.
-ConditionValue combine_conditions(const ConditionValue& a, std::string_view op, const ConditionValue& b) {
-  const bool is_unsigned = a.is_unsigned || b.is_unsigned;
-  const auto truth = [](bool value) { return ConditionValue{value ? 1u : 0u, false}; };
-  if (op == "||") return truth(a.is_true() || b.is_true());
-  if (op == "&&") return truth(a.is_true() && b.is_true());
-  if (op == "|") return {a.bits | b.bits, is_unsigned};
-  if (op == "^") return {a.bits ^ b.bits, is_unsigned};
-  if (op == "&") return {a.bits & b.bits, is_unsigned};
-  if (op == "==") return truth(a.bits == b.bits);
-  if (op == "!=") return truth(a.bits != b.bits);
-  if (op == "<") return truth(is_condition_less(a, b));
-  if (op == "<=") return truth(!is_condition_less(b, a));
-  if (op == ">") return truth(is_condition_less(b, a));
-  if (op == ">=") return truth(!is_condition_less(a, b));
-  if (op == "<<" || op == ">>") return shift_condition(a, b, op == "<<");
-  if (op == "+") return {a.bits + b.bits, is_unsigned};
-  if (op == "-") return {a.bits - b.bits, is_unsigned};
-  if (op == "*") return {a.bits * b.bits, is_unsigned};
-  return divide_condition(a, b, op == "%");
+ConditionValue combine_conditions(const ConditionValue& a, const ConditionOperator& by, const ConditionValue& b) {
+  constexpr uint64_t kWidth = 64;
+  if (by.text == "||") return {a.is_true() || b.is_true() ? 1u : 0u, false};
+  if (by.text == "&&") return {a.is_true() && b.is_true() ? 1u : 0u, false};
+  const bool is_shift = by.op == ir::Operator::ShiftLeft || by.op == ir::Operator::ShiftRight;
+  if (is_shift && (b.is_negative() || b.bits >= kWidth))  // only copies of the sign are left
+    return {by.op == ir::Operator::ShiftRight && a.is_negative() ? ~uint64_t{0} : 0, a.is_unsigned};
+  const bool is_unsigned = a.is_unsigned || (b.is_unsigned && !is_shift);
+  const TypeKind kind = is_unsigned ? TypeKind::ULong : TypeKind::Long;
+  return {*ir::scalar_binary(by.op, kind, a.bits, kind, b.bits), is_unsigned && !ir::is_comparison(by.op)};
 }
 
 // Expands only the line of a directive, while it lives.
@@ -205,7 +178,7 @@ class ConditionParser {
         if (skipped_ == 0) throw Rejected{at, "the condition divides by zero"};
         continue;
       }
-      left = combine_conditions(left, op->text, right);
+      left = combine_conditions(left, *op, right);
     }
   }
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "shader/preprocess/lexer.h"
 
 namespace kymo::shader {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <deque>
 #include <optional>
 #include <span>
 #include <unordered_set>
@@ -11,7 +10,6 @@
 #include "base/text.h"
 #include "shader/preprocess/condition.h"
 #include "shader/preprocess/headers.h"
-#include "shader/preprocess/lexer.h"
 #include "shader/preprocess/literals.h"
 #include "shader/preprocess/macros.h"
 

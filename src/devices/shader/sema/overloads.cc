@@ -3,12 +3,10 @@
 #include "shader/sema/overloads.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/text.h"
 #include "shader/sema/builtins.h"
-#include "shader/sema/context.h"
 #include "shader/sema/lowering/lowering.h"
 #include "shader/sema/same.h"
 

@@ -93,14 +93,6 @@ class TemplateOrder {
   std::map<std::string_view, const ast::TemplateArgument*> arguments_;
 };
 
-template <typename List, typename Same>
-bool same_lists(const List& a, const List& b, Same same) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!same(a[i], b[i])) return false;
-  return true;
-}
-
 template <typename Node, typename Same>
 bool same_or_none(const Node* a, const Node* b, Same same) {
   return (a == nullptr) == (b == nullptr) && (a == nullptr || same(*a, *b));
@@ -115,9 +107,9 @@ bool same_argument(const ast::TemplateArgument& a, const ast::TemplateArgument& 
 
 bool same_name(const ast::Name& a, const ast::Name& b) {
   return a.from_global == b.from_global &&
-         same_lists(a.parts, b.parts, [](const ast::NamePart& x, const ast::NamePart& y) {
+         std::ranges::equal(a.parts, b.parts, [](const ast::NamePart& x, const ast::NamePart& y) {
            return x.name == y.name && same_or_none(x.conversion, y.conversion, same_type) &&
-                  same_lists(x.arguments, y.arguments, same_argument);
+                  std::ranges::equal(x.arguments, y.arguments, same_argument);
          });
 }
 
@@ -125,36 +117,30 @@ bool same_expression(const ast::Expression& a, const ast::Expression& b) {
   return a.kind == b.kind && a.op == b.op && a.text == b.text && a.flag == b.flag && a.fold_left == b.fold_left &&
          a.is_expansion == b.is_expansion && a.lambda == b.lambda && a.name.parts.size() == b.name.parts.size() &&
          (a.name.parts.empty() || same_name(a.name, b.name)) && same_or_none(a.type, b.type, same_type) &&
-         same_lists(a.operands, b.operands,
-                    [](const ast::Expression* x, const ast::Expression* y) { return same_expression(*x, *y); });
+         std::ranges::equal(a.operands, b.operands,
+                            [](const ast::Expression* x, const ast::Expression* y) { return same_expression(*x, *y); });
 }
 
 bool same_type(const ast::TypeName& a, const ast::TypeName& b) {
   return a.form == b.form && a.is_const == b.is_const && a.space == b.space && same_name(a.name, b.name) &&
          same_or_none(a.expression, b.expression, same_expression) && same_or_none(a.inner, b.inner, same_type) &&
-         same_lists(a.parameters, b.parameters,
-                    [](const ast::TypeName* x, const ast::TypeName* y) { return same_type(*x, *y); });
+         std::ranges::equal(a.parameters, b.parameters,
+                            [](const ast::TypeName* x, const ast::TypeName* y) { return same_type(*x, *y); });
 }
 
 bool same_function(const ast::Declaration& a, const ast::Declaration& b) {
-  if (a.parameters.size() != b.parameters.size() || a.is_const != b.is_const || a.this_space != b.this_space ||
-      a.is_template != b.is_template || a.template_parameters.size() != b.template_parameters.size())
-    return false;
-  for (size_t i = 0; i < a.template_parameters.size(); ++i) {
-    const ast::TemplateParameter& x = a.template_parameters[i];
-    const ast::TemplateParameter& y = b.template_parameters[i];
-    if (x.is_type != y.is_type || x.is_pack != y.is_pack || x.is_template != y.is_template || x.name != y.name ||
-        !same_or_none(x.type, y.type, same_type))
-      return false;
-  }
+  if (a.is_const != b.is_const || a.this_space != b.this_space || a.is_template != b.is_template) return false;
+  const auto same_parameter = [](const ast::TemplateParameter& x, const ast::TemplateParameter& y) {
+    return x.is_type == y.is_type && x.is_pack == y.is_pack && x.is_template == y.is_template && x.name == y.name &&
+           same_or_none(x.type, y.type, same_type);
+  };
+  if (!std::ranges::equal(a.template_parameters, b.template_parameters, same_parameter)) return false;
   if (!same_or_none(a.conversion, b.conversion, same_type)) return false;
   // Templates with different result types are different templates: enable_if is often in the result type.
   if (a.is_template && !same_or_none(a.type, b.type, same_type)) return false;
-  for (size_t i = 0; i < a.parameters.size(); ++i)
-    if (a.parameters[i]->is_variadic != b.parameters[i]->is_variadic ||
-        !same_or_none(a.parameters[i]->type, b.parameters[i]->type, same_type))
-      return false;
-  return true;
+  return std::ranges::equal(a.parameters, b.parameters, [](const ast::Declaration* x, const ast::Declaration* y) {
+    return x->is_variadic == y->is_variadic && same_or_none(x->type, y->type, same_type);
+  });
 }
 
 bool fits_template(const ast::Declaration& a, const ast::Declaration& b, size_t parameters) {

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "shader/sema/builtins.h"
-#include "shader/sema/context.h"
 #include "shader/sema/lowering/lowering.h"
 #include "shader/sema/same.h"
 

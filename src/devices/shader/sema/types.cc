@@ -3,11 +3,9 @@
 #include "shader/sema/types.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/text.h"
 #include "shader/sema/builtins.h"
-#include "shader/sema/context.h"
 #include "shader/sema/lowering/lowering.h"
 #include "shader/sema/templates.h"
 

@@ -376,138 +376,89 @@ Value Lowering::builtin_matrix(const BuiltinRow& row, const TemplateArguments& a
 
 namespace {
 
-enum class Trait : uint8_t {
-  Arithmetic,
-  Array,
-  Assignable,
-  BaseOf,
-  Class,
-  Const,
-  Constructible,
-  Convertible,
-  Empty,
-  Enum,
-  FloatingPoint,
-  Function,
-  Integral,
-  LvalueReference,
-  Pointer,
-  Reference,
-  Same,
-  Scalar,
-  Signed,
-  Trivial,
-  Union,
-  Unsigned,
-  Void,
-};
-
-struct TraitRow {
-  std::string_view name;
-  Trait trait;
-  size_t types = 1;  // max; Constructible has any number
-};
-
-constexpr TraitRow kTraits[] = {
-    {"__is_arithmetic", Trait::Arithmetic},
-    {"__is_array", Trait::Array},
-    {"__is_assignable", Trait::Assignable, 2},
-    {"__is_base_of", Trait::BaseOf, 2},
-    {"__is_class", Trait::Class},
-    {"__is_const", Trait::Const},
-    {"__is_constructible", Trait::Constructible, SIZE_MAX},
-    {"__is_convertible", Trait::Convertible, 2},
-    {"__is_convertible_to", Trait::Convertible, 2},
-    {"__is_empty", Trait::Empty},
-    {"__is_enum", Trait::Enum},
-    {"__is_floating_point", Trait::FloatingPoint},
-    {"__is_function", Trait::Function},
-    {"__is_integral", Trait::Integral},
-    {"__is_lvalue_reference", Trait::LvalueReference},
-    {"__is_pod", Trait::Trivial},
-    {"__is_pointer", Trait::Pointer},
-    {"__is_reference", Trait::Reference},
-    {"__is_same", Trait::Same, 2},
-    {"__is_same_as", Trait::Same, 2},
-    {"__is_scalar", Trait::Scalar},
-    {"__is_signed", Trait::Signed},
-    {"__is_standard_layout", Trait::Trivial},
-    {"__is_trivial", Trait::Trivial},
-    {"__is_trivially_copyable", Trait::Trivial},
-    {"__is_union", Trait::Union},
-    {"__is_unsigned", Trait::Unsigned},
-    {"__is_void", Trait::Void},
-};
-
 bool trait_is_union(const Class& made) { return made.declaration != nullptr && made.declaration->is_union; }
 
 }  // namespace
 
 bool Lowering::type_trait(const ast::Expression& expression, Scope& scope) {
+  // A question, with its types.
+  struct Asked {
+    Lowering& self;
+    const TemplateArguments& types;
+    Location at;
+    const QualifiedType& first = types[0].type;
+    const Type* type = first.type;
+    const bool is_integral = (type->is_integer() || type->is(TypeKind::Bool)) && !type->is_enum();
+  };
+  struct Row {
+    std::string_view name;
+    size_t types;  // SIZE_MAX: any number
+    bool (*holds)(const Asked& a);
+  };
+  static constexpr auto is_class = [](const Asked& a, bool of_union) {
+    return a.type->is_struct() && trait_is_union(*a.self.types_.class_of(a.type)) == of_union;
+  };
+  static constexpr auto is_same = [](const Asked& a) {
+    return a.type == a.types[1].type.type && a.first.is_const == a.types[1].type.is_const;
+  };
+  static constexpr auto is_trivial = [](const Asked& a) {
+    return !a.type->is(TypeKind::Reference) && !a.type->is(TypeKind::Void);
+  };
+  static constexpr auto converts = [](const Asked& a) { return a.self.is_convertible(a.first, a.types[1].type); };
+  static constexpr auto refers = [](const Asked& a) { return a.type->is(TypeKind::Reference); };
+  static constexpr Row kTraits[] = {
+      {"__is_arithmetic", 1, [](const Asked& a) { return a.is_integral || a.type->is_floating(); }},
+      {"__is_array", 1, [](const Asked& a) { return a.type->is_array(); }},
+      {"__is_assignable", 2,
+       [](const Asked& a) {
+         return refers(a) && !a.type->is_const && a.self.is_convertible(a.types[1].type, {.type = a.type->inner});
+       }},
+      {"__is_base_of", 2,
+       [](const Asked& a) {
+         const Class* base = a.self.types_.class_of(a.type);
+         const Class* derived = a.self.types_.class_of(a.types[1].type.type);
+         return base != nullptr && derived != nullptr && (base == derived || a.self.types_.is_derived(*derived, *base));
+       }},
+      {"__is_class", 1, [](const Asked& a) { return is_class(a, false); }},
+      {"__is_const", 1, [](const Asked& a) { return a.first.is_const; }},
+      {"__is_constructible", SIZE_MAX,
+       [](const Asked& a) { return a.self.is_constructible(a.first, std::span(a.types).subspan(1), a.at); }},
+      {"__is_convertible", 2, converts},
+      {"__is_convertible_to", 2, converts},
+      {"__is_empty", 1,
+       [](const Asked& a) { return a.self.types_.class_of(a.type) != nullptr && a.type->fields.empty(); }},
+      {"__is_enum", 1, [](const Asked& a) { return a.type->is_enum(); }},
+      {"__is_floating_point", 1, [](const Asked& a) { return a.type->is_floating(); }},
+      {"__is_function", 1, [](const Asked&) { return false; }},  // there are no types of functions
+      {"__is_integral", 1, [](const Asked& a) { return a.is_integral; }},
+      {"__is_lvalue_reference", 1, refers},
+      {"__is_pod", 1, is_trivial},
+      {"__is_pointer", 1, [](const Asked& a) { return a.type->is_pointer(); }},
+      {"__is_reference", 1, refers},
+      {"__is_same", 2, is_same},
+      {"__is_same_as", 2, is_same},
+      {"__is_scalar", 1,
+       [](const Asked& a) {
+         return a.is_integral || a.type->is_enum() || a.type->is_floating() || a.type->is_pointer();
+       }},
+      {"__is_signed", 1,
+       [](const Asked& a) { return (a.type->is_signed() && !a.type->is_enum()) || a.type->is_floating(); }},
+      {"__is_standard_layout", 1, is_trivial},
+      {"__is_trivial", 1, is_trivial},
+      {"__is_trivially_copyable", 1, is_trivial},
+      {"__is_union", 1, [](const Asked& a) { return is_class(a, true); }},
+      {"__is_unsigned", 1, [](const Asked& a) { return a.is_integral && !a.type->is_signed(); }},
+      {"__is_void", 1, [](const Asked& a) { return a.type->is(TypeKind::Void); }},
+  };
   const std::string_view name = expression.name.last().name;
   const Location at = expression.at;
-  const auto row =
-      std::find_if(std::begin(kTraits), std::end(kTraits), [&](const TraitRow& each) { return each.name == name; });
+  const auto* const row = std::ranges::find(kTraits, name, &Row::name);
   if (row == std::end(kTraits))
     throw Rejected{at, base::format("{} is not supported: use the traits of <metal_type_traits>", in_quotes(name))};
   const TemplateArguments types = templates_.evaluate_arguments(expression.name.last().arguments, scope);
-  const bool is_open = row->trait == Trait::Constructible;
-  if (types.empty() || (is_open ? false : types.size() != row->types))
+  if (types.empty() || (row->types != SIZE_MAX && types.size() != row->types))
     throw Rejected{at, base::format("{} takes {} types, not {}", in_quotes(name), row->types, types.size())};
-  const QualifiedType& first = types[0].type;
-  const Type* type = first.type;
-  const bool is_integral = (type->is_integer() || type->is(TypeKind::Bool)) && !type->is_enum();
-  switch (row->trait) {
-    case Trait::Arithmetic:
-      return is_integral || type->is_floating();
-    case Trait::Array:
-      return type->is_array();
-    case Trait::Assignable:
-      return type->is(TypeKind::Reference) && !type->is_const && is_convertible(types[1].type, {.type = type->inner});
-    case Trait::BaseOf: {
-      const Class* base = types_.class_of(type);
-      const Class* derived = types_.class_of(types[1].type.type);
-      return base != nullptr && derived != nullptr && (base == derived || types_.is_derived(*derived, *base));
-    }
-    case Trait::Class:
-      return type->is_struct() && !trait_is_union(*types_.class_of(type));
-    case Trait::Const:
-      return first.is_const;
-    case Trait::Constructible:
-      return is_constructible(first, std::span(types).subspan(1), at);
-    case Trait::Convertible:
-      return is_convertible(first, types[1].type);
-    case Trait::Empty:
-      return types_.class_of(type) != nullptr && type->fields.empty();
-    case Trait::Enum:
-      return type->is_enum();
-    case Trait::Function:  // there are no types of functions
-      return false;
-    case Trait::FloatingPoint:
-      return type->is_floating();
-    case Trait::Integral:
-      return is_integral;
-    case Trait::LvalueReference:
-    case Trait::Reference:
-      return type->is(TypeKind::Reference);
-    case Trait::Pointer:
-      return type->is_pointer();
-    case Trait::Same:
-      return type == types[1].type.type && first.is_const == types[1].type.is_const;
-    case Trait::Scalar:
-      return is_integral || type->is_enum() || type->is_floating() || type->is_pointer();
-    case Trait::Signed:
-      return (type->is_signed() && !type->is_enum()) || type->is_floating();
-    case Trait::Trivial:
-      return !type->is(TypeKind::Reference) && !type->is(TypeKind::Void);
-    case Trait::Union:
-      return type->is_struct() && trait_is_union(*types_.class_of(type));
-    case Trait::Unsigned:
-      return is_integral && !type->is_signed();
-    case Trait::Void:
-      return type->is(TypeKind::Void);
-  }
-  return false;
+  return row->holds({*this, types, at});
 }
 
 bool Lowering::is_convertible(const QualifiedType& from, const QualifiedType& to) {

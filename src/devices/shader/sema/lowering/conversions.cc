@@ -1,7 +1,5 @@
 // Conversions of a value to another type: implicit ones, and casts.
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "shader/sema/context.h"
 #include "shader/sema/lowering/lowering.h"

@@ -1,7 +1,6 @@
 // Kernels, their host names and their parameters.
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 #include "shader/sema/context.h"

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "shader/sema/context.h"
-
 namespace kymo::shader {
 
 Lowering::Lowering(Context& context, Lookup& lookup, Types& types, Templates& templates, Overloads& overloads)

@@ -90,38 +90,33 @@ template <typename T>
 device T& ref_at_offs(device void* ptr, long offs) {
   return *reinterpret_cast<device T*>(reinterpret_cast<device char*>(ptr) + offs);
 }
+
+// Each ScalarType, and its elements.
+#define KYMO_C10_FOR_EACH_TYPE(MACRO) \
+  MACRO(Bool, bool)                   \
+  MACRO(Byte, uchar)                  \
+  MACRO(Char, char)                   \
+  MACRO(Short, short)                 \
+  MACRO(Int, int)                     \
+  MACRO(Long, long)                   \
+  MACRO(Half, half)                   \
+  MACRO(Float, float)                 \
+  MACRO(BFloat16, bfloat)             \
+  MACRO(ComplexHalf, half2)           \
+  MACRO(ComplexFloat, float2)         \
+  MACRO(UInt16, ushort)               \
+  MACRO(UInt32, uint)                 \
+  MACRO(UInt64, ulong)
+
 // Of a type that is known only when it runs.
 template <typename T, typename P>
 T val_at_offs(P ptr, long offs, ScalarType type) {
   switch (type) {
-    case ScalarType::Bool:
-      return cast_to<T>(val_at_offs<bool>(ptr, offs));
-    case ScalarType::Byte:
-      return cast_to<T>(val_at_offs<uchar>(ptr, offs));
-    case ScalarType::Char:
-      return cast_to<T>(val_at_offs<char>(ptr, offs));
-    case ScalarType::Short:
-      return cast_to<T>(val_at_offs<short>(ptr, offs));
-    case ScalarType::Int:
-      return cast_to<T>(val_at_offs<int>(ptr, offs));
-    case ScalarType::Long:
-      return cast_to<T>(val_at_offs<long>(ptr, offs));
-    case ScalarType::Half:
-      return cast_to<T>(val_at_offs<half>(ptr, offs));
-    case ScalarType::Float:
-      return cast_to<T>(val_at_offs<float>(ptr, offs));
-    case ScalarType::BFloat16:
-      return cast_to<T>(val_at_offs<bfloat>(ptr, offs));
-    case ScalarType::ComplexHalf:
-      return cast_to<T>(val_at_offs<half2>(ptr, offs));
-    case ScalarType::ComplexFloat:
-      return cast_to<T>(val_at_offs<float2>(ptr, offs));
-    case ScalarType::UInt16:
-      return cast_to<T>(val_at_offs<ushort>(ptr, offs));
-    case ScalarType::UInt32:
-      return cast_to<T>(val_at_offs<uint>(ptr, offs));
-    case ScalarType::UInt64:
-      return cast_to<T>(val_at_offs<ulong>(ptr, offs));
+#define KYMO_C10_LOAD(NAME, TYPE) \
+  case ScalarType::NAME:          \
+    return cast_to<T>(val_at_offs<TYPE>(ptr, offs));
+    KYMO_C10_FOR_EACH_TYPE(KYMO_C10_LOAD)
+#undef KYMO_C10_LOAD
   }
   return T(0);
 }
@@ -132,54 +127,19 @@ T val_at_offs(P ptr, long offs, uint type) {
 template <typename T>
 void store_at_offs(device void* ptr, long offs, ScalarType type, T value) {
   switch (type) {
-    case ScalarType::Bool:
-      ref_at_offs<bool>(ptr, offs) = cast_to<bool>(value);
-      break;
-    case ScalarType::Byte:
-      ref_at_offs<uchar>(ptr, offs) = cast_to<uchar>(value);
-      break;
-    case ScalarType::Char:
-      ref_at_offs<char>(ptr, offs) = cast_to<char>(value);
-      break;
-    case ScalarType::Short:
-      ref_at_offs<short>(ptr, offs) = cast_to<short>(value);
-      break;
-    case ScalarType::Int:
-      ref_at_offs<int>(ptr, offs) = cast_to<int>(value);
-      break;
-    case ScalarType::Long:
-      ref_at_offs<long>(ptr, offs) = cast_to<long>(value);
-      break;
-    case ScalarType::Half:
-      ref_at_offs<half>(ptr, offs) = cast_to<half>(value);
-      break;
-    case ScalarType::Float:
-      ref_at_offs<float>(ptr, offs) = cast_to<float>(value);
-      break;
-    case ScalarType::BFloat16:
-      ref_at_offs<bfloat>(ptr, offs) = cast_to<bfloat>(value);
-      break;
-    case ScalarType::ComplexHalf:
-      ref_at_offs<half2>(ptr, offs) = cast_to<half2>(value);
-      break;
-    case ScalarType::ComplexFloat:
-      ref_at_offs<float2>(ptr, offs) = cast_to<float2>(value);
-      break;
-    case ScalarType::UInt16:
-      ref_at_offs<ushort>(ptr, offs) = cast_to<ushort>(value);
-      break;
-    case ScalarType::UInt32:
-      ref_at_offs<uint>(ptr, offs) = cast_to<uint>(value);
-      break;
-    case ScalarType::UInt64:
-      ref_at_offs<ulong>(ptr, offs) = cast_to<ulong>(value);
-      break;
+#define KYMO_C10_STORE(NAME, TYPE)                       \
+  case ScalarType::NAME:                                 \
+    ref_at_offs<TYPE>(ptr, offs) = cast_to<TYPE>(value); \
+    break;
+    KYMO_C10_FOR_EACH_TYPE(KYMO_C10_STORE)
+#undef KYMO_C10_STORE
   }
 }
 template <typename T>
 void store_at_offs(device void* ptr, long offs, uint type, T value) {
   store_at_offs<T>(ptr, offs, static_cast<ScalarType>(type), value);
 }
+#undef KYMO_C10_FOR_EACH_TYPE
 
 }  // namespace metal
 }  // namespace c10

@@ -1,0 +1,46 @@
+// The locks of a program by the time that threads waited for them, and who held them (`kymo record --with waits`).
+//
+// A recorded wait has its lock, its stack and the thread that held the lock when the wait began. Where that thread was
+// follows from what the trace says about it then: its next sample, or a wait of its own, before the end of this wait.
+// If it was waiting for the same lock by then, it had released it, and nothing is known.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/reader.h"
+
+namespace kymo::functions {
+
+struct WaitedLock {
+  std::string kind;     // "mutex", "read-write lock", "condition", "semaphore"
+  uint64_t object = 0;  // its address
+  uint64_t pid = 0;
+  uint64_t count = 0, total_ns = 0, longest_ns = 0;
+
+  // The function of a thread, and the time of the waits that it stands for.
+  struct Place {
+    std::string thread;    // empty: of all threads, or it is not known
+    std::string function;  // empty: not known
+    uint64_t ns = 0;
+  };
+  std::vector<Place> waiting;  // by function, without threads; most first
+  std::vector<Place> holding;  // only of mutexes and of those that write; most first
+
+  // Only one thread at a time can hold it: others cannot go on without it.
+  bool excludes() const { return kind == "mutex" || kind == "read-write lock"; }
+};
+
+struct WaitedLocks {
+  std::vector<WaitedLock> locks;  // the longest total first
+  bool were_recorded = false;     // there are recorded waits, maybe for no lock
+  std::vector<trace::Problem> problems;
+};
+
+// Never throws for a damaged trace. Memory depends on the number of recorded waits and of samples.
+WaitedLocks read_locks(const trace::Reader& reader);
+
+}  // namespace kymo::functions

@@ -1,0 +1,94 @@
+#include "analyze/report/activity.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "analyze/report/host_calls.h"
+#include "analyze/report/operation_starts.h"
+#include "analyze/report/thread_waits.h"
+
+namespace kymo::analyze {
+namespace {
+
+bool overlaps(const Interval& window, int64_t begin, int64_t end) { return begin < window.end && end > window.begin; }
+
+// The ranges of the threads, and the calls and flows that say what they waited for.
+class HostReader {
+ public:
+  HostReader(EventWalk& walk, Activity& activity) : walk_(walk), activity_(activity) {}
+
+  HostCalls read() {
+    std::map<uint32_t, RangesBackwards> ranges;
+    walk_.each_backwards(
+        RangesBackwards::kParts | trace::kRangeCorrelations | trace::kPoints,
+        [](const TrackOfTrace& track) { return !track.on_device; },
+        [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+          ranges[track.number].add(track, batch, [&](const TrackRange& range) { add(track, range); });
+          add_flows(track, batch.points);
+        });
+    for (auto& [number, rest] : ranges) {
+      const TrackOfTrace& track = walk_.tracks()[number];
+      rest.finish([&](const TrackRange& range) { add(track, range); });
+    }
+    return std::move(calls_);
+  }
+
+ private:
+  void add(const TrackOfTrace& track, const TrackRange& range) {
+    const Interval& window = activity_.window;
+    const CallKind kind = kinds_.of(track, range.class_id);
+    // The call may be before the window, and what it launched in it.
+    if (kind != CallKind::Plain) calls_.add(kind, track.number, range);
+    if (!overlaps(window, range.begin, range.end)) return;
+    if (++count_ > Activity::kMostRanges) {
+      ++activity_.left_out;
+      return;
+    }
+    activity_.threads[track.number].ranges.push_back(
+        {std::max(range.begin, window.begin), std::min(range.end, window.end), range.class_id});
+  }
+
+  void add_flows(const TrackOfTrace& track, const trace::Points& points) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (!trace::is_of_flow(points.kind[i])) continue;
+      const int64_t time = track.ns(points.time[i]);
+      if (time < activity_.window.begin || time > activity_.window.end) continue;
+      if (calls_.flows.size() >= Activity::kMostRanges || kinds_.of(track, points.class_id[i]) == CallKind::Gradient)
+        continue;
+      calls_.flows.push_back({track.writer_number, track.number, points.id[i], time,
+                              points.kind[i] != trace::PointKind::FlowBegin,
+                              points.kind[i] != trace::PointKind::FlowEnd});
+    }
+  }
+
+  EventWalk& walk_;
+  Activity& activity_;
+  HostCalls calls_;
+  CallKinds kinds_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+uint32_t Activity::busiest_thread() const {
+  uint32_t found = kNone;
+  uint64_t most = 0;
+  for (const auto& [track, thread] : threads) {
+    std::vector<Interval> times;
+    for (const HostRange& range : thread.ranges) times.push_back({range.begin, range.end});
+    const uint64_t busy = Intervals(std::move(times)).length();
+    if (busy > most) std::tie(found, most) = std::pair(track, busy);
+  }
+  return found;
+}
+
+Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window) {
+  Activity activity;
+  activity.window = window;
+  activity.work = std::move(work);
+  const HostCalls calls = HostReader(walk, activity).read();
+  find_waits(walk, calls, find_starts(walk, calls, activity), activity);
+  return activity;
+}
+
+}  // namespace kymo::analyze

@@ -1,0 +1,135 @@
+// `kymo stats --tree`, `--callers` and `--callees`: who called the functions of samples.
+#include <algorithm>
+#include <vector>
+
+#include "analyze/functions/functions.h"
+#include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/ledger.h"
+#include "cli/read_progress.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+#include "commands/read/commands.h"
+#include "commands/read/stats.h"
+#include "kymo/error.h"
+#include "symbols/short_name.h"
+
+namespace kymo::cli {
+namespace {
+
+using functions::CallTree;
+using functions::What;
+
+// The rows to show: the largest ones, or those with a share of at least 1 %. With a row, all rows around it are shown.
+std::vector<bool> shown_rows(const CallTree& tree, size_t top) {
+  constexpr uint64_t kLeastShare = 100;
+  std::vector<bool> is_shown(tree.rows.size());
+  if (top == 0) {
+    for (size_t i = 0; i < tree.rows.size(); ++i) is_shown[i] = tree.rows[i].total_ns >= tree.time_ns / kLeastShare;
+    return is_shown;
+  }
+  std::vector<size_t> largest(tree.rows.size());
+  for (size_t i = 0; i < largest.size(); ++i) largest[i] = i;
+  std::ranges::stable_sort(largest, std::ranges::greater(), [&](size_t row) { return tree.rows[row].total_ns; });
+  for (size_t i = 0; i < std::min(top, largest.size()); ++i) is_shown[largest[i]] = true;
+  return is_shown;
+}
+
+std::string share_text(uint64_t part, uint64_t all) {
+  return all == 0 ? "" : base::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+std::string as_text(const CallTree& tree, const FunctionOptions& options) {
+  using Align = base::TextTable::Align;
+  const bool has_self = *options.tree != CallTree::Shape::Callers;
+  base::TextTable::Column name{"function"};
+  if (!options.full_text)
+    name.shorten = [](std::string_view text, size_t width) {
+      const size_t indent = std::min(text.find_first_not_of(' '), text.size());
+      return std::string(indent, ' ') + symbols::short_name(text.substr(indent), width > indent ? width - indent : 1);
+    };
+  std::vector<base::TextTable::Column> columns{{"total", Align::Right}, {"", Align::Right}};
+  if (has_self) columns.push_back({"self", Align::Right});
+  columns.push_back({"module"});
+  columns.push_back(name);
+  base::TextTable table(columns);
+  const std::vector<bool> is_shown = shown_rows(tree, options.top);
+  const auto amount = [&](uint64_t of) {
+    return options.what == What::PageFaults ? count_text(of) : duration_text(of);
+  };
+  symbols::ShortNames names;
+  size_t hidden = 0;
+  for (size_t i = 0; i < tree.rows.size(); ++i) {
+    const CallTree::Row& row = tree.rows[i];
+    if (!is_shown[i]) {
+      ++hidden;
+      continue;
+    }
+    std::vector<std::string> cells{amount(row.total_ns), share_text(row.total_ns, tree.time_ns)};
+    if (has_self) cells.push_back(row.self_ns == 0 ? "" : amount(row.self_ns));
+    cells.push_back(base::printable(row.module.substr(row.module.rfind('/') + 1)));
+    cells.push_back(std::string(row.depth, ' ') +
+                    base::printable(options.full_text ? row.function : names.of(row.function)));
+    table.add(std::move(cells));
+  }
+  std::string text = shown(table);
+  if (hidden != 0)
+    text += base::format("({} not shown{})\n", count_of(hidden, "more row"),
+                         options.top == 0 ? ": below 1 %; --top N shows the N largest" : "");
+  return text;
+}
+
+std::string as_json(const CallTree& tree, const FunctionOptions& options, const Ledger& ledger) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("file", options.path);
+  json.begin_array("calls");
+  for (size_t i = 0; i < tree.rows.size(); ++i) {
+    const CallTree::Row& row = tree.rows[i];
+    json.begin_object();
+    json.field("function", row.function);
+    json.field("module", row.module);
+    json.field("depth", row.depth);
+    if (row.depth != 0) json.field("parent", row.parent);
+    json.field("samples", row.samples);
+    json.field(options.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
+    if (*options.tree != CallTree::Shape::Callers)
+      json.field(options.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("samples", tree.samples);
+  json.field(options.what == What::PageFaults ? "faults" : "time_ns", tree.time_ns);
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+int show_call_tree(const trace::Reader& reader, const FunctionOptions& options) {
+  functions::Samples samples;
+  CallTree tree;
+  {
+    const ReadProgress progress(reader, "reading " + options.path);
+    samples = functions::read_samples(reader, options.what);
+    tree = functions::call_tree(samples, {*options.tree, options.function, options.range, options.inlines});
+  }
+  if (tree.rows.empty() && tree.samples != 0)
+    throw Error(base::format("no sample has a function \"{}\" on its stack; kymo stats --by function lists all names",
+                             base::printable(options.function)));
+  const Ledger ledger(analyze::summarise(reader), samples.problems);
+  if (options.json)
+    print(as_json(tree, options, ledger));
+  else if (tree.rows.empty())
+    print(base::format("{}\n", nothing_text(options.what, functions::was_requested(reader, options.what))));
+  else
+    print(as_text(tree, options));
+  ledger.show();
+  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+}
+
+}  // namespace kymo::cli

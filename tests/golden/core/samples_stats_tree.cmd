@@ -1,0 +1,2 @@
+# Who called whom, callers above callees.
+kymo stats sampled.kymo --tree

@@ -337,19 +337,33 @@ test('a folder with a file that is no trace: the others are shown, and it is nam
   });
 });
 
-test('a server that disappears: a clear message', { skip }, async () => {
+test('a server that disappears: a clear message, until the same one is back', { skip }, async () => {
   const path = steps(files.path('gone.json'));
+  const cache = { KYMO_CACHE_DIR: files.path('cache') };
   await viewing([path], async (page, server) => {
+    const alert = page.getByRole('alert');
+    const gone = async () => {
+      for (let i = 0; i < 6; ++i) await page.keyboard.press('w');
+      await alert.getByText('No answer from kymo view').waitFor();
+    };
+    const port = ['--port', String(server.port)];
     await server.kill('SIGKILL');
-    for (let i = 0; i < 6; ++i) await page.keyboard.press('w');
-    await page.getByRole('alert').getByText('No answer from kymo view').waitFor();
-    const other = await view([path], ['--port', String(server.port)]);
+    await gone();
+    const again = await view([path], port, cache);
     try {
-      await page.getByRole('alert').getByText('Run kymo view again').waitFor();
+      assert.equal(again.address, server.address);
+      await alert.waitFor({ state: 'detached' });
+    } finally {
+      await again.kill('SIGKILL');
+    }
+    await gone();
+    const other = await view([path], port, { KYMO_CACHE_DIR: files.path('cache of another user') });
+    try {
+      await alert.getByText('Run kymo view again').waitFor();
     } finally {
       await other.kill();
     }
-  }, { mayFail: true });
+  }, { mayFail: true, environment: cache });
 });
 
 test('a trace is followed while it is recorded', { skip: skip || notBuilt('annotates') }, async (context) => {

@@ -38,8 +38,11 @@ export interface Viewing {
   kill: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-export async function view(files: string[], options: string[] = []): Promise<Viewing> {
-  const child: ChildProcess = spawn(kymo, ['view', ...files, '--no-browser', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+export async function view(files: string[], options: string[] = [], environment: NodeJS.ProcessEnv = {}): Promise<Viewing> {
+  const child: ChildProcess = spawn(kymo, ['view', ...files, '--no-browser', ...options], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment },
+  });
   let text = '';
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const address = await new Promise<string>((resolve, reject) => {

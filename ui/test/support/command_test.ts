@@ -19,8 +19,12 @@ after(async () => {
 });
 
 /** Shows traces with `kymo view`; fails if the page had an error. */
-export async function viewing(traces: string[], run: (page: Page, server: Viewing) => Promise<void>, options: { mayFail?: boolean; arguments?: string[] } = {}): Promise<void> {
-  const server = await view(traces, options.arguments);
+export async function viewing(
+  traces: string[],
+  run: (page: Page, server: Viewing) => Promise<void>,
+  options: { mayFail?: boolean; arguments?: string[]; environment?: NodeJS.ProcessEnv } = {},
+): Promise<void> {
+  const server = await view(traces, options.arguments, options.environment);
   try {
     await opened(server.address, (page) => run(page, server), options.mayFail);
   } finally {

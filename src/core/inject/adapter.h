@@ -42,8 +42,8 @@ void become_dormant() noexcept;
 // counts as not set.
 bool is_on(base::Variable variable, bool if_not_set);
 
-// A name from a program, of a kernel or a function, as the name of an event, in which braces are places for arguments:
-// they are doubled.
+// A name from a program, of a kernel or a function, as the name of an event with arguments, in which braces are places
+// for them: they are doubled.
 std::string plain_name(std::string_view text);
 
 // An object that is never destroyed: threads of the program may use it while the process exits.

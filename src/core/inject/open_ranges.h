@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
+#include <utility>
 
 #include "kymo/annotate.h"
 #include "record/interfaces.h"
@@ -46,6 +48,28 @@ class OpenRanges {
   uint32_t depth_ = 0;
   uint32_t skipped_ = 0;  // begins without space
   Entry entries_[kDepth];
+};
+
+// The open ranges of the calling thread for an interface: made with its first one, and deleted when it ends. A pointer,
+// because the space for such variables of loaded libraries is small.
+template <record::Interface kInterface>
+class ThreadRanges {
+ public:
+  static OpenRanges* get() noexcept {  // null: no memory
+    if (ranges_ == nullptr) {
+      ranges_ = new (std::nothrow) OpenRanges(kInterface);
+      static thread_local AtExit at_exit;
+      (void)&at_exit;
+    }
+    return ranges_;
+  }
+  static OpenRanges* if_there() noexcept { return ranges_; }
+
+ private:
+  struct AtExit {
+    ~AtExit() { delete std::exchange(ranges_, nullptr); }
+  };
+  static inline thread_local constinit OpenRanges* ranges_ __attribute__((tls_model("initial-exec"))) = nullptr;
 };
 
 }  // namespace kymo::inject

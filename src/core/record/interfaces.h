@@ -19,12 +19,13 @@ enum class Interface : uint32_t {
   Vulkan = 4,
   Nccl = 5,
   Itt = 6,
-  Waits = 7
+  Waits = 7,
+  Torch = 8
 };
 
 // As in `kymo record --with` and `kymo info`, by number.
-inline constexpr std::string_view kInterfaceNames[] = {"nvtx",   "opencl", "openmp", "cuda",
-                                                       "vulkan", "nccl",   "itt",    "waits"};
+inline constexpr std::string_view kInterfaceNames[] = {"nvtx", "opencl", "openmp", "cuda", "vulkan",
+                                                       "nccl", "itt",    "waits",  "torch"};
 inline constexpr uint32_t kInterfaceCount = sizeof kInterfaceNames / sizeof kInterfaceNames[0];
 static_assert(kInterfaceCount <= kMaxInterfaces);
 

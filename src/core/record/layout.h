@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 8;
+inline constexpr uint32_t kSegmentVersion = 9;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ inline constexpr uint32_t kBlocks = 8;
 inline constexpr uint32_t kLossCauses = 16;  // more than there are
 inline constexpr uint32_t kSideCells = 64;
 
-inline constexpr uint32_t kMaxInterfaces = 8;  // interfaces.h
+inline constexpr uint32_t kMaxInterfaces = 12;  // interfaces.h
 
 // The reasons why an event could not be kept. The numbers are those of trace::LossCause.
 inline constexpr uint32_t kLossRingFull = 1;
@@ -135,7 +135,7 @@ struct Slot {
   uint32_t wrap_bits;
   // Events of each interface that its adapter recorded here, by number (interfaces.h). Only the owner adds to it; it is
   // never reset, also not by the next owner.
-  alignas(64) std::atomic<uint64_t> delivered[kMaxInterfaces];
+  std::atomic<uint64_t> delivered[kMaxInterfaces];
 };
 
 inline constexpr uint32_t kPrivateSlot = 0xffffffff;

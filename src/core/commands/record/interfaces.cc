@@ -37,9 +37,12 @@ struct Offered {
 };
 
 const std::vector<Offered>& offered() {
+  static constexpr Variable kNvtx{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"};
+  static constexpr Variable kCuda{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"};
   static const std::vector<Offered> all = {
-      {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"}}},
-      {Interface::Cuda, "CUDA", true, {{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"}}},
+      {Interface::Nvtx, "NVTX", true, {kNvtx}},
+      {Interface::Cuda, "CUDA", true, {kCuda}},
+      {Interface::Torch, "PyTorch", true, {kNvtx, kCuda}},  // it loads no tool itself, but uses these
       {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
       {Interface::OpenCl, "OpenCL", true, {{"OPENCL_LAYERS", ':'}}},
       {Interface::Vulkan,

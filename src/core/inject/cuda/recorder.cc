@@ -26,6 +26,7 @@
 #include "inject/cuda/deliveries.h"
 #include "inject/cuda/queues.h"
 #include "inject/resource_names.h"
+#include "inject/torch/operators.h"
 #include "kymo/export.h"
 #include "kymo/queue.h"
 #include "record/interfaces.h"
@@ -397,6 +398,7 @@ void start_other_tool() {
 extern "C" KYMO_API int InitializeInjection() {
   using namespace kymo::inject;
   cuda::start_other_tool();
+  torch::start_if_loaded();
   if (is_wanted(kymo::record::Interface::Cuda)) start(cuda::kAdapter);
   return 1;
 }

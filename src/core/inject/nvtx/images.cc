@@ -10,6 +10,7 @@
 #include "inject/adapter.h"
 #include "inject/nvtx/chain.h"
 #include "inject/nvtx/thread_state.h"
+#include "inject/torch/operators.h"
 #include "kymo/export.h"
 #include "record/process.h"
 
@@ -183,6 +184,7 @@ using namespace kymo::inject;
 // Called once for each image of the process that uses NVTX, with its first call; other threads of the image wait until
 // it returns. It must not call NVTX. 0: the image has no tool, and unloads the library.
 extern "C" KYMO_API int InitializeInjectionNvtx2(nvtx::GetExportTable get_table) {
+  torch::start_if_loaded();
   if (!is_wanted(kymo::record::Interface::Nvtx)) return 0;
   nvtx::load_chained_tool();
   start(nvtx::kAdapter);

@@ -63,11 +63,5 @@ TEST_F(OperatorsTest, TheyAreLeftOutOnRequest) {
   EXPECT_EQ(seen.points_count("begins"), 1u);
 }
 
-TEST_F(OperatorsTest, TheyAreRecordedWithoutTheInterfaceThatLoadedTheLibrary) {
-  const Readback seen = record({"--without", "nvtx"});
-  EXPECT_EQ(seen.count("step {}"), 20u) << seen.summary();
-  EXPECT_EQ(seen.points_count("begins"), 0u);
-}
-
 }  // namespace
 }  // namespace kymo::e2e

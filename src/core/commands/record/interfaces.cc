@@ -37,12 +37,11 @@ struct Offered {
 };
 
 const std::vector<Offered>& offered() {
-  static constexpr Variable kNvtx{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"};
   static constexpr Variable kCuda{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"};
   static const std::vector<Offered> all = {
-      {Interface::Nvtx, "NVTX", true, {kNvtx}},
+      {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"}}},
       {Interface::Cuda, "CUDA", true, {kCuda}},
-      {Interface::Torch, "PyTorch", true, {kNvtx, kCuda}},  // it loads no tool itself, but uses these
+      {Interface::Torch, "PyTorch", true, {kCuda}},  // it loads no tool itself; a program that uses NVTX needs no more
       {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
       {Interface::OpenCl, "OpenCL", true, {{"OPENCL_LAYERS", ':'}}},
       {Interface::Vulkan,

@@ -114,7 +114,7 @@ class CDialect {
   const CTraits traits;
   CPrelude prelude;
 
-  virtual Reserved reserved() const = 0;
+  virtual const Reserved& reserved() const = 0;
   virtual std::string_view opening() const = 0;  // the first lines of a text
 
   // ---- Declarations

@@ -29,6 +29,6 @@ std::string number(uint64_t value);  // 12ul
 inline constexpr std::string_view kComponents[] = {"x", "y", "z", "w"};
 
 // The words that cannot be names in a GLSL text.
-Reserved reserved_words();
+const Reserved& reserved_words();
 
 }  // namespace kymo::shader::glsl

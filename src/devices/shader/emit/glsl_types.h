@@ -25,7 +25,7 @@ uint32_t words_of(const Type* type);  // as many as its bytes need
 
 class Types {
  public:
-  Types(Names& names, Reserved reserved) : names_(names), field_names_(reserved) {}
+  Types(Names& names, const Reserved& reserved) : names_(names), field_names_(reserved) {}
 
   // "float", "vec3", "i64vec2", "Pair", "float[4][2]". Declares structures on their first use.
   const std::string& name(const Type* type);

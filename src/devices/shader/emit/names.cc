@@ -48,14 +48,22 @@ void names_append(std::string& text, std::string_view part) {
 
 }  // namespace
 
-Words words_of(std::string_view text) {
-  Words words;
-  for (size_t at = text.find_first_not_of(' '); at != std::string_view::npos; at = text.find_first_not_of(' ', at)) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    words.insert(text.substr(at, end - at));
-    at = end;
+Reserved read_reserved(std::string_view file) {
+  Reserved reserved;
+  Words* list = &reserved.everywhere;
+  for (size_t line = 0; line < file.size();) {
+    const size_t end = std::min(file.find('\n', line), file.size());
+    std::string_view text = file.substr(line, end - line);
+    line = end + 1;
+    if (text.starts_with("----")) list = &reserved.outermost;
+    if (text.starts_with("----") || text.starts_with("//")) continue;
+    for (size_t at = 0; at < text.size(); ++at) {
+      const size_t blank = std::min(text.find(' ', at), text.size());
+      if (blank != at) list->insert(text.substr(at, blank - at));
+      at = blank;
+    }
   }
-  return words;
+  return reserved;
 }
 
 void Names::leave() {
@@ -73,7 +81,7 @@ bool Names::is_free(const std::string& name, bool outermost) const {
 
 std::string Names::take_in(size_t scope, std::string_view wanted) {
   std::string name = legal_name(wanted);
-  if (name.starts_with(kNamesOfPrelude)) name = legal_name(std::string_view(name).substr(kNamesOfPrelude.size()));
+  while (name.starts_with(kNamesOfPrelude)) name = legal_name(std::string_view(name).substr(kNamesOfPrelude.size()));
   if (!is_free(name, scope == 0) && !used_.contains(name) && name.back() != '_') name += '_';
   if (!is_free(name, scope == 0)) {
     const std::string base = name.back() == '_' ? name : name + '_';

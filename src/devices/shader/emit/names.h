@@ -16,17 +16,19 @@
 namespace kymo::shader {
 
 using Words = std::unordered_set<std::string_view>;
-Words words_of(std::string_view text);  // the words of the text, separated by blanks; they refer to the text
 
 // Names that a target and its prelude reserve.
 struct Reserved {
-  const Words& everywhere;  // keywords, and names that generated text uses
-  const Words& outermost;   // also forbidden for functions, types and constants: the other built-in functions
+  Words everywhere;  // keywords, and names that generated text uses
+  Words outermost;   // also forbidden for functions, types and constants: the other built-in functions
 };
+// From a file reserved_TARGET.txt: words and comments; a line that begins with ---- is between the two lists. The words
+// refer to the file's text.
+Reserved read_reserved(std::string_view file);
 
 class Names {
  public:
-  explicit Names(Reserved reserved) : reserved_(reserved), scopes_(1) {}
+  explicit Names(const Reserved& reserved) : reserved_(reserved), scopes_(1) {}
 
   // A name similar to `wanted`, reserved until its scope ends. It never begins with "kymo_": those names belong to the
   // prelude.
@@ -40,7 +42,7 @@ class Names {
   std::string take_in(size_t scope, std::string_view wanted);
   bool is_free(const std::string& name, bool outermost) const;
 
-  Reserved reserved_;
+  const Reserved& reserved_;
   std::vector<std::vector<std::string>> scopes_;
   std::unordered_map<std::string, uint32_t> used_;  // number of scopes that have it
   std::unordered_map<std::string, uint32_t> next_;  // the last number that was appended to a name

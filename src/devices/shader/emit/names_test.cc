@@ -9,8 +9,8 @@ namespace {
 
 class NamesTest : public ::testing::Test {
  protected:
-  const Words words_ = {"float", "kernel"}, functions_ = {"clamp"};
-  Names names_{Reserved{words_, functions_}};
+  const Reserved reserved_ = read_reserved("// Words\nfloat kernel\n---- Functions\nclamp\n");
+  Names names_{reserved_};
 };
 
 TEST_F(NamesTest, NamesOfTheSourceAreKept) { EXPECT_EQ(names_.take("position"), "position"); }

@@ -32,22 +32,18 @@ inline float bessel_i_near(float x, float first, float n) {
 
 // The amplitudes of the far Bessel functions, in z = (5/x)^2.
 inline float bessel_p0(float z) {
-  return 1.0f + z * (-0.00281246624f +
-                     z * (0.000178995943f + z * (-3.4363828e-5f + z * (9.66323289e-6f + z * -1.84342074e-6f))));
+  return polynomial(z, -1.84342074e-6f, 9.66323289e-6f, -3.4363828e-5f, 0.000178995943f, -0.00281246624f, 1.0f);
 }
 inline float bessel_q0(float z) {
-  return -0.124999998f +
-         z * (0.00292953764f +
-              z * (-0.000361352661f + z * (0.000100040067f + z * (-3.39771667e-5f + z * 7.06595736e-6f))));
+  return polynomial(z, 7.06595736e-6f, -3.39771667e-5f, 0.000100040067f, -0.000361352661f, 0.00292953764f,
+                    -0.124999998f);
 }
 inline float bessel_p1(float z) {
-  return 1.0f + z * (0.00468746233f +
-                     z * (-0.000230214457f + z * (4.07718999e-5f + z * (-1.11052904e-5f + z * 2.09211418e-6f))));
+  return polynomial(z, 2.09211418e-6f, -1.11052904e-5f, 4.07718999e-5f, -0.000230214457f, 0.00468746233f, 1.0f);
 }
 inline float bessel_q1(float z) {
-  return 0.374999998f +
-         z * (-0.00410139659f +
-              z * (0.000441889321f + z * (-0.000115967718f + z * (3.85128608e-5f + z * -7.93562279e-6f))));
+  return polynomial(z, -7.93562279e-6f, 3.85128608e-5f, -0.000115967718f, 0.000441889321f, -0.00410139659f,
+                    0.374999998f);
 }
 // cos(x - pi/4) and sin(x - pi/4), without the difference.
 inline float cos_less_eighth(float x) { return (::metal::cos(x) + ::metal::sin(x)) * M_SQRT1_2_F; }
@@ -92,11 +88,8 @@ float bessel_j0_forward(T a) {
   const float x = ::metal::fabs(float(a));
   if (x < 5.0f) {
     const float z = x * x;
-    const float p =
-        0.00567469331f +
-        z * (-0.000251202294f +
-             z * (4.78431702e-6f +
-                  z * (-5.31693571e-8f + z * (3.9247837e-10f + z * (-2.02667603e-12f + z * 6.38535948e-15f)))));
+    const float p = detail::polynomial(z, 6.38535948e-15f, -2.02667603e-12f, 3.9247837e-10f, -5.31693571e-8f,
+                                       4.78431702e-6f, -0.000251202294f, 0.00567469331f);
     return (z - 5.78318596f) * (z - 30.4712623f) * p;  // its first two zeros
   }
   if (::metal::isinf(x)) return 0.0f;
@@ -110,11 +103,8 @@ float bessel_j1_forward(T a) {
   float r;
   if (x < 5.0f) {
     const float z = x * x;
-    const float p =
-        0.000691922836f +
-        z * (-2.53047712e-5f +
-             z * (4.08589561e-7f +
-                  z * (-3.92901167e-9f + z * (2.55230332e-11f + z * (-1.18015793e-13f + z * 3.41704006e-16f)))));
+    const float p = detail::polynomial(z, 3.41704006e-16f, -1.18015793e-13f, 2.55230332e-11f, -3.92901167e-9f,
+                                       4.08589561e-7f, -2.53047712e-5f, 0.000691922836f);
     r = x * (z - 14.6819706f) * (z - 49.2184563f) * p;
   } else if (::metal::isinf(x)) {
     r = 0.0f;
@@ -132,13 +122,8 @@ float bessel_y0_forward(T a) {
   if (!(x > 0.0f)) return NAN;
   if (x <= 5.0f) {
     const float z = x * x;
-    const float p =
-        -0.0738042939f +
-        z * (0.177606009f + z * (-0.0160739599f +
-                                 z * (0.000538599331f +
-                                      z * (-9.49431334e-6f +
-                                           z * (1.03503818e-7f + z * (-7.63710746e-10f +
-                                                                      z * (3.9152771e-12f + z * -1.17634509e-14f)))))));
+    const float p = detail::polynomial(z, -1.17634509e-14f, 3.9152771e-12f, -7.63710746e-10f, 1.03503818e-7f,
+                                       -9.49431334e-6f, 0.000538599331f, -0.0160739599f, 0.177606009f, -0.0738042939f);
     return p + M_2_PI_F * ::metal::log(x) * bessel_j0_forward(x);
   }
   const float z = 25.0f / (x * x);
@@ -152,13 +137,8 @@ float bessel_y1_forward(T a) {
   if (!(x > 0.0f)) return NAN;
   if (x <= 5.0f) {
     const float z = x * x;
-    const float p = -0.196057091f +
-                    z * (0.0543486878f +
-                         z * (-0.00295530493f +
-                              z * (7.16425096e-5f +
-                                   z * (-9.9263646e-7f +
-                                        z * (8.92747159e-9f +
-                                             z * (-5.6177636e-11f + z * (2.52770545e-13f + z * -6.88584444e-16f)))))));
+    const float p = detail::polynomial(z, -6.88584444e-16f, 2.52770545e-13f, -5.6177636e-11f, 8.92747159e-9f,
+                                       -9.9263646e-7f, 7.16425096e-5f, -0.00295530493f, 0.0543486878f, -0.196057091f);
     return x * p + M_2_PI_F * (::metal::log(x) * bessel_j1_forward(x) - 1.0f / x);
   }
   const float z = 25.0f / (x * x);

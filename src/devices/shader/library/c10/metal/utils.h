@@ -188,6 +188,17 @@ common_dtype<T, U> div_floor(const T x, const U y) {
   }
 }
 
+// ---- Polynomials: the coefficient of the highest power is the first
+
+namespace detail {
+template <typename... Rest>
+float polynomial(float x, float highest, Rest... rest) {
+  float value = highest;
+  ((value = rest + x * value), ...);
+  return value;
+}
+}  // namespace detail
+
 // ---- Powers
 
 template <typename T>

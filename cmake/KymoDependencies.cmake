@@ -2,7 +2,6 @@
 # protozero, RapidJSON and xxhash are used as headers only and need no target.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)

@@ -32,24 +32,26 @@ class Scan {
  public:
   explicit Scan(std::span<const OptionManual> options) : options_(options) {}
 
-  std::vector<std::string> run(const std::vector<std::string>& arguments, Order order) {
+  ScannedArguments run(const std::vector<std::string>& arguments, Order order) {
     size_t at = 0;
     for (; at < arguments.size(); ++at) {
       const std::string& argument = arguments[at];
-      if (argument == "--") break;
+      if (argument == "--") {
+        ++at;
+        break;
+      }
       if (!is_option(argument)) {
         if (order == Order::OptionsFirst) break;
-        read_.push_back(argument);
+        read_.arguments.push_back(argument);
       } else if (argument == "-h" || argument == "--help" || argument == "--version") {
-        known(argument);
-        return {argument};
+        return {.options = {{&known(argument), std::nullopt}}, .arguments = {}};
       } else if (is_misspelt(argument)) {
         throw unknown(argument);
       } else if (option(take_apart(argument), at + 1 < arguments.size() ? &arguments[at + 1] : nullptr)) {
         ++at;
       }
     }
-    read_.insert(read_.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end());
+    read_.arguments.insert(read_.arguments.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end());
     return std::move(read_);
   }
 
@@ -90,13 +92,13 @@ class Scan {
     const OptionManual& option = known(written.name);
     switch (option.takes) {
       case OptionManual::Takes::Nothing:
-        flag(written);
+        flag(written, option);
         return false;
       case OptionManual::Takes::MaybeValue:
         if (written.value && written.value->empty())
           throw InvalidArgument(base::format("{}: the value is empty; use {} or {}{}", written.name, written.name,
                                              written.name, option.form.substr(1, option.form.size() - 2)));
-        read_.push_back(written.value ? written.name + "=" + *written.value : written.name);
+        read_.options.push_back({&option, written.value});
         return false;
       case OptionManual::Takes::Value:
         break;
@@ -108,13 +110,12 @@ class Scan {
     return follows;
   }
 
-  void flag(const Written& written) {
-    if (!written.value) return read_.push_back(written.name);
-    if (written.name.starts_with("--"))
+  void flag(const Written& written, const OptionManual& manual) {
+    if (written.value && written.name.starts_with("--"))
       throw InvalidArgument(
           base::format("{} takes no value, but has '{}'; use {}", written.name, *written.value, written.name));
-    read_.push_back(written.name);  // "-qv" means "-q -v"
-    option(take_apart("-" + *written.value), nullptr);
+    read_.options.push_back({&manual, std::nullopt});
+    if (written.value) option(take_apart("-" + *written.value), nullptr);  // "-qv" means "-q -v"
   }
 
   void add_value(const std::string& name, const OptionManual& option, const std::string& value) {
@@ -122,19 +123,18 @@ class Scan {
     if (!is_first && !option.is_repeatable)
       throw InvalidArgument(
           base::format("{} is given twice, with '{}' and '{}'; give it once", name, first->second, value));
-    read_.push_back(name);
-    read_.push_back(value);
+    read_.options.push_back({&option, value});
   }
 
   std::span<const OptionManual> options_;
   std::map<const OptionManual*, std::string> values_;
-  std::vector<std::string> read_;
+  ScannedArguments read_;
 };
 
 }  // namespace
 
-std::vector<std::string> scan_arguments(std::span<const OptionManual> options,
-                                        const std::vector<std::string>& arguments, Order order) {
+ScannedArguments scan_arguments(std::span<const OptionManual> options, const std::vector<std::string>& arguments,
+                                Order order) {
   return Scan(options).run(arguments, order);
 }
 

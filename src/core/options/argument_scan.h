@@ -1,7 +1,7 @@
-// Scans the arguments of a command first and reports errors of their form in Kymo's own words. CLI11 reads the
-// arguments afterwards. The only error left for it is a missing required argument.
+// Scans the arguments of a command: finds its options and their values, and reports errors of their form.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,10 +13,19 @@ namespace kymo::options {
 // OptionsFirst: the first argument that is not an option ends the options, and the rest is left as it is.
 enum class Order : bool { Mixed, OptionsFirst };
 
-// Returns the arguments in a form that CLI11 reads as intended: an empty value is an argument of its own, and help is
-// alone. Throws InvalidArgument for an unknown option, a missing value, a value that a flag does not take, and an
-// option that is given twice.
-std::vector<std::string> scan_arguments(std::span<const OptionManual> options,
-                                        const std::vector<std::string>& arguments, Order order);
+struct GivenOption {
+  const OptionManual* option;
+  std::optional<std::string> value;  // may be empty
+};
+
+struct ScannedArguments {
+  std::vector<GivenOption> options;    // in the order given
+  std::vector<std::string> arguments;  // all others, without the "--" that ends the options
+};
+
+// Help and the version are alone: what else is given does not count. Throws InvalidArgument for an unknown option, a
+// missing value, a value that a flag does not take, and an option that is given twice.
+ScannedArguments scan_arguments(std::span<const OptionManual> options, const std::vector<std::string>& arguments,
+                                Order order);
 
 }  // namespace kymo::options

@@ -22,8 +22,14 @@ const std::vector<OptionManual> kOptions = {
     {{"FILE"}, "", {}, "", Takes::Value, true, false},
 };
 
+// "--output x" for each option, under its last name, then the other arguments.
 std::vector<std::string> scan(const std::vector<std::string>& arguments, Order order = Order::Mixed) {
-  return scan_arguments(kOptions, arguments, order);
+  const ScannedArguments scanned = scan_arguments(kOptions, arguments, order);
+  std::vector<std::string> shown;
+  for (const auto& [option, value] : scanned.options)
+    shown.push_back(option->names.back() + (value ? " " + *value : ""));
+  shown.insert(shown.end(), scanned.arguments.begin(), scanned.arguments.end());
+  return shown;
 }
 
 std::string problem(const std::vector<std::string>& arguments) {
@@ -36,21 +42,21 @@ std::string problem(const std::vector<std::string>& arguments) {
 }
 
 TEST(ArgumentScanTest, ValueIsAcceptedInEveryForm) {
-  EXPECT_THAT(scan({"--output", "x"}), ElementsAre("--output", "x"));
-  EXPECT_THAT(scan({"--output=x=y"}), ElementsAre("--output", "x=y"));
-  EXPECT_THAT(scan({"-o", "x"}), ElementsAre("-o", "x"));
-  EXPECT_THAT(scan({"-ox"}), ElementsAre("-o", "x"));
-  EXPECT_THAT(scan({"-o=x"}), ElementsAre("-o", "x"));
-  EXPECT_THAT(scan({"-qox"}), ElementsAre("-q", "-o", "x"));
-  EXPECT_THAT(scan({"-qv"}), ElementsAre("-q", "-v"));
+  EXPECT_THAT(scan({"--output", "x"}), ElementsAre("--output x"));
+  EXPECT_THAT(scan({"--output=x=y"}), ElementsAre("--output x=y"));
+  EXPECT_THAT(scan({"-o", "x"}), ElementsAre("--output x"));
+  EXPECT_THAT(scan({"-ox"}), ElementsAre("--output x"));
+  EXPECT_THAT(scan({"-o=x"}), ElementsAre("--output x"));
+  EXPECT_THAT(scan({"-qox"}), ElementsAre("--quiet", "--output x"));
+  EXPECT_THAT(scan({"-qv"}), ElementsAre("--quiet", "-v"));
   EXPECT_THAT(scan({"--memory", "x"}), ElementsAre("--memory", "x"));
-  EXPECT_THAT(scan({"--memory=sample:5"}), ElementsAre("--memory=sample:5"));
-  EXPECT_THAT(scan({"--pid", "-1"}), ElementsAre("--pid", "-1"));
+  EXPECT_THAT(scan({"--memory=sample:5"}), ElementsAre("--memory sample:5"));
+  EXPECT_THAT(scan({"--pid", "-1"}), ElementsAre("--pid -1"));
 }
 
 TEST(ArgumentScanTest, EmptyValueIsAccepted) {
-  EXPECT_THAT(scan({"--output="}), ElementsAre("--output", ""));
-  EXPECT_THAT(scan({"--output", ""}), ElementsAre("--output", ""));
+  EXPECT_THAT(scan({"--output="}), ElementsAre("--output "));
+  EXPECT_THAT(scan({"--output", ""}), ElementsAre("--output "));
 }
 
 TEST(ArgumentScanTest, ErrorForAnUnknownOptionSuggestsTheNearestOne) {
@@ -75,18 +81,19 @@ TEST(ArgumentScanTest, FlagWithAValueIsRefused) {
 }
 
 TEST(ArgumentScanTest, OnlyRepeatableOptionsMayBeRepeated) {
-  EXPECT_THAT(scan({"--pid", "1", "--pid=2"}), ElementsAre("--pid", "1", "--pid", "2"));
+  EXPECT_THAT(scan({"--pid", "1", "--pid=2"}), ElementsAre("--pid 1", "--pid 2"));
   EXPECT_EQ(problem({"--output", "a", "-o", "b"}), "-o is given twice, with 'a' and 'b'; give it once");
 }
 
 TEST(ArgumentScanTest, ArgumentsAfterTheOptionsAreUnchanged) {
-  EXPECT_THAT(scan({"a", "--", "--unknown", "-x"}), ElementsAre("a", "--", "--unknown", "-x"));
-  EXPECT_THAT(scan({"-q", "program", "--unknown"}, Order::OptionsFirst), ElementsAre("-q", "program", "--unknown"));
+  EXPECT_THAT(scan({"a", "--", "--unknown", "-x"}), ElementsAre("a", "--unknown", "-x"));
+  EXPECT_THAT(scan({"-q", "program", "--unknown"}, Order::OptionsFirst),
+              ElementsAre("--quiet", "program", "--unknown"));
   EXPECT_THAT(scan({"-", "a"}), ElementsAre("-", "a"));
 }
 
 TEST(ArgumentScanTest, HelpOverridesAllOtherArguments) {
-  EXPECT_THAT(scan({"--output", "x", "-h", "--unknown"}), ElementsAre("-h"));
+  EXPECT_THAT(scan({"--output", "x", "-h", "--unknown"}), ElementsAre("--help"));
 }
 
 }  // namespace

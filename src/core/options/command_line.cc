@@ -1,87 +1,41 @@
 #include "options/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 
 #include "base/print.h"
 #include "base/text.h"
 #include "options/argument_scan.h"
-#include "options/manual.h"
 
 namespace kymo::options {
 namespace {
 
+using Takes = OptionManual::Takes;
+
 constexpr size_t kOptionColumn = 30;
-
-// CLI11's layout, with a usage line that shows the command as it is typed.
-class Manual : public CLI::Formatter {
- public:
-  explicit Manual(std::string usage) : usage_(std::move(usage)) {
-    column_width(kOptionColumn);
-    label("REQUIRED", "");
-    label("Positionals", "Arguments");
-  }
-  std::string make_usage(const CLI::App*, std::string) const override { return "\nUsage: " + usage_ + "\n"; }
-  // Leaves out CLI11's "{value}" after a flag with an optional value, because the type name already shows the forms.
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    if (const size_t brace = name.find('{'); brace != std::string::npos) name.erase(brace, name.find('}') + 1 - brace);
-    return name;
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_positional()) return {};
-    const std::string type = option->get_type_name();
-    return type.empty() || type.starts_with('[') ? type : " " + type;
-  }
-
- private:
-  std::string usage_;
-};
-
-std::string indented(const std::string& lines) {
-  std::string text = "  " + lines;
-  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) text.insert(at + 1, "  ");
-  return text;
-}
-
-}  // namespace
-
-struct CommandLine::Impl {
-  Impl(const std::string& name, const std::string& description) : app(description, name) {}
-  CLI::App app;
-  std::string usage, example;
-  std::map<const CLI::Option*, std::vector<std::string>> choices;
-
-  CommandManual manual() const;
-  CLI::Option* add_text(const std::string& flag, const std::string& form, std::string& target, const std::string& help);
-};
-
-namespace {
 
 // If set, read() stores the options here instead of reading arguments: see manual_of.
 thread_local CommandManual* wanted_manual = nullptr;
 
+std::string indented(std::string lines, size_t columns) {
+  for (size_t at = lines.find('\n'); at != lines.npos; at = lines.find('\n', at + 1))
+    lines.insert(at + 1, columns, ' ');
+  return lines;
+}
+
+// "-o,--output FILE", and the help beside it, or below it if there is no room.
+std::string help_line(const OptionManual& option) {
+  std::string line = "  " + base::join(option.names, ",");
+  if (!option.form.empty() && !option.form.starts_with('[')) line += " ";
+  line += option.form;
+  if (line.size() < kOptionColumn)
+    line.resize(kOptionColumn, ' ');
+  else
+    line.append(1, '\n').append(kOptionColumn, ' ');
+  return line + indented(option.help, kOptionColumn) + "\n";
+}
+
 // Returns "--output" for "-o,--output".
 std::string long_name(const std::string& flag) { return flag.substr(flag.find(',') + 1); }
-
-OptionManual manual_of_option(const CLI::Option& option) {
-  OptionManual manual;
-  manual.is_positional = option.get_positional();
-  for (const std::string& name : option.get_snames()) manual.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) manual.names.push_back("--" + name);
-  if (manual.is_positional) manual.names = {option.get_name(true)};
-  // A flag has a form only if it may take a value: "[=VALUE]".
-  using Takes = OptionManual::Takes;
-  const bool is_flag = option.get_expected_min() == 0;
-  const std::string form = option.get_type_name();
-  manual.takes = !is_flag ? Takes::Value : form.starts_with('[') ? Takes::MaybeValue : Takes::Nothing;
-  if (!manual.is_positional && manual.takes != Takes::Nothing) manual.form = form;
-  manual.is_repeatable = option.get_expected_max() > 1;
-  manual.help = option.get_description();
-  std::replace(manual.help.begin(), manual.help.end(), '\n', ' ');
-  return manual;
-}
 
 }  // namespace
 
@@ -97,166 +51,165 @@ CommandManual manual_of(const std::function<void()>& command) {
 
 CommandLine::CommandLine(const std::string& name, const std::string& usage, const std::string& description,
                          const std::string& example)
-    : impl_(std::make_unique<Impl>(name, description)) {
-  impl_->usage = usage;
-  impl_->example = example;
-  impl_->app.formatter(std::make_shared<Manual>(usage));
-  impl_->app.set_help_flag("-h,--help", "show this help");
-  if (!example.empty()) impl_->app.footer("Example:\n" + indented(example));
+    : manual_{name, usage, description, example, {}, false} {
+  add("-h,--help", "", "show this help", Takes::Nothing, {});
 }
 
-CommandLine::~CommandLine() = default;
+// `flag` without dashes is a positional argument.
+CommandLine::Reader& CommandLine::add(const std::string& flag, const std::string& form, const std::string& help,
+                                      Takes takes, Take take) {
+  const bool is_positional = !flag.starts_with('-');
+  manual_.options.push_back({.names = base::split(flag, ','),
+                             .form = is_positional ? "" : form,
+                             .choices = {},
+                             .help = help,
+                             .takes = takes,
+                             .is_positional = is_positional});
+  return readers_.emplace_back(Reader{.take = std::move(take)});
+}
 
 void CommandLine::flag(const std::string& flag, bool& target, const std::string& help) {
-  impl_->app.add_flag(flag, target, help);
+  add(flag, "", help, Takes::Nothing, [&target](const std::string&) { target = true; });
 }
 
-// An empty value is an error. CLI11 would accept it.
-CLI::Option* CommandLine::Impl::add_text(const std::string& flag, const std::string& form, std::string& target,
-                                         const std::string& help) {
-  const auto take = [this, flag, form, &target](const std::string& given) {
-    const std::string name = long_name(flag);
-    if (given.empty())
-      throw UsageError(app.get_name(), base::format("{}: the value is empty; use {} {}", name, name, form));
-    target = given;
-  };
-  return app.add_option_function<std::string>(flag, take, help)->type_name(form);
-}
-
-void CommandLine::value(const std::string& flag, const std::string& form, std::string& target,
-                        const std::string& help) {
-  impl_->add_text(flag, form, target, help);
-}
-
-void CommandLine::required_value(const std::string& flag, const std::string& form, std::string& target,
-                                 const std::string& help) {
-  impl_->add_text(flag, form, target, help)->required();
-}
-
-void CommandLine::values(const std::string& flag, const std::string& form, std::vector<std::string>& target,
-                         const std::string& help) {
+void CommandLine::add_value(const std::string& flag, const std::string& form, const std::string& help, Take take) {
+  const std::string name = long_name(flag);
   text(
       flag, form,
-      [&target, flag, form](const std::string& given) {
-        if (given.empty()) throw InvalidArgument(base::format("the value is empty; use {} {}", long_name(flag), form));
-        target.push_back(given);
+      [name, form, take = std::move(take)](const std::string& given) {
+        if (given.empty()) throw InvalidArgument(base::format("the value is empty; use {} {}", name, form));
+        take(given);
       },
       help);
 }
 
+void CommandLine::value(const std::string& flag, const std::string& form, std::string& target,
+                        const std::string& help) {
+  add_value(flag, form, help, [&target](const std::string& given) { target = given; });
+  manual_.options.back().is_repeatable = false;
+}
+
+void CommandLine::required_value(const std::string& flag, const std::string& form, std::string& target,
+                                 const std::string& help) {
+  value(flag, form, target, help);
+  readers_.back().is_required = true;
+}
+
+void CommandLine::values(const std::string& flag, const std::string& form, std::vector<std::string>& target,
+                         const std::string& help) {
+  add_value(flag, form, help, [&target](const std::string& given) { target.push_back(given); });
+}
+
 void CommandLine::optional_value(const std::string& flag, const std::string& form, const std::string& otherwise,
                                  std::string& target, const std::string& help) {
-  impl_->app.add_flag(flag + "{" + otherwise + "}", target, help)->type_name(form);
+  const auto take = [&target](const std::string& given) { target = given; };
+  add(flag, form, help, Takes::MaybeValue, take).otherwise = otherwise;
 }
 
 void CommandLine::argument(const std::string& name, std::string& target, const std::string& help) {
   const auto take = [this, &target](const std::string& given) {
-    if (given.empty()) throw UsageError(impl_->app.get_name(), missing());
+    if (given.empty()) throw UsageError(manual_.name, missing());
     target = given;
   };
-  impl_->app.add_option_function<std::string>(name, take, help)->required();
-}
-
-std::function<void(const std::vector<std::string>&)> CommandLine::into(std::vector<std::string>& target) const {
-  return [this, &target](const std::vector<std::string>& given) {
-    for (const std::string& one : given)
-      if (one.empty()) throw UsageError(impl_->app.get_name(), missing());
-    target = given;
-  };
+  add(name, "", help, Takes::Value, take).is_required = true;
 }
 
 void CommandLine::arguments(const std::string& name, std::vector<std::string>& target, const std::string& help) {
-  impl_->app.add_option_function<std::vector<std::string>>(name, into(target), help)->required();
+  optional_arguments(name, target, help);
+  readers_.back().is_required = true;
 }
 
 void CommandLine::optional_arguments(const std::string& name, std::vector<std::string>& target,
                                      const std::string& help) {
-  impl_->app.add_option_function<std::vector<std::string>>(name, into(target), help);
+  const auto take = [this, &target](const std::string& given) {
+    if (given.empty()) throw UsageError(manual_.name, missing());
+    target.push_back(given);
+  };
+  add(name, "", help, Takes::Value, take).takes_all = true;
+  manual_.options.back().is_repeatable = true;
 }
 
 void CommandLine::text(const std::string& flag, const std::string& form, std::function<void(const std::string&)> take,
                        const std::string& help, std::vector<std::string> choices) {
-  const auto take_all = [this, flag, take = std::move(take)](const std::vector<std::string>& given) {
+  const auto checked = [this, name = long_name(flag), take = std::move(take)](const std::string& given) {
     try {
-      for (const std::string& one : given) take(one);
+      take(given);
     } catch (const InvalidArgument& error) {
-      throw UsageError(impl_->app.get_name(), base::format("{}: {}", long_name(flag), error.what()));
+      throw UsageError(manual_.name, base::format("{}: {}", name, error.what()));
     }
   };
-  // One value per occurrence: otherwise a vector would also take the arguments after it.
-  const CLI::Option* option = impl_->app.add_option_function<std::vector<std::string>>(flag, take_all, help)
-                                  ->allow_extra_args(false)
-                                  ->type_name(form);
-  if (!choices.empty()) impl_->choices[option] = std::move(choices);
+  add(flag, form, help, Takes::Value, checked);
+  manual_.options.back().is_repeatable = true;
+  manual_.options.back().choices = std::move(choices);
 }
 
 void CommandLine::version(const std::string& line) {
-  impl_->app.set_version_flag("--version", line, "show the version");
+  version_ = line;
+  add("--version", "", "show the version", Takes::Nothing, {});
 }
 
-void CommandLine::stop_at_first_argument() { impl_->app.prefix_command(); }
-
-CommandManual CommandLine::Impl::manual() const {
-  CommandManual manual{app.get_name(), usage, app.get_description(), example, {}, app.get_prefix_command()};
-  for (const CLI::Option* option : app.get_options()) {
-    manual.options.push_back(manual_of_option(*option));
-    if (const auto known = choices.find(option); known != choices.end()) manual.options.back().choices = known->second;
+std::string CommandLine::help() const {
+  std::string text = base::format("{}\n\nUsage: {}\n", manual_.description, manual_.usage);
+  for (const bool are_arguments : {true, false}) {
+    std::string lines;
+    for (const OptionManual& option : manual_.options)
+      if (option.is_positional == are_arguments) lines += help_line(option);
+    if (!lines.empty()) text += base::format("\n{}:\n{}", are_arguments ? "Arguments" : "Options", lines);
   }
-  return manual;
+  if (!manual_.example.empty()) text += base::format("\nExample:\n  {}\n", indented(manual_.example, 2));
+  return text;
 }
 
-std::vector<std::string> CommandLine::scanned(const std::vector<std::string>& arguments) const try {
-  const CommandManual manual = impl_->manual();
-  return scan_arguments(manual.options, arguments, manual.runs_a_program ? Order::OptionsFirst : Order::Mixed);
-} catch (const InvalidArgument& error) {
-  throw UsageError(impl_->app.get_name(), error.what());
-}
-
-bool CommandLine::read(std::vector<std::string> arguments) {
-  CLI::App& app = impl_->app;
+bool CommandLine::read(const std::vector<std::string>& arguments) {
   if (wanted_manual != nullptr) {
-    *wanted_manual = impl_->manual();
+    *wanted_manual = manual_;
+    for (OptionManual& option : wanted_manual->options) std::ranges::replace(option.help, '\n', ' ');
     return false;
   }
-  arguments = scanned(arguments);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
   try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::CallForHelp&) {
-    base::print(app.help());
-    return false;
-  } catch (const CLI::CallForVersion&) {
-    base::print(app.version() + "\n");
-    return false;
-  } catch (const CLI::ExtrasError&) {
-    const std::vector<std::string> extras = app.remaining();
-    const auto extra = std::ranges::find_if(extras, [](const std::string& text) { return text != "--"; });
-    throw UsageError(app.get_name(), unexpected(extra == extras.end() ? "--" : *extra));
-  } catch (const CLI::RequiredError&) {
-    throw UsageError(app.get_name(), missing());
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(app.get_name(), error.what());
+    const ScannedArguments given =
+        scan_arguments(manual_.options, arguments, manual_.runs_a_program ? Order::OptionsFirst : Order::Mixed);
+    for (const auto& [option, value] : given.options) {
+      Reader& reader = readers_[static_cast<size_t>(option - manual_.options.data())];
+      if (option->names.back() == "--help") return base::print(help()), false;
+      if (option->names.back() == "--version") return base::print(version_ + "\n"), false;
+      reader.given.push_back(value.value_or(reader.otherwise));
+    }
+    remaining_ = given.arguments;
+  } catch (const InvalidArgument& error) {
+    throw UsageError(manual_.name, error.what());
   }
+  for (size_t i = 0; i < readers_.size(); ++i) {
+    if (!manual_.options[i].is_positional || remaining_.empty()) continue;
+    const auto end = readers_[i].takes_all ? remaining_.end() : remaining_.begin() + 1;
+    readers_[i].given.assign(remaining_.begin(), end);
+    remaining_.erase(remaining_.begin(), end);
+  }
+  for (const Reader& reader : readers_)
+    for (const std::string& one : reader.given) reader.take(one);
+  if (std::ranges::any_of(readers_, [](const Reader& one) { return one.is_required && one.given.empty(); }))
+    throw UsageError(manual_.name, missing());
+  if (!manual_.runs_a_program && !remaining_.empty()) throw UsageError(manual_.name, unexpected(remaining_.front()));
   return true;
 }
 
-std::vector<std::string> CommandLine::remaining() const { return impl_->app.remaining(); }
-
 std::string CommandLine::unexpected(const std::string& argument) const {
   const bool is_number = argument.find_first_not_of("0123456789") == std::string::npos;
-  const char* selects = is_number ? "--pid" : "--name";  // if the command has it
-  const bool has_it = impl_->app.get_option_no_throw(selects) != nullptr;
+  const char* const selects = is_number ? "--pid" : "--name";  // if the command has it
+  const bool has_it =
+      std::ranges::any_of(manual_.options, [&](const OptionManual& option) { return option.names.back() == selects; });
   return base::format("unexpected argument '{}'{}", argument,
                       has_it ? base::format("; did you mean {} {}?", selects, argument) : "");
 }
 
 // Reports the first required argument or option that is missing or empty.
 std::string CommandLine::missing() const {
-  for (const CLI::Option* option : std::as_const(impl_->app).get_options()) {
-    if (!option->get_required() || (option->count() != 0 && !option->results().front().empty())) continue;
-    return base::format("no {} given. Usage: {}", option->get_name(), impl_->usage);
+  for (size_t i = 0; i < readers_.size(); ++i) {
+    const Reader& reader = readers_[i];
+    if (!reader.is_required || (!reader.given.empty() && !reader.given.front().empty())) continue;
+    return base::format("no {} given. Usage: {}", manual_.options[i].names.back(), manual_.usage);
   }
-  return base::format("an argument is missing. Usage: {}", impl_->usage);
+  return base::format("an argument is missing. Usage: {}", manual_.usage);
 }
 
 }  // namespace kymo::options

@@ -7,17 +7,17 @@
 //   if (!line.read(arguments)) return 0;  // help was printed
 //
 // Targets are written by read() and must live until then. A message says what is wrong, then the value, then what to
-// do; where an option was misspelt, it has the nearest one. CLI11 reads the values and prints the help.
+// do; where an option was misspelt, it has the nearest one.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "kymo/error.h"
+#include "options/manual.h"
 
 namespace kymo::options {
 
@@ -36,7 +36,6 @@ class CommandLine {
   // `description` and `example` may have several lines; `example` may be empty.
   CommandLine(const std::string& name, const std::string& usage, const std::string& description,
               const std::string& example);
-  ~CommandLine();
   CommandLine(CommandLine&&) = delete;
 
   // In these, `flag` is "--long" or "-s,--long", and `form` is what the help shows for the value: "FILE".
@@ -85,19 +84,29 @@ class CommandLine {
   // --version prints this line.
   void version(const std::string& line);
   // The first argument that is not an option ends the options: remaining() has it and all that follow.
-  void stop_at_first_argument();
+  void stop_at_first_argument() { manual_.runs_a_program = true; }
 
-  // Reads the arguments; false if help or the version was printed. Throws UsageError.
-  bool read(std::vector<std::string> arguments);
-
-  std::vector<std::string> remaining() const;
+  // Reads the arguments; false if help or the version was printed. Values are taken in the order in which the options
+  // were added. Throws UsageError.
+  bool read(const std::vector<std::string>& arguments);
+  const std::vector<std::string>& remaining() const { return remaining_; }
 
  private:
+  using Take = std::function<void(const std::string&)>;
+  // What happens with the values of an option.
+  struct Reader {
+    Take take;
+    std::string otherwise = {};  // the value if it is given without one
+    bool is_required = false, takes_all = false;
+    std::vector<std::string> given = {};
+  };
+
+  Reader& add(const std::string& flag, const std::string& form, const std::string& help, OptionManual::Takes takes,
+              Take take);
+  void add_value(const std::string& flag, const std::string& form, const std::string& help, Take take);
+  std::string help() const;
   std::string unexpected(const std::string& argument) const;
   std::string missing() const;
-  std::function<void(const std::vector<std::string>&)> into(std::vector<std::string>& target) const;
-  std::vector<std::string> scanned(const std::vector<std::string>& arguments) const;
-
   template <typename Value>
   static std::string choice_names(const Choices<Value>& choices, std::string_view separator = "|") {
     std::string names;
@@ -105,8 +114,10 @@ class CommandLine {
     return names;
   }
 
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  CommandManual manual_;         // the help of its options may have several lines
+  std::vector<Reader> readers_;  // by option
+  std::string version_;
+  std::vector<std::string> remaining_;
 };
 
 }  // namespace kymo::options

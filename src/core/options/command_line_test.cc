@@ -68,6 +68,67 @@ TEST(CommandLineTest, ErrorStatesTheProblemTheValueAndTheRemedy) {
   EXPECT_EQ(problem({"a", "-o", "b", "-o", "c"}), "-o is given twice, with 'b' and 'c'; give it once");
 }
 
+TEST(CommandLineTest, HelpPutsALongOptionOnALineOfItsOwn) {
+  bool quiet = false;
+  std::string file, table, memory;
+  CommandLine line("show", "kymo show FILE\n       kymo show --all", "Shows a file.\nAll of it.",
+                   "kymo show a\nkymo show b");
+  line.argument("FILE", file, "the file");
+  line.value("-t,--table", "NAME", table, "the table to show;\ndefault: all");
+  line.optional_value("--memory-of-threads", "[=sample:SIZE]", "all", memory, "with the heap");
+  line.flag("-q,--quiet", quiet, "print nothing");
+  testing::internal::CaptureStdout();
+  EXPECT_FALSE(line.read({"a", "--help", "--unknown"}));
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "Shows a file.\nAll of it.\n\n"
+            "Usage: kymo show FILE\n       kymo show --all\n\n"
+            "Arguments:\n"
+            "  FILE                        the file\n\n"
+            "Options:\n"
+            "  -h,--help                   show this help\n"
+            "  -t,--table NAME             the table to show;\n"
+            "                              default: all\n"
+            "  --memory-of-threads[=sample:SIZE]\n"
+            "                              with the heap\n"
+            "  -q,--quiet                  print nothing\n\n"
+            "Example:\n  kymo show a\n  kymo show b\n");
+}
+
+TEST(CommandLineTest, OptionalValueHasADefaultAndTheLastOneCounts) {
+  const auto read = [](const std::vector<std::string>& arguments) {
+    std::string memory;
+    CommandLine line("try", "kymo try", "", "");
+    line.optional_value("--memory", "[=sample:SIZE]", "all", memory, "");
+    EXPECT_TRUE(line.read(arguments));
+    return memory;
+  };
+  EXPECT_EQ(read({}), "");
+  EXPECT_EQ(read({"--memory"}), "all");
+  EXPECT_EQ(read({"--memory", "--memory=sample:5"}), "sample:5");
+}
+
+TEST(CommandLineTest, PositionalArgumentsAreFilledInOrder) {
+  std::string first;
+  std::vector<std::string> others;
+  CommandLine line("try", "kymo try", "", "");
+  line.text(
+      "PID", "", [&](const std::string& text) { first = text; }, "");
+  line.optional_arguments("FILE", others, "");
+  EXPECT_TRUE(line.read({"1", "--", "-a", "b"}));
+  EXPECT_EQ(first, "1");
+  EXPECT_THAT(others, ElementsAre("-a", "b"));
+}
+
+TEST(CommandLineTest, ProgramAndItsArgumentsRemain) {
+  bool quiet = false;
+  CommandLine line("run", "kymo run", "", "");
+  line.flag("-q,--quiet", quiet, "");
+  line.stop_at_first_argument();
+  EXPECT_TRUE(line.read({"-q", "program", "--unknown", "-q"}));
+  EXPECT_TRUE(quiet);
+  EXPECT_THAT(line.remaining(), ElementsAre("program", "--unknown", "-q"));
+}
+
 TEST(CommandLineTest, ManualListsTheFormsAndTheChoices) {
   const CommandManual manual = manual_of([] { Command().read({}); });
   EXPECT_EQ(manual.name, "show");

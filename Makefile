@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 
-.PHONY: build demo package test test-load ui bench fuzz format lint clean help
+.PHONY: build demo package test test-load ui docs bench fuzz format lint clean help
 
 build:  ## builds the library and the command: build/release/lib, build/release/bin (the default)
 	@$(DEPS) build
@@ -46,6 +46,11 @@ test-load:  ## runs the release tests under CPU load, with more and larger input
 ui:  ## rebuilds the page of kymo view, ui/dist, after a change in ui/src
 	@$(DEPS) ui
 	@scripts/build-ui
+
+docs:  ## makes a site of docs/ with search: build/docs/index.html
+	@$(DEPS) docs
+	@mkdocs build --strict --quiet
+	@echo "The site: build/docs/index.html"
 
 bench:  ## builds and runs the benchmarks, and compares with other installed tools
 	@$(DEPS) build device query bench

@@ -52,6 +52,18 @@ class ReasonsTest(Recorded):
         self.assertEqual(code, 0, err)
         return err
 
+    def test_machine_without_gpu_has_one_line_about_counters_if_asked(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("this machine has a GPU of NVIDIA")
+        words = ["-o", "run.kymo", "--", BIN / "busy", "one", MILLISECONDS]
+        code, _, err = self.kymo("record", "--gpu-counters", "1kHz", *words)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(re.findall("GPU", err)), 2, err)  # in one line
+        self.assertRegex(err, "no GPU counters: this machine has no NVIDIA GPU, or its driver is not loaded")
+        code, _, err = self.kymo("record", *words)
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("GPU", err)
+
     def test_low_rate_is_not_an_idle_process(self):
         code, _, err = self.kymo("record", "--sample", "1Hz", "--pid", self.running(), "--duration", "300ms", "-o",
                                  "run.kymo")

@@ -21,6 +21,8 @@
 //
 //   device.kymo     a thread that launches, two queues of a device, one queue of another device without a clock
 //
+//   gpu.kymo        three kernels on a GPU whose counters and sensors were sampled; gpu_slow.kymo: at a lower clock
+//
 //   models.kymo     queues of the same name on several devices, two of the same model
 //
 //   clockless.kymo  ten ranges of a process whose clock is not in the trace
@@ -190,6 +192,8 @@ int main(int argc, char** argv) try {
   write_many();
   write_silent();
   write_device();
+  write_gpu("gpu.kymo", 1965);
+  write_gpu("gpu_slow.kymo", 1290);
   write_models();
   write_clockless();
   write_memory();

@@ -81,6 +81,73 @@ void write_device() {
   writer.close();
 }
 
+// Ten steps of 20 ms: a product for 10 ms, a copy for 6 ms, 2 ms of nothing, and a kernel of 20 µs. One sample each
+// millisecond, one reading each 100 ms.
+void write_gpu(const std::string& name, double clock_mhz) {
+  enum : uint32_t { kProduct = 20, kCopyKernel, kTiny, kCounters = 1, kSensors, kFirstSensor = 1000 };
+  Writer writer(name, Writer::Mode::Create);
+  const WriterId id = writer_id(0x78), gpu = writer_id(0x79);
+  write_catalog(writer, id, 4711, "train");
+  const std::vector<Field> launch = {{"block_x", FieldType::UInt}, {"registers", FieldType::UInt}};
+  writer.classes(id, std::vector{class_of(kProduct, "gemm_bf16", "", launch), class_of(kCopyKernel, "copy_kernel", ""),
+                                 class_of(kTiny, "zero_kernel", "")});
+  Track queue = queue_of(kCompute, kClock, "8f3a", 7, "cuda:0 stream 7");
+  queue.device_name = "NVIDIA H200";
+  writer.tracks(id, std::vector{queue});
+
+  Origin origin = origin_of(4700, "kymo");
+  origin.executable.clear();
+  origin.command_line = {"GPU counters"};
+  origin.metadata = {{"GPU counters", "NVIDIA H200"},
+                     {"sample interval", "1000000"},
+                     {"multiprocessors", "132"},
+                     {"threads per multiprocessor", "2048"},
+                     {"registers per multiprocessor", "65536"},
+                     {"max SM clock [MHz]", "1980"},
+                     {"max memory clock [MHz]", "3201"},
+                     {"memory bus [bits]", "6144"}};
+  writer.origin(gpu, origin);
+  writer.clock(gpu, clock_of());
+  const char* const counters[] = {"multiprocessors active [%]", "warps active [%]",
+                                  "tensor cores active [%]",    "DRAM read [%]",
+                                  "DRAM written [%]",           "instructions per cycle"};
+  const char* const sensors[] = {"power [W]", "SM clock [MHz]", "throttle reasons"};
+  std::vector<EventClass> classes;
+  const auto add_class = [&](size_t number, const char* of) {
+    classes.push_back(class_of(static_cast<uint32_t>(number), of, "gpu", {{"value", FieldType::Double}}));
+  };
+  for (size_t i = 0; i < std::size(counters); ++i) add_class(1 + i, counters[i]);
+  for (size_t i = 0; i < std::size(sensors); ++i) add_class(kFirstSensor + i, sensors[i]);
+  writer.classes(gpu, classes);
+  for (const uint32_t one : {kCounters, kSensors}) {
+    Track track = queue_of(one, kClock, "8f3a", 0, one == kCounters ? "cuda:0 counters" : "cuda:0 sensors");
+    track.kind = TrackKind::Process;
+    track.device_name = "NVIDIA H200";
+    writer.tracks(gpu, std::vector{track});
+  }
+
+  constexpr double kOfProduct[] = {100, 12.5, 96, 14, 2, 0.75}, kOfCopy[] = {100, 80, 0, 41, 37, 0.25}, kIdle[6] = {};
+  Recorder main(kMain), compute(kCompute), samples(kCounters), readings(kSensors);
+  for (uint64_t step = 0; step < 10; ++step) {
+    const uint64_t start = step * 20 * kMillisecond;
+    main.range(start, 20 * kMillisecond, kStep, 0, {step});
+    compute.range(start, 10 * kMillisecond, kProduct, 0, {384, 168});
+    compute.range(start + 10 * kMillisecond, 6 * kMillisecond, kCopyKernel, 0);
+    compute.range(start + 19 * kMillisecond, 20 * kMicrosecond, kTiny, 0);
+    for (uint64_t ms = 0; ms < 20; ++ms)
+      for (uint32_t i = 0; i < std::size(counters); ++i)
+        samples.measure(start + ms * kMillisecond, 1 + i, (ms < 10 ? kOfProduct : ms < 16 ? kOfCopy : kIdle)[i]);
+  }
+  for (uint64_t i = 0; i < 10; ++i) {
+    readings.measure(i * 20 * kMillisecond + kMillisecond, kFirstSensor, 640);
+    readings.measure(i * 20 * kMillisecond + kMillisecond, kFirstSensor + 1, clock_mhz);
+    readings.measure(i * 20 * kMillisecond + kMillisecond, kFirstSensor + 2, clock_mhz < 1900 ? 4 : 0);
+  }
+  for (Recorder* recorder : {&main, &compute}) writer.events(id, recorder->batch());
+  for (Recorder* recorder : {&samples, &readings}) writer.events(gpu, recorder->batch());
+  writer.close();
+}
+
 // Queues of the same name on four devices: two of the same model, one of another model, one whose name is not known.
 void write_models() {
   Writer writer("models.kymo", Writer::Mode::Create);

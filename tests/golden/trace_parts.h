@@ -156,6 +156,7 @@ inline void write_costs(Writer& writer, const WriterId& id) {
 void write_hostile();
 void write_many();
 void write_device();
+void write_gpu(const std::string& name, double clock_mhz);
 void write_models();
 void write_clockless();
 void write_memory();

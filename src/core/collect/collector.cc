@@ -122,20 +122,33 @@ bool Collector::pass(bool everything) {
     read |= source->drain(output_->writer(), everything);
     restate_if_truncated();
   }
-  write_companion();
+  write_companions();
   return read;
 }
 
-void Collector::write_companion() {
-  Companion* const companion = companion_.load(std::memory_order_acquire);
-  if (companion == nullptr) return;
-  companion->write(output_->writer());
-  restate_if_truncated();
+void Collector::accompany(Companion& companion) {
+  for (auto& place : companions_) {
+    Companion* nobody = nullptr;
+    if (place.compare_exchange_strong(nobody, &companion, std::memory_order_acq_rel)) return;
+  }
+}
+
+template <class Visit>
+void Collector::each_companion(Visit visit) {
+  for (auto& place : companions_)
+    if (Companion* const companion = place.load(std::memory_order_acquire)) visit(*companion);
+}
+
+void Collector::write_companions() {
+  each_companion([this](Companion& one) {
+    one.write(output_->writer());
+    restate_if_truncated();
+  });
 }
 
 // What the companion has not written yet refers to what it stated in the file that ends now.
 void Collector::rotate() {
-  if (Companion* const companion = companion_.load(std::memory_order_acquire)) companion->end_file(output_->writer());
+  each_companion([this](Companion& one) { one.end_file(output_->writer()); });
   output_->rotate();
   for (auto& source : sources_) source->introduce(output_->writer());
 }
@@ -208,7 +221,7 @@ void Collector::restate_if_truncated() {
   was_truncated_ = true;
   if (announced_) announce(*announced_);
   for (auto& source : sources_) source->introduce(output_->writer());
-  if (Companion* const companion = companion_.load(std::memory_order_acquire)) companion->restate();
+  each_companion([](Companion& one) { one.restate(); });
   for (auto& source : sources_)
     if (stated_ && !output_->is_flight()) output_->writer().window(source->id(), *stated_);
   if (!announced_ && sources_.empty()) return;

@@ -4,6 +4,7 @@
 // of the program's signals.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -57,8 +58,9 @@ class Collector {
   std::list<std::unique_ptr<Source>>& sources() { return sources_; }
   Output& output() { return *output_; }
 
-  // From any thread: from now on, `companion` also writes into the file, until the end of stop().
-  void accompany(Companion& companion) { companion_.store(&companion, std::memory_order_release); }
+  // From any thread: from now on, `companion` also writes into the file, until the end of stop(). There may be
+  // kCompanions.
+  void accompany(Companion& companion);
 
   // Ends the thread, drains everything, completes the file. Throws kymo::Error with the reason; then the segments still
   // hold what is not in the file, and stop() may be called again.
@@ -106,7 +108,9 @@ class Collector {
   void wait(uint32_t seen);
   void read_all();
   void restate_if_truncated();
-  void write_companion();
+  void write_companions();
+  template <class Visit>
+  void each_companion(Visit visit);
   void rotate();
   Output::Endings endings() const;
   void answer_dumps();
@@ -127,7 +131,8 @@ class Collector {
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool>* dump_soon_ = nullptr;
-  std::atomic<Companion*> companion_{nullptr};
+  static constexpr size_t kCompanions = 2;  // the samples of programs, and the counters of GPUs
+  std::array<std::atomic<Companion*>, kCompanions> companions_{};
 
   mutable std::mutex mutex_;  // protects the following members
   std::condition_variable answered_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -25,6 +26,7 @@
 #include "collect/refusals.h"
 #include "kymo/error.h"
 #include "record/cut_guard.h"
+#include "record/interfaces.h"
 #include "record/segment.h"
 #include "trace/append_file.h"
 #include "trace/format.h"
@@ -170,6 +172,13 @@ struct Recording::Impl {
       collector.add(std::move(source));
     }
     for (Recorded& recorded : known) {
+      if (cuda_process == 0) {
+        const auto counts =
+            record::interface_counts(*recorded.segment.mapping.header, recorded.segment.mapping.geometry,
+                                     static_cast<uint32_t>(record::Interface::Cuda));
+        if (counts.events + counts.cost_ns != 0)
+          cuda_process = static_cast<uint32_t>(recorded.segment.mapping.header->pid);
+      }
       if (record::was_cut(recorded.segment.mapping)) recorded.source->lose_segment();
       if (record::owner_is_alive(recorded.segment.mapping.fd, *recorded.segment.mapping.header)) {
         recorded.source->saw_alive();
@@ -193,6 +202,7 @@ struct Recording::Impl {
   bool is_finished = false;
   std::vector<Recorded> known;  // processes that still run; only the collector's thread uses it
   std::set<std::string> seen;   // names of segments that were inspected
+  std::atomic<uint32_t> cuda_process{0};
   std::set<std::string> seen_unreadable, known_unreadable;  // paths; known: reported, or older than the recording
   Collector collector;
 };
@@ -232,6 +242,8 @@ std::vector<std::pair<std::string, std::string>> Recording::environment() const 
 std::string Recording::session() const { return base::hex(impl_->session.bytes); }
 
 void Recording::accompany(Companion& companion) { impl_->collector.accompany(companion); }
+
+uint32_t Recording::cuda_process() const { return impl_->cuda_process; }
 
 Progress Recording::progress() const { return impl_->collector.progress(); }
 

@@ -60,8 +60,10 @@ class Recording {
 
   // The id that all processes of the recording have in the trace.
   std::string session() const;
-  // From now on, `companion` also writes into the file. It must outlive finish().
+  // From now on, `companion` also writes into the file. It must outlive finish(). There may be two.
   void accompany(Companion& companion);
+  // The first process that has used CUDA; 0: none so far. From any thread.
+  uint32_t cuda_process() const;
 
   Progress progress() const;
 

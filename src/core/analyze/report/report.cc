@@ -430,7 +430,8 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
   }
   if (has_main && report.is_of_iterations() && 4 * (report.longest_ns / 5) > report.median_ns)
     report.longer = find_longer(walk, work, report, main_track);
-  report.clocks = clock_rates(walk, window);
+  report.gpus = gpu_use(walk, work, window);
+  if (report.gpus.empty()) report.clocks = clock_rates(walk, window);  // else they are among the sensors
   report.findings = findings_of(report);
   report.problems = walk.problems();
   return report;

@@ -15,6 +15,7 @@
 #include "analyze/report/arrivals.h"
 #include "analyze/report/clock_rates.h"
 #include "analyze/report/device_work.h"
+#include "analyze/report/gpu_use.h"
 #include "analyze/report/host_time.h"
 #include "analyze/report/iterations.h"
 #include "analyze/report/unfinished.h"
@@ -141,6 +142,7 @@ struct Report {
   std::vector<DeviceReport> devices;            // busiest first
   std::vector<ShapeRow> shapes;                 // operations of the main thread by the shapes of their inputs
   std::vector<ClockRate> clocks;                // frequencies, if the trace has such counters
+  std::vector<GpuUse> gpus;                     // what the counters of GPUs say, if they were recorded
   uint64_t device_operations_left_out = 0;
   std::vector<Finding> findings;         // at most three
   std::vector<trace::Problem> problems;  // what could not be read

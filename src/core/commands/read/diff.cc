@@ -11,6 +11,9 @@
 
 #include "analyze/diff/diff.h"
 #include "analyze/functions/functions.h"
+#include "analyze/report/device_work.h"
+#include "analyze/report/events.h"
+#include "analyze/report/gpu_use.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
@@ -25,6 +28,7 @@
 #include "commands/read/commands.h"
 #include "commands/read/stats.h"
 #include "options/command_line.h"
+#include "symbols/short_name.h"
 
 namespace kymo::cli {
 namespace {
@@ -81,8 +85,41 @@ using Runs = std::vector<analyze::IterationSums>;
 // Functions are compared by the CPU time in them, and by the time that they waited.
 constexpr std::array kSampled = {functions::What::Cpu, functions::What::Waits};
 
+// The counters of the GPUs of a side: means over its runs and devices, while kernels ran.
+struct GpuMeans {
+  struct Mean {
+    double sum = 0;
+    uint64_t count = 0;
+    double mean() const { return sum / static_cast<double>(count); }
+  };
+  std::map<std::string, Mean> counters;
+  std::map<std::string, std::map<std::string, Mean>> kernels;
+
+  void add(const trace::Reader& reader) {
+    analyze::EventWalk walk(reader);
+    const analyze::Intervals whole({{walk.first_ns(), walk.last_ns() + 1}});
+    for (const analyze::GpuUse& use : analyze::gpu_use(walk, analyze::read_device_work(walk), whole)) {
+      if (use.has_others) continue;
+      const auto put = [&use](std::map<std::string, Mean>& into, const analyze::GpuRow& row) {
+        for (size_t i = 0; i < row.values.size(); ++i) {
+          into[use.counters[i]].sum += row.values[i];
+          ++into[use.counters[i]].count;
+        }
+      };
+      put(counters, use.all);
+      for (const analyze::GpuRow& row : use.kernels) put(kernels[row.name], row);
+      for (const std::string_view name : {analyze::kPower, analyze::kSmClock})
+        if (const analyze::GpuSensor* const sensor = use.sensor(name)) {
+          counters[sensor->name].sum += sensor->mean;
+          ++counters[sensor->name].count;
+        }
+    }
+  }
+};
+
 struct Side {
   Runs runs;
+  GpuMeans gpu;
   std::array<Runs, kSampled.size()> functions;  // a run without samples has none
 };
 
@@ -113,6 +150,7 @@ Side read_side(const std::string& list, const char* side_name, Circumstances& ci
     {
       const ReadProgress progress(reader, "reading " + path);
       runs.push_back(analyze::iteration_sums(reader));
+      side.gpu.add(reader);
       for (size_t i = 0; i < kSampled.size() && functions::has_samples(reader); ++i)
         if (analyze::IterationSums sums = function_sums(reader, kSampled[i]); !sums.keys.empty())
           side.functions[i].push_back(std::move(sums));
@@ -287,6 +325,45 @@ std::string functions_text(const Diff& diff, std::string_view heading, bool all)
                                                  analyze::Comparison::kFewest));
 }
 
+// What differs by so much that it is worth a look. These are means: there is no statement about how certain it is.
+std::string gpu_text(const GpuMeans& a, const GpuMeans& b, bool all) {
+  constexpr double kWorthALook = 0.05;
+  constexpr size_t kKernels = 8;
+  base::TextTable table({{"A", Align::Right}, {"B", Align::Right}, {"change", Align::Right}, {"counter"}, {"kernel"}});
+  size_t rows = 0;
+  const auto add = [&](const auto& of_a, const auto& of_b, const std::string& kernel) {
+    for (const auto& [name, mean] : of_a) {
+      const auto other = of_b.find(name);
+      if (other == of_b.end()) continue;
+      const double before = mean.mean(), after = other->second.mean();
+      const double largest = std::max(std::abs(before), std::abs(after));
+      if (!all && std::abs(after - before) < kWorthALook * largest) continue;
+      if (!all && name.ends_with("[%]") && std::abs(after - before) < 100 * kWorthALook) continue;
+      table.add(
+          {number_text(before), number_text(after), percent(after - before, before), base::printable(name), kernel});
+      ++rows;
+    }
+  };
+  add(a.counters, b.counters, "(all)");
+  std::vector<std::string> names;
+  for (const auto& [name, counters] : a.kernels)
+    if (b.kernels.contains(name)) names.push_back(name);
+  const std::vector<std::string> shown_names = symbols::short_names(names);
+  for (size_t i = 0; i < names.size() && (all || i < kKernels); ++i)
+    add(a.kernels.at(names[i]), b.kernels.at(names[i]), shown_names[i]);
+  std::string text = rows == 0 ? "" : "\nGPU counters while kernels ran: means\n" + shown(table);
+  const auto clock_a = a.counters.find(std::string(analyze::kSmClock)),
+             clock_b = b.counters.find(std::string(analyze::kSmClock));
+  if (clock_a == a.counters.end() || clock_b == b.counters.end() || names.empty()) return text;
+  const double change = clock_b->second.mean() / clock_a->second.mean() - 1;
+  if (std::abs(change) >= kWorthALook)
+    text += base::format(
+        "{} kernels, {:.0f} % {} clock\n",
+        names.size() == a.kernels.size() && a.kernels.size() == b.kernels.size() ? "same" : "partly the same",
+        100 * std::abs(change), change < 0 ? "lower" : "higher");
+  return text;
+}
+
 std::string markdown_of(const Diff& diff, const Options& options) {
   std::string text = head_text(diff) + "\n|", line = "|";
   for (const base::TextTable::Column& column : columns()) {
@@ -438,6 +515,7 @@ int diff_command(const Arguments& arguments) {
       if (functions.cpu) text += functions_text(*functions.cpu, "Functions: CPU time of a run", options.all);
       if (functions.waits)
         text += functions_text(*functions.waits, "Waits: time of a run, by function of the program", options.all);
+      text += gpu_text(a.gpu, b.gpu, options.all);
     }
     print(text);
     return exit_code;

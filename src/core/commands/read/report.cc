@@ -249,6 +249,60 @@ std::string operations_text(const analyze::Report& report) {
   return text;
 }
 
+// "power [W]" and 612.4 are "power 612 W".
+std::string sensor_text(const analyze::GpuUse& use, std::string_view name) {
+  const analyze::GpuSensor* const sensor = use.sensor(name);
+  if (sensor == nullptr) return "";
+  const size_t unit = name.find('[');
+  return base::format("{}{} {}", name.substr(0, unit), count_text(static_cast<uint64_t>(sensor->mean + 0.5)),
+                      name.substr(unit + 1, name.size() - unit - 2));
+}
+
+std::string gpus_text(const analyze::Report& report) {
+  std::string text;
+  for (const analyze::GpuUse& use : report.gpus) {
+    text += heading(base::format("What {} did while it was busy", base::printable(use.device)));
+    std::vector<base::TextTable::Column> columns = gpu_columns();
+    columns.insert(columns.begin(), {"total", Align::Right});
+    columns.push_back({"kernel"});
+    base::TextTable table(std::move(columns));
+    const auto add = [&](const analyze::GpuRow& row, const std::string& total, const std::string& name) {
+      std::vector<std::string> cells = gpu_cells(use, row);
+      cells.insert(cells.begin(), total);
+      cells.push_back(base::printable(name));
+      table.add(std::move(cells));
+    };
+    if (!use.all.values.empty()) add(use.all, "", "(all)");
+    const size_t rows = std::min(kRows, use.kernels.size());
+    std::vector<std::string> names;
+    for (size_t i = 0; i < rows; ++i) names.push_back(use.kernels[i].name);
+    names = symbols::short_names(names);
+    bool has_values = !use.all.values.empty();
+    for (size_t i = 0; i < rows; ++i) {
+      add(use.kernels[i], duration_text(use.kernels[i].total_ns), names[i]);
+      has_values |= !use.kernels[i].values.empty();
+    }
+    if (has_values)
+      text += shown(table, 2) + more_text(use.kernels, rows, &analyze::GpuRow::total_ns);
+    else
+      text += base::format("  not enough samples: kernels ran in {}, for {} of their time\n",
+                           count_of(use.all.samples, "sample"), percent(use.all.covered_ns, use.all.sampled_ns));
+    std::string sensors;
+    for (const char* name : {"power [W]", "SM clock [MHz]", "temperature [C]"})
+      if (const std::string one = sensor_text(use, name); !one.empty()) sensors += (sensors.empty() ? "" : ", ") + one;
+    const uint64_t count = report.iterations.list.size();
+    if (const double joules = use.joules(); joules >= 0 && report.is_of_iterations() && count > 1)
+      sensors += base::format(", {:.3g} J an iteration", joules / static_cast<double>(count));
+    if (!sensors.empty()) text += "  on average " + sensors + "\n";
+    if (use.has_others) text += "  other processes used this GPU too: the counters are of all of them\n";
+    for (const std::string& verdict : use.verdicts()) text += "  " + verdict + "\n";
+    for (size_t i = 0; i < rows; ++i)
+      for (const std::string& verdict : use.verdicts(use.kernels[i]))
+        text += base::format("  {}: {}\n", short_name(names[i]), verdict);
+  }
+  return text;
+}
+
 std::string clocks_text(const analyze::Report& report) {
   if (report.clocks.empty()) return "";
   base::TextTable table({{"lowest", Align::Right},
@@ -330,6 +384,29 @@ std::string findings_text(const ReportPage& page) {
 
 }  // namespace
 
+std::vector<base::TextTable::Column> gpu_columns() {
+  return {{"active", Align::Right}, {"warps", Align::Right}, {"tensor", Align::Right},
+          {"memory", Align::Right}, {"IPC", Align::Right},   {"samples", Align::Right}};
+}
+
+std::vector<std::string> gpu_cells(const analyze::GpuUse& use, const analyze::GpuRow& row) {
+  const auto share = [](double value) { return value < 0 ? std::string() : base::format("{:.1f} %", value); };
+  const double instructions = use.value(row, analyze::kInstructions);
+  return {share(use.value(row, analyze::kActive)),
+          share(use.value(row, analyze::kWarps)),
+          share(use.value(row, analyze::kTensor)),
+          share(use.memory(row)),
+          instructions < 0 ? "" : base::format("{:.2f}", instructions),
+          row.values.empty() ? "not enough samples" : count_text(row.samples)};
+}
+
+void write_gpu_row(base::JsonWriter& json, const analyze::GpuUse& use, const analyze::GpuRow& row) {
+  json.field("gpu_samples", row.samples);
+  json.begin_object("gpu_counters");
+  for (size_t i = 0; i < row.values.size(); ++i) json.field(use.counters[i], row.values[i]);
+  json.end_object();
+}
+
 MemoryAtPeak MemoryAtPeak::of(const memory::Profile& profile) {
   constexpr size_t kHolders = 3;
   MemoryAtPeak at_peak;
@@ -355,7 +432,7 @@ std::string report_text(const ReportPage& page) {
   std::string text = file_text(page);
   if (page.summary.events() == 0 && report.unfinished.empty()) return text + "no events\n";
   text += iterations_text(report) + parts_text(report) + threads_text(report) + devices_text(report) +
-          operations_text(report) + clocks_text(report);
+          operations_text(report) + gpus_text(report) + clocks_text(report);
   if (page.functions) text += functions_text(*page.functions);
   if (page.memory) text += memory_text(*page.memory);
   return text + cost_text(page.summary) + findings_text(page);
@@ -492,6 +569,31 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
     json.field("shapes", row.shapes);
     json.field("count", row.count);
     json.field("total_ns", row.total_ns);
+  });
+  json.objects("gpus", report.gpus, [&](const analyze::GpuUse& use) {
+    json.field("device", use.device);
+    json.field("interval_ns", use.interval_ns);
+    json.field("other_processes", use.has_others);
+    write_gpu_row(json, use, use.all);
+    json.objects("kernels", use.kernels, [&](const analyze::GpuRow& row) {
+      json.field("name", row.name);
+      json.field("count", row.count);
+      json.field("total_ns", row.total_ns);
+      write_gpu_row(json, use, row);
+      json.begin_array("verdicts");
+      for (const std::string& verdict : use.verdicts(row)) json.value(verdict);
+      json.end_array();
+    });
+    json.objects("sensors", use.sensors, [&](const analyze::GpuSensor& sensor) {
+      json.field("name", sensor.name);
+      json.field("count", sensor.count);
+      json.field("mean", sensor.mean);
+      json.field("min", sensor.min);
+      json.field("max", sensor.max);
+    });
+    json.begin_array("verdicts");
+    for (const std::string& verdict : use.verdicts()) json.value(verdict);
+    json.end_array();
   });
   json.objects("clocks", report.clocks, [&](const analyze::ClockRate& rate) {
     json.field("name", rate.name);

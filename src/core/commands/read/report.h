@@ -10,6 +10,8 @@
 #include "analyze/memory/profile.h"
 #include "analyze/report/report.h"
 #include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/text_table.h"
 #include "cli/ledger.h"
 
 namespace kymo::cli {
@@ -33,6 +35,11 @@ struct ReportPage {
   std::optional<MemoryAtPeak> memory;
   std::optional<functions::FunctionTable> functions;  // if there are CPU samples
 };
+
+// The columns of a table for the counters of kernels, and their cells. "not enough samples" is in the last of them.
+std::vector<base::TextTable::Column> gpu_columns();
+std::vector<std::string> gpu_cells(const analyze::GpuUse& use, const analyze::GpuRow& row);
+void write_gpu_row(base::JsonWriter& json, const analyze::GpuUse& use, const analyze::GpuRow& row);
 
 // The command of a finding, with the name of the trace in it.
 std::string command_of(const analyze::Finding& finding, const std::string& path);

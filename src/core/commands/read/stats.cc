@@ -9,6 +9,9 @@
 
 #include "analyze/functions/functions.h"
 #include "analyze/functions/samples.h"
+#include "analyze/report/device_work.h"
+#include "analyze/report/events.h"
+#include "analyze/report/gpu_use.h"
 #include "analyze/stats.h"
 #include "analyze/summary.h"
 #include "analyze/thread_states.h"
@@ -22,6 +25,7 @@
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "commands/read/commands.h"
+#include "commands/read/report.h"
 #include "options/command_line.h"
 #include "symbols/short_name.h"
 
@@ -594,6 +598,78 @@ std::string as_json(Statistics statistics, const Options& options, const Ledger&
   return json.text();
 }
 
+// `--by kernel`: the kernels, and what the counters of their GPU say. A kernel that ran on several GPUs has the
+// counters of the one with the most samples.
+int show_kernels(const trace::Reader& reader, const Options& options) {
+  Statistics statistics;
+  std::vector<analyze::GpuUse> uses;
+  {
+    const ReadProgress progress(reader, "reading " + options.path);
+    statistics = analyze::compute_statistics(reader, options.stats);
+    analyze::EventWalk walk(reader);
+    const analyze::Intervals whole({{walk.first_ns(), walk.last_ns() + 1}});
+    uses = analyze::gpu_use(walk, analyze::read_device_work(walk), whole);
+  }
+  std::vector<RangeRow>& rows = statistics.ranges;
+  std::erase_if(rows, [](const RangeRow& row) {
+    const auto kind = analyze::work_kind(row.category, row.name);
+    return !row.on_device || (kind != analyze::WorkKind::Compute && kind != analyze::WorkKind::Communication);
+  });
+  if (options.before) std::stable_sort(rows.begin(), rows.end(), options.before);
+  const Ledger ledger(analyze::summarise(reader), statistics.problems);
+  const size_t all_rows = rows.size();
+  const std::string cut_note = cut(rows, options.top);
+  const std::vector<std::string> names = names_of(rows, GroupBy::Name, options.stats.full_text);
+  std::vector<base::TextTable::Column> columns = {
+      {"total", Align::Right}, {"count", Align::Right}, {"median", Align::Right}, {"max", Align::Right}};
+  if (!uses.empty()) std::ranges::copy(gpu_columns(), std::back_inserter(columns));
+  columns.push_back({"kernel"});
+  base::TextTable table(columns);
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("file", options.path);
+  json.begin_array("rows");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const RangeRow& row = rows[i];
+    const analyze::GpuUse* use = nullptr;
+    const analyze::GpuRow* best = nullptr;
+    for (const analyze::GpuUse& one : uses) {
+      const auto found = std::ranges::find(one.kernels, row.name, &analyze::GpuRow::name);
+      if (found == one.kernels.end() || (best != nullptr && found->samples <= best->samples)) continue;
+      use = &one;
+      best = &*found;
+    }
+    std::vector<std::string> cells = {duration_text(row.total_ns), count_text(row.count),
+                                      quantile_text(row.median_ns, row), duration_text(row.max_ns)};
+    if (best != nullptr)
+      std::ranges::move(gpu_cells(*use, *best), std::back_inserter(cells));
+    else if (!uses.empty())
+      cells.resize(columns.size() - 1);
+    cells.push_back(base::printable(names[i]));
+    table.add(std::move(cells));
+    json.begin_object();
+    json.field("name", row.name);
+    json.field("count", row.count);
+    json.field("total_ns", row.total_ns);
+    json.field("median_ns", row.median_ns);
+    json.field("max_ns", row.max_ns);
+    if (best != nullptr) write_gpu_row(json, *use, *best);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("rows_not_shown", all_rows - rows.size());
+  ledger.write(json);
+  json.end_object();
+  std::string text = rows.empty() ? "no kernels\n" : shown(table) + cut_note;
+  if (!rows.empty() && uses.empty())
+    text += "no counters of the GPU: kymo record takes them where the driver permits it\n";
+  if (std::ranges::any_of(uses, &analyze::GpuUse::has_others))
+    text += "other processes used the GPU too: its counters are of all of them\n";
+  print(options.json ? json.text() : text);
+  ledger.show();
+  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+}
+
 // A trace that has only samples is shown by function.
 bool has_only_samples(const trace::Reader& reader) {
   return functions::has_samples(reader) &&
@@ -601,7 +677,7 @@ bool has_only_samples(const trace::Reader& reader) {
 }
 
 // What a row stands for: ranges, or the functions of samples.
-enum class By : uint8_t { Default, Name, Thread, Category, Function, Line, Wait, Fault, Lock };
+enum class By : uint8_t { Default, Name, Thread, Category, Kernel, Function, Line, Wait, Fault, Lock };
 
 std::optional<functions::What> sampled(By by) {
   switch (by) {
@@ -642,13 +718,16 @@ int stats(const Arguments& arguments) {
               {{"name", By::Name},
                {"thread", By::Thread},
                {"category", By::Category},
+               {"kernel", By::Kernel},
                {"function", By::Function},
                {"line", By::Line},
                {"wait", By::Wait},
                {"fault", By::Fault},
                {"lock", By::Lock}},
-              "what a row stands for; default: name. line: source lines,\nwith the time that they used the CPU and "
-              "waited; wait: the\nfunctions that waited; fault: those with page faults (kymo\nrecord "
+              "what a row stands for; default: name. kernel: kernels, with\nthe counters of their GPU; line: source "
+              "lines, with "
+              "the\ntime that they used the CPU and waited; wait: the\nfunctions that waited; fault: those with page "
+              "faults (kymo\nrecord "
               "--sample-faults); lock: locks by waiting time,\nand who held them (kymo record --with waits)");
   line.choice("--sort", order, order_names(),
               "the sort order, largest first (names: A first);\ndefault: total, for functions self");
@@ -705,6 +784,7 @@ int stats(const Arguments& arguments) {
   options.stats.group_by = by == By::Thread ? GroupBy::Thread : by == By::Category ? GroupBy::Category : GroupBy::Name;
   for (const auto& [name, before] : orders())
     if (name == order) options.before = before;
+  if (by == By::Kernel) return show_kernels(reader, options);
   Statistics statistics;
   SampledThreads sampled;
   {

@@ -15,6 +15,7 @@ namespace {
 using record::Interface;
 
 constexpr const char* kWaitsLibrary = "libkymo_waits.so";
+constexpr const char* kGpuCounters = "gpu-counters";  // not of programs: the recorder reads them
 
 // How a program finds the library: a variable with the path of one library, or with a list.
 struct Variable {
@@ -187,9 +188,16 @@ void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) 
       "also these interfaces of programs that do not know\nKymo, separated by commas: " + base::join(names(), ", ") +
           ";\nnode, java: names of the functions that they compile\n(JDK 17 or later; it prints a line)",
       with_names);
+  std::vector<std::string> without_names = names();
+  without_names.emplace_back(kGpuCounters);
   line.text(
-      "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without, names()); },
-      "without these interfaces; recorded by default:\n" + default_names(), names());
+      "--without", "INTERFACES",
+      [&choice, without_names](const std::string& text) {
+        std::vector<std::string> interfaces = base::split(text, ',');
+        if (std::erase(interfaces, kGpuCounters) != 0) choice.without_gpu_counters = true;
+        if (!interfaces.empty()) take_list(base::join(interfaces, ","), choice.without, without_names);
+      },
+      "without these interfaces; recorded by default:\n" + default_names() + ",\n" + kGpuCounters, without_names);
 }
 
 Variables interface_environment(const std::vector<Interface>& selected) {

@@ -18,6 +18,8 @@ struct InterfaceChoice {
   std::vector<record::Interface> with, without;
   // --with node, java: these write the names of the functions that they compile, so that samples have them.
   std::vector<std::string> compilers;
+  // --without gpu-counters: no counters of GPUs beside the work that CUDA records.
+  bool without_gpu_counters = false;
   // What is recorded: the interfaces that are recorded by default, with these changes.
   std::vector<record::Interface> selected() const;
 };

@@ -34,6 +34,7 @@
 #include "commands/record/record_options.h"
 #include "commands/record/watch.h"
 #include "options/command_line.h"
+#include "sample/gpu_counters.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {
@@ -233,6 +234,31 @@ void keep_older_trace(Recording& recording, const Progress& progress, const Reco
   say(base::format("{} is as it was before", base::printable(options.output)));
 }
 
+// The counters of the GPUs that the program uses, if it uses one.
+struct RecordedGpuCounters : collect::Companion {
+  RecordedGpuCounters(const RecordOptions& options, Recording& recording_in)
+      : recording(recording_in),
+        counters({options.gpu_counters.hertz, options.gpu_counters.names, recording_in.session()}) {
+    recording.accompany(*this);
+  }
+  // Null if they are off.
+  static std::unique_ptr<RecordedGpuCounters> of(const RecordOptions& options, Recording& recording) {
+    const std::vector<record::Interface> selected = options.interfaces.selected();
+    const bool has_cuda = std::ranges::find(selected, record::Interface::Cuda) != selected.end();
+    if (!has_cuda || options.interfaces.without_gpu_counters) return nullptr;
+    return std::make_unique<RecordedGpuCounters>(options, recording);
+  }
+  void write(trace::Writer& file) override {
+    counters.set_user(recording.cuda_process());
+    counters.write(file);
+  }
+  void end_file(trace::Writer& file) override { counters.end_file(file); }
+  void restate() override { counters.restate(); }
+
+  Recording& recording;
+  sample::GpuCounters counters;
+};
+
 // The ending of kymo: that of the program, or its own exit code.
 Ending record_program(const RecordOptions& options) {
   const std::string path = find_program(options.program[0]);
@@ -250,8 +276,10 @@ Ending record_program(const RecordOptions& options) {
   if (const std::string why = options.python.empty() ? "" : python_obstacle(options.program); !why.empty())
     say_warning(base::format("the Python functions of this program are not recorded: {}", base::printable(why)));
   SignalInbox inbox(kWatchedSignals);
-  std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
+  std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses them until its end
+  std::unique_ptr<RecordedGpuCounters> gpu_counters;
   auto recording = start_recording(options);
+  gpu_counters = RecordedGpuCounters::of(options, *recording);
 
   std::string note;
   samples = RecordedSamples::of_next_program(options.samples, options.program, *recording, note);
@@ -272,6 +300,9 @@ Ending record_program(const RecordOptions& options) {
 
   try {
     const sample::SampleTotals totals = samples ? samples->finish() : sample::SampleTotals{};
+    const std::string gpu_note =
+        gpu_counters ? gpu_counters->counters.finish(options.gpu_counters.is_given) : std::string();
+    if (!gpu_note.empty() && !options.quiet) say_warning(base::printable(gpu_note));
     const Progress progress = recording->finish();
     const uint64_t used_ns = cpu_ns_of_children();
     const uint64_t hertz = samples ? samples->hertz() : 0;

@@ -22,6 +22,20 @@ void take_flight(RecordOptions& options, const std::string& text) {
   if (flight.bytes > 0) options.session.flight_bytes = flight.bytes;
 }
 
+// A rate begins with a digit, and no name of CUPTI does.
+void take_gpu_counters(RecordOptions& options, const std::string& text) {
+  options.gpu_counters.is_given = true;
+  if (!text.empty() && text[0] >= '0' && text[0] <= '9') {
+    options.gpu_counters.hertz = parse_sample_rate(text);
+    return;
+  }
+  options.gpu_counters.names = base::split(text, ',');
+  for (const std::string& name : options.gpu_counters.names)
+    if (name.find("__") == name.npos)
+      throw InvalidArgument(
+          base::format("'{}' is neither a rate (1kHz) nor a counter of CUPTI, such as pcie__read_bytes", name));
+}
+
 // Short pieces for a short time: what is kept is longer by up to a piece.
 uint64_t piece_of_flight(double seconds) {
   constexpr double kPieces = 10, kShortestNs = 10'000'000, kNanosecondsPerSecond = 1e9;
@@ -53,6 +67,14 @@ void check_sample_options(const SampleOptions& options) {
                              options.is_given ? "leave out --sample off" : "KYMO_SAMPLE is off; add --sample 1kHz"));
 }
 
+void check_gpu_counters(const RecordOptions& options) {
+  if (!options.gpu_counters.is_given) return;
+  if (options.interfaces.without_gpu_counters)
+    throw options::UsageError("record", "--gpu-counters and --without gpu-counters exclude each other");
+  if (std::ranges::count(options.interfaces.without, record::Interface::Cuda) != 0)
+    throw options::UsageError("record", "--gpu-counters needs the interface cuda: leave out --without cuda");
+}
+
 void check_interfaces(const InterfaceChoice& choice) {
   for (const record::Interface one : choice.with)
     if (std::ranges::find(choice.without, one) != choice.without.end())
@@ -69,13 +91,14 @@ void check_process_options(const RecordOptions& options) {
   if (!options.python.empty())
     throw options::UsageError("record", "--python needs a program that kymo starts: it has no effect with --pid");
   const SessionOptions defaults;
-  const char* const without_effect = options.session.policy != defaults.policy           ? "--policy"
-                                     : options.session.ring_bytes != defaults.ring_bytes ? "--ring-size"
-                                     : !options.interfaces.with.empty() || !options.interfaces.compilers.empty()
-                                         ? "--with"
-                                     : !options.interfaces.without.empty()     ? "--without"
-                                     : options.samples.by == SampledBy::Timers ? "--sampler timers"
-                                                                               : nullptr;
+  const char* const without_effect =
+      options.session.policy != defaults.policy                                        ? "--policy"
+      : options.session.ring_bytes != defaults.ring_bytes                              ? "--ring-size"
+      : !options.interfaces.with.empty() || !options.interfaces.compilers.empty()      ? "--with"
+      : !options.interfaces.without.empty() || options.interfaces.without_gpu_counters ? "--without"
+      : options.gpu_counters.is_given                                                  ? "--gpu-counters"
+      : options.samples.by == SampledBy::Timers                                        ? "--sampler timers"
+                                                                                       : nullptr;
   if (without_effect != nullptr)
     throw options::UsageError(
         "record", base::format("{} is for a program that kymo starts: it has no effect with --pid, which only samples",
@@ -130,6 +153,12 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
             "costs some microseconds");
   line.flag("--sample-faults", options.samples.faults,
             "also the functions that cause page faults (kymo\nstats --by fault)");
+  line.text("--gpu-counters", "RATE|NAMES", [&options](const std::string& text) { take_gpu_counters(options, text); },
+            "how often the counters of GPUs are sampled: 1kHz\n"
+            "(default where the rights are there), or which ones,\n"
+            "by CUPTI's names, separated by commas; repeat it to\n"
+            "set both",
+            {"1kHz", "10kHz"});
   line.text(
       "--pid", "PID",
       [&options](const std::string& text) {
@@ -200,6 +229,7 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
     options.samples.hertz = SampleOptions{}.hertz;
   check_sample_options(options.samples);
   check_interfaces(options.interfaces);
+  check_gpu_counters(options);
 
   options.program = line.remaining();
   // After the program's name, "--" is an argument of the program.

@@ -25,6 +25,11 @@ struct RecordOptions {
   std::string python;  // record the functions of Python programs too: "yes" or "all"; empty: no
   std::string memory;  // record the heap too: KYMO_MALLOC's text; empty: no
   SampleOptions samples;
+  struct {
+    bool is_given = false;  // on the command line
+    uint64_t hertz = 1000;
+    std::vector<std::string> names;  // of CUPTI; empty: a default set
+  } gpu_counters;
   uint64_t pid = 0;                  // a process that already runs; 0: a program is started
   uint64_t duration_ns = 0;          // of the recording of such a process; 0: until it ends
   std::vector<std::string> program;  // and its arguments; empty only for a process that already runs

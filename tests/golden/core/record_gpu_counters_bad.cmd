@@ -1,0 +1,2 @@
+exit: 2
+kymo record --gpu-counters occupancy -- true

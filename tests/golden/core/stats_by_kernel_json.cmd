@@ -1,0 +1,1 @@
+kymo stats gpu.kymo --by kernel --top 1 --json

@@ -1,0 +1,1 @@
+kymo stats device.kymo --by kernel

@@ -15,6 +15,7 @@ export type { Pending, Selection, Tab } from './app_state';
 
 const kSearchLimit = 2000;
 const kHashDelayMs = 250;
+const kBelow = 40; // pixels below the last track
 const kJump = 3; // a change of the zoom by this factor
 
 /** Views of this page that are before the one that is shown. */
@@ -134,9 +135,12 @@ export class App extends AppConnection {
   }
   setScroll(scroll: number): void {
     if (!this.trace) return;
-    const most = Math.max(0, this.layout.height - this.bodyHeight() + 40);
-    this.scroll = Math.max(0, Math.min(most, scroll));
+    this.scroll = Math.max(0, Math.min(this.mostScroll, scroll));
     this.redraw();
+  }
+  get mostScroll(): number {
+    const over = this.layout.height - this.bodyHeight();
+    return over > 0 ? over + kBelow : 0;
   }
   /** Scrolls so that a track, or a row of it, is visible, and unfolds what hides it. */
   reveal(id: number, row?: number): void {
@@ -255,6 +259,15 @@ export class App extends AppConnection {
     this.notify();
     if ((await this.searchAt(this.span.from)) && jump) await this.nextHit(1);
     this.notify();
+  }
+
+  /** Goes to the longest of the hits that are known, those nearest to what is visible. */
+  async findLongest(text: string): Promise<void> {
+    await this.find(text, false);
+    const hits = this.found.value?.hits ?? [];
+    const length = (hit: LinkedEvent) => hit.end_ns - hit.start_ns;
+    this.hit = hits.reduce((best, hit, i) => (best < 0 || length(hit) > length(hits[best]) ? i : best), -1);
+    this.goTo(hits[this.hit]);
   }
 
   /** Reads the hits around a time of the page. */

@@ -7,7 +7,7 @@ import { TileCache } from './core/tile_cache';
 import { clampSpan, Span, wholeSpan } from './core/viewport';
 import type { BackendName } from './render/backend';
 import { buildLayout, Layout } from './timeline/layout';
-import { Colour, kDark, kLight, Theme } from './timeline/palette';
+import { Colour, dimmed, kDark, kLight, Theme } from './timeline/palette';
 import { Rows } from './timeline/rows';
 
 export const kTabs = ['details', 'statistics', 'flame', 'report', 'idle', 'memory', 'compare'] as const;
@@ -107,7 +107,7 @@ export abstract class AppState {
 
   /** The colour of a range: by its name, unless the search or a comparison colours it. */
   colourOf(name: number): number {
-    if (this.search !== '') return this.matches[name] ? Colour.Hit : Colour.Dimmed + this.names.colourOf(name);
+    if (this.search !== '') return this.matches[name] ? Colour.Hit : dimmed(this.names.colourOf(name));
     if (this.changes) {
       const change = this.changes.get(this.names.baseOf(name)) ?? 0;
       return change > 0 ? Colour.Slower : change < 0 ? Colour.Faster : Colour.Same;

@@ -45,7 +45,14 @@ std::string track_name(const trace::Track& track) {
 
 Places::Places(const trace::Reader& reader) {
   // Processes come first, so that they keep their pids. Devices get the remaining numbers.
-  for (const auto& [id, writer] : reader.writers()) process_of(writer);
+  std::map<const Group*, uint64_t> started;
+  for (const auto& [id, writer] : reader.writers()) {
+    Group& group = process_of(writer);
+    const auto [latest, is_new] = started.try_emplace(&group, writer.origin.start_realtime_ns);
+    if (is_new || writer.origin.start_realtime_ns <= latest->second) continue;
+    latest->second = writer.origin.start_realtime_ns;
+    group.name = process_name(writer.origin);  // after exec
+  }
   for (const auto& [id, writer] : reader.writers()) {
     for (const auto& [track_id, track] : writer.tracks) {
       const bool on_device = track.kind == trace::TrackKind::DeviceQueue;

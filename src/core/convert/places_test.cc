@@ -60,6 +60,19 @@ TEST_F(PlacesTest, ThreadIsTheSameBeforeAndAfterExec) {
   EXPECT_EQ(place(places, 1, 1).tid, place(places, 2, 1).tid);
 }
 
+TEST_F(PlacesTest, ProcessIsNamedByTheLastProgramThatItRan) {
+  TestRecorder shell(path, 1, 100, trace::Writer::Mode::Create, 0, "/bin/bash");
+  shell.add_thread(1, 100, "bash");
+  shell.close();
+  TestRecorder program(path, 9, 100, trace::Writer::Mode::Append, 0, "/usr/bin/train", {}, 1'000);
+  program.add_thread(1, 100, "train");
+  program.close();
+  const trace::Reader reader(path);
+  const Places places(reader);
+  ASSERT_EQ(places.groups().size(), 1u);
+  EXPECT_EQ(places.groups()[0].name, "train");
+}
+
 TEST_F(PlacesTest, QueuesOfTwoProcessesShareTheirDevice) {
   for (uint8_t writer : {1, 2}) {
     TestRecorder recorder(path, writer, 100u + writer,

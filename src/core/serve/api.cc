@@ -194,6 +194,10 @@ void write_files(Json& json, View& view) {
     json.field("events", events);
     json.field("bytes", source->reader().file_size());
     json.field("clock_error_ns", source->clock_error_ns());
+    uint64_t held_up = 0;
+    for (const auto& [id, writer] : source->reader().writers())
+      for (const auto& [track, cost] : writer.costs) held_up += std::min(cost.blocked_ns, UINT64_MAX - held_up);
+    json.field("held_up_ns", held_up);
     if (!troubles[file].empty()) json.field("trouble", troubles[file]);
     json.begin_array("problems");
     const std::vector<trace::Problem>& problems = source->reader().problems();
@@ -263,6 +267,7 @@ void write_tracks(Json& json, View& view) {
       json.field("points", track.points);
       json.field("start_ns", start);
       json.field("end_ns", end);
+      json.field("busy_ns", track.busy_ns);
       json.end_object();
     }
   }
@@ -285,10 +290,12 @@ void write_tracks(Json& json, View& view) {
     json.field("file", track->file);
     json.field("process", process_id(track->file, track->group));
     const bool is_functions = track->kind == DerivedTrack::Kind::Functions;
-    json.field("kind", is_memory ? "memory" : is_functions ? "functions" : "across");
+    const bool is_states = track->kind == DerivedTrack::Kind::States, is_of_thread = is_functions || is_states;
+    json.field("kind", is_memory ? "memory" : is_functions ? "functions" : is_states ? "states" : "across");
     const Source& source = *view.sources()[track->file];
-    const size_t below = is_functions ? shown_below(source, track->of_track) : 0;
-    json.field("name", is_functions ? thread_name(source.tracks()[below]) + ": functions" : track->name);
+    const size_t below = is_of_thread ? shown_below(source, track->of_track) : 0;
+    const std::string thread = is_of_thread ? thread_name(source.tracks()[below]) : std::string();
+    json.field("name", is_functions ? thread + ": functions" : is_states ? thread + ": states" : track->name);
     if (is_memory) {
       json.field("unit", "bytes");
       json.field("values", track->values.size());
@@ -297,9 +304,13 @@ void write_tracks(Json& json, View& view) {
       for (const Item& item : track->items) rows = std::max({rows, item.lane + 1u, item.depth + 1u});
       json.field("rows", rows);
       json.field("ranges", track->items.size());
-      if (is_functions) {
-        json.field("thread", view.track_id(track->file, below));
-        json.field("shared", track->shared);
+      if (is_of_thread) json.field("thread", view.track_id(track->file, below));
+      if (is_functions) json.field("shared", track->shared);
+      if (is_states) {
+        int64_t running = 0;
+        for (size_t i = 0; i < track->items.size(); ++i)
+          if (track->activities[i] == Activity::Running) running += track->items[i].total;
+        json.field("busy_ns", running);
       }
       json.field("left_out", track->left_out);
     }
@@ -364,6 +375,7 @@ std::string some_names_json(View& view, uint32_t from, size_t most) {
   json.array("names", entries, [&](const NameTable::Entry& entry) { json.value(entry.text); });
   json.array("bases", entries, [&](const NameTable::Entry& entry) { json.value(entry.base); });
   json.array("categories", entries, [&](const NameTable::Entry& entry) { json.value(entry.category); });
+  json.array("colours", entries, [&](const NameTable::Entry& entry) { json.value(entry.colour & 0xffffff); });
   json.end_object();
   return json.text();
 }

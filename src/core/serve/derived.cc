@@ -1,11 +1,14 @@
 #include "serve/derived.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_map>
 
+#include "analyze/functions/functions.h"
 #include "analyze/memory/replay.h"
+#include "analyze/thread_states.h"
 #include "serve/api.h"
 #include "symbols/short_name.h"
 #include "trace/async_pairs.h"
@@ -403,7 +406,7 @@ class StackNames {
 std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const FilePlaces& places,
                                           const FunctionNameOf& name_of, const ShouldStop& should_stop) {
   memory::Stacks stacks;
-  std::map<uint32_t, Thread> threads;  // by track
+  std::map<std::string, Thread> threads;  // by thread_key(): one thread before and after exec
   const bool is_read = visit_samples(
       reader, stacks, nullptr, should_stop,
       [&](uint32_t chunk, uint32_t point, uint64_t time, const SampleStacks::Taken& taken) {
@@ -411,7 +414,10 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
         const trace::EventChunk& of = reader.event_chunks()[chunk];
         const auto place = places.tracks.find({of.writer, of.track});
         if (place == places.tracks.end()) return;
-        Thread& thread = threads[place->second.track];
+        const trace::WriterInfo& writer = reader.writers().at(of.writer);
+        const auto described = writer.tracks.find(of.track);
+        if (described == writer.tracks.end()) return;
+        Thread& thread = threads[analyze::thread_key(writer, described->second)];
         if (thread.place == nullptr) {
           thread.place = &place->second;
           thread.period = static_cast<int64_t>(memory::sample_period_ns(reader, reader.writers().at(of.writer)));
@@ -422,12 +428,12 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
   StackNames names(stacks, name_of);
   std::vector<DerivedTrack> tracks;
   size_t left = DerivedTrack::kMaxFunctions;
-  for (auto& [number, thread] : threads) {
+  for (auto& [key, thread] : threads) {
     std::ranges::stable_sort(thread.samples, {}, &Sample::time);
     DerivedTrack& track = tracks.emplace_back();
     track.kind = DerivedTrack::Kind::Functions;
     track.group = thread.place->group;
-    track.of_track = number;
+    track.of_track = thread.place->track;
     Ranges ranges(track, left);
     bool continues = false;
     for (size_t i = 0; i < thread.samples.size(); ++i) {
@@ -450,6 +456,200 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
     }
   }
   return tracks;
+}
+
+// ---- What threads did: analyze/thread_states.h, and when the collector held them up
+// --------------------------------------------
+
+namespace {
+
+struct Piece {
+  int64_t start = 0, end = 0;
+  Activity activity = Activity::Running;
+  uint32_t chunk = kNoChunk, point = kNoIndex;
+};
+
+struct ThreadPieces {
+  const FilePlaces::Place* place = nullptr;
+  uint32_t chunk = kNoChunk;          // any of the thread
+  std::vector<Piece> known, held_up;  // by start
+};
+
+// By thread_key(), of the threads that have a place.
+using PiecesOfThreads = std::map<std::string, ThreadPieces>;
+
+// As the collector names it.
+bool is_held_up(const trace::EventClass& event_class) {
+  return event_class.category == "kymo" && event_class.name == "waiting for the collector";
+}
+
+Activity activity_of(analyze::ThreadState state) {
+  return state == analyze::ThreadState::Running   ? Activity::Running
+         : state == analyze::ThreadState::Waiting ? Activity::Waiting
+                                                  : Activity::Ready;
+}
+
+void add_states(const trace::Reader& reader, const FilePlaces& places, PiecesOfThreads& threads) {
+  for (const analyze::ThreadStates& states : analyze::read_thread_states(reader).threads) {
+    const auto place = places.tracks.find({states.writer, states.track});
+    if (place == places.tracks.end()) continue;
+    ThreadPieces& thread = threads[states.key];
+    thread.place = &place->second;
+    const trace::ClockMap& clock = place->second.clock.map();
+    // Wraps for a forged clock.
+    const uint64_t offset =
+        static_cast<uint64_t>(clock.to_realtime_ns(0)) - static_cast<uint64_t>(clock.to_monotonic_ns(0));
+    const auto shown = [&](int64_t ns) {
+      return place->second.clock.of_realtime(static_cast<int64_t>(static_cast<uint64_t>(ns) + offset));
+    };
+    for (const analyze::StateSpan& span : states.spans)
+      thread.known.push_back({shown(span.begin), shown(span.end), activity_of(span.state), span.chunk, span.point});
+  }
+}
+
+// The ranges in which threads waited for the collector. Reads only tracks that did.
+void add_held_up(const trace::Reader& reader, const FilePlaces& places, const ShouldStop& should_stop,
+                 PiecesOfThreads& threads) {
+  trace::EventBatch batch;
+  const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
+  for (uint32_t number = 0; number < chunks.size() && !should_stop(); ++number) {
+    const trace::EventChunk& chunk = chunks[number];
+    const auto writer = reader.writers().find(chunk.writer);
+    const auto place = places.tracks.find({chunk.writer, chunk.track});
+    if (writer == reader.writers().end() || place == places.tracks.end()) continue;
+    const auto described = writer->second.tracks.find(chunk.track);
+    if (described == writer->second.tracks.end() || described->second.kind != trace::TrackKind::Thread) continue;
+    const std::string key = analyze::thread_key(writer->second, described->second);
+    if (const auto known = threads.find(key); known != threads.end() && known->second.chunk == kNoChunk)
+      known->second.chunk = number;
+    const auto cost = writer->second.costs.find(chunk.track);
+    if (cost == writer->second.costs.end() || cost->second.blocked_ns == 0 || chunk.range_count == 0) continue;
+    if (!trace::read_if_whole(reader, chunk, batch, trace::kRangeTimes | trace::kRangeClasses))
+      continue;  // tiles report it
+    for (size_t i = 0; i < batch.ranges.size(); ++i) {
+      const trace::EventClass* const event_class = writer->second.find_class(batch.ranges.class_id[i]);
+      if (event_class == nullptr || !is_held_up(*event_class)) continue;
+      ThreadPieces& thread = threads[key];
+      if (thread.place == nullptr) thread.place = &place->second;
+      thread.chunk = number;
+      const FileClock& clock = place->second.clock;
+      thread.held_up.push_back(
+          {clock.ns(batch.ranges.end[i] - batch.ranges.duration[i]), clock.ns(batch.ranges.end[i]), Activity::HeldUp});
+    }
+  }
+}
+
+// Whatever the thread did while it was held up, Kymo is the reason.
+std::vector<Piece> overlay(const std::vector<Piece>& known, const std::vector<Piece>& held_up) {
+  if (held_up.empty()) return known;
+  std::vector<Piece> all = held_up;
+  auto next = held_up.begin();
+  for (Piece piece : known) {
+    while (next != held_up.end() && next->end <= piece.start) ++next;
+    for (auto cut = next; cut != held_up.end() && cut->start < piece.end; ++cut) {
+      if (cut->start > piece.start) all.emplace_back(piece).end = cut->start;
+      piece.start = std::max(piece.start, cut->end);
+    }
+    if (piece.start < piece.end) all.push_back(piece);
+  }
+  std::ranges::stable_sort(all, {}, &Piece::start);
+  return all;
+}
+
+// If there are too many, the shortest ones are left out.
+int64_t shortest_kept(const std::vector<DerivedTrack>& tracks) {
+  std::vector<int64_t> lengths;
+  for (const DerivedTrack& track : tracks)
+    for (const Item& item : track.items) lengths.push_back(item.total);
+  if (lengths.size() <= DerivedTrack::kMaxStates) return 0;
+  std::ranges::nth_element(lengths, lengths.begin() + DerivedTrack::kMaxStates, std::ranges::greater());
+  return lengths[DerivedTrack::kMaxStates] + 1;
+}
+
+void leave_out_shorter(int64_t shortest, DerivedTrack& track) {
+  size_t kept = 0;
+  for (size_t i = 0; i < track.items.size(); ++i) {
+    if (track.items[i].total < shortest) continue;
+    track.items[kept] = track.items[i];
+    track.points[kept] = track.points[i];
+    track.activities[kept++] = track.activities[i];
+  }
+  track.left_out = track.items.size() - kept;
+  track.items.resize(kept);
+  track.points.resize(kept);
+  track.activities.resize(kept);
+  for (uint32_t i = 0; i < kept; ++i) track.items[i].index = i;
+}
+
+uint64_t record_key(uint32_t chunk, uint32_t point) { return uint64_t{chunk} << 32 | point; }
+
+// Names each wait by the function of the program that waited.
+bool name_waits(const trace::Reader& reader, const ActivityNameOf& name_of, const ShouldStop& should_stop,
+                std::vector<DerivedTrack>& tracks) {
+  std::unordered_map<uint64_t, Item*> waits;
+  for (DerivedTrack& track : tracks)
+    for (size_t i = 0; i < track.items.size(); ++i)
+      if (track.activities[i] == Activity::Waiting && track.points[i] != kNoIndex)
+        waits[record_key(track.items[i].chunk, track.points[i])] = &track.items[i];
+  if (waits.empty()) return true;
+  memory::Stacks stacks;
+  std::vector<std::pair<Item*, StackId>> found;
+  const bool is_read = visit_samples(reader, stacks, nullptr, should_stop,
+                                     [&](uint32_t chunk, uint32_t point, uint64_t, const SampleStacks::Taken& taken) {
+                                       if (!taken.has_stack) return;
+                                       const auto wait = waits.find(record_key(chunk, point));
+                                       if (wait != waits.end()) found.emplace_back(wait->second, taken.stack);
+                                     });
+  std::unordered_map<StackId, uint32_t> names;
+  for (const auto& [item, stack] : found) {
+    const auto [known, is_new] = names.try_emplace(stack);
+    if (is_new) known->second = name_of(Activity::Waiting, functions::own_function(stacks.frames(stack)));
+    item->name = known->second;
+  }
+  return is_read;
+}
+
+}  // namespace
+
+std::vector<DerivedTrack> state_tracks(const trace::Reader& reader, const FilePlaces& places,
+                                       const ActivityNameOf& name_of, const ShouldStop& should_stop) {
+  PiecesOfThreads threads;
+  add_states(reader, places, threads);
+  add_held_up(reader, places, should_stop, threads);
+  std::vector<DerivedTrack> tracks;
+  for (auto& [key, thread] : threads) {
+    if (should_stop()) return {};
+    if (thread.chunk == kNoChunk || thread.known.size() + thread.held_up.size() == 0) continue;
+    std::ranges::stable_sort(thread.held_up, {}, &Piece::start);
+    DerivedTrack& track = tracks.emplace_back();
+    track.group = thread.place->group;
+    track.of_track = thread.place->track;
+    for (const Piece& piece : overlay(thread.known, thread.held_up)) {
+      Item& item = track.items.emplace_back();
+      item.start = piece.start;
+      item.end = piece.end;
+      item.total = item.longest = piece.end - piece.start;
+      item.name = name_of(piece.activity, {});
+      item.chunk = piece.chunk == kNoChunk ? thread.chunk : piece.chunk;
+      item.index = static_cast<uint32_t>(track.points.size());
+      track.points.push_back(piece.point);
+      track.activities.push_back(piece.activity);
+    }
+    thread = {};
+  }
+  if (const int64_t shortest = shortest_kept(tracks); shortest > 0)
+    for (DerivedTrack& track : tracks) leave_out_shorter(shortest, track);
+  return name_waits(reader, name_of, should_stop, tracks) ? tracks : std::vector<DerivedTrack>();
+}
+
+std::optional<std::array<int64_t, kActivities>> DerivedTrack::times_between(int64_t from_ns, int64_t to_ns) const {
+  if (left_out != 0) return {};
+  std::array<int64_t, kActivities> times{};
+  auto item = std::ranges::partition_point(items, [&](const Item& one) { return one.end <= from_ns; });
+  for (; item != items.end() && item->start < to_ns; ++item)
+    times[static_cast<size_t>(activities[static_cast<size_t>(item - items.begin())])] +=
+        std::min(item->end, to_ns) - std::max(item->start, from_ns);
+  return times;
 }
 
 void each_sample_stack(const trace::Reader& reader,

@@ -1,14 +1,17 @@
-// Tracks that are not in the file as they are shown: the bytes in use of each memory, ranges across threads, and the
-// functions of CPU samples.
+// Tracks that are not in the file as they are shown: the bytes in use of each memory, ranges across threads, the
+// functions of CPU samples, and when threads ran and waited.
 //
 // All need all points of a file in the order of time: the size of a free is that of its allocation, a range across
 // threads ends in another chunk than it begins, and a stack refers to those before it. So they are computed once in the
 // background, and kept in a bounded form.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +22,12 @@
 
 namespace kymo::serve {
 
+// What a thread did (analyze/thread_states.h), and whether it waited for the collector of Kymo meanwhile.
+enum class Activity : uint8_t { Running, Waiting, Ready, HeldUp };
+inline constexpr size_t kActivities = 4;
+
 struct DerivedTrack {
-  enum class Kind : uint8_t { Memory, AcrossThreads, Functions };
+  enum class Kind : uint8_t { Memory, AcrossThreads, Functions, States };
   uint32_t id = 0;  // of its track; given by the view
   uint32_t file = 0, group = 0;
   Kind kind = Kind::Memory;
@@ -30,14 +37,19 @@ struct DerivedTrack {
   std::vector<CounterBin> values;
   // Ranges across threads by start, on lanes. Their chunk and index are those of the point where they begin.
   // Functions by start, with their depth. The chunk is that of their first sample; the index is their place in `items`.
+  // States by start, without overlaps; the index is their place in `items`.
   std::vector<Item> items;
   std::vector<uint32_t> end_tracks;  // of ranges across threads: where they end, a position in Source::tracks()
-  uint32_t of_track = 0;             // Functions: the track of the samples, a position in Source::tracks()
-  std::vector<uint32_t> points;      // Functions: of the items: the first sample in its chunk
+  uint32_t of_track = 0;             // Functions, States: a track of the thread, a position in Source::tracks()
+  std::vector<uint32_t> points;      // of the items: the first sample, or the record of a wait, in its chunk; kNoIndex
+  std::vector<Activity> activities;  // States: of the items
   uint32_t shared = 0;               // Functions: so many outermost ones are in nearly all samples
   uint64_t left_out = 0;             // items beyond kMaxAcross
 
-  static constexpr size_t kMaxSteps = 300'000, kMaxAcross = 300'000, kMaxFunctions = 500'000;
+  // How long the thread did what between two times, by Activity. Nothing: some states are left out.
+  std::optional<std::array<int64_t, kActivities>> times_between(int64_t from_ns, int64_t to_ns) const;
+
+  static constexpr size_t kMaxSteps = 300'000, kMaxAcross = 300'000, kMaxFunctions = 500'000, kMaxStates = 500'000;
   static constexpr uint16_t kMaxDepth = 128;
   static constexpr uint16_t kMaxLanes = 100;  // the rest share the last one
   static constexpr size_t kMaxTasks = 200;    // tracks of tasks in a file; ranges of the rest are with those of no task
@@ -79,6 +91,12 @@ std::vector<DerivedTrack> across_threads_tracks(const trace::Reader& reader, con
 using FunctionNameOf = std::function<uint32_t(const std::string& function)>;
 std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const FilePlaces& places,
                                           const FunctionNameOf& name_of, const ShouldStop& should_stop);
+
+// One track for each thread whose states are known, or that Kymo held up. `name_of` gives the id of a name for an
+// activity, in a function of the program; that is empty if it is not known.
+using ActivityNameOf = std::function<uint32_t(Activity, const std::string& function)>;
+std::vector<DerivedTrack> state_tracks(const trace::Reader& reader, const FilePlaces& places,
+                                       const ActivityNameOf& name_of, const ShouldStop& should_stop);
 
 // Calls `sample` for each sample of the file with a stack, and then `stack` once for each of these stacks, innermost
 // function first.

@@ -226,7 +226,7 @@ TEST_F(DerivedTest, SamplesAreRangesOfTheirFunctions) {
     recorder.close();
   }
   open();
-  ASSERT_EQ(view_->derived().size(), 1u);
+  ASSERT_EQ(view_->derived().size(), 2u);
   const DerivedTrack& track = *view_->derived()[0];
   EXPECT_EQ(track.kind, DerivedTrack::Kind::Functions);
   EXPECT_EQ(track.name, "worker: functions");
@@ -256,6 +256,61 @@ TEST_F(DerivedTest, SamplesAreRangesOfTheirFunctions) {
   EXPECT_EQ(trace.root()["tracks"].list("")[1]["kind"].text(""), "functions");
   EXPECT_EQ(trace.root()["tracks"].list("")[1]["rows"].number(""), 2u);
   EXPECT_EQ(trace.root()["tracks"].list("")[1]["shared"].number(""), 1u);
+}
+
+TEST_F(DerivedTest, StatesOfAThreadAndWhatHeldItUp) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    testing::add_sample_classes(recorder);
+    recorder.add_class(5, "on CPU", "cpu", {{"ns", FieldType::UInt}});
+    recorder.add_class(6, "step {}", "", {{"", FieldType::Int}});
+    recorder.add_class(7, "waiting for the collector", "kymo");
+    recorder.add_thread(1, 1, "worker");
+    testing::add_stack(recorder, 1, {0x1101, 0x1201});
+    // It runs for 2 ms, waits for 4, runs for 1, is ready for 1, and runs for 2.
+    recorder.begin(1, 1'000'000, 6, {int64_t{7}});
+    recorder.point(1, 2'000'000, PointKind::Sample, 4, 0, {int64_t{4'000'000}, int64_t{0}, int64_t{17}});
+    recorder.complete(1, 5'000'000, 6'500'000, 7, 1);
+    recorder.point(1, 7'000'000, PointKind::Sample, 4, 0, {int64_t{1'000'000}, int64_t{1}, int64_t{17}});
+    recorder.point(1, 10'000'000, PointKind::Sample, 5, 0, {int64_t{5'000'000}});
+    recorder.end(1, 10'000'000);
+    recorder.add_cost({1, 2, 0, 1'500'000, 0});
+    recorder.close();
+  }
+  open();
+  ASSERT_EQ(view_->derived().size(), 1u);
+  const DerivedTrack& track = *view_->derived()[0];
+  EXPECT_EQ(track.kind, DerivedTrack::Kind::States);
+  std::vector<std::string> shown;
+  for (const Item& item : track.items)
+    shown.push_back(base::format("{} {}-{}", view_->names().entry(item.name).text, item.start / 1000, item.end / 1000));
+  EXPECT_EQ(shown,
+            (std::vector<std::string>{"running 0-2000", "waiting: lib.so+0x201 2000-5000", "held up by Kymo 5000-6500",
+                                      "running 6500-7000", "ready 7000-8000", "running 8000-10000"}));
+  const json::Document trace = get("trace");
+  EXPECT_EQ(trace.root()["tracks"].list("")[1]["kind"].text(""), "states");
+  EXPECT_EQ(trace.root()["tracks"].list("")[1]["name"].text(""), "worker: states");
+  EXPECT_EQ(trace.root()["files"].list("")[0]["held_up_ns"].number(""), 1'500'000u);
+  const Item& wait = track.items[1];
+  const json::Document details =
+      get("event", base::format("track={}&chunk={}&index={}", track.id, wait.chunk, wait.index));
+  EXPECT_EQ(details.root()["base"].text(""), "waiting");
+  EXPECT_EQ(details.root()["stack"].list("")[0]["function"].text(""), "lib.so+0x201");
+  const json::Document running =
+      get("event", base::format("track={}&chunk={}&index=0", track.id, track.items[0].chunk));
+  EXPECT_FALSE(running.root().find("stack"));
+  const json::Document range = get("event", "track=0&chunk=0&index=1");
+  EXPECT_EQ(range.root()["name"].text(""), "step 7");
+  EXPECT_EQ(range.root()["running_ns"].number(""), 3'500'000u);
+  EXPECT_EQ(range.root()["waiting_ns"].number(""), 3'000'000u);
+  EXPECT_EQ(range.root()["ready_ns"].number(""), 1'000'000u);
+  EXPECT_EQ(range.root()["held_up_ns"].number(""), 1'500'000u);
+  const json::Document totals = get("selection", "from=3000000&to=7500000&tracks=0");
+  std::vector<std::string> sums;
+  for (const auto& row : totals.root()["states"].list(""))
+    sums.push_back(base::format("{} {}", row["name"].text(""), row["total_ns"].number("")));
+  EXPECT_EQ(sums, (std::vector<std::string>{"waiting: lib.so+0x201 2000000", "held up by Kymo 1500000", "ready 500000",
+                                            "running 500000"}));
 }
 
 TEST_F(DerivedTest, EachTaskOfAsyncioHasATrackOfItsOwnUpToALimit) {

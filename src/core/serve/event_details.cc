@@ -36,12 +36,15 @@ class Details {
   std::string open_range(uint32_t index);
   std::string point(uint32_t index);
   std::string across_threads(const Item& item, uint32_t end_track);
-  std::string function(const Item& item, uint32_t point);
+  std::string of_samples(const Item& item, uint32_t point, std::string_view kind);
 
  private:
   void begin(std::string_view kind, uint32_t class_id, const Row* known_row);
   void write_arguments(const trace::EventClass* event_class, const Row& row);
   void write_times(int64_t start, int64_t end);
+  void write_states(int64_t start, int64_t end);
+  std::string full_name(const trace::OpenRange& open);
+  std::string full_name(size_t index);
   void write_parents(size_t index);
   std::optional<EventRef> write_links(uint64_t correlation, int64_t start);
   void write_flows(int64_t start, int64_t end, size_t index);
@@ -108,6 +111,42 @@ void Details::write_times(int64_t start, int64_t end) {
   json_.field("duration_ns", end - start);
 }
 
+// How long the thread ran and waited meanwhile, if that is known.
+void Details::write_states(int64_t start, int64_t end) {
+  if (track_.is_queue) return;
+  const uint32_t position = source_.chunks()[chunk_].track;
+  for (const auto& derived : view_.derived()) {
+    if (derived->file != file_ || derived->kind != DerivedTrack::Kind::States) continue;
+    const std::vector<size_t>& same = source_.same_thread(derived->of_track);
+    if (std::ranges::find(same, position) == same.end()) continue;
+    const auto times = derived->times_between(start, end);
+    if (!times) return;
+    constexpr const char* kMembers[kActivities] = {"running_ns", "waiting_ns", "ready_ns", "held_up_ns"};
+    for (size_t i = 0; i < kActivities; ++i) json_.field(kMembers[i], (*times)[i]);
+    return;
+  }
+}
+
+// "step 7", or "step {}" if its values cannot be read.
+std::string Details::full_name(const trace::OpenRange& open) {
+  const trace::Values values{open.ints, open.doubles, open.text};
+  trace::ValueCursor cursor(values);
+  const uint32_t ids[] = {open.class_id};
+  const Row* const row = row_of(cursor, ids, 0);
+  return row != nullptr && !row->empty()
+             ? trace::full_name(source_.class_of(track_.writer, open.class_id).event_class, *row)
+             : events_.class_name(track_.writer, open.class_id);
+}
+
+// The name of a range in the chunk that was read with its values.
+std::string Details::full_name(size_t index) {
+  trace::ValueCursor cursor(batch_.ranges.values);
+  const uint32_t class_id = batch_.ranges.class_id[index];
+  const Row* const row = row_of(cursor, batch_.ranges.class_id, index);
+  return row != nullptr && !row->empty() ? trace::full_name(source_.class_of(track_.writer, class_id).event_class, *row)
+                                         : events_.class_name(track_.writer, class_id);
+}
+
 // The next range of each lower depth in the order of ends is around it.
 void Details::write_parents(size_t index) {
   std::vector<EventRef> parents;
@@ -118,13 +157,14 @@ void Details::write_parents(size_t index) {
     if (lane(i) != lane(index) || ranges.depth[i] >= depth) continue;
     depth = ranges.depth[i];
     parents.push_back(events_.range(chunk_, batch_, i));
+    parents.back().name = full_name(i);
   }
   if (lane(index) == 0) {
     for (size_t i = std::min(depth, batch_.closing.size()); i-- > 0;) {
       const trace::OpenRange& open = batch_.closing[i];
       EventRef& parent = parents.emplace_back();
       parent.track = track_id_;
-      parent.name = events_.class_name(track_.writer, open.class_id);
+      parent.name = full_name(open);
       parent.start_ns = track_.clock.ns(open.start);
       parent.end_ns = std::max(parent.start_ns, source_.chunks()[chunk_].last);
     }
@@ -230,6 +270,7 @@ std::string Details::range(uint32_t index) {
   json_.field("depth", batch_.ranges.depth[index]);
   json_.field("lane", batch_.ranges.lane.empty() ? uint16_t{0} : batch_.ranges.lane[index]);
   json_.field("unfinished", false);
+  write_states(start, end);
   write_parents(index);
   const uint64_t correlation = batch_.ranges.correlation.empty() ? 0 : batch_.ranges.correlation[index];
   const std::optional<EventRef> launch = write_links(correlation, start);
@@ -249,8 +290,9 @@ std::string Details::open_range(uint32_t index) {
   trace::ValueCursor cursor(values);
   const uint32_t ids[] = {range.class_id};
   begin("range", range.class_id, row_of(cursor, ids, 0));
-  const int64_t start = track_.clock.ns(range.start);
-  write_times(start, std::max(start, source_.chunks()[chunk_].last));
+  const int64_t start = track_.clock.ns(range.start), end = std::max(start, source_.chunks()[chunk_].last);
+  write_times(start, end);
+  write_states(start, end);
   json_.field("depth", index);
   json_.field("lane", 0);
   json_.field("unfinished", true);
@@ -275,20 +317,22 @@ std::string Details::point(uint32_t index) {
   return json_.text();
 }
 
-// A range of samples, with the stack of the first one.
-std::string Details::function(const Item& item, uint32_t point) {
+// A range of samples, with the stack of the first one, or a state of a thread, with that of its record if it has one.
+std::string Details::of_samples(const Item& item, uint32_t point, std::string_view kind) {
   json_.begin_object();
-  const std::string name = view_.names().entry(item.name).text;
-  json_.field("name", name);
-  json_.field("base", name);
-  json_.field("category", "function");
-  json_.field("kind", "function");
+  const NameTable::Entry name = view_.names().entry(item.name);
+  json_.field("name", name.text);
+  json_.field("base", view_.names().entry(name.base).text);
+  json_.field("category", kind);
+  json_.field("kind", kind);
   json_.field("track", track_id_);
   json_.field("file", file_);
   write_times(item.start, item.end);
   json_.field("depth", item.depth);
-  read(trace::kPoints | trace::kPointValues);
-  write_stack(point);
+  if (point != kNoIndex) {
+    read(trace::kPoints | trace::kPointValues);
+    write_stack(point);
+  }
   json_.end_object();
   return json_.text();
 }
@@ -329,7 +373,9 @@ std::string event_json(View& view, const Query& query) {
       throw BadRequest(base::format("chunk: track {} has no range {} of chunk {}", track, index, chunk), 404);
     const TrackRef begin{ref->file, TrackRef::Kind::Track, source.chunks()[chunk].track};
     Details details(view, track, begin, static_cast<uint32_t>(chunk));
-    if (derived->kind == DerivedTrack::Kind::Functions) return details.function(*item, derived->points[item->index]);
+    if (derived->kind != DerivedTrack::Kind::AcrossThreads)
+      return details.of_samples(*item, derived->points[item->index],
+                                derived->kind == DerivedTrack::Kind::Functions ? "function" : "thread state");
     return details.across_threads(*item, derived->end_tracks[static_cast<size_t>(item - derived->items.begin())]);
   }
   if (chunk >= source.chunks().size() || source.chunks()[chunk].track != ref->position)

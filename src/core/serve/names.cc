@@ -6,35 +6,37 @@
 
 namespace kymo::serve {
 
-uint32_t NameTable::of_class(std::string_view name, std::string_view category) {
-  return find_or_add(name, category, kNone, false, kNone);
+uint32_t NameTable::of_class(std::string_view name, std::string_view category, uint32_t colour) {
+  return find_or_add({std::string(name), std::string(category), kNone, colour}, false, kNone);
 }
 
 uint32_t NameTable::of_text(std::string_view text, uint32_t base) {
-  return find_or_add(text, entry(base).category, base, true, base);
+  Entry of_class = entry(base);
+  return find_or_add({std::string(text), std::move(of_class.category), base, of_class.colour}, true, base);
 }
 
 uint32_t NameTable::of_inline(std::string_view text) {
-  const uint32_t found = find_or_add(text, {}, kNone, true, kNone);
+  const uint32_t found = find_or_add({std::string(text), {}, kNone, 0}, true, kNone);
   return found != kNone ? found : of_class("(other names)", {});
 }
 
-uint32_t NameTable::find_or_add(std::string_view text, std::string_view category, uint32_t base, bool is_text,
-                                uint32_t otherwise) {
-  text = base::text_part(text, 0, std::min(text.size(), kMaxLength));
-  std::string key(text);
+uint32_t NameTable::find_or_add(Entry added, bool is_text, uint32_t otherwise) {
+  added.text = base::text_part(added.text, 0, std::min(added.text.size(), kMaxLength));
+  std::string key = added.text;
   key.push_back('\0');
-  key.append(category);
+  key += added.category;
+  if (added.colour != 0) key.append(reinterpret_cast<const char*>(&added.colour), sizeof added.colour);
   const std::lock_guard lock(mutex_);
   const auto found = ids_.find(key);
   if (found != ids_.end()) return found->second;
   if (is_text) {
-    if (texts_ >= kMaxTexts || text_bytes_ + text.size() > kMaxTextBytes) return otherwise;
+    if (texts_ >= kMaxTexts || text_bytes_ + added.text.size() > kMaxTextBytes) return otherwise;
     ++texts_;
-    text_bytes_ += text.size();
+    text_bytes_ += added.text.size();
   }
   const uint32_t id = static_cast<uint32_t>(entries_.size());
-  entries_.push_back({std::string(text), std::string(category), base == kNone ? id : base});
+  if (added.base == kNone) added.base = id;
+  entries_.push_back(std::move(added));
   ids_.emplace(std::move(key), id);
   return id;
 }

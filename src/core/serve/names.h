@@ -23,10 +23,11 @@ class NameTable {
 
   struct Entry {
     std::string text, category;
-    uint32_t base = 0;  // the name of the class, or itself
+    uint32_t base = 0;    // the name of the class, or itself
+    uint32_t colour = 0;  // 0xAARRGGBB, which the program has chosen; 0: none
   };
 
-  uint32_t of_class(std::string_view name, std::string_view category);
+  uint32_t of_class(std::string_view name, std::string_view category, uint32_t colour = 0);
   // The text of a range of this class.
   uint32_t of_text(std::string_view text, uint32_t base);
   // A name that is stored with its range. Beyond the limit: "(other names)".
@@ -38,12 +39,11 @@ class NameTable {
   std::vector<Entry> entries(uint32_t from, size_t most) const;
 
  private:
-  uint32_t find_or_add(std::string_view text, std::string_view category, uint32_t base, bool is_text,
-                       uint32_t otherwise);
+  uint32_t find_or_add(Entry entry, bool is_text, uint32_t otherwise);
 
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;
-  std::unordered_map<std::string, uint32_t> ids_;  // by text, a zero byte, category
+  std::unordered_map<std::string, uint32_t> ids_;  // by text, a zero byte, category, and the colour if there is one
   size_t texts_ = 0, text_bytes_ = 0;
 };
 

@@ -35,16 +35,28 @@ function event(data, query) {
     const range = { ...about(track.name[i], track.start[i], track.end[i]), arguments: argumentsOf(data, `arguments.${id}`, i) };
     if (info.kind === 'functions')
       return { ...range, category: 'function', kind: 'function', depth: track.depth[i], stack: stackOf(data, `functions.${id}`, i) };
+    if (info.kind === 'states') return { ...range, kind: 'thread state', depth: 0, stack: stackOf(data, `functions.${id}`, i) };
     if (info.kind === 'across') {
       const thread = (end) => (trackInfo(data, data.columns[`across.${id}.${end}`][i]) || { name: '' }).name;
       return { ...range, kind: 'range across threads', lane: track.lane[i], begins_on: thread('begins'), ends_on: thread('ends') };
     }
     return {
       ...range, kind: 'range', depth: track.depth[i], lane: track.lane[i], unfinished: index >= 0x80000000,
-      parents: parentsOf(data, id, track, i), ...linksOf(data, id, i),
+      parents: parentsOf(data, id, track, i), ...linksOf(data, id, i), ...statesOf(data, id, track.start[i], track.end[i]),
     };
   }
   return { error: `track ${id} has no event ${chunk}/${index}` };
+}
+
+// How long the thread of a track ran and waited between two times.
+function statesOf(data, id, from, to) {
+  const [states] = [...data.info.values()].filter((info) => info.kind === 'states' && info.thread === id && !info.left_out);
+  if (!states) return {};
+  const track = data.tracks.get(states.id), times = { running_ns: 0, waiting_ns: 0, ready_ns: 0, held_up_ns: 0 };
+  for (let i = first(0, track.n, (k) => track.end[k] > from); i < track.n && track.start[i] < to; ++i)
+    times[`${baseOf(data, track.name[i]).split(' by')[0].replace(' ', '_')}_ns`] +=
+        Math.min(track.end[i], to) - Math.max(track.start[i], from);
+  return times;
 }
 
 function argumentsOf(data, column, i) {
@@ -113,6 +125,7 @@ function search(data, query) {
   const counts = new Map(), hits = [], tracks = [];
   for (const [id, track] of data.tracks) {
     const info = trackInfo(data, id);
+    if (info.kind === 'states') continue;
     const bin = Math.floor(data.answers.trace.files[info.file].duration_ns / kBins) + 1, bins = new Map();
     let total = 0;
     const hit = (name, found) => {
@@ -151,7 +164,7 @@ function selection(data, query) {
   for (const [id, track] of data.tracks) {
     if (chosen.length > 0 && !chosen.includes(id)) continue;
     const info = trackInfo(data, id);
-    if (chosen.length === 0 && (info.file !== 0 || info.kind === 'functions')) continue;
+    if (info.kind === 'states' || (chosen.length === 0 && (info.file !== 0 || info.kind === 'functions'))) continue;
     const process = data.answers.trace.processes.find((one) => one.id === info.process);
     const top = () => child(child(root, 'process', process ? process.label : '?'), 'track', info.name);
     const order = [];

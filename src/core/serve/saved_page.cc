@@ -267,7 +267,8 @@ class FileStacks {
 
 // The stacks of CPU samples as a tree.
 //   stack.caller, stack.frame   of each node; node 0 is no stack. A frame is a position in the JSON that is returned.
-//   functions.TRACK             of each item in the tile of a track of functions: the node of its first sample
+//   functions.TRACK             of each item in the tile of a track of functions or states: the node of its first
+//                               sample, or of its record; 0: none
 //   samples.TRACK               of each instant in the tile of a thread: its node, or 0
 // The JSON is [["function", "file", line, "module"], …].
 std::string save_stacks(View& view, const std::vector<Tile>& tiles, SavedColumns& columns) {
@@ -285,8 +286,11 @@ std::string save_stacks(View& view, const std::vector<Tile>& tiles, SavedColumns
         columns.add(base::format("samples.{}", tile.track), nodes);
       } else if (ref.kind == TrackRef::Kind::Derived) {
         const auto derived = view.derived(ref.position);
-        if (derived->kind != DerivedTrack::Kind::Functions) continue;
-        for (const Item& item : tile.items) nodes.push_back(stacks.node(item.chunk, derived->points[item.index]));
+        if (derived->points.empty()) continue;
+        for (const Item& item : tile.items) {
+          const uint32_t point = derived->points[item.index];
+          nodes.push_back(point == kNoIndex ? 0 : stacks.node(item.chunk, point));
+        }
         columns.add(base::format("functions.{}", tile.track), nodes);
       }
     }
@@ -529,11 +533,10 @@ std::string save_arguments(View& view, const std::vector<Tile>& tiles, SavedColu
     for (const Tile& tile : tiles) {
       const TrackRef ref = *view.find_track(tile.track);
       if (ref.file != file) continue;
-      const bool is_functions =
-          ref.kind == TrackRef::Kind::Derived && view.derived(ref.position)->kind == DerivedTrack::Kind::Functions;
+      const bool is_of_samples = ref.kind == TrackRef::Kind::Derived && !view.derived(ref.position)->points.empty();
       std::vector<uint32_t> of_items, of_instants;
       for (const Item& item : tile.items)
-        of_items.push_back(is_functions ? 0 : arguments.number(item.chunk, item.index));
+        of_items.push_back(is_of_samples ? 0 : arguments.number(item.chunk, item.index));
       for (const InstantBin& instant : tile.instants)
         of_instants.push_back(arguments.number(instant.chunk, instant.index));
       if (has_any(of_items)) columns.add(base::format("arguments.{}", tile.track), of_items);

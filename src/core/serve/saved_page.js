@@ -48,7 +48,7 @@ window.fetch = async (address) => {
       const all = data.answers.names, from = Number(query.get('from') || 0);
       const part = (list) => list.slice(from);
       return json({ version: all.version, from, names: part(all.names), bases: part(all.bases),
-                    categories: part(all.categories) });
+                    categories: part(all.categories), colours: part(all.colours) });
     }
     default:
       return json(missing);

@@ -270,7 +270,8 @@ void Search::scan_items(uint32_t file, uint32_t track, std::span<const Item> ite
 
 // What is not in a chunk as it is shown: ranges across threads, functions of samples, and ranges without an end.
 void Search::scan_kept_items(Found& into) {
-  for (const auto& track : view_.derived()) scan_items(track->file, track->id, track->items, into);
+  for (const auto& track : view_.derived())
+    if (track->kind != DerivedTrack::Kind::States) scan_items(track->file, track->id, track->items, into);
   for (uint32_t file = 0; file < view_.sources().size(); ++file)
     for (size_t i = 0; i < view_.sources()[file]->tracks().size(); ++i)
       scan_items(file, view_.track_id(file, i), view_.unfinished(file, i), into);

@@ -25,15 +25,14 @@ namespace kymo::serve {
 
 namespace {
 
-// The totals of a part of tracks of ranges across threads (derived.h).
+// The totals of a part of tracks of ranges across threads, or of states (derived.h).
 struct ItemTotals {
   analyze::Statistics statistics;
   views::Paths paths;
 };
 
-// Items are cut at the two times. Linear in the number of items.
-ItemTotals total_items(const std::vector<std::shared_ptr<const DerivedTrack>>& tracks, const NameTable& names,
-                       int64_t from_ns, int64_t to_ns);
+// A sum for each name of a class, or for each text: of waits, the function is in the text.
+enum class SumsOf : uint8_t { Classes, Texts };
 
 // A frame of the tree of paths while it grows.
 struct PathNode {
@@ -63,7 +62,8 @@ struct NameRow {
 
 class ItemSums {
  public:
-  ItemSums(const NameTable& names, int64_t from, int64_t to) : names_(names), from_(from), to_(to) {}
+  ItemSums(const NameTable& names, int64_t from, int64_t to, SumsOf of)
+      : names_(names), from_(from), to_(to), of_(of) {}
 
   void add(const DerivedTrack& track) {
     struct Open {
@@ -115,7 +115,7 @@ class ItemSums {
  private:
   NameRow& row_of(uint32_t name) {
     const auto [known, is_new] = bases_.try_emplace(name);
-    if (is_new) known->second = names_.entry(name).base;
+    if (is_new) known->second = of_ == SumsOf::Texts ? name : names_.entry(name).base;
     const auto [entry, is_new_row] = rows_.try_emplace(known->second);
     if (is_new_row) {
       const NameTable::Entry described = names_.entry(known->second);
@@ -128,14 +128,16 @@ class ItemSums {
 
   const NameTable& names_;
   const int64_t from_, to_;
+  const SumsOf of_;
   PathNode root_;
   std::unordered_map<uint32_t, uint32_t> bases_;  // by name
   std::unordered_map<uint32_t, NameRow> rows_;    // by base
 };
 
+// Items are cut at the two times. Linear in the number of items.
 ItemTotals total_items(const std::vector<std::shared_ptr<const DerivedTrack>>& tracks, const NameTable& names,
-                       int64_t from_ns, int64_t to_ns) {
-  ItemSums sums(names, from_ns, to_ns);
+                       int64_t from_ns, int64_t to_ns, SumsOf of = SumsOf::Classes) {
+  ItemSums sums(names, from_ns, to_ns, of);
   for (const auto& track : tracks) sums.add(*track);
   return sums.take();
 }
@@ -239,6 +241,7 @@ struct Chosen {
   uint32_t file = 0;
   std::set<std::pair<trace::WriterId, uint32_t>> tracks;    // empty and nothing across threads: all
   std::vector<std::shared_ptr<const DerivedTrack>> across;  // tracks of ranges across threads
+  std::vector<std::shared_ptr<const DerivedTrack>> states;  // of the chosen threads
   std::map<trace::WriterId, trace::Window> windows;
 };
 
@@ -259,11 +262,17 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
     if (ref->kind == TrackRef::Kind::Track) add_thread(source, ref->position);
     if (ref->kind != TrackRef::Kind::Derived) continue;
     std::shared_ptr<const DerivedTrack> derived = view.derived(ref->position);
-    if (derived->kind == DerivedTrack::Kind::Functions) add_thread(source, derived->of_track);
+    if (derived->kind == DerivedTrack::Kind::Functions || derived->kind == DerivedTrack::Kind::States)
+      add_thread(source, derived->of_track);
     if (derived->kind == DerivedTrack::Kind::AcrossThreads) chosen.across.push_back(std::move(derived));
   }
   if (!ids.empty() && chosen.tracks.empty() && chosen.across.empty())
     throw BadRequest("tracks: a selection needs a track with ranges, functions or samples");
+  for (auto& derived : view.derived()) {
+    if (derived->kind != DerivedTrack::Kind::States || derived->file != chosen.file) continue;
+    const SourceTrack& track = view.sources()[chosen.file]->tracks()[derived->of_track];
+    if (ids.empty() || chosen.tracks.contains({track.writer, track.track})) chosen.states.push_back(std::move(derived));
+  }
   if (chosen.file < view.sources().size()) chosen.windows = view.sources()[chosen.file]->between(from, to);
   return chosen;
 }
@@ -285,6 +294,18 @@ void write_file_part(Json& json, const trace::Reader& reader, const std::vector<
   if (samples.samples == 0) return;
   write_functions(json, functions::count_functions(samples));
   write_flame(json, "function_flame", functions::paths_of_samples(samples));
+}
+
+// What the chosen threads did meanwhile, the longest first.
+void write_states(Json& json, const ItemTotals& totals) {
+  if (totals.statistics.ranges.empty()) return;
+  json.objects("states", std::min(totals.statistics.ranges.size(), kMaxRows), [&](size_t i) {
+    const analyze::RangeRow& row = totals.statistics.ranges[i];
+    json.field("name", row.name);
+    json.field("count", row.count);
+    json.field("total_ns", row.total_ns);
+    json.field("max_ns", row.max_ns);
+  });
 }
 
 // A copy of the chosen tracks.
@@ -321,6 +342,7 @@ std::string selection_json(View& view, const Analyses& analyses, const Query& qu
     if (!chosen.tracks.empty()) reader = copy_of(reader, chosen);
     write_file_part(json, reader, across.statistics.ranges);
   }
+  write_states(json, total_items(chosen.states, view.names(), from, to, SumsOf::Texts));
   json.end_object();
   return json.text();
 }

@@ -47,8 +47,11 @@ void Source::count_rows(size_t from) {
   for (size_t i = from; i < chunks_.size(); i += step) {
     if (chunks_[i].track == kNoTrack || reader_.event_chunks()[i].range_count == 0) continue;
     try {
-      for (const trace::DepthSummary& depth : reader_.summaries(reader_.event_chunks()[i]))
-        tracks_[chunks_[i].track].rows = std::max(tracks_[chunks_[i].track].rows, depth.depth + 1u);
+      SourceTrack& track = tracks_[chunks_[i].track];
+      for (const trace::DepthSummary& depth : reader_.summaries(reader_.event_chunks()[i])) {
+        track.rows = std::max(track.rows, depth.depth + 1u);
+        if (depth.depth == 0) track.busy_ns += step * track.clock.map().duration_ns(depth.total);
+      }
     } catch (const Error&) {
       // tiles report it
     }
@@ -75,16 +78,22 @@ void Source::describe() {
   }
   if (reference_) shift_ns_ = difference(reference_->second, times_->offset_ns(reference_->first, 0));
   const convert::Places places(reader_);
-  std::map<std::string, uint32_t> labels;
-  for (uint32_t i = 0; i < groups_.size(); ++i) labels[groups_[i].label] = i;
+  // The name of a process changes with exec.
+  const auto key_of = [](const SourceGroup& group) {
+    return group.is_device ? group.label : base::format("{}\n{}", group.host, group.pid);
+  };
+  std::map<std::string, uint32_t> known_groups;
+  for (uint32_t i = 0; i < groups_.size(); ++i) known_groups[key_of(groups_[i])] = i;
   std::vector<uint32_t> group_ids;
   for (const convert::Group& group : places.groups()) {
-    const std::string label = convert::group_label(group);
-    const auto [known, is_new] = labels.try_emplace(label, static_cast<uint32_t>(groups_.size()));
-    if (is_new)
-      groups_.push_back({group.pid, group.name, label, group.writer != nullptr ? group.writer->origin.host : "",
-                         group.writer == nullptr});
+    SourceGroup shown{group.pid, group.name, convert::group_label(group),
+                      group.writer != nullptr ? group.writer->origin.host : "", group.writer == nullptr};
+    const auto [known, is_new] = known_groups.try_emplace(key_of(shown), static_cast<uint32_t>(groups_.size()));
     group_ids.push_back(known->second);
+    if (is_new)
+      groups_.push_back(std::move(shown));
+    else
+      groups_[known->second] = std::move(shown);
   }
   clock_error_ns_ = 0;
   if (times_->empty()) return;  // no event has a time, so there is nothing to show yet
@@ -143,7 +152,7 @@ int64_t Source::earliest_open_ns() const {
 
 Source::ClassName Source::describe_class(const trace::EventClass& event_class) const {
   ClassName described;
-  described.name = names_.of_class(event_class.name, event_class.category);
+  described.name = names_.of_class(event_class.name, event_class.category, event_class.colour);
   described.has_places = !event_class.fields.empty() && event_class.name.find('{') != std::string::npos;
   described.is_definition = trace::is_definition(event_class);
   described.event_class = &event_class;
@@ -208,9 +217,10 @@ Source::ThreadKey Source::thread_key(const SourceTrack& track) {
 
 size_t Source::main_track(size_t track) const {
   if (tracks_[track].ranges > 0) return track;
-  for (const size_t other : same_thread(track))
+  const std::vector<size_t>& same = same_thread(track);
+  for (const size_t other : same)
     if (tracks_[other].ranges > 0) return other;
-  return track;
+  return *std::ranges::max_element(same, {}, [&](size_t one) { return tracks_[one].points; });
 }
 
 int64_t Source::offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const {

@@ -53,7 +53,8 @@ struct SourceTrack {
   std::vector<uint32_t> chunks;  // in the order of the file
   int64_t start_ns = INT64_MAX, end_ns = 0;
   uint64_t ranges = 0, points = 0;
-  uint32_t rows = 0;  // that are known from the heads of chunks
+  uint32_t rows = 0;     // that are known from the heads of chunks
+  uint64_t busy_ns = 0;  // in ranges: an estimate, from the same heads
 };
 
 struct SourceGroup {
@@ -93,7 +94,7 @@ class Source {
   std::optional<size_t> find_track(const trace::WriterId& writer, uint32_t track) const;
   // The tracks of the same thread, with this one: the ranges of a program and its CPU samples are of different writers.
   const std::vector<size_t>& same_thread(size_t track) const { return threads_.at(thread_key(tracks_[track])); }
-  // The one of them that stands for the thread: the first with ranges, or this one.
+  // The one of them that stands for the thread: the first with ranges, or the one with the most samples.
   size_t main_track(size_t track) const;
   int64_t duration_ns() const { return duration_ns_; }
   int64_t start_realtime_ns() const { return start_realtime_ns_; }

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "analyze/memory/stacks.h"
+#include "base/printable.h"
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::serve {
@@ -307,12 +309,17 @@ void View::derive_all() {
 
 void View::derive(uint32_t file) {
   const bool has_memory = has_points(file, kHasAllocations), has_ranges = has_points(file, kHasRangesAcross);
-  const bool has_samples = [&] {
+  const auto any_writer = [&](const auto& is) {
     const Lock files = lock();
     return std::ranges::any_of(sources_[file]->reader().writers(),
-                               [](const auto& writer) { return memory::SampleStacks::are_in(writer.second); });
-  }();
-  if (!has_memory && !has_ranges && !has_samples) return;
+                               [&](const auto& writer) { return is(writer.second); });
+  };
+  const bool has_samples = any_writer(memory::SampleStacks::are_in);
+  const bool has_states =
+      has_samples || any_writer([](const trace::WriterInfo& writer) {
+        return std::ranges::any_of(writer.costs, [](const auto& cost) { return cost.second.blocked_ns != 0; });
+      });
+  if (!has_memory && !has_ranges && !has_states) return;
   FilePlaces places;
   std::string path;
   size_t chunks = 0;
@@ -326,6 +333,7 @@ void View::derive(uint32_t file) {
   const auto should_stop = [this] { return stopping_.load(); };
   if (has_memory) set_derived(file, DerivedTrack::Kind::Memory, memory_tracks(reader, places, should_stop));
   if (has_samples) derive_functions(file, reader, places);
+  if (has_states) derive_states(file, reader, places);
   if (!has_ranges) return;
   const auto is_wanted = [&](uint32_t chunk) { return chunk < chunks && may_have(file, chunk, kHasRangesAcross); };
   const auto name_of = [&](const trace::WriterId& writer, uint32_t class_id, const std::string& text) {
@@ -348,6 +356,23 @@ void View::derive_functions(uint32_t file, const trace::Reader& reader, const Fi
     track.name = (of.name.empty() ? "thread" : of.name) + ": functions";
   }
   set_derived(file, DerivedTrack::Kind::Functions, std::move(tracks));
+}
+
+void View::derive_states(uint32_t file, const trace::Reader& reader, const FilePlaces& places) {
+  struct Named {
+    const char* name;
+    uint32_t colour;
+  };
+  static constexpr Named kNames[kActivities] = {
+      {"running", 0xff4ca66b}, {"waiting", 0xffb4bcc6}, {"ready", 0xffe3a83b}, {"held up by Kymo", 0xffd14b6a}};
+  const auto name_of = [this](Activity activity, const std::string& function) {
+    const Named& of = kNames[static_cast<size_t>(activity)];
+    const uint32_t base = names_.of_class(of.name, "thread state", of.colour);
+    return function.empty() ? base
+                            : names_.of_text(base::format("{}: {}", of.name, base::readable_text(function)), base);
+  };
+  set_derived(file, DerivedTrack::Kind::States,
+              state_tracks(reader, places, name_of, [this] { return stopping_.load(); }));
 }
 
 void View::set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks) {

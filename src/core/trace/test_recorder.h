@@ -46,7 +46,8 @@ class TestRecorder {
                         trace::Writer::Mode mode = trace::Writer::Mode::Create, uint64_t parent_pid = 0,
                         const std::string& executable = "/usr/bin/train",
                         std::vector<std::pair<std::string, std::string>> metadata = {{"RANK", "3"},
-                                                                                     {"WORLD_SIZE", "8"}})
+                                                                                     {"WORLD_SIZE", "8"}},
+                        uint64_t started_later_ns = 0)
       : file_(path, mode) {
     id_.bytes.fill(writer);
     trace::Origin origin;
@@ -57,7 +58,7 @@ class TestRecorder {
     origin.boot_id = "boot";
     origin.executable = executable;
     origin.command_line = {"train", "--epochs", "2"};
-    origin.start_realtime_ns = kRealtimeZero;
+    origin.start_realtime_ns = kRealtimeZero + started_later_ns;
     origin.policy = "block";
     origin.kymo_version = "0.1.0";
     origin.metadata = std::move(metadata);
@@ -73,6 +74,7 @@ class TestRecorder {
     add_class({id, std::move(name), std::move(category), 0, std::move(fields)});
   }
   void add_track(const trace::Track& track) { file_.tracks(id_, {&track, 1}); }
+  void add_cost(const trace::Cost& cost) { file_.costs(id_, {&cost, 1}); }
   void add_thread(uint32_t id, uint64_t tid, std::string name) {
     trace::Track track;
     track.id = id;

@@ -14,6 +14,7 @@ export interface NamesAnswer {
   names: string[];
   bases: number[];
   categories: string[];
+  colours?: number[]; // 0xRRGGBB; 0: none
 }
 
 const kFollowAgainMs = 2000;

@@ -1,6 +1,6 @@
 // The names of ranges by their id, and what depends only on a name: its colour and whether the search finds it.
 
-import { nameColour } from '../timeline/palette';
+import { nameColour, ownColour } from '../timeline/palette';
 import { kUnknown } from './protocol';
 import type { NamesAnswer } from './client';
 
@@ -9,7 +9,7 @@ export class Names {
   private readonly bases: number[] = [];
   private readonly categories: string[] = [];
   private readonly colours: number[] = [];
-  private readonly known = new Set<string>();
+  private readonly known = new Map<string, number>(); // the colours by text
 
   get count(): number {
     return this.text.length;
@@ -21,10 +21,11 @@ export class Names {
       const id = answer.from + i;
       const base = answer.bases?.[i] ?? id;
       this.text[id] = name;
-      this.known.add(name);
       this.bases[id] = base;
       this.categories[id] = answer.categories?.[i] ?? '';
-      this.colours[id] = base < id ? (this.colours[base] ?? nameColour(name)) : nameColour(name);
+      const chosen = answer.colours?.[i] ? ownColour(answer.colours[i]) : undefined;
+      this.colours[id] = chosen ?? (base < id ? this.colours[base] : undefined) ?? nameColour(name);
+      this.known.set(name, this.colours[id]);
     });
   }
 
@@ -43,6 +44,10 @@ export class Names {
   }
   colourOf(id: number): number {
     return this.colours[id] ?? 0;
+  }
+  /** The same colour, for a panel that has only the text. */
+  colourOfText(name: string): number {
+    return this.known.get(name) ?? nameColour(name);
   }
 }
 

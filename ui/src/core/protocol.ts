@@ -1,6 +1,6 @@
 // What the server says: the JSON answers as types, and the decoder of tiles. docs/view.md describes the protocol.
 
-export type TrackKind = 'thread' | 'functions' | 'across' | 'queue' | 'counter' | 'memory';
+export type TrackKind = 'thread' | 'states' | 'functions' | 'across' | 'queue' | 'counter' | 'memory';
 
 export interface TraceFile {
   name: string;
@@ -11,6 +11,7 @@ export interface TraceFile {
   clock_error_ns?: number;
   problems?: string[];
   trouble?: string; // what happened to the file since it was opened
+  held_up_ns?: number; // how long its threads waited for the collector of Kymo, together
 }
 
 export interface Process {
@@ -30,7 +31,7 @@ export interface Track {
   kind: TrackKind;
   name: string;
   tid?: number;
-  thread?: number; // of functions, and of samples that are apart from the ranges: the track of their thread
+  thread?: number; // of states, of functions, and of samples that are apart from the ranges: the track of their thread
   shared?: number; // of functions: so many outermost ones are in nearly all samples
   device?: string;
   rows?: number;
@@ -39,6 +40,7 @@ export interface Track {
   values?: number;
   start_ns?: number;
   end_ns?: number;
+  busy_ns?: number; // of threads and queues: how long they were in ranges; of states: how long the thread ran
   unit?: string;
 }
 
@@ -65,6 +67,12 @@ export interface TraceInfo {
   losses: Loss[];
   saved?: { arguments_left_out: number }; // the page is a file of its own, and answers itself
   left_out?: string[]; // files that could not be shown, and why
+}
+
+/** Of these losses nothing is missing in the timeline: a text was shortened, or a call could not be used. */
+const kWithoutGap = new Set(['text_truncated', 'unmatched_pop', 'unknown_range', 'reported']);
+export function isGap(loss: Loss): boolean {
+  return !kWithoutGap.has(loss.cause);
 }
 
 /** Points at one event: a chunk of the trace and the index in it. */
@@ -102,6 +110,10 @@ export interface EventDetails {
   depth?: number;
   lane?: number;
   unfinished?: boolean;
+  running_ns?: number; // what its thread did meanwhile, if that is known
+  waiting_ns?: number;
+  ready_ns?: number;
+  held_up_ns?: number;
   arguments?: Array<{ name: string; value: string | number }>;
   correlation?: number;
   parents?: LinkedEvent[];
@@ -169,6 +181,7 @@ export interface SelectionAnswer {
   samples?: number;
   sampled_ns?: number; // that the samples stand for
   function_flame?: FlameFrame[];
+  states?: Array<{ name: string; count: number; total_ns: number; max_ns: number }>; // of the threads, if they are known
 }
 
 /** One end of an arrow. */

@@ -28,7 +28,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
     <div class="columns">
       <section>
         <h2>
-          <Swatch name={event.base ?? event.name} theme={app.theme} />
+          <Swatch name={event.base ?? event.name} app={app} />
           {event.name || 'no name'}
         </h2>
         <dl>
@@ -46,6 +46,16 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
           {event.ends_on ? <><dt>Ends on</dt><dd>{event.ends_on}</dd></> : null}
           {event.category ? <><dt>Category</dt><dd>{event.category}</dd></> : null}
           {event.kind !== 'range' ? <><dt>Kind</dt><dd>{event.kind}</dd></> : null}
+          {event.running_ns === undefined ? null : (
+            <>
+              <dt>CPU time</dt>
+              <dd>{duration(event.running_ns, 6)}</dd>
+              <dt>Waiting</dt>
+              <dd>{duration(event.waiting_ns!, 6)}</dd>
+              {event.ready_ns ? <><dt title="it could have run, but others ran">Ready</dt><dd>{duration(event.ready_ns, 6)}</dd></> : null}
+              {event.held_up_ns ? <><dt title="it waited for the collector of Kymo">Held up by Kymo</dt><dd>{duration(event.held_up_ns, 6)}</dd></> : null}
+            </>
+          )}
           {event.correlation ? <><dt>Correlation</dt><dd>{event.correlation}</dd></> : null}
         </dl>
         <p class="buttons">
@@ -104,7 +114,7 @@ function Links({ app, title, events }: { app: App; title: string; events: Linked
         {events.slice(0, kMaxLinks).map((event) => (
           <li>
             <button onClick={() => app.goTo(event)}>
-              <Swatch name={event.name} theme={app.theme} />
+              <Swatch name={event.name} app={app} />
               {event.name} <small>{duration(event.end_ns - event.start_ns)}</small>
             </button>
           </li>
@@ -128,8 +138,8 @@ function Hits({ app }: { app: App }) {
             {found.hits.slice(first, first + kListedHits).map((hit, i) => (
               <li>
                 <button class={first + i === app.hit ? 'current' : ''} title={hit.name} onClick={() => { app.hit = first + i; app.goTo(hit); }}>
-                  <Swatch name={hit.name} theme={app.theme} />
-                  {hit.name} <small>{`${duration(hit.end_ns - hit.start_ns)} at ${timeLabel(hit.start_ns, 1000)}, ${app.track(hit.track)?.name ?? ''}`}</small>
+                  <Swatch name={hit.name} app={app} />
+                  <span>{hit.name}</span> <small>{`${duration(hit.end_ns - hit.start_ns)} at ${timeLabel(hit.start_ns, 1000)}, ${app.track(hit.track)?.name ?? ''}`}</small>
                 </button>
               </li>
             ))}

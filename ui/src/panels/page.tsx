@@ -2,7 +2,7 @@
 
 import { useRef } from 'preact/hooks';
 import { App, kTabs, Tab } from '../app';
-import { fileName, longest } from '../core/protocol';
+import { fileName, isGap, longest } from '../core/protocol';
 import { bytes, count, counted, duration } from '../core/units';
 import { wholeSpan } from '../core/viewport';
 import type { Action } from '../keys';
@@ -71,12 +71,15 @@ function Problems({ app }: { app: App }) {
   const lines = [
     ...(trace.left_out ?? []).map((reason) => `left out: ${reason}`),
     ...trace.files.flatMap((file) => (file.problems ?? []).map((problem) => `${file.name}: ${problem}`)),
-    ...trace.losses.map((loss) => `lost: ${count(loss.count)} × ${loss.text ?? loss.cause}`),
+    ...trace.losses.map((loss) => `${isGap(loss) ? 'lost: ' : ''}${count(loss.count)} × ${loss.text ?? loss.cause}`),
   ];
+  const heldUp = trace.files.reduce((sum, file) => sum + (file.held_up_ns ?? 0), 0);
+  if (heldUp > 0) lines.push(`${duration(heldUp)}: the threads waited for the collector of Kymo, as their states show`);
   if (lines.length === 0) return null;
-  const lost = trace.losses.reduce((sum, loss) => sum + loss.count, 0);
-  const problems = lines.length - trace.losses.length;
-  const text = [lost > 0 ? `${count(lost)} lost` : '', problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'}` : ''].filter(Boolean).join(', ');
+  const lost = trace.losses.reduce((sum, loss) => sum + (isGap(loss) ? loss.count : 0), 0);
+  const incomplete = trace.losses.reduce((sum, loss) => sum + (isGap(loss) ? 0 : loss.count), 0);
+  const problems = lines.length - trace.losses.length - Number(heldUp > 0);
+  const text = [lost > 0 ? `${count(lost)} lost` : '', incomplete > 0 ? `${count(incomplete)} incomplete` : '', heldUp > 0 ? `held up by Kymo ${duration(heldUp)}` : '', problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'}` : ''].filter(Boolean).join(', ');
   return <span class="warning" title={lines.slice(0, 40).join('\n')}>{text}</span>;
 }
 

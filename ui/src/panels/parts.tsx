@@ -2,8 +2,8 @@
 
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Pending } from '../app';
-import { css, nameColour, Theme } from '../timeline/palette';
+import type { App, Pending } from '../app';
+import { css } from '../timeline/palette';
 
 export function Answer<T>({ pending, children }: { pending: Pending<T>; children: (value: T) => ComponentChildren }) {
   if (pending.error) return <p class="problem">{pending.error}</p>;
@@ -11,8 +11,8 @@ export function Answer<T>({ pending, children }: { pending: Pending<T>; children
   return <div class={pending.loading ? 'stale' : ''}>{children(pending.value)}</div>;
 }
 
-export function Swatch({ name, theme }: { name: string; theme: Theme }) {
-  return <i class="swatch" style={{ background: css(theme.colours[nameColour(name)]) }} />;
+export function Swatch({ name, app }: { name: string; app: App }) {
+  return <i class="swatch" style={{ background: css(app.theme.colours[app.names.colourOfText(name)]) }} />;
 }
 
 export interface Column<Row> {

@@ -3,10 +3,12 @@
 import type { App } from '../app';
 import { fileName } from '../core/protocol';
 import { count, duration, percent } from '../core/units';
+import { wholeSpan } from '../core/viewport';
 import { css } from '../timeline/palette';
 import { useAnswer } from './hooks';
 import { Answer, Bar, Swatch, Table } from './parts';
 import { exactly } from '../core/names';
+import { evidenceOf } from './evidence';
 
 interface HostRow {
   name: string;
@@ -35,7 +37,15 @@ export interface Report {
   devices: DeviceReport[];
   host: HostRow[];
   memory?: { peak_bytes: number; peak_after_ns: number; end_bytes: number; at_peak: Array<{ range: string; bytes: number }> };
-  findings: Array<{ text: string; saves_ns: number; evidence: string[]; command: string; record?: string }>;
+  functions?: Array<{ function: string }>; // of CPU samples
+  findings: Finding[];
+}
+export interface Finding {
+  text: string;
+  saves_ns: number;
+  evidence: string[];
+  command: string;
+  record?: string;
 }
 
 export function fileOfFocus(app: App): number {
@@ -74,11 +84,10 @@ export function ReportPanel({ app }: { app: App }) {
             {(report.findings ?? []).length === 0 && <p class="hint">None.</p>}
             {(report.findings ?? []).map((finding) => (
               <div class="finding">
-                <p>
+                <button title={`show the evidence; in a terminal: ${finding.command}`} onClick={() => void showEvidence(app, file, finding, report)}>
                   {finding.text} {finding.saves_ns > 0 && <small>{`saves at most ${duration(finding.saves_ns)}`}</small>}
-                </p>
-                {finding.evidence.map((line) => <pre>{line}</pre>)}
-                <pre class="hint">{finding.command}</pre>
+                  {finding.evidence.map((line) => <span>{line}</span>)}
+                </button>
                 {finding.record && <p class="hint">{`To know more, record ${finding.record}`}</p>}
               </div>
             ))}
@@ -90,7 +99,7 @@ export function ReportPanel({ app }: { app: App }) {
               sort={3}
               choose={(row) => void app.find(exactly(row.name), false)}
               columns={[
-                { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} theme={app.theme} />{r.name}</>, value: (r) => r.name },
+                { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} app={app} />{r.name}</>, value: (r) => r.name },
                 { title: 'Where', text: (r) => r.where, value: (r) => r.where },
                 { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
                 { title: 'Time', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
@@ -101,6 +110,22 @@ export function ReportPanel({ app }: { app: App }) {
       )}
     </Answer>
   );
+}
+
+/** Goes to the evidence, and selects it. Of a name, that is its longest range. */
+async function showEvidence(app: App, file: number, finding: Finding, report: Report): Promise<void> {
+  const evidence = evidenceOf(finding.command, report.functions ?? []);
+  const shift = app.shiftOf(file);
+  const tracks = app.trace!.tracks.filter((track) => track.file === file).map((track) => track.id);
+  if (evidence === 'totals') {
+    app.show(wholeSpan(app.duration));
+    return app.select({ from: shift, to: app.trace!.files[file].duration_ns + shift, tracks });
+  }
+  if ('search' in evidence) return app.findLongest(evidence.search);
+  const span = { from: evidence.span.from + shift, to: evidence.span.to + shift };
+  const margin = (span.to - span.from) * 0.1;
+  app.show({ from: span.from - margin, to: span.to + margin });
+  return app.select({ ...span, tracks }, false);
 }
 
 /** The operations of devices and the ranges of the host; none if the program was only sampled. */

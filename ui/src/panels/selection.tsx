@@ -7,7 +7,7 @@ import { fileName, FlameFrame, NameTotal, SelectionAnswer } from '../core/protoc
 import { count, counted, duration, percent, quantity } from '../core/units';
 import { flameBoxes, FlameBox } from './flame_boxes';
 import { Answer, Swatch, Table } from './parts';
-import { css, nameColour } from '../timeline/palette';
+import { css } from '../timeline/palette';
 
 const kNothing = 'Drag over the timeline to select a part of it, or press v to select what is visible.';
 
@@ -27,6 +27,7 @@ export function Statistics({ app }: { app: App }) {
             <FileTitle app={app} files={files} totals={totals} />
             <Ranges app={app} totals={totals} length={length} />
             <Functions app={app} totals={totals} />
+            <States app={app} totals={totals} />
             <Others totals={totals} />
           </>
         ))}
@@ -54,7 +55,7 @@ function Ranges({ app, totals, length }: { app: App; totals: SelectionAnswer; le
       sort={2}
       choose={(row) => void app.find(exactly(row.name), false)}
       columns={[
-        { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} theme={app.theme} />{r.name}<small>{mark(r)}</small></>, value: (r) => r.name },
+        { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} app={app} />{r.name}<small>{mark(r)}</small></>, value: (r) => r.name },
         { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
         { title: 'Total', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
         { title: 'Share', text: (r) => percent(r.total_ns, length), value: (r) => r.total_ns },
@@ -80,7 +81,7 @@ function Functions({ app, totals }: { app: App; totals: SelectionAnswer }) {
         sort={1}
         choose={(row) => void app.find(exactly(row.function), false)}
         columns={[
-          { title: 'Function', wide: true, text: (r) => <span title={r.module}><Swatch name={r.function} theme={app.theme} />{r.function}</span>, value: (r) => r.function },
+          { title: 'Function', wide: true, text: (r) => <span title={r.module}><Swatch name={r.function} app={app} />{r.function}</span>, value: (r) => r.function },
           { title: 'Self', text: (r) => duration(r.self_ns), value: (r) => r.self_ns },
           { title: 'Share', text: (r) => percent(r.self_ns, whole), value: (r) => r.self_ns },
           { title: 'Total', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
@@ -90,6 +91,25 @@ function Functions({ app, totals }: { app: App; totals: SelectionAnswer }) {
         ]}
       />
     </>
+  );
+}
+
+/** What the threads did. */
+function States({ app, totals }: { app: App; totals: SelectionAnswer }) {
+  if (!totals.states?.length) return null;
+  const whole = totals.states.reduce((sum, row) => sum + row.total_ns, 0);
+  return (
+    <Table
+      rows={totals.states}
+      sort={2}
+      columns={[
+        { title: 'Thread state', wide: true, text: (r) => <><Swatch name={r.name} app={app} />{r.name}</>, value: (r) => r.name },
+        { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
+        { title: 'Total', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
+        { title: 'Share', text: (r) => percent(r.total_ns, whole), value: (r) => r.total_ns },
+        { title: 'Max', text: (r) => duration(r.max_ns), value: (r) => r.max_ns },
+      ]}
+    />
   );
 }
 
@@ -172,7 +192,7 @@ function FlameGraph({ app, frames }: { app: App; frames: FlameFrame[] }) {
   const boxes = flameBoxes(frames, at);
   const whole = frames[at].total_ns;
   const rows = boxes.reduce((most, box) => Math.max(most, box.row), 0) + 1;
-  const colour = (box: FlameBox) => (kColoured.has(box.frame.kind) ? css(app.theme.colours[nameColour(box.frame.name)]) : 'var(--header)');
+  const colour = (box: FlameBox) => (kColoured.has(box.frame.kind) ? css(app.theme.colours[app.names.colourOfText(box.frame.name)]) : 'var(--header)');
   const times = (frame: FlameFrame) => (frame.kind === 'function' ? counted(frame.count, 'sample') : counted(frame.count, 'time'));
   return (
     <div class="flame" style={{ height: `${rows * 19}px` }}>

@@ -4,6 +4,7 @@ import type { DrawList } from '../timeline/draw_list';
 import { Colour, css, Theme } from '../timeline/palette';
 import { Backend, resizeCanvas } from './backend';
 
+const kColours = 257; // one more than a rectangle can have
 const kBackgrounds: number[] = [Colour.Header, Colour.Lane, Colour.Grid];
 
 export class Canvas2dBackend implements Backend {
@@ -12,7 +13,7 @@ export class Canvas2dBackend implements Backend {
   private readonly context: CanvasRenderingContext2D;
   private ratio = 1;
   private order = new Uint16Array(8192);
-  private readonly first = new Uint32Array(65);
+  private readonly first = new Uint32Array(kColours);
 
   constructor() {
     const context = this.canvas.getContext('2d', { alpha: false });
@@ -57,10 +58,10 @@ export class Canvas2dBackend implements Backend {
   }
 
   private sortByColour(list: DrawList): void {
-    const next = new Uint32Array(66);
+    const next = new Uint32Array(kColours + 1);
     for (let i = 0; i < list.count; ++i) ++next[list.colour[i] + 1];
-    for (let c = 0; c < 65; ++c) next[c + 1] += next[c];
-    this.first.set(next.subarray(0, 65));
+    for (let c = 0; c < kColours; ++c) next[c + 1] += next[c];
+    this.first.set(next.subarray(0, kColours));
     for (let i = 0; i < list.count; ++i) this.order[next[list.colour[i]]++] = i;
   }
 }

@@ -126,6 +126,9 @@ export class Input {
     const lane = geometry.laneAt(y, stage.placed)?.lane;
     if (lane?.track && !this.drag) app.focus = lane.track.id;
     this.resting(x);
+    // Names that are cut can be read in all.
+    const name = x < geometry.left && lane && !this.drag ? `${lane.track?.name ?? ''}\n${lane.process.label ?? lane.process.name}`.trim() : '';
+    if (stage.element.title !== name) stage.element.title = name;
     const { drag } = this;
     stage.element.style.cursor = this.cursor(x, y);
     if (!drag) return;

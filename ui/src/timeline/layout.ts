@@ -45,9 +45,13 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   const groups = new Map<number, Track[]>(trace.processes.map((p) => [p.id, []]));
   const isPinned = new Set(options.pinned);
   const matches = compileFilter(options.filter);
+  const activity = new Map<number, number>(); // of threads and queues
   let shown = 0;
   for (const track of trace.tracks) {
-    if (isPinned.has(track.id)) continue;
+    activity.set(track.thread ?? track.id, Math.max(track.busy_ns ?? 0, activity.get(track.thread ?? track.id) ?? 0));
+  }
+  for (const track of trace.tracks) {
+    if (isPinned.has(track.id) || isOnlySamples(track)) continue;
     const process = processes.get(track.process) ?? unknownProcess(track.process);
     if (!matches(track, process)) continue;
     ++shown;
@@ -57,23 +61,23 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     else groups.set(process.id, [track]);
   }
   for (const [id, tracks] of groups) {
-    tracks.sort((a, b) => trackRank(a, processes) - trackRank(b, processes)); // stable
+    const busy = (track: Track) => (track.kind === 'thread' || track.kind === 'queue' ? (activity.get(track.id) ?? 0) : 0);
+    tracks.sort((a, b) => kKinds.indexOf(a.kind) - kKinds.indexOf(b.kind) || busy(b) - busy(a) || mainFirst(a, b, processes)); // stable
     groups.set(id, partsBelowThreads(tracks));
   }
+  const busiest = (process: Process) => (groups.get(process.id) ?? []).reduce((most, track) => Math.max(most, activity.get(track.id) ?? 0), 0);
   const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
-  // Deep stacks would move the ranges of other threads out of sight.
-  const foldsFunctions = trace.tracks.some((t) => t.kind !== 'functions' && (t.ranges ?? 0) > 0);
   const byId = new Map(trace.tracks.map((t) => [t.id, t]));
   for (const id of options.pinned) {
     const track = byId.get(id);
     if (!track) continue;
     const process = processes.get(track.process) ?? unknownProcess(track.process);
-    const lane = laneOf(track, process, rows, layout.pinnedHeight, options.toggled, foldsFunctions, true);
+    const lane = laneOf(track, process, rows, layout.pinnedHeight, options.toggled, true);
     layout.pinned.push(lane);
     layout.pinnedHeight += lane.height;
   }
   const place = new Map(options.order.map((id, at) => [id, at]));
-  for (const process of [...processes.values()].sort(byProcess)) {
+  for (const process of [...processes.values()].sort((a, b) => byFile(a, b) || busiest(b) - busiest(a) || byPid(a, b))) {
     const { id } = process;
     const tracks = groups.get(id) ?? [];
     if (tracks.length === 0) continue;
@@ -85,7 +89,7 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
       tracks.sort((a, b) => (place.get(a.id) ?? Infinity) - (place.get(b.id) ?? Infinity) || 0);
     }
     for (const track of tracks) {
-      const lane = laneOf(track, process, rows, layout.height, options.toggled, foldsFunctions, false);
+      const lane = laneOf(track, process, rows, layout.height, options.toggled, false);
       layout.lanes.push(lane);
       layout.height += lane.height;
     }
@@ -93,15 +97,20 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   return layout;
 }
 
-const kKinds = ['thread', 'functions', 'across', 'queue', 'memory', 'counter'];
+const kKinds = ['memory', 'thread', 'states', 'functions', 'across', 'queue', 'counter']; // memory is one row, and stays in sight
 
-/** Threads first, the main thread before the others; then functions, ranges across threads, queues, memory and counters. */
-function trackRank(track: Track, processes: ReadonlyMap<number, Process>): number {
-  if (track.kind === 'thread' && track.tid !== undefined && track.tid === processes.get(track.process)?.pid) return -1;
-  return kKinds.indexOf(track.kind);
+/** Of threads that are equally busy. */
+function mainFirst(a: Track, b: Track, processes: ReadonlyMap<number, Process>): number {
+  const isMain = (track: Track) => track.kind === 'thread' && track.tid !== undefined && track.tid === processes.get(track.process)?.pid;
+  return Number(isMain(b)) - Number(isMain(a));
 }
 
-/** The samples and the functions of a thread are below it. */
+/** The samples of a thread that is shown already: their functions say more. */
+function isOnlySamples(track: Track): boolean {
+  return track.kind === 'thread' && track.thread !== undefined && (track.ranges ?? 0) === 0;
+}
+
+/** The samples, the states and the functions of a thread are below it. */
 function partsBelowThreads(tracks: Track[]): Track[] {
   const ids = new Set(tracks.map((t) => t.id));
   const parts = new Map<number, Track[]>();
@@ -115,21 +124,26 @@ function partsBelowThreads(tracks: Track[]): Track[] {
   return tracks.flatMap((track) => (track.thread !== undefined && ids.has(track.thread) ? [] : [track, ...(parts.get(track.id) ?? [])]));
 }
 
-/** Devices after the programs of a file, and otherwise in the order of their ids. What has no id is last. */
-function byProcess(a: Process, b: Process): number {
-  const pid = (process: Process) => process.pid || Number.MAX_SAFE_INTEGER;
-  return a.file - b.file || Number(a.device ?? false) - Number(b.device ?? false) || pid(a) - pid(b) || a.id - b.id;
+/** Devices before the programs of a file: they have few rows, and those of many threads would move them out of sight. */
+function byFile(a: Process, b: Process): number {
+  return a.file - b.file || Number(b.device ?? false) - Number(a.device ?? false);
 }
 
-function laneOf(track: Track, process: Process, table: Rows, y: number, toggled: ReadonlySet<string>, foldsFunctions: boolean, pinned: boolean): Lane {
+/** What has no id is last. */
+function byPid(a: Process, b: Process): number {
+  const pid = (process: Process) => process.pid || Number.MAX_SAFE_INTEGER;
+  return pid(a) - pid(b) || a.id - b.id;
+}
+
+function laneOf(track: Track, process: Process, table: Rows, y: number, toggled: ReadonlySet<string>, pinned: boolean): Lane {
   const all = table.count(track);
   const isDeep = track.kind === 'functions' && all > kShortRows;
-  const collapsed = toggled.has(`t${track.id}`) !== (isDeep && foldsFunctions);
+  const collapsed = toggled.has(`t${track.id}`) !== isDeep;
   const instants = !collapsed && (track.points ?? 0) > 0;
   const empty = instants && (track.ranges ?? 0) === 0;
   const rows = collapsed ? (isDeep ? kShortRows : 1) : empty ? 0 : all;
   let height = rows * kRowHeight + (instants ? kInstantHeight + (empty ? 6 : 0) : 0) + 2 * kPadding;
-  if (collapsed && rows === 1) height = kCollapsedHeight;
+  if ((collapsed && rows === 1) || track.kind === 'states') height = kCollapsedHeight;
   else if (isPlot(track)) height = kCounterHeight;
   // The outermost functions that all samples share say nothing: the last of them is the first row.
   const firstRow = collapsed && track.kind === 'functions' ? Math.max(0, Math.min((track.shared ?? 0) - 1, all - rows)) : 0;

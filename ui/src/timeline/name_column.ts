@@ -54,7 +54,7 @@ function drawProcess(context: CanvasRenderingContext2D, lane: Lane, y: number, g
 function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geometry: Geometry, app: App, fitter: TextFitter): void {
   const track = lane.track!;
   const indent = lane.pinned ? 20 : kIndent;
-  if (!isPlot(track) || lane.collapsed) triangle(context, indent - 9, y - 4, lane.collapsed, app.theme.muted);
+  if ((!isPlot(track) && track.kind !== 'states') || lane.collapsed) triangle(context, indent - 9, y - 4, lane.collapsed, app.theme.muted);
   context.fillStyle = app.theme.text;
   const name = lane.pinned ? `${track.name} · ${lane.process.name}` : track.name;
   context.fillText(fitter.fit(name || `track ${track.id}`, geometry.left - indent - kPinWidth - 2), indent, y);

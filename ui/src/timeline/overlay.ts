@@ -2,7 +2,7 @@
 // error, arrows and the tooltip.
 
 import type { App } from '../app';
-import { longest } from '../core/protocol';
+import { isGap, longest } from '../core/protocol';
 import { count, duration, shortCount, timeLabel } from '../core/units';
 import { drawArrows, drawLinks } from './arrows';
 import { Geometry, kAxisHeight, kMinimapHeight, kTop } from './geometry';
@@ -179,6 +179,11 @@ export class Overlay {
         const x0 = Math.max(geometry.left, geometry.x(loss.from_ns + p.shift));
         const x1 = Math.min(geometry.width, Math.max(geometry.x(loss.to_ns + p.shift), geometry.x(loss.from_ns + p.shift) + 3));
         if (x1 <= x0) continue;
+        if (!isGap(loss)) {
+          context.fillStyle = app.theme.muted;
+          context.fillRect(x0, bottom - 1, x1 - x0, 1);
+          continue;
+        }
         context.fillStyle = app.theme.loss;
         context.fillRect(x0, top, x1 - x0, bottom - top);
         context.save();

@@ -39,6 +39,7 @@ export const Colour = {
   Grid: 2 * kNameColours + 8,
 } as const;
 
+const kDimmedShare = 0.68; // of the background
 const kHues = [212, 168, 262, 28, 340, 92, 190, 48, 290, 150, 232, 12, 316, 70, 200, 120];
 
 export const kLight: Theme = {
@@ -102,9 +103,9 @@ interface Special {
 function colours(make: (hue: number, at: number) => Rgb, background: string, special: Special): Rgb[] {
   const names = kHues.map(make);
   const ground = parse(background);
-  const dimmed = names.map((c) => mix(c, ground, 0.68));
+  const faint = names.map((c) => mix(c, ground, kDimmedShare));
   const rest = [special.slower, special.faster, special.same, special.instant, special.hit, special.header, special.lane, special.point, special.grid];
-  return [...names, ...dimmed, ...rest.map(parse)];
+  return [...names, ...faint, ...rest.map(parse)];
 }
 
 function mix(a: Rgb, b: Rgb, share: number): Rgb {
@@ -122,6 +123,39 @@ function hsl(hue: number, saturation: number, lightness: number): Rgb {
     return Math.round(255 * (lightness - chroma * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
   };
   return [channel(0), channel(8), channel(4)];
+}
+
+/** The lightness of names: from the darkest to the lightest, so that the text on them is readable. */
+const kLightness = { light: [0.64, 0.84], dark: [0.22, 0.36] } as const;
+const kMaxColours = 256; // that a draw list can have
+const own = new Map<number, number>();
+
+/**
+ * The index of a colour that the program has chosen (0xRRGGBB): the same hue, as calm as the others. The next index is
+ * the same one dimmed. Undefined: there are too many.
+ */
+export function ownColour(rgb: number): number | undefined {
+  const known = own.get(rgb);
+  if (known !== undefined) return known;
+  const at = kLight.colours.length;
+  if (at + 2 > kMaxColours) return undefined;
+  const [r, g, b] = [16, 8, 0].map((shift) => ((rgb >> shift) & 255) / 255);
+  const [most, least] = [Math.max(r, g, b), Math.min(r, g, b)];
+  const [lightness, spread] = [(most + least) / 2, most - least];
+  const saturation = spread === 0 ? 0 : spread / (1 - Math.abs(2 * lightness - 1));
+  const sector = spread === 0 ? 0 : most === r ? (g - b) / spread + 6 : most === g ? (b - r) / spread + 2 : (r - g) / spread + 4;
+  for (const theme of [kLight, kDark]) {
+    const [low, high] = kLightness[theme.name];
+    const calm = hsl((sector * 60) % 360, Math.min(saturation, theme === kLight ? 0.62 : 0.42), low + (high - low) * lightness);
+    theme.colours.push(calm, mix(calm, parse(theme.background), kDimmedShare));
+  }
+  own.set(rgb, at);
+  return at;
+}
+
+/** The colour of a name where the search has not found it. */
+export function dimmed(colour: number): number {
+  return colour < kNameColours ? Colour.Dimmed + colour : colour + 1;
 }
 
 export function css(colour: Rgb): string {

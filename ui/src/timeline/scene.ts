@@ -201,6 +201,7 @@ class Builder {
     const { list, pool } = this.scene;
     const { left, colours } = this.input;
     const bases = this.input.rows.basesOf(tile.track);
+    const isStates = lane.track!.kind === 'states'; // they are no ranges of the trace
     const visibleFrom = Math.max(from, this.span.from);
     const visibleTo = Math.min(to, this.span.to);
     const right = left + this.input.width;
@@ -220,7 +221,7 @@ class Builder {
       const count = tile.count[i];
       const small = x1 - x0 < kSmall || count > 1;
       // A range that started on the screen, in another tile, was counted there.
-      const added = start < from && from > this.span.from ? 0 : count;
+      const added = isStates || (start < from && from > this.span.from) ? 0 : count;
       const last = this.previous[row] ?? -1;
       if (last >= 0) {
         const shape = pool[last];

@@ -34,6 +34,7 @@ export class Stage {
   private hasPicture!: () => void;
   private backend: Backend;
   private readonly top = document.createElement('canvas');
+  private readonly bar = document.createElement('div'); // scrolls the tracks
   private readonly overlay: Overlay;
   private readonly context: CanvasRenderingContext2D;
   private width = 0;
@@ -51,7 +52,11 @@ export class Stage {
     this.backend = makeBackend('canvas');
     this.top.className = 'overlay';
     this.context = this.top.getContext('2d')!;
-    this.element.append(this.backend.canvas, this.top);
+    this.bar.className = 'scrollbar';
+    this.bar.append(document.createElement('div'));
+    this.bar.addEventListener('pointerdown', (event) => event.stopPropagation());
+    this.bar.addEventListener('scroll', () => Math.abs(this.bar.scrollTop - app.scroll) >= 1 && app.setScroll(this.bar.scrollTop));
+    this.element.append(this.backend.canvas, this.top, this.bar);
     this.overlay = new Overlay(app, this.context);
     this.minimap = new Minimap(app);
     this.links = new Links(app);
@@ -150,6 +155,7 @@ export class Stage {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.overlay.draw(geometry, this.placed, this.scene, this.links, this.level, this.pointer, this.pointer.inside ? this.shapeAt(this.pointer.x, this.pointer.y) : undefined);
     this.minimap.draw(this.context, geometry);
+    this.placeBar(geometry);
     this.plan();
     this.links.update(this.placed);
     if (rowsBefore !== app.rows.version) this.schedule();
@@ -157,6 +163,16 @@ export class Stage {
     if (this.scene.complete) this.hasPicture();
     this.frameTimes.push(performance.now() - begin);
     if (this.frameTimes.length > kFrameTimes) this.frameTimes.shift();
+  }
+
+  private placeBar(geometry: Geometry): void {
+    const room = this.height - geometry.bodyTop;
+    const most = this.app.mostScroll;
+    this.bar.hidden = most <= 0;
+    if (most <= 0) return;
+    this.bar.style.top = `${geometry.bodyTop}px`;
+    (this.bar.firstChild as HTMLElement).style.height = `${room + most}px`;
+    if (Math.abs(this.bar.scrollTop - this.app.scroll) >= 1) this.bar.scrollTop = this.app.scroll;
   }
 
   /** Requests what is missing: one request at a time, so that a fast pan does not queue up. */

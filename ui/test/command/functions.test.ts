@@ -15,8 +15,11 @@ test('functions of samples are below their thread, the called one below its call
     await complete(page);
     const lanes = await page.evaluate(() => window.kymo.lanes());
     const at = lanes.findIndex((lane) => lane.name.endsWith(': functions'));
-    assert.equal(lanes[at].name, `${lanes[at - 1].name}: functions`);
+    const thread = lanes[at].name.slice(0, -': functions'.length);
+    assert.deepEqual(lanes.slice(at - 2, at).map((lane) => lane.name), [thread, `${thread}: states`]);
     assert.equal(lanes[at].top, lanes[at - 1].top + lanes[at - 1].height);
+    await page.mouse.click(60, (await stageTop(page)) + lanes[at].top + 8); // all rows: the outer ones are in all samples
+    await page.waitForFunction((track) => !window.kymo.lanes().find((lane) => lane.track === track)!.collapsed, lanes[at].track);
     await page.waitForFunction(() => window.kymo.shapes().some((s) => s.name === 'busy_inner'));
     await complete(page);
     const shapes = await page.evaluate((track) => window.kymo.shapes().filter((s) => s.track === track), lanes[at].track);

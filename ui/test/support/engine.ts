@@ -30,6 +30,7 @@ export class Engine {
   readonly tracks: FakeTrack[] = [];
   readonly names: string[] = [];
   readonly bases: number[] = [];
+  readonly colours = new Map<string, number>(); // by name: 0xRRGGBB
   readonly files: string[];
   readonly processes: TraceInfo['processes'] = [];
   losses: TraceInfo['losses'] = [];

@@ -39,7 +39,7 @@ export async function serve(engine: Engine, pageFolder: string, port = 0, token 
     if (path === 'api/trace') return json(engine.trace());
     if (path === 'api/names') {
       const from = number('from');
-      return json({ version: engine.names.length, from, names: engine.names.slice(from), bases: engine.bases.slice(from), categories: engine.names.slice(from).map(() => '') });
+      return json({ version: engine.names.length, from, names: engine.names.slice(from), bases: engine.bases.slice(from), categories: engine.names.slice(from).map(() => ''), colours: engine.names.slice(from).map((name) => engine.colours.get(name) ?? 0) });
     }
     if (path === 'api/tiles') {
       response.writeHead(200, { 'content-type': 'application/octet-stream' });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { buildLayout, kShortRows, laneAt, LayoutOptions, lanesBetween, moveTrack, rowTop } from '../../src/timeline/layout';
 import { describe } from '../../src/timeline/name_column';
 import { Rows } from '../../src/timeline/rows';
+import type { TrackKind } from '../../src/core/protocol';
 import { manyTracks, training } from '../support/traces';
 
 const kPlain: LayoutOptions = { toggled: new Set(), pinned: [], order: [], filter: '' };
@@ -43,8 +44,9 @@ test('a pinned track is at the top and nowhere else', () => {
 });
 
 test('a collapsed track has one row, a collapsed process only its header', () => {
-  const full = layout().lanes[1];
-  const folded = layout({ toggled: new Set(['t1']) }).lanes[1];
+  const main = (l: ReturnType<typeof layout>) => l.lanes.find((lane) => lane.track?.id === 1)!;
+  const full = main(layout());
+  const folded = main(layout({ toggled: new Set(['t1']) }));
   assert.equal(folded.rows, 1);
   assert.ok(folded.height < full.height);
   assert.equal(layout({ toggled: new Set(['p0']) }).lanes.length, 1);
@@ -52,12 +54,12 @@ test('a collapsed track has one row, a collapsed process only its header', () =>
 
 test('a track moves inside of its process and stops at the ends', () => {
   const order = moveTrack(layout(), [], 3, -1);
-  assert.deepEqual(names(layout({ order })).slice(0, 3), ['main', 'stream 7', 'data loader']);
-  assert.deepEqual(names(layout({ order: moveTrack(layout(), [], 1, -5) })), names(layout()));
+  assert.deepEqual(names(layout({ order })).slice(0, 4), ['device memory', 'main', 'stream 7', 'data loader']);
+  assert.deepEqual(names(layout({ order: moveTrack(layout(), [], 1, -5) }))[0], 'main');
   assert.deepEqual(moveTrack(layout(), [7], 12345, 1), [7]);
 });
 
-test('the order does not depend on the order of the server: programs, then devices; the main thread first', () => {
+test('the order does not depend on the order of the server: devices, then programs; the main thread first', () => {
   const process = (id: number, pid: number, device = false) => ({ id, file: 0, pid, name: `p${pid}`, device });
   const track = (id: number, of: number, kind: 'thread' | 'queue' | 'counter', tid?: number) => ({ id, file: 0, process: of, kind, name: `t${id}`, tid });
   const info = {
@@ -65,7 +67,20 @@ test('the order does not depend on the order of the server: programs, then devic
     processes: [process(0, 99, true), process(1, 20), process(2, 10)],
     tracks: [track(1, 0, 'queue'), track(2, 1, 'counter'), track(3, 1, 'thread', 21), track(4, 1, 'thread', 20), track(5, 2, 'thread', 10)],
   };
-  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t5', 't4', 't3', 't2', 't1']);
+  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t1', 't5', 't4', 't3', 't2']);
+});
+
+test('the busiest processes and threads come first, with their parts; memory and devices stay in sight', () => {
+  const track = (id: number, of: number, kind: TrackKind, busy_ns?: number, thread?: number) => ({ id, file: 0, process: of, kind, name: `t${id}`, tid: id, busy_ns, thread });
+  const info = {
+    names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [],
+    processes: [{ id: 1, file: 0, pid: 1, name: 'shell' }, { id: 2, file: 0, pid: 12, name: 'train' }, { id: 3, file: 0, pid: 99, name: 'GPU', device: true }],
+    tracks: [
+      track(1, 1, 'thread', 5), track(11, 2, 'thread', 10), track(12, 2, 'thread', 50), track(13, 2, 'thread'), track(14, 2, 'states', 90, 13),
+      track(15, 2, 'functions', undefined, 13), track(16, 2, 'memory'), track(17, 2, 'counter'), track(21, 3, 'queue', 1), track(22, 3, 'queue', 2),
+    ],
+  };
+  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t22', 't21', 't16', 't13', 't14', 't15', 't12', 't11', 't17', 't1']);
 });
 
 test('the functions of a thread are below it, or with the threads if it is not shown', () => {
@@ -80,17 +95,17 @@ test('the functions of a thread are below it, or with the threads if it is not s
   assert.deepEqual(shown({ pinned: [2] }), ['t1', 't3', 't4']);
 });
 
-test('the tracks of one thread are below each other: ranges, samples, functions', () => {
+test('a thread is listed once: its ranges and its functions, and not its samples again', () => {
   const track = (id: number, kind: 'thread' | 'functions', tid: number, ranges: number, thread?: number) => ({ id, file: 0, process: 1, kind, name: `t${id}`, tid, ranges, thread });
   const info = {
     names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [],
     processes: [{ id: 1, file: 0, pid: 9, name: 'p' }],
     tracks: [track(1, 'thread', 11, 0, 4), track(2, 'thread', 12, 0, 3), track(3, 'thread', 12, 5), track(4, 'thread', 11, 5), track(5, 'functions', 0, 9, 4), track(6, 'functions', 0, 9, 3)],
   };
-  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t3', 't2', 't6', 't4', 't1', 't5']);
+  assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t3', 't6', 't4', 't5']);
 });
 
-test('deep functions are folded to few rows if the trace has ranges, from the last one that all samples share', () => {
+test('deep functions are folded to few rows, from the last one that all samples share', () => {
   const of = (ranges: number, rows: number, toggled: string[] = []) => {
     const tracks = [
       { id: 1, file: 0, process: 1, kind: 'thread' as const, name: 't1', ranges },
@@ -106,7 +121,6 @@ test('deep functions are folded to few rows if the trace has ranges, from the la
   const whole = of(10, 40, ['t2']);
   assert.deepEqual([whole.collapsed, whole.rows, whole.firstRow], [false, 40, 0]);
   assert.deepEqual(describe(whole), ['from CPU samples']);
-  assert.deepEqual([of(0, 40).collapsed, of(0, 40).rows], [false, 40]); // nothing else to see
   assert.deepEqual([of(10, 4).collapsed, of(10, 4).rows, of(10, 4, ['t2']).rows], [false, 4, 1]);
   assert.equal(of(10, 7).firstRow, 1); // the last rows are drawn
 });

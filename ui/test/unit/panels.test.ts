@@ -4,7 +4,8 @@ import { matcher, Names } from '../../src/core/names';
 import { plotColumns, rangeText, valueText } from '../../src/timeline/plots';
 import { coverage } from '../../src/timeline/minimap';
 import { TextFitter } from '../../src/timeline/text';
-import { kDark, kLight, nameColour } from '../../src/timeline/palette';
+import { dimmed, kDark, kLight, nameColour, ownColour, Rgb } from '../../src/timeline/palette';
+import { evidenceOf } from '../../src/panels/evidence';
 import { changesByName, iterationShift, lastName } from '../../src/panels/changes';
 import { flameBoxes } from '../../src/panels/flame_boxes';
 import { decodeTiles } from '../../src/core/protocol';
@@ -45,6 +46,38 @@ test('names arrive in parts, and a missing part is not skipped', () => {
 test('names with other numbers have the same colour', () => {
   assert.equal(nameColour('step 1'), nameColour('step 234'));
   assert.equal(kLight.colours.length, kDark.colours.length);
+});
+
+test('a colour of the program keeps its hue, and text on it is readable in both themes', () => {
+  const light = ([r, g, b]: Rgb) => [r, g, b].reduce((sum, value, i) => {
+    const share = value / 255;
+    return sum + [0.2126, 0.7152, 0.0722][i] * (share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const parse = (hex: string) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)) as unknown as Rgb;
+  for (const rgb of [0xff0000, 0x00ff00, 0x0000ff, 0xffff00, 0x00ffff, 0xff00ff, 0x010101, 0xffffff, 0x76b900, 0x102030]) {
+    const at = ownColour(rgb)!;
+    assert.equal(ownColour(rgb), at);
+    for (const theme of [kLight, kDark]) {
+      const [a, b] = [light(theme.colours[at]), light(parse(theme.rangeText))].sort((x, y) => y - x);
+      assert.ok((a + 0.05) / (b + 0.05) >= 4.5, `${rgb.toString(16)} in ${theme.name}: ${(a + 0.05) / (b + 0.05)}`);
+      assert.ok(theme.colours[dimmed(at)]);
+    }
+  }
+  const [r, g, b] = kLight.colours[ownColour(0xff0000)!];
+  assert.ok(r > g + 60 && r > b + 60);
+  const names = new Names();
+  names.add({ version: 2, from: 0, names: ['step {}', 'step 7'], bases: [0, 0], categories: ['', ''], colours: [0x00ff00, 0] });
+  assert.equal(names.colourOf(1), ownColour(0x00ff00));
+  assert.equal(names.colourOfText('step 7'), names.colourOf(0));
+});
+
+test('the command of a finding says where its evidence is', () => {
+  const of = (command: string) => evidenceOf(command, [{ function: 'busy(int)' }]);
+  assert.deepEqual(of('kymo timeline run.kymo --from 10us --to 25us'), { span: { from: 10_000, to: 25_000 } });
+  assert.deepEqual(of('kymo hist run.kymo step*'), { search: 'step*' });
+  assert.deepEqual(of("kymo hist 'my run.kymo' 'it'\\''s slow'"), { search: '"it\'s slow"' });
+  assert.deepEqual(of('kymo stats run.kymo --by function'), { search: '"busy(int)"' });
+  assert.equal(of('kymo stats run.kymo --by wait'), 'totals');
 });
 
 test('frames of a flame graph are inside of their parents', () => {

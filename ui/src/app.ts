@@ -14,7 +14,9 @@ export { kTabs } from './app_state';
 export type { Pending, Selection, Tab } from './app_state';
 
 const kSearchLimit = 2000;
+const kWheelSetting = 'kymo wheel';
 const kHashDelayMs = 250;
+const kRestMs = 400;
 const kBelow = 40; // pixels below the last track
 const kJump = 3; // a change of the zoom by this factor
 
@@ -34,6 +36,8 @@ export class App extends AppConnection {
   private entry: Span = { from: 0, to: 1 }; // what the history entry of the browser began with
   private abortSearch?: AbortController;
   private abortTotals?: AbortController;
+  private measureTimer = 0;
+  private visibleTotals?: Span; // the time of the totals, if nothing is selected
   private abortDetails?: AbortController;
   private abortMemory?: AbortController;
 
@@ -42,6 +46,11 @@ export class App extends AppConnection {
   async start(): Promise<void> {
     const bookmark = readHash(location.hash);
     this.setTheme(bookmark.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'), !!bookmark.theme);
+    try {
+      this.wheelZooms = localStorage.getItem(kWheelSetting) === 'zooms';
+    } catch {
+      // as above
+    }
     await this.load();
     this.started = true;
     this.restore(bookmark);
@@ -65,11 +74,13 @@ export class App extends AppConnection {
       theme: this.themeChosen ? this.theme.name : undefined,
       backend: this.backend,
       shifts: this.shifts,
+      flags: this.flags,
     };
   }
 
   restore(view: Bookmark): void {
     this.shifts = view.shifts ?? [];
+    this.flags = view.flags ?? [];
     this.span = this.entry = clampSpan(view.time ?? wholeSpan(this.duration), this.duration);
     this.toggled = new Set(view.toggled ?? []);
     this.pinned = view.pinned ?? [];
@@ -80,8 +91,12 @@ export class App extends AppConnection {
     if (view.theme) this.setTheme(view.theme, true);
     this.backend = view.backend as BackendName | undefined;
     this.tab = kTabs.find((tab) => tab === view.tab);
+    this.visibleTotals = undefined;
     if (view.selection) void this.select(view.selection, view.tab === undefined);
-    else this.selection = undefined;
+    else {
+      this.selection = undefined;
+      this.measureVisible();
+    }
     if (view.event) void this.open(view.event);
     if ((view.search ?? '') !== this.search) void this.find(view.search ?? '', false);
   }
@@ -167,6 +182,7 @@ export class App extends AppConnection {
   show(span: Span): void {
     this.span = clampSpan(span, this.duration);
     this.follow &&= this.showsAll;
+    this.measureVisible();
     this.redraw();
     this.saveHash();
   }
@@ -196,15 +212,41 @@ export class App extends AppConnection {
 
   // Selection and details
 
+  /** What the totals are of: the selection, or what is visible of all tracks. */
+  get measured(): Selection {
+    if (this.selection) return this.selection;
+    const { files, tracks } = this.trace!;
+    return { from: Math.max(0, this.span.from), to: Math.min(this.duration, this.span.to), tracks: files.length === 1 ? [] : tracks.map((track) => track.id) };
+  }
+
+  /** The totals of what is visible, once it rests: they may need all of the trace. */
+  private measureVisible(): void {
+    clearTimeout(this.measureTimer);
+    if (this.selection || (this.tab !== 'statistics' && this.tab !== 'flame')) return;
+    const { from, to } = this.measured;
+    if (this.visibleTotals?.from === from && this.visibleTotals.to === to) return;
+    this.measureTimer = window.setTimeout(() => {
+      this.visibleTotals = { from, to };
+      void this.requestTotals(this.measured);
+    }, kRestMs);
+  }
+
   async select(selection: Selection | undefined, show = true): Promise<void> {
     this.selection = selection;
-    this.abortTotals?.abort();
+    this.visibleTotals = undefined;
     if (!selection) {
+      this.abortTotals?.abort();
       this.totals = { loading: false };
+      this.measureVisible();
       this.notify();
       return;
     }
     if (show && this.tab !== 'flame' && this.tab !== 'memory') this.tab = 'statistics';
+    await this.requestTotals(selection);
+  }
+
+  private async requestTotals(selection: Selection): Promise<void> {
+    this.abortTotals?.abort();
     const abort = (this.abortTotals = new AbortController());
     this.totals = { loading: true, value: this.totals.value };
     this.notify();
@@ -328,6 +370,29 @@ export class App extends AppConnection {
     this.goTo(hits()[this.hit]);
   }
 
+  // Flags
+
+  /** Asks for the note of the flag at a time. An empty one removes it. */
+  editFlag(time: number): void {
+    const note = window.prompt('The note of this flag; an empty one removes it', this.flags.find((flag) => flag.time === time)?.note ?? '');
+    if (note === null) return;
+    this.flags = this.flags.filter((flag) => flag.time !== time);
+    if (note.trim() !== '') this.flags.push({ time: Math.round(time), note: note.trim() });
+    this.notify();
+  }
+
+  /** The browser keeps it for the next page, if it can. */
+  setWheelZooms(zooms: boolean): void {
+    this.wheelZooms = zooms;
+    this.notice = zooms ? 'the wheel zooms; with Ctrl it scrolls the tracks' : 'the wheel scrolls the tracks; with Ctrl it zooms';
+    try {
+      localStorage.setItem(kWheelSetting, zooms ? 'zooms' : 'scrolls');
+    } catch {
+      // a page without a place of its own, such as a file
+    }
+    this.notify();
+  }
+
   // Memory
 
   /** Asks what is alive at a time of the page, in the file of the track that has the focus. */
@@ -350,6 +415,7 @@ export class App extends AppConnection {
 
   setTab(tab: Tab | undefined): void {
     this.tab = tab;
+    this.measureVisible();
     this.notify();
   }
 }

@@ -17,6 +17,12 @@ export interface Selection extends Span {
   tracks: number[]; // empty: all tracks of the first file
 }
 
+/** A time with a note. */
+export interface Flag {
+  time: number;
+  note: string;
+}
+
 /** An answer that may still be on its way. */
 export interface Pending<T> {
   loading: boolean;
@@ -47,6 +53,8 @@ export abstract class AppState {
   hit = -1;
   memory: Pending<MemoryAnswer> = { loading: false }; // what is alive at the pointer
   arrows = true; // of all that is visible, and not only of the selected range
+  flags: Flag[] = [];
+  wheelZooms = false; // otherwise it scrolls the tracks, and zooms with ctrl
   tab?: Tab;
   help = false;
   follow = false;

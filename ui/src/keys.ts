@@ -2,6 +2,7 @@
 
 import { App, kTabs, Tab } from './app';
 import { wholeSpan } from './core/viewport';
+import { save } from './timeline/picture';
 import type { Stage } from './timeline/stage';
 import { exactly } from './core/names';
 
@@ -10,10 +11,14 @@ export interface Action {
   keys: string[]; // as KeyboardEvent.key; "Shift+", "Alt+" and "Ctrl+" before it
   text: string;
   run: () => void;
+  held?: (ms: number) => void; // while the key stays down, for each frame
 }
 
 const kPan = 0.12; // of the visible time
 const kZoom = 0.8;
+const kStepMs = 90; // of a key that stays down: so long is a step of kPan or kZoom
+const kHoldMs = 160; // from then on it counts as held
+const kLongestFrameMs = 50;
 
 export function makeActions(app: App, stage: Stage): Action[] {
   const length = () => app.span.to - app.span.from;
@@ -66,10 +71,10 @@ export function makeActions(app: App, stage: Stage): Action[] {
     ['compare', 'comparison of two traces'],
   ];
   return [
-    { group: 'Move', keys: ['w', '+', '='], text: 'zoom in at the pointer', run: () => app.zoom(anchor(), kZoom) },
-    { group: 'Move', keys: ['s', '-'], text: 'zoom out', run: () => app.zoom(anchor(), 1 / kZoom) },
-    { group: 'Move', keys: ['a', 'ArrowLeft'], text: 'move left', run: () => app.pan(-length() * kPan) },
-    { group: 'Move', keys: ['d', 'ArrowRight'], text: 'move right', run: () => app.pan(length() * kPan) },
+    { group: 'Move', keys: ['w', '+', '='], text: 'zoom in at the pointer', run: () => app.zoom(anchor(), kZoom), held: (ms) => app.zoom(anchor(), kZoom ** (ms / kStepMs)) },
+    { group: 'Move', keys: ['s', '-'], text: 'zoom out', run: () => app.zoom(anchor(), 1 / kZoom), held: (ms) => app.zoom(anchor(), kZoom ** (-ms / kStepMs)) },
+    { group: 'Move', keys: ['a', 'ArrowLeft'], text: 'move left', run: () => app.pan(-length() * kPan), held: (ms) => app.pan((-length() * kPan * ms) / kStepMs) },
+    { group: 'Move', keys: ['d', 'ArrowRight'], text: 'move right', run: () => app.pan(length() * kPan), held: (ms) => app.pan((length() * kPan * ms) / kStepMs) },
     { group: 'Move', keys: ['Shift+A', 'Shift+ArrowLeft'], text: 'move left by a screen', run: () => app.pan(-length() * 0.9) },
     { group: 'Move', keys: ['Shift+D', 'Shift+ArrowRight'], text: 'move right by a screen', run: () => app.pan(length() * 0.9) },
     { group: 'Move', keys: ['ArrowUp'], text: 'scroll up', run: () => app.setScroll(app.scroll - 40) },
@@ -85,14 +90,15 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Find', keys: ['n'], text: 'next hit', run: () => void app.nextHit(1) },
     { group: 'Find', keys: ['Shift+N'], text: 'previous hit', run: () => void app.nextHit(-1) },
     { group: 'Find', keys: ['o'], text: 'other ranges with the name of the selected range', run: () => { if (app.details.value) void app.find(exactly(app.details.value.name), false); } },
-    { group: 'Find', keys: ['.'], text: 'next range in this row', run: () => stepRange(1) },
-    { group: 'Find', keys: [','], text: 'previous range in this row', run: () => stepRange(-1) },
+    { group: 'Find', keys: ['.', ']'], text: 'next range in this row', run: () => stepRange(1) },
+    { group: 'Find', keys: [',', '['], text: 'previous range in this row', run: () => stepRange(-1) },
     { group: 'Find', keys: ['g'], text: 'go to what launched the selected range', run: () => app.goTo(app.details.value?.launched_by) },
     { group: 'Find', keys: ['Shift+G'], text: 'go to what the selected range launched', run: () => app.goTo(app.details.value?.launched?.[0]) },
     { group: 'Find', keys: ['z'], text: 'go to what the selected range waited for', run: () => app.goTo(app.details.value?.waited_for?.[0]) },
     { group: 'Find', keys: ['u'], text: 'go to the range around the selected range', run: () => app.goTo(app.details.value?.parents?.at(-1)) },
     { group: 'Select', keys: ['m'], text: 'measure the selected range', run: selectRange },
     { group: 'Select', keys: ['v'], text: 'select what is visible', run: () => void app.select({ from: Math.max(0, app.span.from), to: Math.min(app.duration, app.span.to), tracks: visibleTracks(stage) }) },
+    { group: 'Select', keys: ['Shift+F'], text: 'flag with a note at the pointer; a click on it changes the note', run: () => app.editFlag(anchor()) },
     { group: 'Select', keys: ['Escape'], text: 'close the help, clear selection and search', run: () => escape(app) },
     { group: 'Tracks', keys: ['j'], text: 'next track', run: () => focusBy(1) },
     { group: 'Tracks', keys: ['k'], text: 'previous track', run: () => focusBy(-1) },
@@ -104,12 +110,15 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Tracks', keys: ['Alt+ArrowDown'], text: 'move the track down', run: focused((id) => app.move(id, 1)) },
     { group: 'Tracks', keys: ['t'], text: 'filter the tracks', run: focusInput('filter') },
     ...tabs.map(([name, text]): Action => ({ group: 'Panels', keys: [String(kTabs.indexOf(name) + 1)], text, run: tab(name) })),
-    { group: 'Panels', keys: ['`'], text: 'close the panel', run: () => app.setTab(undefined) },
+    { group: 'Panels', keys: ['q', '`'], text: 'close the panel, or open the details', run: () => app.setTab(app.tab ? undefined : 'details') },
     { group: 'Panels', keys: ['i'], text: 'memory that is alive at the pointer', run: () => { app.setTab('memory'); void app.askMemory(anchor()); } },
     { group: 'Page', keys: ['r'], text: 'arrows of all that is visible, or of the selected range only', run: () => { app.arrows = !app.arrows; app.notify(); } },
     { group: 'Page', keys: ['l'], text: 'light or dark theme', run: () => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); } },
+    { group: 'Page', keys: ['Shift+S'], text: 'save what is on the screen as SVG', run: () => save('kymo.svg', new Blob([stage.svg()], { type: 'image/svg+xml' })) },
+    { group: 'Page', keys: ['Shift+P'], text: 'save what is on the screen as PNG', run: () => void app.attempt(async () => save('kymo.png', await stage.png())) },
     { group: 'Page', keys: ['y'], text: 'copy a link to this view', run: () => void copyLink(app) },
     { group: 'Page', keys: ['b'], text: 'draw with WebGL2 or with canvas', run: () => { app.backend = stage.backendName === 'webgl' ? 'canvas' : 'webgl'; stage.useBackend(app.backend); app.notice = `drawing with ${stage.backendName}`; app.notify(); } },
+    { group: 'Page', keys: ['Shift+W'], text: 'the wheel scrolls the tracks, or zooms', run: () => app.setWheelZooms(!app.wheelZooms) },
     { group: 'Page', keys: ['?'], text: 'list of keys', run: () => { app.help = !app.help; app.notify(); } },
   ];
 }
@@ -174,6 +183,18 @@ export function keyText(event: KeyboardEvent): string {
 
 export function listenToKeys(actions: readonly Action[]): void {
   const table = new Map(actions.flatMap((action) => action.keys.map((key) => [key, action] as const)));
+  const held = new Map<string, Action>(); // by the code of the key
+  let last = 0;
+  const move = (now: number) => {
+    if (held.size === 0) return;
+    if (now > last) {
+      for (const action of held.values()) action.held!(Math.min(kLongestFrameMs, now - last));
+      last = now;
+    }
+    requestAnimationFrame(move);
+  };
+  addEventListener('keyup', (event) => held.delete(event.code));
+  addEventListener('blur', () => held.clear());
   addEventListener('keydown', (event) => {
     const inText = event.target instanceof HTMLInputElement;
     if (inText) {
@@ -183,6 +204,14 @@ export function listenToKeys(actions: readonly Action[]): void {
     const action = table.get(keyText(event));
     if (!action) return;
     event.preventDefault();
+    if (action.held) {
+      if (event.repeat) return; // the frames move it
+      if (held.size === 0) {
+        last = performance.now() + kHoldMs;
+        requestAnimationFrame(move);
+      }
+      held.set(event.code, action);
+    }
     action.run();
   });
 }

@@ -14,6 +14,7 @@ export interface Bookmark {
   theme?: string;
   backend?: string;
   shifts?: number[]; // by file
+  flags?: Array<{ time: number; note: string }>;
 }
 
 const kMaxIds = 500;
@@ -37,6 +38,7 @@ export function writeHash(view: Bookmark): string {
   add('theme', view.theme);
   add('draw', view.backend);
   if (view.shifts?.some((shift) => shift !== 0)) add('d', Array.from(view.shifts, (shift) => plain(shift ?? 0)).join(','));
+  add('n', view.flags?.slice(0, kMaxIds).map(({ time, note }) => `${plain(time)}:${encodeURIComponent(note)}`).join(','));
   return parts.join('&');
 }
 
@@ -67,7 +69,10 @@ export function readHash(hash: string): Bookmark {
     else if (key === 'tab' && /^[a-z]+$/.test(value)) view.tab = value;
     else if (key === 'theme' && (value === 'dark' || value === 'light')) view.theme = value;
     else if (key === 'd') view.shifts = numbers(values).filter((shift) => Math.abs(shift) < kLongestNs);
-    else if (key === 'draw' && (value === 'webgl' || value === 'canvas')) view.backend = value;
+    else if (key === 'n') {
+      const flags = values.map((flag) => ({ time: Number(flag.split(':')[0]), note: decode(flag.slice(flag.indexOf(':') + 1)) }));
+      view.flags = flags.filter(({ time, note }) => time >= 0 && time < kLongestNs && note !== '');
+    } else if (key === 'draw' && (value === 'webgl' || value === 'canvas')) view.backend = value;
   }
   return view;
 }

@@ -166,9 +166,9 @@ export function Help({ app, actions }: { app: App; actions: readonly Action[] })
           ))}
           <section>
             <h3>Pointer</h3>
-            <p><span>wheel</span>zoom at the pointer</p>
+            <p><span>wheel</span>{app.wheelZooms ? 'zoom at the pointer' : 'scroll the tracks'}</p>
+            <p><span>Ctrl + wheel</span>{app.wheelZooms ? 'scroll the tracks' : 'zoom at the pointer'}</p>
             <p><span>Shift + wheel</span>move left and right</p>
-            <p><span>Alt + wheel</span>scroll the tracks; also over their names</p>
             <p><span>drag</span>measure</p>
             <p><span>Shift + drag</span>move; also with the middle button</p>
             <p><span>click</span>details; on a name: fold, pin, drag to reorder</p>

@@ -9,17 +9,15 @@ import { flameBoxes, FlameBox } from './flame_boxes';
 import { Answer, Swatch, Table } from './parts';
 import { css } from '../timeline/palette';
 
-const kNothing = 'Drag over the timeline to select a part of it, or press v to select what is visible.';
-
 export function Statistics({ app }: { app: App }) {
-  if (!app.selection) return <p class="hint">{kNothing}</p>;
-  const { selection } = app;
-  const length = selection.to - selection.from;
+  const { from, to, tracks } = app.measured;
+  const length = to - from;
+  const where = !app.selection ? 'visible, on all tracks (drag over the timeline to select a part of it)' : tracks.length === 0 ? 'selected on all tracks' : tracks.length === 1 ? `selected on ${app.track(tracks[0])?.name ?? '1 track'}` : `selected on ${tracks.length} tracks`;
   return (
     <>
       <p class="summary">
         <b>{duration(length, 5)}</b>
-        {` selected on ${selection.tracks.length === 0 ? 'all tracks' : selection.tracks.length === 1 ? (app.track(selection.tracks[0])?.name ?? '1 track') : `${selection.tracks.length} tracks`}`}
+        {` ${where}`}
       </p>
       <Answer pending={app.totals}>
         {(files) => files.map((totals) => (
@@ -150,7 +148,6 @@ export function Counters({ totals }: { totals: SelectionAnswer }) {
 }
 
 export function Flame({ app }: { app: App }) {
-  if (!app.selection) return <p class="hint">{kNothing}</p>;
   return (
     <Answer pending={app.totals}>
       {(files) => files.map((totals) => (

@@ -1,5 +1,5 @@
-// Pointer, wheel and touch on the timeline. A wheel zooms at the pointer; with shift, or sideways, it pans; over the
-// names it scrolls. A drag measures; with shift or the middle button it pans. One finger pans, two zoom, a long press
+// Pointer, wheel and touch on the timeline. A wheel scrolls the tracks; with ctrl, or over the axis, it zooms at the
+// pointer, or the other way round; with shift, or sideways, it pans. A drag measures; with shift or the middle button it pans. One finger pans, two zoom, a long press
 // measures.
 
 import type { App, Selection } from '../app';
@@ -10,6 +10,7 @@ import { kPinWidth } from './name_column';
 import type { Stage } from './stage';
 
 const kClickDistance = 4;
+const kFlagPixels = 8;
 const kLongPressMs = 450;
 const kRestMs = 220;
 const kZoomPerPixel = 0.0018;
@@ -57,12 +58,16 @@ export class Input {
     const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
     const dx = event.deltaX * unit;
     const dy = event.deltaY * unit;
+    // A pinch on a trackpad sends ctrl and small steps.
+    const isPinch = event.ctrlKey && Math.abs(dy) < 40 && dx === 0;
+    const zooms = isPinch || event.ctrlKey !== app.wheelZooms || y < kTop;
     if (event.altKey || (x < geometry.left && y > kTop && !event.ctrlKey)) return app.setScroll(app.scroll + dy);
     if (event.shiftKey) return app.pan((dx || dy) * geometry.nsPerPixel);
     if (Math.abs(dx) > Math.abs(dy)) return app.pan(dx * geometry.nsPerPixel);
+    if (!zooms) return app.setScroll(app.scroll + dy);
     const anchor = y < kMinimapHeight ? stage.minimap.time(x, geometry) : geometry.time(Math.max(x, geometry.left));
     const step = Math.max(-240, Math.min(240, dy));
-    app.zoom(anchor, Math.exp(step * (event.ctrlKey && Math.abs(dy) < 40 ? kPinchPerPixel : kZoomPerPixel)));
+    app.zoom(anchor, Math.exp(step * (isPinch ? kPinchPerPixel : kZoomPerPixel)));
   }
 
   private down(event: PointerEvent): void {
@@ -88,6 +93,8 @@ export class Input {
       else if (lane) app.toggleFold(`p${lane.process.id}`);
       return;
     }
+    const flag = y < kTop ? app.flags.find(({ time }) => Math.abs(geometry.x(time) - x) <= kFlagPixels) : undefined;
+    if (flag) return app.editFlag(flag.time);
     const touch = event.pointerType === 'touch';
     if (touch || event.shiftKey || event.button === 1 || y < kTop) {
       this.drag = { kind: 'pan', x, y, span: app.span, scroll: app.scroll, moved: false, touch };
@@ -127,7 +134,7 @@ export class Input {
     if (lane?.track && !this.drag) app.focus = lane.track.id;
     this.resting(x);
     // Names that are cut can be read in all.
-    const name = x < geometry.left && lane && !this.drag ? `${lane.track?.name ?? ''}\n${lane.process.label ?? lane.process.name}`.trim() : '';
+    const name = x < geometry.left && lane && !this.drag ? `${lane.label}\n${lane.process.label ?? lane.process.name}`.trim() : '';
     if (stage.element.title !== name) stage.element.title = name;
     const { drag } = this;
     stage.element.style.cursor = this.cursor(x, y);

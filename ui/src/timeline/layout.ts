@@ -15,6 +15,7 @@ export const kInstantHeight = 9;
 export interface Lane {
   process: Process;
   track?: Track; // undefined: the header of the process
+  label: string; // the name of the track, with its number if another thread of the process has the same
   y: number; // from the top of its list
   height: number;
   rows: number; // that are drawn
@@ -66,13 +67,17 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     groups.set(id, partsBelowThreads(tracks));
   }
   const busiest = (process: Process) => (groups.get(process.id) ?? []).reduce((most, track) => Math.max(most, activity.get(track.id) ?? 0), 0);
+  const twins = new Map<string, number>();
+  const nameOf = (track: Track) => `${track.process} ${track.name}`;
+  for (const track of trace.tracks) if (track.kind === 'thread' && !isOnlySamples(track)) twins.set(nameOf(track), (twins.get(nameOf(track)) ?? 0) + 1);
+  const labelOf = (track: Track) => (track.kind === 'thread' && track.tid && twins.get(nameOf(track))! > 1 ? `${track.name} ${track.tid}` : track.name || `track ${track.id}`);
   const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
   const byId = new Map(trace.tracks.map((t) => [t.id, t]));
   for (const id of options.pinned) {
     const track = byId.get(id);
     if (!track) continue;
     const process = processes.get(track.process) ?? unknownProcess(track.process);
-    const lane = laneOf(track, process, rows, layout.pinnedHeight, options.toggled, true);
+    const lane = laneOf(track, process, labelOf(track), rows, layout.pinnedHeight, options.toggled, true);
     layout.pinned.push(lane);
     layout.pinnedHeight += lane.height;
   }
@@ -82,14 +87,14 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
     const tracks = groups.get(id) ?? [];
     if (tracks.length === 0) continue;
     const collapsed = options.toggled.has(`p${id}`);
-    layout.lanes.push({ process, y: layout.height, height: kHeaderHeight, rows: 0, firstRow: 0, hiddenRows: 0, instants: false, collapsed, pinned: false });
+    layout.lanes.push({ process, label: '', y: layout.height, height: kHeaderHeight, rows: 0, firstRow: 0, hiddenRows: 0, instants: false, collapsed, pinned: false });
     layout.height += kHeaderHeight;
     if (collapsed) continue;
     if (tracks.some((t) => place.has(t.id))) {
       tracks.sort((a, b) => (place.get(a.id) ?? Infinity) - (place.get(b.id) ?? Infinity) || 0);
     }
     for (const track of tracks) {
-      const lane = laneOf(track, process, rows, layout.height, options.toggled, false);
+      const lane = laneOf(track, process, labelOf(track), rows, layout.height, options.toggled, false);
       layout.lanes.push(lane);
       layout.height += lane.height;
     }
@@ -135,7 +140,7 @@ function byPid(a: Process, b: Process): number {
   return pid(a) - pid(b) || a.id - b.id;
 }
 
-function laneOf(track: Track, process: Process, table: Rows, y: number, toggled: ReadonlySet<string>, pinned: boolean): Lane {
+function laneOf(track: Track, process: Process, label: string, table: Rows, y: number, toggled: ReadonlySet<string>, pinned: boolean): Lane {
   const all = table.count(track);
   const isDeep = track.kind === 'functions' && all > kShortRows;
   const collapsed = toggled.has(`t${track.id}`) !== isDeep;
@@ -148,7 +153,7 @@ function laneOf(track: Track, process: Process, table: Rows, y: number, toggled:
   // The outermost functions that all samples share say nothing: the last of them is the first row.
   const firstRow = collapsed && track.kind === 'functions' ? Math.max(0, Math.min((track.shared ?? 0) - 1, all - rows)) : 0;
   const hiddenRows = track.kind === 'functions' ? all - rows : 0;
-  return { process, track, y, height, rows, firstRow, hiddenRows, instants, collapsed, pinned };
+  return { process, track, label, y, height, rows, firstRow, hiddenRows, instants, collapsed, pinned };
 }
 
 export function isPlot(track: Track): boolean {

@@ -56,8 +56,8 @@ function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geo
   const indent = lane.pinned ? 20 : kIndent;
   if ((!isPlot(track) && track.kind !== 'states') || lane.collapsed) triangle(context, indent - 9, y - 4, lane.collapsed, app.theme.muted);
   context.fillStyle = app.theme.text;
-  const name = lane.pinned ? `${track.name} · ${lane.process.name}` : track.name;
-  context.fillText(fitter.fit(name || `track ${track.id}`, geometry.left - indent - kPinWidth - 2), indent, y);
+  const name = lane.pinned ? `${lane.label} · ${lane.process.name}` : lane.label;
+  context.fillText(fitter.fit(name, geometry.left - indent - kPinWidth - 2), indent, y);
   if (lane.height >= 40) {
     context.fillStyle = app.theme.muted;
     describe(lane).forEach((line, i) => context.fillText(fitter.fit(line, geometry.left - indent - kPinWidth - 2), indent, y + 14 * (i + 1)));

@@ -15,6 +15,8 @@ import { TextFitter } from './text';
 
 export const kFont = '11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 
+const kFlagWidth = 220;
+
 export interface Pointer {
   x: number;
   y: number;
@@ -48,6 +50,7 @@ export class Overlay {
     this.selection(geometry, placed);
     if (app.details.value) drawArrows(context, geometry, placed, scene, app, app.details.value);
     drawNames(context, geometry, placed, app, this.fitter);
+    this.flags(geometry);
     if (pointer.inside) this.cursor(geometry, pointer, hover);
   }
 
@@ -80,6 +83,22 @@ export class Overlay {
     this.clockError(geometry);
     context.fillStyle = app.theme.muted;
     context.fillText(`${duration(geometry.span.to - geometry.span.from)} shown`, 10, y + 16);
+  }
+
+  private flags(geometry: Geometry): void {
+    const { context, app } = this;
+    for (const { time, note } of app.flags) {
+      const x = geometry.x(time);
+      if (x < geometry.left || x > geometry.width) continue;
+      context.fillStyle = app.theme.accent;
+      context.fillRect(x, kMinimapHeight, 1, geometry.height);
+      context.beginPath();
+      context.moveTo(x, kMinimapHeight);
+      context.lineTo(x + 9, kMinimapHeight + 4);
+      context.lineTo(x, kMinimapHeight + 8);
+      context.fill();
+      context.fillText(this.fitter.fit(note, Math.min(geometry.width - x, kFlagWidth)), x + 11, kMinimapHeight + 9);
+    }
   }
 
   /** The error of the conversion of clocks, as a bar at the left end of the axis, as soon as it is wide enough to be seen. */

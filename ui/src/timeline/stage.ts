@@ -11,6 +11,8 @@ import { kRowHeight } from './layout';
 import { Links } from './links';
 import { Minimap } from './minimap';
 import { Overlay, Pointer } from './overlay';
+import { css } from './palette';
+import { SvgContext } from './picture';
 import { PlacedLane, Scene, Shape } from './scene';
 
 const kFrameTimes = 2000;
@@ -173,6 +175,32 @@ export class Stage {
     this.bar.style.top = `${geometry.bodyTop}px`;
     (this.bar.firstChild as HTMLElement).style.height = `${room + most}px`;
     if (Math.abs(this.bar.scrollTop - this.app.scroll) >= 1) this.bar.scrollTop = this.app.scroll;
+  }
+
+  /** What is on the screen, with all names as text. */
+  svg(): string {
+    this.frame();
+    const { geometry, app, scene } = this;
+    const svg = new SvgContext(this.context, this.width, this.height);
+    const canvas = svg as unknown as CanvasRenderingContext2D;
+    svg.fillStyle = app.theme.background;
+    svg.fillRect(0, 0, this.width, this.height);
+    for (let i = 0; i < scene.list.count; ++i) {
+      svg.fillStyle = css(app.theme.colours[scene.list.colour[i]]);
+      svg.fillRect(scene.list.x[i], scene.list.y[i], scene.list.width[i], scene.list.height[i]);
+    }
+    new Overlay(app, canvas).draw(geometry!, this.placed, scene, this.links, this.level, { x: 0, y: 0, inside: false }, undefined);
+    this.minimap.draw(canvas, geometry!);
+    return svg.text();
+  }
+  async png(): Promise<Blob> {
+    this.frame(); // what WebGL has drawn is there until the end of this task
+    const picture = document.createElement('canvas');
+    picture.width = this.top.width;
+    picture.height = this.top.height;
+    const context = picture.getContext('2d')!;
+    for (const canvas of [this.backend.canvas, this.top]) context.drawImage(canvas, 0, 0, picture.width, picture.height);
+    return new Promise((resolve, reject) => picture.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('the browser makes no picture of this size')))));
   }
 
   /** Requests what is missing: one request at a time, so that a fast pan does not queue up. */

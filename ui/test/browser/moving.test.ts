@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { state } from '../support/browser';
+import { complete, state } from '../support/browser';
 import { pageTest } from '../support/page_test';
 import { training } from '../support/traces';
 import { Engine } from '../support/engine';
@@ -26,6 +26,21 @@ pageTest('Backspace goes back to the view before a zoom, Shift+Backspace forward
   await page.waitForFunction((to) => window.kymo.state().to === to, whole.to);
   await page.keyboard.press('Shift+Backspace');
   await page.waitForFunction((to) => Math.abs(window.kymo.state().to - to) < 1, near.to);
+});
+
+pageTest('a key that is held zooms with each frame, at the pointer, until it is released', () => training(8), async (page) => {
+  const whole = await state(page);
+  const left = await page.evaluate(() => window.kymo.left());
+  await page.mouse.move(900, 300);
+  const time = (view: { from: number; to: number }) => view.from + ((900 - left) / (1400 - left)) * (view.to - view.from);
+  await page.keyboard.down('w');
+  await page.waitForFunction((length) => window.kymo.state().to - window.kymo.state().from < length / 20, whole.to - whole.from);
+  await page.keyboard.up('w');
+  await complete(page);
+  const view = await state(page);
+  assert.ok(Math.abs(time(view) - time(whole)) < (view.to - view.from) / 100);
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  assert.equal((await state(page)).to, view.to);
 });
 
 pageTest('a small move is no step of the history', () => training(8), async (page) => {

@@ -14,7 +14,8 @@ pageTest('open: all ranges are drawn, with two requests for tiles', () => traini
   assert.match(await page.title(), /train\.kymo/);
 });
 
-pageTest('the wheel zooms at the pointer', () => training(8), async (page) => {
+pageTest('the wheel zooms at the pointer, with ctrl or as chosen', () => training(8), async (page) => {
+  await page.keyboard.press('Shift+W');
   const found = await shape(page, 'step 3');
   const target = { middle: { x: Math.round(found.middle.x), y: Math.round(found.middle.y) } }; // wheel events have whole pixels
   const left = await page.evaluate(() => window.kymo.left());
@@ -265,6 +266,8 @@ pageTest('a million counter values, and the one that is different', () => manyVa
 });
 
 pageTest('a range of a year beside a million of a nanosecond', () => year(), async (page) => {
+  await page.keyboard.press('Shift+W'); // the wheel zooms
+  await complete(page);
   const whole = await page.evaluate(() => window.kymo.shapes());
   assert.equal(whole.filter((s) => s.name === 'a year').length, 1);
   assert.equal(whole.filter((s) => s.name === 'tick').reduce((sum, s) => sum + s.count, 0), 1_000_000);

@@ -67,8 +67,8 @@ test('what is drawn agrees with kymo stats: names, counts and times of single ra
 test('the totals of a selection agree with kymo stats', { skip }, async () => {
   const path = steps(files.path('total.json'));
   const rows: any[] = json('stats', path, '--json').rows;
-  await viewing([path], async (page) => {
-    await page.keyboard.press('v');
+  for (const key of ['v', '2']) await viewing([path], async (page) => { // what is visible, selected and not
+    await page.keyboard.press(key);
     await page.locator('td', { hasText: 'backward' }).waitFor();
     for (const row of rows.filter((r) => ['forward', 'backward', 'read'].includes(r.name))) {
       const cells = await page.locator('tr', { has: page.locator('td', { hasText: row.name }) }).first().locator('td').allInnerTexts();

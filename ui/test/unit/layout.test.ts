@@ -83,6 +83,16 @@ test('the busiest processes and threads come first, with their parts; memory and
   assert.deepEqual(names(buildLayout(info, new Rows(), kPlain)), ['t22', 't21', 't16', 't13', 't14', 't15', 't12', 't11', 't17', 't1']);
 });
 
+test('threads with the same name in a process have their numbers', () => {
+  const track = (id: number, of: number, name: string) => ({ id, file: 0, process: of, kind: 'thread' as const, name, tid: 100 + id });
+  const info = {
+    names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [],
+    processes: [{ id: 1, file: 0, pid: 1, name: 'p' }, { id: 2, file: 0, pid: 2, name: 'q' }],
+    tracks: [track(1, 1, 'worker'), track(2, 1, 'worker'), track(3, 1, 'main'), track(4, 2, 'worker')],
+  };
+  assert.deepEqual(buildLayout(info, new Rows(), kPlain).lanes.map((lane) => lane.label), ['', 'worker 101', 'worker 102', 'main', '', 'worker']);
+});
+
 test('the functions of a thread are below it, or with the threads if it is not shown', () => {
   const track = (id: number, kind: 'thread' | 'functions', thread?: number) => ({ id, file: 0, process: 1, kind, name: `t${id}`, tid: id, thread });
   const sampled = {

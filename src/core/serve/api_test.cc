@@ -142,7 +142,7 @@ TEST_F(ApiTest, AnUnfinishedRangeHasDetails) {
   EXPECT_EQ(open_range.root()["name"].text(""), "step 7");
   EXPECT_TRUE(open_range.root()["unfinished"].boolean(""));
   const json::Document inside = get("event", "track=0&chunk=0&index=0");
-  EXPECT_EQ(inside.root()["parents"].list("")[0]["name"].text(""), "step {}");
+  EXPECT_EQ(inside.root()["parents"].list("")[0]["name"].text(""), "step 7");
 }
 
 TEST_F(ApiTest, ASelectionOfEverythingIsTheStatisticsOfTheTrace) {

@@ -303,13 +303,10 @@ export class App extends AppConnection {
     this.notify();
   }
 
-  /** Goes to the longest of the hits that are known, those nearest to what is visible. */
+  /** Goes to the longest hit. */
   async findLongest(text: string): Promise<void> {
     await this.find(text, false);
-    const hits = this.found.value?.hits ?? [];
-    const length = (hit: LinkedEvent) => hit.end_ns - hit.start_ns;
-    this.hit = hits.reduce((best, hit, i) => (best < 0 || length(hit) > length(hits[best]) ? i : best), -1);
-    this.goTo(hits[this.hit]);
+    this.goTo(this.found.value?.slowest?.[0] ?? this.found.value?.hits[0]);
   }
 
   /** Reads the hits around a time of the page. */

@@ -1,7 +1,7 @@
 // What the page knows and shows: the state that everything else reads.
 
 import { Client } from './core/client';
-import { matcher, Names } from './core/names';
+import { matcher, namePart, Names } from './core/names';
 import { EventDetails, EventRef, kUnknown, MemoryAnswer, SearchAnswer, SelectionAnswer, Track, TraceInfo } from './core/protocol';
 import { TileCache } from './core/tile_cache';
 import { clampSpan, Span, wholeSpan } from './core/viewport';
@@ -73,6 +73,7 @@ export abstract class AppState {
   private layoutRows = -1;
   protected trackById_ = new Map<number, Track>();
   private matches: Uint8Array = new Uint8Array(0);
+  private marksNames = false; // the search says something about names
   private readonly listeners = new Set<() => void>();
   abstract saveHash(): void;
   redraw: () => void = () => {};
@@ -108,14 +109,15 @@ export abstract class AppState {
   protected updateMatches(): void {
     const test = matcher(this.search);
     this.matches = new Uint8Array(this.names.count);
-    if (this.search === '') return;
+    this.marksNames = namePart(this.search) !== '';
+    if (!this.marksNames) return;
     // As the server: the text of a range, or the name of its class.
     for (let id = 0; id < this.names.count; ++id) this.matches[id] = test(this.names.text[id]) || test(this.names.baseOf(id)) ? 1 : 0;
   }
 
   /** The colour of a range: by its name, unless the search or a comparison colours it. */
   colourOf(name: number): number {
-    if (this.search !== '') return this.matches[name] ? Colour.Hit : dimmed(this.names.colourOf(name));
+    if (this.marksNames) return this.matches[name] ? Colour.Hit : dimmed(this.names.colourOf(name));
     if (this.changes) {
       const change = this.changes.get(this.names.baseOf(name)) ?? 0;
       return change > 0 ? Colour.Slower : change < 0 ? Colour.Faster : Colour.Same;

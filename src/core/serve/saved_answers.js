@@ -98,6 +98,13 @@ function matchesPattern(pattern, name) {
   return at === pattern.length;
 }
 
+// Four steps for each power of two: from, and to.
+function stepOf(ns) {
+  if (ns < 4) return [ns, ns + 1];
+  const width = 2 ** (Math.floor(Math.log2(ns)) - 2), from = Math.floor(ns / width) * width;
+  return [from, from + width];
+}
+
 // The rule of api/search.
 function matcherOf(text) {
   if (text.length > 2 && text.startsWith('"') && text.endsWith('"')) return (name) => name === text.slice(1, -1);
@@ -118,9 +125,48 @@ function nearestHits(hits, limit, at) {
   return { before: from, hits: hits.slice(from, to) };
 }
 
+const kTimes = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9, m: 60e9, min: 60e9, h: 3600e9 };
+const kSizes = { '': 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+function numberOf(text, units) {
+  const [, number, unit] = text.match(/^(\d*\.?\d+(?:e\d+)?)(.*)$/) || [];
+  if (number === undefined || !(unit in units)) throw new Error(`'${text}' is not a number: write it like dur>1ms or arg.bytes>1MB`);
+  return Number(number) * units[unit];
+}
+
+// As the server: the pattern for names, and conditions on a track, a name, a length and arguments.
+function wanted(data, text) {
+  const quoted = (text.match(/^".+"(?= |$)/s) || [''])[0], words = [], tests = [];
+  for (const word of text.slice(quoted.length).split(' ')) {
+    const [, key, how, value] = word.match(/^([^:<>=]+)([:<>=])(.+)$/s) || [], part = value && value.toLowerCase();
+    const has = (of) => (of || '').toLowerCase().includes(part);
+    if (key === 'dur' && how !== ':' && how !== '=') {
+      const ns = numberOf(value, kTimes);
+      tests.push((id, name, length) => (how === '<' ? length < ns : length > ns));
+    } else if (key === 'thread' && how === ':') {
+      tests.push((id) => has(trackInfo(data, (trackInfo(data, id).thread ?? id)).name));
+    } else if (key === 'category' && how === ':') {
+      tests.push((id, name) => has(data.answers.names.categories[name]));
+    } else if (key === 'arg' || (key && key.startsWith('arg.'))) {
+      const number = how === '<' || how === '>' ? numberOf(value, kSizes) : 0;
+      const fits = (one) => (how === ':' ? has(one) : how === '=' ? one.toLowerCase() === part : how === '<' ? Number(one) < number : Number(one) > number);
+      tests.push((id, name, length, column, i) => argumentsOf(data, `${column}.${id}`, i).some((one) => (key === 'arg' || one.name === key.slice(4)) && fits(one.value)));
+    } else {
+      words.push(word);
+    }
+  }
+  const name = quoted + words.join(' ').trimEnd();
+  return { matches: name === '' ? () => true : matcherOf(name), is: (...hit) => tests.every((test) => test(...hit)) };
+}
+
 function search(data, query) {
   const limit = Number(query.get('limit') || 1000);
-  const matches = data.answers.names.names.map(matcherOf(query.get('q')));
+  let conditions;
+  try {
+    conditions = wanted(data, query.get('q'));
+  } catch (error) {
+    return { error: error.message };
+  }
+  const matches = data.answers.names.names.map(conditions.matches);
   const is = matches.map((found, name) => found || matches[data.answers.names.bases[name]]);
   const counts = new Map(), hits = [], tracks = [];
   for (const [id, track] of data.tracks) {
@@ -135,19 +181,29 @@ function search(data, query) {
       bins.set(at, (bins.get(at) || 0) + 1);
       hits.push(found);
     };
-    for (let i = 0; i < track.n; ++i) if (is[track.name[i]]) hit(track.name[i], hitOf(data, id, track, i));
+    for (let i = 0; i < track.n; ++i)
+      if (is[track.name[i]] && conditions.is(id, track.name[i], track.end[i] - track.start[i], 'arguments', i))
+        hit(track.name[i], hitOf(data, id, track, i));
     for (let i = 0; i < track.m; ++i) {
       const name = track.instantName[i];
-      if (track.kind[i] === 1 && is[name])
+      if (track.kind[i] === 1 && is[name] && conditions.is(id, name, 0, 'instant_arguments', i))
         hit(name, { track: id, chunk: track.instantChunk[i], index: track.instantIndex[i], name: nameOf(data, name),
                     start_ns: track.time[i], end_ns: track.time[i] });
     }
     if (total > 0) tracks.push({ track: id, total, bin_ns: bin, bins: [...bins].sort((a, b) => a[0] - b[0]) });
   }
+  const lengthOf = (hit) => hit.end_ns - hit.start_ns, steps = new Map();
+  for (const hit of hits) {
+    const step = stepOf(lengthOf(hit)), known = steps.get(step[0]);
+    if (known) ++known[2];
+    else steps.set(step[0], [...step, 1]);
+  }
+  const slowest = hits.filter(lengthOf).sort((a, b) => lengthOf(b) - lengthOf(a) || a.start_ns - b.start_ns).slice(0, 20);
+  const lengths = [...steps.values()].sort((a, b) => a[0] - b[0]);
   const nearest = nearestHits(hits, limit, Number(query.get('at') || 0));
   const names = [...counts].map(([id, count]) => ({ id, name: nameOf(data, id), count }));
   names.sort((a, b) => b.count - a.count);
-  return { total: hits.length, complete: true, names, ...nearest, tracks };
+  return { total: hits.length, complete: true, names, ...nearest, slowest, lengths, tracks };
 }
 
 const kKindOfFrames = { queue: 'work', functions: 'function' };

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <random>
 
 #include "analyze/stats.h"
 #include "base/text.h"
@@ -260,6 +262,86 @@ TEST_F(SearchTest, FindsRangesWithoutAnEnd) {
   const json::Document found = get("search", "q=open");
   ASSERT_EQ(found.root()["total"].number(""), 1u);
   EXPECT_EQ(found.root()["hits"].list("")[0]["index"].number(""), kOpenIndex);
+}
+
+TEST_F(SearchTest, ConditionsOnDurationThreadCategoryAndArguments) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "read", "io", {{"bytes", FieldType::ByteCount}, {"file", FieldType::String}});
+    recorder.add_class(2, "step {}", "train", {{"", FieldType::Int}});
+    recorder.add_class(3, "mark", "io");
+    recorder.add_thread(1, 1, "main");
+    recorder.add_thread(2, 2, "loader 7");
+    for (uint64_t i = 0; i < 100; ++i) {
+      const uint64_t start = i * 10'000'000;
+      recorder.begin(1, start, 2, {static_cast<int64_t>(i)});
+      recorder.end(1, start + (i + 1) * 1000);
+      recorder.begin(2, start, 1, {static_cast<int64_t>(i * 100'000), "/data/Part " + std::to_string(i % 4)});
+      recorder.end(2, start + 5000);
+      recorder.point(2, start + 6000, PointKind::Instant, 3);
+    }
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  const auto total = [&](const std::string& query) { return get("search", "q=" + query).root()["total"].number(""); };
+  EXPECT_EQ(total("step"), 100u);
+  EXPECT_EQ(total("step+dur%3e90us"), 10u);
+  EXPECT_EQ(total("dur%3e90us"), 10u);
+  EXPECT_EQ(total("dur%3e90us+dur%3c95us+step"), 4u);
+  EXPECT_EQ(total("\"step+7\"+dur%3e1us"), 1u);
+  EXPECT_EQ(total("\"step+7\"+dur%3e8us"), 0u);
+  EXPECT_EQ(total("thread:LOADER"), 200u);
+  EXPECT_EQ(total("thread:main+read"), 0u);
+  EXPECT_EQ(total("category:io"), 200u);
+  EXPECT_EQ(total("category:io+dur%3e1ns"), 100u);
+  EXPECT_EQ(total("arg:part"), 100u);
+  EXPECT_EQ(total("arg.file:part"), 100u);
+  EXPECT_EQ(total("arg.bytes%3e1MB"), 89u);
+  EXPECT_EQ(total("read+arg.bytes%3e1MB+arg.bytes%3c2e6"), 9u);
+  EXPECT_EQ(total("arg.file%3d/data/nothing"), 0u);
+  EXPECT_EQ(total("arg.other%3e1"), 0u);
+  const Answer wrong = answer(*view_, {}, "search", Query::parse("q=dur%3elong"));
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_NE(wrong.body.find("'long' is not a time: write it like 250ns"), wrong.body.npos) << wrong.body;
+}
+
+TEST_F(SearchTest, LengthsOfAllHitsAndTheSlowestOnes) {
+  std::vector<int64_t> lengths;
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "work");
+    recorder.add_thread(1, 1, "main");
+    std::mt19937_64 random(3);
+    uint64_t now = 1000;
+    for (size_t i = 0; i < 5000; ++i) {
+      const uint64_t length = random() >> (30 + random() % 34);
+      recorder.begin(1, now, 1);
+      recorder.end(1, now + length);
+      lengths.push_back(static_cast<int64_t>(length));
+      now += length + 1;
+      if (i % 700 == 0) recorder.cut(1);
+    }
+    recorder.close();
+  }
+  open({folder_ / "a.kymo"});
+  const json::Document found = get("search", "q=work&limit=10");
+  std::ranges::sort(lengths, std::greater());
+  const std::vector<json::Value> slowest = found.root()["slowest"].list("");
+  ASSERT_EQ(slowest.size(), 20u);
+  for (size_t i = 0; i < slowest.size(); ++i)
+    EXPECT_EQ(slowest[i]["end_ns"].number("") - slowest[i]["start_ns"].number(""), static_cast<uint64_t>(lengths[i]));
+  uint64_t last = 0, sum = 0;
+  for (const json::Value& row : found.root()["lengths"].list("")) {
+    const auto [from, to, many] =
+        std::tuple(row.list("")[0].number(""), row.list("")[1].number(""), row.list("")[2].number(""));
+    EXPECT_GE(from, last);
+    EXPECT_EQ(many, static_cast<uint64_t>(std::ranges::count_if(lengths, [&](int64_t length) {
+                return static_cast<uint64_t>(length) >= from && static_cast<uint64_t>(length) < to;
+              })));
+    last = to;
+    sum += many;
+  }
+  EXPECT_EQ(sum, lengths.size());
 }
 
 }  // namespace

@@ -56,11 +56,22 @@ export function exactly(name: string): string {
   return `"${name}"`;
 }
 
+/** Words of a search that are no part of a name: "dur>1ms thread:loader". */
+const kCondition = /^(dur[<>]|(thread|category):|arg(\.[^:<>=]+)?[:<>=])./;
+
+/** What a search says about names. */
+export function namePart(query: string): string {
+  const exact = query.match(/^".+"(?= |$)/s)?.[0] ?? '';
+  const words = query.slice(exact.length).split(' ');
+  return exact + words.filter((word) => !kCondition.test(word)).join(' ').trimEnd();
+}
+
 /**
  * The rule of api/search: a part of the name in any case, a pattern with * and ? for the whole name, or the name itself
  * in quotation marks.
  */
-export function matcher(query: string): (name: string) => boolean {
+export function matcher(search: string): (name: string) => boolean {
+  const query = namePart(search);
   const text = query.toLowerCase();
   if (text === '') return () => false;
   if (/^".+"$/s.test(query)) return (name) => name === query.slice(1, -1);

@@ -133,6 +133,8 @@ export interface SearchAnswer {
   names: Array<{ id: number; name: string; count: number }>;
   hits: LinkedEvent[]; // those nearest to the time that was asked for, by time
   tracks: Array<{ track: number; total: number; bin_ns: number; bins: Array<[number, number]> }>;
+  slowest?: LinkedEvent[]; // of all hits
+  lengths?: Array<[number, number, number]>; // from, to, and how many hits are so long
 }
 
 export interface NameTotal {

@@ -1,10 +1,10 @@
 // Everything about the selected range: times, arguments, stack, and the ranges that belong to it.
 
 import type { App } from '../app';
-import type { EventDetails, Frame, LinkedEvent } from '../core/protocol';
+import type { EventDetails, Frame, LinkedEvent, SearchAnswer } from '../core/protocol';
 import { count, counted, duration, timeLabel } from '../core/units';
 import { Answer, Swatch } from './parts';
-import { exactly } from '../core/names';
+import { exactly, namePart } from '../core/names';
 
 const kMaxLinks = 50;
 
@@ -45,7 +45,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
           {event.begins_on ? <><dt>Begins on</dt><dd>{event.begins_on}</dd></> : null}
           {event.ends_on ? <><dt>Ends on</dt><dd>{event.ends_on}</dd></> : null}
           {event.category ? <><dt>Category</dt><dd>{event.category}</dd></> : null}
-          {event.kind !== 'range' ? <><dt>Kind</dt><dd>{event.kind}</dd></> : null}
+          {event.kind !== 'range' && event.kind !== event.category ? <><dt>Kind</dt><dd>{event.kind}</dd></> : null}
           {event.running_ns === undefined ? null : (
             <>
               <dt>CPU time</dt>
@@ -60,7 +60,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
         </dl>
         <p class="buttons">
           <button title="m" onClick={() => void app.select({ from: event.start_ns + shift, to: Math.max(event.end_ns, event.start_ns + 1) + shift, tracks: [event.track] })}>Measure</button>
-          <button title="o" onClick={() => void app.find(exactly(event.name), false)}>Other ranges of this name</button>
+          {event.kind !== 'thread state' && <button title="o" onClick={() => void app.find(exactly(event.name), false)}>Histogram and other ranges of this name</button>}
         </p>
       </section>
       {event.arguments?.length ? (
@@ -125,6 +125,45 @@ function Links({ app, title, events }: { app: App; title: string; events: Linked
   );
 }
 
+/** How long the hits are, with the selected one marked, and the slowest ones. */
+function Lengths({ app, found }: { app: App; found: SearchAnswer }) {
+  const lengths = found.lengths?.filter(([from]) => from > 0) ?? [];
+  if (found.total < 2 || lengths.length === 0) return null;
+  const selected = app.details.value && app.details.value.end_ns - app.details.value.start_ns;
+  const most = Math.max(...lengths.map(([, , many]) => many));
+  const [first, last] = [Math.log2(lengths[0][0]), Math.log2(lengths.at(-1)![1])];
+  const place = (ns: number) => `${(100 * (Math.log2(Math.max(1, ns)) - first)) / (last - first)}%`;
+  return (
+    <div class="lengths">
+      <div>
+        <div class="histogram">
+          {lengths.map(([from, to, many]) => (
+            <button
+              class={selected !== undefined && selected >= from && selected < to ? 'current' : ''}
+              title={`${duration(from)} to ${duration(to)}: ${count(many)}`}
+              style={{ left: place(from), width: `calc(${place(to)} - ${place(from)})`, height: `${Math.max(4, (100 * many) / most)}%` }}
+              onClick={() => void app.find(`${namePart(app.search)} dur>${from - 1}ns dur<${to}ns`, false)}
+            />
+          ))}
+        </div>
+        <p class="ends"><span>{duration(lengths[0][0])}</span><span>{duration(lengths.at(-1)![1])}</span></p>
+      </div>
+      <div>
+        <h3>Slowest</h3>
+        <ul class="links">
+          {found.slowest?.map((event) => (
+            <li>
+              <button onClick={() => app.goTo(event)} title={event.name}>
+                <b>{duration(event.end_ns - event.start_ns)}</b> <small>{`at ${timeLabel(event.start_ns, 1000)}, ${app.track(event.track)?.name ?? ''}`}</small>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </div>
+  );
+}
+
 const kListedHits = 200; // those around the one that is shown
 
 function Hits({ app }: { app: App }) {
@@ -134,6 +173,7 @@ function Hits({ app }: { app: App }) {
       {(found) => (
         <section>
           <h3>{`${found.complete ? '' : 'At least '}${counted(found.total, 'event')} ${found.total === 1 ? 'matches' : 'match'} “${app.search}”${found.complete ? '' : ': reading stopped after two seconds'}`}</h3>
+          <Lengths app={app} found={found} />
           <ul class="links hits">
             {found.hits.slice(first, first + kListedHits).map((hit, i) => (
               <li>

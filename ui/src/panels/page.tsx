@@ -23,6 +23,8 @@ const kTitles: Record<Tab, string> = {
   compare: 'Compare',
 };
 
+const kSearchHelp = 'a part of a name, a pattern with * and ?, or "the whole name"; with conditions such as dur>1ms, dur<2s, thread:loader, category:io, arg:train, arg.bytes>1MB';
+
 export function Toolbar({ app }: { app: App }) {
   useApp(app);
   const { trace } = app;
@@ -53,7 +55,7 @@ export function Toolbar({ app }: { app: App }) {
       <span class="space" />
       <input id="filter" placeholder="Filter tracks (t)" spellcheck={false} value={app.filter} onInput={(event) => app.setFilter((event.currentTarget as HTMLInputElement).value)} />
       <span class="searchbox">
-        <input id="search" placeholder="Search (/)" spellcheck={false} value={app.search} onKeyDown={onKey} />
+        <input id="search" placeholder="Search (/)" title={kSearchHelp} spellcheck={false} value={app.search} onKeyDown={onKey} />
         <span class={app.found.error ? 'hits problem' : 'hits'} role="status" title={hits}>{hits}</span>
         <button title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => void app.nextHit(-1)}>‹</button>
         <button title="next hit (n)" disabled={!found?.hits.length} onClick={() => void app.nextHit(1)}>›</button>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matcher, Names } from '../../src/core/names';
+import { matcher, namePart, Names } from '../../src/core/names';
 import { plotColumns, rangeText, valueText } from '../../src/timeline/plots';
 import { coverage } from '../../src/timeline/minimap';
 import { TextFitter } from '../../src/timeline/text';
@@ -24,6 +24,15 @@ test('the search follows the rule of the server', () => {
   assert.ok(matcher('(.+)[')('x(.+)[y'));
   assert.ok(!matcher('')('anything'));
   assert.ok(matcher('*a*b?')('xaayb!') && !matcher('*a*b?')('xaayb') && matcher('**')(''));
+});
+
+test('conditions of a search are no part of a name', () => {
+  for (const [query, name] of [
+    ['forward dur>1ms', 'forward'], ['dur>1ms thread:loader', ''], ['"a dur>1ms" dur<2s', '"a dur>1ms"'], ['arg.bytes>1MB aten::add', 'aten::add'],
+    ['category:io read file', 'read file'], ['std::vector', 'std::vector'], ['duration>1', 'duration>1'], ['arg:', 'arg:'],
+  ]) assert.equal(namePart(query), name);
+  assert.ok(matcher('forward thread:main')('forward'));
+  assert.ok(!matcher('dur>1ms')('forward')); // it says nothing about names
 });
 
 test('a pattern with many stars takes no longer than others', () => {

@@ -42,14 +42,6 @@ class Rows {
   std::vector<FunctionRow> rows_;
 };
 
-// Whether samples in a range count, by the number of the range.
-std::vector<bool> wanted_ranges(const Samples& samples, const std::string& pattern) {
-  std::vector<bool> is_wanted(samples.ranges.size(), true);
-  if (pattern.empty()) return is_wanted;
-  for (size_t i = 0; i < is_wanted.size(); ++i) is_wanted[i] = i != 0 && base::matches(pattern, samples.ranges[i]);
-  return is_wanted;
-}
-
 const char* name_of_no_stack(const Samples& samples) {
   return samples.what == What::Waits ? "(no stack)" : "(unknown)";
 }
@@ -104,17 +96,16 @@ struct Sum {
 };
 using StackSums = std::unordered_map<memory::StackId, Sum>;
 
-// The same stack on several threads is looked up once. True if a sample of the thread is counted.
-bool add_stacks(const SampledThread& thread, const std::vector<bool>& is_wanted, StackSums& stacks) {
-  bool is_counted = false;
-  for (const SampledStack& one : thread.stacks) {
-    if (!is_wanted[one.range]) continue;
-    is_counted = true;
-    Sum& sum = stacks[one.stack];
-    sum.count += one.count;
-    sum.ns += one.weight;
-  }
-  return is_counted;
+// The same stack on several threads is looked up once.
+StackSums sums_of_stacks(const Samples& samples) {
+  StackSums stacks;
+  for (const SampledThread& thread : samples.threads)
+    for (const SampledStack& one : thread.stacks) {
+      Sum& sum = stacks[one.stack];
+      sum.count += one.count;
+      sum.ns += one.weight;
+    }
+  return stacks;
 }
 
 bool is_named(const std::string& pattern, const std::string& function) {
@@ -123,14 +114,11 @@ bool is_named(const std::string& pattern, const std::string& function) {
   return base::matches(pattern, name) || base::matches("*::" + pattern, name);
 }
 
-FunctionTable count_rows(Samples& samples, const std::string& range_pattern, Inlines inlines, bool are_lines) {
+FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines) {
   FunctionTable table;
   table.what = samples.what;
-  const std::vector<bool> is_wanted = wanted_ranges(samples, range_pattern);
-  StackSums stacks;
-  bool is_cpu_known = range_pattern.empty();
+  bool is_cpu_known = !samples.is_part;
   for (const SampledThread& thread : samples.threads) {
-    if (!add_stacks(thread, is_wanted, stacks) && !range_pattern.empty()) continue;
     ++table.threads;
     table.period_ns = std::max(table.period_ns, thread.period_ns);
     table.cpu_ns += thread.on_ns;
@@ -138,13 +126,11 @@ FunctionTable count_rows(Samples& samples, const std::string& range_pattern, Inl
     table.off_ns += thread.off_ns;
     table.preempted_ns += thread.preempted_ns;
   }
-  if (range_pattern.empty()) {
-    table.cpu_ns += table.lost_cpu_ns = samples.lost_cpu_ns;
-    table.unknown_ns = samples.unknown_ns;
-  }
+  table.cpu_ns += table.lost_cpu_ns = samples.lost_cpu_ns;
+  table.unknown_ns = samples.unknown_ns;
   if (!is_cpu_known) table.cpu_ns = 0;
   Rows rows(are_lines);
-  for (const auto& [stack, sum] : stacks) {
+  for (const auto& [stack, sum] : sums_of_stacks(samples)) {
     table.samples += sum.count;
     table.time_ns += sum.ns;
     std::vector<symbols::Frame> frames = frames_of(samples, stack, inlines);
@@ -192,13 +178,9 @@ std::string own_function(std::vector<symbols::Frame> frames) {
   return frames.empty() ? std::string() : frames.front().function;
 }
 
-FunctionTable count_functions(Samples& samples, const std::string& range_pattern, Inlines inlines) {
-  return count_rows(samples, range_pattern, inlines, false);
-}
+FunctionTable count_functions(Samples& samples, Inlines inlines) { return count_rows(samples, inlines, false); }
 
-FunctionTable count_lines(Samples& samples, const std::string& range_pattern) {
-  return count_rows(samples, range_pattern, Inlines::Show, true);
-}
+FunctionTable count_lines(Samples& samples) { return count_rows(samples, Inlines::Show, true); }
 
 void add_waits(FunctionTable& lines, const FunctionTable& waits) {
   const auto key_of = [](const FunctionRow& row) { return std::tie(row.function, row.module, row.file, row.line); };
@@ -231,14 +213,11 @@ std::vector<OwnFunction> own_functions(Samples& samples) {
 
 CallTree call_tree(Samples& samples, const CallTreeOptions& options) {
   CallTree tree;
-  StackSums stacks;
-  const std::vector<bool> is_wanted = wanted_ranges(samples, options.range);
-  for (const SampledThread& thread : samples.threads) add_stacks(thread, is_wanted, stacks);
   std::unordered_map<std::string, uint32_t> numbers;  // of functions
   std::vector<std::pair<std::string, std::string>> functions;
   std::vector<bool> is_root;
   views::PathTrie trie;
-  for (const auto& [stack, sum] : stacks) {
+  for (const auto& [stack, sum] : sums_of_stacks(samples)) {
     tree.samples += sum.count;
     tree.time_ns += sum.ns;
     std::vector<uint32_t> path;  // outermost first

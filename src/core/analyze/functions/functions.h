@@ -45,12 +45,10 @@ enum class Inlines : uint8_t { Fold, Show };
 
 // A wait belongs to the innermost function of the program itself: those of the kernel and of the standard libraries,
 // which wait for it, have no rows. They are in the call tree.
-//
-// Only samples in ranges whose names match the pattern (base/wildcard.h); empty: all samples.
-FunctionTable count_functions(Samples& samples, const std::string& range_pattern = {}, Inlines inlines = Inlines::Fold);
+FunctionTable count_functions(Samples& samples, Inlines inlines = Inlines::Fold);
 
 // The same for each source line of a function, inlined or not. A function without lines is one row.
-FunctionTable count_lines(Samples& samples, const std::string& range_pattern = {});
+FunctionTable count_lines(Samples& samples);
 // The self times of `waits` become the waiting times of `lines`, which is sorted by both.
 void add_waits(FunctionTable& lines, const FunctionTable& waits);
 
@@ -90,7 +88,6 @@ struct CallTreeOptions {
   // Of Callers and Callees: the function, with or without its namespaces and parameters; * and ? are wildcards. If it
   // is several times on a stack, the outermost one counts.
   std::string function;
-  std::string range;
   Inlines inlines = Inlines::Fold;
 };
 

@@ -375,7 +375,6 @@ TEST_F(FunctionsTest, CpuTimeIsThatOfAllThreads) {
   EXPECT_EQ(table.cpu_ns, 1'900'000u);
   EXPECT_EQ(table.off_ns, 70u) << "also of threads without samples";
   EXPECT_EQ(table.threads, 2u);
-  EXPECT_EQ(count_functions(samples, "no such range").cpu_ns, 0u);
 }
 
 TEST_F(FunctionsTest, LostCpuTimeIsAPartOfTheTotal) {
@@ -431,15 +430,51 @@ TEST_F(FunctionsTest, SampleBelongsToTheInnermostRangeOfItsThread) {
   ranges.close();
   Samples samples = read();
   EXPECT_EQ(count_functions(samples).samples, 6u);
-  EXPECT_EQ(count_functions(samples, "outer").samples, 2u);
-  EXPECT_EQ(count_functions(samples, "inn*").samples, 1u);
-  EXPECT_EQ(count_functions(samples, "none").samples, 0u);
   const views::Paths paths = paths_of_samples(samples);
   std::vector<std::string> names;
   for (const views::PathFrame& frame : paths.frames) names.emplace_back(frame.name);
   EXPECT_THAT(names, ElementsAre("all", "train (100)", "main", "inner", "lib.so+0x101", "lib.so+0x101", "outer",
                                  "lib.so+0x101", "worker", "lib.so+0x201"));
   EXPECT_EQ(paths.frames[0].total_ns, 6'000'000u);
+}
+
+TEST_F(FunctionsTest, SamplesInRangesWithANameAreAtAnyDepth) {
+  node(kMain, 16, kComplete, 0x1101);
+  node(kWorker, 16, kComplete, 0x1201);
+  for (const uint64_t time : {50, 110, 150, 190, 250, 350}) sample(kMain, time, 16);
+  recorder_->point(kMain, 400, PointKind::Sample, kOnCpu, 0, {int64_t{6'000'000}});
+  sample(kWorker, 150, 16);
+  recorder_->close();
+  recorder_.reset();
+  TestRecorder ranges(folder_ / "run.kymo", 2, 100, trace::Writer::Mode::Append);
+  ranges.add_class(1, "outer {}", "", {{"", FieldType::Int}});
+  ranges.add_class(2, "inner");
+  ranges.add_thread(1, 100, "annotated");
+  ranges.begin(1, 100, 1, {int64_t{3}});
+  ranges.begin(1, 140, 2);
+  ranges.end(1, 160);
+  ranges.end(1, 200);
+  ranges.begin(1, 300, 1, {int64_t{4}});
+  ranges.end(1, 400);
+  ranges.begin(1, 500, 1, {int64_t{5}});
+  ranges.end(1, 600);
+  ranges.close();
+  const std::map<std::string, uint64_t> counts = {{"outer*", 4},  {"outer {}", 4}, {"outer 3", 3}, {"outer 4", 1},
+                                                  {"outer ?", 4}, {"inn*", 1},     {"outer 5", 0}, {"*", 4}};
+  const trace::Reader reader(folder_ / "run.kymo");
+  for (const auto& [name, count] : counts) {
+    Samples samples = read_samples(reader, What::Cpu, true, name);
+    const FunctionTable table = count_functions(samples);
+    EXPECT_EQ(table.samples, count) << name;
+    EXPECT_EQ(table.threads, count != 0 ? 1u : 0u) << name;
+    EXPECT_EQ(table.cpu_ns, 0u) << "that of the ranges is not known";
+    EXPECT_TRUE(samples.has_part) << name;
+  }
+  for (const char* const name : {"outer", "outer 6", "inner 3"}) {
+    const Samples samples = read_samples(reader, What::Cpu, true, name);
+    EXPECT_FALSE(samples.has_part) << name;
+    EXPECT_EQ(samples.samples, 0u) << name;
+  }
 }
 
 TEST_F(FunctionsTest, TraceWithoutSamplesHasNone) {

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "analyze/memory/stacks.h"
+#include "analyze/operation_name.h"
 #include "analyze/thread_states.h"
 #include "base/hash.h"
+#include "base/wildcard.h"
 #include "convert/events.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
@@ -32,7 +34,8 @@ struct Timed {
   StackId stack;
   uint64_t weight = 0;
   uint32_t range = 0;
-  uint16_t depth = 0;  // of the range, counted from 1
+  uint16_t depth = 0;      // of the range, counted from 1
+  bool is_wanted = false;  // it is in a range with the wanted name
 };
 
 struct Sum {
@@ -47,14 +50,20 @@ struct Thread {
   std::vector<Timed> timed;
 };
 
-// Gives samples their ranges.
+// Gives samples their ranges, and marks those in ranges with the wanted name.
 class RangeVisitor : public convert::EventVisitor {
  public:
-  RangeVisitor(std::map<ThreadKey, std::vector<Thread*>>& threads, std::deque<std::string>& names)
-      : threads_(threads), names_(names) {}
+  RangeVisitor(std::map<ThreadKey, std::vector<Thread*>>& threads, std::deque<std::string>& names,
+               const std::string& wanted)
+      : threads_(threads), names_(names), wanted_(wanted) {}
+
+  bool found_wanted() const { return found_wanted_; }
 
   void range(const convert::Range& range) override {
     if (range.place->track->kind != trace::TrackKind::Thread || range.lane != 0) return;
+    const std::string& name = name_of(range);
+    const bool is_wanted = !wanted_.empty() && (is_named(name) || is_named(range.name));
+    found_wanted_ = found_wanted_ || is_wanted;
     const auto threads = threads_.find(key_of(*range.place));
     if (threads == threads_.end()) return;
     for (Thread* const thread : threads->second) {
@@ -62,18 +71,30 @@ class RangeVisitor : public convert::EventVisitor {
                                  [](const Timed& one, int64_t time) { return one.time_ns < time; });
       for (; at != thread->timed.end() && at->time_ns < range.end_ns; ++at) {
         const auto depth = static_cast<uint16_t>(std::min(range.depth + 1, 0xFFFF));
+        at->is_wanted = at->is_wanted || is_wanted;
         if (depth <= at->depth) continue;
         at->depth = depth;
-        // "step {}", not "step 7".
-        const trace::EventClass& event_class = range.event_class->event_class;
-        at->range = number(event_class.id == trace::kInlineName ? range.name : std::string_view(event_class.name));
+        at->range = number(name);
       }
     }
   }
 
  private:
-  uint32_t number(std::string_view name) {
-    const auto known = numbers_.find(std::string(name));
+  // That of its row in kymo stats: "step {}", not "step 7".
+  const std::string& name_of(const convert::Range& range) {
+    const trace::EventClass& event_class = range.event_class->event_class;
+    if (event_class.id == trace::kInlineName) return inline_name_.assign(range.name);
+    const uint32_t index = range.event_class->index;
+    if (index >= names_of_classes_.size()) names_of_classes_.resize(index + size_t{1});
+    std::string& name = names_of_classes_[index];
+    if (name.empty()) name = analyze::operation_name(event_class);
+    return name;
+  }
+
+  bool is_named(std::string_view name) const { return name == wanted_ || base::matches(wanted_, name); }
+
+  uint32_t number(const std::string& name) {
+    const auto known = numbers_.find(name);
     if (known != numbers_.end()) return known->second;
     constexpr size_t kMaxNames = 1 << 16;
     if (names_.size() >= kMaxNames) return 0;
@@ -83,14 +104,19 @@ class RangeVisitor : public convert::EventVisitor {
 
   std::map<ThreadKey, std::vector<Thread*>>& threads_;
   std::deque<std::string>& names_;
+  const std::string& wanted_;
+  bool found_wanted_ = false;
+  std::vector<std::string> names_of_classes_;  // by ClassInfo::index
+  std::string inline_name_;
   std::unordered_map<std::string, uint32_t> numbers_;
 };
 
 class Reading {
  public:
-  Reading(const trace::Reader& reader, What what, bool with_preempted)
-      : reader_(reader), with_preempted_(with_preempted) {
+  Reading(const trace::Reader& reader, What what, bool with_preempted, const std::string& range)
+      : reader_(reader), with_preempted_(with_preempted), wanted_(range) {
     result_.what = what;
+    result_.is_part = !range.empty();
     result_.places = std::make_unique<convert::Places>(reader);
   }
 
@@ -157,8 +183,6 @@ class Reading {
       }
       const std::optional<uint64_t> weight = weight_of(taken, thread);
       if (!weight) continue;
-      ++thread.result.samples;
-      if (result_.what == What::Waits && taken.stack == 0) ++result_.without_stack;
       has_stacks_ = has_stacks_ || taken.has_stack;
       if (thread.is_timed)
         thread.timed.push_back({clock.to_monotonic_ns(batch_.points.time[i]), taken.stack, *weight});
@@ -185,28 +209,33 @@ class Reading {
 
   void place_in_ranges() {
     const bool is_needed = std::ranges::any_of(with_ranges_, [](const auto& one) { return !one.second.empty(); });
-    if (!is_needed) return;
+    if (!is_needed && !result_.is_part) return;
     for (auto& [key, threads] : with_ranges_)
       for (Thread* const thread : threads) std::ranges::stable_sort(thread->timed, {}, &Timed::time_ns);
-    RangeVisitor visitor(with_ranges_, result_.ranges);
+    RangeVisitor visitor(with_ranges_, result_.ranges, wanted_);
     convert::visit_events(reader_, *result_.places, convert::TimeBase::Monotonic, visitor);
+    result_.has_part = !result_.is_part || visitor.found_wanted();
   }
 
   void finish() {
     const bool are_counted = result_.what != What::Waits || has_stacks_ || was_requested(reader_, What::Waits);
-    if (!are_counted) result_.without_stack = 0;
     for (auto& [key, thread] : threads_) {
-      if (!are_counted) thread.counts.clear(), thread.timed.clear(), thread.result.samples = 0;
+      if (!are_counted) thread.counts.clear(), thread.timed.clear();
       std::map<std::pair<StackId, uint32_t>, Sum> sums;
-      for (const auto& [stack, sum] : thread.counts) sums[{static_cast<StackId>(stack), 0}] = sum;
-      for (const Timed& one : thread.timed) sums[{one.stack, one.range}].add(one.weight);
-      for (const auto& [what, sum] : sums)
+      if (!result_.is_part)
+        for (const auto& [stack, sum] : thread.counts) sums[{static_cast<StackId>(stack), 0}] = sum;
+      for (const Timed& one : thread.timed)
+        if (!result_.is_part || one.is_wanted) sums[{one.stack, one.range}].add(one.weight);
+      for (const auto& [what, sum] : sums) {
         thread.result.stacks.push_back({what.first, what.second, sum.count, sum.weight});
+        thread.result.samples += sum.count;
+        if (result_.what == What::Waits && what.first == 0) result_.without_stack += sum.count;
+      }
       result_.samples += thread.result.samples;
-      if (thread.result.samples != 0 || thread.result.on_ns != 0 || thread.result.off_ns != 0)
+      if (thread.result.samples != 0 || (!result_.is_part && (thread.result.on_ns != 0 || thread.result.off_ns != 0)))
         result_.threads.push_back(std::move(thread.result));
     }
-    if (result_.what == What::Cpu) find_lost_time();
+    if (result_.what == What::Cpu && !result_.is_part) find_lost_time();
   }
 
   // The kernel counts the CPU time of all programs also while records are lost.
@@ -240,6 +269,7 @@ class Reading {
 
   const trace::Reader& reader_;
   const bool with_preempted_;
+  const std::string wanted_;  // the name of the ranges whose samples are counted; empty: all are
   Samples result_;
   SampleStacks stacks_{*result_.stacks, reader_};
   std::map<std::pair<trace::WriterId, uint32_t>, trace::ClockMap> clocks_;
@@ -265,8 +295,8 @@ bool was_requested(const trace::Reader& reader, What what) {
   });
 }
 
-Samples read_samples(const trace::Reader& reader, What what, bool with_preempted) {
-  return Reading(reader, what, with_preempted).run();
+Samples read_samples(const trace::Reader& reader, What what, bool with_preempted, const std::string& range) {
+  return Reading(reader, what, with_preempted, range).run();
 }
 
 }  // namespace kymo::functions

@@ -46,6 +46,8 @@ struct Samples {
   std::unique_ptr<memory::Stacks> stacks = std::make_unique<memory::Stacks>();  // names are looked up on request
   std::deque<std::string> ranges{""};
   std::vector<SampledThread> threads;  // those with samples, or time on or off the CPU
+  bool is_part = false;                // only samples in ranges with one name are counted, and only their threads
+  bool has_part = true;                // there are such ranges, also if they have no samples
   uint64_t samples = 0;
   uint64_t without_stack = 0;  // of waits
   // Of Cpu, if records of context switches were lost:
@@ -61,7 +63,9 @@ bool has_samples(const trace::Reader& reader);
 bool was_requested(const trace::Reader& reader, What what);
 
 // Never throws for a damaged trace. Waits are counted only if stacks of them were recorded. Of Waits: whether the times
-// in which a thread could have run count too.
-Samples read_samples(const trace::Reader& reader, What what = What::Cpu, bool with_preempted = true);
+// in which a thread could have run count too. With a range, only samples inside of a range with this name, at any
+// depth, are counted: the name of a row of kymo stats ("step {}"), a text ("step 7"), or a pattern (base/wildcard.h).
+Samples read_samples(const trace::Reader& reader, What what = What::Cpu, bool with_preempted = true,
+                     const std::string& range = {});
 
 }  // namespace kymo::functions

@@ -115,8 +115,8 @@ int show_call_tree(const trace::Reader& reader, const FunctionOptions& options) 
   CallTree tree;
   {
     const ReadProgress progress(reader, "reading " + options.path);
-    samples = functions::read_samples(reader, options.what);
-    tree = functions::call_tree(samples, {*options.tree, options.function, options.range, options.inlines});
+    samples = read_samples(reader, options);
+    tree = functions::call_tree(samples, {*options.tree, options.function, options.inlines});
   }
   if (tree.rows.empty() && tree.samples != 0)
     throw Error(base::format("no sample has a function \"{}\" on its stack; kymo stats --by function lists all names",

@@ -231,19 +231,27 @@ std::string_view nothing_text(What what, bool was_recorded) {
   return was_recorded ? "no samples" : "no samples: kymo record takes one in each millisecond of CPU time";
 }
 
+functions::Samples read_samples(const trace::Reader& reader, const FunctionOptions& options) {
+  functions::Samples samples = functions::read_samples(reader, options.what, true, options.range);
+  if (!samples.has_part)
+    throw Error(base::format("no range on a thread in {} is named '{}'; kymo stats {} lists all names", options.path,
+                             base::printable(options.range), options.path));
+  return samples;
+}
+
 int show_functions(const trace::Reader& reader, const FunctionOptions& options) {
   if (options.tree) return show_call_tree(reader, options);
   functions::Samples samples;
   FunctionTable table;
   {
     const ReadProgress progress(reader, "reading " + options.path);
-    samples = functions::read_samples(reader, options.what);
+    samples = read_samples(reader, options);
     if (options.lines) {
-      functions::Samples waits = functions::read_samples(reader, What::Waits, false);
-      table = functions::count_lines(samples, options.range);
-      functions::add_waits(table, functions::count_lines(waits, options.range));
+      functions::Samples waits = functions::read_samples(reader, What::Waits, false, options.range);
+      table = functions::count_lines(samples);
+      functions::add_waits(table, functions::count_lines(waits));
     } else {
-      table = functions::count_functions(samples, options.range, options.inlines);
+      table = functions::count_functions(samples, options.inlines);
     }
   }
   if (options.by_total) std::ranges::stable_sort(table.rows, std::ranges::greater(), &FunctionRow::total_ns);
@@ -732,7 +740,8 @@ int stats(const Arguments& arguments) {
   line.choice("--sort", order, order_names(),
               "the sort order, largest first (names: A first);\ndefault: total, for functions self");
   line.value("--in", "RANGE", options.range,
-             "with --by function: only samples inside ranges with this\nname; * and ? are wildcards");
+             "with --by function: only samples inside ranges with this\nname or text, at any depth; * and ? are "
+             "wildcards");
   functions::Inlines inlines = functions::Inlines::Fold;
   line.choice(
       "--inlines", inlines, {{"fold", functions::Inlines::Fold}, {"show", functions::Inlines::Show}},

@@ -18,7 +18,7 @@ namespace kymo::cli {
 struct FunctionOptions {
   std::string path;
   functions::What what = functions::What::Cpu;
-  std::string range = {};  // only samples in ranges with this name or pattern; empty: all
+  std::string range = {};  // only samples in ranges with this name, text or pattern; empty: all
   bool by_total = false;
   size_t top = 0;  // 0: all
   bool json = false;
@@ -36,6 +36,9 @@ base::TextTable::Column function_column(bool full_text = false);
 
 // Why a trace has none; `was_recorded`: it was recorded with them.
 std::string_view nothing_text(functions::What what, bool was_recorded);
+
+// The samples that the options select. Throws if no range has the name.
+functions::Samples read_samples(const trace::Reader& reader, const FunctionOptions& options);
 
 // Return the exit code. The second one is for options with `tree`.
 int show_functions(const trace::Reader& reader, const FunctionOptions& options);

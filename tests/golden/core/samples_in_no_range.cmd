@@ -1,0 +1,2 @@
+exit: 1
+kymo stats in_ranges.kymo --by function --in backward

@@ -320,7 +320,9 @@ class Search {
     one.command = "kymo hist FILE " + pattern(largest->name);
   }
 
-  bool waits(const HostRow& row) const { return row.name == report_.wait.name; }
+  bool waits(const HostRow& row) const {
+    return std::ranges::find(report_.wait.all, row.name) != report_.wait.all.end();
+  }
   // It is in the first finding already.
   bool hangs(const HostRow& row) const {
     return std::any_of(report_.unfinished.begin(), report_.unfinished.end(), [&](const Unfinished& one) {
@@ -330,9 +332,8 @@ class Search {
 
   // The range of the main thread with the most self time that does not wait.
   void largest_name() {
-    const auto largest = std::find_if(report_.host.rows.begin(), report_.host.rows.end(), [&](const HostRow& row) {
-      return !waits(row) && !is_wait(row.name) && !hangs(row);
-    });
+    const auto largest = std::find_if(report_.host.rows.begin(), report_.host.rows.end(),
+                                      [&](const HostRow& row) { return !waits(row) && !hangs(row); });
     if (largest == report_.host.rows.end()) return;
     Finding& one = add("range", largest->self_ns, largest->self_ns / 2,
                        base::format("\"{}\" takes {} itself. Twice as fast, it would save half of that",
@@ -348,19 +349,26 @@ class Search {
   // A wait cannot be made faster: what it waits for can.
   void wait() {
     const HostWait& wait = report_.wait;
-    const auto row = std::find_if(report_.host.rows.begin(), report_.host.rows.end(),
-                                  [&](const HostRow& one) { return !wait.name.empty() && waits(one) && !hangs(one); });
+    const auto row = std::ranges::find_if(report_.host.rows, [&](const HostRow& one) {
+      return !wait.name.empty() && one.name == wait.name && !hangs(one);
+    });
     if (row == report_.host.rows.end()) return;
     Finding& one = add("wait", row->self_ns, 0,
                        base::format("\"{}\" waits for {}. Shorten what it waits for, or do other work meanwhile",
                                     shown(row->name), share(row->self_ns)));
     if (wait.cpu_ns)
-      one.evidence.push_back(base::format("{} of self time ({}), with at most {} of CPU time",
-                                          duration_text(row->self_ns), times(row->count), duration_text(*wait.cpu_ns)));
+      one.evidence.push_back(base::format("{} of self time ({}), with {}{} of CPU time", duration_text(row->self_ns),
+                                          times(row->count), wait.is_cpu_at_most ? "at most " : "",
+                                          duration_text(*wait.cpu_ns)));
     else
       one.evidence.push_back(base::format("{} of self time ({}, longest {}); by its name, it waits",
                                           duration_text(row->self_ns), times(row->count),
                                           duration_text(row->longest_ns)));
+    size_t others = 0;
+    for (const HostRow& other : report_.host.rows)
+      if (waits(other) && other.name != wait.name && !hangs(other) && other.self_ns != 0 && ++others < kRows)
+        one.evidence.push_back(
+            base::format("{} of self time in {}, which waits too", duration_text(other.self_ns), shown(other.name)));
     for (size_t i = 0; i < std::min(kRows, wait.meanwhile.size()); ++i)
       one.evidence.push_back(base::format("meanwhile {} in {} on {}", duration_text(wait.meanwhile[i].row.self_ns),
                                           shown(wait.meanwhile[i].row.name), wait.meanwhile[i].thread));

@@ -15,12 +15,13 @@ constexpr size_t kMostShapes = 100'000;
 constexpr uint32_t kUsualClasses = 1 << 20;
 
 struct Sums {
-  uint64_t self = 0, total = 0, count = 0, longest = 0;
+  uint64_t self = 0, total = 0, count = 0, longest = 0, running = 0, waiting = 0;
 };
 
 struct TrackSums {
   const Intervals* times = nullptr;
-  size_t hint = 0;
+  const OneThread* one = nullptr;
+  size_t hint = 0, running_hint = 0, waiting_hint = 0;
   RangesBackwards ranges;
   Innermost<uint32_t> innermost;  // the owner is a class
   uint64_t covered = 0;           // by any range
@@ -36,7 +37,12 @@ struct TrackSums {
   void take(uint32_t class_id, int64_t begin, int64_t end) {
     const uint64_t part = times->covered(begin, end, hint);
     covered += part;
-    if (part != 0) sums_of(class_id).self += part;
+    if (part == 0) return;
+    Sums& sums = sums_of(class_id);
+    sums.self += part;
+    if (one == nullptr) return;
+    sums.running += one->running.covered(begin, end, running_hint);
+    sums.waiting += one->waiting.covered(begin, end, waiting_hint);
   }
 
   void add(const TrackRange& range) {
@@ -138,6 +144,8 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
     row.total_ns += one.total;
     row.count += one.count;
     row.longest_ns = std::max(row.longest_ns, one.longest);
+    row.running_ns += one.running;
+    row.waiting_ns += one.waiting;
   };
   for (uint32_t id = 0; id < sums.by_class.size(); ++id) add(id, sums.by_class[id]);
   for (const auto& [id, one] : sums.unusual) add(id, one);
@@ -152,11 +160,14 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
 }  // namespace
 
 std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t, Intervals>& times,
-                                       uint32_t shape_track, std::vector<ShapeRow>* shapes) {
+                                       const OneThread& one) {
   std::map<uint32_t, TrackSums> tracks;
-  for (const auto& [track, intervals] : times) tracks[track].times = &intervals;
+  for (const auto& [track, intervals] : times) {
+    tracks[track].times = &intervals;
+    if (track == one.track) tracks[track].one = &one;
+  }
   const bool with_shapes =
-      shapes != nullptr && shape_track < walk.tracks().size() && has_shapes(*walk.tracks()[shape_track].writer);
+      one.shapes != nullptr && one.track < walk.tracks().size() && has_shapes(*walk.tracks()[one.track].writer);
   const unsigned parts = RangesBackwards::kParts | (with_shapes ? trace::kRangeValues : 0u);
   Shapes found;
   walk.each_backwards(
@@ -164,14 +175,14 @@ std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t,
       [&](TrackOfTrace& track, const trace::EventBatch& batch) {
         TrackSums& sums = tracks.at(track.number);
         sums.ranges.add(track, batch, [&](const TrackRange& range) { sums.add(range); });
-        if (with_shapes && track.number == shape_track) found.add(track, batch.ranges, *sums.times);
+        if (with_shapes && track.number == one.track) found.add(track, batch.ranges, *sums.times);
       });
   std::map<uint32_t, HostTime> result;
   for (auto& [number, sums] : tracks) {
     sums.finish();
     result[number] = rows_of(walk.tracks()[number], sums);
   }
-  if (with_shapes) *shapes = found.rows();
+  if (with_shapes) *one.shapes = found.rows();
   return result;
 }
 

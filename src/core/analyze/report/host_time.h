@@ -17,6 +17,7 @@ struct HostRow {
   uint64_t total_ns = 0;  // with what is inside
   uint64_t count = 0;     // of ranges that overlap the times
   uint64_t longest_ns = 0;
+  uint64_t running_ns = 0, waiting_ns = 0;  // of self_ns, by OneThread
 };
 
 struct HostTime {
@@ -31,9 +32,15 @@ struct ShapeRow {
   uint64_t count = 0, total_ns = 0;
 };
 
-// For several threads at once, each with its own times. Reads the ranges of these tracks once. `shapes`, if not null,
-// gets the operations of `shape_track` in its times that have "Input Dims".
+// What is asked of one of the threads only.
+struct OneThread {
+  uint32_t track = UINT32_MAX;
+  Intervals running, waiting;               // when it was on a processor and when it waited, in its times
+  std::vector<ShapeRow>* shapes = nullptr;  // gets its operations that have "Input Dims"
+};
+
+// For several threads at once, each with its own times. Reads the ranges of these tracks once.
 std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t, Intervals>& times,
-                                       uint32_t shape_track = UINT32_MAX, std::vector<ShapeRow>* shapes = nullptr);
+                                       const OneThread& one = {});
 
 }  // namespace kymo::analyze

@@ -217,22 +217,37 @@ class DeviceAnalysis {
   DeviceReport made_;
 };
 
-// The range of the main thread that waits the longest, by its name or because it used little of the CPU.
-HostWait find_wait(EventWalk& walk, const HostTime& host, uint32_t main_track, const Intervals& window,
+// The times of the main thread in a state.
+Intervals times_in(const ThreadStates& thread, ThreadState state, const Intervals& window) {
+  std::vector<Interval> times;
+  for (const StateSpan& span : thread.spans)
+    if (span.state == state) times.push_back({span.begin, span.end});
+  return intersection(Intervals(std::move(times)), window);
+}
+
+// The ranges of the main thread that wait: by their names, because the thread waits for more than half of their time,
+// or, if that is not known, because they have samples for less than half of it.
+HostWait find_wait(EventWalk& walk, const HostTime& host, const OneThread& main, const Intervals& window,
                    const SampledFunctions* functions) {
   HostWait wait;
+  const bool are_states_known = !main.running.empty() || !main.waiting.empty();
+  const uint32_t main_track = main.track;
   const auto used = [&](const HostRow& row) -> std::optional<uint64_t> {
-    if (functions == nullptr || functions->cpu_by_range.empty() || row.name.find("{}") != std::string::npos)
-      return std::nullopt;
+    if (are_states_known) return row.running_ns;
+    if (functions == nullptr || functions->cpu_by_range.empty()) return std::nullopt;
     const auto found = functions->cpu_by_range.find(row.name);
     return found == functions->cpu_by_range.end() ? 0 : found->second;
   };
   for (const HostRow& row : host.rows) {
     const auto cpu_ns = used(row);
-    if (!is_wait(row.name) && !(cpu_ns && *cpu_ns < row.self_ns / 2)) continue;
+    const bool does_wait =
+        are_states_known ? row.waiting_ns > row.self_ns / 2 : cpu_ns.has_value() && *cpu_ns < row.self_ns / 2;
+    if (!is_wait(row.name) && !does_wait) continue;
+    wait.all.push_back(row.name);
+    if (wait.all.size() > 1) continue;
     wait.name = row.name;
     wait.cpu_ns = cpu_ns;
-    break;
+    wait.is_cpu_at_most = !are_states_known;
   }
   if (wait.name.empty()) return wait;
 
@@ -394,9 +409,18 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
   // The host: the main thread over the window.
   const uint32_t main_track = report.iterations.track.value_or(UINT32_MAX);
   const bool has_main = main_track < walk.tracks().size() && !report.is_by_state;
+  OneThread main;
   if (has_main) {
     report.main_thread = walk.tracks()[main_track].name();
-    report.host = host_time(walk, {{main_track, window}}, main_track, &report.shapes)[main_track];
+    main.track = main_track;
+    main.shapes = &report.shapes;
+    const TrackOfTrace& track = walk.tracks()[main_track];
+    const auto states = std::ranges::find(report.threads, thread_key(*track.writer, *track.track), &ThreadStates::key);
+    if (states != report.threads.end() && states->unknown_ns < states->life_ns() / 2) {
+      main.running = times_in(*states, ThreadState::Running, window);
+      main.waiting = times_in(*states, ThreadState::Waiting, window);
+    }
+    report.host = host_time(walk, {{main_track, window}}, main)[main_track];
   }
 
   report.device_operations_left_out = work.left_out;
@@ -422,7 +446,7 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
     report.main_device = report.devices.front().name;
     add_parts_of_device(report, report.devices.front().time);
   } else {
-    if (has_main) report.wait = find_wait(walk, report.host, main_track, window, functions);
+    if (has_main) report.wait = find_wait(walk, report.host, main, window, functions);
     if (report.is_by_state)
       add_parts_by_state(report);
     else

@@ -67,7 +67,9 @@ struct DeviceReport {
 // What the main thread waits for in the ranges of one name.
 struct HostWait {
   std::string name;                // empty: it does not wait
-  std::optional<uint64_t> cpu_ns;  // CPU time in these ranges, at most; nothing: not sampled
+  std::optional<uint64_t> cpu_ns;  // CPU time in these ranges; nothing: not sampled
+  bool is_cpu_at_most = false;     // by samples, of all threads
+  std::vector<std::string> all;    // the names of all ranges in which it waits, the longest first
   struct Other {
     std::string thread;
     HostRow row;

@@ -250,6 +250,31 @@ TEST_F(SampledReportTest, AThreadThatWaitsForAnotherOneSavesNothing) {
   EXPECT_NE(report.findings[0].text.find("other programs"), std::string::npos);
 }
 
+TEST_F(SampledReportTest, OnlyARangeThatRunsCanBecomeFaster) {
+  enum : uint32_t { kTick = 30 };
+  recorder_.add_class(kTick, "tick {}", "", {{"", trace::FieldType::Int}});
+  recorder_.complete(kMain, 0, 300'000, kLoad);  // sleeps
+  recorder_.begin(kMain, 300'000, kTick, {int64_t{1}});
+  recorder_.end(kMain, 500'000);                           // sleeps too
+  recorder_.complete(kMain, 500'000, 600'000, kOperator);  // others run for most of it
+  off(kMain, 1'000, 298'000);
+  off(kMain, 301'000, 198'000);
+  off(kMain, 510'000, 60'000, true);
+  on(kMain, 600'000, 44'000);
+  recorder_.close();
+  SampledFunctions functions;
+  functions.cpu_by_range = {{"aten::mm", 40'000}};
+  const Report report = make_report(trace::Reader(folder_ / "trace.kymo"), &functions);
+  std::map<std::string, Finding> findings;
+  for (const Finding& one : report.findings) findings[one.kind] = one;
+  EXPECT_NE(findings["range"].text.find("aten::mm"), std::string::npos) << findings["range"].text;
+  EXPECT_EQ(findings["range"].saves_ns, 50'000u);
+  EXPECT_NE(findings["wait"].text.find("load data"), std::string::npos) << findings["wait"].text;
+  ASSERT_GE(findings["wait"].evidence.size(), 2u);
+  EXPECT_EQ(findings["wait"].evidence[0], "300 µs of self time (once), with 2.00 µs of CPU time");
+  EXPECT_EQ(findings["wait"].evidence[1], "200 µs of self time in tick {}, which waits too");
+}
+
 TEST_F(ReportTest, WithoutADeviceThePartsAreTheSelfTimesOfTheMainThread) {
   for (uint64_t i = 0; i < 4; ++i) {
     recorder_.begin(kMain, 100 * i, kOperator);

@@ -86,9 +86,40 @@ bool is_standard_name(std::string_view function) {
          is_in(kStandardNames, function);
 }
 
-// Innermost first. Leaves out what is the same for all waits of a kind.
+// The operator() of the function object that a std::thread runs: "main::{lambda()#1}::operator()". Empty: `function` is
+// not what runs one.
+std::string body_of_thread(std::string_view function) {
+  constexpr std::string_view kBegin = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<";
+  const size_t end = function.rfind(">::_M_run");
+  if (!function.starts_with(kBegin) || end == function.npos) return {};
+  function = function.substr(kBegin.size(), end - std::min(end, kBegin.size()));
+  size_t length = 0;
+  for (int depth = 0; length < function.size(); ++length) {
+    const char one = function[length];
+    depth += one == '<' || one == '(' || one == '{' ? 1 : one == '>' || one == ')' || one == '}' ? -1 : 0;
+    if (depth < 0 || (depth == 0 && one == ',')) break;
+  }
+  while (length != 0 && function[length - 1] == ' ') --length;
+  function = function.substr(0, length);
+  if (function.empty() || function.find("(*)") != function.npos) return {};
+  return std::string(function) + "::operator()";
+}
+
+// Innermost first. Leaves out what is the same for all waits of a kind. If the compiler put all functions of the
+// program into a function of the C++ library that its file contains, that one is left: the outermost, which runs the
+// program's.
 void leave_out_system(std::vector<symbols::Frame>& frames) {
-  if (const auto own = innermost_own(frames); own != frames.end()) frames.erase(frames.begin(), own);
+  if (const auto own = innermost_own(frames); own != frames.end()) {
+    frames.erase(frames.begin(), own);
+    return;
+  }
+  const auto library = std::find_if(frames.rbegin(), frames.rend(), [](const symbols::Frame& frame) {
+    return frame.function.starts_with("std::") && !is_standard_library(frame.module);
+  });
+  if (library == frames.rend()) return;
+  frames.erase(frames.begin(), std::prev(library.base()));
+  if (std::string body = body_of_thread(frames.front().function); !body.empty())
+    frames.front().function = std::move(body);
 }
 
 struct Sum {

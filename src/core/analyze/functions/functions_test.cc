@@ -278,6 +278,26 @@ TEST_F(FunctionsTest, TimeOffTheCpuIsSummedUp) {
   EXPECT_EQ(table.preempted_ns, 100u);
 }
 
+TEST(OwnFunctionTest, WaitInAThreadWithAnInlinedFunctionBelongsToItsFunctionObject) {
+  const std::string begin = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<", end = " > > >::_M_run";
+  const auto own = [&](const std::string& object, const std::string& module = "/bin/program") {
+    std::vector<symbols::Frame> frames(4);
+    frames[0].function = "__GI___lll_lock_wait";
+    frames[1].function = "std::mutex::lock";
+    frames[2].function = begin + object + end;
+    frames[3].function = "start_thread";
+    frames[0].module = frames[3].module = "/lib/libc.so.6";
+    frames[1].module = frames[2].module = module;
+    return own_function(frames);
+  };
+  EXPECT_EQ(own("main::{lambda()#1}"), "main::{lambda()#1}::operator()");
+  EXPECT_EQ(own("main()::<lambda()>"), "main()::<lambda()>::operator()");
+  EXPECT_EQ(own("work::Task<int>, std::vector<int>, char"), "work::Task<int>::operator()");
+  EXPECT_EQ(own("void (*)(int), int"), begin + "void (*)(int), int" + end) << "a function has no name there";
+  EXPECT_EQ(own("", "/bin/program"), begin + end);
+  EXPECT_EQ(own("main::{lambda()#1}", "/lib/libstdc++.so.6"), "__GI___lll_lock_wait");
+}
+
 TEST_F(FunctionsTest, WaitsAreTimeAndPageFaultsAreCounted) {
   node(kMain, 16, kComplete, 0x1101);
   node(kMain, 17, 16, 0x1201);

@@ -100,15 +100,102 @@ void cut_ranges(Ranges& ranges, const TickSpan& span, const std::map<uint32_t, E
   ranges = std::move(kept);
 }
 
-void cut_points(Points& points, const TickSpan& span, const HandlesOutside& handles,
+// What the first value of a point states: the thread was off the processors for so long from its time on, or was on
+// one for so long since the last such point.
+enum class Stated : uint8_t { Nothing, OffTime, OnTime };
+
+Stated stated_by(const EventClass* one) {
+  if (one == nullptr || one->category != "cpu" || one->fields.empty() || one->fields[0].name != "ns" ||
+      one->fields[0].type == FieldType::String || one->fields[0].type == FieldType::Double)
+    return Stated::Nothing;
+  if (one->name == "off CPU") return Stated::OffTime;
+  return one->name == "on CPU" ? Stated::OnTime : Stated::Nothing;
+}
+
+bool has_stated_times(const WriterInfo& info) {
+  return std::any_of(info.classes.begin(), info.classes.end(),
+                     [](const auto& one) { return stated_by(&one.second) != Stated::Nothing; });
+}
+
+// Cuts the times that the points of a chunk state, in their order.
+class StatedTimes {
+ public:
+  explicit StatedTimes(const ChunkCut& cut) : cut_(cut), since_(cut.stated_until) {}
+
+  // False: nothing of it is inside.
+  bool cut(Stated stated, uint64_t& time, uint64_t& ns) {
+    return stated == Stated::OffTime ? cut_off(time, ns) : cut_on(time, ns);
+  }
+
+ private:
+  bool cut_off(uint64_t& time, uint64_t& ns) {
+    const uint64_t end = time + std::min(ticks_of(ns), kHighestTick - std::min(kHighestTick, time));
+    const TickSpan inside{std::max(time, cut_.span.begin), std::min(end, cut_.span.end)};
+    if (inside.empty()) return false;
+    off_.push_back(inside);
+    if (inside.begin == time && inside.end == end) return true;
+    time = inside.begin;
+    ns = ns_of(inside.end - inside.begin);
+    return true;
+  }
+
+  // The thread was on a processor when it was not off.
+  bool cut_on(uint64_t& time, uint64_t& ns) {
+    const TickSpan piece{since_, time}, inside{std::max(since_, cut_.span.begin), std::min(time, cut_.span.end)};
+    since_ = time;
+    if (inside.empty()) return false;
+    if (inside.begin == piece.begin && inside.end == piece.end) return true;
+    uint64_t left = inside.end - inside.begin;
+    for (const TickSpan& off : off_) {
+      const uint64_t begin = std::max(off.begin, inside.begin), end = std::min(off.end, inside.end);
+      if (begin < end) left -= std::min(left, end - begin);
+    }
+    time = inside.end;
+    ns = std::min(ns, ns_of(left));
+    return true;
+  }
+
+  uint64_t ticks_of(uint64_t ns) const {
+    const double ticks = cut_.ns_per_tick > 0 ? static_cast<double>(ns) / cut_.ns_per_tick : 0;
+    return ticks < 0x1p63 ? static_cast<uint64_t>(ticks + 0.5) : kHighestTick;
+  }
+  uint64_t ns_of(uint64_t ticks) const {
+    const double ns = static_cast<double>(ticks) * cut_.ns_per_tick;
+    return ns < 0x1p63 ? static_cast<uint64_t>(ns + 0.5) : kHighestTick;
+  }
+
+  const ChunkCut& cut_;
+  uint64_t since_;
+  std::vector<TickSpan> off_;
+};
+
+void cut_points(Points& points, const ChunkCut& cut, const HandlesOutside& handles,
                 const std::map<uint32_t, EventClass>& classes) {
-  keep_points(points, classes, [&](size_t i, const EventClass* event_class, uint64_t& time) {
+  const TickSpan& span = cut.span;
+  const auto keep = [&](size_t i, const EventClass* event_class, uint64_t& time) {
     if (span.holds(time)) return true;
     const bool before = time < span.begin;
     if (!is_kept_outside(points.kind[i], points.id[i], event_class, before, handles)) return false;
     time = before ? span.begin : span.end;
     return true;
-  });
+  };
+  StatedTimes times(cut);
+  Points kept;
+  ValueCursor cursor(points.values);
+  std::vector<ValueCursor::Value> row;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const EventClass* const event_class = class_named(classes, points.class_id[i]);
+    row = cursor.next(event_class);
+    uint64_t time = points.time[i];
+    const Stated stated = row.empty() ? Stated::Nothing : stated_by(event_class);
+    if (!(stated == Stated::Nothing ? keep(i, event_class, time) : times.cut(stated, time, row[0].bits))) continue;
+    kept.time.push_back(time);
+    kept.kind.push_back(points.kind[i]);
+    kept.class_id.push_back(points.class_id[i]);
+    kept.id.push_back(points.id[i]);
+    append_row(kept.values, row);
+  }
+  points = std::move(kept);
 }
 
 void note_handles(const Points& points, const TickSpan& span, HandlesOutside& handles) {
@@ -129,7 +216,7 @@ void cut_open_ranges(EventBatch& batch, const ChunkCut& cut) {
 // Cuts `batch`. It must be complete, except for the ranges if `cut.only_points`.
 void cut_batch(EventBatch& batch, const ChunkCut& cut, const HandlesOutside& handles,
                const std::map<uint32_t, EventClass>& classes) {
-  cut_points(batch.points, cut.span, handles, classes);
+  cut_points(batch.points, cut, handles, classes);
   if (cut.only_points) {
     batch.opening.clear();
     batch.closing.clear();
@@ -208,7 +295,8 @@ class WindowView::Builder {
   Builder(WindowView& view, const std::map<WriterId, WriterInfo>& writers, const Read& read)
       : view_(view), read_(read) {
     for (const auto& [id, info] : writers)
-      if (info.window) writers_.emplace(id, WriterState{&info, TrackClocks(info), {}, &view.handles_[id]});
+      if (info.window)
+        writers_.emplace(id, WriterState{&info, TrackClocks(info), {}, &view.handles_[id], has_stated_times(info)});
   }
 
   void measure(const EventChunk& chunk) {
@@ -248,14 +336,17 @@ class WindowView::Builder {
     if (span == nullptr) return;
     RingState& ring = rings_[ring_of(chunk)];
     const bool is_last = chunk.offset == ring.last;
+    const uint64_t stated_until = std::exchange(ring.stated_until, std::max(ring.stated_until, chunk.last));
     const bool is_outside = chunk.first >= span->end || (chunk.last < span->begin && !is_last);
     if (is_outside && chunk.point_count == 0) return;
     const bool has_end = writer->info->window->to_ns != 0;
-    const Seen seen{.offset = chunk.offset,
-                    .cut = {*span, ring.is_first, is_last && has_end, is_outside},
-                    .all_inside = is_inside(chunk, *span) && !(is_last && has_end),
-                    .handles = writer->handles,
-                    .classes = &writer->info->classes};
+    const Seen seen{
+        .offset = chunk.offset,
+        .cut = {*span, ring.is_first, is_last && has_end, is_outside, stated_until,
+                writer->clocks.find(chunk.track)->to_ns(1)},
+        .all_inside = is_inside(chunk, *span) && !(is_last && has_end) && !(ring.is_first && writer->has_stated_times),
+        .handles = writer->handles,
+        .classes = &writer->info->classes};
     if (!add(chunk, seen)) return;
     if (!is_outside) ring.is_first = false;
   }
@@ -270,10 +361,12 @@ class WindowView::Builder {
     TrackClocks clocks;
     std::map<const ClockMap*, ClockState> spans;
     HandlesOutside* handles;
+    bool has_stated_times = false;
   };
   struct RingState {
     uint64_t last = ~uint64_t{0};  // the offset of the last chunk that may hold ranges of the window
     bool is_first = true;
+    uint64_t stated_until = 0;  // the last tick of the chunks so far
   };
   using RingKey = std::tuple<WriterId, uint32_t, uint32_t>;
 

@@ -7,7 +7,8 @@
 // handles of ranges that end before the window or begin after it.
 //
 // A range that crosses an edge is cut there, also a range that was started and ended by handle. Events outside are
-// dropped. Events before the window that later events need are kept, at the start of the window.
+// dropped. Events before the window that later events need are kept, at the start of the window. The times that a
+// thread was on and off the processors are cut like ranges.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,9 @@ struct ChunkCut {
   bool first_of_ring = false;     // no range is open before it
   bool ends_open_ranges = false;  // it is the last of its ring: ranges that are open after it end with the window
   bool only_points = false;       // all of its ranges are outside
+  // Of a sampler (docs/sampling.md), whose points state how long the thread was on and off the processors:
+  uint64_t stated_until = 0;  // by the chunks before it
+  double ns_per_tick = 1;
 };
 
 // Whether a loss may be inside the window of its writer. A loss whose time is not known may be.

@@ -116,6 +116,43 @@ TEST_F(WindowTest, RangeAroundTheWindowIsShownEvenIfItsThreadRecordedNothingInsi
   EXPECT_EQ(ranges(through(1000, 2000)), (std::vector<Seen>{{"epoch", 1000, 2000}}));
 }
 
+TEST_F(WindowTest, TimesOnAndOffTheProcessorsAreCutAtBothEdges) {
+  recorder.add_class(1, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
+  recorder.add_class(2, "on CPU", "cpu", {{"ns", FieldType::UInt}});
+  recorder.add_thread(1, 10, "main");
+  const auto off = [&](uint64_t time, int64_t ns) {
+    recorder.point(1, time, PointKind::Sample, 1, 0, {ns, int64_t{0}});
+  };
+  // Runs, sleeps from 100 to 400, runs, sleeps from 500 to 900, runs until 1000.
+  off(100, 300);
+  recorder.point(1, 500, PointKind::Sample, 2, 0, {int64_t{200}});
+  recorder.cut(1);
+  off(500, 400);
+  recorder.point(1, 1000, PointKind::Sample, 2, 0, {int64_t{100}});
+  recorder.close();
+  using Times = std::vector<std::tuple<char, uint64_t, uint64_t>>;  // on or off, time, length
+  const auto times = [](const Reader& reader) {
+    Times all;
+    EventBatch batch;
+    for (const EventChunk& chunk : reader.event_chunks()) {
+      reader.read(chunk, batch);
+      const auto& classes = reader.writers().at(chunk.writer).classes;
+      ValueCursor values(batch.points.values);
+      for (size_t i = 0; i < batch.points.size(); ++i) {
+        const EventClass& event_class = classes.at(batch.points.class_id[i]);
+        all.emplace_back(event_class.name[1], batch.points.time[i], values.next(&event_class)[0].bits);
+      }
+    }
+    return all;
+  };
+  EXPECT_EQ(times(through(0, 2000)), (Times{{'f', 100, 300}, {'n', 500, 200}, {'f', 500, 400}, {'n', 1000, 100}}));
+  EXPECT_EQ(times(through(50, 200)), (Times{{'f', 100, 100}, {'n', 200, 50}}));
+  EXPECT_EQ(times(through(200, 300)), (Times{{'f', 200, 100}, {'n', 300, 0}}));
+  EXPECT_EQ(times(through(420, 450)), (Times{{'n', 450, 30}}));
+  EXPECT_EQ(times(through(450, 950)), (Times{{'n', 500, 50}, {'f', 500, 400}, {'n', 950, 50}}));
+  EXPECT_EQ(times(through(600, 700)), (Times{{'f', 600, 100}, {'n', 700, 0}}));
+}
+
 TEST_F(WindowTest, RangeThatNeverEndsIsCutAtTheEndOfTheWindow) {
   recorder.add_class(1, "serve {}", "", {{"", FieldType::String}});
   recorder.add_thread(1, 10, "main");

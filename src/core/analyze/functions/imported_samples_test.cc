@@ -1,4 +1,4 @@
-// CPU samples that were exported and imported again have the same functions.
+// CPU samples that were exported and imported again have the same functions, and heaps the same allocations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/functions/functions.h"
+#include "analyze/memory/profile.h"
 #include "base/text.h"
 #include "convert/export_stream.h"
 #include "convert/formats/chrome.h"
@@ -126,6 +127,35 @@ TEST_F(ImportedSamplesTest, ChromeKeepsFunctions) {
   const std::string once = round_trip(path_, convert::write_chrome, "json");
   EXPECT_EQ(rows(once, Modules::None), rows(path_, Modules::None));
   EXPECT_EQ(rows(round_trip(once, convert::write_chrome, "json"), Modules::None), rows(path_, Modules::None));
+}
+
+TEST_F(ImportedSamplesTest, HeapIsOneMemory) {
+  const std::string path = folder_ / "heap.kymo";
+  TestRecorder recorder(path);
+  recorder.add_class(1, "malloc", "memory", {{"bytes", FieldType::ByteCount}, {"node", FieldType::UInt}});
+  recorder.add_class(2, "free", "memory");
+  recorder.add_class(3, "stack node", "kymo.stack",
+                     {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+  recorder.add_thread(1, 100, "main");
+  recorder.point(1, 0, PointKind::Instant, 3, 0, {int64_t{16}, kComplete, int64_t{0x1101}});
+  recorder.point(1, 10, PointKind::Allocation, 1, 0x100, {int64_t{1000}, int64_t{16}});
+  recorder.point(1, 20, PointKind::Allocation, 1, 0x200, {int64_t{50}, int64_t{16}});
+  recorder.point(1, 30, PointKind::Allocation, 1, 0x300, {int64_t{7}, int64_t{0}});  // without a stack
+  recorder.point(1, 40, PointKind::Free, 2, 0x100);
+  recorder.point(1, 50, PointKind::Free, 2, 0x300);
+  recorder.close();
+  const auto summary = [](const std::string& file) {
+    const memory::Profile profile = memory::read_profile(trace::Reader(file));
+    std::string text;
+    for (size_t i = 0; i < profile.tables.memories.size(); ++i)
+      text += base::format("{}: peak {}, end {}, {} allocations, {} frees\n", profile.tables.memories[i].device,
+                           profile.memories[i].peak_bytes, profile.memories[i].in_use, profile.memories[i].taken.count,
+                           profile.memories[i].returns);
+    return text;
+  };
+  EXPECT_EQ(summary(path), "heap: peak 1057, end 50, 3 allocations, 2 frees\n");
+  EXPECT_EQ(summary(round_trip(path, convert::write_chrome, "json")), summary(path));
+  EXPECT_EQ(summary(round_trip(path, convert::write_perfetto, "pftrace")), summary(path));
 }
 
 }  // namespace

@@ -84,9 +84,10 @@ PointFields::PointFields(const trace::EventClass& event_class) {
   device_id_ = find({"Device Id"}, false);
   for (size_t i = 0; bytes_ < 0 && i < event_class.fields.size(); ++i)
     if (event_class.fields[i].type == FieldType::ByteCount) bytes_ = static_cast<int>(i);
+  // An import has stacks of its own in place of the nodes, and none for an allocation without a stack.
   is_heap_ =
-      event_class.category == "memory" && device_ < 0 &&
-      ((event_class.name == "malloc" && node_ >= 0) || (event_class.name == "free" && event_class.fields.empty()));
+      event_class.category == "memory" && device_ < 0 && device_type_ < 0 &&
+      ((event_class.name == "malloc" && bytes_ >= 0) || (event_class.name == "free" && event_class.fields.empty()));
 }
 
 uint64_t PointFields::number(std::span<const Value> row, int field) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -149,8 +150,9 @@ FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines) {
   FunctionTable table;
   table.what = samples.what;
   bool is_cpu_known = !samples.is_part;
+  std::set<std::pair<const convert::Group*, uint64_t>> threads;  // a process that runs another program is two writers
   for (const SampledThread& thread : samples.threads) {
-    ++table.threads;
+    threads.emplace(thread.place->group, thread.place->track->tid);
     table.period_ns = std::max(table.period_ns, thread.period_ns);
     table.cpu_ns += thread.on_ns;
     is_cpu_known = is_cpu_known && (thread.on_ns != 0 || thread.samples == 0);
@@ -159,6 +161,7 @@ FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines) {
   }
   table.cpu_ns += table.lost_cpu_ns = samples.lost_cpu_ns;
   table.unknown_ns = samples.unknown_ns;
+  table.threads = threads.size();
   if (!is_cpu_known) table.cpu_ns = 0;
   Rows rows(are_lines);
   for (const auto& [stack, sum] : sums_of_stacks(samples)) {

@@ -397,6 +397,22 @@ TEST_F(FunctionsTest, CpuTimeIsThatOfAllThreads) {
   EXPECT_EQ(table.threads, 2u);
 }
 
+TEST_F(FunctionsTest, ThreadThatRunsAnotherProgramIsOneThread) {
+  node(kMain, 16, kComplete, 0x1101);
+  sample(kMain, 10, 16);
+  recorder_->close();
+  recorder_.reset();
+  TestRecorder other(folder_ / "run.kymo", 2, 100, trace::Writer::Mode::Append);
+  other.add_class(kSample, "sample", "cpu", {{"node", FieldType::UInt}});
+  other.add_thread(kMain, 100, "main");
+  other.point(kMain, 20, PointKind::Sample, kSample, 0, {int64_t{1}});
+  other.close();
+  Samples samples = read();
+  const FunctionTable table = count_functions(samples);
+  EXPECT_EQ(table.samples, 2u);
+  EXPECT_EQ(table.threads, 1u);
+}
+
 TEST_F(FunctionsTest, LostCpuTimeIsAPartOfTheTotal) {
   for (const bool is_counted : {true, false}) {
     const std::string file = folder_ / (is_counted ? "counted.kymo" : "not.kymo");

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -21,6 +22,8 @@
 #include "kymo/error.h"
 #include "record/segment.h"
 #include "trace/append_file.h"
+#include "trace/clock.h"
+#include "trace/reader.h"
 
 namespace kymo::collect {
 namespace {
@@ -106,6 +109,22 @@ std::vector<std::byte> contents_of(const std::string& path) {
   return bytes;
 }
 
+// Of a file. Nothing: it has none.
+std::optional<Clock::time_point> time_of_last_event(const std::string& path) {
+  const trace::Reader reader(path);
+  std::map<trace::WriterId, trace::TrackClocks> clocks;
+  std::optional<int64_t> latest;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    const auto writer = reader.writers().find(chunk.writer);
+    if (writer == reader.writers().end()) continue;
+    const trace::ClockMap* const clock =
+        clocks.try_emplace(chunk.writer, writer->second).first->second.find(chunk.track);
+    if (clock != nullptr) latest = std::max(latest.value_or(0), clock->to_monotonic_ns(chunk.last));
+  }
+  if (!latest) return std::nullopt;
+  return std::min(Clock::now(), Clock::time_point(std::chrono::nanoseconds(*latest)));  // it is CLOCK_MONOTONIC
+}
+
 void add_endings(const std::string& path, const Output::Endings& endings) {
   trace::Writer writer(path, trace::Writer::Mode::Append);
   for (const auto& [id, ending] : endings) writer.ending(id, ending);
@@ -131,7 +150,7 @@ void Output::begin_generation() {
     if (copy_) copy_->done = 0;
     last.bytes = last.writer->bytes_written();
     last.writer.reset();
-    last.ended = Clock::now();
+    last.ended = time_of_last_event(last.path).value_or(last.began);
   }
   const std::string folder = segment_folder();
   if (link_.empty()) {
@@ -159,22 +178,25 @@ void Output::drop_all() {
 
 uint64_t Output::max_flight_bytes() const { return flight_.bytes != 0 ? flight_.bytes : kMaxFlightBytes; }
 
-bool Output::is_rotation_due() const {
+bool Output::is_rotation_due() {
   if (!flight_.on()) return false;
-  const Generation& newest = generations_.back();
-  const bool is_full = newest.writer->bytes_written() >= max_flight_bytes() / kGenerations;
-  const bool is_old = flight_.seconds != 0 && Clock::now() - newest.began >=
-                                                  std::chrono::duration<double>(flight_.seconds / (kGenerations - 1));
-  return is_full || is_old;
+  Generation& newest = generations_.back();
+  if (newest.writer->bytes_written() >= max_flight_bytes() / kGenerations) return true;
+  const Clock::time_point now = Clock::now();
+  if (flight_.seconds == 0 || now - newest.began < std::chrono::duration<double>(flight_.seconds / (kGenerations - 1)))
+    return false;
+  if (time_of_last_event(newest.path)) return true;
+  newest.began = now;
+  return false;
 }
 
 void Output::rotate() {
   begin_generation();
   const uint64_t max_bytes = max_flight_bytes();
+  const Clock::time_point latest = std::prev(generations_.end(), 2)->ended;
   while (generations_.size() > 1) {
     const Generation& oldest = generations_.front();
-    const bool too_old =
-        flight_.seconds != 0 && Clock::now() - oldest.ended > std::chrono::duration<double>(flight_.seconds);
+    const bool too_old = flight_.seconds != 0 && latest - oldest.ended > std::chrono::duration<double>(flight_.seconds);
     if (!too_old && bytes() <= max_bytes - max_bytes / kGenerations) break;
     drop_oldest();
   }

@@ -3,7 +3,8 @@
 // A flight recorder is a sequence of small trace files in shared memory. It writes to the newest. When that is full or
 // old enough, a new one starts and the oldest is removed. Traces may be concatenated, so the content of the recorder is
 // the bytes of these files in order. They are in shared memory, so they outlive the process. A symbolic link beside
-// them names the trace that they belong to.
+// them names the trace that they belong to. A file is too old by the times of the events: while nothing happens,
+// nothing is removed, and a collector that is late keeps as much as one that is not.
 //
 // A name is flight-SESSION-PID-IDENTITY-NUMBER, or -trace for the link. The pid separates the files of a forked child
 // from its parent's. The identity shows whether the process still runs.
@@ -45,7 +46,7 @@ class Output {
   trace::Writer& file() { return *file_; }
 
   // It is time for the next file of a flight recorder.
-  bool is_rotation_due() const;
+  bool is_rotation_due();
   // Starts the next file of a flight recorder. Classes, tracks and so on must be written again.
   void rotate();
 
@@ -87,7 +88,7 @@ class Output {
     std::string path;
     std::optional<trace::Writer> writer;  // only the newest has one
     uint64_t bytes = 0;
-    std::chrono::steady_clock::time_point began, ended;
+    std::chrono::steady_clock::time_point began, ended;  // ended: the time of its last event
   };
   struct Copy {
     std::string path;

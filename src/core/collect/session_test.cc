@@ -236,6 +236,14 @@ TEST_F(SessionTest, AFlightRecorderKeepsTheLastPartAndDumpsOnDemand) {
   EXPECT_THROW(dump(file("late.kymo")), Error);
 }
 
+TEST_F(SessionTest, AFlightRecorderKeepsTheTimeBeforeTheLastEvent) {
+  Session session(file(), {.flight_seconds = 0.01});
+  mark("last");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // nothing happens
+  session.close();
+  EXPECT_EQ(names_in(file()), (std::map<std::string, uint64_t>{{"last", 1}}));
+}
+
 TEST_F(SessionTest, AWindowStatedDuringTheSessionLimitsTheTrace) {
   Session session(file());
   mark("before");

@@ -19,10 +19,12 @@ namespace {
 using memory::SampleStacks;
 using memory::StackId;
 
+constexpr std::string_view kReadLock = "wait for read lock";
+
 // Of src/core/heap/preload/waits.cc. Empty: of another kind. A thread sleeps or reads a file without a lock.
 std::string_view kind_of(const trace::EventClass& one) {
   if (one.name == "wait for mutex") return "mutex";
-  if (one.name == "wait for read lock" || one.name == "wait for write lock") return "read-write lock";
+  if (one.name == kReadLock || one.name == "wait for write lock") return "read-write lock";
   if (one.name == "wait for condition") return "condition";
   if (one.name == "wait for semaphore") return "semaphore";
   return {};
@@ -42,8 +44,11 @@ class Reading {
       if (writer == reader_.writers().end() || place == nullptr) continue;
       if (has_waits(writer->second) || SampleStacks::are_in(writer->second)) read(chunk, writer->second, *place);
     }
+    add_unfinished();
     for (auto& [key, thread] : threads_) std::ranges::stable_sort(thread.events, {}, &Event::begin);
     for (const Wait& wait : waits_) add(wait);
+    for (uint32_t number = 0; number < locks_.size(); ++number)
+      if (locks_[number].result.excludes()) add_holders(number);
     return finish();
   }
 
@@ -64,14 +69,23 @@ class Reading {
     int64_t begin, end;
     StackId stack;
     uint32_t lock;
+    ThreadKey thread;
+  };
+  // The begin or the end of a wait, and who holds the lock from then on.
+  struct Change {
+    int64_t time;
+    bool is_end;
     ThreadKey holder;
   };
   struct Lock {
     WaitedLock result;
+    std::vector<Change> changes;
     std::map<StackId, uint64_t> waiting;
     std::map<std::pair<ThreadKey, StackId>, uint64_t> holding;
+    std::map<ThreadKey, uint64_t> threads;  // that wait
   };
   static constexpr uint32_t kNoLock = UINT32_MAX;
+  static constexpr int64_t kNearNs = 2'000'000;  // a thread that runs has a sample each millisecond
 
   static bool has_waits(const trace::WriterInfo& writer) {
     return std::ranges::any_of(writer.classes,
@@ -80,9 +94,9 @@ class Reading {
 
   void read(const trace::EventChunk& chunk, const trace::WriterInfo& info, const convert::Place& place) {
     try {
-      reader_.read(
-          chunk, batch_,
-          trace::kPoints | trace::kPointValues | trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues);
+      reader_.read(chunk, batch_,
+                   trace::kPoints | trace::kPointValues | trace::kRangeTimes | trace::kRangeClasses |
+                       trace::kRangeValues | trace::kOpenStacks);
     } catch (const Error& error) {
       result_.problems.push_back({chunk.offset, chunk.length, error.what()});
       return;
@@ -116,12 +130,54 @@ class Reading {
       const StackId stack = stacks_.take(info, chunk.track, *one, 0, row).stack;
       const int64_t begin_ns = clock.to_monotonic_ns(end - std::min(end, batch_.ranges.duration[i]));
       const int64_t end_ns = std::max(begin_ns, clock.to_monotonic_ns(end));
-      const std::string_view kind = kind_of(*one);
-      const uint32_t lock = kind.empty() ? kNoLock : lock_at(*place.group, kind, row[0].bits);
-      thread.events.push_back({begin_ns, end_ns, stack, lock});
-      if (lock != kNoLock) waits_.push_back({begin_ns, end_ns, stack, lock, {place.group, row[2].bits}});
+      keep_wait(*one, row, {begin_ns, end_ns, stack, kNoLock, key}, true);
     }
     take_points(UINT64_MAX);
+    open_[{chunk.writer, chunk.track}] = std::move(batch_.closing);
+  }
+
+  void keep_wait(const trace::EventClass& one, const SampleStacks::Row& row, Wait wait, bool has_ended) {
+    const convert::Group* const process = wait.thread.first;
+    const std::string_view kind = kind_of(one);
+    if (!kind.empty()) wait.lock = lock_at(*process, kind, row[0].bits);
+    threads_[wait.thread].events.push_back({wait.begin, wait.end, wait.stack, wait.lock});
+    if (wait.lock == kNoLock) return;
+    waits_.push_back(wait);
+    Lock& lock = locks_[wait.lock];
+    lock.result.unfinished += has_ended ? 0 : 1;
+    lock.changes.push_back({wait.begin, false, {process, row[2].bits}});
+    lock.changes.push_back({wait.end, true, has_ended && one.name != kReadLock ? wait.thread : ThreadKey{}});
+  }
+
+  // Waits that were open at the end of the trace.
+  void add_unfinished() {
+    if (open_.empty()) return;
+    const std::map<trace::WriterId, int64_t> alive = trace::last_alive_ns(reader_);
+    for (const auto& [where, ranges] : open_) {
+      const trace::WriterInfo& info = reader_.writers().at(where.first);
+      const convert::Place& place = *places_.find(where.first, where.second);
+      const auto end = alive.find(where.first);
+      if (end == alive.end()) continue;
+      const trace::ClockMap clock = trace::clock_map(info.clocks.at(place.track->clock));
+      for (const trace::OpenRange& range : ranges) {
+        const trace::EventClass* const one = info.find_class(range.class_id);
+        if (one == nullptr || !SampleStacks::is_recorded_wait(*one)) continue;
+        const trace::Values values{range.ints, range.doubles, range.text};
+        trace::ValueCursor cursor(values);
+        const SampleStacks::Row& row = cursor.next(one);
+        const int64_t begin = clock.to_monotonic_ns(range.start);
+        const ThreadKey thread{place.group, place.track->tid};
+        StackId stack = stacks_.take(info, where.second, *one, 0, row).stack;
+        if (stack == 0) stack = stack_after(threads_[thread].events, begin);
+        keep_wait(*one, row, {begin, std::max(begin, end->second), stack, kNoLock, thread}, false);
+      }
+    }
+  }
+
+  // Where the kernel saw the thread stop.
+  static StackId stack_after(const std::vector<Event>& events, int64_t begin) {
+    const auto found = std::ranges::find_if(events, [&](const Event& one) { return one.begin >= begin; });
+    return found != events.end() ? found->stack : 0;
   }
 
   uint32_t lock_at(const convert::Group& process, std::string_view kind, uint64_t object) {
@@ -142,18 +198,64 @@ class Reading {
     lock.result.total_ns += ns;
     lock.result.longest_ns = std::max(lock.result.longest_ns, ns);
     lock.waiting[wait.stack] += ns;
-    if (lock.result.excludes()) lock.holding[{wait.holder, where(wait)}] += ns;
+    lock.result.longest_thread_ns = std::max(lock.result.longest_thread_ns, lock.threads[wait.thread] += ns);
   }
 
-  // The stack of the holder, from what is known about it first. 0: nothing.
-  StackId where(const Wait& wait) const {
-    const auto found = threads_.find(wait.holder);
-    if (wait.holder.second == 0 || found == threads_.end()) return 0;
+  // A part of the time in which one thread holds a lock, and for how many others.
+  struct Piece {
+    int64_t end;
+    uint64_t waiting;
+  };
+
+  // Each nanosecond counts once for each thread that waits then.
+  void add_holders(uint32_t number) {
+    std::vector<Change>& changes = locks_[number].changes;
+    std::ranges::stable_sort(changes, {}, &Change::time);
+    ThreadKey holder;
+    std::vector<Piece> pieces;
+    int64_t begin = 0, last = 0;
+    uint64_t waiting = 0;
+    for (const Change& change : changes) {
+      const bool is_new = waiting == 0 || (change.holder.second != 0 && change.holder != holder);
+      if (waiting != 0 && change.time > last) pieces.push_back({change.time, waiting});
+      last = change.time;
+      waiting += change.is_end ? uint64_t{0} - 1 : 1;
+      if (waiting != 0 && !is_new) continue;
+      add_places(number, holder, begin, pieces);
+      pieces.clear();
+      begin = last;
+      if (is_new) holder = change.holder;
+    }
+  }
+
+  // Where a holder was from one time to another. Where it runs is where it is at the next sample, or if there is none,
+  // at the next or the last record if that is near.
+  void add_places(uint32_t number, const ThreadKey& holder, int64_t begin, const std::vector<Piece>& pieces) {
+    if (pieces.empty()) return;
+    std::map<std::pair<ThreadKey, StackId>, uint64_t>& holding = locks_[number].holding;
+    auto piece = pieces.begin();
+    const auto add_until = [&](StackId stack, int64_t until) {
+      while (begin < until) {
+        const int64_t to = std::min(until, piece->end);
+        holding[{holder, stack}] += static_cast<uint64_t>(to - begin) * piece->waiting;
+        begin = to;
+        if (to == piece->end) ++piece;
+      }
+    };
+    const int64_t end = pieces.back().end;
+    const auto found = threads_.find(holder);
+    if (holder.second == 0 || found == threads_.end()) return add_until(0, end);
     const std::vector<Event>& events = found->second.events;
-    // Waits of a thread do not overlap: only the last event that began before may still last.
-    auto first = std::ranges::lower_bound(events, wait.begin, {}, &Event::begin);
-    if (first != events.begin() && std::prev(first)->end > wait.begin) --first;
-    return first != events.end() && first->begin < wait.end && first->lock != wait.lock ? first->stack : 0;
+    auto next = std::ranges::lower_bound(events, begin, {}, &Event::begin);
+    if (next != events.begin() && std::prev(next)->end > begin) --next;
+    StackId last = 0;
+    for (; next != events.end() && next->begin < end; ++next) {
+      const bool is_sample = next->begin == next->end;
+      last = next->lock != number ? next->stack : 0;
+      add_until(is_sample || next->begin - begin <= kNearNs ? last : 0, next->begin);
+      add_until(last, std::min(next->end, end));
+    }
+    add_until(end - begin <= kNearNs ? last : 0, end);
   }
 
   WaitedLocks finish() {
@@ -192,6 +294,7 @@ class Reading {
   std::map<std::tuple<const convert::Group*, uint64_t, std::string_view>, uint32_t> numbers_;
   std::vector<Lock> locks_;
   std::vector<Wait> waits_;
+  std::map<std::pair<trace::WriterId, uint32_t>, std::vector<trace::OpenRange>> open_;  // at the end of each track
   std::map<StackId, std::string> names_;
   WaitedLocks result_;
   trace::EventBatch batch_;

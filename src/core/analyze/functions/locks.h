@@ -1,8 +1,11 @@
 // The locks of a program by the time that threads waited for them, and who held them (`kymo record --with waits`).
 //
-// A recorded wait has its lock, its stack and the thread that held the lock when the wait began. Where that thread was
-// follows from what the trace says about it then: its next sample, or a wait of its own, before the end of this wait.
-// If it was waiting for the same lock by then, it had released it, and nothing is known.
+// A recorded wait has its lock, its stack and the thread that held the lock when the wait began. Each nanosecond of it
+// counts for the thread that held the lock then: a thread whose own wait ends holds the lock from there on, until
+// another wait says that another thread has it. Where the holder was follows from its samples and from its own waits.
+// While it waits for the same lock, it does not hold it, and nothing is known.
+//
+// A wait that has not ended lasts until the process was last seen alive.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,8 @@ struct WaitedLock {
   uint64_t object = 0;  // its address
   uint64_t pid = 0;
   uint64_t count = 0, total_ns = 0, longest_ns = 0;
+  uint64_t unfinished = 0;         // of the waits
+  uint64_t longest_thread_ns = 0;  // of all waits of one thread
 
   // The function of a thread, and the time of the waits that it stands for.
   struct Place {

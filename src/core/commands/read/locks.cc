@@ -57,7 +57,8 @@ std::string as_text(const WaitedLocks& all, size_t rows, bool full_text) {
                          {"held by"}});
   for (size_t i = 0; i < rows; ++i) {
     const WaitedLock& lock = all.locks[i];
-    table.add({duration_text(lock.total_ns), count_text(lock.count), duration_text(lock.longest_ns),
+    const std::string open = lock.unfinished == 0 ? "" : base::format(" ({} not ended)", count_text(lock.unfinished));
+    table.add({duration_text(lock.total_ns), count_text(lock.count) + open, duration_text(lock.longest_ns),
                base::format("{}", lock.pid), base::format("{} {:#x}", lock.kind, lock.object),
                name_of(lock.waiting.front().function, full_text), holders(lock, full_text)});
   }
@@ -90,6 +91,7 @@ std::string as_json(const WaitedLocks& all, size_t rows, const std::string& path
     json.field("object", base::format("{:#x}", lock.object));
     json.field("pid", lock.pid);
     json.field("count", lock.count);
+    json.field("unfinished", lock.unfinished);
     json.field("total_ns", lock.total_ns);
     json.field("max_ns", lock.longest_ns);
     write(json, "waiting", lock.waiting);

@@ -42,7 +42,22 @@ class WaitsTest(Recorded):
         self.assertIn("write_line", slow["holding"][0]["function"])
         code, out, _ = self.run_words(BIN / "kymo", "stats", "--by", "lock", "run.kymo")
         self.assertEqual(code, 0)
-        self.assertRegex(out, "mutex 0x.*log_result .*holder in .*write_line.* 100 %")
+        self.assertRegex(out, r"mutex 0x.*log_result .*holder in .*write_line.* \d+ %")
+
+    def test_waits_that_have_not_ended_have_their_holders(self):
+        for how in ("deadlock", "killed"):
+            with self.subTest(how=how):
+                self.run_words(BIN / "kymo", "record", "--no-sample", "--with", "waits", "-o", "run.kymo", "--",
+                               BIN / "waits", how)
+                code, out, err = self.run_words(BIN / "kymo", "stats", "--by", "lock", "--json", "run.kymo")
+                self.assertEqual(code, 0, err)
+                mutexes = [lock for lock in json.loads(out)["locks"] if lock["unfinished"]]
+                self.assertEqual([lock["kind"] for lock in mutexes], ["mutex", "mutex"])
+                holders = {lock["holding"][0]["thread"] for lock in mutexes}
+                self.assertEqual(len(holders), 2, mutexes)
+                _, out, _ = self.run_words(BIN / "kymo", "report", "run.kymo")
+                self.assertRegex(out, "has not ended")
+                (self.folder / "run.kymo").unlink()
 
     def test_report_names_the_lock_and_its_holder(self):
         code, _, err = self.run_words(BIN / "kymo", "record", "--with", "waits", "-o", "run.kymo", "--",

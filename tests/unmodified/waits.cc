@@ -70,6 +70,25 @@ void contend() {
   holder.join();
 }
 
+// ---- Waits that never end ----
+
+std::mutex first_lock, second_lock;
+std::atomic<int> held{0};
+
+void take_both(std::mutex& first, std::mutex& second) {
+  const std::lock_guard lock(first);
+  ++held;
+  while (held != 2) usleep(100);
+  const std::lock_guard other(second);
+}
+[[gnu::noinline]] void take_forward() { take_both(first_lock, second_lock); }
+[[gnu::noinline]] void take_backward() { take_both(second_lock, first_lock); }
+void deadlock() {
+  for (void (*take)() : {take_forward, take_backward}) std::thread(take).detach();
+  while (held != 2) usleep(100);
+  usleep(50'000);
+}
+
 // ---- Every kind of call, each longer than 10 µs ----
 
 void wait_in_all_ways() {
@@ -236,5 +255,7 @@ int main(int count, char** words) {
   if (how == "fork") fork_children();
   if (how == "handlers") wait_in_handlers();
   if (how == "lock") contend();
+  if (how == "deadlock") deadlock(), _exit(0);
+  if (how == "killed") deadlock(), raise(SIGKILL);
   std::thread([] { late.is_used = true; }).join();
 }

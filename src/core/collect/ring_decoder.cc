@@ -379,6 +379,15 @@ void RingDecoder::decode_aside(const Cell* cells, uint32_t count, uint64_t lost_
   batch_.sequence_begin = batch_.sequence_end = sequence;
 }
 
+void RingDecoder::open_wait(uint32_t class_id, uint64_t start, std::vector<uint64_t> words, uint64_t sequence) {
+  decode(nullptr, 0, sequence, sequence);
+  // The thread cannot have begun a range in it: if it has, the wait was left by a jump.
+  if (!stack_.empty() && stack_.back().start > start) return;
+  words_ = std::move(words);
+  begin(start, class_id, 0);
+  batch_.closing = open_ranges();
+}
+
 // ---- Ranges in one record, and rings of device queues --------------------------------------------------------------
 
 void RingDecoder::begin_queue(uint64_t time) {

@@ -79,6 +79,9 @@ class RingDecoder {
   // `sequence` of the ring.
   void decode_aside(const record::Cell* cells, uint32_t count, uint64_t lost_ends, uint64_t sequence);
 
+  // The call that blocks the thread after cell `sequence` becomes an open range.
+  void open_wait(uint32_t class_id, uint64_t start, std::vector<uint64_t> words, uint64_t sequence);
+
   // The result of the last decode(). Valid until the next one.
   const trace::EventBatch& batch() const { return batch_; }
   bool batch_has_events() const;

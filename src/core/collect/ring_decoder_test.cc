@@ -128,6 +128,27 @@ TEST_F(RingDecoderTest, APayloadThatDoesNotMatchItsClassIsCountedAndDecodingCont
   EXPECT_EQ(losses[0].cause, LossCause::DamagedRecord);
 }
 
+TEST_F(RingDecoderTest, WaitThatHasNotEndedIsAnOpenRange) {
+  const uint32_t outer = add_class("outer");
+  const uint32_t wait = add_class("wait for mutex", {{"object", {}, 0, KYMO_POINTER}, {"holder", {}, 0, KYMO_UINT}});
+  begin_thread(77);
+  put(10, Kind::Begin, outer);
+  decode();
+  decoder.open_wait(wait, 20, {0x7000, 78}, position);
+  const trace::EventBatch& batch = decoder.batch();
+  EXPECT_EQ(batch.ranges.size(), 0u);
+  EXPECT_EQ(batch.sequence_end, position);
+  ASSERT_EQ(batch.closing.size(), 2u);
+  EXPECT_EQ(batch.closing[1].class_id, wait);
+  EXPECT_EQ(batch.closing[1].start, 20u);
+  EXPECT_EQ(batch.closing[1].ints, (std::vector<uint64_t>{0x7000, 78}));
+  // It had ended without a record before a range began.
+  put(40, Kind::Begin, outer);
+  decode();
+  decoder.open_wait(wait, 30, {0x7000, 78}, position);
+  EXPECT_EQ(decoder.batch().closing, decoder.batch().opening);
+}
+
 TEST_F(RingDecoderTest, AnAsyncEndWithoutStartIsReportedOnceAllRingsWereRead) {
   const uint32_t id = add_class("request");
   begin_thread(1);

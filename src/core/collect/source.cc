@@ -313,6 +313,7 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
     if (!record::has_memory(header_, i)) continue;
     Ring& ring = this->ring(i);
     drain_side(writer, ring, i);
+    open_wait(writer, ring, i);
     take_slot_losses(slot_page(i)->slot, ring.decoder.track());
   }
   if (const uint64_t count = header_.lost_without_slot.exchange(0); count != 0)
@@ -521,6 +522,26 @@ void Source::drain_side(trace::Writer& writer, Ring& ring, uint32_t index) {
   write_decoded(writer, ring);
   page.slot.side_count.store(0, std::memory_order_release);
   page.slot.lost_ends = 0;
+}
+
+// The thread may go on meanwhile: then what was read of its wait may be of two waits, and is of none.
+void Source::open_wait(trace::Writer& writer, Ring& ring, uint32_t index) {
+  const Slot& slot = slot_page(index)->slot;
+  const uint32_t class_id = slot.wait_class.load(std::memory_order_acquire);
+  const uint64_t start = slot.wait_start.load(std::memory_order_relaxed);
+  std::vector<uint64_t> words{slot.wait_object.load(std::memory_order_relaxed),
+                              slot.wait_node.load(std::memory_order_relaxed),
+                              slot.wait_holder.load(std::memory_order_relaxed)};
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const bool is_live =
+      header_.slot_state[index].load(std::memory_order_relaxed) == static_cast<uint32_t>(SlotState::Live);
+  if (class_id == 0 || !is_live || slot.wait_class.load(std::memory_order_relaxed) != class_id ||
+      slot.wait_start.load(std::memory_order_relaxed) != start || ring.decoder.track() == 0)
+    return;
+  classes_.update(header_.registry);
+  if (classes_.find(class_id) == nullptr) return;
+  ring.decoder.open_wait(class_id, start, std::move(words), ring.position);
+  write_decoded(writer, ring);
 }
 
 // ---- Describes the process: by its segment, which outlives it, and by /proc while it runs --------------------------

@@ -99,6 +99,7 @@ class Source {
   void write_events(trace::Writer& writer, const trace::EventBatch& batch);
   void free_retired(trace::Writer& writer, Ring& ring, uint32_t index);
   void drain_side(trace::Writer& writer, Ring& ring, uint32_t index);
+  void open_wait(trace::Writer& writer, Ring& ring, uint32_t index);
   void end_track(uint32_t track);
   void state_classes(const trace::EventBatch& batch);
   void count_interfaces(const trace::EventBatch& batch);

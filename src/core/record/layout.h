@@ -126,6 +126,10 @@ struct Slot {
   std::atomic<uint32_t> tid;
   std::atomic<uint64_t> loss_first, loss_last;
   std::atomic<uint32_t> loss_pending;  // not yet written as Loss records: the sum; by cause in losses[]
+  // The call that blocks the owner now: its class, 0 for none, and since when. It is recorded when it ends, so this is
+  // all there is of one that has not ended.
+  std::atomic<uint32_t> wait_class;
+  std::atomic<uint64_t> wait_start, wait_object, wait_node, wait_holder;
   alignas(64) std::atomic<uint32_t> losses[kLossCauses];
   uint32_t name_length;  // 0: use the system's name of the thread
   char name[48];

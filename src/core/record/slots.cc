@@ -144,6 +144,7 @@ Slot* take_slot(Process& shared, SegmentHeader& header) noexcept {
   slot.name_length = 0;
   slot.dropped_depth = 0;
   slot.lost_ends = 0;
+  slot.wait_class.store(0, std::memory_order_relaxed);
   slot.side_dropped = slot.side_open = 0;
   slot.limit.store(0, std::memory_order_relaxed);
   slot.epoch = 0;

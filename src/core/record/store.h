@@ -84,6 +84,27 @@ inline SlotPage* page_of_this_thread() noexcept {
   return slot != nullptr && slot->index != kPrivateSlot ? reinterpret_cast<SlotPage*>(slot) : nullptr;
 }
 
+// What the calling thread is about to wait for, until wait_ended(). A collector that ends before the wait makes an open
+// range of it. A thread without a slot in the segment states nothing.
+struct StatedWait {
+  uint64_t start, object, node, holder;
+};
+inline void state_wait(uint32_t class_id, const StatedWait& wait) noexcept {
+  SlotPage* const page = page_of_this_thread();
+  if (page == nullptr) return;
+  Slot& slot = page->slot;
+  slot.wait_class.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  slot.wait_start.store(wait.start, std::memory_order_relaxed);
+  slot.wait_object.store(wait.object, std::memory_order_relaxed);
+  slot.wait_node.store(wait.node, std::memory_order_relaxed);
+  slot.wait_holder.store(wait.holder, std::memory_order_relaxed);
+  slot.wait_class.store(class_id, std::memory_order_release);
+}
+inline void wait_ended() noexcept {
+  if (SlotPage* const page = page_of_this_thread()) page->slot.wait_class.store(0, std::memory_order_relaxed);
+}
+
 // The class of a label and its arguments. With `name_inline` set, each event carries the name. `page` has the recently
 // used names of this thread, or of the queue that is recorded; may be null.
 struct FoundClass {

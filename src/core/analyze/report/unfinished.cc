@@ -20,6 +20,12 @@ std::string name_of(const trace::WriterInfo& writer, const trace::OpenRange& ran
   return trace::full_name(event_class, trace::ValueCursor(values).next(event_class));
 }
 
+bool may_be_idle(const trace::WriterInfo& writer, const trace::OpenRange& range) {
+  const trace::EventClass* const one = writer.find_class(range.class_id);
+  return one != nullptr && one->category == "wait" && one->name != "wait for mutex" &&
+         one->name != "wait for read lock" && one->name != "wait for write lock";
+}
+
 struct Found {
   Unfinished unfinished;
   uint32_t class_id = 0;
@@ -45,6 +51,8 @@ std::vector<Found> open_at_the_end(const EventWalk& walk) {
     }
     if (!RangesBackwards::says_what_is_open(batch)) continue;
     done.insert(track->number);
+    // A thread that waits for a condition or a file at the end may have nothing to do. One that waits for a mutex has.
+    while (!batch.closing.empty() && may_be_idle(*track->writer, batch.closing.back())) batch.closing.pop_back();
     if (batch.closing.empty()) continue;
     Found& one = found.emplace_back();
     one.class_id = batch.closing.back().class_id;

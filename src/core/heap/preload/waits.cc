@@ -212,6 +212,10 @@ struct Wait {
   uint64_t object;
   uint64_t holder = 0;
   uint64_t start = record::ticks();
+  unwind::Node node = 0;
+
+  // "wait for …", not "wait in …": only another thread can end it.
+  bool is_for_thread() const noexcept { return site.label.name[5] == 'f'; }
 
   bool is_long() const noexcept { return record::ticks() - start >= shortest_ticks.load(std::memory_order_relaxed); }
 };
@@ -226,14 +230,25 @@ void store_wait(void* context, unwind::Node node) noexcept {
 }
 
 // Recording makes system calls, which must neither end the thread nor change its errno.
-__attribute__((noinline)) void record_wait(Wait& wait, const unwind::Registers& caller) noexcept {
+__attribute__((noinline)) void record_wait(Wait& wait, const unwind::Registers& caller,
+                                           void (*store)(void*, unwind::Node) noexcept = store_wait) noexcept {
   const int error = errno;
   int before = PTHREAD_CANCEL_ENABLE;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   if (!is_rate_known.load(std::memory_order_relaxed)) learn_rate();
-  record_with_stack(caller, store_wait, &wait);
+  record_with_stack(caller, store, &wait);
   pthread_setcancelstate(before, nullptr);
   errno = error;
+}
+
+// A wait may never end: what is known of it is in the slot of the thread until it ends. Most calls that wait for time
+// or files do not block, so only those that wait for a thread have their stack there.
+void keep_node(void* context, unwind::Node node) noexcept { static_cast<Wait*>(context)->node = node; }
+
+inline void begin_wait(const Wait& wait) noexcept {
+  if (record::page_of_this_thread() == nullptr) return;
+  const record::FoundClass found = record::class_at(wait.site, kObjectFields, sizeof kObjectFields / sizeof(kymo_arg));
+  if (!found.name_inline) record::state_wait(found.id, {wait.start, wait.object, wait.node, wait.holder});
 }
 
 uint64_t object_of(const volatile void* object) noexcept { return reinterpret_cast<uintptr_t>(object); }
@@ -259,10 +274,13 @@ uint64_t holder_of(ReadWriteLock* lock) noexcept { return field_of(lock->__data.
 
 // The rest of a function: the call, and its record if it took long. The caller's registers are those of the function,
 // so this cannot be a function of its own. No destructors, because a thread that is cancelled passes them by.
-#define KYMO_WAIT(call, ...)                                      \
-  Wait wait{__VA_ARGS__};                                         \
-  const auto result = call;                                       \
-  if (wait.is_long()) record_wait(wait, KYMO_CALLER_REGISTERS()); \
+#define KYMO_WAIT(call, ...)                                                       \
+  Wait wait{__VA_ARGS__};                                                          \
+  if (wait.is_for_thread()) record_wait(wait, KYMO_CALLER_REGISTERS(), keep_node); \
+  begin_wait(wait);                                                                \
+  const auto result = call;                                                        \
+  record::wait_ended();                                                            \
+  if (wait.is_long()) record_wait(wait, KYMO_CALLER_REGISTERS());                  \
   return result
 
 // Reached by a jump, so that its caller is the program.

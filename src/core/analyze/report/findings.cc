@@ -75,6 +75,7 @@ class Search {
       } else {
         outside();
       }
+      slow_lock();
       crowded();
     }
     uneven_iterations();
@@ -372,8 +373,6 @@ class Search {
     for (size_t i = 0; i < std::min(kRows, wait.meanwhile.size()); ++i)
       one.evidence.push_back(base::format("meanwhile {} in {} on {}", duration_text(wait.meanwhile[i].row.self_ns),
                                           shown(wait.meanwhile[i].row.name), wait.meanwhile[i].thread));
-    if (row->name == "wait for mutex" || row->name == "wait for read lock" || row->name == "wait for write lock")
-      add_lock(one);
     one.command = "kymo hist FILE " + pattern(row->name);
     if (wait.meanwhile.empty())
       one.record = "what it waits for: ranges on the other threads, or kymo record --sample-waits";
@@ -396,24 +395,35 @@ class Search {
     for (const ThreadStates& thread : report_.threads) waiting += thread.waiting_ns;
     return !report_.functions.lock.kind.empty() && report_.functions.lock.ns > waiting / 10;
   }
-  // "4.16 s waiting for a mutex, in log_result, which worker 2 held in write_line"
+  // "4.16 s waiting for a mutex, in log_result, which worker 2 held in write_line for 51 % of it"
   std::string lock_text() const {
     const SampledFunctions::Lock& lock = report_.functions.lock;
     std::string text = base::format("{} waiting for a {}", duration_text(lock.ns), lock.kind);
     if (!lock.function.empty()) text += base::format(", in {}", shown(lock.function));
     if (!lock.holder_function.empty())
-      text += base::format(", which {} held in {}", lock.holder, shown(lock.holder_function));
+      text += base::format(", which {} held in {} for {} of it", lock.holder, shown(lock.holder_function),
+                           percent(lock.held_ns, lock.ns));
     return text;
   }
-  void add_lock(Finding& one) const {
-    const SampledFunctions::Lock& lock = report_.functions.lock;
+
+  // Without the lock, the thread that waited for it the longest would have ended so much earlier, and no other one
+  // more.
+  void slow_lock() {
     if (!is_lock_slow()) return;
+    const SampledFunctions::Lock& lock = report_.functions.lock;
+    Finding& one = add("lock", std::min(lock.ns, report_.window_ns),
+                       lock.unfinished != 0 ? 0 : std::min(lock.longest_thread_ns, report_.window_ns),
+                       lock_text() + ". Hold it for less time, or divide what it protects");
     one.evidence.push_back(base::format(
-        "{} of a {}, longest {}{}", lock.count == 1 ? "one wait" : base::format("{} waits", lock.count), lock.kind,
+        "{} of a {}{}, longest {}{}", lock.count == 1 ? "one wait" : base::format("{} waits", lock.count), lock.kind,
+        lock.unfinished == 0 ? "" : base::format(", of which {} did not end", lock.unfinished),
         duration_text(lock.longest_ns),
         lock.holder_function.empty() ? std::string("; where the lock was held is not known")
                                      : base::format("; {} held it in {} for {} of the time", lock.holder,
                                                     shown(lock.holder_function), percent(lock.held_ns, lock.ns))));
+    one.evidence.push_back(base::format("one thread waits for it for {} of {}", duration_text(lock.longest_thread_ns),
+                                        duration_text(report_.window_ns)));
+    one.command = "kymo stats FILE --by lock";
   }
 
   // Nothing of the program can go on.
@@ -424,12 +434,9 @@ class Search {
     std::string text =
         base::format("{} for {}: {}", is_one ? report_.main_thread + " waits" : "All threads wait at the same time",
                      duration_text(ns), share(ns));
-    if (is_lock_slow()) text = base::format("{}. {}", lock_text(), text);
     if (is_one && !functions.waiting.empty() && functions.waiting.front().ns >= ns / 2)
       text += base::format(", mostly in {}", shown(functions.waiting.front().name));
-    Finding& one = add("waiting", is_lock_slow() ? std::max(ns, std::min(functions.lock.ns, report_.window_ns)) : ns,
-                       ns, std::move(text));
-    add_lock(one);
+    Finding& one = add("waiting", ns, ns, std::move(text));
     one.evidence.push_back(base::format("{} for {} of {}", is_one ? "it runs" : "at least one thread runs",
                                         duration_text(report_.together.any_running_ns),
                                         duration_text(report_.window_ns)));
@@ -439,9 +446,7 @@ class Search {
     if (functions.waits_without_stack_ns > 0)
       one.evidence.push_back(base::format("the stacks of {} more of the threads' waits were not recorded",
                                           duration_text(functions.waits_without_stack_ns)));
-    one.command = is_lock_slow()              ? "kymo stats FILE --by lock"
-                  : functions.has_wait_stacks ? "kymo stats FILE --by wait"
-                                              : "kymo stats FILE --by thread";
+    one.command = functions.has_wait_stacks ? "kymo stats FILE --by wait" : "kymo stats FILE --by thread";
     if (!functions.has_wait_stacks || functions.waits_without_stack_ns > 0)
       one.record = "the functions that wait: kymo record --sample-waits";
     name_losses(one);

@@ -102,6 +102,8 @@ struct SampledFunctions {
   struct Lock {
     std::string kind;  // "mutex"; empty: none
     uint64_t count = 0, ns = 0, longest_ns = 0;
+    uint64_t unfinished = 0;              // of the waits
+    uint64_t longest_thread_ns = 0;       // of all waits of one thread
     std::string function;                 // in which threads wait most; empty: not known
     std::string holder, holder_function;  // of most of the time; empty: not known
     uint64_t held_ns = 0;                 // of this thread, in this function

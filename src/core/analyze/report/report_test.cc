@@ -275,6 +275,27 @@ TEST_F(SampledReportTest, OnlyARangeThatRunsCanBecomeFaster) {
   EXPECT_EQ(findings["wait"].evidence[1], "200 µs of self time in tick {}, which waits too");
 }
 
+TEST_F(SampledReportTest, ALockForWhichThreadsWaitInTurnSavesTheLongestWaitOfOneThread) {
+  off(kMain, 1'000, 49'000);
+  on(kMain, 100'000, 50'000);
+  off(kWorker, 50'000, 40'000);
+  on(kWorker, 99'500, 59'500);
+  recorder_.close();
+  SampledFunctions functions;
+  functions.lock.kind = "mutex";
+  functions.lock.count = 2;
+  functions.lock.ns = 89'000;
+  functions.lock.longest_ns = functions.lock.longest_thread_ns = 49'000;
+  const auto findings = [&] { return make_report(trace::Reader(folder_ / "trace.kymo"), &functions).findings; };
+  ASSERT_FALSE(findings().empty());
+  EXPECT_EQ(findings()[0].kind, "lock");
+  EXPECT_EQ(findings()[0].saves_ns, 49'000u);
+  EXPECT_NE(findings()[0].command.find("--by lock"), std::string::npos);
+  functions.lock.unfinished = 1;
+  EXPECT_EQ(findings()[0].kind, "lock");
+  EXPECT_EQ(findings()[0].saves_ns, 0u) << "nobody knows when it would have ended";
+}
+
 TEST_F(ReportTest, WithoutADeviceThePartsAreTheSelfTimesOfTheMainThread) {
   for (uint64_t i = 0; i < 4; ++i) {
     recorder_.begin(kMain, 100 * i, kOperator);

@@ -665,6 +665,8 @@ void add_lock(const trace::Reader& reader, analyze::SampledFunctions& all) {
               longest->count,
               longest->total_ns,
               longest->longest_ns,
+              longest->unfinished,
+              longest->longest_thread_ns,
               symbols::short_name(longest->waiting.front().function),
               {},
               {},

@@ -55,7 +55,7 @@ class TimelineTrack {
   const std::vector<analyze::TimedRange>& unfinished_ranges() const { return open_; }
   RangeNames& names() const { return names_; }
 
-  // For a track without ranges.
+  // For a track without ranges other than recorded waits.
   void add_states(const analyze::ThreadStates& thread);
 
   bool is_sampled() const { return is_sampled_; }
@@ -228,6 +228,7 @@ void TimelineTrack::add_states(const analyze::ThreadStates& thread) {
   if (!thread.program.empty()) program_ = base::format("{} ({})", thread.program, thread.pid);
   thread_ = thread.name;
   unknown_ns_.resize(options_.columns);
+  std::ranges::fill(busy_ns_, 0);
   const auto time = [this](int64_t ns) {
     return static_cast<double>(times_.offset_ns(place_.writer->id, ns)) - static_cast<double>(options_.from_ns);
   };
@@ -306,7 +307,8 @@ class Builder {
     const trace::EventChunk* last_chunk = nullptr;
     std::vector<bool> has_names;  // by column: a chunk in it is decoded
     bool overlaps = false;
-    uint64_t latest = 0;  // ticks
+    bool has_work = false;  // ranges that are not recorded waits
+    uint64_t latest = 0;    // ticks
   };
 
   Entry& find(const trace::EventChunk& chunk);
@@ -319,6 +321,10 @@ class Builder {
   void report(const trace::EventChunk& chunk, const std::string& what);
   void add_sampled_rows();
   static bool has_cpu_samples(const trace::WriterInfo& writer);
+  static bool is_wait(const trace::EventClass& one) { return one.category == "wait"; }
+  static bool has_waits(const trace::WriterInfo& writer) {
+    return std::ranges::any_of(writer.classes, [](const auto& one) { return is_wait(one.second); });
+  }
 
   const trace::Reader& reader_;
   const convert::TraceTimes& times_;
@@ -356,7 +362,8 @@ Timeline Builder::run() {
 }
 
 // The samples of a thread are recorded by another writer than its ranges, and each program that a process runs has one
-// (exec). A thread has one row: that of its ranges, or the first one.
+// (exec). A thread has one row: that of its ranges, or the first one. If its ranges are only waits, it is busy while it
+// runs, too.
 void Builder::add_sampled_rows() {
   std::map<std::string, const analyze::ThreadStates*> states;
   for (const analyze::ThreadStates& thread : threads_) states[thread.key] = &thread;
@@ -366,19 +373,25 @@ void Builder::add_sampled_rows() {
   const auto key_of = [](const TimelineTrack& track) {
     return analyze::thread_key(*track.place().writer, *track.place().track);
   };
+  const auto add_states = [&](TimelineTrack& track, const std::string& thread) {
+    if (const auto found = states.find(thread); found != states.end()) track.add_states(*found->second);
+  };
   std::set<std::string> have;
-  for (const auto& [key, entry] : tracks_)
-    if (entry.track != nullptr && (with_ranges.contains(key) || !entry.track->unfinished_ranges().empty()))
-      have.insert(key_of(*entry.track));
+  for (const auto& [key, entry] : tracks_) {
+    if (entry.track == nullptr || (!with_ranges.contains(key) && entry.track->unfinished_ranges().empty())) continue;
+    const std::string thread = key_of(*entry.track);
+    have.insert(thread);
+    if (!entry.has_work) add_states(*entry.track, thread);
+  }
   for (auto& [key, entry] : tracks_) {
     if (entry.track == nullptr || with_ranges.contains(key) || !entry.track->unfinished_ranges().empty() ||
         !has_cpu_samples(*entry.track->place().writer))
       continue;
     const std::string thread = key_of(*entry.track);
-    if (!have.insert(thread).second)
+    if (have.insert(thread).second)
+      add_states(*entry.track, thread);
+    else
       entry.track.reset();
-    else if (const auto found = states.find(thread); found != states.end())
-      entry.track->add_states(*found->second);
   }
 }
 
@@ -410,7 +423,7 @@ Builder::Entry& Builder::find(const trace::EventChunk& chunk) {
 }
 
 // A chunk is decoded if it is in several columns, or if no other chunk gives names to its column. A chunk that ends
-// before an earlier one has other lanes, and so may the last one.
+// before an earlier one has other lanes, and so may the last one. A chunk that may have only waits is decoded.
 void Builder::choose_chunks() {
   std::map<Key, const trace::EventChunk*> last_chunks;
   for (const trace::EventChunk& chunk : reader_.event_chunks())
@@ -422,9 +435,11 @@ void Builder::choose_chunks() {
     if (chunk.range_count == 0) continue;
     const size_t first = entry.track->column_of(entry.track->time_of(chunk.first));
     const size_t last = entry.track->column_of(entry.track->time_of(chunk.last));
+    const bool may_wait = has_waits(*entry.track->place().writer);
+    entry.has_work |= !may_wait;
     const bool may_overlap = chunk.last < entry.latest || &chunk == last_chunks[{chunk.writer, chunk.track}];
     entry.latest = std::max(entry.latest, chunk.last);
-    if (first == last && entry.has_names[first] && !may_overlap) {
+    if (first == last && entry.has_names[first] && !may_overlap && !may_wait) {
       to_summarise_.push_back(&chunk);
     } else {
       to_decode_.push_back(chunk);
@@ -456,7 +471,9 @@ void Builder::add_decoded() {
       continue;
     }
     Entry& entry = find(*item->chunk);
+    const auto is_work = [&](uint32_t id) { return !is_wait(entry.track->names().event_class(id)); };
     entry.track->add(item->batch);
+    entry.has_work = entry.has_work || std::ranges::any_of(item->batch.ranges.class_id, is_work);
     entry.overlaps |= std::ranges::any_of(item->batch.ranges.lane, [](uint16_t lane) { return lane != 0; });
   }
 }
@@ -485,6 +502,9 @@ void Builder::add_unfinished() {
       report(*entry.last_chunk, error.what());
       continue;
     }
+    entry.has_work |= std::ranges::any_of(batch.closing, [&](const trace::OpenRange& one) {
+      return !is_wait(entry.track->names().event_class(one.class_id));
+    });
     entry.track->add_unfinished(batch.closing, end->second);
   }
 }

@@ -1,6 +1,7 @@
 // A timeline of a trace for a screen of text: for each track and each column, how busy it was and with what.
 //
-// A sampled thread without ranges is busy while it runs on a processor (analyze/thread_states.h).
+// A sampled thread without ranges, other than recorded waits, is busy while it runs on a processor
+// (analyze/thread_states.h).
 //
 // A large trace has many chunks in each column. Only the first of them is decoded, for the names; of the others only
 // the summary in the head is read. So the time depends on the number of chunks and columns, not of events. The share of

@@ -84,6 +84,35 @@ TEST_F(TimelineTest, SampledThreadWithoutRangesIsBusyWhileItRuns) {
   EXPECT_EQ(timeline.rows[1].columns, (std::vector<double>{1, 0, 1, 1}));
 }
 
+TEST_F(TimelineTest, SampledThreadThatWaitsInRangesIsNotBusy) {
+  TestRecorder recorder = make();
+  recorder.add_class(3, "wait for mutex", "wait");
+  recorder.complete(1, 0, 400, 1);
+  recorder.complete(2, 100, 200, 3);
+  recorder.begin(2, 300, 3);
+  recorder.close();
+  TestRecorder samples(path, 2, 100, trace::Writer::Mode::Append);
+  for (const uint32_t track : {1u, 2u}) samples.add_thread(track, 100 + track, track == 1 ? "main" : "worker");
+  samples.add_class(1, "sample", "cpu", {{"node", trace::FieldType::UInt}});
+  samples.add_class(2, "on CPU", "cpu", {{"ns", trace::FieldType::UInt}});
+  samples.add_class(3, "off CPU", "cpu", {{"ns", trace::FieldType::UInt}, {"preempted", trace::FieldType::Bool}});
+  samples.point(2, 100, trace::PointKind::Sample, 3, 0, {int64_t{100}, int64_t{0}});
+  samples.point(2, 300, trace::PointKind::Sample, 3, 0, {int64_t{100}, int64_t{0}});
+  samples.point(2, 400, trace::PointKind::Sample, 2, 0, {int64_t{200}});
+  samples.close();
+  const trace::Reader reader(path);
+  const convert::TraceTimes times(reader);
+  TimelineOptions options;
+  options.columns = 4;
+  options.to_ns = times.length_ns();
+  const Timeline timeline = make_timeline(reader, times, convert::TrackChoice(reader, {}), options,
+                                          analyze::read_thread_states(reader).threads);
+  ASSERT_EQ(timeline.rows.size(), 2u);
+  EXPECT_EQ(timeline.rows[0].columns, (std::vector<double>{1, 1, 1, 1}));
+  EXPECT_EQ(timeline.rows[1].columns, (std::vector<double>{1, 0, 1, 0}));
+  EXPECT_EQ(timeline.rows[1].names, (std::vector<std::string>{"", "wait for mutex", "", "wait for mutex"}));
+}
+
 TEST_F(TimelineTest, LongRangesHaveBlocksWithTheirTexts) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 2, {int64_t{7}});

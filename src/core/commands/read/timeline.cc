@@ -50,13 +50,14 @@ void put_text(Cells& cells, size_t at, const std::string& printable) {
   }
 }
 
-// The name of a block may be cut, but not to less than three characters.
-void put_block(Cells& cells, const views::TimelineBlock& block) {
+// The name of a block may be cut, but not to less than three characters. The blocks of a sampled thread are waits, in
+// which the shades say how much it runs.
+void put_block(Cells& cells, const views::TimelineBlock& block, bool is_sampled) {
   constexpr size_t kShortest = 3;
   const size_t room = block.last - block.first - 1;
   cells[block.first] = "[";
   cells[block.last] = block.unfinished ? ">" : "]";
-  for (size_t i = block.first + 1; i < block.last; ++i) cells[i] = "█";
+  for (size_t i = block.first + 1; i < block.last && !is_sampled; ++i) cells[i] = "█";
   const std::string name = base::printable(block.name);
   if (room >= std::min(kShortest, base::display_width(name)))
     put_text(cells, block.first + 1, base::shorten(name, room));
@@ -126,7 +127,7 @@ std::string timeline_cells(const views::TimelineRow& row) {
     std::fill(in_block.begin() + static_cast<ptrdiff_t>(block.first),
               in_block.begin() + static_cast<ptrdiff_t>(block.last) + 1, true);
   put_names(cells, row, in_block);
-  for (const views::TimelineBlock& block : row.blocks) put_block(cells, block);
+  for (const views::TimelineBlock& block : row.blocks) put_block(cells, block, row.is_sampled);
   return base::join(cells, "");
 }
 

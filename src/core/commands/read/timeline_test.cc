@@ -34,6 +34,13 @@ TEST(TimelineTextTest, BlocksHaveTheirNameInBrackets) {
   EXPECT_EQ(timeline_cells(row), "[step 7█]█[a l…>████");
 }
 
+TEST(TimelineTextTest, BlockOfASampledThreadIsAWaitAndNotFull) {
+  views::TimelineRow row = row_of({0, 0, 0, 0, 0, 0, 0, 1});
+  row.is_sampled = true;
+  row.blocks = {{0, 6, "wait", false}};
+  EXPECT_EQ(timeline_cells(row), "[wait ]█");
+}
+
 TEST(TimelineTextTest, NamesCannotControlTheTerminal) {
   views::TimelineRow row = row_of(std::vector<double>(12, 1), "\x1b[2J");
   EXPECT_EQ(timeline_cells(row), "█\\x1b[2J████");

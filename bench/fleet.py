@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """How fast `kymo push` and `kymo fleet` are with a real ClickHouse server on this machine.
 
-  KYMO_BINARY_DIR=build/release python3 bench/fleet.py [push|events|questions|folder]...
+  KYMO_BINARY_DIR=build/release python3 bench/fleet.py [push|questions|scale|folder]...
 
 push       1,000 traces of 10 iterations with 100 names each
-events     one trace with 3 million ranges; the floor is reading it with `kymo stats`
-questions  two jobs of 10,240 traces, each with 10 million rows of operations and as many calls of collectives, made by
-           SQL
+questions  two jobs of 10,240 traces, each with a million rows of operations and 200,000 waits, made by SQL
+scale      a job of 512 ranks, recorded hourly for KYMO_FLEET_DAYS (30), beside KYMO_FLEET_JOBS (3) others like it
 folder     the traces of push into a folder of Parquet files, without a server; the questions, with ten times the rows
 """
 import concurrent.futures
@@ -19,7 +18,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests" / "fleet"))
 import clickhouse  # noqa: E402
 from clickhouse import KYMO, kymo, visible, write_trace  # noqa: E402
 
@@ -72,40 +71,45 @@ def push(folder):
 
 
 # Of each table: how many rows a trace has, and the columns after `job`. `i` is the number of the trace.
-ITERATION = "intDiv(number % {rows}, {per_iteration}) + 10 * intDiv({i}, 64) AS iteration, 1"
-GROUP = "if(number % 2 = 0, concat('tp', toString(intDiv({i} % 64, 8))), 'dp')"
+ITERATION = "intDiv(number % {rows}, {per_iteration}) + 10 * intDiv({i}, {ranks}) AS iteration, 1"
+RUN = "concat('SLURM_JOB_ID=', toString(intDiv({i}, 10 * {ranks})))"
 FILL = {
-    "operations": (1000, "{i} % 64, " + ITERATION + ", concat('op', toString(number % 100)), number % 2, "
-                   "if(number % 100 = 1, 'communication', 'compute'), 3, 1000 + rand() % 1000, 500 + rand() % 1000, 1, 2, "
-                   "3, 4 + rand() % 100"),
-    "waits": (20, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000, "
-              "concat('SLURM_JOB_ID=', toString(intDiv({i}, 640))), " + GROUP + ", if(number % 2 = 0, 8, 64), 0, 50, -1, "
-              "25000 + rand() % 1000, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'"),
-    "iterations": (10, "{i} % 64, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
-    "traces": (1, "{i} % 64, 1, 10, rand64(), concat('SLURM_JOB_ID=', toString(intDiv({i}, 640)))"),
+    "operations": (100, "{i} % {ranks}, concat('op', toString(number % 100)), number % 2, "
+                   "if(number % 100 = 1, 'communication', 'compute'), 30, 10000 + rand() % 1000, 5000 + rand() % 1000, 1, "
+                   "2, 3, 4 + rand() % 100"),
+    "waits": (20, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000, " + RUN +
+              ", if(number % 2 = 0, concat('tp', toString(intDiv({i} % {ranks}, 8))), 'dp'), if(number % 2 = 0, 8, {ranks}), "
+              "50, 25000 + rand() % 1000, -1, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL', concat('node', "
+              "toString(intDiv({i} % {ranks}, 8)))"),
+    "iterations": (10, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
+    "device_time": (4, "{i} % {ranks}, 'GPU', arrayElement(['compute', 'communication', 'copies', 'idle: other'], 1 + number % "
+                    "4), 200000 + rand() % 1000"),
+    "traces": (1, "{i} % {ranks}, 1, 10, rand64(), " + RUN + ", 100000 + rand() % 1000, concat('node', "
+               "toString(intDiv({i} % {ranks}, 8)))"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.
 JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600"}
 
 
-def fill(server, traces, now):
-    for number, (job, age) in enumerate(JOBS.items()):
+def fill(server, traces, now, jobs=JOBS, ranks=64):
+    for number, (job, age) in enumerate(jobs.items()):
         for table, (rows, columns) in FILL.items():
-            words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1)}
-            names = "(trace, attempt, started, job, rank, complete, iterations, recording, run)" if table == "traces" else ""
-            server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {number * 1_000_000}, 1, "
+            words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1), "ranks": ranks}
+            names = ("(trace, attempt, started, job, rank, complete, iterations, recording, run, median_wall_ns, host)"
+                     if table == "traces" else "")
+            server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {number * 10_000_000}, 1, "
                          f"toDateTime({now}) - ({age.format(**words)}) AS started, '{job}' AS job, {columns.format(**words)} "
                          f"FROM numbers({rows * traces})")
 
 
-def ask(place, url, servers, minutes, jobs={}):
+def ask(place, url, servers, minutes, jobs={}, since="30d"):
     """The traces are a minute apart: the period of diff is half of them. `jobs` are those of questions about others."""
-    for question in [["top"], ["diff"], ["stragglers"], ["history"], ["history", "--operation", "op7"]]:
+    for question in [["jobs"], ["top"], ["diff"], ["stragglers"], ["history"], ["history", "--operation", "op7"]]:
         times, own = [], []
         before = processor_seconds(servers)
         for _ in range(ROUNDS):
-            wall, cpu, _ = timed(KYMO, "fleet", *question, "--db", url, "--job", jobs.get(question[0], "train"), "--since",
-                                 f"{minutes // 2}m" if question == ["diff"] else "30d")
+            wall, cpu, _ = timed(KYMO, "fleet", *question, "--db", url, *(["--job", jobs.get(question[0], "train")] if question != ["jobs"] else []), "--since",
+                                 f"{minutes // 2}m" if question == ["diff"] else since)
             times.append(wall)
             own.append(cpu)
         spent = (processor_seconds(servers) - before) / ROUNDS
@@ -122,16 +126,36 @@ def questions(folder):
         ask("1 server", server.url(), [server], GENERATED, {"stragglers": "ranks"})
 
 
+def scale(folder):
+    days, others = int(os.environ.get("KYMO_FLEET_DAYS", "30")), int(os.environ.get("KYMO_FLEET_JOBS", "3"))
+    now, traces = int(time.time()), 512 * 24 * days
+    with clickhouse.Server(folder / "server") as server:
+        kymo("push", write_trace(folder / "x.json"), server.url(), "--job", "other")
+        began = time.monotonic()
+        fill(server, traces, now, {f"train{i}": "intDiv({i}, 512) * 3600 + 60" for i in range(1 + others)}, 512)
+        print(f"scale: {1 + others} jobs of {traces:,} traces, filled in {time.monotonic() - began:.0f} s", flush=True)
+        for table, rows, size in server.rows("SELECT table, sum(rows), sum(bytes_on_disk) FROM system.parts WHERE active AND "
+                                             "database = 'kymo' GROUP BY table ORDER BY table"):
+            print(f"  {table}: {int(rows):,} rows, {int(size) / 1e6:,.0f} MB")
+        one = dict.fromkeys(["top", "diff", "stragglers", "history"], "train0")
+        ask("1 day", server.url(), [server], 24 * 60, one, "1d")
+        ask(f"{days} days", server.url(), [server], days * 24 * 60, one)
+        began = time.monotonic()
+        kymo("push", write_trace(folder / "y.json", rank=1, at_us=now * 1_000_000), server.url(), "--job", "other")
+        print(f"push of one trace beside them: {time.monotonic() - began:.2f} s")
+
+
 def parquet(folder):
     files, store = make_traces(folder), folder / "store"
     wall, cpu, memory = timed(KYMO, "push", *files, f"parquet:{store}", "-q", "--job", "train")
-    size = sum(file.stat().st_size for file in store.glob("*/*.parquet"))
+    size = sum(file.stat().st_size for file in store.glob("*/*/*.parquet"))
     print(f"push into a folder: {TRACES} traces in {wall:.1f} s, {cpu:.1f} s of processor, {memory:.0f} MB; {size / TRACES:,.0f} "
-          f"bytes a trace, {len(list(store.glob('*/*.parquet')))} files")
+          f"bytes a trace, {len(list(store.glob('*/*/*.parquet')))} files")
     for table in ["operations", "iterations"]:  # ten times as many rows
-        for file in list((store / table).glob("2*.parquet")):
+        for file in list(store.glob(f"kymo-7/2*/{table}.parquet")):
             for copy in range(9):
-                shutil.copy(file, file.with_name(f"{file.stem}{copy}.parquet"))
+                (file.parent.parent / f"{file.parent.name}{copy}").mkdir(exist_ok=True)
+                shutil.copy(file, file.parent.parent / f"{file.parent.name}{copy}" / file.name)
     ask("folder", f"parquet:{store}", [], TRACES)
 
 
@@ -139,4 +163,4 @@ if __name__ == "__main__":
     clickhouse.skip_without_server()
     for name in sys.argv[1:] or ["push", "questions", "folder"]:
         with tempfile.TemporaryDirectory(prefix="kymo-bench-") as temporary:
-            {"push": push, "questions": questions, "folder": parquet}[name](pathlib.Path(temporary))
+            {"push": push, "questions": questions, "scale": scale, "folder": parquet}[name](pathlib.Path(temporary))

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """A recent ClickHouse for tests: chdb, which is ClickHouse as a library, behind the part of its HTTP interface that Kymo
-uses. chdb_server.py LIBRARY FOLDER PORT prints the port and serves until its standard input ends."""
+uses. chdb_server.py LIBRARY FOLDER PORT [CERTIFICATE] prints the port and serves until its standard input ends; with a
+certificate and its key in a file, it speaks TLS."""
 import ctypes
 import http.server
 import os
 import re
+import ssl
 import sys
 import threading
 import urllib.parse
@@ -56,7 +58,7 @@ class Engine:
         return (500, error) if error else (200, data)
 
 
-def serve(library, folder, port):
+def serve(library, folder, port, certificate=None):
     engine = Engine(library, folder)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -75,6 +77,10 @@ def serve(library, folder, port):
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)
     sys.stdin.read()
@@ -82,4 +88,4 @@ def serve(library, folder, port):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

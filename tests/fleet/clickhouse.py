@@ -58,17 +58,19 @@ def skip_without_server():
 class Server:
     """A server process. kill() is kill -9; start() continues with the same data."""
 
-    def __init__(self, folder, data=None):
+    def __init__(self, folder, data=None, certificate=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data = data or self.folder / "data"
         [self.http] = free_ports(1)
+        self.certificate = certificate
         self.process = None
 
     def start(self):
         with open(self.folder / "output", "ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, pathlib.Path(__file__).with_name("chdb_server.py"), chdb_library(), self.data, str(self.http)],
+                [sys.executable, pathlib.Path(__file__).with_name("chdb_server.py"), chdb_library(), self.data, str(self.http),
+                 *([self.certificate] if self.certificate else [])],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output, cwd=self.folder)
         if not self.process.stdout.readline():
             raise AssertionError("the server does not start: " + (self.folder / "output").read_text()[-2000:])

@@ -19,9 +19,8 @@ import same_selection  # noqa: E402
 from clickhouse import kymo, write_trace  # noqa: E402
 
 DAY_US = 86_400_000_000
-MID_MONTH_US = 1_700_000_000_000_000
+DAY_BEGIN_US = 1_700_006_400_000_000
 STEPS, NAMES = 3, 3
-OPERATIONS = STEPS * (NAMES + 3)  # per trace: the operators, the step itself, a kernel and a collective
 ROUNDS = int(os.environ.get("KYMO_PUSH_ROUNDS", "3"))
 
 
@@ -42,9 +41,9 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
                         at_us=now - (13 - 7 * week) * DAY_US + sample * DAY_US // 4,
                         scale=(1.5 if week else 1.0) * (1 + sample * 5 % 12 / 1000), rank=rank,
                         first_step=1 + 1000 * week + 10 * sample, slow_collective=rank == 1, ranks=2))
-        # A push writes one file per table and month. These are of one month, whatever day it is.
-        cls.of_a_month = [write_trace(cls.folder / f"of-a-month-{i}.json", names=NAMES, steps=STEPS,
-                                      at_us=MID_MONTH_US + i * 1_000_000) for i in range(4)]
+        # A push writes one file per table and day.
+        cls.of_a_day = [write_trace(cls.folder / f"of-a-day-{i}.json", names=NAMES, steps=STEPS,
+                                    at_us=DAY_BEGIN_US + i * 1_000_000) for i in range(4)]
         cls.store = f"parquet:{cls.folder}/it's"
         kymo("push", *cls.files[0], *cls.files[1], cls.store, "--job", "train")
         cls.filled = cls.store
@@ -58,8 +57,7 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
         self.url = f"parquet:{self.path}"
 
     def make_newer(self):
-        clickhouse.run_duckdb(f"COPY (SELECT 99::UINTEGER AS version, 0::UBIGINT AS attempt) TO "
-                   f"'{self.path}/kymo_schema/197001-0000000000000000-0.parquet' (FORMAT parquet)")
+        (self.path / "kymo-7").rename(self.path / "kymo-99")
 
     def ask(self, question, *more, url=None, expect=0):
         since = [] if "--since" in more else ["--since", "30d"]
@@ -147,7 +145,7 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
     def test_the_printed_sql_names_the_files(self):
         for question in ["top", "diff", "stragglers", "history"]:
             sql, _ = kymo("fleet", question, "--db", self.store, "--job", "train", "--sql")
-            self.assertIn("it''s/traces/*.parquet')", sql)
+            self.assertIn("it''s/kymo-7/*/traces.parquet'", sql)
 
     def test_a_second_push_adds_nothing(self):
         files = self.files[0][:4]
@@ -157,29 +155,28 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
         self.assertEqual(self.gemm(self.url)["calls"], 4 * STEPS)
 
     def test_a_damaged_file_is_named_with_what_to_do(self):
-        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
-        [file] = self.path.glob("operations/2*.parquet")
+        kymo("push", *self.of_a_day[:2], self.url, "--job", "train")
+        [file] = self.path.glob("kymo-7/2*/operations.parquet")
         good = file.read_bytes()
         # The description of the columns, and a file that is cut.
         for bad in [good[:-200] + b"\xff" * 150 + good[-50:], good[:len(good) // 2], b""]:
             file.write_bytes(bad)
             _, text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=2)
             self.assertIn(f"cannot read {file}: ", text)
-            self.assertIn(f"delete all files of {self.path} with the same number in their names, and push the traces again", text)
+            self.assertIn("if it is damaged, delete the folder that it is in, and push the traces again", text)
             self.assertEqual(len(text.splitlines()), 1)
-        for part in self.path.glob(f"*/{file.name.rsplit('-', 1)[0]}-*"):
-            part.unlink()
-        kymo("push", *self.of_a_month[:2], self.url, "--job", "train")
+        shutil.rmtree(file.parent)
+        kymo("push", *self.of_a_day[:2], self.url, "--job", "train")
         self.assertEqual(self.gemm(self.url)["calls"], 2 * STEPS)
 
     def test_a_job_is_given_as_fleet_prints_it(self):
-        kymo("push", self.of_a_month[0], self.url, "--job", "a\\x00\\xFFb")
+        kymo("push", self.of_a_day[0], self.url, "--job", "a\\x00\\xFFb")
         text, _ = kymo("fleet", "top", "--db", self.url, "--since", "5000d", "--job", "a\\x00\\xFFb", "--json")
         self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {1})
-        self.assertIn("1 already there", kymo("push", self.of_a_month[0], self.url, "--job", "a\\x00\\xFFb")[1])
+        self.assertIn("1 already there", kymo("push", self.of_a_day[0], self.url, "--job", "a\\x00\\xFFb")[1])
 
     def test_two_databases_are_refused(self):
-        _, text = kymo("push", self.of_a_month[0], "clickhouse://u:secret@h/x", self.url, expect=2)
+        _, text = kymo("push", self.of_a_day[0], "clickhouse://u:secret@h/x", self.url, expect=2)
         self.assertIn(f"two databases given, clickhouse://u@h:8123/x and {self.url}: push to each with a command of its own", text)
 
     def test_a_killed_pusher_loses_and_doubles_nothing(self):

@@ -6,7 +6,9 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import socket
+import subprocess
 import sys
 import threading
 import unittest
@@ -36,9 +38,9 @@ class PushTest(PushedTraces):
         self.assertEqual(self.server.rows(f"SELECT DISTINCT iteration, numbered FROM {self.database}.iterations "
                                           "ORDER BY iteration"), [[str(i), "1"] for i in range(1, 11)])
         self.assertEqual(self.server.rows(
-            f"SELECT process_group, name, max(members), max(calls), sum(ns), sum(point_to_point), count(), "
+            f"SELECT process_group, name, max(members), max(calls), sum(ns), count(), "
             f"max(first_sequence) FROM {self.database}.waits GROUP BY process_group, name"),
-            [["", "ncclDevKernel_AllReduce_Sum", "0", "1", str((3 * 700 + 200) * 10_000), "0", "40", "-1"]])
+            [["", "ncclDevKernel_AllReduce_Sum", "0", "1", str((3 * 700 + 200) * 10_000), "40", "-1"]])
         parts = dict(self.server.rows(f"SELECT part, sum(ns) FROM {self.database}.device_time GROUP BY part"))
         self.assertEqual(int(parts["compute"]), 40_000_000)
         trace = self.server.rows(f"SELECT DISTINCT job, program, iterations, median_wall_ns FROM "
@@ -104,6 +106,23 @@ class PushTest(PushedTraces):
         self.assertEqual(self.seen("operations"), 0)
         _, text = kymo("push", file, self.url)
         self.assertIn("1 already there", text)
+
+    def test_a_server_with_tls(self):
+        if not shutil.which("openssl"):
+            self.skipTest("openssl is not installed")
+        certificate = self.folder / "tls.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", certificate, "-out",
+                        self.folder / "tls.crt", "-days", "2", "-subj", "/CN=kymo", "-addext", "subjectAltName=IP:127.0.0.1"],
+                       check=True, capture_output=True)
+        certificate.write_text(certificate.read_text() + (self.folder / "tls.crt").read_text())
+        with clickhouse.Server(self.folder / "tls", certificate=certificate) as server:
+            url = server.url() + "?secure"
+            kymo("push", self.traces[0], url, "--job", "train", env={"SSL_CERT_FILE": str(self.folder / "tls.crt")})
+            text, _ = kymo("fleet", "jobs", "--db", url, "--since", "5000d", env={"SSL_CERT_FILE": str(self.folder / "tls.crt")})
+            self.assertIn("train", text)
+            _, text = kymo("push", self.traces[0], url, expect=1)
+            self.assertIn("is its certificate trusted?", text)
+            kymo("push", self.traces[0], server.url(), "--retries", 0, expect=1)
 
     def test_a_server_that_does_not_answer_is_named(self):
         with socket.socket() as silent:
@@ -205,7 +224,7 @@ class PushTest(PushedTraces):
                           "ORDER BY version")
         self.server.query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (4, 0)")
         _, text = kymo("push", self.traces[1], self.url, expect=1)
-        self.assertIn("has tables of version 4, and this kymo has version 6: push the traces into a new database", text)
+        self.assertIn("has tables of version 4, and this kymo has version 7: push the traces into a new database", text)
         self.assertEqual(len(text.splitlines()), 1)
 
     def test_wrong_addresses(self):

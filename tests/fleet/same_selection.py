@@ -82,10 +82,10 @@ class SameSelection:
         self.assertIn("counts as of 1970, and kymo fleet finds it with --since 4000w", text)
         for question in ["top", "stragglers", "diff", "history"]:
             answer, text = kymo("fleet", question, "--db", self.url, "--job", "train", "--json", expect=None)
-            self.assertRegex(text, r"not counted: 1 trace begins in the future: 0x[0-9a-f]{16} \(\S+ahead.json.*\) at 20.*; "
-                                   "check the clock of its host")
-            self.assertRegex(text, r"not counted: 1 trace does not say when it was recorded: 0x[0-9a-f]{16} \(\S+json.*\); "
-                                   "--since 4000w counts it as of 1970")
+            self.assertRegex(text, r"not counted: 1 trace begins in the future: 0x[0-9a-f]{16} \(\S+ahead.json.*\), which began "
+                                   "at 20.*; check the clock of the host")
+            self.assertRegex(text, r"not counted: 1 trace does not say when it was recorded: 0x[0-9a-f]{16} \(\S+json.*\), "
+                                   "which began at 1970.*; --since 4000w counts such traces as of 1970")
             self.assertEqual(["kymo: " + note for note in json.loads(answer)["notes"]], text.splitlines(), question)
         rows = json.loads(kymo("fleet", "top", "--db", self.url, "--job", "train", "--since", "4000w", "--json")[0])["rows"]
         self.assertEqual({row["traces"] for row in rows}, {2})

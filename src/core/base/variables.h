@@ -69,6 +69,7 @@ inline constexpr VariableDescription kDataVariables[] = {
     {"KYMO_RANK", "N", "The rank of a recorded program, for `kymo push` and `kymo merge`."},
     {"KYMO_RUN", "NAME", "Which run of the job it is; all ranks of a run have the same."},
     {"KYMO_CLICKHOUSE_PASSWORD", "TEXT", "The password of the ClickHouse server."},
+    {"KYMO_CLICKHOUSE_PASSWORD_FILE", "FILE", "A file with that password in its first line."},
     {"KYMO_CLICKHOUSE_TIMEOUT", "5m", "How long to wait for a ClickHouse server."},
     {"KYMO_DUCKDB_LIBRARY", "FILE", "The libduckdb.so of `kymo query`."},
     {"KYMO_COMMAND", "FILE", "The `kymo` command that the Python package starts."},

@@ -22,7 +22,6 @@
 #include "options/command_line.h"
 #include "push/tables.h"
 #include "questions/answers.h"
-#include "questions/incomplete.h"
 #include "questions/statements.h"
 #include "questions/stragglers.h"
 #include "questions/target.h"
@@ -35,7 +34,6 @@ enum FleetExit : int { kFine = 0, kSlower = 1, kError = 2, kTooFew = 3 };
 
 constexpr const char* kNoIterations =
     "these traces have no iterations: a program marks them with ranges that it repeats, or with kymo::step()";
-constexpr size_t kMostNamed = 5;
 constexpr uint64_t kMostRows = 100'000, kUsualRows = 20;
 
 // What a person must know about an answer: lines on standard error, and the "notes" of --json.
@@ -81,61 +79,39 @@ std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exi
 std::string date_of(int64_t seconds) { return date_text(seconds * 1'000'000'000); }
 std::string job_text(const std::string& job) { return base::format("'{}'", fleet::shown_name(job)); }
 
-// Traces by name, with their hosts and times, from rows of outside_time_statement().
-std::string named(const std::vector<const std::vector<std::string>*>& traces, bool with_times) {
-  std::vector<std::string> names;
-  for (const auto* const row : traces) {
-    if (names.size() == kMostNamed) {
-      names.push_back(base::format("and {} more", traces.size() - kMostNamed));
-      break;
-    }
-    const std::string &file = (*row)[1], &host = (*row)[2];
-    names.push_back(
-        base::format("{} ({}{}){}", fleet::trace_text(push::parse_u64((*row)[0], "trace")), base::printable(file),
-                     host.empty() ? "" : base::format(", host {}", base::printable(host)),
-                     with_times ? base::format(" at {}", date_of(push::parse_i64((*row)[3], "began"))) : ""));
-  }
-  return base::join(names, ", ");
-}
-
 // For a question about one job: chooses the only one of this time if none is given. Throws kymo::Error with their names
 // if there are several.
 void choose_job(fleet::Selection& selection, const std::string& question) {
   if (selection.job) return;
-  fleet::Selection all = selection;
-  all.limit = kMostRows;
-  std::set<std::string> jobs;
-  for (const fleet::RunRow& run : fleet::read_runs(fleet::ask(all.target, fleet::runs_statement(all))))
-    jobs.insert(run.job);
-  if (jobs.size() == 1) selection.job = *jobs.begin();
-  if (jobs.size() < 2) return;
-  std::vector<std::string> names;
-  for (const std::string& job : jobs) names.push_back(job_text(job));
+  const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection, false));
+  push::expect_columns(jobs, 2);
+  if (jobs.rows.size() == 1) selection.job = jobs.rows[0][0];
+  if (jobs.rows.size() < 2) return;
+  std::set<std::string> names;
+  for (const auto& row : jobs.rows) names.insert(job_text(row[0]));
   throw Error(base::format("{} is about one job, and there are several in this time: {}; choose one with --job",
                            question, base::join(names, ", ")));
 }
 
 // Says which traces do not count because of their time: in the future, or unknown.
-void warn_of_other_times(const fleet::Selection& selection, int64_t now, Notes& notes) {
-  const push::Rows rows = fleet::ask(selection.target, fleet::outside_time_statement(selection, now));
-  if (rows.columns.size() != 4) throw Error("the server's answer is not a list of traces");
-  std::vector<const std::vector<std::string>*> future, undated;
-  for (const auto& row : rows.rows) (push::parse_i64(row[3], "began") >= now ? future : undated).push_back(&row);
-  if (!future.empty())
-    notes.warn(base::format("not counted: {} in the future: {}; check the {}",
-                            count_of(future.size(), "trace") + (future.size() == 1 ? " begins" : " begin"),
-                            named(future, true), future.size() == 1 ? "clock of its host" : "clocks of their hosts"));
-  if (!undated.empty())
-    notes.warn(base::format("not counted: {} not say when {} recorded: {}; --since 4000w counts {} as of 1970",
-                            count_of(undated.size(), "trace") + (undated.size() == 1 ? " does" : " do"),
-                            undated.size() == 1 ? "it was" : "they were", named(undated, false),
-                            undated.size() == 1 ? "it" : "them"));
+void warn_of_other_times(const fleet::CountedTraces& traces, Notes& notes) {
+  const auto warn = [&](const fleet::CountedTraces::Some& some, const char* one, const char* several, const char* why) {
+    if (some.count == 0) return;
+    notes.warn(base::format("not counted: {} {}{} {} ({}{}), which began at {}; {}", count_of(some.count, "trace"),
+                            some.count == 1 ? one : several, some.count == 1 ? ":" : ", such as",
+                            fleet::trace_text(some.trace), base::printable(some.file),
+                            some.host.empty() ? "" : base::format(", host {}", base::printable(some.host)),
+                            date_of(some.began), why));
+  };
+  warn(traces.future, "begins in the future", "begin in the future", "check the clock of the host");
+  warn(traces.undated, "does not say when it was recorded", "do not say when they were recorded",
+       "--since 4000w counts such traces as of 1970");
 }
 
 // Says why a selection has no traces: false if it has some. After warn_of_other_times().
-bool say_nothing_found(const fleet::Selection& selection, Notes& notes) {
-  const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection));
-  if (jobs.columns.size() != 2) throw Error("the server's answer is not a list of jobs");
+bool say_nothing_found(const fleet::Selection& selection, const fleet::CountedTraces& traces, Notes& notes) {
+  const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection, true));
+  push::expect_columns(jobs, 2);
   const std::string place = selection.target.text();
   std::vector<std::string> names;
   int64_t last = 0;
@@ -158,9 +134,9 @@ bool say_nothing_found(const fleet::Selection& selection, Notes& notes) {
     notes.say(base::format("{}; the last one began at {}: use a longer --since", in_time, date_of(last)));
   else if (last < selection.from || last >= selection.to)
     notes.say(in_time);  // warn_of_other_times() said why
-  else if (selection.has_only_incomplete)
+  else if (traces.counted == 0 && traces.incomplete > 0)
     notes.say("no trace of this time is complete, so none counts");
-  else if (selection.has_none && selection.is_narrow())
+  else if (traces.counted == 0 && selection.is_narrow())
     notes.say("no trace of this time is of this run, rank and host; 'kymo fleet jobs' lists the runs");
   else
     return false;
@@ -543,11 +519,11 @@ int show_diff(const analyze::Diff& diff, const fleet::History& history, Notes& n
   return exit_code;
 }
 
-int answer_stragglers(const fleet::Selection& selection, const push::Rows& rows, Notes& notes, const Options& options) {
+int answer_stragglers(const fleet::Selection& selection, const fleet::CountedTraces& traces, const push::Rows& rows,
+                      Notes& notes, const Options& options) {
   const uint64_t limit = options.limit.value_or(kUsualRows);
   std::vector<std::string> left_out;
-  fleet::Stragglers found =
-      fleet::ask_stragglers(selection, rows, options.ranks, options.host ? kMostRows : limit, left_out);
+  fleet::Stragglers found = fleet::ask_stragglers(selection, rows, options.ranks, left_out);
   // The others are needed to see for whom they wait.
   std::erase_if(found.rows, [&](const fleet::StragglerRow& row) {
     return (options.rank && row.rank != *options.rank) || (options.host && row.worst_host != *options.host);
@@ -560,9 +536,11 @@ int answer_stragglers(const fleet::Selection& selection, const push::Rows& rows,
                      options.rank || options.host ? " of these" : ""));
   else if (!has_collectives && !left_out.empty())
     notes.say("no wait in a collective can be compared, so no rank is named");
-  else if (!has_collectives && !say_nothing_found(selection, notes))
+  else if (!has_collectives && !say_nothing_found(selection, traces, notes))
     notes.say(
-        "no collective on a device in a numbered iteration of a trace with a rank: push the traces of all ranks, with "
+        "no collective on a device in which all ranks wait for each other, as an all-reduce, in a numbered iteration "
+        "of a "
+        "trace with a rank: push the traces of all ranks, with "
         "KYMO_RANK in the environment of the program if nothing else says the rank");
   return show_stragglers(std::move(found), limit, options.fail_above, notes, options.json);
 }
@@ -606,13 +584,11 @@ int answer(const Options& options) {
   fleet::refuse_other_tables(target);
   if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
   Notes notes;
-  warn_of_other_times(selection, now + 1, notes);
-  const fleet::CountedTraces traces = fleet::count_traces(selection);
+  const fleet::CountedTraces traces = fleet::count_traces(selection, now + 1);
+  warn_of_other_times(traces, notes);
   for (const std::string& line : traces.lines()) notes.warn(line);
-  selection.has_only_incomplete = traces.counted == 0 && traces.incomplete > 0;
-  selection.has_none = traces.counted == 0 && traces.incomplete == 0;
   if (is_about_one_job(options.question))
-    for (const std::string& line : fleet::leave_out_whole_traces(selection)) notes.warn(line);
+    for (const std::string& line : fleet::leave_out_whole_traces(selection, traces)) notes.warn(line);
   fleet::History history;
   if (options.question == Question::Diff && !is_about_runs) {
     history = fleet::read_history(fleet::ask(target, fleet::history_statement(selection, {})));
@@ -622,14 +598,14 @@ int answer(const Options& options) {
   switch (options.question) {
     case Question::Jobs: {
       const auto found = fleet::read_runs(rows);
-      if (found.empty()) say_nothing_found(selection, notes);
+      if (found.empty()) say_nothing_found(selection, traces, notes);
       return show_jobs(found, notes, options.json);
     }
     case Question::Top: {
       const auto found = fleet::read_top(rows);
       const fleet::TimesOfTop times = fleet::times_of_top(selection);
       for (const std::string& line : times.lines()) notes.warn(line);
-      if (found.empty() && !say_nothing_found(selection, notes))
+      if (found.empty() && !say_nothing_found(selection, traces, notes))
         notes.say("these traces have no operations: they have no ranges on their main thread, and no work of devices");
       return show_top(found, times, notes, options);
     }
@@ -640,7 +616,7 @@ int answer(const Options& options) {
       if (ranks.earlier > 0 && ranks.later > 0) warn_of_other_ranks(ranks, notes);
       warn_of_few_samples(ranks, notes);
       if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, history, notes, options);
-      if (ranks.earlier + ranks.later > 0 || !say_nothing_found(selection, notes))
+      if (ranks.earlier + ranks.later > 0 || !say_nothing_found(selection, traces, notes))
         say_empty_sides(selection, ranks, middle, notes);
       if (options.json) print(diff_json(diff, kTooFew, &notes.lines()));
       return kTooFew;
@@ -654,7 +630,7 @@ int answer(const Options& options) {
         notes.say(
             "no rank was recorded throughout this time, so its times cannot be compared: use another --since, or "
             "record the same ranks");
-      else if (history.points.empty() && !say_nothing_found(selection, notes))
+      else if (history.points.empty() && !say_nothing_found(selection, traces, notes))
         notes.say(!options.operation ? std::string(kNoIterations)
                                      : base::format("no operation '{}' in an iteration of these traces; 'kymo fleet "
                                                     "top' lists operations",
@@ -664,7 +640,7 @@ int answer(const Options& options) {
       return show_history(history, notes, options);
     }
     case Question::Stragglers:
-      return answer_stragglers(selection, rows, notes, options);
+      return answer_stragglers(selection, traces, rows, notes, options);
   }
   return kFine;
 }

@@ -8,6 +8,8 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/printable.h"
+#include "base/text.h"
 
 namespace kymo::cli {
 namespace {
@@ -29,32 +31,37 @@ void KeptTraces::look(const Now& now) {
   std::error_code error;
   std::map<std::string, File> found;
   bytes_ = 0;
-  unreadable_.clear();
-  links_.clear();
-  special_.clear();
-  foreign_.clear();
+  ignored_.clear();
+  has_unreadable_ = false;
   now_ = now;
   fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
   if (error) throw base::file_error("read", folder_, error.value());
   for (const fs::recursive_directory_iterator end; entry != end && !error; entry.increment(error)) {
     if (std::error_code ignored; entry->is_directory(ignored) && !entry->is_symlink(ignored) &&
                                  ::access(entry->path().c_str(), R_OK | X_OK) != 0) {
-      unreadable_.push_back(entry->path());
+      ignored_.insert(base::format("cannot read the folder {}: its traces are not pushed",
+                                   base::printable(entry->path().string())));
+      has_unreadable_ = true;
       entry.disable_recursion_pending();
       continue;
     }
     const std::string path = entry->path();
     const bool is_trace = entry->path().extension() == ".kymo";
     if (std::error_code ignored; entry->is_symlink(ignored) && (is_trace || entry->is_directory(ignored))) {
-      links_.push_back(path);
+      ignored_.insert(base::format("{} is a link, which is not followed: watch the folder that it leads to",
+                                   base::printable(path)));
       continue;
     }
-    if (may_be_foreign_trace(path)) foreign_.push_back(path);
+    if (may_be_foreign_trace(path))  // once for all: there may be one for each rank and hour
+      ignored_.insert(
+          base::format("{} has traces of other tools (*.json), which are not pushed: 'kymo push {} URL' does",
+                       base::printable(folder_), base::printable(folder_)));
     if (!is_trace) continue;
     const auto version = version_of(path);
     if (!version) {
       std::error_code ignored;
-      if (entry->exists(ignored) && !entry->is_directory(ignored)) special_.push_back(path);
+      if (entry->exists(ignored) && !entry->is_directory(ignored))
+        ignored_.insert(base::printable(path) + " is not a regular file, and is not pushed");
       continue;
     }
     File& file = found[path];

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,20 +33,18 @@ class KeptTraces {
   static constexpr std::chrono::seconds kSettledWithoutEnd{60};
   static constexpr std::chrono::hours kKeptWithoutEnd{24};
 
-  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. Links are not followed:
-  // those to folders and traces are in links(). What has the name of a trace and is not a file, such as a FIFO, is in
-  // special(). Folders in it that may not be read are in unreadable(), and what may be traces of other tools in
-  // foreign(). How long a file has not changed is measured by watching it, so that a date that is set does not matter.
-  // The date is compared with the times of files.
+  // Looks at the folder and the folders in it. Throws kymo::Error if it cannot be read. How long a file has not changed
+  // is measured by watching it, so that a date that is set does not matter. The date is compared with the times of
+  // files.
   struct Now {
     std::chrono::steady_clock::time_point time;
     std::chrono::system_clock::time_point date;
   };
   void look(const Now& now);
-  const std::vector<std::string>& unreadable() const { return unreadable_; }
-  const std::vector<std::string>& links() const { return links_; }
-  const std::vector<std::string>& special() const { return special_; }
-  const std::vector<std::string>& foreign() const { return foreign_; }
+  // What is not pushed, and why, a line each: links to folders and traces, which are not followed; what has the name of
+  // a trace and is not a file, such as a FIFO; folders that may not be read; and that there are traces of other tools.
+  const std::set<std::string>& ignored() const { return ignored_; }
+  bool has_unreadable() const { return has_unreadable_; }
 
   // The files that have neither been pushed nor refused as they are now, oldest first: those that two looks at least
   // kSettled apart found unchanged.
@@ -96,7 +95,8 @@ class KeptTraces {
 
   std::string folder_;
   std::map<std::string, File> files_;
-  std::vector<std::string> unreadable_, links_, special_, foreign_;
+  std::set<std::string> ignored_;
+  bool has_unreadable_ = false;
   std::string not_deleted_;
   uint64_t bytes_ = 0;
   Now now_;  // of the last look

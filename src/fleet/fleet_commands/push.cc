@@ -32,7 +32,7 @@ struct Options {
 struct Totals {
   uint64_t files = 0;                // that are there now
   uint64_t pushed = 0, already = 0;  // traces: a file may have several
-  uint64_t recording = 0, changed = 0, unreadable = 0, with_other_job = 0;
+  uint64_t recording = 0, changed = 0, unreadable = 0;
 };
 
 void report_file(const push::FileOutcome& file, Totals& totals) {
@@ -41,7 +41,6 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
   totals.files += is_there ? 1 : 0;
   totals.pushed += is_there ? file.pushed : 0;
   totals.already += is_there ? file.already_there : 0;
-  totals.with_other_job += is_there ? file.with_other_job : 0;
   switch (file.outcome) {
     case push::Outcome::Pushed:
     case push::Outcome::AlreadyThere:
@@ -165,10 +164,7 @@ int push_command(const Arguments& arguments) {
     if (totals.already > 0) text += base::format(", {} already there", count_text(totals.already));
     say(text);
   }
-  if (totals.with_other_job > 0)
-    say_error(base::format("{} of these {} there with another job, which stays",
-                           count_of(totals.with_other_job, "trace"), totals.with_other_job == 1 ? "is" : "are"));
-  return totals.unreadable + totals.recording + totals.changed + totals.with_other_job > 0 ? kFailed : kDone;
+  return totals.unreadable + totals.recording + totals.changed > 0 ? kFailed : kDone;
 }
 
 }  // namespace kymo::cli

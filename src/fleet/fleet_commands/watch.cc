@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <random>
 #include <set>
 
 #include "base/printable.h"
@@ -24,7 +25,8 @@
 namespace kymo::cli {
 namespace {
 
-constexpr int kRetriesOfRound = 3;
+constexpr int kRetriesOfRound = 3, kMostDoublings = 10;
+constexpr std::chrono::minutes kLongestWait{5};
 
 struct Options {
   std::string folder, target;
@@ -95,27 +97,18 @@ class Watcher {
 
   void look() {
     traces_.look({std::chrono::steady_clock::now(), std::chrono::system_clock::now()});
-    const auto warn_once = [this](const std::string& path, const std::string& text) {
-      if (said_.insert(path).second) say_warning(text);
-    };
-    for (const std::string& folder : traces_.unreadable())
-      warn_once(folder, base::format("cannot read the folder {}: its traces are not pushed", base::printable(folder)));
-    for (const std::string& link : traces_.links())
-      warn_once(link, base::format("{} is a link, which is not followed: watch the folder that it leads to",
-                                   base::printable(link)));
-    for (const std::string& path : traces_.special())
-      warn_once(path, base::format("{} is not a regular file, and is not pushed", base::printable(path)));
-    // Once for all: there may be one for each rank and hour.
-    if (!traces_.foreign().empty())
-      warn_once("",
-                base::format("{} is not pushed, as all that is not named *.kymo: 'kymo push {} {}' pushes traces of "
-                             "other tools",
-                             base::printable(traces_.foreign().front()), base::printable(options_.folder),
-                             fleet::parse_target(options_.target).text()));
+    for (const std::string& line : traces_.ignored())
+      if (said_.insert(line).second) say_warning(line);
   }
 
-  // Files that are new, or that changed, are looked at again as soon as they can be settled.
-  std::chrono::milliseconds time_to_next_round() const {
+  // Files that are new, or that changed, are looked at again as soon as they can be settled. Many hosts have the same
+  // server: if it fails, they come back later and later, and not together.
+  std::chrono::milliseconds time_to_next_round() {
+    if (failed_in_row_ > 0 && !options_.once) {
+      const auto wait = options_.every * (1 << std::min(failed_in_row_, kMostDoublings));
+      const auto longest = std::max<std::chrono::milliseconds>(options_.every, kLongestWait);
+      return std::min<std::chrono::milliseconds>(wait, longest) * (50 + static_cast<int>(random_() % 51)) / 100;
+    }
     if (!traces_.unsettled().empty())
       return options_.once ? KeptTraces::kSettled : std::min(options_.every, KeptTraces::kSettled);
     return rounds_ == 0 ? std::chrono::milliseconds(0) : options_.every;
@@ -124,7 +117,7 @@ class Watcher {
   int finish_once(bool succeeded) {
     for (const std::string& file : traces_.unsettled())
       say_warning(base::printable(file) + " still changes, and was not pushed");
-    const bool has_all = traces_.waiting() == 0 && numbers_.refused == 0 && traces_.unreadable().empty();
+    const bool has_all = traces_.waiting() == 0 && numbers_.refused == 0 && !traces_.has_unreadable();
     return succeeded && has_all && traces_.not_deleted().empty() ? kDone : kFailed;
   }
 
@@ -144,6 +137,7 @@ class Watcher {
       }
       succeeded = false;
     }
+    failed_in_row_ = succeeded ? 0 : failed_in_row_ + 1;
     numbers_.retries = pusher_->counts().retries;
     numbers_.files = traces_.files();
     numbers_.bytes = traces_.bytes();
@@ -241,8 +235,10 @@ class Watcher {
   std::unique_ptr<push::Pusher> pusher_;
   std::unique_ptr<metrics::Endpoint> endpoint_;
   uint64_t rounds_ = 0;
+  int failed_in_row_ = 0;
+  std::mt19937 random_{std::random_device{}()};
   bool ends_ = false, said_too_much_ = false;
-  std::set<std::string> said_;           // of what there was a message
+  std::set<std::string> said_;           // lines about what is not pushed
   std::vector<std::string> pushed_now_;  // by the last push
   std::string said_not_deleted_;
 };

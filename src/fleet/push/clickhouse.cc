@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <fstream>
+#include <set>
 
 #include "base/environment.h"
 #include "base/printable.h"
@@ -53,6 +55,17 @@ std::string decoded(std::string_view text, std::string_view whole) {
   return out;
 }
 
+std::string password_of_environment() {
+  if (const char* password = base::environment(kPasswordVariable); password != nullptr) return password;
+  const char* path = base::environment(kPasswordFileVariable);
+  if (path == nullptr || *path == '\0') return {};
+  std::string password;
+  if (std::ifstream file(path); !std::getline(file, password))
+    throw InvalidArgument(
+        base::format("{}: cannot read a password from {}", kPasswordFileVariable, base::printable(path)));
+  return password;
+}
+
 std::chrono::milliseconds parse_patience(std::string_view text) {
   const std::chrono::milliseconds time(base::parse_duration_ns(text, "30s or 5m") / 1'000'000);
   if (time >= kLeastPatience && time <= kMostPatience) return time;
@@ -63,8 +76,11 @@ std::chrono::milliseconds parse_patience(std::string_view text) {
 }  // namespace
 
 std::string Address::text() const {
-  return base::format("{}{}{}:{}/{}{}", kScheme, user.empty() ? "" : user + "@", host, port, database,
-                      cluster.empty() ? "" : "?cluster=" + cluster);
+  std::vector<std::string> options;
+  if (!cluster.empty()) options.push_back("cluster=" + cluster);
+  if (is_secure) options.emplace_back("secure");
+  return base::format("{}{}{}:{}/{}{}{}", kScheme, user.empty() ? "" : user + "@", host, port, database,
+                      options.empty() ? "" : "?", base::join(options, "&"));
 }
 
 std::string table_everywhere(const Address& address, const TableSpec& table) {
@@ -90,8 +106,7 @@ Address parse_address(std::string_view text) {
       if (static_cast<unsigned char>(c) < 0x20) refuse(shown, "the user or password has a control character");
     rest = text.substr(at_sign + 1);
   }
-  if (const char* password = base::environment(kPasswordVariable); password != nullptr && address.password.empty())
-    address.password = password;
+  if (address.password.empty()) address.password = password_of_environment();
   if (const char* time = base::environment(kTimeoutVariable); time != nullptr && *time != '\0')
     address.patience = parse_patience(time);
   const size_t slash = rest.find('/');
@@ -99,10 +114,16 @@ Address parse_address(std::string_view text) {
   std::string_view host = rest.substr(0, slash), database = rest.substr(slash + 1);
   if (const size_t question = database.find('?'); question != database.npos) {
     constexpr std::string_view kCluster = "cluster=";
-    const std::string_view option = database.substr(question + 1);
-    if (!option.starts_with(kCluster)) refuse(shown, "the only option is ?cluster=NAME");
-    address.cluster = option.substr(kCluster.size());
-    if (!is_name(address.cluster)) refuse(shown, "the cluster is not a name of letters, digits, '_', '-' and '.'");
+    for (std::string_view rest_of_options = database.substr(question + 1); !rest_of_options.empty();) {
+      const std::string_view option = rest_of_options.substr(0, rest_of_options.find('&'));
+      rest_of_options.remove_prefix(std::min(option.size() + 1, rest_of_options.size()));
+      if (option == "secure")
+        address.is_secure = true;
+      else if (!option.starts_with(kCluster))
+        refuse(shown, "the options are ?cluster=NAME and ?secure");
+      else if (address.cluster = option.substr(kCluster.size()); !is_name(address.cluster))
+        refuse(shown, "the cluster is not a name of letters, digits, '_', '-' and '.'");
+    }
     database = database.substr(0, question);
   }
   size_t colon = host.rfind(':');
@@ -122,6 +143,7 @@ Address parse_address(std::string_view text) {
     if (port.empty() || error != std::errc() || end != port.data() + port.size() || address.port == 0)
       refuse(shown, base::format("'{}' is not a port", base::printable(std::string(port))));
   }
+  if (address.port == 0) address.port = address.is_secure ? 8443 : 8123;
   if (!is_name(database)) refuse(shown, "the database is not a name of letters, digits, '_', '-' and '.'");
   address.database = database;
   return address;
@@ -293,7 +315,11 @@ std::string encoded(const std::string& text) {
 }  // namespace
 
 struct Client::Impl {
-  explicit Impl(Address given) : address(std::move(given)), http(address.host, address.port) {
+  explicit Impl(Address given)
+      : address(std::move(given)),
+        http(base::format("{}://{}:{}", address.is_secure ? "https" : "http",
+                          address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]",
+                          address.port)) {
     http.set_connection_timeout(std::min(kConnect, address.patience));
     http.set_read_timeout(address.patience);
     http.set_write_timeout(address.patience);
@@ -337,6 +363,11 @@ struct Client::Impl {
       if (error == httplib::Error::Connection || error == httplib::Error::ConnectionTimeout)
         throw TryAgain(base::format("cannot connect to {}: is the server running, and is this its port for HTTP?",
                                     address.text()));
+      if (error == httplib::Error::SSLConnection || error == httplib::Error::SSLServerVerification)
+        throw Error(
+            base::format("no secure connection to {}: does the server speak TLS on this port, and is its "
+                         "certificate trusted? SSL_CERT_FILE names a file of trusted certificates",
+                         address.text()));
       if (error == httplib::Error::Read && Clock::now() - begin >= address.patience)
         throw TryAgain(base::format("{} does not answer: nothing for {} s; {} sets another time", address.text(),
                                     std::chrono::duration<double>(address.patience).count(), kTimeoutVariable));
@@ -403,6 +434,50 @@ Rows Client::query(const std::string& statement) {
   const std::string answer =
       impl_->post("wait_end_of_query=1&skip_unavailable_shards=0", statement + "\nFORMAT TabSeparatedWithNames");
   return parse_rows(answer);
+}
+
+void ClickHouseStore::prepare() {
+  const Address& address = client_.address();
+  client_.execute(base::format("CREATE DATABASE IF NOT EXISTS {}", quoted_name(address.database)));
+  const Rows rows =
+      client_.query(base::format("SELECT name FROM system.tables WHERE database = {}", quoted_text(address.database)));
+  std::set<std::string> names;
+  for (const auto& row : rows.rows) names.insert(row.at(0));
+  const auto is_there = [&](const TableSpec* table) { return names.contains(std::string(table->name)); };
+  const auto other = std::find_if(all_tables().begin(), all_tables().end(), is_there);
+  if (other != all_tables().end() && !is_there(&kSchema))
+    throw Error(
+        base::format("{} has a table {} that is not Kymo's: use another database", address.text(), (*other)->name));
+  // The version is written when all tables are there.
+  client_.execute(create_statement(address.database, kSchema));
+  const Rows found = client_.query(base::format("SELECT max(version) AS version FROM {}.{}",
+                                                quoted_name(address.database), quoted_name(kSchema.name)));
+  const uint64_t version = parse_u64(found.rows.at(0).at(0), "version");
+  if (version != 0) refuse_other_version(version, address.text());
+  for (const TableSpec* table : all_tables()) client_.execute(create_statement(address.database, *table));
+  if (version == kSchemaVersion) return;
+  Block block(kSchema);
+  block.number(kSchemaVersion);
+  block.end_row();
+  client_.insert(kSchema, block.encode(0));
+}
+
+KnownTraces ClickHouseStore::known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) {
+  const Rows rows = client_.query(base::format(
+      R"(SELECT trace, max(problems) AS its_problems FROM {}
+WHERE started >= toDateTime({}) AND started <= toDateTime({}) AND trace IN ({}) GROUP BY trace)",
+      table_everywhere(client_.address(), kTraces), from, to, base::join(traces, ", ")));
+  expect_columns(rows, 2);
+  KnownTraces found;
+  for (const auto& row : rows.rows) found[parse_u64(row[0], rows.columns[0])] = parse_u64(row[1], rows.columns[1]) != 0;
+  return found;
+}
+
+// Inserts are not atomic. So each has an attempt of its own, and counts when its rows of `traces` are there (tables.h).
+void ClickHouseStore::publish(const SummaryBlocks& rows, uint32_t) {
+  const uint64_t attempt = new_attempt();
+  for (const Block* block : rows.all())
+    if (block->rows() > 0) client_.insert(block->table(), block->encode(attempt));
 }
 
 }  // namespace kymo::push

@@ -11,15 +11,17 @@
 #include <vector>
 
 #include "push/store.h"
+#include "push/tables.h"
 
 namespace kymo::push {
 
-// clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?cluster=NAME]
+// clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?cluster=NAME][&secure]
 struct Address {
   std::string host = "localhost";
-  uint16_t port = 8123;
+  uint16_t port = 0;  // 8123, or 8443 with TLS
   std::string database;
   std::string user, password;  // empty: the server's default user; the password may also be in the environment
+  bool is_secure = false;      // TLS; OpenSSL's SSL_CERT_FILE has the certificates that are trusted
   std::string cluster;         // read the tables of all servers of this cluster; empty: only those of this one
 
   // How long the server may be silent: no connection, or not one byte of an answer.
@@ -30,8 +32,9 @@ struct Address {
 };
 
 inline constexpr std::string_view kScheme = "clickhouse://";
-// The variable that has the password, which does not appear in the list of processes.
+// The variables that have the password, or the file with it in its first line: it is not in the list of processes.
 inline constexpr const char* kPasswordVariable = "KYMO_CLICKHOUSE_PASSWORD";
+inline constexpr const char* kPasswordFileVariable = "KYMO_CLICKHOUSE_PASSWORD_FILE";
 
 // The variable that has Address::patience, like "2m".
 inline constexpr const char* kTimeoutVariable = "KYMO_CLICKHOUSE_TIMEOUT";
@@ -93,6 +96,18 @@ class Client {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+class ClickHouseStore : public Store {
+ public:
+  explicit ClickHouseStore(Address address) : client_(std::move(address)) {}
+
+  void prepare() override;
+  KnownTraces known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) override;
+  void publish(const SummaryBlocks& rows, uint32_t day) override;
+
+ private:
+  Client client_;
 };
 
 }  // namespace kymo::push

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "kymo/error.h"
+#include "trace/test_recorder.h"
 
 namespace kymo::push {
 namespace {
@@ -19,6 +24,9 @@ TEST(AddressTest, PartsAreRead) {
   const Address few = parse_address("clickhouse://[::1]/x");
   EXPECT_EQ(few.host, "::1");
   EXPECT_EQ(few.port, 8123);
+  const Address secure = parse_address("clickhouse://db/x?secure&cluster=two");
+  EXPECT_TRUE(secure.is_secure);
+  EXPECT_EQ(secure.text(), "clickhouse://db:8443/x?cluster=two&secure");
 }
 
 TEST(AddressTest, WrongOnesAreRefusedWithoutThePassword) {
@@ -34,6 +42,18 @@ TEST(AddressTest, WrongOnesAreRefusedWithoutThePassword) {
       EXPECT_EQ(std::string(error.what()).find("secret"), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(AddressTest, ThePasswordMayBeInAFile) {
+  const trace::testing::TemporaryFolder folder;
+  const std::string path = folder / "password";
+  std::ofstream(path) << "s3cret\nmore\n";
+  ::setenv(kPasswordFileVariable, path.c_str(), 1);
+  EXPECT_EQ(parse_address("clickhouse://h/x").password, "s3cret");
+  EXPECT_EQ(parse_address("clickhouse://u:other@h/x").password, "other");
+  std::filesystem::remove(path);
+  EXPECT_THROW((void)parse_address("clickhouse://h/x"), InvalidArgument);
+  ::unsetenv(kPasswordFileVariable);
 }
 
 TEST(AnswerTest, CellsAreUnescaped) {

@@ -8,31 +8,35 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "push/batch.h"
 #include "push/ranks.h"
 #include "push/store.h"
 #include "push/trace_rows.h"
 
 namespace kymo::push {
 
-struct Pusher::Impl {
-  Impl(std::unique_ptr<Store> given, PushOptions chosen, Open open_file, Report on_file, Warn on_retry)
-      : options(std::move(chosen)),
-        open(std::move(open_file)),
-        report(std::move(on_file)),
-        warn(std::move(on_retry)),
-        store(std::move(given), options, warn),
-        batch(store, counts, [this](const std::vector<PushedTrace>& traces) {
-          for (const PushedTrace& trace : traces)
-            if (trace.is_last) report(*trace.file);
-        }) {}
+namespace {
 
+constexpr size_t kBytesOfBatch = 64 << 20;
+
+// A trace of a file that the store does not have. Its rows are read from the file.
+struct TraceToPush {
+  const RankOfFile* rank = nullptr;
+  TraceLabels labels;
+  RowHead head{};
+  SummaryBlocks rows{};
+  uint32_t day = 0;
+};
+
+}  // namespace
+
+struct Pusher::Impl {
   // To be called when all that is needed of the file was read. True: that is reported.
   bool has_changed(const TraceFile& file) {
     const bool has = file.has_changed();
@@ -53,6 +57,29 @@ struct Pusher::Impl {
     }
   }
 
+  // Runs `action` until it does not throw TryAgain, at most `retries` more times. Then throws TryAgain.
+  template <typename Action>
+  void with_retries(Action&& action) {
+    auto wait = options.first_wait;
+    for (int left = options.retries;; --left) {
+      try {
+        return action();
+      } catch (const TryAgain& problem) {
+        if (left <= 0) throw TryAgain(base::format("{}; gave up after {} retries", problem.what(), options.retries));
+        if (warn) warn(base::format("{}; next try in {} ms", problem.what(), wait.count()));
+      }
+      ++counts.retries;
+      if (!options.wait)
+        std::this_thread::sleep_for(wait);
+      else if (!options.wait(wait))
+        throw Error("interrupted");
+      wait = std::min(wait * 2, options.longest_wait);
+    }
+  }
+
+  void prepare();
+  KnownTraces ask(const std::vector<uint64_t>& numbers, uint32_t from, uint32_t to);
+  void publish();
   void push_batch(std::span<const std::string> files);
   void push_file(TraceFile& file, KnownTraces& there);
   std::vector<TraceToPush> find_missing(const TraceFile& file, const KnownTraces& there, FileOutcome& outcome);
@@ -63,11 +90,48 @@ struct Pusher::Impl {
   Open open;
   Report report;
   Warn warn;
-  PatientStore store;
-  bool warned_of_rank = false;
+  std::unique_ptr<Store> store;
+  bool is_prepared = false, warned_of_rank = false;
   Counts counts;
-  Batch batch;
+  // Traces of one day, which are published together, and the files of which they are the last ones.
+  SummaryBlocks batch;
+  uint32_t day = 0;
+  std::vector<std::shared_ptr<FileOutcome>> complete;
 };
+
+void Pusher::Impl::prepare() {
+  if (is_prepared) return;
+  try {
+    with_retries([&] { store->prepare(); });
+  } catch (const TryAgain&) {
+    throw;
+  } catch (const Error& error) {
+    throw Refused(error.what());
+  }
+  is_prepared = true;
+}
+
+KnownTraces Pusher::Impl::ask(const std::vector<uint64_t>& numbers, uint32_t from, uint32_t to) {
+  constexpr size_t kTracesOfQuestion = 256;  // servers limit the length of a statement
+  KnownTraces all;
+  for (size_t at = 0; at < numbers.size(); at += kTracesOfQuestion) {
+    const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kTracesOfQuestion, numbers.size() - at));
+    KnownTraces found;
+    with_retries([&] { found = store->known({begin, end}, from, to); });
+    all.merge(found);
+  }
+  return all;
+}
+
+void Pusher::Impl::publish() {
+  if (batch.traces.rows() == 0) return;
+  with_retries([&] { store->publish(batch, day); });
+  counts.traces += batch.traces.rows();
+  counts.rows += batch.rows();
+  batch.clear();
+  for (const auto& file : std::exchange(complete, {})) report(*file);
+}
 
 // What is the same for several ranks of a file is said once.
 void Pusher::Impl::warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces) {
@@ -94,8 +158,7 @@ std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, const
   for (const RankOfFile& rank : file.ranks.list) {
     const auto found = there.find(rank.number);
     if (found != there.end()) {
-      outcome.is_damaged |= found->second.is_damaged;
-      outcome.with_other_job += !options.job.empty() && options.job != found->second.job ? 1 : 0;
+      outcome.is_damaged |= found->second;
       ++outcome.already_there;
       continue;
     }
@@ -120,13 +183,13 @@ bool Pusher::Impl::read_rows(const TraceFile& file, trace::Reader& reader, std::
       reader.show_only(trace.rank->processes);
       trace.labels.helpers = trace.rank->helpers;
       trace.head = add_summary(trace.rows, reader, trace.rank->number, trace.labels);
-      trace.month = month_of(trace.head);
+      trace.day = day_of(trace.head);
     }
   };
   if (!can_read(file.path, read) || has_changed(file)) return false;
   warn_of(file, traces);
   std::stable_sort(traces.begin(), traces.end(),
-                   [](const TraceToPush& a, const TraceToPush& b) { return a.month < b.month; });
+                   [](const TraceToPush& a, const TraceToPush& b) { return a.day < b.day; });
   return true;
 }
 
@@ -146,15 +209,19 @@ void Pusher::Impl::push_file(TraceFile& file, KnownTraces& there) {
 
   for (const TraceToPush& trace : missing) {
     outcome->is_damaged |= !trace.head.damage.empty();
-    batch.add(trace, outcome, &trace == &missing.back());
-    if (batch.is_full()) batch.flush();
+    if (trace.day != day) publish();
+    day = trace.day;
+    batch.append(trace.rows);
+    if (&trace == &missing.back()) complete.push_back(outcome);
+    if (batch.bytes() >= kBytesOfBatch) publish();
   }
   for (const TraceToPush& trace : missing)  // two files may have it
-    there[trace.rank->number] = {trace.head.job, !trace.head.damage.empty()};
+    there[trace.rank->number] = !trace.head.damage.empty();
 }
 
 void Pusher::Impl::push_batch(std::span<const std::string> files) {
   std::vector<uint64_t> numbers;
+  uint32_t from = UINT32_MAX, to = 0;
   std::vector<TraceFile> readable;
   for (const std::string& file : files) {
     can_read(file, [&] {
@@ -166,26 +233,31 @@ void Pusher::Impl::push_batch(std::span<const std::string> files) {
       TraceFile trace(file);
       trace.lacks_end = lacks_end(reader);
       trace.ranks = find_ranks(reader, trace.number);
+      const auto [first, last] = times_of(reader);
+      from = std::min(from, first);
+      to = std::max(to, last);
       for (const RankOfFile& rank : trace.ranks.list) numbers.push_back(rank.number);
       readable.push_back(std::move(trace));
     });
   }
   if (readable.empty()) return;
-  store.prepare();
-  KnownTraces there = store.known(numbers);
+  prepare();
+  KnownTraces there = ask(numbers, from, to);
   for (TraceFile& file : readable) push_file(file, there);
-  batch.flush();
+  publish();
 }
 
 Pusher::Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn)
-    : impl_(std::make_unique<Impl>(std::move(store), std::move(options), std::move(open), std::move(report),
-                                   std::move(warn))) {}
+    : impl_(std::make_unique<Impl>()) {
+  impl_->store = std::move(store);
+  impl_->options = std::move(options);
+  impl_->open = std::move(open);
+  impl_->report = std::move(report);
+  impl_->warn = std::move(warn);
+}
 Pusher::~Pusher() = default;
 
-const Pusher::Counts& Pusher::counts() const {
-  impl_->counts.retries = impl_->store.retries();
-  return impl_->counts;
-}
+const Pusher::Counts& Pusher::counts() const { return impl_->counts; }
 
 void Pusher::push(const std::vector<std::string>& given) {
   // A file that is not there is reported at once, and not after the retries of a server.
@@ -201,11 +273,14 @@ void Pusher::push(const std::vector<std::string>& given) {
   }
   try {
     const size_t most = impl_->options.traces_of_batch;
+    const uint64_t before = impl_->counts.traces;
     for (size_t at = 0; at < files.size(); at += most)
       impl_->push_batch(std::span(files).subspan(at, std::min(most, files.size() - at)));
+    if (impl_->counts.traces > before) impl_->store->tidy();
   } catch (const Error&) {
-    impl_->store.forget_prepared();
-    impl_->batch.drop();
+    impl_->is_prepared = false;
+    impl_->batch.clear();
+    impl_->complete.clear();
     throw;
   }
 }

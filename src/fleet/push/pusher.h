@@ -1,14 +1,13 @@
 // Pushes traces into a store, each of them once. A file may have several: one for each rank, and for each process of a
 // rank that has iterations of its own (ranks.h).
 //
-// The rows of several traces are inserted together, then their marks in `traces`. If the store does not answer, or
-// refuses for the moment, the same rows are sent again as a new attempt: rows of an attempt without a mark do not
-// count. A trace whose content the store already has is skipped, so a push that was interrupted continues where it
-// stopped.
+// The rows of several traces are published together. If the store does not answer, or refuses for the moment, they are
+// published again. A trace whose content the store already has is skipped, so a push that was interrupted continues
+// where it stopped.
 //
 // The number of a trace is a hash of its file, which is taken before its rows are read, and of its rank and process if
 // the file has several. So a file must be the same one, with the same times, after its last row was read: otherwise
-// none of its traces gets a mark.
+// none of its traces is pushed.
 //
 // One thread uses a pusher. Memory: the rows of one batch and of all ranks of one file.
 #pragma once
@@ -53,7 +52,6 @@ struct FileOutcome {
   bool is_damaged = false;                 // Pushed or AlreadyThere: only those parts of the file that can be read
   bool lacks_end = false;                  // the same: the rest of the file may still come
   uint64_t pushed = 0, already_there = 0;  // of its traces
-  uint64_t with_other_job = 0;             // of those that are already there: it is not the given one, and stays
 };
 
 class Pusher {

@@ -19,7 +19,7 @@ using trace::testing::TestRecorder;
 // What a store got, and what happens while it is used.
 struct Server {
   std::map<std::string, size_t> rows;  // by table
-  std::map<uint64_t, KnownTrace> traces;
+  KnownTraces traces;
   std::function<void()> on_known;
   std::function<void(const Block&)> on_insert;
 };
@@ -28,18 +28,18 @@ class FakeStore : public Store {
  public:
   explicit FakeStore(Server& server) : server_(server) {}
   void prepare() override {}
-  KnownTraces known(const std::vector<uint64_t>&) override {
+  KnownTraces known(const std::vector<uint64_t>&, uint32_t, uint32_t) override {
     if (server_.on_known) server_.on_known();
     return server_.traces;
   }
-  void insert(const Block& block, uint64_t) override {
-    if (server_.on_insert) server_.on_insert(block);
-    const std::string table(block.table().name);
-    server_.rows[table] += block.rows();
-    if (table != kTraces.name) return;
-    const std::string csv = block.encode(1);  // the number of the trace is first in each line
+  void publish(const SummaryBlocks& rows, uint32_t) override {
+    for (const Block* block : rows.all()) {
+      if (block->rows() > 0 && server_.on_insert) server_.on_insert(*block);
+      server_.rows[std::string(block->table().name)] += block->rows();
+    }
+    const std::string csv = rows.traces.encode(1);  // the number of the trace is first in each line
     for (size_t line = 0; line < csv.size(); line = csv.find('\n', line) + 1)
-      server_.traces[std::strtoull(csv.data() + line, nullptr, 10)] = {};
+      server_.traces[std::strtoull(csv.data() + line, nullptr, 10)] = false;
   }
 
  private:
@@ -138,7 +138,7 @@ TEST_F(PusherTest, OnlyTheRanksThatAreMissingArePushed) {
   EXPECT_EQ(server_.rows.at("traces"), 4u);
 }
 
-TEST_F(PusherTest, AFileWhoseMarksAreRefusedIsNotReported) {
+TEST_F(PusherTest, AFileWhoseTracesAreRefusedIsNotReported) {
   const std::string file = record_ranks("ranks.kymo", 3);
   server_.on_insert = [](const Block& block) {
     if (block.table().name == kTraces.name) throw TryAgain("full");
@@ -147,23 +147,12 @@ TEST_F(PusherTest, AFileWhoseMarksAreRefusedIsNotReported) {
   EXPECT_TRUE(outcomes_.empty());
 }
 
-TEST_F(PusherTest, NoRankOfAFileThatChangesGetsAMark) {
+TEST_F(PusherTest, NoRankOfAFileThatChangesIsPushed) {
   const std::string file = record_ranks("ranks.kymo", 3);
   server_.on_known = [&] { std::ofstream(file, std::ios::app) << "more"; };
   push({file});
   EXPECT_EQ(outcomes_.at(file), Outcome::Changed);
   EXPECT_TRUE(server_.traces.empty());
-}
-
-TEST_F(PusherTest, ATraceThatIsThereWithAnotherJobKeepsIt) {
-  const std::string file = record("a.kymo", 100);
-  push({file});
-  server_.traces.begin()->second.job = "old";
-  PushOptions options;
-  options.job = "new";
-  push({file}, options);
-  EXPECT_EQ(last_.outcome, Outcome::AlreadyThere);
-  EXPECT_EQ(last_.with_other_job, 1u);
 }
 
 // As the writers of a file that is imported each time it is opened.

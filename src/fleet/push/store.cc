@@ -1,6 +1,5 @@
 #include "push/store.h"
 
-#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -8,13 +7,32 @@
 
 namespace kymo::push {
 
-uint64_t new_attempt(uint64_t after) {
+uint64_t new_attempt() {
   constexpr unsigned kRandomBits = 22;  // the others are milliseconds since 1970
   static thread_local std::mt19937_64 random{std::random_device{}()};
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const auto now = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count());
-  const uint64_t next = after == 0 ? 0 : (after >> kRandomBits) + 1;
-  return std::max(now, next) << kRandomBits | (random() & ((uint64_t{1} << kRandomBits) - 1));
+  return now << kRandomBits | (random() & ((uint64_t{1} << kRandomBits) - 1));
+}
+
+size_t SummaryBlocks::bytes() const {
+  size_t sum = 0;
+  for (const Block* block : all()) sum += block->bytes();
+  return sum;
+}
+size_t SummaryBlocks::rows() const {
+  size_t sum = 0;
+  for (const Block* block : all()) sum += block == &traces ? 0 : block->rows();
+  return sum;
+}
+
+void SummaryBlocks::append(const SummaryBlocks& other) {
+  iterations.append(other.iterations);
+  operations.append(other.operations);
+  device_time.append(other.device_time);
+  memory.append(other.memory);
+  waits.append(other.waits);
+  traces.append(other.traces);
 }
 
 void refuse_other_version(uint64_t version, const std::string& place) {

@@ -1,11 +1,8 @@
-// Where rows are pushed to: the tables of a ClickHouse server (clickhouse_store.h), or a folder of Parquet files
-// (questions/parquet_store.h).
-//
-// Every row has its trace and the attempt that wrote it, and the row in `traces` is written last (tables.h). So an
-// insert need not be atomic, and one whose outcome is not known is repeated with another attempt. One thread uses a
-// store.
+// Where rows are pushed to: the tables of a ClickHouse server (clickhouse.h), or a folder of Parquet files
+// (questions/parquet_store.h). One thread uses a store.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -16,9 +13,21 @@
 
 namespace kymo::push {
 
-// The number of an attempt to push a trace. Time-ordered and random: the newest attempt of a trace is the largest. It
-// is larger than `after`, even if the clock was set back since.
-uint64_t new_attempt(uint64_t after = 0);
+// The number of an attempt to push traces: random, and later ones are larger.
+uint64_t new_attempt();
+
+// Rows of traces, a block for each table.
+struct SummaryBlocks {
+  Block iterations{kIterations}, operations{kOperations}, device_time{kDeviceTime}, memory{kMemory}, waits{kWaits};
+  Block traces{kTraces};
+
+  // `traces` is the last one: what it names is there.
+  std::array<const Block*, 6> all() const { return {&iterations, &operations, &device_time, &memory, &waits, &traces}; }
+  size_t bytes() const;
+  size_t rows() const;  // without those of `traces`
+  void clear() { *this = {}; }
+  void append(const SummaryBlocks& other);
+};
 
 // The store could not do it now: not reachable, restarted, too many parts, no memory, disk full. It may succeed later.
 // Whether an insert was done is not known.
@@ -34,12 +43,8 @@ class Refused : public Error {
   using Error::Error;
 };
 
-// A trace that a store has.
-struct KnownTrace {
-  std::string job;
-  bool is_damaged = false;  // parts of its file could not be read when it was pushed
-};
-using KnownTraces = std::map<uint64_t, KnownTrace>;
+// The traces that a store has, and whether parts of their files could not be read when they were pushed.
+using KnownTraces = std::map<uint64_t, bool>;
 
 // All functions throw TryAgain, or kymo::Error for what does not change by itself.
 class Store {
@@ -49,10 +54,16 @@ class Store {
   // Creates the tables if there are none. Throws what is not TryAgain if they are of another version of Kymo.
   virtual void prepare() = 0;
 
-  // Those of these traces that it has.
-  virtual KnownTraces known(const std::vector<uint64_t>& traces) = 0;
+  // Those of these traces that it has, which began from `from` to `to`, in seconds since 1970: a server looks only at
+  // the days of that time.
+  virtual KnownTraces known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) = 0;
 
-  virtual void insert(const Block& block, uint64_t attempt) = 0;
+  // Adds the rows of traces that began on one day (since 1970): all of them, or nothing that counts. If the outcome is
+  // not known it may be repeated: a trace counts once.
+  virtual void publish(const SummaryBlocks& rows, uint32_t day) = 0;
+
+  // After a push: removes what unfinished ones left, and joins what many small ones wrote.
+  virtual void tidy() {}
 };
 
 // Throws kymo::Error if `version` is another one than kSchemaVersion. `place` is for the message.

@@ -104,30 +104,29 @@ namespace {
 
 using enum ColumnType;
 
-constexpr std::string_view kOrder = "job, started, trace";
+constexpr std::string_view kOrder = "job, started, trace", kOrderByName = "job, name, started, trace";
 
 constexpr ColumnSpec kTraceColumns[] = {
     {"trace", U64},     {"attempt", U64},     {"started", Date},   {"job", Name},           {"rank", I32},
     {"host", Name},     {"program", Name},    {"file", Text},      {"kymo_version", Name},  {"devices", Name},
     {"begin_ns", I64},  {"duration_ns", U64}, {"iterations", U32}, {"median_wall_ns", U64}, {"events", U64},
     {"bytes", U64},     {"lost", U64},        {"problems", U32},   {"complete", U8},        {"run", Name},
-    {"recording", U64},
+    {"recording", U64}, {"whole", U8},
 };
 constexpr ColumnSpec kIterationColumns[] = {
     {"trace", U64},     {"attempt", U64}, {"started", Date}, {"job", Name},    {"rank", I32},
     {"iteration", U64}, {"numbered", U8}, {"begin_ns", I64}, {"wall_ns", U64},
 };
 constexpr ColumnSpec kOperationColumns[] = {
-    {"trace", U64},   {"attempt", U64}, {"started", Date},  {"job", Name},   {"rank", I32},   {"iteration", U64},
-    {"numbered", U8}, {"name", Name},   {"on_device", U8},  {"kind", Name},  {"count", U64},  {"total_ns", U64},
-    {"self_ns", U64}, {"min_ns", U64},  {"median_ns", U64}, {"p99_ns", U64}, {"max_ns", U64},
+    {"trace", U64},   {"attempt", U64},  {"started", Date},  {"job", Name},   {"rank", I32},
+    {"name", Name},   {"on_device", U8}, {"kind", Name},     {"count", U64},  {"total_ns", U64},
+    {"self_ns", U64}, {"min_ns", U64},   {"median_ns", U64}, {"p99_ns", U64}, {"max_ns", U64},
 };
 constexpr ColumnSpec kWaitColumns[] = {
-    {"trace", U64},         {"attempt", U64},   {"started", Date},       {"job", Name},
-    {"rank", I32},          {"iteration", U64}, {"numbered", U8},        {"begin_ns", I64},
-    {"wall_ns", U64},       {"run", Name},      {"process_group", Name}, {"members", U32},
-    {"point_to_point", U8}, {"calls", U32},     {"first_sequence", I64}, {"ns", U64},
-    {"name", Name},
+    {"trace", U64},          {"attempt", U64}, {"started", Date}, {"job", Name},    {"rank", I32},
+    {"iteration", U64},      {"numbered", U8}, {"begin_ns", I64}, {"wall_ns", U64}, {"run", Name},
+    {"process_group", Name}, {"members", U32}, {"calls", U32},    {"ns", U64},      {"first_sequence", I64},
+    {"name", Name},          {"host", Name},
 };
 constexpr ColumnSpec kDeviceTimeColumns[] = {
     {"trace", U64}, {"attempt", U64}, {"started", Date}, {"job", Name},
@@ -143,7 +142,7 @@ constexpr ColumnSpec kSchemaColumns[] = {{"version", U32}, {"attempt", U64}};
 
 const TableSpec kTraces{"traces", kOrder, kTraceColumns};
 const TableSpec kIterations{"iterations", kOrder, kIterationColumns};
-const TableSpec kOperations{"operations", kOrder, kOperationColumns};
+const TableSpec kOperations{"operations", kOrderByName, kOperationColumns};
 const TableSpec kWaits{"waits", kOrder, kWaitColumns};
 const TableSpec kDeviceTime{"device_time", kOrder, kDeviceTimeColumns};
 const TableSpec kMemory{"memory", kOrder, kMemoryColumns};
@@ -166,7 +165,7 @@ std::string create_statement(const std::string& database, const TableSpec& table
   }
   return base::format("CREATE TABLE IF NOT EXISTS {}.{} ({}) ENGINE = MergeTree(){} ORDER BY ({})",
                       quoted_name(database), quoted_name(table.name), columns,
-                      has_date ? " PARTITION BY toYYYYMM(started)" : "", table.order);
+                      has_date ? " PARTITION BY toYYYYMMDD(started)" : "", table.order);
 }
 
 namespace {

@@ -33,7 +33,7 @@ struct TableSpec {
 };
 
 // Tables of other versions are not read and not written.
-inline constexpr uint32_t kSchemaVersion = 6;
+inline constexpr uint32_t kSchemaVersion = 7;
 
 // The times of `started`, in seconds since 1970. A clock that began at 0 is before kFirstDate: such a trace does not
 // say when it was recorded. Traces from kEndOfDates on, 2042-11-19, are not taken: importers have no later times, and

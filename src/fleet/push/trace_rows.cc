@@ -1,7 +1,6 @@
 #include "push/trace_rows.h"
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <optional>
@@ -59,7 +58,7 @@ bool may_be_member(int32_t rank, const analyze::ProcessGroup& group) {
   return !list || rank < 0 || std::binary_search(list->ranks.begin(), list->ranks.end(), static_cast<uint32_t>(rank));
 }
 
-// What a rank does in the collectives of a process group in an iteration.
+// What a rank does in the collectives of a process group in an iteration in which all ranks wait for each other.
 struct Waits {
   uint64_t calls = 0, ns = 0;
   int64_t first_sequence = -1;
@@ -68,16 +67,17 @@ struct Waits {
 };
 
 // The rows of `waits`. `realtime_of` gives nanoseconds since 1970 for a time of the iterations.
-void add_waits(Block& block, const RowHead& head, const analyze::CollectiveCalls& calls,
+void add_waits(Block& block, RowHead& head, const analyze::CollectiveCalls& calls,
                const analyze::Iterations& iterations, const NumberedIterations& numbers,
                const std::function<uint64_t(int64_t)>& realtime_of) {
-  std::map<std::tuple<uint32_t, uint32_t, analyze::Waiting, uint32_t>, Waits> all;
+  std::map<std::pair<uint32_t, uint32_t>, Waits> all;  // by iteration and group
   for (const analyze::CollectiveCall& call : calls.rows) {
     if (!may_be_member(head.rank, calls.groups[call.group])) continue;
+    if (call.waiting == analyze::Waiting::Unknown && head.unknown_calls++ == 0)
+      head.unknown_call = calls.names[call.name];
+    if (call.waiting != analyze::Waiting::ForAll) continue;
     const auto ns = static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0));
-    // Calls in which ranks do not wait are only counted, by name.
-    const bool is_waiting = call.waiting == analyze::Waiting::ForAll;
-    Waits& waits = all[{call.iteration, call.group, call.waiting, is_waiting ? 0 : call.name}];
+    Waits& waits = all[{call.iteration, call.group}];
     if (waits.calls++ == 0 || call.sequence < waits.first_sequence) waits.first_sequence = call.sequence;
     waits.ns += ns;
     if (waits.calls > 1 && ns <= waits.longest_ns) continue;
@@ -85,7 +85,7 @@ void add_waits(Block& block, const RowHead& head, const analyze::CollectiveCalls
     waits.name = call.name;
   }
   for (const auto& [key, waits] : all) {
-    const auto& [iteration, group, waiting, name] = key;
+    const auto& [iteration, group] = key;
     const analyze::Interval& time = iterations.list[iteration];
     head.add_to(block);
     block.number(numbers.number(iteration));
@@ -95,11 +95,11 @@ void add_waits(Block& block, const RowHead& head, const analyze::CollectiveCalls
     block.text(head.run);
     block.text(calls.groups[group].name);
     block.number(calls.groups[group].members);
-    block.number(static_cast<uint64_t>(waiting));
     block.number(waits.calls);
-    block.number(static_cast<uint64_t>(waits.first_sequence));
     block.number(waits.ns);
+    block.number(static_cast<uint64_t>(waits.first_sequence));
     block.text(calls.names[waits.name]);
+    block.text(head.host);
     block.end_row();
   }
 }
@@ -193,6 +193,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work), helpers);
   const NumberedIterations numbers(analyze::iteration_numbers(walk, iterations));
   head.unnumbered = numbers.missing();
+  head.is_whole = iterations.list.size() == 1 && numbers.numbered(0) == kPlace;
   const auto realtime_of = [&](int64_t ns) {
     return static_cast<uint64_t>(summary.begin_realtime_ns + (ns - walk.first_ns()));
   };
@@ -210,15 +211,12 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   const analyze::IterationOperations operations = analyze::iteration_operations(walk, work, iterations);
   Block& block = blocks.operations;
   for (const analyze::IterationOperation& row : operations.rows) {
-    const analyze::OperationName& name = operations.names[row.name];
     head.operation_calls += row.count;
     head.operation_ns += row.total_ns;
     head.add_to(block);
-    block.number(numbers.number(row.iteration));
-    block.number(numbers.numbered(row.iteration));
-    block.text(name.name);
-    block.number(name.on_device ? 1 : 0);
-    block.text(!name.on_device && name.name == iterations.name ? kIterationKind : analyze::text_of(name.kind));
+    block.text(row.name);
+    block.number(row.on_device ? 1 : 0);
+    block.text(!row.on_device && row.name == iterations.name ? kIterationKind : analyze::text_of(row.kind));
     for (const uint64_t value :
          {row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns, row.max_ns})
       block.number(value);
@@ -226,7 +224,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   }
   const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers.list());
   add_waits(blocks.waits, head, calls, iterations, numbers, realtime_of);
-  head.left_out = work.left_out + operations.left_out + calls.left_out;
+  head.left_out = work.left_out + calls.left_out;
   const analyze::Intervals window = iterations.window();
   const analyze::ProfilerTimes profiler(walk);
   for (size_t i = 0; i < work.devices.size(); ++i) {
@@ -241,7 +239,7 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
 // The same for all files of a recording: one and its compressed copy, one of another tool and what was imported from
 // it, or the file of a rank and a merge of several. A merge moves the clocks, so the times are those of the processes'
 // own clocks. A trace that does not say when it was recorded begins at any number, which others may have too.
-uint64_t recording_number(const RowHead& head, const trace::Reader& reader, const std::string& host) {
+uint64_t recording_number(const RowHead& head, const trace::Reader& reader) {
   if (head.started < kFirstDate) return head.trace;
   struct Part {
     uint64_t first = UINT64_MAX, last = 0, events = 0;
@@ -258,7 +256,7 @@ uint64_t recording_number(const RowHead& head, const trace::Reader& reader, cons
     texts.insert(base::format("{} {} {} {}", reader.writers().at(id).origin.start_realtime_ns, part.first, part.last,
                               part.events));
   const std::string key = base::format("{} {} {} {} {} {} {}", base::join(texts, ", "), head.operation_calls,
-                                       head.operation_ns, head.rank, head.job.size(), head.job, host);
+                                       head.operation_ns, head.rank, head.job.size(), head.job, head.host);
   return base::hash(std::as_bytes(std::span(key)));
 }
 
@@ -278,9 +276,8 @@ void add_mark(Block& block, const RowHead& head, const trace::Reader& reader, co
     for (const analyze::TrackSummary& track : process.tracks)
       if (track.kind == trace::TrackKind::DeviceQueue)
         devices.insert(track.device_name.empty() ? track.device_uuid : track.device_name);
-  const std::string host = joined(summary.processes, [](const ProcessSummary& process) { return process.origin.host; });
   head.add_to(block);
-  block.text(host);
+  block.text(head.host);
   block.text(program_of(summary));
   block.text(labels.file);
   block.text(joined(summary.processes, [](const ProcessSummary& process) { return process.origin.kymo_version; }));
@@ -295,7 +292,8 @@ void add_mark(Block& block, const RowHead& head, const trace::Reader& reader, co
   block.number(damage.size());
   block.number(is_complete ? 1 : 0);
   block.text(head.run);
-  block.number(recording_number(head, reader, host));
+  block.number(recording_number(head, reader));
+  block.number(head.is_whole ? 1 : 0);
   block.end_row();
 }
 
@@ -306,34 +304,6 @@ void RowHead::add_to(Block& block) const {
   block.number(started);
   block.text(job);
   block.number(static_cast<uint64_t>(int64_t{rank}));
-}
-
-SummaryBlocks::SummaryBlocks()
-    : iterations(kIterations),
-      operations(kOperations),
-      device_time(kDeviceTime),
-      memory(kMemory),
-      waits(kWaits),
-      traces(kTraces) {}
-
-size_t SummaryBlocks::bytes() const {
-  size_t sum = traces.bytes();
-  for (const Block* block : of_traces()) sum += block->bytes();
-  return sum;
-}
-size_t SummaryBlocks::rows() const {
-  size_t sum = 0;
-  for (const Block* block : of_traces()) sum += block->rows();
-  return sum;
-}
-
-void SummaryBlocks::append(const SummaryBlocks& other) {
-  iterations.append(other.iterations);
-  operations.append(other.operations);
-  device_time.append(other.device_time);
-  memory.append(other.memory);
-  waits.append(other.waits);
-  traces.append(other.traces);
 }
 
 // The file ends before the recording did: it was cut, or is not copied completely.
@@ -355,6 +325,7 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   head.job = labels.job.empty() ? job_of(reader, summary) : labels.job;
   head.rank = static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
   head.run = labels.run.empty() ? find_run(reader) : labels.run;
+  head.host = joined(summary.processes, [](const analyze::ProcessSummary& process) { return process.origin.host; });
   Damage damage;
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, labels.helpers, damage);
   add_memory(blocks.memory, head, reader, damage);
@@ -365,17 +336,22 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   return head;
 }
 
+std::pair<uint32_t, uint32_t> times_of(const trace::Reader& reader) {
+  constexpr int64_t kDayNs = 86'400 * kSecond;
+  const analyze::Summary summary = analyze::summarise(reader);
+  const auto end =
+      summary.begin_realtime_ns + static_cast<int64_t>(std::min<uint64_t>(summary.duration_ns, INT64_MAX / 4));
+  return {seconds_of(summary.begin_realtime_ns - kDayNs), seconds_of(end + kDayNs)};
+}
+
 std::string job_of(const trace::Reader& reader) { return job_of(reader, analyze::summarise(reader)); }
 
-uint32_t month_of(const RowHead& head) {
-  const time_t seconds = head.started;
-  if (seconds >= kEndOfDates)
-    throw Error(
-        "it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock of the host "
-        "that recorded it");
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  return static_cast<uint32_t>(parts.tm_year * 12 + parts.tm_mon);
+uint32_t day_of(const RowHead& head) {
+  constexpr uint32_t kDay = 86'400;
+  if (head.started < kEndOfDates) return head.started / kDay;
+  throw Error(
+      "it begins on 2042-11-19 or later, which is after the last date of the tables; check the clock of the host that "
+      "recorded it");
 }
 
 std::vector<std::string> warnings_of(const RowHead& head, const std::string& path) {
@@ -391,6 +367,11 @@ std::vector<std::string> warnings_of(const RowHead& head, const std::string& pat
     texts.push_back(base::format(
         "{} has more operations than one trace may have in the tables: {} are not counted; record fewer iterations",
         file, head.left_out));
+  if (head.unknown_calls > 0)
+    texts.push_back(base::format(
+        "{}: {} ({}) on devices do not say which collective they are, and kymo fleet stragglers does not count them: "
+        "record the calls of NCCL too, or give the range around the launch an argument 'Collective name'",
+        file, base::count_of(head.unknown_calls, "call"), base::printable(head.unknown_call)));
   if (head.unnumbered > 0)
     texts.push_back(base::format(
         "{}: {} without a number from 0 to 18446744073709551615, which others have; kymo fleet stragglers does not "

@@ -1,10 +1,10 @@
 // A trace as rows of the tables: what fleets ask for, which src/core/analyze computes, and its events.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "push/store.h"
@@ -30,25 +30,17 @@ struct RowHead {
   std::string job;
   int32_t rank = -1;                               // -1: unknown
   std::string run;                                 // of the job; empty: unknown
+  std::string host;                                // empty: unknown
   bool lacks_end = false;                          // the end of the file or of a recording is missing
-  uint64_t left_out = 0;                           // operations and calls that are too many for the rows of one trace
+  uint64_t left_out = 0;                           // calls that are too many for one trace
+  bool is_whole = false;                           // it has no iterations, and counts as one
   uint64_t unnumbered = 0;                         // iterations without a usable number, although others have one
+  uint64_t unknown_calls = 0;                      // collectives whose name does not say which one it is
+  std::string unknown_call;                        // the name of one
   uint64_t operation_calls = 0, operation_ns = 0;  // of all operations
   std::string damage;  // the first part before the end that cannot be read; empty: all can be read
 
   void add_to(Block& block) const;
-};
-
-struct SummaryBlocks {
-  SummaryBlocks();
-  Block iterations, operations, device_time, memory, waits;
-  Block traces;  // the commit marks
-  // All but the marks, in the order in which they are inserted.
-  std::array<const Block*, 5> of_traces() const { return {&iterations, &operations, &device_time, &memory, &waits}; }
-  size_t bytes() const;
-  size_t rows() const;  // of of_traces()
-  void clear() { *this = {}; }
-  void append(const SummaryBlocks& other);
 };
 
 // True if the end of the file or of a recording is missing.
@@ -61,12 +53,15 @@ bool may_be_part(const trace::Reader& reader);
 // readable is added.
 RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels);
 
+// From when to when traces of it may begin, in seconds since 1970, with a day on both sides for clocks that are merged.
+std::pair<uint32_t, uint32_t> times_of(const trace::Reader& reader);
+
 // The job of all that the reader shows: what the environment of its processes says, or the name of the program.
 std::string job_of(const trace::Reader& reader);
 
-// The month of the partition, as the tables are divided: rows of one insert should have one. Throws
-// kymo::Error for a trace that begins after the last date of the tables.
-uint32_t month_of(const RowHead& head);
+// When it began, in days since 1970: the tables are divided by days, and so are inserts. Throws kymo::Error for a trace
+// that begins after the last date of the tables.
+uint32_t day_of(const RowHead& head);
 
 // What to say about a trace that is pushed and is not as it should be, one line each. The file is named in all of them.
 std::vector<std::string> warnings_of(const RowHead& head, const std::string& path);

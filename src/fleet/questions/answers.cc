@@ -5,7 +5,10 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "kymo/error.h"
+#include "push/store.h"
+#include "push/tables.h"
 #include "questions/text_name.h"
 
 namespace kymo::fleet {
@@ -199,6 +202,83 @@ History read_history(const push::Rows& rows) {
   history.changes = find_change_points(values);
   if (history.changes.empty()) history.smallest = smallest_visible_change(values);
   return history;
+}
+
+void refuse_other_tables(const Target& target) {
+  const uint64_t version = version_of(target);
+  if (version == 0)
+    throw Error(base::format("{0} has no tables of Kymo: 'kymo push FILE... {0}' makes them", target.text()));
+  push::refuse_other_version(version, target.text());
+}
+
+CountedTraces count_traces(const Selection& selection, int64_t now) {
+  const push::Rows rows = ask(selection.target, traces_statement(selection, now));
+  push::expect_columns(rows, 9);
+  CountedTraces found;
+  for (const auto& row : rows.rows) {
+    const auto number = [&](size_t i) { return push::parse_u64(row[i], rows.columns[i]); };
+    const uint64_t era = number(0), traces = number(3), recordings = number(4);
+    if (era != 0) {
+      CountedTraces::Some& some = era == 1 ? found.future : found.undated;
+      some = {some.count + traces, number(5), row[6], row[7], push::parse_i64(row[8], rows.columns[8])};
+    } else if (number(1) == 0) {
+      found.incomplete += traces;
+    } else {
+      found.counted += recordings;
+      found.copies += traces - std::min(traces, recordings);
+      if (number(2) != 0) found.whole += recordings;
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> CountedTraces::lines() const {
+  std::vector<std::string> lines;
+  if (incomplete > 0)
+    lines.push_back(base::format(
+        "not counted: {}, because the recording or the file was cut off or is damaged: push complete files",
+        base::count_of(incomplete, "incomplete trace")));
+  if (copies > 0)
+    lines.push_back(base::format("not counted: {}, because another file of the same recording counts",
+                                 base::count_of(copies, "trace")));
+  return lines;
+}
+
+std::vector<std::string> leave_out_whole_traces(Selection& selection, const CountedTraces& traces) {
+  const uint64_t with = traces.counted - traces.whole;
+  selection.only_iterations = with > 0 && traces.whole > 0;
+  if (!selection.only_iterations) return {};
+  return {base::format(
+      "not compared: {} without iterations, because {} some: mark iterations in each program, or give "
+      "traces of another program their own --job",
+      base::count_of(traces.whole, "trace"), with == 1 ? "1 other has" : base::format("{} others have", with))};
+}
+
+TimesOfTop times_of_top(const Selection& selection) {
+  const push::Rows rows = ask(selection.target, times_statement(selection));
+  push::expect_columns(rows, 3);
+  TimesOfTop times;
+  for (const auto& row : rows.rows) {
+    const std::string& part = row[0];
+    const uint64_t ns = row[1].empty() ? 0 : push::parse_u64(row[1], rows.columns[1]);  // the sum of nothing
+    if (part == push::kOutside) times.traces_outside = push::parse_u64(row[2], rows.columns[2]);
+    (part.empty()              ? times.iterations_ns
+     : part == push::kOutside  ? times.outside_ns
+     : part == "compute"       ? times.compute_ns
+     : part == "communication" ? times.communication_ns
+     : part == "copies"        ? times.copies_ns
+                               : times.idle_ns) += ns;
+  }
+  return times;
+}
+
+std::vector<std::string> TimesOfTop::lines() const {
+  constexpr uint64_t kMentioned = 100;  // work that began in an iteration may end after it
+  if (outside_ns <= (outside_ns + compute_ns + communication_ns + copies_ns) / kMentioned) return {};
+  return {
+      base::format("not counted: {} of work on devices that was launched outside of iterations, in {}; kymo stats FILE "
+                   "has all of it",
+                   base::duration_text(outside_ns), base::count_of(traces_outside, "trace"))};
 }
 
 }  // namespace kymo::fleet

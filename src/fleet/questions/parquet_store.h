@@ -1,16 +1,20 @@
 // The tables of many traces as a folder of Parquet files, which DuckDB reads and writes. No server is needed.
 //
-//   FOLDER/operations/202611-063f7d0c1c5a9b23-0.parquet    a table is a folder; parquet_files.h has the names
-//   FOLDER/traces/202611-063f7d0c1c5a9b23-1.parquet        written last
+//   FOLDER/kymo-7/20261119-063f7d0c1c5a9b23/operations.parquet    version, day and attempt; a file for each table
+//   FOLDER/unfinished/063f7d0c1c5a9b24/operations.parquet         what a push writes now, or did not finish
 //
-// A file appears when it is complete, and is never changed. So several hosts can push into one folder of a network file
-// system, and the rule of tables.h decides which rows count. Texts are as in text_name.h.
+// What is pushed together is a folder, which appears when it is complete, and is never changed. So several hosts can
+// push into one folder of a network file system. Small ones of a day become one later. That has its traces as another
+// attempt, and of each trace the newest attempt counts (tables.h), so no moment has it twice. Texts are as in
+// text_name.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "push/clickhouse.h"
 #include "push/store.h"
 #include "query/engine.h"
 
@@ -20,22 +24,30 @@ class ParquetStore : public push::Store {
  public:
   // Throws kymo::NotAvailable without DuckDB.
   explicit ParquetStore(std::string folder);
-  ~ParquetStore() override { remove_unmarked(); }
 
+  // Throws kymo::Error if the folder has other files, or tables of another version.
   void prepare() override;
-  push::KnownTraces known(const std::vector<uint64_t>& traces) override;
-  void insert(const push::Block& block, uint64_t attempt) override;
+  push::KnownTraces known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) override;
+  void publish(const push::SummaryBlocks& rows, uint32_t day) override;
+  void tidy() override;
 
  private:
-  void write(const push::TableSpec& table, const std::string& csv, const std::string& path);
-  void remove_unmarked();
+  void join(const std::string& day, const std::vector<std::string>& parts);
+  // Fills a new folder by `write`, which gets its path, and gives it its name.
+  template <typename Write>
+  void publish_as(const std::string& name, uint64_t attempt, Write&& write);
 
   std::string folder_;
   query::Engine engine_;
-  uint64_t attempt_ = 0, next_ = 0;  // of the last file, and the number of the next one of this attempt
-  // The files of this attempt while it has no mark. If it gets none they are deleted: nobody counts them, and a full
-  // disk would become fuller with each attempt.
-  std::vector<std::string> unmarked_;
 };
+
+// The version of the tables of a folder; 0: it has none. A file that cannot be one of them is an error.
+uint64_t parquet_version(const std::string& folder);
+
+// A table, for statements: read_parquet() of all its files.
+std::string parquet_table(const std::string& folder, const push::TableSpec& table);
+
+// The rows of a statement with tables of parquet_table(), with the bytes of names. Throws kymo::Error.
+push::Rows ask_parquet(const query::Engine& engine, const std::string& folder, const std::string& statement);
 
 }  // namespace kymo::fleet

@@ -9,7 +9,7 @@
 #include "kymo/error.h"
 #include "push/tables.h"
 #include "questions/change_points.h"
-#include "questions/parquet_tables.h"
+#include "questions/parquet_store.h"
 #include "questions/text_name.h"
 
 namespace kymo::fleet {
@@ -95,14 +95,15 @@ std::string job_and_times(const Selection& selection, const Dialect& dialect) {
 
 namespace {
 
-// The condition of the selected rows of `traces`.
-std::string selected_traces(const Selection& selection, const Dialect& dialect) {
-  std::string where = job_and_times(selection, dialect);
+// The condition of the selected rows of `traces`, of any time.
+std::string selected(const Selection& selection, const Dialect& dialect) {
+  std::string where = selection.job ? "job = " + dialect.text(*selection.job) : "1 = 1";
   std::vector<std::string> runs;
   for (const std::string& run : selection.runs) runs.push_back(dialect.text(run));
   if (!runs.empty()) base::format_to(where, " AND run IN ({})", base::join(runs, ", "));
   if (selection.rank) base::format_to(where, " AND rank = {}", *selection.rank);
   if (selection.host) base::format_to(where, " AND host = {}", dialect.text(*selection.host));
+  if (selection.only_iterations) where += " AND whole = 0";
   return where;
 }
 
@@ -112,19 +113,30 @@ std::string chosen(const Selection& selection, const Dialect& dialect) {
   return sql(R"({job and times}
   AND (trace, attempt) {in} (
     SELECT argMax(trace, attempt) AS its_trace, max(attempt) AS newest FROM {traces}
-    WHERE {selected} AND complete = 1 GROUP BY recording))",
+    WHERE {selected} AND {times} AND complete = 1 GROUP BY recording))",
              {{"job and times", job_and_times(selection, dialect)},
               {"in", dialect.in()},
               {"traces", dialect.table(push::kTraces)},
-              {"selected", selected_traces(selection, dialect)}});
+              {"selected", selected(selection, dialect)},
+              {"times", times_of(selection, dialect)}});
 }
 
-std::string traces_statement(const Selection& selection) {
+std::string traces_statement(const Selection& selection, int64_t now) {
   const Dialect dialect(selection.target);
-  return base::format(
-      "SELECT complete AS is_whole, count(DISTINCT trace) AS traces, count(DISTINCT recording) AS recordings\n"
-      "FROM {} WHERE {} GROUP BY is_whole",
-      dialect.table(push::kTraces), selected_traces(selection, dialect));
+  return sql(R"(SELECT era, complete, whole, count(DISTINCT trace) AS traces, count(DISTINCT recording) AS recordings,
+  argMax(trace, began) AS its_trace, argMax(file, began) AS its_file, argMax(its_host, began) AS host_of_trace,
+  max(began) AS newest
+FROM (
+  SELECT *, {second} AS began, CAST(host AS String) AS its_host,
+    CASE WHEN {times} THEN 0 WHEN started >= {now} THEN 1 ELSE 2 END AS era
+  FROM {traces} WHERE {selected} AND ({times} OR started >= {now} OR started < {undated})) AS of_eras
+GROUP BY era, complete, whole)",
+             {{"second", dialect.second()},
+              {"times", times_of(selection, dialect)},
+              {"now", dialect.time(now)},
+              {"undated", dialect.time(push::kFirstDate)},
+              {"traces", dialect.table(push::kTraces)},
+              {"selected", selected(selection, dialect)}});
 }
 
 std::string runs_statement(const Selection& selection) {
@@ -164,23 +176,15 @@ LIMIT {2})",
       push::quoted_text(push::kIterationKind));
 }
 
-std::string jobs_statement(const Selection& selection) {
+std::string jobs_statement(const Selection& selection, bool of_all_times) {
   const Dialect dialect(selection.target);
-  return base::format(
-      "SELECT CAST(job AS String) AS its_job, max({}) AS last\nFROM {}\nGROUP BY its_job\n"
-      "ORDER BY {}last DESC, its_job\nLIMIT {}",
-      dialect.second(), dialect.table(push::kTraces),
-      selection.job ? base::format("its_job = {} DESC, ", dialect.text(*selection.job)) : "", kMostJobs);
-}
-
-std::string outside_time_statement(const Selection& selection, int64_t now) {
-  const Dialect dialect(selection.target);
-  return base::format(
-      "SELECT trace, {5}(file) AS its_file, {5}(CAST(host AS String)) AS its_host, max({0}) AS began\nFROM {1}\n"
-      "WHERE (started >= {2} OR started < {3}){4}\nGROUP BY trace\nORDER BY began DESC, its_file, trace",
-      dialect.second(), dialect.table(push::kTraces), dialect.time(now),
-      dialect.time(std::min<int64_t>(selection.from, push::kFirstDate)),
-      selection.job ? " AND job = " + dialect.text(*selection.job) : "", dialect.any());
+  return sql(R"(SELECT CAST(job AS String) AS its_job, max({second}) AS last FROM {traces} WHERE {times}
+GROUP BY its_job ORDER BY {chosen first}last DESC, its_job LIMIT {most})",
+             {{"second", dialect.second()},
+              {"traces", dialect.table(push::kTraces)},
+              {"times", of_all_times ? "1 = 1" : times_of(selection, dialect)},
+              {"chosen first", selection.job ? base::format("its_job = {} DESC, ", dialect.text(*selection.job)) : ""},
+              {"most", std::to_string(kMostJobs)}});
 }
 
 namespace {
@@ -192,46 +196,24 @@ namespace {
 
 constexpr int64_t kMinute = 60;  // seconds
 
-// Of the rows of a trace in `iterations`: an iteration of a program has a number, or is one of several. The other ones
-// are whole traces.
-constexpr std::string_view kIsWholeTrace = "count() = 1 AND max(numbered) = 0";
-
-// The rows of the selection that are compared.
-std::string compared(const Selection& selection, const Dialect& dialect) {
-  std::string where = chosen(selection, dialect);
-  if (selection.only_iterations)
-    base::format_to(
-        where, "\n  AND (trace, attempt) {} (SELECT trace, attempt FROM {} WHERE {} GROUP BY trace, attempt HAVING {})",
-        dialect.not_in(), dialect.table(push::kIterations), job_and_times(selection, dialect), kIsWholeTrace);
-  return where;
-}
-
 // The first part of a statement: `recorded` are the traces that are compared, and `minutes` those in which traces of a
 // rank with iterations began.
 std::string minutes_of_ranks(const Selection& selection, const Dialect& dialect, int64_t middle) {
   return sql(R"(WITH recorded AS (
   SELECT trace, attempt, rank, {minute} AS minute, CASE WHEN {is b} THEN 1 ELSE 0 END AS side, iterations
-  FROM {traces} WHERE {compared} AND iterations > 0),
+  FROM {traces} WHERE {chosen} AND iterations > 0),
 minutes AS (
   SELECT rank, minute, side, sum(iterations) AS its_iterations FROM recorded GROUP BY rank, minute, side),
 ranks AS (
   SELECT rank, sum(1 - side) AS earlier, sum(side) AS later FROM minutes GROUP BY rank))",
              {{"minute", dialect.minute()},
               {"traces", dialect.table(push::kTraces)},
-              {"compared", compared(selection, dialect)},
+              {"chosen", chosen(selection, dialect)},
               {"is b", selection.runs.size() == 2 ? "run = " + dialect.text(selection.runs[1])
                                                   : base::format("{} >= {}", dialect.minute(), middle / kMinute)}});
 }
 
 }  // namespace
-
-std::string iterations_statement(const Selection& selection) {
-  const Dialect dialect(selection.target);
-  return base::format(
-      "SELECT sum(1 - is_whole) AS with_iterations, sum(is_whole) AS without\nFROM (\n"
-      "  SELECT trace, CASE WHEN {} THEN 1 ELSE 0 END AS is_whole\n  FROM {}\n  WHERE {}\n  GROUP BY trace)",
-      kIsWholeTrace, dialect.table(push::kIterations), chosen(selection, dialect));
-}
 
 // Each sample has all ranks that count, with the same weight: the minutes of each rank are divided into as many groups
 // as its side has samples. If all ranks are recorded together, a sample is a minute. There are as many samples as the
@@ -298,7 +280,7 @@ namespace {
 std::string times_of_ranks(const Selection& selection, const Dialect& dialect,
                            const std::optional<Operation>& operation) {
   const std::string iterations = dialect.table(push::kIterations), minute = dialect.minute(),
-                    where = compared(selection, dialect);
+                    where = chosen(selection, dialect);
   if (!operation)
     return sql(R"(SELECT rank, 0 AS device, {minute} AS sample, sum(wall_ns) AS ns, count() AS n,
     argMax(trace, wall_ns) AS its_trace

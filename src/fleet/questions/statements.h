@@ -24,13 +24,10 @@ struct Selection {
   int64_t from = 0, to = 0;          // seconds since 1970; `to` is not included
   uint64_t limit = 20;               // rows
   bool only_iterations = false;      // diff and history: traces without iterations do not count
-  bool has_only_incomplete = false;  // set when that is known: traces, and none that counts
   int64_t gap_from = 0, gap_to = 0;  // a part of this time that does not count, in the same way
   std::vector<std::string> runs{};   // only these; two of them are A and B of diff
   std::optional<int64_t> rank{};     // only this one
   std::optional<std::string> host{};
-  bool has_none = false;  // set when that is known: no trace
-
   bool is_narrow() const { return !runs.empty() || rank || host; }
 };
 
@@ -49,10 +46,6 @@ std::string top_statement(const Selection& selection);
 // those weights.
 std::string diff_statement(const Selection& selection, int64_t middle);
 
-// Columns: with_iterations, without. How many traces of the selection have iterations, and how many have none, so that
-// the whole trace counts as one.
-std::string iterations_statement(const Selection& selection);
-
 // Columns: rank, earlier, later. The ranks of the selection, and in how many minutes of each side they were recorded.
 std::string diff_ranks_statement(const Selection& selection, int64_t middle);
 
@@ -62,22 +55,20 @@ std::string diff_ranks_statement(const Selection& selection, int64_t middle);
 // of a row that is not counted. usual_ns is what these iterations of these ranks usually take.
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation);
 
-// Columns: is_whole (0: incomplete), traces, recordings. How many traces the selection has: the incomplete ones do not
-// count, and of several complete ones of a recording one does.
-std::string traces_statement(const Selection& selection);
+// Columns: era (0: of the selected time, 1: from `now` on, 2: it does not say when it was recorded), complete, whole
+// (1: without iterations), traces, recordings, its_trace, its_file, its_host, began (seconds since 1970): how many
+// traces the selection has, and the newest one. Incomplete ones do not count, and of several complete ones of a
+// recording one does.
+std::string traces_statement(const Selection& selection, int64_t now);
 
 // Columns: its_part, its_ns, traces. The parts of the time of devices (push/tables.h), and as the part '' the
 // iterations.
 std::string times_statement(const Selection& selection);
 
-// Columns: its_job, last (seconds since 1970). The jobs of all times, the chosen one first, then the latest: for a
-// selection that has no traces. At most kMostJobs.
+// Columns: its_job, last (seconds since 1970). The jobs of the selected time, or of all times; the chosen one first,
+// then the latest. At most kMostJobs.
 inline constexpr int kMostJobs = 20;
-std::string jobs_statement(const Selection& selection);
-
-// Columns: trace, its_file, its_host, began (seconds since 1970). Traces of the selected job that begin in the
-// future, from `now` on, and those that do not say when they were recorded and are before it.
-std::string outside_time_statement(const Selection& selection, int64_t now);
+std::string jobs_statement(const Selection& selection, bool of_all_times);
 
 // A statement with values in place of the names in braces: sql("SELECT {what}", {{"what", "1"}}). A value is not looked
 // at again. Throws kymo::Error for a name that has no value.

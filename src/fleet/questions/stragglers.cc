@@ -6,11 +6,15 @@
 #include <tuple>
 #include <utility>
 
+#include "analyze/report/collective_calls.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "kymo/error.h"
 #include "push/tables.h"
+#include "questions/answers.h"
 #include "questions/statements.h"
-#include "questions/straggler_notes.h"
+#include "questions/text_name.h"
 
 namespace kymo::fleet {
 namespace {
@@ -35,6 +39,7 @@ std::string newest_of_ranks(const Selection& selection, const Dialect& dialect) 
     argMax(its_trace, began) AS newest_trace, argMax(trace_ns, began) AS newest_ns,
     argMax(trace_wall, began) AS newest_wall, argMax(trace_calls, began) AS newest_calls,
     argMax(trace_sequence, began) AS newest_sequence, argMax(trace_name, began) AS newest_name,
+    argMax(trace_host, began) AS newest_host,
     max(began) AS newest_began, argMax(ended, began) AS newest_ended,
     {second largest of began} AS other_began, argMax(repeated, began) AS repeated_began
   FROM (
@@ -45,11 +50,11 @@ std::string newest_of_ranks(const Selection& selection, const Dialect& dialect) 
       sum(CASE WHEN numbered = {number} THEN wall_ns ELSE 0 END) AS trace_wall,
       sum(CASE WHEN numbered = {number} THEN calls ELSE 0 END) AS trace_calls,
       max(CASE WHEN numbered = {number} THEN first_sequence ELSE -1 END) AS trace_sequence,
-      {any}(CAST(name AS String)) AS trace_name,
+      {any}(CAST(name AS String)) AS trace_name, {any}(CAST(host AS String)) AS trace_host,
       max(CASE WHEN numbered = {number} THEN 0 ELSE begin_ns END) AS repeated
     FROM {waits}
     WHERE {chosen}
-      AND numbered IN ({number}, {repeated later}) AND {has rank} AND point_to_point = 0
+      AND numbered IN ({number}, {repeated later}) AND {has rank}
     GROUP BY its_job, its_run, step, its_group, its_rank, its_trace)
   GROUP BY its_job, its_run, step, its_group, its_rank)",
              {{"second largest of began", dialect.second_largest("began")},
@@ -91,7 +96,7 @@ std::string newest_run(const Selection& selection, const Dialect& dialect) {
 std::string waits_of_ranks(const Selection& selection, const Dialect& dialect, uint64_t ranks, int64_t every) {
   const std::string length = std::to_string(every * 1'000'000'000);
   return sql(R"(SELECT its_job, its_run, its_group, step, left_out, is_partial, has_older, wall_sum, ns_sum, its_trace,
-    its_name, its_period, CASE WHEN left_out = {no} THEN its_rank ELSE -1 END AS named_rank,
+    its_name, its_host, its_period, CASE WHEN left_out = {no} THEN its_rank ELSE -1 END AS named_rank,
     CASE WHEN its_rank = last_rank THEN 1 ELSE 0 END AS is_last, ns - shortest_ns AS own,
     CASE WHEN its_rank = last_rank THEN ns_sum - shortest_ns * present ELSE 0 END AS others,
     greatest(present - 1, 1) AS others_count
@@ -101,7 +106,7 @@ std::string waits_of_ranks(const Selection& selection, const Dialect& dialect, u
       CASE WHEN runs_at_once = 1 THEN {runs at once} WHEN wanted = 0 THEN {unknown members}
         WHEN present > wanted OR 2 * present <= wanted THEN {missing ranks} ELSE {no} END AS left_out
     FROM (
-      SELECT its_job, its_run, its_group, step, its_rank, {ns} AS ns, newest_trace AS its_trace, newest_name AS its_name,
+      SELECT its_job, its_run, its_group, step, its_rank, {ns} AS ns, newest_trace AS its_trace, newest_name AS its_name, newest_host AS its_host,
         {period} AS its_period,
         count() OVER same_calls AS present, max(at_once) OVER same_calls AS runs_at_once,
         CASE WHEN max(its_members) OVER same_calls = 0 THEN {ranks} ELSE max(its_members) OVER same_calls END AS wanted,
@@ -132,12 +137,13 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks, int
   argMax(group_time, {most}) AS group_ns, argMax(its_group, {most}) AS worst_group,
   argMax(group_iteration, {most}) AS worst_iteration, argMax(group_trace, {most}) AS worst_trace,
   argMax(group_name, {most}) AS worst_name, sum(group_partial) AS partial_steps, max(group_older) AS older_runs,
-  its_period AS period
+  its_period AS period, argMax(group_host, {most}) AS worst_host
 FROM (
   SELECT its_job, its_run, left_out, its_period, named_rank AS its_rank, its_group, sum(is_last) AS group_last,
     sum(others) AS group_others, sum({mean}) AS group_mean, sum(own) AS group_own,
     greatest(sum(wall_sum), sum(ns_sum)) AS group_time, argMax(step, {order}) AS group_iteration,
     argMax(its_trace, {order}) AS group_trace, argMax(its_name, {order}) AS group_name,
+    argMax(its_host, {order}) AS group_host,
     sum(is_last * is_partial) AS group_partial, max(has_older) AS group_older
   FROM (
     {waits})
@@ -162,15 +168,8 @@ GROUP BY its_job, its_group, its_rank ORDER BY its_job, its_group, its_rank)",
       newest_run(selection, dialect));
 }
 
-std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces) {
-  const Dialect dialect(selection.target);
-  return base::format(
-      "SELECT trace, {}(CAST(host AS String)) AS its_host\nFROM {}\nWHERE trace IN ({})\nGROUP BY trace", dialect.any(),
-      dialect.table(push::kTraces), base::join(traces, ", "));
-}
-
 Stragglers read_stragglers(const push::Rows& rows) {
-  push::expect_columns(rows, 16);
+  push::expect_columns(rows, 17);
   Stragglers found;
   std::map<std::tuple<int64_t, std::string, int64_t>, StragglerRow> ranks;
   for (const auto& row : rows.rows) {
@@ -203,6 +202,7 @@ Stragglers read_stragglers(const push::Rows& rows) {
     if (one.partial_steps > 0) found.partial[job] += one.partial_steps;
     one.group_ns = number(8);
     one.period = push::parse_i64(row[15], rows.columns[15]);
+    one.worst_host = row[16];
     if (!one.is_straggler()) continue;
     // In several runs, the figures are added up; the rest is that of the run in which others waited the most.
     StragglerRow& all = ranks[{one.period, job, one.rank}];
@@ -229,39 +229,10 @@ bool Stragglers::has_unknown_job() const {
                      [&](const WaitsLeftOut& one) { return !jobs.contains(one.job); });
 }
 
-namespace {
-
-// Calls on devices in which the ranks do not wait for each other, or may not: they do not show who is late.
-// Columns: its_job, waiting (analyze::Waiting), operation, its_calls (of all ranks). Only of numbered iterations and of
-// traces with a rank, as stragglers_statement().
-std::string calls_without_wait_statement(const Selection& selection) {
-  const Dialect dialect(selection.target);
-  return base::format(
-      R"(SELECT CAST(job AS String) AS its_job, point_to_point AS waiting, CAST(name AS String) AS operation,
-  sum(calls) AS its_calls
-FROM {} WHERE {} AND point_to_point > 0 AND numbered = {} AND rank >= 0
-GROUP BY its_job, waiting, operation ORDER BY its_job, waiting, operation)",
-      dialect.table(push::kWaits), chosen(selection, dialect), static_cast<int>(push::kNumber));
-}
-
-void add_hosts(Stragglers& stragglers, const push::Rows& rows) {
-  push::expect_columns(rows, 2);
-  std::map<uint64_t, std::string> hosts;
-  for (const auto& row : rows.rows) hosts[push::parse_u64(row[0], rows.columns[0])] = row[1];
-  for (StragglerRow& one : stragglers.rows)
-    if (const auto found = hosts.find(one.worst_trace); found != hosts.end()) one.worst_host = found->second;
-}
-
-}  // namespace
-
-Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks, uint64_t limit,
+Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks,
                           std::vector<std::string>& notes) {
   Stragglers found = read_stragglers(rows);
   const auto add = [&](const std::vector<std::string>& more) { notes.insert(notes.end(), more.begin(), more.end()); };
-  std::vector<uint64_t> traces;
-  for (const StragglerRow& row : found.rows)
-    if (traces.size() < limit) traces.push_back(row.worst_trace);
-  if (!traces.empty()) add_hosts(found, ask(selection.target, hosts_statement(selection, traces)));
   const bool lacks_ranks = std::any_of(found.left_out.begin(), found.left_out.end(),
                                        [](const WaitsLeftOut& one) { return one.why == LeftOut::MissingRanks; });
   push::Rows members;
@@ -269,10 +240,150 @@ Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, ui
   add(notes_of_older_runs(found.with_older_runs));
   add(notes_of_partial(found.partial, members, ranks));
   add(notes_of(found.left_out, members, ranks));
-  std::set<std::string> jobs = found.jobs;
-  for (const WaitsLeftOut& one : found.left_out) jobs.insert(one.job);
-  add(notes_of_calls_without_wait(ask(selection.target, calls_without_wait_statement(selection)), jobs));
   return found;
+}
+
+namespace {
+
+using push::parse_i64;
+using push::parse_u64;
+
+constexpr size_t kMostNamed = 5;
+
+std::string calls_text(uint64_t calls) { return base::format("{} {}", calls, calls == 1 ? "call" : "calls"); }
+
+// "0, 1, 2, 3, 4 and 59 more".
+template <typename Items>
+std::string list_text(const Items& items) {
+  std::vector<std::string> named;
+  for (const auto& item : items)
+    if (named.size() < kMostNamed) named.push_back(base::format("{}", item));
+  return base::join(named, ", ") +
+         (items.size() > kMostNamed ? base::format(" and {} more", items.size() - kMostNamed) : "");
+}
+
+// "rank 3", "ranks 3, 4".
+template <typename Ranks>
+std::string ranks_text(const Ranks& ranks) {
+  return base::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", list_text(ranks));
+}
+
+struct Group {
+  uint64_t members = 0;
+  std::map<int64_t, uint64_t> calls;  // by rank
+};
+
+// What is missing of a group, a phrase each.
+std::vector<std::string> missing_of(const std::string& name, const Group& group) {
+  const std::string of = name.empty() ? " of the calls without a process group"
+                                      : base::format(" of process group '{}'", base::printable(name));
+  std::vector<std::string> phrases;
+  std::vector<int64_t> absent;
+  if (const auto list = analyze::ranks_in(name))
+    for (const uint32_t rank : list->ranks)
+      if (!group.calls.contains(rank)) absent.push_back(rank);
+  const uint64_t known = group.calls.size();
+  if (!absent.empty())
+    phrases.push_back(base::format("none of {}{}", ranks_text(absent), of));
+  else if (known < group.members)
+    phrases.push_back(base::format("none of {} of the {} ranks{}", group.members - known, group.members, of));
+  else if (group.members > 0 && known > group.members)
+    phrases.push_back(base::format("traces of {} ranks{}, which has {}", known, of, group.members));
+  uint64_t most = 0;
+  for (const auto& [rank, calls] : group.calls) most = std::max(most, calls);
+  std::vector<int64_t> fewer;
+  for (const auto& [rank, calls] : group.calls)
+    if (calls < most) fewer.push_back(rank);
+  if (fewer.size() == 1)
+    phrases.push_back(base::format("rank {} has {} of {}{}", fewer[0], group.calls.at(fewer[0]), calls_text(most), of));
+  else if (!fewer.empty())
+    phrases.push_back(base::format("{} have fewer than {}{}", ranks_text(fewer), calls_text(most), of));
+  return phrases;
+}
+
+// Which ranks lack calls, and what to do.
+std::string missing_text(const push::Rows& members, const std::string& job, uint64_t ranks) {
+  const std::string missing = missing_ranks(members, job, ranks);
+  return base::format(
+      "{}; push the traces of all ranks of a run, with the same KYMO_RUN if they have one, or use a "
+      "longer --since",
+      missing.empty() ? "the calls of the ranks are different ones, as of different runs" : missing);
+}
+
+std::string iterations_text(uint64_t count) { return base::count_of(count, "iteration"); }
+
+std::string note_of(const WaitsLeftOut& left_out, const push::Rows& members, uint64_t ranks) {
+  const std::string what = base::format("not counted: the waits of {} of job '{}', because ",
+                                        iterations_text(left_out.steps), shown_name(left_out.job));
+  switch (left_out.why) {
+    case LeftOut::UnknownMembers:
+      return what + "the traces do not say which ranks take part; use --ranks N if these are all N ranks of the job";
+    case LeftOut::RunsAtOnce:
+      return what +
+             "a rank has them in two traces at nearly the same time, so there are two runs that cannot be told apart; "
+             "push each run with its own --job, or set KYMO_RUN in the environment of each";
+    default:
+      return what + "too few ranks of the process group have them: " + missing_text(members, left_out.job, ranks);
+  }
+}
+
+}  // namespace
+
+std::string missing_ranks(const push::Rows& members, const std::string& job, uint64_t ranks) {
+  if (members.columns.size() != 5) throw Error("the server's answer is not a list of the members of process groups");
+  std::map<std::string, Group> groups;
+  for (const auto& row : members.rows) {
+    if (row[0] != job) continue;
+    Group& group = groups[row[1]];
+    group.members = std::max(group.members, parse_u64(row[2], members.columns[2]));
+    if (group.members == 0) group.members = ranks;
+    group.calls[parse_i64(row[3], members.columns[3])] = parse_u64(row[4], members.columns[4]);
+  }
+  std::vector<std::string> all;
+  for (const auto& [name, group] : groups) {
+    if (group.members == 0) continue;  // these calls are left out for another reason
+    const std::vector<std::string> more = missing_of(name, group);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  const size_t more = all.size() - std::min(all.size(), kMostNamed);
+  if (more > 0) {
+    all.resize(kMostNamed);
+    all.push_back(base::format("and {} more", more));
+  }
+  return base::join(all, ", ");
+}
+
+std::vector<std::string> notes_of(const std::vector<WaitsLeftOut>& left_out, const push::Rows& members,
+                                  uint64_t ranks) {
+  std::vector<std::string> notes;
+  for (const WaitsLeftOut& one : left_out) notes.push_back(note_of(one, members, ranks));
+  if (notes.size() > kMostNamed) {
+    const size_t more = notes.size() - kMostNamed;
+    notes.resize(kMostNamed);
+    notes.push_back(base::format("the waits of {} more jobs are not counted either: ask for one with --job", more));
+  }
+  return notes;
+}
+
+std::vector<std::string> notes_of_partial(const std::map<std::string, uint64_t>& partial, const push::Rows& members,
+                                          uint64_t ranks) {
+  std::vector<std::string> notes;
+  for (const auto& [job, steps] : partial) {
+    if (notes.size() == kMostNamed) break;
+    notes.push_back(base::format("partial: ranks lack {} of job '{}', and one of them may be the late one: {}",
+                                 iterations_text(steps), shown_name(job), missing_text(members, job, ranks)));
+  }
+  return notes;
+}
+
+std::vector<std::string> notes_of_older_runs(const std::set<std::string>& jobs) {
+  std::vector<std::string> notes;
+  for (const std::string& job : jobs)
+    if (notes.size() < kMostNamed)
+      notes.push_back(
+          base::format("not counted: older runs of job '{}', because ranks have the same iterations in a newer run",
+                       shown_name(job)));
+  return notes;
 }
 
 }  // namespace kymo::fleet

@@ -24,7 +24,8 @@ enum class LeftOut : uint8_t {
 };
 
 // Columns: its_job, left_out (LeftOut), its_rank, steps, times_last, others_waited, mean_wait, waited_itself, group_ns,
-// its_group, worst_iteration, worst_trace, worst_name, partial_steps, older_runs, period.
+// its_group, worst_iteration, worst_trace, worst_name, partial_steps, older_runs, period,
+// worst_host.
 //
 // A collective ends on all ranks at the same time. So in an iteration, the rank that spends the least time in the
 // collectives of a process group comes last, and what the others spend more is the time that they wait for it. That
@@ -46,9 +47,6 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks, int
 // Columns: its_job, its_group, its_members, its_rank, its_calls: how many calls of a group each rank has that could
 // count.
 std::string members_statement(const Selection& selection);
-
-// Columns: trace, its_host. Of these traces.
-std::string hosts_statement(const Selection& selection, const std::vector<uint64_t>& traces);
 
 struct StragglerRow {
   std::string job;
@@ -84,13 +82,27 @@ struct Stragglers {
   bool has_unknown_job() const;  // one that has waits, and none of them counts
 };
 
-// From the rows of stragglers_statement(), without hosts. Rows are untrusted: throws kymo::Error if they are not what
-// the statement asks for.
+// From the rows of stragglers_statement(). Rows are untrusted: throws kymo::Error if they are not what the statement
+// asks for.
 Stragglers read_stragglers(const push::Rows& rows);
 
-// From the rows of stragglers_statement(). Asks the database for the rest. The hosts are those of the first `limit`
-// rows. `notes`: which waits do not count, and why (straggler_notes.h).
-Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks, uint64_t limit,
+// The same, and `notes`: which waits do not count, and why (below). If ranks lack some, asks which.
+Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks,
                           std::vector<std::string>& notes);
+
+// `members` are the rows of members_statement(), if ranks lack calls. They are untrusted: the functions below throw
+// kymo::Error if rows are not what the statement asks for. `ranks` are those of a group that is not named.
+
+// Which ranks of a job lack calls: "none of rank 3 of process group …". Empty if all have the same number.
+std::string missing_ranks(const push::Rows& members, const std::string& job, uint64_t ranks);
+
+// A line for each job and reason.
+std::vector<std::string> notes_of(const std::vector<WaitsLeftOut>& left_out, const push::Rows& members, uint64_t ranks);
+
+// A line for each job with waits that some ranks lack.
+std::vector<std::string> notes_of_partial(const std::map<std::string, uint64_t>& partial, const push::Rows& members,
+                                          uint64_t ranks);
+
+std::vector<std::string> notes_of_older_runs(const std::set<std::string>& jobs);
 
 }  // namespace kymo::fleet

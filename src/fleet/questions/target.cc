@@ -6,10 +6,7 @@
 #include "base/text.h"
 #include "kymo/error.h"
 #include "push/clickhouse.h"
-#include "push/clickhouse_store.h"
-#include "questions/parquet_files.h"
 #include "questions/parquet_store.h"
-#include "questions/parquet_tables.h"
 
 namespace kymo::fleet {
 namespace {
@@ -57,12 +54,16 @@ std::unique_ptr<push::Store> open_store(const Target& target) {
   return std::make_unique<ParquetStore>(target.folder);
 }
 
-bool has_tables(const Target& target) {
-  if (!target.server) return has_tables(target.folder);
-  const push::Rows rows =
+uint64_t version_of(const Target& target) {
+  if (!target.server) return parquet_version(target.folder);
+  const push::Rows found =
       ask(target, base::format("SELECT name FROM system.tables WHERE database = {} AND name = {}",
                                push::quoted_text(target.server->database), push::quoted_text(push::kSchema.name)));
-  return !rows.rows.empty();
+  if (found.rows.empty()) return 0;
+  const push::Rows rows = ask(target, base::format("SELECT max(version) AS version FROM {}",
+                                                   push::table_everywhere(*target.server, push::kSchema)));
+  push::expect_columns(rows, 1);
+  return rows.rows.empty() ? 0 : push::parse_u64(rows.rows[0][0], rows.columns[0]);
 }
 
 push::Rows ask(const Target& target, const std::string& statement) {

@@ -32,8 +32,8 @@ Target parse_target(std::string_view text);
 // Throws kymo::NotAvailable for a folder without DuckDB.
 std::unique_ptr<push::Store> open_store(const Target& target);
 
-// True if there are tables of Kymo, of any version. Throws kymo::Error.
-bool has_tables(const Target& target);
+// Of its tables; 0: it has none. Throws kymo::Error.
+uint64_t version_of(const Target& target);
 
 // The rows of a statement (statements.h). Throws kymo::Error: the server does not answer, a file cannot be read.
 push::Rows ask(const Target& target, const std::string& statement);

@@ -48,14 +48,13 @@ ProcessGroup make_process_group(std::string_view name, std::string_view ranks, s
 // The ranks in ProcessGroup::name; nothing if it does not name all of them.
 std::optional<RankList> ranks_in(std::string_view group_name);
 
-// Whether the ranks of a process group wait for each other in a collective, by its name. The numbers are those of the
-// column `point_to_point` in the tables of `kymo push`.
+// Whether the ranks of a process group wait for each other in a collective, by its name.
 enum class Waiting : uint8_t {
-  ForAll = 0,  // every rank waits for every other one, so the call ends on all of them at about the same time
+  ForAll,  // every rank waits for every other one, so the call ends on all of them at about the same time
   // Not so for sends and receives, in which not all ranks take part, and for calls with a root: broadcast, reduce,
   // gather and scatter. A rank that only sends may end them before the others have begun.
-  NotForAll = 1,
-  Unknown = 2,  // the name is not that of a collective: RCCL has one kernel for all of them, and NCCL a generic one
+  NotForAll,
+  Unknown,  // the name is not that of a collective: RCCL has one kernel for all of them, and NCCL a generic one
 };
 
 // By the name of a kernel of NCCL or RCCL, of an operator of PyTorch, or of a call of NCCL:

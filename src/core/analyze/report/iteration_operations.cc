@@ -64,51 +64,38 @@ class Operations {
     (row != kNoRow ? result_.rows[row].self_ns : result_.outside_ns.back()) += length;
   }
 
-  // The row that the operation was added to; kNoRow if it begins in no iteration, or if there are too many rows.
+  // The row that the operation was added to; kNoRow if it begins in no iteration.
   uint32_t add(const TrackOfTrace& track, uint32_t class_id, bool on_device, int64_t begin, uint64_t length) {
-    const auto iteration = iterations_.at(begin);
-    if (!iteration) return kNoRow;
-    const uint32_t name = name_of(track, class_id, on_device);
-    const auto [entry, is_new] = rows_.try_emplace(uint64_t{*iteration} << 32 | name, kNoRow);
-    if (is_new) {
-      if (result_.rows.size() >= IterationOperations::kMostRows) {
-        rows_.erase(entry);
-        ++result_.left_out;
-        return kNoRow;
-      }
-      entry->second = static_cast<uint32_t>(result_.rows.size());
-      IterationOperation row;
-      row.iteration = *iteration;
-      row.name = name;
-      row.min_ns = UINT64_MAX;
-      result_.rows.push_back(row);
-      durations_.emplace_back(budget_);
-    }
-    IterationOperation& row = result_.rows[entry->second];
+    if (!iterations_.at(begin)) return kNoRow;
+    const uint32_t number = row_of(track, class_id, on_device);
+    IterationOperation& row = result_.rows[number];
     row.count += 1;
     row.total_ns += length;
     row.min_ns = std::min(row.min_ns, length);
     row.max_ns = std::max(row.max_ns, length);
-    durations_[entry->second].add(length);
-    return entry->second;
+    durations_[number].add(length);
+    return number;
   }
 
-  uint32_t name_of(const TrackOfTrace& track, uint32_t class_id, bool on_device) {
+  uint32_t row_of(const TrackOfTrace& track, uint32_t class_id, bool on_device) {
     const auto [entry, is_new] = classes_.try_emplace({track.writer_number, class_id, on_device}, 0);
     if (!is_new) return entry->second;
-    OperationName name;
-    name.on_device = on_device;
+    IterationOperation row;
+    row.on_device = on_device;
     const trace::EventClass* const known = track.writer->find_class(class_id);
     if (known == nullptr) {
-      name.name = "(no name)";
+      row.name = "(no name)";
     } else {
-      name.name = operation_name(*known);
-      name.kind = work_kind(known->category, known->name).value_or(WorkKind::Compute);
-      if (!on_device && name.kind != WorkKind::Communication) name.kind = WorkKind::Compute;
+      row.name = operation_name(*known);
+      row.kind = work_kind(known->category, known->name).value_or(WorkKind::Compute);
+      if (!on_device && row.kind != WorkKind::Communication) row.kind = WorkKind::Compute;
     }
     const auto [number, is_new_name] =
-        names_.try_emplace({name.name, on_device}, static_cast<uint32_t>(result_.names.size()));
-    if (is_new_name) result_.names.push_back(std::move(name));
+        names_.try_emplace({row.name, on_device}, static_cast<uint32_t>(result_.rows.size()));
+    if (is_new_name) {
+      result_.rows.push_back(std::move(row));
+      durations_.emplace_back(budget_);
+    }
     return entry->second = number->second;
   }
 
@@ -119,9 +106,6 @@ class Operations {
       result_.rows[i].median_ns = base::round_ns(both.median_ns);
       result_.rows[i].p99_ns = base::round_ns(both.p99_ns);
     }
-    std::sort(result_.rows.begin(), result_.rows.end(), [](const IterationOperation& a, const IterationOperation& b) {
-      return std::tie(a.iteration, a.name) < std::tie(b.iteration, b.name);
-    });
   }
 
   EventWalk& walk_;
@@ -130,7 +114,6 @@ class Operations {
   ExactBudget budget_;
   IterationOperations result_;
   std::deque<Durations> durations_;  // by row
-  std::unordered_map<uint64_t, uint32_t> rows_;
   std::map<std::tuple<uint32_t, uint32_t, bool>, uint32_t> classes_;
   std::map<std::pair<std::string, bool>, uint32_t> names_;
 };

@@ -1,7 +1,7 @@
-// The operations of each iteration by name: how often, how long in total, and how long one takes.
+// The operations in the iterations of a trace by name: how often, how long in total, and how long one takes.
 //
 // A host operation is a range of the main thread, a device operation a kernel, copy or collective. An operation counts
-// in the iteration in which it begins; one of a device in the iteration of its launch, as in analyze/diff.
+// if it begins in an iteration; one of a device if its launch does, as in analyze/diff.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,21 @@
 namespace kymo::analyze {
 
 struct IterationOperation {
-  uint32_t iteration = 0;  // its index in Iterations::list
-  uint32_t name = 0;       // index in IterationOperations::names
-  uint64_t count = 0;
-  uint64_t total_ns = 0;
-  uint64_t self_ns = 0;  // without ranges inside; for a device the same as the total
-  uint64_t min_ns = 0, median_ns = 0, p99_ns = 0, max_ns = 0;
-};
-
-struct OperationName {
   std::string name;
   bool on_device = false;
   WorkKind kind = WorkKind::Compute;  // of a host range: Communication if its name says so
-  bool operator==(const OperationName&) const = default;
+  uint64_t count = 0;
+  uint64_t total_ns = 0;
+  uint64_t self_ns = 0;  // without ranges inside; for a device the same as the total
+  uint64_t min_ns = UINT64_MAX, median_ns = 0, p99_ns = 0, max_ns = 0;
 };
 
 struct IterationOperations {
-  std::vector<OperationName> names;
-  std::vector<IterationOperation> rows;  // by iteration and name
-  std::vector<uint64_t> outside_ns;      // by device: its work that belongs to no iteration, or is left out
-  uint64_t left_out = 0;                 // operations beyond kMostRows
-
-  static constexpr size_t kMostRows = 1 << 20;
+  std::vector<IterationOperation> rows;  // one for each name
+  std::vector<uint64_t> outside_ns;      // by device: its work that belongs to no iteration
 };
 
-// Reads the ranges of the main thread once. Memory depends on the number of rows, and on the durations that are kept
+// Reads the ranges of the main thread once. Memory depends on the number of names, and on the durations that are kept
 // for exact quantiles (analyze/durations.h).
 IterationOperations iteration_operations(EventWalk& walk, const DeviceWork& work, const Iterations& iterations);
 

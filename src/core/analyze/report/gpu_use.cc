@@ -18,6 +18,7 @@ constexpr std::string_view kThrottle = "throttle reasons", kEnergy = "energy [J]
 constexpr size_t kMostSamples = 8 << 20;
 constexpr uint64_t kFewestSamples = 5;
 constexpr double kSmallestCover = 0.1;  // of the time of the samples: else their edges decide
+constexpr int64_t kMostOfOthers = 100;  // a hundredth of the time of a kernel
 constexpr double kNearPeak = 60, kFewActive = 50, kLowClock = 0.9;
 
 // The bits of NVML's reasons.
@@ -207,20 +208,24 @@ void give_to_kernels(const EventWalk& walk, const Device& device, const Interval
     std::erase_if(running, [&](size_t at) { return device.operations[at].end <= begin; });
     const auto length = static_cast<uint64_t>(time_between(begin, end));
     if (running.empty() || window.covered(begin, end, window_hint) < length) continue;
-    uint64_t covered = 0;
-    int64_t until = begin;
+    const auto inside = [&](size_t at) {
+      return time_between(std::max(device.operations[at].begin, begin), std::min(device.operations[at].end, end));
+    };
+    int64_t covered = 0, until = begin;
+    size_t main = running.front();
     for (const size_t at : running) {  // by their begin
       const DeviceOperation& one = device.operations[at];
-      const int64_t from = std::max(one.begin, until), to = std::min(one.end, end);
-      covered += static_cast<uint64_t>(time_between(from, to));
-      until = std::max(until, to);
+      covered += time_between(std::max(one.begin, until), std::min(one.end, end));
+      until = std::max(until, std::min(one.end, end));
+      if (inside(at) > inside(main)) main = at;
     }
     const double* const values = &samples.values[i * use.counters.size()];
-    all.add(use.counters, values, length, covered);
-    const size_t first = running.front();
-    const bool is_alone = std::ranges::all_of(
-        running, [&](size_t at) { return is_kernel(device.operations[at]) && name_of[at] == name_of[first]; });
-    if (is_alone) kernels[name_of[first]].add(use.counters, values, length, covered);
+    all.add(use.counters, values, length, static_cast<uint64_t>(covered));
+    int64_t others = 0;
+    for (const size_t at : running)
+      if (!is_kernel(device.operations[at]) || name_of[at] != name_of[main]) others += inside(at);
+    if (is_kernel(device.operations[main]) && others <= covered / kMostOfOthers)
+      kernels[name_of[main]].add(use.counters, values, length, static_cast<uint64_t>(covered));
   }
   use.all = all.finish(use.counters);
   use.all.name = use.device;
@@ -344,7 +349,7 @@ std::vector<std::string> GpuUse::verdicts(const GpuRow& row) const {
                                            std::max(1.0, active * multiprocessors / 100), multiprocessors)
                             : base::format("few threads: {:.0f} % of the multiprocessors active", active));
   if (const double share = register_limit(*this, row); share <= 0.5)
-    add(base::format("registers limit it to {:.0f} % of the warps ({:.0f} for each thread)", 100 * share,
+    add(base::format("registers limit it to {:.3g} % of the warps ({:.0f} for each thread)", 100 * share,
                      row.registers));
   return all;
 }

@@ -2,7 +2,8 @@
 //
 // A sample is the mean of a time. It belongs to a kernel if only this kernel ran in that time, any number of times and
 // also with gaps: a kernel that is shorter than the interval has what its instances have together. Samples in which
-// several kernels or a copy ran belong to none. Shares of a peak are per time that the kernel ran, not per sample.
+// other kernels or a copy ran for more than a hundredth of the time belong to none. Shares of a peak are per time that
+// the kernel ran, not per sample.
 #pragma once
 
 #include <cstdint>

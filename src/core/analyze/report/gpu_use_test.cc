@@ -142,6 +142,16 @@ TEST_F(GpuUseTest, SamplesWithTwoKernelsOrACopyBelongToNone) {
   EXPECT_EQ(use.all.samples, 20u);
 }
 
+// PyTorch clears a few bytes before each product.
+TEST_F(GpuUseTest, AShortOperationBesideAKernelChangesNothing) {
+  for (uint64_t i = 0; i < 10; ++i) {
+    run(kProduct, 1000 * i + 10, 1000 * i + 1000);
+    run(kMemcpy, 1000 * i, 1000 * i + 5);
+    sample(1000 * i, 99, 10, 10, 1);
+  }
+  EXPECT_EQ(row(use(), "product(float*)").samples, 10u);
+}
+
 // Its samples are nearly all of the time around it, so their edges decide.
 TEST_F(GpuUseTest, AKernelThatHardlyRunsInItsSamplesHasNotEnough) {
   for (uint64_t i = 0; i < 50; ++i) {

@@ -173,7 +173,7 @@ std::vector<Interface> InterfaceChoice::selected() const {
   return all;
 }
 
-void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) {
+void add_interface_options(options::CommandLine& line, InterfaceChoice& choice, bool of_recorder) {
   std::vector<std::string> with_names = names();
   for (const Compiler& one : kCompilers) with_names.emplace_back(one.name);
   line.text(
@@ -189,15 +189,17 @@ void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) 
           ";\nnode, java: names of the functions that they compile\n(JDK 17 or later; it prints a line)",
       with_names);
   std::vector<std::string> without_names = names();
-  without_names.emplace_back(kGpuCounters);
+  if (of_recorder) without_names.emplace_back(kGpuCounters);
   line.text(
       "--without", "INTERFACES",
-      [&choice, without_names](const std::string& text) {
+      [&choice, without_names, of_recorder](const std::string& text) {
         std::vector<std::string> interfaces = base::split(text, ',');
-        if (std::erase(interfaces, kGpuCounters) != 0) choice.without_gpu_counters = true;
+        if (of_recorder && std::erase(interfaces, kGpuCounters) != 0) choice.without_gpu_counters = true;
         if (!interfaces.empty()) take_list(base::join(interfaces, ","), choice.without, without_names);
       },
-      "without these interfaces; recorded by default:\n" + default_names() + ",\n" + kGpuCounters, without_names);
+      "without these interfaces; recorded by default:\n" + default_names() +
+          (of_recorder ? base::format(",\n{}", kGpuCounters) : std::string()),
+      without_names);
 }
 
 Variables interface_environment(const std::vector<Interface>& selected) {

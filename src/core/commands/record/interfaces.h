@@ -23,7 +23,8 @@ struct InterfaceChoice {
   // What is recorded: the interfaces that are recorded by default, with these changes.
   std::vector<record::Interface> selected() const;
 };
-void add_interface_options(options::CommandLine& line, InterfaceChoice& choice);
+// `of_recorder`: also what the recorder reads itself, outside of the program.
+void add_interface_options(options::CommandLine& line, InterfaceChoice& choice, bool of_recorder = false);
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 

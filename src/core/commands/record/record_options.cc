@@ -137,7 +137,7 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
   line.optional_value("--python", "[=all]", "yes", options.python,
                       "also record every function of Python programs, from\n"
                       "Python 3.11 on; all: functions written in C too");
-  add_interface_options(line, options.interfaces);
+  add_interface_options(line, options.interfaces, true);
   line.text("--sample", "RATE",
             [&options](const std::string& text) {
               options.samples.hertz = parse_sample_rate(text);

@@ -36,7 +36,7 @@ export function makeActions(app: App, stage: Stage): Action[] {
     const at = app.focus === undefined ? -1 : tracks.indexOf(app.focus);
     app.focus = tracks[Math.max(0, Math.min(tracks.length - 1, at + by))];
     app.reveal(app.focus);
-    app.redraw();
+    app.notify();
   };
   const focusInput = (id: string) => () => {
     const input = document.getElementById(id) as HTMLInputElement | null;

@@ -625,6 +625,7 @@ std::vector<DerivedTrack> state_tracks(const trace::Reader& reader, const FilePl
     track.group = thread.place->group;
     track.of_track = thread.place->track;
     for (const Piece& piece : overlay(thread.known, thread.held_up)) {
+      if (piece.start >= piece.end) continue;  // before the first event, where the timeline begins
       Item& item = track.items.emplace_back();
       item.start = piece.start;
       item.end = piece.end;

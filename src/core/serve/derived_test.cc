@@ -311,6 +311,11 @@ TEST_F(DerivedTest, StatesOfAThreadAndWhatHeldItUp) {
     sums.push_back(base::format("{} {}", row["name"].text(""), row["total_ns"].number("")));
   EXPECT_EQ(sums, (std::vector<std::string>{"waiting: lib.so+0x201 2000000", "held up by Kymo 1500000", "ready 500000",
                                             "running 500000"}));
+  const auto longest = totals.root()["states"].list("")[0]["longest"];
+  EXPECT_EQ(longest["track"].number(""), track.id);
+  EXPECT_EQ(longest["index"].number(""), wait.index);
+  EXPECT_EQ(longest["start_ns"].number(""), 2'000'000u);
+  EXPECT_EQ(longest["end_ns"].number(""), 5'000'000u);
 }
 
 TEST_F(DerivedTest, EachTaskOfAsyncioHasATrackOfItsOwnUpToALimit) {

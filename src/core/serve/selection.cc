@@ -18,6 +18,7 @@
 #include "convert/copy.h"
 #include "serve/api.h"
 #include "serve/derived.h"
+#include "serve/event_reader.h"
 #include "serve/names.h"
 #include "trace/writer.h"
 
@@ -29,6 +30,7 @@ namespace {
 struct ItemTotals {
   analyze::Statistics statistics;
   views::Paths paths;
+  std::map<std::string, EventRef> longest;  // by name
 };
 
 // A sum for each name of a class, or for each text: of waits, the function is in the text.
@@ -57,6 +59,7 @@ uint64_t add_frames(const std::string& name, const PathNode& node, uint32_t dept
 
 struct NameRow {
   analyze::RangeRow row;
+  EventRef longest;
   std::vector<uint64_t> durations;
 };
 
@@ -84,6 +87,14 @@ class ItemSums {
       row.row.total_ns += length;
       row.row.self_ns += length;
       row.durations.push_back(length);
+      if (row.row.count == 1 || item.end - item.start > row.longest.end_ns - row.longest.start_ns)
+        row.longest = {track.id,
+                       item.chunk,
+                       item.index,
+                       names_.entry(item.name).text,
+                       item.start,
+                       item.end,
+                       EventRef::Row{item.depth, item.lane}};
       ++node.count;
       node.self_ns += length;
       if (!open.empty()) {
@@ -103,6 +114,7 @@ class ItemSums {
       sum.row.median_ns = base::round_ns(base::quantile_of_sorted(sum.durations, 0.5));
       sum.row.p99_ns = base::round_ns(base::quantile_of_sorted(sum.durations, 0.99));
       sum.row.max_ns = sum.durations.back();
+      totals.longest.emplace(sum.row.name, std::move(sum.longest));
       totals.statistics.ranges.push_back(std::move(sum.row));
     }
     std::sort(totals.statistics.ranges.begin(), totals.statistics.ranges.end(), [](const auto& a, const auto& b) {
@@ -305,6 +317,7 @@ void write_states(Json& json, const ItemTotals& totals) {
     json.field("count", row.count);
     json.field("total_ns", row.total_ns);
     json.field("max_ns", row.max_ns);
+    write_event(json, "longest", totals.longest.at(row.name));
   });
 }
 

@@ -183,7 +183,7 @@ export interface SelectionAnswer {
   samples?: number;
   sampled_ns?: number; // that the samples stand for
   function_flame?: FlameFrame[];
-  states?: Array<{ name: string; count: number; total_ns: number; max_ns: number }>; // of the threads, if they are known
+  states?: Array<{ name: string; count: number; total_ns: number; max_ns: number; longest: LinkedEvent }>; // of the threads, if they are known
 }
 
 /** One end of an arrow. */

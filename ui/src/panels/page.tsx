@@ -3,7 +3,7 @@
 import { useRef } from 'preact/hooks';
 import { App, kTabs, Tab } from '../app';
 import { fileName, isGap, longest } from '../core/protocol';
-import { bytes, count, counted, duration } from '../core/units';
+import { bytes, count, counted, duration, timeLabel } from '../core/units';
 import { wholeSpan } from '../core/viewport';
 import type { Action } from '../keys';
 import { Compare, Comparing } from './compare';
@@ -53,16 +53,16 @@ export function Toolbar({ app }: { app: App }) {
       <Comparing app={app} />
       <Problems app={app} />
       <span class="space" />
-      <input id="filter" placeholder="Filter tracks (t)" spellcheck={false} value={app.filter} onInput={(event) => app.setFilter((event.currentTarget as HTMLInputElement).value)} />
+      <input id="filter" aria-label="filter tracks" placeholder="Filter tracks (t)" spellcheck={false} value={app.filter} onInput={(event) => app.setFilter((event.currentTarget as HTMLInputElement).value)} />
       <span class="searchbox">
-        <input id="search" placeholder="Search (/)" title={kSearchHelp} spellcheck={false} value={app.search} onKeyDown={onKey} />
+        <input id="search" aria-label="search" placeholder="Search (/)" title={kSearchHelp} spellcheck={false} value={app.search} onKeyDown={onKey} />
         <span class={app.found.error ? 'hits problem' : 'hits'} role="status" title={hits}>{hits}</span>
-        <button title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => void app.nextHit(-1)}>‹</button>
-        <button title="next hit (n)" disabled={!found?.hits.length} onClick={() => void app.nextHit(1)}>›</button>
+        <button aria-label="previous hit" title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => void app.nextHit(-1)}>‹</button>
+        <button aria-label="next hit" title="next hit (n)" disabled={!found?.hits.length} onClick={() => void app.nextHit(1)}>›</button>
       </span>
       <button title="whole trace (0)" onClick={() => app.show(wholeSpan(app.duration))}>Fit</button>
-      <button title="light or dark theme (l)" onClick={() => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); }}>{app.theme.name === 'dark' ? '☀' : '☾'}</button>
-      <button title="keys (?)" onClick={() => { app.help = !app.help; app.notify(); }}>?</button>
+      <button aria-label="light or dark theme" title="light or dark theme (l)" onClick={() => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); }}>{app.theme.name === 'dark' ? '☀' : '☾'}</button>
+      <button aria-label="keys" title="keys (?)" onClick={() => { app.help = !app.help; app.notify(); }}>?</button>
     </header>
   );
 }
@@ -83,6 +83,15 @@ function Problems({ app }: { app: App }) {
   const problems = lines.length - trace.losses.length - Number(heldUp > 0);
   const text = [lost > 0 ? `${count(lost)} lost` : '', incomplete > 0 ? `${count(incomplete)} incomplete` : '', heldUp > 0 ? `held up by Kymo ${duration(heldUp)}` : '', problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'}` : ''].filter(Boolean).join(', ');
   return <span class="warning" title={lines.slice(0, 40).join('\n')}>{text}</span>;
+}
+
+/** What is selected, for people who do not see the timeline. */
+export function Spoken({ app }: { app: App }) {
+  useApp(app);
+  const track = app.focus === undefined ? undefined : app.track(app.focus);
+  const range = app.details.value;
+  const texts = [track && `track ${track.name}`, range && `${range.name}, ${duration(range.end_ns - range.start_ns)}, at ${timeLabel(range.start_ns, 1000)}`];
+  return <p class="spoken" aria-live="polite">{texts.filter(Boolean).join('; ')}</p>;
 }
 
 export function Banner({ app }: { app: App }) {
@@ -130,12 +139,12 @@ export function Panel({ app }: { app: App }) {
         }}
         onPointerUp={() => { drag.current = undefined; }}
       />
-      <nav>
+      <nav aria-label="panels">
         {kTabs.map((tab, i) => (
-          <button class={app.tab === tab ? 'current' : ''} title={`key ${i + 1}`} onClick={() => app.setTab(app.tab === tab ? undefined : tab)}>{kTitles[tab]}</button>
+          <button class={app.tab === tab ? 'current' : ''} aria-pressed={app.tab === tab} title={`key ${i + 1}`} onClick={() => app.setTab(app.tab === tab ? undefined : tab)}>{kTitles[tab]}</button>
         ))}
         <span class="space" />
-        {app.tab && <button title="close (`)" onClick={() => app.setTab(undefined)}>×</button>}
+        {app.tab && <button aria-label="close the panel" title="close (`)" onClick={() => app.setTab(undefined)}>×</button>}
       </nav>
       {Current && <div class="content"><Current app={app} /></div>}
     </aside>

@@ -100,6 +100,7 @@ function States({ app, totals }: { app: App; totals: SelectionAnswer }) {
     <Table
       rows={totals.states}
       sort={2}
+      choose={(row) => app.goTo(row.longest)}
       columns={[
         { title: 'Thread state', wide: true, text: (r) => <><Swatch name={r.name} app={app} />{r.name}</>, value: (r) => r.name },
         { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { complete, state } from '../support/browser';
+import { complete, shape, state } from '../support/browser';
 import { pageTest } from '../support/page_test';
 import { training } from '../support/traces';
 
@@ -44,6 +44,17 @@ pageTest('a picture as SVG has all names as text, and one as PNG is a picture', 
   const png = await saved(page, 'Shift+P');
   assert.equal(png.bytes.subarray(1, 4).toString(), 'PNG');
   assert.ok(png.bytes.length > 5000);
+});
+
+pageTest('the selected track and range are readable without seeing the timeline', () => training(3), async (page) => {
+  await page.keyboard.press('j');
+  const first = (await page.evaluate(() => window.kymo.lanes().filter((lane) => lane.track !== undefined)))[0].name;
+  await page.locator('.spoken', { hasText: `track ${first}` }).waitFor({ state: 'attached' });
+  const range = await shape(page, 'forward');
+  await page.mouse.click(range.middle.x, range.middle.y);
+  await page.locator('.spoken', { hasText: 'forward, ' }).waitFor({ state: 'attached' });
+  for (const name of ['search', 'filter tracks']) await page.getByRole('textbox', { name }).waitFor();
+  assert.deepEqual(await page.locator('button').evaluateAll((all) => all.filter((one) => !(one.getAttribute('aria-label') ?? one.textContent)?.match(/\w/)).map((one) => one.outerHTML)), []);
 });
 
 pageTest('a flag has a note, is in the link and in a picture, and an empty note removes it', () => training(3), async (page) => {

@@ -44,5 +44,9 @@ test('thread states below their thread, with the function that waits, its stack 
       const cells = await table.locator('tr', { has: page.locator('td.wide', { hasText: kind }) }).first().locator('td').allInnerTexts();
       assert.deepEqual(cells.slice(1, 3), [of.length.toLocaleString('en'), duration(of.reduce((sum, row) => sum + row.to_ns - row.from_ns, 0))], kind);
     }
+    // A click goes to the longest one.
+    await table.getByText(name, { exact: true }).click();
+    await page.locator('.panel h2', { hasText: name }).waitFor();
+    await page.locator('.panel dd', { hasText: duration(longest.to_ns - longest.from_ns, 6) }).waitFor();
   });
 });

@@ -52,17 +52,45 @@ std::string place_text(const symbols::Frame& frame, Of of) {
   return place;
 }
 
+// Functions that call themselves, or each other in turn: the same lines again and again.
+struct Repeated {
+  size_t lines = 1, more = 0;  // more: how many times they follow themselves
+};
+using Lines = std::vector<std::string>::const_iterator;
+Repeated repeated_from(Lines first, Lines end) {
+  constexpr ptrdiff_t kMostLines = 8;
+  constexpr size_t kFewestSaved = 3;
+  for (ptrdiff_t lines = 1; lines <= std::min(kMostLines, (end - first) / 2); ++lines) {
+    size_t more = 0;
+    for (Lines next = first + lines; end - next >= lines && std::equal(first, first + lines, next); next += lines)
+      ++more;
+    if (more * static_cast<size_t>(lines) >= kFewestSaved) return {static_cast<size_t>(lines), more};
+  }
+  return {};
+}
+
 std::string frames_text(const ThreadStack& thread, Of of) {
-  std::string text;
+  std::vector<std::string> lines;
   for (const symbols::Frame& frame : thread.frames) {
     const std::string place = place_text(frame, of);
     // Code in no file is somewhere else in each process.
     const bool is_address = frame.module.empty() && frame.function.starts_with("0x");
-    text += base::format("    {}{}{}\n",
-                         is_address && of == Of::ManyProcesses ? "(code without a name)"
-                                                               : base::printable(symbols::short_name(frame.function)),
-                         place.empty() || frame.function.starts_with(place) ? "" : "  " + base::printable(place),
-                         frame.inlined ? " (inlined)" : "");
+    lines.push_back(
+        base::format("    {}{}{}",
+                     is_address && of == Of::ManyProcesses ? "(code without a name)"
+                                                           : base::printable(symbols::short_name(frame.function)),
+                     place.empty() || frame.function.starts_with(place) ? "" : "  " + base::printable(place),
+                     frame.inlined ? " (inlined)" : ""));
+  }
+  std::string text;
+  for (auto line = lines.begin(); line != lines.end();) {
+    const Repeated repeated = repeated_from(line, lines.end());
+    for (size_t i = 0; i < repeated.lines; ++i) text += *line++ + "\n";
+    if (repeated.more == 0) continue;
+    line += static_cast<ptrdiff_t>(repeated.more * repeated.lines);
+    text += repeated.lines == 1 ? base::format("    … the same, {} more\n", count_of(repeated.more, "time"))
+                                : base::format("    … the same {} functions, {} more\n", repeated.lines,
+                                               count_of(repeated.more, "time"));
   }
   if (thread.frames.empty()) return thread.state == 'Z' ? "" : "    (the stack is not known)\n";
   if (!thread.is_complete) text += "    (what called this is not known)\n";

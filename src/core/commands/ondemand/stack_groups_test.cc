@@ -48,6 +48,31 @@ TEST(StackGroupsTest, RankForWhichTheOthersWaitIsNamed) {
             "    next_batch  train\n");
 }
 
+TEST(StackGroupsTest, RecursionIsFolded) {
+  std::vector<SeenProcess> processes{train(1, "")};
+  std::vector<symbols::Frame>& frames = processes[0].stacks.threads[0].frames;
+  const auto call = [&](const std::string& function, size_t times) {
+    for (size_t i = 0; i < times; ++i) frames.push_back({function, "", 0, "/bin/train", false});
+  };
+  frames.clear();
+  call("leaf", 2);
+  call("deep", 1000);
+  for (int i = 0; i < 10; ++i) call("even", 1), call("odd", 1);
+  call("even", 1);
+  call("main", 1);
+  const std::string text = stacks_text(processes);
+  EXPECT_EQ(text.substr(text.find("    ")),
+            "    leaf  train\n"
+            "    leaf  train\n"
+            "    deep  train\n"
+            "    … the same, 999 times more\n"
+            "    even  train\n"
+            "    odd  train\n"
+            "    … the same 2 functions, 9 times more\n"
+            "    even  train\n"
+            "    main  train\n");
+}
+
 TEST(StackGroupsTest, MainThreadsComeFirst) {
   std::vector<SeenProcess> processes{train(1, ""), train(2, "")};
   processes[1].stacks.threads[0].frames.pop_back();

@@ -136,6 +136,13 @@ analyze::IterationSums function_sums(const trace::Reader& reader, functions::Wha
   return sums;
 }
 
+// A function without a sample may have run, so it is not certain that it was added or removed.
+Diff compare_functions(const Runs& a, const Runs& b) {
+  Diff diff = analyze::compare(a, b);
+  for (analyze::DiffRow& row : diff.rows) row.only_a &= row.significant, row.only_b &= row.significant;
+  return diff;
+}
+
 Side read_side(const std::string& list, const char* side_name, Circumstances& circumstances) {
   Side side;
   Runs& runs = side.runs;
@@ -506,7 +513,7 @@ int diff_command(const Arguments& arguments) {
     FunctionDiffs functions;
     for (size_t i = 0; i < kSampled.size(); ++i)
       if (a.functions[i].size() == a.runs.size() && b.functions[i].size() == b.runs.size())
-        (i == 0 ? functions.cpu : functions.waits) = analyze::compare(a.functions[i], b.functions[i]);
+        (i == 0 ? functions.cpu : functions.waits) = compare_functions(a.functions[i], b.functions[i]);
     const int exit_code = gate(diff, options.fail_above);
     std::string text = options.json       ? json_of(diff, exit_code, nullptr, functions)
                        : options.markdown ? markdown_of(diff, options)

@@ -166,7 +166,7 @@ std::string top_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
   return base::format(
       R"(SELECT CAST(name AS String) AS operation, on_device, sum(count) AS calls, sum(self_ns) AS self_sum,
-  sum(total_ns) AS total_sum, max(max_ns) AS longest, count(DISTINCT trace) AS traces,
+  sum(total_ns) AS total_sum, max(max_ns) AS longest, count() AS traces,
   count(DISTINCT rank) AS ranks, argMax(trace, {3}) AS slowest_trace, argMax(rank, {3}) AS slowest_rank
 FROM {0} WHERE {1}
 GROUP BY operation, on_device

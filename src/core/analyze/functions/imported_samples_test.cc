@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/functions/functions.h"
+#include "analyze/functions/locks.h"
 #include "analyze/memory/profile.h"
 #include "base/text.h"
 #include "convert/export_stream.h"
@@ -156,6 +157,31 @@ TEST_F(ImportedSamplesTest, HeapIsOneMemory) {
   EXPECT_EQ(summary(path), "heap: peak 1057, end 50, 3 allocations, 2 frees\n");
   EXPECT_EQ(summary(round_trip(path, convert::write_chrome, "json")), summary(path));
   EXPECT_EQ(summary(round_trip(path, convert::write_perfetto, "pftrace")), summary(path));
+}
+
+// Without the stacks of the waits.
+TEST_F(ImportedSamplesTest, LocksKeepTheirWaitsAndHolders) {
+  const std::string path = folder_ / "waits.kymo";
+  TestRecorder recorder(path);
+  recorder.add_class(1, "wait for mutex", "wait",
+                     {{"object", FieldType::Pointer}, {"node", FieldType::UInt}, {"holder", FieldType::UInt}});
+  recorder.add_thread(1, 100, "main");
+  recorder.add_thread(2, 101, "worker");
+  recorder.begin(1, 100'000, 1, {int64_t{0x7f00}, int64_t{16}, int64_t{101}});
+  recorder.end(1, 400'000);
+  recorder.begin(2, 500'000, 1, {int64_t{0x7f00}, int64_t{16}, int64_t{100}});
+  recorder.end(2, 600'000);
+  recorder.close();
+  for (const std::string& imported :
+       {round_trip(path, convert::write_chrome, "json"), round_trip(path, convert::write_perfetto, "pftrace")}) {
+    const WaitedLocks all = read_locks(trace::Reader(imported));
+    ASSERT_EQ(all.locks.size(), 1u) << imported;
+    EXPECT_EQ(all.locks[0].object, 0x7f00u);
+    EXPECT_EQ(all.locks[0].total_ns, 400'000u);
+    ASSERT_EQ(all.locks[0].holding.size(), 2u);
+    EXPECT_EQ(all.locks[0].holding[0].thread, "worker");
+    EXPECT_EQ(all.locks[0].holding[0].ns, 300'000u);
+  }
 }
 
 }  // namespace

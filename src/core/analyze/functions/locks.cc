@@ -1,6 +1,7 @@
 #include "analyze/functions/locks.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <string_view>
 #include <tuple>
@@ -28,6 +29,14 @@ std::string_view kind_of(const trace::EventClass& one) {
   if (one.name == "wait for condition") return "condition";
   if (one.name == "wait for semaphore") return "semaphore";
   return {};
+}
+
+// Imported files have addresses as texts: "0x7f00".
+uint64_t address_of(const trace::ValueCursor::Value& object) {
+  uint64_t address = object.bits;
+  if (object.text.starts_with("0x"))
+    std::from_chars(object.text.data() + 2, object.text.data() + object.text.size(), address, 16);
+  return address;
 }
 
 class Reading {
@@ -139,7 +148,7 @@ class Reading {
   void keep_wait(const trace::EventClass& one, const SampleStacks::Row& row, Wait wait, bool has_ended) {
     const convert::Group* const process = wait.thread.first;
     const std::string_view kind = kind_of(one);
-    if (!kind.empty()) wait.lock = lock_at(*process, kind, row[0].bits);
+    if (!kind.empty()) wait.lock = lock_at(*process, kind, address_of(row[0]));
     threads_[wait.thread].events.push_back({wait.begin, wait.end, wait.stack, wait.lock});
     if (wait.lock == kNoLock) return;
     waits_.push_back(wait);

@@ -346,7 +346,8 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
       (has({{"address", false}, {"count", false}, {"node", false}}) ||
        has({{"address", true}, {"count", false}, {"node", false}})))  // of an imported file
     return Meaning::PageFault;
-  if (one.category == "wait" && has({{"object", false}, {"node", false}, {"holder", false}}))
+  if (one.category == "wait" && (has({{"object", false}, {"node", false}, {"holder", false}}) ||
+                                 has({{"object", true}, {"node", false}, {"holder", false}})))  // of an imported file
     return Meaning::RecordedWait;
   if (!trace::is_definition(one)) return Meaning::None;
   if (one.name == "stack node" && has({{"node", false}, {"parent", false}, {"address", false}})) return Meaning::Node;

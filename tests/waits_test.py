@@ -38,8 +38,9 @@ class WaitsTest(Recorded):
         self.assertEqual(slow["count"], 1)
         self.assertLessEqual(slow["max_ns"], slow["total_ns"])
         self.assertIn("log_result", slow["waiting"][0]["function"])
-        self.assertEqual(slow["holding"][0]["thread"], "holder")
-        self.assertIn("write_line", slow["holding"][0]["function"])
+        self.assertEqual({place["thread"] for place in slow["holding"]}, {"holder"})
+        # On a busy machine, where the holder is after its sleep is not known.
+        self.assertTrue(any("write_line" in place.get("function", "") for place in slow["holding"]), slow)
         code, out, _ = self.run_words(BIN / "kymo", "stats", "--by", "lock", "run.kymo")
         self.assertEqual(code, 0)
         self.assertRegex(out, r"mutex 0x.*log_result .*holder in .*write_line.* \d+ %")

@@ -12,6 +12,9 @@ namespace {
 
 constinit Iterations stepped, seen;
 
+// Marks have the times of another clock.
+constexpr uint64_t kClockErrorNs = 200;
+
 // If ranges with several such names are nested, only those with the first name that was seen count.
 constinit std::atomic<uint64_t> counted_name{0};
 
@@ -45,12 +48,15 @@ constinit const kymo_sink the_range_sink = range_sink();
 
 }  // namespace
 
-void Iterations::reached(uint64_t number) noexcept {
-  const uint64_t from = from_.load(std::memory_order_acquire), to = to_.load(std::memory_order_acquire);
-  if (number != from && number != to) return;
-  const uint64_t now = base::monotonic_ns();
-  if (number == from) from_ns_.store(now, std::memory_order_release);
-  if (number == to) to_ns_.store(now, std::memory_order_release);
+void Iterations::begins(uint64_t number) noexcept {
+  if (number != from_.load(std::memory_order_acquire)) return;
+  from_ns_.store(base::monotonic_ns(), std::memory_order_release);
+  wake_agent();
+}
+
+void Iterations::has_begun(uint64_t number) noexcept {
+  if (number != to_.load(std::memory_order_acquire)) return;
+  to_ns_.store(base::monotonic_ns() + kClockErrorNs, std::memory_order_release);
   wake_agent();
 }
 
@@ -95,8 +101,7 @@ uint64_t first_iteration(uint64_t next, uint64_t roundup) noexcept {
 
 namespace kymo {
 void step() noexcept {
-  const uint64_t number = ondemand::stepped.begin_one();
-  mark(Label("step {}", "kymo"), number);
+  ondemand::stepped.begin_one([](uint64_t number) { mark(Label("step {}", "kymo"), number); });
 }
 uint64_t steps() noexcept { return ondemand::stepped.started(); }
 }  // namespace kymo

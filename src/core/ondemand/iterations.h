@@ -13,11 +13,18 @@ namespace kymo::ondemand {
 // A sequence of iterations, numbered from 0. Any thread can begin one; one thread waits.
 class Iterations {
  public:
-  uint64_t begin_one() noexcept {  // returns its number
+  // `mark` records the begin, with its number: in the window from from_ns() to to_ns(), for both.
+  template <typename Mark>
+  void begin_one(Mark&& mark) noexcept {
     // Sequentially consistent with wait_for(), otherwise each of the two could miss the other.
     const uint64_t number = started_.fetch_add(1, std::memory_order_seq_cst);
-    if (__builtin_expect(number >= armed_.load(std::memory_order_seq_cst), 0)) reached(number);
-    return number;
+    const bool may_be_awaited = number >= armed_.load(std::memory_order_seq_cst);
+    if (__builtin_expect(may_be_awaited, 0)) begins(number);
+    mark(number);
+    if (__builtin_expect(may_be_awaited, 0)) has_begun(number);
+  }
+  void begin_one() noexcept {
+    begin_one([](uint64_t) {});
   }
   uint64_t started() const noexcept { return started_.load(std::memory_order_relaxed); }
 
@@ -32,7 +39,8 @@ class Iterations {
 
  private:
   static constexpr uint64_t kNone = ~uint64_t{0};
-  void reached(uint64_t number) noexcept;
+  void begins(uint64_t number) noexcept;
+  void has_begun(uint64_t number) noexcept;
 
   std::atomic<uint64_t> started_{0}, armed_{kNone};
   std::atomic<uint64_t> from_{kNone}, to_{kNone}, from_ns_{0}, to_ns_{0};

@@ -29,6 +29,17 @@ TEST(IterationsTest, StartTimesOfTheTwoAwaitedIterationsAreStored) {
   EXPECT_EQ(iterations.started(), 8u);
 }
 
+TEST(IterationsTest, MarksOfBothAwaitedIterationsAreInTheWindow) {
+  Iterations iterations;
+  ASSERT_TRUE(iterations.wait_for(1, 3));
+  std::vector<uint64_t> marks;
+  for (int i = 0; i < 5; ++i) iterations.begin_one([&](uint64_t) { marks.push_back(base::monotonic_ns()); });
+  EXPECT_LT(marks[0], iterations.from_ns());
+  EXPECT_LE(iterations.from_ns(), marks[1]);
+  EXPECT_GE(iterations.to_ns(), marks[3]);
+  EXPECT_LE(iterations.to_ns(), marks[4] + 1000);
+}
+
 TEST(IterationsTest, IterationThatHasBegunCannotBeAwaited) {
   Iterations iterations;
   for (int i = 0; i < 3; ++i) iterations.begin_one();

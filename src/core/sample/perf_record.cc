@@ -158,6 +158,15 @@ Record decode(base::Bytes bytes, const RecordLayout& layout) {
     case KYMO_RECORD_COMMAND:
       read_command(fields, record);
       break;
+    case KYMO_RECORD_PYTHON:
+    case KYMO_RECORD_PYTHON_CODE:
+      record.kind = type == KYMO_RECORD_PYTHON ? RecordKind::Python : RecordKind::PythonCode;
+      record.python = fields.take(fields.left());
+      break;
+    case KYMO_RECORD_PYTHON_UNKNOWN:
+      record.kind = RecordKind::PythonUnknown;
+      record.text = text_of(fields.take(fields.left()));
+      break;
     case KYMO_RECORD_UNLOAD:
       record.kind = RecordKind::Unload;
       break;

@@ -34,18 +34,21 @@ struct RecordLayout {
 
 enum class RecordKind : uint8_t {
   Sample,
-  Map,         // a file was mapped
-  Name,        // a thread has a new name, or its process runs another program
-  Fork,        // a new thread or process
-  Exit,        // of a thread
-  SwitchIn,    // a thread runs again on a processor
-  SwitchOut,   // a thread does not run any more
-  Lost,        // the ring was full
-  Damaged,     // records that could not be read
-  Command,     // the words of the command line of a new program
-  Unload,      // files were unmapped: of a timer, because the kernel reports only what takes their place
-  Throttle,    // the kernel stopped sampling for a while, because it took too much time
-  Unthrottle,  // and goes on
+  Map,            // a file was mapped
+  Name,           // a thread has a new name, or its process runs another program
+  Fork,           // a new thread or process
+  Exit,           // of a thread
+  SwitchIn,       // a thread runs again on a processor
+  SwitchOut,      // a thread does not run any more
+  Lost,           // the ring was full
+  Damaged,        // records that could not be read
+  Command,        // the words of the command line of a new program
+  Python,         // the Python functions of the next sample of this thread
+  PythonCode,     // one of them: its name, file and lines
+  PythonUnknown,  // the process is a Python whose functions cannot be read
+  Unload,         // files were unmapped: of a timer, because the kernel reports only what takes their place
+  Throttle,       // the kernel stopped sampling for a while, because it took too much time
+  Unthrottle,     // and goes on
   Other,
 };
 
@@ -71,7 +74,8 @@ struct Record {
   bool is_preempted = false;  // SwitchOut: it could have gone on
   uint64_t lost = 0;          // Lost, Damaged: the number of records
   uint64_t lost_samples = 0;  // Lost: how many of them can be samples
-  std::string_view text;      // Name: the name; Map: the path; Command: the words, each with a zero
+  std::string_view text;      // Name: the name; Map: the path; Command: the words, each with a zero;
+                              // PythonUnknown: the version
   uint64_t cpu_ns = 0;        // Exit: the CPU time of the thread; 0: not known
 
   // Map
@@ -80,7 +84,10 @@ struct Record {
   base::Bytes build_id;  // empty: not known
   bool is_code = false;
 
+  base::Bytes python;  // Python, PythonCode: see python_functions.h
+
   // Sample
+  bool is_inside = false;  // taken by the thread itself, which the kernel samples too
   Cause cause = Cause::Clock;
   uint64_t instruction = 0;
   uint64_t address = 0;  // PageFault: of the memory

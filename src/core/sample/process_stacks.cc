@@ -20,6 +20,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/clock.h"
@@ -28,6 +29,7 @@
 #include "kymo/error.h"
 #include "sample/address_space.h"
 #include "sample/code_names.h"
+#include "sample/python_process.h"
 #include "sample/stack_finder.h"
 #include "symbols/file_symbols.h"
 #include "unwind/stack_tree.h"
@@ -55,6 +57,8 @@ struct Copied {
   Call call;
   CopiedStack registers;
   std::vector<std::byte> stack;
+  uintptr_t pointer = 0;  // its pthread_t; 0: not known
+  std::optional<PythonStack> python;
   bool is_stopped = false;
 };
 
@@ -206,6 +210,7 @@ bool read_registers(Copied& thread) {
   iovec place{&all, sizeof all};
   if (::ptrace(PTRACE_GETREGSET, thread.tid, NT_PRSTATUS, &place) != 0) return false;
   thread.registers.at = {all.rip, all.rsp, all.rbp};
+  thread.pointer = all.fs_base;
 #elif defined(__aarch64__)
   user_pt_regs all{};
   iovec place{&all, sizeof all};
@@ -233,7 +238,14 @@ class Names {
   AddressSpace& code() { return code_; }
   const std::string& program() const { return code_.program(); }
 
+  PythonFunctions& python() { return python_; }
+
   void add(uint64_t return_address, std::vector<symbols::Frame>& frames) {
+    if (PythonFunctions::is_python(return_address)) {
+      const PythonFunctions::Place& place = python_.at(return_address);
+      frames.push_back({place.function, place.file, place.line, place.file, false});
+      return;
+    }
     if (const LoadedFile* const file = code_.file_at(pid_, return_address)) {
       const std::string lost = code_.path_if_lost(pid_, return_address);
       for (symbols::Frame& frame :
@@ -254,6 +266,7 @@ class Names {
   CodeFiles files_;
   AddressSpace code_{files_};
   CodeMap made_;
+  PythonFunctions python_;
   symbols::FileSymbols symbols_;
 };
 
@@ -387,10 +400,15 @@ ProcessStacks stacks_of_process(pid_t pid) {
   ProcessStacks result;
   result.pid = pid;
   Names names(memory);  // before the stop: reading the list of files takes a while
+  PythonProcess python(memory, names.code());
+  result.unknown_python = python.unknown_version();
   {
     Stopped stopped(pid);
     stopped.stop_all(copied);
-    for (Copied& thread : copied) copy_stack(memory, thread);
+    for (Copied& thread : copied) {
+      copy_stack(memory, thread);
+      if (thread.is_stopped) thread.python = python.read(thread.tid, thread.pointer, names.python());
+    }
     stopped.go_on();
     result.stopped_ns = stopped.stopped_ns();
   }
@@ -405,10 +423,13 @@ ProcessStacks stacks_of_process(pid_t pid) {
     thread.state = one.state;
     if (!one.stack.empty()) {
       one.registers.bytes = one.stack;
-      std::vector<uint64_t> addresses(kMaxFrames);
-      const WalkedCopy walked = walk_copy(one.registers, names.code(), memory, addresses);
-      thread.is_complete = walked.root == unwind::kRoot;
-      for (size_t i = 0; i < walked.count; ++i) names.add(addresses[i], thread.frames);
+      std::vector<uint64_t> addresses(kMaxFrames), ends(kMaxFrames);
+      const WalkedCopy walked = walk_copy(one.registers, names.code(), memory, addresses, ends);
+      bool is_known = walked.root == unwind::kRoot;
+      std::span<const uint64_t> all = std::span(addresses).first(walked.count);
+      if (one.python) all = names.python().put_into(all, std::span(ends).first(walked.count), *one.python, is_known);
+      thread.is_complete = is_known;
+      for (const uint64_t address : all) names.add(address, thread.frames);
     }
     thread.blocked = blocked_in(memory, one, threads, thread.frames);
   }

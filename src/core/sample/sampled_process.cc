@@ -22,7 +22,7 @@ namespace kymo::sample {
 
 namespace {
 
-enum EventClassId : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPageFault };
+enum EventClassId : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPageFault, kPython };
 
 const std::vector<trace::EventClass>& event_classes() {
   using trace::FieldType;
@@ -43,6 +43,14 @@ const std::vector<trace::EventClass>& event_classes() {
         {"size", FieldType::ByteCount},
         {"build_id", FieldType::String}}},
       {kSymbol, "symbol", "kymo.stack", 0, {{"address", FieldType::Pointer}, {"name", FieldType::String}}},
+      {kPython,
+       "symbol",
+       "kymo.stack",
+       0,
+       {{"address", FieldType::Pointer},
+        {"name", FieldType::String},
+        {"file", FieldType::String},
+        {"line", FieldType::UInt}}},
       {kOnCpu, "on CPU", "cpu", 0, {{"ns", FieldType::UInt}}},
       {kWait,
        "off CPU",
@@ -296,14 +304,23 @@ void SampledProcess::sample(const Record& record) {
 
 void SampledProcess::clock_sample(const Record& record, Thread& one) {
   if (!shared_.is_complete && one.batch.points.size() == 0) read_name(record.tid);
-  if (shared_.is_complete) {
+  if (record.is_inside) {
+    one.is_inside = true;
+    one.missed = 0;
+  } else if (shared_.is_complete) {
     if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
     one.in_since = record.time;
     one.out_since = 0;  // the record of its return was lost
     one.may_have_ended = false;
   }
+  if (one.is_inside && !record.is_inside && shared_.stacks.find_kernel(record).empty()) {
+    constexpr unsigned kMostMissed = 20;  // then it does not sample itself any more: the program has closed its files
+    if (++one.missed < kMostMissed) return;
+    one.is_inside = false;
+  }
   Node root;
-  const std::span<const uint64_t> stack = stack_of(record, root);
+  std::span<const uint64_t> stack = stack_of(record, root);
+  stack = with_python(stack, one, root);
   const Node node = node_of(one, stack, root, record.time);
   // A timer that could not interrupt the thread at once stands for several samples.
   constexpr uint64_t kMost = 1000;
@@ -314,6 +331,24 @@ void SampledProcess::clock_sample(const Record& record, Thread& one) {
   if (record.period <= kMost) return;
   shared_.totals.lost += record.period - kMost;
   lose(trace::LossCause::SamplesLost, record.period - kMost, record.tid, record.time);
+}
+
+std::span<const uint64_t> SampledProcess::with_python(std::span<const uint64_t> stack, Thread& one, Node& root) {
+  const std::optional<PythonStack> python = std::exchange(one.python, std::nullopt);
+  if (!python) return stack;
+  bool root_is_known = false;
+  stack = python_.put_into(stack, shared_.stacks.ends(), *python, root_is_known);
+  if (root_is_known) root = unwind::kRoot;
+  return stack;
+}
+
+void SampledProcess::python(const Record& record) {
+  if (record.kind == RecordKind::PythonCode)
+    python_.add_code(record.python);
+  else if (record.kind == RecordKind::Python)
+    thread(record.tid).python = PythonFunctions::read_stack(record.python);
+  else
+    shared_.totals.unknown_pythons.insert(std::string(record.text));
 }
 
 void SampledProcess::on_cpu(Thread& one, uint64_t ns, uint64_t time) {
@@ -475,7 +510,15 @@ void SampledProcess::state_symbol(Thread& one, uint64_t time, uint64_t address, 
   one.batch.points.values.text += name;
 }
 
+void SampledProcess::state_python(Thread& one, uint64_t time, uint64_t address) {
+  if (!stated_names_.insert(address).second) return;
+  const PythonFunctions::Place& place = python_.at(address);
+  point(one, time, PointKind::Instant, kPython, {address, place.function.size(), place.file.size(), place.line});
+  one.batch.points.values.text += place.function + place.file;
+}
+
 void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
+  if (PythonFunctions::is_python(address)) return state_python(one, time, address);
   if (address >= kFirstKernelAddress) {
     const KernelNames::Function function = shared_.kernel.at(address);
     if (function.begin == address) state_symbol(one, time, address, function.name);

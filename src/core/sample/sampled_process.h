@@ -8,6 +8,7 @@
 //   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
 //   "module"      Instant {path, base, size, build_id}, also as there
 //   "symbol"      Instant {address, name}: the function with this address in stack nodes, if it is in no file
+//   "symbol"      Instant {address, name, file, line}: the same of a Python function
 //
 // It is written only if it has events: many processes run another program at once. Not thread-safe.
 #pragma once
@@ -24,6 +25,7 @@
 #include "sample/kernel_names.h"
 #include "sample/outbox.h"
 #include "sample/perf_record.h"
+#include "sample/python_functions.h"
 #include "sample/stack_finder.h"
 #include "trace/model.h"
 #include "unwind/stack_tree.h"
@@ -49,9 +51,10 @@ struct SampleTotals {
   uint64_t lost_others = 0;             // records about context switches, threads and files
   uint64_t throttled = 0;               // how often the kernel paused
   uint64_t processes = 0, threads = 0;
-  uint64_t unnamed = 0;            // addresses without a name in the trace, because there were too many
-  uint64_t running = 0;            // processes that still run at the end of the recording
-  uint64_t on_ns = 0, off_ns = 0;  // of all threads
+  uint64_t unnamed = 0;                   // addresses without a name in the trace, because there were too many
+  uint64_t running = 0;                   // processes that still run at the end of the recording
+  uint64_t on_ns = 0, off_ns = 0;         // of all threads
+  std::set<std::string> unknown_pythons;  // versions whose functions cannot be read
 };
 
 // What all processes of a recording share.
@@ -96,6 +99,9 @@ class SampledProcess {
   void name(uint32_t tid, std::string_view name);
   std::string name_of(uint32_t tid) const;  // empty: not known
   void sample(const Record& record);        // of any cause
+  // What the threads of a Python send: their functions are a part of the next sample.
+  void python(const Record& record);
+  bool has_thread(uint32_t tid) const { return threads_.contains(tid); }
   void switched(const Record& record);
   // Records of context switches were lost: what threads do now is not known.
   void lost_switches();
@@ -129,6 +135,9 @@ class SampledProcess {
     std::optional<unwind::Node> wait_root;               // how its stack ended when it stopped running; none: not known
     std::vector<uint64_t> wait_stack;                    // not a node: the tree may be stated again during the wait
     uint64_t waits = 0, all_waits = 0, page_faults = 0;  // in the batch
+    std::optional<PythonStack> python;                   // of its next sample
+    bool is_inside = false;  // it takes its own samples, of its own code; those of the kernel are only of system calls
+    unsigned missed = 0;     // samples of the kernel in its code since then
   };
   Thread& thread(uint32_t tid);
   void introduce();
@@ -149,7 +158,9 @@ class SampledProcess {
   void on_cpu(Thread& thread, uint64_t ns, uint64_t time);
   void state_on_cpu(Thread& thread, uint64_t time);
   void clock_sample(const Record& record, Thread& thread);
+  std::span<const uint64_t> with_python(std::span<const uint64_t> stack, Thread& thread, unwind::Node& root);
   void state_symbol(Thread& thread, uint64_t time, uint64_t address, std::string_view name);
+  void state_python(Thread& thread, uint64_t time, uint64_t address);
   void state_file(Thread& thread, uint64_t address, uint64_t time);
   void point(Thread& thread, uint64_t time, trace::PointKind kind, uint32_t class_id,
              std::initializer_list<uint64_t> values);
@@ -170,6 +181,7 @@ class SampledProcess {
   std::map<uint64_t, uint64_t> stated_files_;  // their first address, and the one after their last
   std::set<uint64_t> stated_names_;            // by address
   std::set<uint64_t> made_;                    // addresses in no file, in stacks
+  PythonFunctions python_;
   SampleTotals own_;
 };
 

@@ -157,9 +157,17 @@ void Sampler::handle(const Record& record) {
   if (!is_of_thread && record.kind != RecordKind::Lost && record.kind != RecordKind::Throttle &&
       record.kind != RecordKind::Damaged)
     return;
+  if (record.is_inside) {  // the kernel may have reported its end already
+    const auto found = processes_.find(record.pid);
+    if (found == processes_.end() || !found->second->has_thread(record.tid)) return;
+  }
   switch (record.kind) {
     case RecordKind::Sample:
       return process(record).sample(record);
+    case RecordKind::Python:
+    case RecordKind::PythonCode:
+    case RecordKind::PythonUnknown:
+      return process(record).python(record);
     case RecordKind::SwitchIn:
     case RecordKind::SwitchOut:
       if (const auto found = processes_.find(record.pid); found != processes_.end()) found->second->switched(record);

@@ -64,7 +64,8 @@ bool interrupted_at(uintptr_t sp, uintptr_t high, const CopiedWords& word, Inter
 
 }  // namespace
 
-WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, std::span<uint64_t> addresses) {
+WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, std::span<uint64_t> addresses,
+                     std::span<uint64_t> ends) {
   const uintptr_t begin = stack.at.sp;
   const uintptr_t high = begin + stack.bytes.size() / unwind::kWord * unwind::kWord;
   const CopiedWords word{begin, stack.bytes};
@@ -73,6 +74,8 @@ WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, st
   WalkedCopy walked;
   while (true) {
     const uint64_t address = now.registers.pc + (is_exact ? 1 : 0);
+    if (walked.count < ends.size()) ends[walked.count] = high;  // until the next one is found
+    if (walked.count != 0 && walked.count <= ends.size()) ends[walked.count - 1] = now.registers.sp;
     addresses[walked.count++] = address;
     if (walked.count == addresses.size()) return {walked.count, unwind::kCutTooDeep};
     const Rule known = code.rule(pid, address);
@@ -102,7 +105,23 @@ WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, st
   }
 }
 
-StackFinder::StackFinder(KernelNames& kernel) : kernel_(kernel), addresses_(kMaxFrames) {}
+StackFinder::StackFinder(KernelNames& kernel) : kernel_(kernel), addresses_(kMaxFrames), ends_(kMaxFrames) {}
+
+CopiedStack copied_stack(const Record& record) {
+  const Words& registers = record.registers;
+  CopiedStack copy;
+  copy.bytes = record.stack;
+  copy.is_cut = record.is_cut;
+#if defined(__aarch64__)
+  if (registers.size() < 4) return copy;
+  copy.at = {registers[3], registers[2], registers[0]};
+  copy.link = registers[1];
+#else
+  if (registers.size() < 3) return copy;
+  copy.at = {registers[2], registers[1], registers[0]};
+#endif
+  return copy;
+}
 
 // The return address of a function that was interrupted without a frame record. 0: it has one, or nothing is known.
 uint64_t StackFinder::caller_of_leaf(const Record& record, uint64_t address, AddressSpace& code, pid_t pid) {
@@ -122,14 +141,12 @@ uint64_t StackFinder::caller_of_leaf(const Record& record, uint64_t address, Add
   return code.has_code_at(caller - 1) ? caller : 0;
 }
 
-std::span<const uint64_t> StackFinder::find(const Record& record, AddressSpace& code, pid_t pid, unwind::Node& root) {
-  const Words& registers = record.registers;
-  size_t count = 0;
-  // The kernel's part comes first. It is stored by function: its users do not need the lines of the kernel's code.
+// The kernel's part comes first. It is stored by function: its users do not need the lines of the kernel's code.
+// Returns where the rest of the chain begins.
+size_t StackFinder::take_kernel(const Record& record, size_t& count) {
   size_t at = 0;
   bool is_kernel = true;
-  const size_t chain = record.chain.size();
-  for (; at < chain && count < kMaxFrames / 2; ++at) {
+  for (; at < record.chain.size() && count < kMaxFrames / 2; ++at) {
     const uint64_t address = record.chain[at];
     if (address >= kFirstMark) {
       is_kernel = address == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
@@ -141,19 +158,26 @@ std::span<const uint64_t> StackFinder::find(const Record& record, AddressSpace& 
     if (record.cause == Cause::Wait && count == 0 && is_scheduler(function.name)) continue;
     addresses_[count++] = function.begin != 0 ? function.begin : address;
   }
+  return at;
+}
+
+std::span<const uint64_t> StackFinder::find_kernel(const Record& record) {
+  size_t count = 0;
+  take_kernel(record, count);
+  return std::span(addresses_).first(count);
+}
+
+std::span<const uint64_t> StackFinder::find(const Record& record, AddressSpace& code, pid_t pid, unwind::Node& root) {
+  size_t count = 0;
+  size_t at = take_kernel(record, count);
+  const size_t chain = record.chain.size();
+  known_ends_ = 0;
   const bool is_walked = at < chain;  // by the kernel
-  if (!is_walked && !record.stack.empty() && registers.size() >= 3) {
-    CopiedStack copy;
-#if defined(__aarch64__)
-    copy.at = {registers[3], registers[2], registers[0]};
-    copy.link = registers[1];
-#else
-    copy.at = {registers[2], registers[1], registers[0]};
-#endif
-    copy.bytes = record.stack;
-    copy.is_cut = record.is_cut;
-    const WalkedCopy walked = walk_copy(copy, code, pid, std::span(addresses_).subspan(count));
+  if (!is_walked && !record.stack.empty() && record.registers.size() >= 3) {
+    const WalkedCopy walked =
+        walk_copy(copied_stack(record), code, pid, std::span(addresses_).subspan(count), std::span(ends_));
     root = walked.root;
+    known_ends_ = walked.count;
     return std::span(addresses_).first(count + walked.count);
   }
   root = unwind::kRoot;

@@ -32,8 +32,10 @@ struct WalkedCopy {
 
 // Walks a copy. Trusts nothing in it: it reads only inside of it, and every step goes further out. Stores the
 // addresses, innermost first, as return addresses: the first one is one more than the instruction that was
-// interrupted. Pass space for at least one.
-WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, std::span<uint64_t> addresses);
+// interrupted. Pass space for at least one. `ends` are where the frames of these functions end in the stack, if there
+// is space for them.
+WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, std::span<uint64_t> addresses,
+                     std::span<uint64_t> ends = {});
 
 inline constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
 
@@ -44,12 +46,22 @@ class StackFinder {
   // Innermost first. User addresses are return addresses; those of the kernel are the beginnings of functions. `root`
   // says how the stack ends. The result is valid until the next call.
   std::span<const uint64_t> find(const Record& record, AddressSpace& code, pid_t pid, unwind::Node& root);
+  // The kernel's functions among these, if there are any. Valid until the next call.
+  std::span<const uint64_t> find_kernel(const Record& record);
+  // Of the last result, after the kernel's functions: where the frames of the functions end in the stack. Empty: it is
+  // not known.
+  std::span<const uint64_t> ends() const { return std::span(ends_).first(known_ends_); }
 
  private:
+  size_t take_kernel(const Record& record, size_t& count);
   static uint64_t caller_of_leaf(const Record& record, uint64_t address, AddressSpace& code, pid_t pid);
 
   KernelNames& kernel_;
-  std::vector<uint64_t> addresses_;
+  std::vector<uint64_t> addresses_, ends_;
+  size_t known_ends_ = 0;
 };
+
+// The registers of a sample: pc, sp, fp, and on processors that have one, the link register.
+CopiedStack copied_stack(const Record& record);
 
 }  // namespace kymo::sample

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "kymo/error.h"
 #include "sample/preload/packets.h"
@@ -52,8 +53,9 @@ std::atomic_ref<uint64_t> state_of(std::byte* slot) {
 
 }  // namespace
 
-TimerSource::TimerSource(uint64_t hertz) {
-  hertz_ = std::clamp<uint64_t>(kNanosecondsPerSecond / std::max<uint64_t>(tick_ns(), 1), 1, hertz);
+TimerSource::TimerSource(uint64_t hertz, bool is_beside_kernel) : is_beside_kernel_(is_beside_kernel) {
+  const uint64_t most = is_beside_kernel ? hertz : kNanosecondsPerSecond / std::max<uint64_t>(tick_ns(), 1);
+  hertz_ = std::clamp<uint64_t>(most, 1, hertz);
   slots_ = std::clamp(kSlotsPerProcessor * std::thread::hardware_concurrency(), kFewestSlots, kMostSlots);
   bytes_ = KYMO_PACKETS_HEADER_BYTES + slots_ * KYMO_SLOT_BYTES;
   memory_file_ = base::FileDescriptor(memfd_create("kymo-samples", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -76,7 +78,8 @@ TimerSource::~TimerSource() {
 }
 
 std::vector<std::pair<std::string, std::string>> TimerSource::environment() const {
-  return {{KYMO_PACKETS_VARIABLE, base::format("/proc/{}/fd/{}", getpid(), memory_file_.get())}};
+  return {{KYMO_PACKETS_VARIABLE, base::format("{}/proc/{}/fd/{}", is_beside_kernel_ ? KYMO_PACKETS_OF_PYTHON : "",
+                                               getpid(), memory_file_.get())}};
 }
 
 void TimerSource::wait(int milliseconds) {
@@ -101,12 +104,8 @@ void TimerSource::collect(uint64_t below, std::vector<Packet>& into, std::vector
   }
 }
 
-void TimerSource::handle_packet(uint64_t slot, const Handle& handle) {
-  const std::byte* const at = memory_ + KYMO_PACKETS_HEADER_BYTES + slot * KYMO_SLOT_BYTES;
-  const uint64_t bytes = std::min<uint64_t>(base::load<uint64_t>(at + offsetof(kymo_slot, bytes)), KYMO_PACKET_BYTES);
-  // A copy: a program could change the memory while it is read.
-  std::vector<std::byte> copy(at + sizeof(kymo_slot), at + sizeof(kymo_slot) + bytes);
-  base::Bytes left = copy;
+void TimerSource::handle_packet(base::Bytes packet, const Handle& handle) {
+  base::Bytes left = packet;
   while (!left.empty()) {
     uint64_t size = 0;
     if (left.size() >= sizeof(perf_event_header))
@@ -140,27 +139,68 @@ void TimerSource::free_abandoned(const Handle& handle) {
   }
 }
 
-void TimerSource::read(bool is_last, const Handle& handle) {
+std::vector<std::vector<std::byte>> TimerSource::take(bool is_last, const Handle& handle_lost) {
   std::vector<Packet> packets;
   std::vector<bool> is_taken(slots_);
   collect(~uint64_t{0}, packets, is_taken);
   // A packet that became ready before one of these may have been passed by. It has a lower number.
   if (!packets.empty()) collect(std::ranges::max(packets, {}, &Packet::number).number, packets, is_taken);
   std::ranges::sort(packets, {}, &Packet::number);
+  std::vector<std::vector<std::byte>> taken;
   for (const Packet& packet : packets) {
-    handle_packet(packet.slot, handle);
-    state_of(memory_ + KYMO_PACKETS_HEADER_BYTES + packet.slot * KYMO_SLOT_BYTES)
-        .store(KYMO_SLOT_FREE, std::memory_order_release);
+    std::byte* const at = memory_ + KYMO_PACKETS_HEADER_BYTES + packet.slot * KYMO_SLOT_BYTES;
+    const uint64_t bytes = std::min<uint64_t>(base::load<uint64_t>(at + offsetof(kymo_slot, bytes)), KYMO_PACKET_BYTES);
+    // A copy: a program could change the memory while it is read.
+    taken.emplace_back(at + sizeof(kymo_slot), at + sizeof(kymo_slot) + bytes);
+    state_of(at).store(KYMO_SLOT_FREE, std::memory_order_release);
   }
-  if (is_last || packets.empty()) free_abandoned(handle);
+  if (is_last || packets.empty()) free_abandoned(handle_lost);
   std::atomic_ref<uint64_t> counted(reinterpret_cast<kymo_packets*>(memory_)->lost);
   const uint64_t lost = counted.load(std::memory_order_relaxed);
-  if (lost <= lost_) return;
+  if (lost <= lost_) return taken;
   Record record;
   record.kind = RecordKind::Lost;
   record.lost = record.lost_samples = lost - lost_;
   lost_ = lost;
-  handle(record);
+  handle_lost(record);
+  return taken;
+}
+
+void TimerSource::read(bool is_last, const Handle& handle) {
+  Record lost;
+  const auto taken = take(is_last, [&](const Record& record) { lost.lost += record.lost; });
+  for (const std::vector<std::byte>& packet : taken) handle_packet(packet, handle);
+  if (lost.lost == 0) return;
+  lost.kind = RecordKind::Lost;
+  lost.lost_samples = lost.lost;
+  handle(lost);
+}
+
+void DoubleSource::wait(int milliseconds) { kernel_.wait(std::min(milliseconds, kWaitMilliseconds)); }
+
+void DoubleSource::read(bool is_last, const Handle& handle) {
+  // As the kernel's records, which wait so long until they are in order. A thread that was interrupted while it wrote
+  // is later than that; its process or itself may be unknown by then.
+  constexpr uint64_t kSettledNs = 1'000'000;
+  const uint64_t settled = is_last ? ~uint64_t{0} : base::monotonic_ns() - kSettledNs;
+  for (std::vector<std::byte>& packet : inside_->take(is_last, handle)) {
+    uint64_t time = 0;
+    TimerSource::handle_packet(packet, [&](const Record& record) { time = std::max(time, record.time); });
+    pending_.push_back({time, std::move(packet)});
+  }
+  const auto pass_until = [&](uint64_t time) {
+    for (; !pending_.empty() && pending_.front().time <= time; pending_.pop_front())
+      TimerSource::handle_packet(pending_.front().packet, [&](const Record& record) {
+        Record marked = record;
+        marked.is_inside = true;
+        handle(marked);
+      });
+  };
+  kernel_.read(is_last, [&](const Record& record) {
+    pass_until(record.time);
+    handle(record);
+  });
+  pass_until(settled);
 }
 
 }  // namespace kymo::sample

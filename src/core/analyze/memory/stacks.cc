@@ -140,9 +140,9 @@ void Stacks::states(const trace::WriterInfo& writer) {
   }
 }
 
-void Stacks::named(uint32_t process_number, uint64_t address, std::string name) {
+void Stacks::named(uint32_t process_number, uint64_t address, symbols::Frame frame) {
   Process& one = process(process_number);
-  if (one.names.size() < kMostNamesOfAProcess) one.names[address] = std::move(name);
+  if (one.names.size() < kMostNamesOfAProcess) one.names[address] = std::move(frame);
 }
 
 StackId Stacks::listed(uint32_t process_number, const trace::WriterInfo& writer, uint32_t stack) {
@@ -195,14 +195,14 @@ std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
   if (const LoadedFile* const file = file_at(place)) {
     std::vector<symbols::Frame> frames = frames_in(process, *file, place.value - file->base);
     // Older traces name code of files that were lost in this way.
-    if (name != process.names.end() && missing_.contains(file->path)) frames.back().function = name->second;
+    if (name != process.names.end() && missing_.contains(file->path)) frames.back().function = name->second.function;
     return frames;
   }
   const bool is_of_kernel = place.value >= kFirstKernelAddress;
+  if (name != process.names.end()) frame = name->second;
   if (is_of_kernel) frame.module = "[kernel]";
-  if (name != process.names.end())
-    frame.function = name->second;
-  else if (is_of_kernel)
+  if (name != process.names.end()) return {frame};
+  if (is_of_kernel)
     frame.function = "[kernel]";
   else
     frame.function = is_runtime(process.program) ? code_of(process.program) : base::format("{:#x}", place.value);
@@ -354,6 +354,8 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
   if (one.name == "module" && has({{"path", true}, {"base", false}, {"size", false}, {"build_id", true}}))
     return Meaning::Module;
   if (one.name == "symbol" && has({{"address", false}, {"name", true}})) return Meaning::Symbol;
+  if (one.name == "symbol" && has({{"address", false}, {"name", true}, {"file", true}, {"line", false}}))
+    return Meaning::Python;
   return Meaning::None;
 }
 
@@ -419,8 +421,14 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
       stacks_.loaded(writer.number, std::string(row[0].text), std::string(row[3].text), row[1].bits, row[2].bits);
       return {};
     case Meaning::Symbol:
-      stacks_.named(writer.number, row[0].bits, std::string(row[1].text));
+      stacks_.named(writer.number, row[0].bits, {.function = std::string(row[1].text), .file = {}, .module = {}});
       return {};
+    case Meaning::Python: {
+      const std::string file(row[2].text);
+      stacks_.named(writer.number, row[0].bits,
+                    {std::string(row[1].text), file, static_cast<uint32_t>(row[3].bits), file, false});
+      return {};
+    }
     case Meaning::None:
       return {};
   }

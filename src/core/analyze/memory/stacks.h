@@ -42,8 +42,8 @@ class Stacks {
   void runs(uint32_t process, const trace::Origin& origin);
   // The names that a recording states for the code in its files.
   void states(const trace::WriterInfo& writer);
-  // The name of the code at an address that is in no file: a function of the kernel.
-  void named(uint32_t process, uint64_t address, std::string name);
+  // The code at an address that is in no file: a function of the kernel, or a line of Python.
+  void named(uint32_t process, uint64_t address, symbols::Frame frame);
   StackId listed(uint32_t process, const trace::WriterInfo& writer, uint32_t stack);
 
   size_t size() const { return nodes_.size(); }
@@ -81,7 +81,7 @@ class Stacks {
     uint32_t era = 0;
     std::map<uint32_t, StackId> lists;  // by the number in the trace
     std::map<uint32_t, uint32_t> named;
-    std::unordered_map<uint64_t, std::string> names;  // of code in no file, by address
+    std::unordered_map<uint64_t, symbols::Frame> names;  // of code in no file, by address
   };
   using FileNames = std::unordered_map<uint64_t, std::vector<symbols::Frame>>;  // by offset
 
@@ -140,7 +140,19 @@ class SampleStacks {
              const Row& row);
 
  private:
-  enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu, Wait, PageFault, RecordedWait, Node, Module, Symbol };
+  enum class Meaning : uint8_t {
+    None,
+    Sample,
+    OnCpu,
+    OffCpu,
+    Wait,
+    PageFault,
+    RecordedWait,
+    Node,
+    Module,
+    Symbol,
+    Python
+  };
   static Meaning meaning_of(const trace::EventClass& event_class);
 
   struct Writer {

@@ -184,6 +184,11 @@ Seen look_here(const StackOptions& options) {
   for (const pid_t pid : pids) {
     try {
       seen.processes.push_back({sample::stacks_of_process(pid), "", rank_of(pid)});
+      if (const std::string& version = seen.processes.back().stacks.unknown_python; !version.empty())
+        say_warning(
+            base::format("the functions of Python {} in process {} are not shown: Kymo reads CPython 3.9 to "
+                         "3.13 with a GIL",
+                         base::printable(version), pid));
     } catch (const Error& error) {
       seen.errors.emplace_back(error.what());
     }

@@ -310,6 +310,7 @@ Ending record_program(const RecordOptions& options) {
     keep_older_trace(*recording, progress, options, totals);
     const std::string unsampled = samples ? unsampled_text(used_ns, totals, hertz, samples->is_by_timers()) : "";
     if (!options.quiet && !options.json && !unsampled.empty()) say(unsampled);
+    if (const std::string python = unknown_python_text(totals); !options.quiet && !python.empty()) say_warning(python);
     const bool is_whole = progress.lost + totals.lost + totals.lost_others == 0 && !progress.is_elsewhere;
     if (options.strict && !is_whole && ending.exit_code() == kDone) ending.status = kIncomplete;
   } catch (const std::exception& error) {

@@ -50,6 +50,22 @@ std::string refused(const SampleOptions& options, const sample::PerfEvents& even
   return note;
 }
 
+// Python has its functions in its samples if the library can be loaded. `environment` is what it needs then.
+std::unique_ptr<sample::RecordSource> source_with_python(sample::PerfEvents events, uint64_t hertz,
+                                                         RecordedSamples::Environment& environment) {
+  try {
+    const bool is_loadable = find_kymo_library(kTimerLibrary).find_first_of(" :") == std::string::npos;
+    if (is_loadable) {
+      auto inside = std::make_unique<sample::TimerSource>(hertz, true);
+      environment = inside->environment();
+      return std::make_unique<sample::DoubleSource>(std::move(events), std::move(inside));
+    }
+  } catch (const NotAvailable&) {  // samples without Python's functions are better than none
+    environment.clear();
+  }
+  return std::make_unique<sample::PerfSource>(std::move(events));
+}
+
 }  // namespace
 
 uint64_t parse_sample_rate(const std::string& text) {
@@ -91,6 +107,7 @@ std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions&
   std::unique_ptr<RecordedSamples> made(new RecordedSamples(
       std::move(source), {hertz, recording.session(), command_line, "timers in the program", options.piece_ns}));
   made->library_ = library;
+  made->is_by_timers_ = true;
   made->environment_ = std::move(environment);
   recording.accompany(*made);
   const std::string why = note.empty() ? "" : base::format(" ({})", note);
@@ -113,9 +130,12 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
       auto events = sample::PerfEvents::for_next_program(event_options(options));
       note = refused(options, events);
       const std::string also = also_sampled(options, events);
+      Environment environment;
       std::unique_ptr<RecordedSamples> made(new RecordedSamples(
-          std::make_unique<sample::PerfSource>(std::move(events)),
+          source_with_python(std::move(events), options.hertz, environment),
           {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also}));
+      if (!environment.empty()) made->library_ = find_kymo_library(kTimerLibrary);
+      made->environment_ = std::move(environment);
       recording.accompany(*made);
       return made;
     } catch (const NotAvailable& error) {

@@ -54,7 +54,7 @@ class RecordedSamples : public collect::Companion {
   // What the program needs in its environment, besides `others`, which is added to it.
   using Environment = std::vector<std::pair<std::string, std::string>>;
   void add_to(Environment& others) const;
-  bool is_by_timers() const { return !library_.empty(); }
+  bool is_by_timers() const { return is_by_timers_; }
   uint64_t hertz() const { return hertz_; }
 
   // Call it before Recording::finish().
@@ -68,6 +68,7 @@ class RecordedSamples : public collect::Companion {
                                                     collect::Recording& recording, std::string& note);
 
   uint64_t hertz_;
+  bool is_by_timers_ = false;
   std::string library_;      // in the programs; empty: none
   Environment environment_;  // that it needs
   sample::Sampler sampler_;

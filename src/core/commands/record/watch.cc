@@ -51,6 +51,15 @@ std::string unsampled_text(uint64_t used_ns, const sample::SampleTotals& totals,
                    : "they are setuid, or the kernel ended their events");
 }
 
+std::string unknown_python_text(const sample::SampleTotals& totals) {
+  std::string versions;
+  for (const std::string& version : totals.unknown_pythons)
+    versions += (versions.empty() ? "" : ", ") + base::printable(version);
+  if (versions.empty()) return {};
+  return base::format("the functions of Python {} are not in the samples: Kymo reads CPython 3.9 to 3.13 with a GIL",
+                      versions);
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

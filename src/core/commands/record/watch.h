@@ -38,5 +38,7 @@ uint64_t cpu_ns_of_process(pid_t pid);
 // One line if programs used the CPU that were not sampled; empty: nearly all of it was. `used_ns` is the time of all
 // programs. The samples of a short time, and those around lost samples, are not judged.
 std::string unsampled_text(uint64_t used_ns, const sample::SampleTotals& totals, uint64_t hertz, bool is_by_timers);
+// The versions of Python whose functions could not be read. Empty: none.
+std::string unknown_python_text(const sample::SampleTotals& totals);
 
 }  // namespace kymo::cli

@@ -15,6 +15,8 @@
 
 #define KYMO_PACKETS_MAGIC 0x31534b504f4d594bull
 #define KYMO_PACKETS_VARIABLE "KYMO_SAMPLE_PACKETS"
+/* Before the path, if the kernel samples too: it is only for programs that are Python. */
+#define KYMO_PACKETS_OF_PYTHON "python:"
 
 enum {
   KYMO_PACKETS_HEADER_BYTES = 4096,
@@ -44,8 +46,26 @@ enum { KYMO_PACKET_BYTES = KYMO_SLOT_BYTES - 32 };
 
 /* What the kernel's records do not have. */
 enum {
-  KYMO_RECORD_COMMAND = 1000, /* pid, tid, the words of the command line, each with a zero */
-  KYMO_RECORD_UNLOAD = 1001,  /* a file was unloaded; nothing but who and when */
+  KYMO_RECORD_COMMAND = 1000,        /* pid, tid, the words of the command line, each with a zero */
+  KYMO_RECORD_UNLOAD = 1001,         /* a file was unloaded; nothing but who and when */
+  KYMO_RECORD_PYTHON = 1002,         /* struct kymo_python_begin and the frames of the next sample in this packet */
+  KYMO_RECORD_PYTHON_CODE = 1003,    /* struct kymo_python_definition, name, file and a part of the table of lines */
+  KYMO_RECORD_PYTHON_UNKNOWN = 1004, /* the text of a version whose layout is not known */
+};
+
+/* The frames are struct kymo_python_frame (python.h), with the identity of their code instead of its address. */
+struct kymo_python_begin {
+  uint64_t interpreter_begin, interpreter_end; /* the native function of the interpreter */
+  uint32_t frames, is_cut;
+};
+
+struct kymo_python_definition {
+  uint64_t identity;
+  uint32_t minor, first_line;       /* of Python 3, of the function */
+  uint32_t name_length, name_width; /* characters, and bytes of each */
+  uint32_t file_length, file_width;
+  uint32_t lines, lines_begin, lines_bytes; /* the table of lines: all of it, and the part that is here */
+  uint32_t reserved;
 };
 
 #endif

@@ -1,10 +1,12 @@
 #define _GNU_SOURCE
 #include "send.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,14 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "own_signal.h"
 #include "packets.h"
+#include "python.h"
 
 static struct kymo_packets* packets;
 static uint64_t slots;
 
-bool kymo_open_packets(void) {
-  const char* const path = secure_getenv(KYMO_PACKETS_VARIABLE);
-  if (path == NULL || *path == '\0') return false;
+bool kymo_open_packets(const char* kind) {
+  const char* path = secure_getenv(KYMO_PACKETS_VARIABLE);
+  if (path == NULL || strncmp(path, kind, strlen(kind)) != 0) return false;
+  path += strlen(kind);
+  if (*path != '/') return false;
   const int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return false;
   struct stat status;
@@ -291,6 +297,123 @@ void kymo_send_unload(struct kymo_who who) {
   finish(&packet);
 }
 
+/* ---- Python ----------------------------------------------------------------------------------------------------- */
+
+static struct kymo_python python; /* python.minor is 0: none */
+static uintptr_t interpreter_begin, interpreter_end;
+static __thread uintptr_t python_thread __attribute__((tls_model("initial-exec")));
+
+/* The code that the recorder knows, by identity. What has no place here is sent again. */
+enum { kSentPlaces = 4096, kMostPythonFrames = 768 };
+static uint64_t sent_code[kSentPlaces];
+
+static bool load(void* none, uintptr_t from, uint64_t* into) {
+  (void)none;
+  return kymo_load(from, into);
+}
+static const struct kymo_memory memory = {load, NULL};
+
+void kymo_forget_sent_code(void) { memset(sent_code, 0, sizeof sent_code); }
+
+static void send_unknown_python(struct kymo_who who, const char* version) {
+  struct packet packet = claim(who.pid);
+  if (packet.slot == NULL) return;
+  char* const record = begin_record(&packet, KYMO_RECORD_PYTHON_UNKNOWN, 0);
+  put_text(&packet, version, strcspn(version, " "));
+  end_event(&packet, record, who, now_ns());
+  finish(&packet);
+}
+
+bool kymo_find_own_python(struct kymo_who who) {
+  const char* (*version)(void);
+  *(void**)&version = dlsym(RTLD_DEFAULT, "Py_GetVersion");
+  const uintptr_t runtime = (uintptr_t)dlsym(RTLD_DEFAULT, "_PyRuntime");
+  if (version == NULL || runtime == 0) return false;
+  /* Until now, its code is only loaded: this function puts together a constant text. */
+  const char* const text = version();
+  struct kymo_python found;
+  if (!kymo_permit_loads()) return false;
+  if (!kymo_find_python(text, runtime, (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type"), memory, &found)) {
+    send_unknown_python(who, text);
+    return false;
+  }
+  void* const function = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+  Dl_info info;
+  const ElfW(Sym)* symbol = NULL;
+  if (function != NULL && dladdr1(function, &info, (void**)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL) {
+    interpreter_begin = (uintptr_t)info.dli_saddr;
+    interpreter_end = interpreter_begin + symbol->st_size;
+  }
+  python = found;
+  return true;
+}
+
+/* As far as it can be read. */
+static void put_from(struct packet* packet, uintptr_t from, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+    uint64_t value = 0;
+    kymo_load(from + i, &value);
+    put(packet, &value, bytes - i < sizeof value ? bytes - i : sizeof value);
+  }
+}
+
+static bool send_code(struct kymo_who who, const struct kymo_python_code* code) {
+  const uint32_t name_bytes = code->name.length * code->name.width, file_bytes = code->file.length * code->file.width;
+  const uint32_t others = 256;
+  if (name_bytes + file_bytes + others > KYMO_PACKET_BYTES) return false;
+  uint32_t sent = 0;
+  do {
+    struct packet packet = claim(who.pid);
+    if (packet.slot == NULL) return false;
+    const uint32_t most = KYMO_PACKET_BYTES - name_bytes - file_bytes - others, left = code->lines_bytes - sent;
+    const struct kymo_python_definition definition = {code->identity,    python.minor,      code->first_line,
+                                                      code->name.length, code->name.width,  code->file.length,
+                                                      code->file.width,  code->lines_bytes, sent,
+                                                      left < most ? left : most, 0};
+    char* const record = begin_record(&packet, KYMO_RECORD_PYTHON_CODE, 0);
+    put(&packet, &definition, sizeof definition);
+    put_from(&packet, code->name.at, name_bytes);
+    put_from(&packet, code->file.at, file_bytes);
+    put_from(&packet, code->lines + sent, definition.lines_bytes);
+    end_event(&packet, record, who, now_ns());
+    finish(&packet);
+    sent += definition.lines_bytes;
+  } while (sent < code->lines_bytes);
+  return true;
+}
+
+/* The functions that the thread runs, before its sample. Code that is new to the recorder goes before both. */
+static void put_python(struct packet* packet, struct kymo_who who) {
+  python_thread = kymo_python_thread(&python, memory, python_thread, (uintptr_t)pthread_self(), 0);
+  if (python_thread == 0) return;
+  char* const record = begin_record(packet, KYMO_RECORD_PYTHON, 0);
+  char* const begin_at = packet->at;
+  struct kymo_python_frame* const frames = (void*)(begin_at + sizeof(struct kymo_python_begin));
+  bool is_cut = false, is_new = false;
+  const size_t count = kymo_python_frames(&python, memory, python_thread, frames, kMostPythonFrames, &is_cut);
+  if (count == 0) {
+    packet->at = record;
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    struct kymo_python_code code;
+    if (frames[i].code == 0) continue;
+    const uintptr_t address = frames[i].code;
+    frames[i].code = ~(uint64_t)0; /* it could not be read */
+    if (!kymo_read_python_code(&python, memory, address, &code)) continue;
+    frames[i].code = code.identity;
+    uint64_t* const place = &sent_code[code.identity % kSentPlaces];
+    if (__atomic_load_n(place, __ATOMIC_RELAXED) == code.identity) continue;
+    is_new = true;
+    if (send_code(who, &code)) __atomic_store_n(place, code.identity, __ATOMIC_RELAXED);
+  }
+  const struct kymo_python_begin begin = {interpreter_begin, interpreter_end, (uint32_t)count, is_cut};
+  put(packet, &begin, sizeof begin);
+  packet->at += count * sizeof *frames;
+  end_event(packet, record, who, now_ns());
+  if (is_new) packet->slot->number = __atomic_fetch_add(&packets->next, 1, __ATOMIC_RELAXED);
+}
+
 /* ---- Samples ---------------------------------------------------------------------------------------------------- */
 
 struct registers {
@@ -338,6 +461,7 @@ void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at,
   }
   /* First: its addresses have the new meaning. */
   if (__atomic_exchange_n(&is_unload_pending, false, __ATOMIC_RELAXED)) put_unload(&packet, who);
+  if (python.minor != 0 && kymo_may_load(at)) put_python(&packet, who);
   const struct registers registers = registers_of(at);
   char* const record = begin_record(&packet, PERF_RECORD_SAMPLE, 0);
   put_64(&packet, registers.pc);

@@ -9,8 +9,9 @@
 
 #define KYMO_HIDDEN __attribute__((visibility("hidden")))
 
-/* Finds the memory of the recorder. False: there is none. */
-KYMO_HIDDEN bool kymo_open_packets(void);
+/* Finds the memory of the recorder. False: there is none, or it is not for this `kind`: "", or KYMO_PACKETS_OF_PYTHON.
+ */
+KYMO_HIDDEN bool kymo_open_packets(const char* kind);
 KYMO_HIDDEN uint64_t kymo_interval_ns(void);
 
 struct kymo_who {
@@ -25,6 +26,11 @@ KYMO_HIDDEN void kymo_send_fork(struct kymo_who child, uint32_t parent_pid);
 KYMO_HIDDEN void kymo_send_exit(struct kymo_who who, uint64_t cpu_ns);
 /* A file was unloaded. Other code may be at its addresses next. Without a slot, it is sent with the next sample. */
 KYMO_HIDDEN void kymo_send_unload(struct kymo_who who);
+/* Looks for Python in this program: from then on, samples have its functions. False: there is none. Not for signal
+ * handlers. */
+KYMO_HIDDEN bool kymo_find_own_python(struct kymo_who who);
+/* In the child of a fork: it is unknown to the recorder what its parent has told. */
+KYMO_HIDDEN void kymo_forget_sent_code(void);
 /* `count` samples with the same stack: registers, and the stack up to `stack_high` if it is known. */
 KYMO_HIDDEN void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at, uintptr_t stack_low,
                                   uintptr_t stack_high);

@@ -1,23 +1,30 @@
-/* libkymo_sample.so: samples a program from within, where the kernel refuses performance events.
+/* libkymo_sample.so: samples a program from within: all programs where the kernel refuses performance events, and
+ * Python, whose functions only the thread itself can read at the moment of a sample.
  *
- * LD_PRELOAD puts it into programs that `kymo record` starts. Each thread has a timer on its own CPU clock, whose
- * signal interrupts no sleep and no system call: the clock stands still there. The handler copies the registers and the
- * stack into memory of the recorder (packets.h), which unwinds the copy. docs/sampling.md describes the limits.
+ * LD_PRELOAD puts it into programs that `kymo record` starts. In Python, one performance event of the process sends a
+ * signal to the thread that used the CPU. Otherwise each thread has a timer on its own CPU clock. Neither signal
+ * interrupts a sleep or a system call: the clock stands still there, and the event is only of the program's own code.
+ * The handler copies the registers, the stack and the Python frames into memory of the recorder (packets.h), which
+ * unwinds the copy. docs/sampling.md describes the limits.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "own_signal.h"
+#include "packets.h"
 #include "send.h"
 
 /* Of glibc, and of other C libraries. */
@@ -28,6 +35,8 @@ extern void* __libc_stack_end __attribute__((weak));
 extern const char* gnu_get_libc_version(void) __attribute__((weak));
 
 static bool is_on;
+static bool is_by_event; /* beside the kernel's samples: one of the process, instead of timers of the threads */
+static int event = -1;
 static uint32_t process;
 static pthread_key_t at_thread_end;
 
@@ -42,9 +51,12 @@ static __thread struct {
 
 static struct kymo_who who(void) { return (struct kymo_who){process, self.tid}; }
 
-static void on_timer(siginfo_t* info, void* context) {
-  if (!self.has_timer) return; /* it was deleted a moment ago */
-  const uint64_t count = 1 + (info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
+static uint32_t find_tid(void);
+
+static void on_sample(siginfo_t* info, void* context) {
+  if (is_by_event ? !is_on : !self.has_timer) return; /* it was deleted a moment ago */
+  if (self.tid == 0) self.tid = find_tid(); /* made without pthread_create */
+  const uint64_t count = 1 + (!is_by_event && info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
   kymo_send_sample(who(), count, context, self.stack_low, self.stack_high);
 }
 
@@ -111,10 +123,49 @@ static uint32_t find_tid(void) {
   return found != 0 ? (uint32_t)found : own_tid;
 }
 
-static void start_timer(void) {
+/* Before Linux 6.1, the signal of an event interrupts system calls, or ends a program that blocks it. */
+static bool is_event_safe(void) {
+  struct utsname system;
+  if (uname(&system) != 0) return false;
+  char* end;
+  const long major = strtol(system.release, &end, 10), minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+  return major > 6 || (major == 6 && minor >= 1);
+}
+
+/* All threads of the process have it, and no program that it executes. */
+static bool open_event(void) {
+#if defined(PERF_ATTR_SIZE_VER7)
+  struct perf_event_attr what;
+  memset(&what, 0, sizeof what);
+  what.size = sizeof what;
+  what.type = PERF_TYPE_SOFTWARE;
+  what.config = PERF_COUNT_SW_TASK_CLOCK;
+  what.sample_period = kymo_interval_ns();
+  /* A signal from within the kernel could arrive after exec, and would end the new program. */
+  what.exclude_kernel = what.exclude_hv = 1;
+  what.sigtrap = what.remove_on_exec = what.inherit = what.inherit_thread = 1;
+  if (!is_event_safe()) return false;
+  event = (int)syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+#endif
+  return event >= 0;
+}
+
+/* The program may have closed it, and have another file with this number. */
+static void close_event(void) {
+  char path[64], name[64];
+  const int length = snprintf(path, sizeof path, "/proc/self/fd/%d", event);
+  if (event < 0 || length <= 0) return;
+  const ssize_t found = readlink(path, name, sizeof name - 1);
+  name[found > 0 ? found : 0] = '\0';
+  if (strstr(name, "perf_event") != NULL) close(event);
+  event = -1;
+}
+
+static void start_sampling(void) {
   if (self.has_timer) return;
   self.tid = find_tid();
   kymo_unblock_own_signal();
+  if (is_by_event) return;
   struct sigevent event;
   memset(&event, 0, sizeof event);
   event.sigev_notify = SIGEV_THREAD_ID;
@@ -148,32 +199,58 @@ static void after_fork(void) {
   const uint32_t parent = process;
   self.has_timer = false;
   find_numbers();
-  kymo_send_fork(who(), parent);
-  start_timer();
+  kymo_forget_sent_code();
+  if (is_by_event) {
+    close_event();
+    is_on = open_event();
+  } else {
+    kymo_send_fork(who(), parent);
+  }
+  start_sampling();
+}
+
+/* The kernel samples the program too, and reports its threads. They add what they see in their own code. */
+static void start_beside_kernel(void) {
+  if (dlsym(RTLD_DEFAULT, "_PyRuntime") == NULL || !kymo_open_packets(KYMO_PACKETS_OF_PYTHON)) return;
+  find_numbers();
+  if (!kymo_find_own_python(who())) return;
+  find_first_stack();
+  is_by_event = true;
+  is_on = kymo_install_handler(KYMO_BY_PERF, on_sample) && open_event();
+}
+
+static void start_alone(int argc, char** argv) {
+  if (!kymo_open_packets("") || pthread_key_create(&at_thread_end, end_thread) != 0 ||
+      !kymo_install_handler(KYMO_BY_TIMERS, on_sample))
+    return;
+  find_numbers();
+  find_first_stack();
+  kymo_send_program(who(), argc, argv);
+  kymo_find_own_python(who());
+  is_on = true;
 }
 
 /* Only glibc passes the arguments. */
 __attribute__((constructor)) static void start(int argc, char** argv) {
   const int error = errno;
   if (gnu_get_libc_version == NULL) argc = 0;
-  if (kymo_open_packets() && pthread_key_create(&at_thread_end, end_thread) == 0 && kymo_install_handler(on_timer)) {
-    find_numbers();
-    find_first_stack();
-    kymo_send_program(who(), argc, argv);
+  start_alone(argc, argv);
+  if (!is_on) start_beside_kernel();
+  if (is_on) {
     if (__register_atfork != NULL)
       __register_atfork(NULL, NULL, after_fork, NULL);
     else if (pthread_atfork != NULL)
       pthread_atfork(NULL, NULL, after_fork);
-    is_on = true;
-    start_timer();
+    start_sampling();
   }
   errno = error;
 }
 
 /* Its threads end with it. */
 __attribute__((destructor)) static void stop(void) {
-  if (!is_on || !self.has_timer) return;
+  if (!is_on) return;
   is_on = false;
+  close_event();
   end_thread(NULL);
 }
 
@@ -191,8 +268,8 @@ static struct beginning begin(void* data) {
   free(data);
   kymo_set_own_signal_blocked(copy.is_own_signal_blocked);
   find_stack();
-  pthread_setspecific(at_thread_end, &at_thread_end);
-  start_timer();
+  if (!is_by_event) pthread_setspecific(at_thread_end, &at_thread_end);
+  start_sampling();
   return copy;
 }
 
@@ -252,7 +329,7 @@ __attribute__((visibility("default"))) int dlclose(void* handle) {
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "dlclose");
   const int failure = next(handle);
   const int error = errno;
-  if (is_on && failure == 0 && was_unloaded()) kymo_send_unload((struct kymo_who){process, find_tid()});
+  if (is_on && !is_by_event && failure == 0 && was_unloaded()) kymo_send_unload((struct kymo_who){process, find_tid()});
   errno = error;
   return failure;
 }

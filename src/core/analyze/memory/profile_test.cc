@@ -362,9 +362,12 @@ TEST(FirstMeaningfulFrameTest, IsTheUsersPythonFrame) {
   EXPECT_EQ(first_informative_frame(frames), 3u);
   add("_call_impl", "/usr/lib/python3/site-packages/torch/nn/modules/module.py");
   EXPECT_EQ(first_informative_frame(frames), 4u);
+  add("fit", "/usr/lib/python3/dist-packages/sklearn/base.py");
+  EXPECT_EQ(first_informative_frame(frames), 5u);
+  add("run", "/usr/lib/python3.11/threading.py");
   add("forward", "/home/me/model.py");
   add("main", "/home/me/train.py");
-  EXPECT_EQ(first_informative_frame(frames), 5u);
+  EXPECT_EQ(first_informative_frame(frames), 7u);
 }
 
 }  // namespace

@@ -284,10 +284,18 @@ size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
   const auto is_python = [](const symbols::Frame& frame) {
     return frame.file.ends_with(".py") || (frame.file.starts_with('<') && !frame.file.starts_with("<frozen"));
   };
-  const auto is_users = [&](const symbols::Frame& frame) {
-    return is_python(frame) && frame.file.find("-packages/torch/") == frame.file.npos;
+  const auto has = [](const symbols::Frame& frame, std::string_view part) {
+    return frame.file.find(part) != frame.file.npos;
   };
-  for (const auto& wanted : {std::ranges::find_if(frames, is_users), std::ranges::find_if(frames, is_python)})
+  const auto is_not_of_torch = [&](const symbols::Frame& frame) {
+    return is_python(frame) && !has(frame, "-packages/torch/");
+  };
+  const auto is_own = [&](const symbols::Frame& frame) {
+    return is_python(frame) && !has(frame, "/site-packages/") && !has(frame, "/dist-packages/") &&
+           !has(frame, "/lib/python3");  // the standard library
+  };
+  for (const auto& wanted : {std::ranges::find_if(frames, is_own), std::ranges::find_if(frames, is_not_of_torch),
+                             std::ranges::find_if(frames, is_python)})
     if (wanted != frames.end()) return static_cast<size_t>(wanted - frames.begin());
   const auto is_allocating = [&](const symbols::Frame& frame) {
     const std::string_view function = frame.function;

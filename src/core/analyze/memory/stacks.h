@@ -105,7 +105,8 @@ class Stacks {
   std::unordered_map<uint32_t, std::vector<symbols::Frame>> known_;                // by place
 };
 
-// The frame that says most about an allocation: the innermost one of Python that is not PyTorch's own; if there is
+// The frame that says most about an allocation: the innermost one of Python that is neither in an installed package nor
+// in Python's own library; if there is none, one that is not PyTorch's; if there is none, any of Python; if there is
 // none, the innermost one that is not part of the allocation itself (operator new, a standard container, PyTorch's
 // allocator); if there is none, the innermost frame.
 size_t first_informative_frame(const std::vector<symbols::Frame>& frames);

@@ -96,7 +96,7 @@ int main(int count, char** words) {
       usual_work(2);
       if (i % 20 == 10) collect_garbage();
     }
-  if (!strcmp(words[1], "queue")) START(producer), START(consumer);
+  if (!strcmp(words[1], "queue")) START(producer), consumer(0);
   if (!strcmp(words[1], "crowd"))
     while (threads < atoi(words[2])) START(spinner);
   while (threads > 0) pthread_join(all[--threads], 0);
@@ -149,6 +149,19 @@ def check(case):
     names_it = first["kind"] == kind and any(says in text for text in [first["text"], *first["evidence"]])
     # Without the right to choose waits, or with lost records, the report says what to record.
     case.true(f"{planted}: the first finding names {says}: {first}", names_it or first["record"] != "")
+
+    # The path goes on in the thread for which another one waits.
+    path = case.json("path", trace)
+    case.equal(f"{planted}: the parts of the path", sum(row["ns"] for row in path["rows"]), path["length_ns"])
+    if planted == "queue" and not path["missing_wake_ups"]:
+        makes = [one for one in case.json("stats", trace, "--by", "function")["functions"] if one["function"] == "produce"]
+        on_path = {}
+        for row in path["rows"]:
+            on_path[row["where"], row["what"]] = row["ns"]
+        busiest = max(on_path, key=on_path.get)
+        case.true(f"queue: the path is in the producer, which runs: {on_path}",
+                  busiest[1] in ("(running)", "(ready, but others ran)") and
+                  on_path[busiest] >= makes[0]["self_ns"] / 2)
 
     # What is unknown is unknown everywhere.
     stats, timeline = case.json("stats", trace, "--by", "thread")["rows"], case.json("timeline", trace)

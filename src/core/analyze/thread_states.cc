@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -23,6 +24,7 @@ constexpr unsigned kMaxHelpers = 5;
 constexpr size_t kMaxSpans = size_t{1} << 24;
 constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min() / 4,
                   kLatest = std::numeric_limits<int64_t>::max() / 4;
+constexpr size_t kNoHandover = SIZE_MAX;
 
 // Times of a forged trace: no sum of them overflows.
 int64_t bounded(int64_t time) { return std::clamp(time, kEarliest, kLatest); }
@@ -35,7 +37,7 @@ int64_t before(int64_t time, uint64_t ns) {
 uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 uint64_t between(int64_t from, int64_t to) { return to > from ? static_cast<uint64_t>(to - from) : 0; }
 
-enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu };
+enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu, WakeUp };
 
 Meaning meaning_of(const trace::EventClass& one) {
   if (one.category != "cpu") return Meaning::None;
@@ -45,11 +47,26 @@ Meaning meaning_of(const trace::EventClass& one) {
   };
   if (one.name == "sample" && has(0, "node")) return Meaning::Sample;
   if (one.name == "on CPU" && has(0, "ns")) return Meaning::OnCpu;
+  if (one.name == "wake-up" && has(0, "pid") && has(1, "tid")) return Meaning::WakeUp;
   return one.name == "off CPU" && has(0, "ns") && has(1, "preempted") ? Meaning::OffCpu : Meaning::None;
+}
+
+// Of src/core/heap/preload/waits.cc: only one thread at a time holds the lock.
+bool is_wait_for_lock(const trace::EventClass& one) {
+  return one.category == "wait" && one.fields.size() == 3 && one.fields[2].name == "holder" &&
+         one.fields[2].type == trace::FieldType::UInt &&
+         (one.name == "wait for mutex" || one.name == "wait for read lock" || one.name == "wait for write lock");
+}
+
+// A process without a pid, of another tool's trace, is not the same as another one.
+std::string key_of(const trace::WriterInfo& writer, uint64_t pid, uint64_t tid) {
+  return base::format("{}\n{}\n{}{}\n{}", writer.origin.host, writer.origin.boot_id, pid,
+                      pid == 0 ? writer.id.hex() : std::string(), tid);
 }
 
 struct Thread {
   ThreadStates states;
+  uint32_t number = 0;      // in StatesOfThreads::keys
   bool has_time = false;    // on or off the processors
   bool has_record = false;  // any
   void live(int64_t from, int64_t to) {
@@ -64,11 +81,16 @@ struct Track {
   Thread* thread = nullptr;
   trace::ClockMap clock;
   std::map<uint32_t, Meaning> meanings;  // by class
+  std::set<uint32_t> locks;              // classes of waits for locks
   std::optional<int64_t> begin;          // of the piece; nothing: of the first one
   std::optional<int64_t> first;          // record of the piece
   std::vector<StateSpan> off;
   std::vector<int64_t> samples;
   int64_t off_until = kEarliest;
+  struct {
+    int64_t begin = 0, end = kEarliest;
+  } last_off;
+  size_t handover = kNoHandover;  // that ended it
 };
 
 class Reading {
@@ -82,14 +104,20 @@ class Reading {
       if (Track* const track = track_of(chunk)) {
         if (chunk.range_count + chunk.point_count != 0)
           track->thread->live(time_of(*track, chunk.first), time_of(*track, chunk.last));
-        if (track->meanings.empty() || chunk.point_count == 0) continue;
+        const bool has_points = !track->meanings.empty() && chunk.point_count != 0;
+        if (!has_points && (track->locks.empty() || chunk.range_count == 0)) continue;
         chunks.push_back(chunk);
         numbers.push_back(static_cast<uint32_t>(&chunk - reader_.event_chunks().data()));
       }
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     DecodeAhead decoded(
         chunks,
-        [this](const auto& chunk, auto& into) { reader_.read(chunk, into, trace::kPoints | trace::kPointValues); },
+        [this](const auto& chunk, auto& into) {
+          const bool has_locks = !tracks_.at({chunk.writer, chunk.track}).locks.empty();
+          reader_.read(chunk, into,
+                       trace::kPoints | trace::kPointValues |
+                           (has_locks ? trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues : 0));
+        },
         std::min(cores - 1, kMaxHelpers));
     while (const DecodeAhead::Item* const item = decoded.next())
       if (item->error.empty())
@@ -114,9 +142,11 @@ class Reading {
     if (clock == info.clocks.end()) return nullptr;
     track.clock = trace::clock_map(clock->second);
     if (!track.clock.usable()) return nullptr;
-    for (const auto& [id, one] : info.classes)
+    for (const auto& [id, one] : info.classes) {
       if (const Meaning meaning = meaning_of(one); meaning != Meaning::None) track.meanings[id] = meaning;
-    track.thread = &threads_[thread_key(info, described->second)];
+      if (is_wait_for_lock(one)) track.locks.insert(id);
+    }
+    track.thread = &thread_of(thread_key(info, described->second));
     ThreadStates& states = track.thread->states;
     if (states.name.empty() || !track.meanings.empty()) {
       states.program = trace::program_name(info.origin.executable);
@@ -130,9 +160,44 @@ class Reading {
     return &track;
   }
 
+  Thread& thread_of(const std::string& key) {
+    const auto [entry, is_new] = threads_.try_emplace(key);
+    if (is_new) {
+      entry->second.number = static_cast<uint32_t>(result_.keys.size());
+      result_.keys.push_back(key);
+    }
+    return entry->second;
+  }
+
+  // Returns its number.
+  size_t add_handover(const Track& track, const trace::WriterInfo& info, uint64_t pid, uint64_t tid, int64_t begin,
+                      int64_t end) {
+    if (!result_.are_placed || begin >= end) return kNoHandover;
+    const uint32_t by = thread_of(key_of(info, pid, tid)).number;
+    if (by == track.thread->number) return kNoHandover;
+    result_.handovers.push_back({track.thread->number, by, begin, end, end});
+    if (++count_ > kMaxSpans) forget_places();
+    return result_.handovers.size() - 1;
+  }
+
+  // A thread that waits for a lock is woken by the one that held it. When exactly is not recorded.
+  void read_locks(const Track& track, const trace::WriterInfo& info, const trace::EventBatch& batch) {
+    trace::ValueCursor cursor(batch.ranges.values);
+    for (size_t i = 0; i < batch.ranges.size(); ++i) {
+      const trace::EventClass* const one = info.find_class(batch.ranges.class_id[i]);
+      const std::vector<trace::ValueCursor::Value>& row = cursor.next(one);
+      if (one == nullptr || row.size() != one->fields.size() || !track.locks.contains(one->id) || row[2].bits == 0)
+        continue;
+      const uint64_t last = batch.ranges.end[i];
+      add_handover(track, info, info.origin.pid, row[2].bits,
+                   time_of(track, last - std::min(last, batch.ranges.duration[i])), time_of(track, last));
+    }
+  }
+
   void read(const trace::EventChunk& chunk, uint32_t number, const trace::EventBatch& batch) {
     Track& track = tracks_.at({chunk.writer, chunk.track});
     const trace::WriterInfo& info = reader_.writers().at(chunk.writer);
+    if (!track.locks.empty()) read_locks(track, info, batch);
     trace::ValueCursor cursor(batch.points.values);
     for (size_t i = 0; i < batch.points.size(); ++i) {
       const trace::EventClass* const event_class = info.find_class(batch.points.class_id[i]);
@@ -141,6 +206,18 @@ class Reading {
       const auto meaning = track.meanings.find(event_class->id);
       if (meaning == track.meanings.end()) continue;
       const int64_t time = time_of(track, batch.points.time[i]);
+      if (meaning->second == Meaning::WakeUp) {
+        // It follows the wait, and then the time in which the thread was ready.
+        if (track.last_off.end == time)
+          track.handover = add_handover(track, info, row[0].bits, row[1].bits, track.last_off.begin, time);
+        continue;
+      }
+      if (meaning->second == Meaning::OffCpu) {
+        track.last_off = {time, after(time, row[0].bits)};
+        const size_t handover = std::exchange(track.handover, kNoHandover);
+        if (handover < result_.handovers.size() && result_.handovers[handover].end == time)
+          result_.handovers[handover].end = track.last_off.end;
+      }
       if (meaning->second == Meaning::Sample)
         keep(track.samples, time);
       else if (meaning->second == Meaning::OffCpu)
@@ -216,8 +293,12 @@ class Reading {
            {StateSpan{gap.end - static_cast<int64_t>(gap.running_ns), gap.end, ThreadState::Running}, gap.next})
         if (span.begin < span.end && !continues(spans, before_piece, span)) spans.push_back(span);
     count_ += spans.size() - before_piece;
-    if (count_ <= kMaxSpans) return;
+    if (count_ > kMaxSpans) forget_places();
+  }
+
+  void forget_places() {
     result_.are_placed = false;
+    result_.handovers = {};
     for (auto& [key, thread] : threads_) thread.states.spans = {};
   }
 
@@ -238,7 +319,17 @@ class Reading {
       result_.threads.push_back(std::move(states));
     }
     std::ranges::stable_sort(result_.threads, std::ranges::greater(), &ThreadStates::running_ns);
+    find_missing_wake_ups();
     return std::move(result_);
+  }
+
+  // As the recorder states it (src/core/sample/sampler.cc).
+  void find_missing_wake_ups() {
+    for (const auto& [id, writer] : reader_.writers())
+      for (const auto& [name, value] : writer.origin.metadata) {
+        if (name == "wake-ups" && value.starts_with("not ")) result_.missing_wake_ups = value;
+        if (name == "without wake-ups") result_.missing_wake_ups = "not recorded for " + value;
+      }
   }
 
   // Whether the span became a part of the last one, which runs too. Those before `from` do not change.
@@ -281,9 +372,7 @@ std::string ThreadStates::label() const {
 }
 
 std::string thread_key(const trace::WriterInfo& writer, const trace::Track& track) {
-  // A process without a pid, of another tool's trace, is not the same as another one.
-  return base::format("{}\n{}\n{}{}\n{}", writer.origin.host, writer.origin.boot_id, writer.origin.pid,
-                      writer.origin.pid == 0 ? writer.id.hex() : std::string(), track.tid);
+  return key_of(writer, writer.origin.pid, track.tid);
 }
 
 StatesOfThreads read_thread_states(const trace::Reader& reader) { return Reading(reader).run(); }

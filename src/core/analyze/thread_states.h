@@ -41,9 +41,19 @@ struct ThreadStates {
   std::string label() const;  // "python3 worker"
 };
 
+// A thread waited until another one woke it: the kernel's wake-up, or a lock that the other one held (`kymo record
+// --with waits`).
+struct Handover {
+  uint32_t waiting = 0, by = 0;           // threads, in StatesOfThreads::keys
+  int64_t begin = 0, woken = 0, end = 0;  // of the monotonic clock; at the end, it was on a processor again
+};
+
 struct StatesOfThreads {
   std::vector<ThreadStates> threads;  // whose time on or off the processors is known; the longest CPU time first
-  bool are_placed = true;             // false: there are too many spans, so no thread has any
+  bool are_placed = true;           // false: there are too many spans, so no thread has any, and no handovers are known
+  std::vector<Handover> handovers;  // in no order
+  std::vector<std::string> keys;
+  std::string missing_wake_ups;  // "not recorded: …", "not recorded for 2 s, …"; empty: nothing is missing
 };
 
 // The same for all threads of a process, of all its writers.

@@ -79,7 +79,7 @@ std::string_view CodeMap::at(uint64_t address) const {
 
 namespace {
 
-constexpr size_t kMaxText = 1024;
+constexpr size_t kMaxText = 16 << 10;  // names of templates are long, and a part of one cannot be shortened well
 constexpr size_t kFramesOfAPart = 16'384;
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }

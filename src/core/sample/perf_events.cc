@@ -132,7 +132,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
 size_t most_threads_with_waits() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  constexpr long kEvents = 3;  // the clock, the waits, the page faults
+  constexpr long kEvents = 4;  // the clock, the waits, the page faults, the wake-ups
   return limit.rlim_cur / static_cast<rlim_t>(kEvents * std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)) / 2;
 }
 
@@ -155,6 +155,7 @@ struct PerfEvents::Request {
   size_t ring = 0;
   EventOptions options;
   std::shared_ptr<base::FileDescriptor> wait_limit;  // of Waits::Some
+  std::optional<WakeUpEvent> wake_up;
 
   explicit Request(const EventOptions& wanted) : options(wanted) {
     attributes.size = sizeof attributes;
@@ -175,7 +176,8 @@ struct PerfEvents::Request {
       attributes.sample_type |= PERF_SAMPLE_STACK_USER;
       attributes.sample_stack_user = kLeafCopy;
     }
-    if (options.waits != Waits::None || options.faults) attributes.sample_type |= PERF_SAMPLE_IDENTIFIER;
+    if (options.waits != Waits::None || options.wake_ups || options.faults)
+      attributes.sample_type |= PERF_SAMPLE_IDENTIFIER;
     if (options.faults) attributes.sample_type |= PERF_SAMPLE_ADDR;
     attributes.sample_max_stack = kMaxChain;
     attributes.inherit = 1;
@@ -214,8 +216,10 @@ PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
   raise_file_limit();
   const std::vector<pid_t> threads = threads_of(pid);
   if (threads.empty()) refuse(ESRCH, pid);
-  if (request.options.waits == Waits::Some && threads.size() > most_threads_with_waits())
-    request.options.waits = Waits::None;
+  if (threads.size() > most_threads_with_waits()) {
+    if (request.options.waits == Waits::Some) request.options.waits = Waits::None;
+    request.options.wake_ups = false;
+  }
   return open(threads, request);
 }
 
@@ -226,8 +230,18 @@ PerfEvents PerfEvents::open(const std::vector<pid_t>& threads, Request request) 
     request.wait_limit = std::make_shared<base::FileDescriptor>(load_wait_limit());
     if (!*request.wait_limit) request.options.waits = Waits::None;
   }
+  std::string why_no_wake_ups = "the process has too many threads";
+  try {
+    if (request.options.wake_ups) {
+      request.wake_up = find_wake_up_event();
+      why_no_wake_ups.clear();
+    }
+  } catch (const NotAvailable& error) {
+    why_no_wake_ups = error.what();
+  }
   for (; request.ring >= kSmallestRing; request.set_ring(request.ring / 2)) {
     PerfEvents events;
+    events.why_no_wake_ups_ = why_no_wake_ups;
     if (events.open_all(threads, request)) return events;
   }
   throw NotAvailable(
@@ -277,6 +291,21 @@ bool PerfEvents::add(const perf_event_attr& attributes, pid_t thread, int proces
   layout_.events.emplace_back(id, cause);
   into.push_back(std::move(event));
   return true;
+}
+
+void PerfEvents::open_wake_ups(const Request& request, pid_t thread, int processor, int leader) {
+  if (!request.wake_up) return;
+  perf_event_attr attributes = request.attributes;
+  attributes.mmap = attributes.mmap2 = attributes.build_id = 0;
+  attributes.comm = attributes.comm_exec = attributes.task = attributes.context_switch = 0;
+  attributes.type = PERF_TYPE_TRACEPOINT;
+  attributes.config = request.wake_up->number;
+  attributes.sample_period = 1;
+  attributes.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+  attributes.sample_regs_user = 0;
+  attributes.sample_stack_user = 0;
+  if (attributes.exclude_kernel == 1 || !add(attributes, thread, processor, leader, Cause::WakeUp, wake_ups_))
+    why_no_wake_ups_ = "the kernel lets only root record them";
 }
 
 // What does not come from the clock.
@@ -335,6 +364,7 @@ bool PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
       if (!request.pid) templates_.push_back(event.get());
       clocks_.push_back(event.get());
       events_.push_back(std::move(event));
+      open_wake_ups(request, thread, processor, leader);
       open_others(request, thread, processor, leader);
     }
   }
@@ -343,6 +373,7 @@ bool PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
   layout_.sample_type = request.attributes.sample_type;
   layout_.registers = static_cast<unsigned>(std::popcount(kRegisters));
   std::ranges::sort(layout_.events);
+  if (request.wake_up) layout_.wake_up = *request.wake_up;
   has_kernel_ = request.attributes.exclude_kernel == 0;
   copy_bytes_ = request.attributes.sample_stack_user;
   period_ns_ = request.attributes.sample_period;
@@ -381,6 +412,11 @@ void PerfEvents::set_periods_of_new_threads(const std::function<uint64_t()>& nex
     uint64_t period = next_ns();
     ioctl(event, PERF_EVENT_IOC_PERIOD, &period);
   }
+}
+
+void PerfEvents::record_wake_ups(bool is_on) {
+  for (const base::FileDescriptor& event : wake_ups_)
+    ioctl(event.get(), is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 FirstSamples::FirstSamples(uint64_t period_ns) : period_ns_(period_ns), phase_(std::random_device{}() / 4294967296.0) {}
@@ -425,6 +461,12 @@ void PerfSource::wait(int milliseconds) {
     if (is_varied_) draw_periods();
 }
 
+std::optional<RecordSource::Counts> PerfSource::counts() const {
+  Counts counts = events_.counts();
+  counts.without_wake_ups_ns = wake_up_limit_.paused_ns();
+  return counts;
+}
+
 // The kernel counts all records that found no space. Samples come one at a time, so the time without space says how
 // many of them there can be.
 void PerfSource::count_lost_samples(RingState& ring, Record& record) const {
@@ -461,6 +503,7 @@ void PerfSource::read(bool is_last, const Handle& handle) {
     push_front(ring);
   }
   states_.resize(rings.size());
+  uint64_t wake_ups = 0;
   while (!queue.empty()) {
     Next next = queue.top();
     queue.pop();
@@ -469,6 +512,7 @@ void PerfSource::read(bool is_last, const Handle& handle) {
     if (record.kind == RecordKind::Fork) first_samples_.started();
     if (record.kind == RecordKind::Exit) first_samples_.ended(record.tid);
     if (record.kind == RecordKind::Lost) count_lost_samples(state, record);
+    if (record.kind == RecordKind::Sample && record.cause == Cause::WakeUp) ++wake_ups;
     const bool is_of_clock = record.kind == RecordKind::Sample && record.cause == Cause::Clock;
     const uint64_t period = std::exchange(record.period, 0);
     if (!is_of_clock || first_samples_.is_due(record.tid, period)) handle(record);
@@ -477,6 +521,8 @@ void PerfSource::read(bool is_last, const Handle& handle) {
     push_front(next.ring);
   }
   for (PerfRing& ring : rings) ring.release();
+  const bool has_room = wake_up_limit_.go_on(wake_ups, base::monotonic_ns());
+  if (std::exchange(records_wake_ups_, has_room) != has_room) events_.record_wake_ups(has_room);
   const bool should_vary = first_samples_.should_vary(base::monotonic_ns());
   if (std::exchange(is_varied_, should_vary) || should_vary) draw_periods();
 }

@@ -59,7 +59,8 @@ struct EventOptions {
   uint64_t hertz = 1000;
   Stacks stacks = kDefaultStacks;
   Waits waits = Waits::None;
-  bool faults = false;  // also the stack of each kFaultsOfASample-th page fault
+  bool faults = false;    // also the stack of each kFaultsOfASample-th page fault
+  bool wake_ups = false;  // also which thread woke which one
 };
 
 class PerfEvents {
@@ -75,6 +76,8 @@ class PerfEvents {
   bool has_kernel() const { return has_kernel_; }  // samples contain the kernel's functions
   bool has_waits() const { return has_waits_; }
   bool has_faults() const { return has_faults_; }
+  // Why wake-ups of threads by others are not recorded; empty: they are.
+  const std::string& why_no_wake_ups() const { return why_no_wake_ups_; }
   uint32_t copy_bytes() const { return copy_bytes_; }  // the longest copy of a stack; 0: none
   std::vector<PerfRing>& rings() { return rings_; }
   // Waits until a ring is a quarter full, for wake(), or for this time. False: the time is over.
@@ -88,6 +91,8 @@ class PerfEvents {
   // Threads and processes that start from now on get samples after each of these times instead, by the processor on
   // which they run. For a running process it has no effect: its own threads would change too.
   void set_periods_of_new_threads(const std::function<uint64_t()>& next_ns);
+  // In all threads, from now on.
+  void record_wake_ups(bool is_on);
 
  private:
   struct Request;
@@ -98,6 +103,7 @@ class PerfEvents {
   void open_others(const Request& request, pid_t thread, int processor, int leader);
   bool add(const perf_event_attr& attributes, pid_t thread, int processor, int leader, Cause cause,
            std::vector<base::FileDescriptor>& into, int limit = -1);
+  void open_wake_ups(const Request& request, pid_t thread, int processor, int leader);
   bool map_ring(int event, const Request& request);
 
   RecordLayout layout_;
@@ -105,7 +111,8 @@ class PerfEvents {
   bool has_kernel_ = false, has_waits_ = false, has_faults_ = false;
   uint32_t copy_bytes_ = 0;
   uint64_t period_ns_ = 0;
-  std::vector<base::FileDescriptor> events_, faults_;
+  std::string why_no_wake_ups_;
+  std::vector<base::FileDescriptor> events_, faults_, wake_ups_;
   std::vector<int> templates_;  // the events of the clock that only new threads get
   std::vector<PerfRing> rings_;
   std::vector<int> leaders_;  // the events whose rings are read
@@ -146,12 +153,15 @@ class FirstSamples {
 // The records of performance events, from all rings in the order of their times.
 class PerfSource : public RecordSource {
  public:
-  explicit PerfSource(PerfEvents events) : events_(std::move(events)), first_samples_(events_.period_ns()) {}
+  explicit PerfSource(PerfEvents events)
+      : events_(std::move(events)),
+        first_samples_(events_.period_ns()),
+        wake_up_limit_(events_.rings().size(), base::monotonic_ns()) {}
 
   void wait(int milliseconds) override;
   void wake() override { events_.wake(); }
   void read(bool is_last, const Handle& handle) override;
-  std::optional<Counts> counts() const override { return events_.counts(); }
+  std::optional<Counts> counts() const override;
   bool is_complete() const override { return true; }
 
  private:
@@ -165,7 +175,8 @@ class PerfSource : public RecordSource {
 
   PerfEvents events_;
   FirstSamples first_samples_;
-  bool is_varied_ = false;
+  WakeUpLimit wake_up_limit_;
+  bool is_varied_ = false, records_wake_ups_ = true;
   std::vector<RingState> states_;
 };
 

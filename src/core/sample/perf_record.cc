@@ -82,6 +82,7 @@ Cause cause_of(uint64_t event, const RecordLayout& layout) {
 void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& into) {
   const uint64_t type = layout.sample_type;
   const auto has = [type, &into](uint64_t field) {
+    if (into.cause == Cause::WakeUp) return (type & field & kTrailerFields) != 0;
     return (type & field) != 0 && !(field == PERF_SAMPLE_PERIOD && into.cause == Cause::PageFault);
   };
   into.kind = RecordKind::Sample;
@@ -96,6 +97,7 @@ void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& i
   for (const uint64_t field : {PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU})
     if (has(field)) reader.fixed<uint64_t>();
   if (has(PERF_SAMPLE_PERIOD)) into.period = reader.fixed<uint64_t>();
+  if (into.cause == Cause::WakeUp) into.woken = woken_thread(reader.take(reader.fixed<uint32_t>()), layout.wake_up);
   if (has(PERF_SAMPLE_CALLCHAIN)) {
     const auto count = reader.fixed<uint64_t>();
     if (count > reader.left() / sizeof(uint64_t)) throw Error("a call chain is longer than its record");

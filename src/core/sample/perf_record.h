@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "sample/wake_ups.h"
 
 namespace kymo::sample {
 
@@ -21,6 +22,7 @@ enum class Cause : uint8_t {
   Clock,      // the thread used the CPU for a while
   Wait,       // the thread stops running: what it did last
   PageFault,  // the thread used memory that was not mapped
+  WakeUp,     // the thread wakes another one
 };
 
 // What the samples of events contain: perf_event_attr::sample_type, and the number of registers of each sample.
@@ -28,8 +30,9 @@ struct RecordLayout {
   uint64_t sample_type = 0;
   unsigned registers = 0;
   // The numbers of the events that are not of the clock, ascending. If there are some, samples state their event.
-  // Those of page faults have no period.
+  // Those of page faults have no period; those of wake-ups have only whom and when they are about, and these data.
   std::vector<std::pair<uint64_t, Cause>> events = {};
+  WakeUpEvent wake_up = {};
 };
 
 enum class RecordKind : uint8_t {
@@ -91,6 +94,7 @@ struct Record {
   Cause cause = Cause::Clock;
   uint64_t instruction = 0;
   uint64_t address = 0;  // PageFault: of the memory
+  uint32_t woken = 0;    // WakeUp: the other thread; 0: not known, or an interrupt has woken it
   // Of an event of the kernel: CPU time since its last sample, in ns. Of a timer: how many of its expirations the
   // sample stands for; 0: one.
   uint64_t period = 0;
@@ -119,6 +123,7 @@ class RecordSource {
   // Of all processes together, until now. Nothing: not counted.
   struct Counts {
     uint64_t page_faults = 0, cpu_ns = 0;
+    uint64_t without_wake_ups_ns = 0;  // there were too many
   };
   virtual std::optional<Counts> counts() const = 0;
   // True if each change of a process is reported: code that is loaded, names, ends. Otherwise, /proc has to be read.

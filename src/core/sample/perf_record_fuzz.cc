@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 16) return 0;
   uint64_t sample_type = 0;
   std::memcpy(&sample_type, data, sizeof sample_type);
-  const RecordLayout layout{sample_type, data[8] % 8u, {{1, Cause::Wait}, {2, Cause::PageFault}}};
+  const RecordLayout layout{
+      sample_type, data[8] % 8u, {{1, Cause::Wait}, {2, Cause::PageFault}, {3, Cause::WakeUp}}, {1, 2, 24}};
   const size_t bytes = std::bit_floor(size - 9);
   // Separate memory, so that a read past its end is detected
   const std::vector<std::byte> ring(reinterpret_cast<const std::byte*>(data) + 9,
@@ -25,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (kymo::base::Bytes record = reader.front(); !record.empty(); reader.pop(), record = reader.front()) {
     const auto decoded = decode_record(record, layout);
     if (!decoded) continue;
+    sum += decoded->woken;
     for (size_t i = 0; i < decoded->chain.size(); ++i) sum += decoded->chain[i];
     for (size_t i = 0; i < decoded->registers.size(); ++i) sum += decoded->registers[i];
     for (const std::byte byte : decoded->stack) sum += static_cast<uint64_t>(byte);

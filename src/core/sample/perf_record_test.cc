@@ -113,6 +113,33 @@ TEST(PerfRecordTest, SampleHasTheCauseOfItsEvent) {
   EXPECT_EQ(sample_of("09").tid, 2u);
 }
 
+// Made by hand: the number of the event, process and thread, time, and the data of the tracepoint with their length.
+TEST(PerfRecordTest, WakeUpHasBothThreads) {
+  const RecordLayout layout{PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_PERIOD,
+                            3,
+                            {{7, Cause::WakeUp}},
+                            {1, 0, 4}};
+  const std::string head =
+      "0900000002003000"
+      "0700000000000000"
+      "0100000002000000"
+      "0300000000000000";
+  const std::vector<std::byte> bytes = bytes_of(head +
+                                                "0c000000"
+                                                "000000000500000000000000");
+  const std::optional<Record> record = decode_record(bytes, layout);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->cause, Cause::WakeUp);
+  EXPECT_EQ(record->pid, 1u);
+  EXPECT_EQ(record->tid, 2u);
+  EXPECT_EQ(record->time, 3u);
+  EXPECT_EQ(record->woken, 5u);
+  EXPECT_FALSE(decode_record(bytes_of(head + "ffffffff"
+                                             "000000000500000000000000"),
+                             layout));
+}
+
 TEST(PerfRecordTest, LifeOfAThread) {
   const Decoded fork(kFork), out(kSwitchOut), in(kSwitchIn), exit(kExit);
   EXPECT_EQ(fork.record.kind, RecordKind::Fork);

@@ -22,7 +22,18 @@ namespace kymo::sample {
 
 namespace {
 
-enum EventClassId : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPageFault, kPython };
+enum EventClassId : uint32_t {
+  kSample = 1,
+  kOffCpu,
+  kNode,
+  kModule,
+  kSymbol,
+  kOnCpu,
+  kWait,
+  kPageFault,
+  kPython,
+  kWakeUp
+};
 
 const std::vector<trace::EventClass>& event_classes() {
   using trace::FieldType;
@@ -62,6 +73,7 @@ const std::vector<trace::EventClass>& event_classes() {
        "cpu",
        0,
        {{"address", FieldType::Pointer}, {"count", FieldType::UInt}, {"node", FieldType::UInt}}},
+      {kWakeUp, "wake-up", "cpu", 0, {{"pid", FieldType::UInt}, {"tid", FieldType::UInt}}},
   };
   return all;
 }
@@ -178,6 +190,7 @@ void SampledProcess::introduce() {
     origin_.metadata = {{"sampling", shared_.rate}};
     if (!shared_.by.empty()) origin_.metadata.emplace_back("sampled by", shared_.by);
     if (!shared_.also.empty()) origin_.metadata.emplace_back("also sampled", shared_.also);
+    if (!shared_.wake_ups.empty()) origin_.metadata.emplace_back("wake-ups", shared_.wake_ups);
     if (is_command_own())
       for (const std::string& variable : command_.variables) {
         const size_t equals = variable.find('=');
@@ -299,6 +312,8 @@ void SampledProcess::sample(const Record& record) {
       one.page_faults += kFaultsOfASample;
       return;
     }
+    case Cause::WakeUp:  // of another thread: Sampler
+      return;
   }
 }
 
@@ -378,6 +393,23 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
   shared_.totals.off_ns += to - from;
 }
 
+// If another thread ended the wait, the thread was ready from then on. It may be woken just before it stops.
+void SampledProcess::waited(uint32_t tid, Thread& one, uint64_t from, uint64_t to) {
+  constexpr uint64_t kBeforeStop = 10'000;
+  const auto found = shared_.last_wake_ups.find(tid);
+  if (found == shared_.last_wake_ups.end()) return off_cpu(one, from, to);
+  const SharedState::WakeUp last = found->second;
+  shared_.last_wake_ups.erase(found);
+  if (one.was_preempted || last.time + kBeforeStop < from || last.time > to) return off_cpu(one, from, to);
+  const uint64_t woken = std::max(from, last.time);
+  const std::optional<Node> root = one.wait_root;  // both times have the stack
+  off_cpu(one, from, woken);
+  point(one, woken, PointKind::Sample, kWakeUp, {last.by_pid, last.by_tid});
+  one.was_preempted = true;
+  one.wait_root = root;
+  off_cpu(one, woken, to);
+}
+
 void SampledProcess::switched(const Record& record) {
   Thread& one = thread(record.tid);
   one.may_have_ended = false;
@@ -387,7 +419,7 @@ void SampledProcess::switched(const Record& record) {
     one.out_since = record.time;
     one.was_preempted = record.is_preempted;
   } else {
-    if (one.out_since != 0) off_cpu(one, one.out_since, record.time);
+    if (one.out_since != 0) waited(record.tid, one, one.out_since, record.time);
     one.out_since = 0;
     one.in_since = record.time;
   }

@@ -4,6 +4,7 @@
 //   "on CPU"      Sample {ns}: since the last one, the thread was on a processor for so long
 //   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
 //   "off CPU"     Sample {ns, preempted, node}: the same, with the stack that it had then
+//   "wake-up"     Sample {pid, tid}: this other thread ended the wait
 //   "page fault"  Sample {address, count, node}: the thread used memory that was not mapped yet
 //   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
 //   "module"      Instant {path, base, size, build_id}, also as there
@@ -19,6 +20,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sample/address_space.h"
@@ -65,9 +67,16 @@ struct SharedState {
   StackFinder stacks{kernel};
   SampleTotals totals;
   std::string session;
-  std::string rate;                             // "1 kHz"
-  std::string by;                               // who samples
-  std::string also;                             // what else has samples
+  std::string rate;      // "1 kHz"
+  std::string by;        // who samples
+  std::string also;      // what else has samples
+  std::string wake_ups;  // SamplerOptions::wake_ups
+  // By woken thread: the last thread that woke it, and when. Its next return to a processor removes it.
+  struct WakeUp {
+    uint64_t time = 0;
+    uint32_t by_pid = 0, by_tid = 0;
+  };
+  std::unordered_map<uint32_t, WakeUp> last_wake_ups;
   uint64_t piece_ns = 0;                        // SamplerOptions::piece_ns
   bool is_complete = true;                      // RecordSource::is_complete
   std::optional<trace::WriterId> first_writer;  // of the first process in the file
@@ -165,6 +174,7 @@ class SampledProcess {
   void point(Thread& thread, uint64_t time, trace::PointKind kind, uint32_t class_id,
              std::initializer_list<uint64_t> values);
   void off_cpu(Thread& thread, uint64_t from, uint64_t to);
+  void waited(uint32_t tid, Thread& thread, uint64_t from, uint64_t to);
 
   const uint32_t pid_, parent_pid_;
   AddressSpace code_;

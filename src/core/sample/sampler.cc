@@ -48,6 +48,7 @@ Sampler::Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options) :
   shared_.rate = rate_text(options.hertz);
   shared_.by = std::move(options.by);
   shared_.also = std::move(options.also);
+  shared_.wake_ups = std::move(options.wake_ups);
   shared_.piece_ns = options.piece_ns;
   try {
     thread_ = base::quiet_thread("kymo-sampler", [this] { run(); });
@@ -89,6 +90,11 @@ void Sampler::stop() {
   trace::Origin origin = shared_.first_origin;
   origin.metadata = {{"page faults of all", base::count_text(counts->page_faults)},
                      {"CPU time of all", base::format("{:.6f} s", static_cast<double>(counts->cpu_ns) / 1e9)}};
+  if (counts->without_wake_ups_ns != 0)
+    origin.metadata.emplace_back(
+        "without wake-ups",
+        base::format("{}, because there were more than {} a second for each processor",
+                     base::duration_text(counts->without_wake_ups_ns), base::count_text(WakeUpLimit::kRate)));
   shared_.outbox.add({*shared_.first_writer, std::move(origin)});
 }
 
@@ -163,6 +169,10 @@ void Sampler::handle(const Record& record) {
   }
   switch (record.kind) {
     case RecordKind::Sample:
+      if (record.cause == Cause::WakeUp) {
+        if (record.woken != 0) shared_.last_wake_ups[record.woken] = {record.time, record.pid, record.tid};
+        return;
+      }
       return process(record).sample(record);
     case RecordKind::Python:
     case RecordKind::PythonCode:

@@ -27,7 +27,8 @@ struct SamplerOptions {
   std::vector<std::string> command_line;  // of the program that is started; empty for a running process
   std::string by = {};                    // who samples, for `kymo info`
   uint64_t piece_ns = kPieceNs;
-  std::string also = {};  // what has samples besides the CPU: "waits, page faults"
+  std::string also = {};      // what has samples besides the CPU: "waits, page faults"
+  std::string wake_ups = {};  // "recorded", or why not
 };
 
 // "1 kHz", "250 Hz"

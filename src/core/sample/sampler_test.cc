@@ -12,6 +12,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/test_wait.h"
@@ -20,6 +22,7 @@
 #include "sample/wait_limit.h"
 #include "trace/reader.h"
 #include "trace/test_recorder.h"
+#include "trace/values.h"
 
 namespace kymo::sample {
 namespace {
@@ -125,6 +128,101 @@ TEST(SamplerTest, StacksOfWaitsAreLimited) {
   EXPECT_GE(stacks[often], static_cast<int>(limit.of_thread));
   EXPECT_LE(stacks[often], limit.of_thread * (1 + seconds) + 2);
   EXPECT_GE(stacks[rarely], kRarely);
+}
+
+// One thread waits for another one, and the other way round.
+TEST(SamplerTest, WakeUpsHaveBothThreads) {
+  std::optional<PerfEvents> events;
+  try {
+    events.emplace(PerfEvents::for_process(getpid(), {.wake_ups = true}));
+  } catch (const NotAvailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  if (!events->why_no_wake_ups().empty()) GTEST_SKIP() << events->why_no_wake_ups();
+  PerfSource source(std::move(*events));
+  constexpr int kTimes = 10;
+  int there[2], back[2];
+  ASSERT_EQ(pipe(there) + pipe(back), 0);
+  pid_t other = 0;
+  std::thread answers([&] {
+    other = gettid();
+    char byte = 0;
+    for (int i = 0; i < kTimes; ++i) {
+      if (read(there[0], &byte, 1) != 1) return;
+      usleep(1000);
+      if (write(back[1], &byte, 1) != 1) return;
+    }
+  });
+  char byte = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    usleep(1000);
+    ASSERT_EQ(write(there[1], &byte, 1), 1);
+    ASSERT_EQ(read(back[0], &byte, 1), 1);
+  }
+  answers.join();
+  for (const int file : {there[0], there[1], back[0], back[1]}) close(file);
+  std::map<std::pair<uint32_t, uint32_t>, int> wake_ups;
+  source.read(true, [&](const Record& record) {
+    if (record.kind == RecordKind::Sample && record.cause == Cause::WakeUp) ++wake_ups[{record.tid, record.woken}];
+  });
+  const auto own = static_cast<uint32_t>(gettid()), answering = static_cast<uint32_t>(other);
+  EXPECT_GE((wake_ups[{own, answering}]), kTimes - 1);  // it may not have waited yet
+  EXPECT_GE((wake_ups[{answering, own}]), kTimes - 1);
+}
+
+// A thread waits 1000 ns until another one wakes it, and then 200 ns for a processor.
+class WakeUpSource : public RecordSource {
+ public:
+  void wait(int) override {}
+  void wake() override {}
+  void read(bool is_last, const Handle& handle) override {
+    if (!is_last) return;
+    Record record;
+    record.time = base::monotonic_ns() - 1'000'000;
+    record.pid = record.tid = static_cast<uint32_t>(getpid());
+    record.kind = RecordKind::Sample;
+    record.instruction = 0x1000;
+    handle(record);
+    record.kind = RecordKind::SwitchOut;
+    handle(record);
+    Record wake_up = record;
+    wake_up.kind = RecordKind::Sample;
+    wake_up.cause = Cause::WakeUp;
+    wake_up.time += 1000;
+    wake_up.tid = 7;
+    wake_up.woken = record.tid;
+    handle(wake_up);
+    record.time += 1200;
+    record.kind = RecordKind::SwitchIn;
+    handle(record);
+  }
+  std::optional<Counts> counts() const override { return std::nullopt; }
+  bool is_complete() const override { return true; }
+};
+
+TEST(SamplerTest, ThreadIsReadyFromItsWakeUpOn) {
+  const trace::testing::TemporaryFolder folder;
+  trace::Writer file(folder / "a.kymo", trace::Writer::Mode::Create);
+  Sampler sampler(std::make_unique<WakeUpSource>(), {1000, "session", {}});
+  sampler.stop();
+  sampler.write(file);
+  file.close();
+  EXPECT_EQ(sampler.totals().all_waits, 2u);
+  const trace::Reader reader(folder / "a.kymo");
+  const trace::WriterInfo& process = reader.writers().begin()->second;
+  std::vector<std::vector<uint64_t>> found;
+  trace::EventBatch batch;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    reader.read(chunk, batch);
+    trace::ValueCursor values(batch.points.values);
+    for (const uint32_t id : batch.points.class_id) {
+      const trace::EventClass& one = process.classes.at(id);
+      const auto& row = values.next(&one);
+      if (one.name == "off CPU" || one.name == "wake-up") found.push_back({row[0].bits, row[1].bits});
+    }
+  }
+  const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 1}};
+  EXPECT_EQ(found, wanted);
 }
 
 TEST(SamplerTest, ProcessThatDoesNotExistIsAnError) {

@@ -29,7 +29,9 @@ enum Class : uint32_t {
   kStep,
   kGet,
   kBackward,
-  kEventWait
+  kEventWait,
+  kOffCpu,
+  kWakeUp
 };
 
 class PathTest : public ::testing::Test {
@@ -48,6 +50,9 @@ class PathTest : public ::testing::Test {
     recorder_.add_class(kGet, "future.get");
     recorder_.add_class(kBackward, "autograd::engine::evaluate_function: MmBackward0", "cpu_op");
     recorder_.add_class(kEventWait, "cudaStreamWaitEvent", "cuda_runtime");
+    using trace::FieldType;
+    recorder_.add_class(kOffCpu, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
+    recorder_.add_class(kWakeUp, "wake-up", "cpu", {{"pid", FieldType::UInt}, {"tid", FieldType::UInt}});
     for (const uint32_t id : {kQueue, kOtherQueue, kOtherDevice}) {
       trace::Track queue;
       queue.id = id;
@@ -74,7 +79,8 @@ class PathTest : public ::testing::Test {
     reader_.emplace(folder_ / "t.kymo");
     walk_.emplace(*reader_);
     window_ = {static_cast<int64_t>(kMonotonicZero) + begin, static_cast<int64_t>(kMonotonicZero) + end};
-    activity_ = read_activity(*walk_, read_device_work(*walk_), window_);
+    const StatesOfThreads states = read_thread_states(*reader_);
+    activity_ = read_activity(*walk_, read_device_work(*walk_), window_, &states);
     for (const TrackOfTrace& track : walk_->tracks())
       if (track.track->id == kMain) main_ = track.number;
   }
@@ -175,6 +181,32 @@ TEST_F(PathTest, AHandoverInsideAnIterationIsFollowed) {
   open(0, 310);
   EXPECT_EQ(path(), (std::vector<std::string>{"0-190 thread", "190-220 handover to another thread", "220-310 thread"}));
   EXPECT_EQ(with("work", 0.5), 310 - 90 - 40);  // what the worker does after the send does not count
+}
+
+// The kernel's records are on other tracks than the ranges, as those of the sampler are.
+TEST_F(PathTest, ThePathGoesOnInTheThreadThatEndedTheWait) {
+  constexpr uint32_t kSampled = 20;
+  recorder_.add_thread(kSampled, 1, "main");
+  recorder_.complete(kMain, 0, 400'000, kStep);
+  recorder_.complete(kWorker, 0, 290'000, kWork);
+  const auto off = [&](uint64_t time, int64_t ns, bool is_ready) {
+    recorder_.point(kSampled, time, trace::PointKind::Sample, kOffCpu, 0, {ns, int64_t{is_ready}});
+  };
+  const auto wake_up = [&](uint64_t time, int64_t tid) {
+    recorder_.point(kSampled, time, trace::PointKind::Sample, kWakeUp, 0, {int64_t{100}, tid});
+  };
+  off(100'000, 180'000, false);
+  wake_up(280'000, 2);
+  off(280'000, 20'000, true);
+  off(310'000, 50'000, false);
+  wake_up(360'000, 99);  // not recorded
+  off(370'000, 1'000, false);
+  wake_up(371'000, 2);  // too short to matter
+  open(0, 400'000);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-280000 thread", "280000-300000 handover to another thread",
+                                              "300000-400000 thread"}));
+  EXPECT_EQ(with("nothing", 1), 400'000);
+  EXPECT_EQ(with("work", 0.5), 400'000 - 140'000);
 }
 
 TEST_F(PathTest, ARangeThatOverlapsAnotherIsOnThePath) {

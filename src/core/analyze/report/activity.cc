@@ -1,6 +1,8 @@
 #include "analyze/report/activity.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <tuple>
 
 #include "analyze/report/host_calls.h"
@@ -82,12 +84,31 @@ uint32_t Activity::busiest_thread() const {
   return found;
 }
 
-Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window) {
+std::vector<uint32_t> tracks_of_threads(const EventWalk& walk, const Activity& activity,
+                                        const StatesOfThreads& states) {
+  std::map<std::string_view, uint32_t> numbers;
+  for (const std::string& key : states.keys) numbers.emplace(key, static_cast<uint32_t>(numbers.size()));
+  std::vector<uint32_t> tracks(states.keys.size(), kNone);
+  const auto ranges_on = [&](uint32_t track) {
+    const auto found = activity.threads.find(track);
+    return found == activity.threads.end() ? 0 : found->second.ranges.size();
+  };
+  for (const TrackOfTrace& one : walk.tracks()) {
+    if (one.on_device) continue;
+    const auto thread = numbers.find(thread_key(*one.writer, *one.track));
+    if (thread == numbers.end()) continue;
+    uint32_t& track = tracks[thread->second];
+    if (track == kNone || ranges_on(one.number) > ranges_on(track)) track = one.number;
+  }
+  return tracks;
+}
+
+Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window, const StatesOfThreads* states) {
   Activity activity;
   activity.window = window;
   activity.work = std::move(work);
   const HostCalls calls = HostReader(walk, activity).read();
-  find_waits(walk, calls, find_starts(walk, calls, activity), activity);
+  find_waits(walk, calls, find_starts(walk, calls, activity), states, activity);
   return activity;
 }
 

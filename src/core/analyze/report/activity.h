@@ -16,6 +16,7 @@
 #include "analyze/report/device_work.h"
 #include "analyze/report/events.h"
 #include "analyze/report/intervals.h"
+#include "analyze/thread_states.h"
 
 namespace kymo::analyze {
 
@@ -95,6 +96,12 @@ struct Activity {
   uint32_t busiest_thread() const;
 };
 
-Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window);
+// `states`, if it is not null, says which thread ended the wait of which other one. Its threads are on the tracks that
+// tracks_of_threads() names.
+Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window,
+                       const StatesOfThreads* states = nullptr);
+
+// By thread (StatesOfThreads::keys) its track: the one with the most ranges in the window; kNone: it has none.
+std::vector<uint32_t> tracks_of_threads(const EventWalk& walk, const Activity& activity, const StatesOfThreads& states);
 
 }  // namespace kymo::analyze

@@ -76,10 +76,12 @@ class Waits {
   Waits(const EventWalk& walk, const HostCalls& calls, const DeviceCalls& device_calls, Activity& activity)
       : walk_(walk), calls_(calls), device_calls_(device_calls), activity_(activity) {}
 
-  void find() {
+  void find(const StatesOfThreads* states) {
     find_device_waits();
     find_copies();
     find_rooms();
+    keep_disjoint();
+    if (states != nullptr) find_handovers(*states);
     keep_disjoint();
     for (const auto& [track, thread] : activity_.threads) moments_.emplace(track, thread);
     find_messages();
@@ -249,6 +251,19 @@ class Waits {
 
   // ---- Waits for a thread ----
 
+  // Where a wait is known from the kernel and from its lock, the kernel's comes first: it is the shorter one.
+  void find_handovers(const StatesOfThreads& states) {
+    const std::vector<uint32_t> tracks = tracks_of_threads(walk_, activity_, states);
+    const Interval& window = activity_.window;
+    for (const Handover& one : states.handovers) {
+      const uint32_t track = tracks[one.waiting], by = tracks[one.by];
+      if (track == kNone || by == kNone || track == by || one.end <= window.begin || one.woken >= window.end) continue;
+      if (time_between(one.begin, one.woken) < shortest_wait()) continue;
+      const int64_t begin = std::max(one.begin, window.begin), woken = std::max(one.woken, begin);
+      add(track, {begin, std::min(one.end, window.end), 0, 0, 0, WaitKind::Thread}, {{woken, kNone, by}});
+    }
+  }
+
   void find_messages() {
     std::vector<FlowPoint> points = calls_.flows;
     std::stable_sort(points.begin(), points.end(), [](const FlowPoint& a, const FlowPoint& b) {
@@ -361,8 +376,9 @@ class Waits {
 
 }  // namespace
 
-void find_waits(const EventWalk& walk, const HostCalls& calls, const DeviceCalls& device_calls, Activity& activity) {
-  Waits(walk, calls, device_calls, activity).find();
+void find_waits(const EventWalk& walk, const HostCalls& calls, const DeviceCalls& device_calls,
+                const StatesOfThreads* states, Activity& activity) {
+  Waits(walk, calls, device_calls, activity).find(states);
 }
 
 }  // namespace kymo::analyze

@@ -7,6 +7,9 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "analyze/path/path.h"
 #include "analyze/path/what_if.h"
@@ -15,6 +18,7 @@
 #include "analyze/report/profiler_times.h"
 #include "analyze/report/unfinished.h"
 #include "analyze/summary.h"
+#include "analyze/thread_states.h"
 #include "base/iteration_name.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
@@ -210,8 +214,32 @@ std::string place_of(const analyze::EventWalk& walk, uint32_t track) {
   return base::format("{} of process {}{}{}", one.name(), origin.pid, origin.host.empty() ? "" : " on ", origin.host);
 }
 
-// Sums by name. Host segments are divided into the self times of the ranges in them.
-std::vector<PathRow> rows_of(analyze::EventWalk& walk, const analyze::Activity& activity,
+// By track, of the threads of which the trace says when they ran.
+using StatesOfTracks = std::map<uint32_t, const analyze::ThreadStates*>;
+StatesOfTracks states_of_tracks(const analyze::StatesOfThreads& states, const std::vector<uint32_t>& tracks) {
+  std::map<std::string_view, const analyze::ThreadStates*> by_key;
+  for (const analyze::ThreadStates& one : states.threads) by_key.emplace(one.key, &one);
+  StatesOfTracks found;
+  for (size_t i = 0; i < tracks.size(); ++i)
+    if (const auto known = by_key.find(states.keys[i]); tracks[i] != analyze::kNone && known != by_key.end())
+      found.emplace(tracks[i], known->second);
+  return found;
+}
+
+// Of a program without ranges, the path ends on the main thread that lived longest.
+uint32_t longest_main_thread(const StatesOfTracks& states) {
+  uint32_t found = analyze::kNone;
+  const analyze::ThreadStates* longest = nullptr;
+  for (const auto& [track, one] : states) {
+    const bool is_longer = longest == nullptr || one->life_ns() > longest->life_ns();
+    if (one->pid == one->tid && is_longer) std::tie(found, longest) = std::pair(track, one);
+  }
+  return found;
+}
+
+// Sums by name. Host segments are divided into the self times of the ranges in them; those of a thread without ranges
+// into what it did.
+std::vector<PathRow> rows_of(analyze::EventWalk& walk, const analyze::Activity& activity, const StatesOfTracks& states,
                              const std::vector<PathSegment>& path) {
   std::map<std::pair<std::string, std::string>, PathRow> rows;
   const auto add = [&](std::string what, std::string where, int64_t ns, uint64_t count) {
@@ -234,7 +262,29 @@ std::vector<PathRow> rows_of(analyze::EventWalk& walk, const analyze::Activity& 
     }
   }
   std::map<uint32_t, analyze::Intervals> times;
-  for (auto& [track, intervals] : host) times.emplace(track, analyze::Intervals(std::move(intervals)));
+  for (auto& [track, intervals] : host) {
+    const auto known = states.find(track);
+    const auto thread = activity.threads.find(track);
+    const bool has_ranges = thread != activity.threads.end() && !thread->second.ranges.empty();
+    if (has_ranges || known == states.end() || known->second->spans.empty()) {
+      times.emplace(track, analyze::Intervals(std::move(intervals)));
+      continue;
+    }
+    const analyze::StateTimes of_thread(*known->second);
+    std::map<std::string_view, int64_t> sums;
+    for (const Interval& one : intervals) {
+      const auto [running, waiting, ready] = of_thread.between(one.begin, one.end);
+      int64_t left = one.end - one.begin;
+      for (const auto& [what, ns] : {std::pair("(running)", running), std::pair("(waiting)", waiting),
+                                     std::pair("(ready, but others ran)", ready)}) {
+        const int64_t part = std::min(left, static_cast<int64_t>(ns));
+        sums[what] += part;
+        left -= part;
+      }
+      sums["(not known)"] += left;
+    }
+    for (const auto& [what, ns] : sums) add(std::string(what), place_of(walk, track), ns, 1);
+  }
   for (const auto& [track, time] : analyze::host_time(walk, times)) {
     const std::string where = place_of(walk, track);
     for (const analyze::HostRow& row : time.rows) add(row.name, where, static_cast<int64_t>(row.self_ns), row.count);
@@ -256,6 +306,7 @@ struct Page {
   std::vector<std::pair<std::string, analyze::WhatIf>> what_if;
   uint64_t left_out = 0;
   uint64_t unfinished = 0;  // threads that hang
+  std::string missing_wake_ups;
   int64_t begin = 0;
 };
 
@@ -295,6 +346,8 @@ std::string text_of(const Page& page, bool all) {
   if (page.unfinished > 0)
     text += base::format("{} left ranges open: they may hang (kymo report shows where)\n",
                          count_of(page.unfinished, "thread"));
+  if (!page.missing_wake_ups.empty())
+    text += base::format("which thread ended a wait of another one is {}\n", base::printable(page.missing_wake_ups));
   if (page.left_out > 0)
     text += base::format("{} are left out: there are too many\n", count_of(page.left_out, "range"));
   return text;
@@ -331,6 +384,7 @@ std::string json_of(const analyze::EventWalk& walk, const analyze::Activity& act
   json.end_array();
   json.field("left_out", page.left_out);
   json.field("unfinished", page.unfinished);
+  json.field("missing_wake_ups", page.missing_wake_ups);
   json.end_object();
   return json.text();
 }
@@ -368,6 +422,7 @@ int path_command(const Arguments& arguments) {
   const bool is_whole = iterations.source == analyze::Iterations::Source::WholeTrace;
   const bool launches = analyze::launching_track(work).has_value();
   const std::vector<analyze::Unfinished> unfinished = analyze::find_unfinished(walk);
+  const analyze::StatesOfThreads states = analyze::read_thread_states(reader);
   Page page;
   page.unfinished = unfinished.size();
   analyze::Activity activity;
@@ -377,23 +432,29 @@ int path_command(const Arguments& arguments) {
     number = choose_iteration(iterations, options.iteration);
     window = iterations.list[number];
     if (is_whole) add_unfinished(unfinished, window);
+  } else if (!states.threads.empty()) {
+    window = {walk.first_ns(), walk.last_ns()};
   }
+  StatesOfTracks threads;
   if (window.begin < window.end) {
-    activity = analyze::read_activity(walk, std::move(work), window);
+    activity = analyze::read_activity(walk, std::move(work), window, &states);
+    threads = states_of_tracks(states, analyze::tracks_of_threads(walk, activity, states));
     // Of the whole trace, a thread that hangs in a range counts as well.
     page.track = iterations.track && (!is_whole || launches) ? *iterations.track : activity.busiest_thread();
+    if (page.track == analyze::kNone) page.track = longest_main_thread(threads);
   }
-  if (activity.threads.empty() || page.track == analyze::kNone) {
+  if (window.begin >= window.end || page.track == analyze::kNone) {
     progress.reset();
     Ledger(analyze::summarise(reader), walk.problems()).show();  // the ranges may be what was lost
-    throw Error(base::format("{} has no ranges on a thread, so it has no critical path", options.path));
+    throw Error(base::format("{} has no ranges and no samples on a thread, so it has no critical path", options.path));
   }
   page.begin = activity.window.begin;
   page.length = activity.window.end - activity.window.begin;
   page.iteration =
       is_whole ? std::string("the whole trace") : base::format("iteration {} of {}", number, iterations.list.size());
   page.segments = analyze::critical_path(activity, page.track);
-  page.rows = rows_of(walk, activity, page.segments);
+  page.rows = rows_of(walk, activity, threads, page.segments);
+  page.missing_wake_ups = states.missing_wake_ups;
   page.left_out = activity.left_out;
   if (!options.changes.empty()) {
     std::string all;

@@ -25,7 +25,8 @@ void append_to_variable(RecordedSamples::Environment& environment, const char* n
 }
 
 sample::EventOptions event_options(const SampleOptions& options) {
-  return {options.hertz, options.stacks, options.waits ? sample::Waits::All : sample::Waits::Some, options.faults};
+  return {options.hertz, options.stacks, options.waits ? sample::Waits::All : sample::Waits::Some, options.faults,
+          true};
 }
 
 // What the kernel samples besides the CPU.
@@ -33,6 +34,11 @@ std::string also_sampled(const SampleOptions& options, const sample::PerfEvents&
   const std::string waits = !events.has_waits() ? "" : options.waits ? "waits" : "some waits";
   if (!events.has_faults()) return waits;
   return waits.empty() ? "page faults" : waits + ", page faults";
+}
+
+std::string wake_ups(const sample::PerfEvents& events) {
+  const std::string& why_not = events.why_no_wake_ups();
+  return why_not.empty() ? "recorded" : "not recorded: " + why_not;
 }
 
 // What the kernel refuses. Empty: nothing.
@@ -105,7 +111,8 @@ std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions&
   const uint64_t hertz = source->hertz();
   Environment environment = source->environment();
   std::unique_ptr<RecordedSamples> made(new RecordedSamples(
-      std::move(source), {hertz, recording.session(), command_line, "timers in the program", options.piece_ns}));
+      std::move(source), {hertz, recording.session(), command_line, "timers in the program", options.piece_ns, "",
+                          "not recorded: only the kernel can, and timers in the program sampled it"}));
   made->library_ = library;
   made->is_by_timers_ = true;
   made->environment_ = std::move(environment);
@@ -129,11 +136,11 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
     try {
       auto events = sample::PerfEvents::for_next_program(event_options(options));
       note = refused(options, events);
-      const std::string also = also_sampled(options, events);
+      const std::string also = also_sampled(options, events), wakes = wake_ups(events);
       Environment environment;
       std::unique_ptr<RecordedSamples> made(new RecordedSamples(
           source_with_python(std::move(events), options.hertz, environment),
-          {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also}));
+          {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also, wakes}));
       if (!environment.empty()) made->library_ = find_kymo_library(kTimerLibrary);
       made->environment_ = std::move(environment);
       recording.accompany(*made);
@@ -157,10 +164,10 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const Sa
   auto events = sample::PerfEvents::for_process(pid, event_options(options));
   collect::Recording& recording = start();
   note = refused(options, events);
-  const std::string also = also_sampled(options, events);
+  const std::string also = also_sampled(options, events), wakes = wake_ups(events);
   std::unique_ptr<RecordedSamples> made(
       new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
-                          {options.hertz, recording.session(), {}, "the kernel", options.piece_ns, also}));
+                          {options.hertz, recording.session(), {}, "the kernel", options.piece_ns, also, wakes}));
   made->sampler_.add_running(pid);
   recording.accompany(*made);
   return made;

@@ -158,7 +158,7 @@ def check_push(case, device):
     want = {"compute": device["compute_ns"], "communication": device["exposed_communication_ns"],
             "copies": device["exposed_copies_ns"], "cost of profiling": device["profiling_ns"],
             **{f"idle: {cause}": ns for cause, ns in device["idle_ns"].items()}}
-    got = {row["part"]: row["ns"] for row in parquet_rows(tables / "device_time")}
+    got = {row["part"]: row["ns"] for row in parquet_rows(tables, "device_time")}
     got.pop("outside of iterations", None)
     case.equal("push: parts of the device", got, {part: ns for part, ns in want.items() if ns != 0})
 

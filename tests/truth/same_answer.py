@@ -182,14 +182,14 @@ print(json.dumps([trace.stats(), trace.report(), durations, [dict(row) for row i
     case.equal("Python: kinds", {row["kind"]: row["count"] for row in kinds}, truth.kinds)
 
 
-def parquet_rows(table):
-    """The rows of a Parquet table, read by DuckDB itself."""
+def parquet_rows(store, table):
+    """The rows of a table in a folder of Kymo, read by DuckDB itself."""
     library = ctypes.CDLL(os.environ.get("KYMO_DUCKDB_LIBRARY") or str(max(CACHE.glob("duckdb-*/libduckdb.so"))))
     database, connection = ctypes.c_void_p(), ctypes.c_void_p()
     assert library.duckdb_open(None, ctypes.byref(database)) == 0
     assert library.duckdb_connect(database, ctypes.byref(connection)) == 0
-    into = table.with_suffix(".json")
-    statement = f"COPY (SELECT * FROM read_parquet('{table}/*.parquet', union_by_name = true)) TO '{into}'"
+    into = store.parent / f"{table}.json"
+    statement = f"COPY (SELECT * FROM read_parquet('{store}/kymo-*/*/{table}.parquet')) TO '{into}'"
     assert library.duckdb_query(connection, statement.encode(), None) == 0
     return [json.loads(line) for line in into.read_text().splitlines()]
 
@@ -199,9 +199,9 @@ def check_push(case, path, truth):
         return
     tables = case.folder / "tables"
     case.run("push", path, f"parquet:{tables}", "--quiet")
-    case.equal("push: iterations", sorted(row["wall_ns"] for row in parquet_rows(tables / "iterations")), truth.walls)
+    case.equal("push: iterations", sorted(row["wall_ns"] for row in parquet_rows(tables, "iterations")), truth.walls)
     got = {}
-    for row in parquet_rows(tables / "operations"):
+    for row in parquet_rows(tables, "operations"):
         one = got.setdefault((row["name"], bool(row["on_device"])), [0, 0, 0, None])
         for i, field in enumerate(("count", "total_ns", "self_ns")):
             one[i] += row[field]

@@ -37,8 +37,8 @@ struct ProcessStacks {
   pid_t pid = 0;
   std::string program;               // the name of its file
   std::vector<ThreadStack> threads;  // by tid, so the main thread is usually the first
-  std::string unknown_python = {};   // the version of a Python whose functions cannot be read; empty: none
   uint64_t stopped_ns = 0;           // from the first stop to the last continuation
+  std::string unknown_python = {};   // the version of a Python whose functions cannot be read; empty: none
 };
 
 // Throws kymo::Error if there is no such process, or if it cannot be traced: the reason and the remedy.

@@ -79,6 +79,10 @@ struct RecordedCounters {
 bool is_share(std::string_view counter) { return counter.ends_with("[%]"); }
 bool is_ratio(std::string_view counter) { return counter.find("per") != counter.npos; }
 
+bool is_of_counters(const trace::WriterInfo& writer) {
+  return std::ranges::any_of(writer.origin.metadata, [](const auto& one) { return one.first == "GPU counters"; });
+}
+
 void add_metadata(const trace::Origin& origin, RecordedCounters& into) {
   for (const auto& [name, text] : origin.metadata) {
     const double number = std::strtod(text.c_str(), nullptr);
@@ -96,9 +100,7 @@ std::map<std::string, RecordedCounters> read_counters(EventWalk& walk) {
   std::map<std::string, RecordedCounters> all;
   std::set<uint32_t> wanted;
   for (const TrackOfTrace& track : walk.tracks()) {
-    const bool is_sampled =
-        std::ranges::any_of(track.writer->origin.metadata, [](const auto& one) { return one.first == "GPU counters"; });
-    if (!is_sampled || track.track->device_uuid.empty()) continue;
+    if (!is_of_counters(*track.writer) || track.track->device_uuid.empty()) continue;
     wanted.insert(track.number);
     RecordedCounters& made = all[track.track->device_uuid];
     made.use.device = track.track->device();
@@ -391,6 +393,13 @@ std::vector<GpuUse> gpu_use(EventWalk& walk, const DeviceWork& work, const Inter
     uses.push_back(std::move(found->second.use));
   }
   return uses;
+}
+
+std::vector<GpuUse> gpu_use(const trace::Reader& reader) {
+  if (std::ranges::none_of(reader.writers(), [](const auto& writer) { return is_of_counters(writer.second); }))
+    return {};
+  EventWalk walk(reader);
+  return gpu_use(walk, read_device_work(walk), Intervals({{walk.first_ns(), later(walk.last_ns(), 1)}}));
 }
 
 }  // namespace kymo::analyze

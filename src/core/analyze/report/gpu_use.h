@@ -64,5 +64,6 @@ struct GpuUse {
 
 // One for each device with samples. What counts is inside of `window`. Reads nothing if there are no counters.
 std::vector<GpuUse> gpu_use(EventWalk& walk, const DeviceWork& work, const Intervals& window);
+std::vector<GpuUse> gpu_use(const trace::Reader& reader);  // of the whole trace
 
 }  // namespace kymo::analyze

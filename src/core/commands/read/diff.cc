@@ -11,8 +11,6 @@
 
 #include "analyze/diff/diff.h"
 #include "analyze/functions/functions.h"
-#include "analyze/report/device_work.h"
-#include "analyze/report/events.h"
 #include "analyze/report/gpu_use.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
@@ -96,9 +94,7 @@ struct GpuMeans {
   std::map<std::string, std::map<std::string, Mean>> kernels;
 
   void add(const trace::Reader& reader) {
-    analyze::EventWalk walk(reader);
-    const analyze::Intervals whole({{walk.first_ns(), walk.last_ns() + 1}});
-    for (const analyze::GpuUse& use : analyze::gpu_use(walk, analyze::read_device_work(walk), whole)) {
+    for (const analyze::GpuUse& use : analyze::gpu_use(reader)) {
       if (use.has_others) continue;
       const auto put = [&use](std::map<std::string, Mean>& into, const analyze::GpuRow& row) {
         for (size_t i = 0; i < row.values.size(); ++i) {

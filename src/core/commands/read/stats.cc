@@ -10,7 +10,6 @@
 #include "analyze/functions/functions.h"
 #include "analyze/functions/samples.h"
 #include "analyze/report/device_work.h"
-#include "analyze/report/events.h"
 #include "analyze/report/gpu_use.h"
 #include "analyze/stats.h"
 #include "analyze/summary.h"
@@ -614,9 +613,7 @@ int show_kernels(const trace::Reader& reader, const Options& options) {
   {
     const ReadProgress progress(reader, "reading " + options.path);
     statistics = analyze::compute_statistics(reader, options.stats);
-    analyze::EventWalk walk(reader);
-    const analyze::Intervals whole({{walk.first_ns(), walk.last_ns() + 1}});
-    uses = analyze::gpu_use(walk, analyze::read_device_work(walk), whole);
+    uses = analyze::gpu_use(reader);
   }
   std::vector<RangeRow>& rows = statistics.ranges;
   std::erase_if(rows, [](const RangeRow& row) {

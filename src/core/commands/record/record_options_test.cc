@@ -59,6 +59,23 @@ TEST(RecordOptionsTest, HeapIsRecordedCompletelyOrSampled) {
       ThrowsMessage<options::UsageError>(HasSubstr("'off'")));
 }
 
+TEST(RecordOptionsTest, GpuCountersHaveARateAndNames) {
+  EXPECT_FALSE(read_record_options({"--", "x"})->gpu_counters.is_given);
+  const auto options = read_record_options(
+      {"--gpu-counters", "10kHz", "--gpu-counters", "pcie__read_bytes,pcie__write_bytes.sum", "--", "x"});
+  EXPECT_TRUE(options->gpu_counters.is_given);
+  EXPECT_EQ(options->gpu_counters.hertz, 10'000u);
+  EXPECT_THAT(options->gpu_counters.names, ElementsAre("pcie__read_bytes", "pcie__write_bytes.sum"));
+  EXPECT_TRUE(read_record_options({"--without", "nvtx,gpu-counters", "--", "x"})->interfaces.without_gpu_counters);
+  const auto refuses = [](const std::vector<std::string>& words, const char* what) {
+    EXPECT_THAT([&] { read_record_options(words); }, ThrowsMessage<options::UsageError>(HasSubstr(what)));
+  };
+  refuses({"--gpu-counters", "occupancy", "--", "x"}, "'occupancy'");
+  refuses({"--gpu-counters", "1kHz", "--without", "gpu-counters", "--", "x"}, "exclude each other");
+  refuses({"--gpu-counters", "1kHz", "--without", "cuda", "--", "x"}, "leave out --without cuda");
+  refuses({"--gpu-counters", "1kHz", "--pid", "1"}, "--gpu-counters");
+}
+
 TEST(RecordOptionsTest, FlightCanHaveATimeAndASize) {
   const auto options = read_record_options({"--flight", "30s", "--flight", "64MB", "./server", "x"});
   EXPECT_TRUE(options->flight);

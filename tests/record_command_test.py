@@ -30,6 +30,14 @@ class RecordTest(Recorded):
         self.assertEqual(int(kept.replace(",", "")), self.functions()[0]["samples"])
         self.assertNotIn("lost", err)
 
+    def test_flight_recorder_says_how_many_events_are_kept(self):
+        err = self.record(BIN / "burst", "counts", "400000", "4", options=("--flight", "20ms", "--no-sample"))
+        said = re.search(r"([0-9,]+) events? from", err).group(1)
+        _, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
+        info = json.loads(out)
+        self.assertEqual(int(said.replace(",", "")), info["ranges"] + info["points"], err)
+        self.assertLess(info["ranges"], 1_600_000, "the test needs a flight recorder that has dropped some")
+
     def test_environment_of_a_program_that_ends_at_once_is_in_the_trace(self):
         self.run_words("env", "RANK=3", "KEY=secret", BIN / "kymo", "record", "-o", "run.kymo", "--", BIN / "spins", "0")
         code, out, err = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")

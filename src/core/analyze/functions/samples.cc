@@ -281,8 +281,10 @@ class Reading {
 
 }  // namespace
 
+bool has_samples(const trace::WriterInfo& writer) { return SampleStacks::are_in(writer); }
+
 bool has_samples(const trace::Reader& reader) {
-  return std::ranges::any_of(reader.writers(), [](const auto& writer) { return SampleStacks::are_in(writer.second); });
+  return std::ranges::any_of(reader.writers(), [](const auto& writer) { return has_samples(writer.second); });
 }
 
 bool was_requested(const trace::Reader& reader, What what) {

@@ -58,6 +58,7 @@ struct Samples {
 
 // True if a writer of the trace has samples. Reads no events.
 bool has_samples(const trace::Reader& reader);
+bool has_samples(const trace::WriterInfo& writer);
 
 // True if a recorder was asked for stacks of this kind, also if there were none.
 bool was_requested(const trace::Reader& reader, What what);

@@ -58,6 +58,18 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
   }
 }
 
+// A flight recorder keeps only the latest events. Those of the samples are counted apart.
+uint64_t kept_events(const std::string& file) {
+  const trace::Reader reader(file);
+  uint64_t events = 0;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    const auto writer = reader.writers().find(chunk.writer);
+    if (writer != reader.writers().end() && !functions::has_samples(writer->second))
+      events += chunk.range_count + chunk.point_count;
+  }
+  return events;
+}
+
 // A flight recorder keeps only the latest samples.
 struct FileSamples : sample::SampleTotals {
   FileSamples(const sample::SampleTotals& totals, uint64_t rate, const Progress& progress, bool is_flight,
@@ -189,7 +201,8 @@ std::string remedy_for_lost(const SampleOptions& options) {
                         : base::format("record without {}, or use a lower rate (--sample)", others);
 }
 
-void report(const Progress& progress, const RecordOptions& options, const Ending& ending, const FileSamples& samples) {
+void report(Progress progress, const RecordOptions& options, const Ending& ending, const FileSamples& samples) {
+  if (options.flight && progress.events != 0 && !progress.is_elsewhere) progress.events = kept_events(progress.file);
   if (ending.signal != 0) {
     const char* name = ::sigdescr_np(ending.signal);
     say(base::format("{} was killed by signal {} ({})", base::printable(options.program[0]), ending.signal,

@@ -165,7 +165,7 @@ class PythonSamples(Recorded):
                     process.communicate()
                 self.assertEqual(code, 0, err)
                 threads = [[f"{frame['function']} {pathlib.Path(frame.get('file', '')).name}:{frame.get('line')}"
-                            for frame in thread["frames"]] for thread in json.loads(out)["processes"][0]["threads"]]
+                            for frame in thread["frames"]] for thread in json.loads(out)[0]["threads"]]
                 python = [[frame for frame in frames if "waits.py" in frame] for frames in threads]
                 has_class = not version.startswith(("3.9.", "3.10."))  # they know only the innermost name
                 begin = ["inner waits.py:4", f"{'middle.<locals>.' if has_class else ''}<lambda> waits.py:6", "middle waits.py:6", "outer waits.py:9", "<module> waits.py:13"]

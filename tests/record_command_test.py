@@ -31,7 +31,9 @@ class RecordTest(Recorded):
         self.assertNotIn("lost", err)
 
     def test_flight_recorder_says_how_many_events_are_kept(self):
-        err = self.record(BIN / "burst", "counts", "400000", "4", options=("--flight", "20ms", "--no-sample"))
+        code, _, err = self.run_words(BIN / "kymo", "record", "--no-sample", "--flight", "20ms", "-o", "run.kymo", "--",
+                                      BIN / "burst", "counts", "400000", "4")
+        self.assertEqual(code, 0, err)
         said = re.search(r"([0-9,]+) events? from", err).group(1)
         _, out, _ = self.run_words(BIN / "kymo", "info", "run.kymo", "--json")
         info = json.loads(out)

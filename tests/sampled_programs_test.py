@@ -82,7 +82,8 @@ let all = 0; for (let k = 0; k < 40; k++) all += planted_loop(1e6); console.log(
     def share_of(self, module, rows):
         """Of the samples outside of the kernel, which timers do not see."""
         user = [row for row in rows.values() if row["module"] != "[kernel]"]
-        inside = sum(row["self_samples"] for row in user if module in row["module"].rsplit("/")[-1])
+        inside = sum(row["self_samples"] for row in user  # Python functions have no module, but a file
+                     if module in row["module"].rsplit("/")[-1] or module == "python" and row["module"] == "<string>")
         return inside / max(sum(row["self_samples"] for row in user), 1)
 
     def share_by_perf(self, module, *words):

@@ -178,13 +178,17 @@ std::span<const uint64_t> PythonFunctions::put_into(std::span<const uint64_t> na
     if (python.frames[i].code != 0) continue;
     const uint64_t mark = python.frames[i].at;
     size_t place = next;
+    const auto is_interpreter = [&](uint64_t address) {
+      return address > python.interpreter_begin && address <= python.interpreter_end;
+    };
     if (mark != 0) {
       while (place < ends.size() && ends[place] <= mark) ++place;
       place = std::min(place, natives.size());
+      // The walk ended in the interpreter, and nobody knows where that ends.
+      if (place == natives.size() && next < place && ends.size() >= place && ends[place - 1] == 0 &&
+          is_interpreter(natives[place - 1]))
+        --place;
     } else {
-      const auto is_interpreter = [&](uint64_t address) {
-        return address > python.interpreter_begin && address <= python.interpreter_end;
-      };
       while (place < natives.size() && !is_interpreter(natives[place])) ++place;
     }
     merged_.insert(merged_.end(), natives.begin() + static_cast<ptrdiff_t>(next),

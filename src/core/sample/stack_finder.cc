@@ -72,16 +72,21 @@ WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, st
   Interrupted now{stack.at, unwind::without_signature(stack.link)};
   bool is_exact = true;  // the address is the interrupted instruction, not a return address
   WalkedCopy walked;
+  // Nobody knows where the last function of a walk that is cut ends.
+  const auto cut = [&](unwind::Node root) {
+    if (walked.count <= ends.size()) ends[walked.count - 1] = 0;
+    return WalkedCopy{walked.count, root};
+  };
   while (true) {
     const uint64_t address = now.registers.pc + (is_exact ? 1 : 0);
     if (walked.count < ends.size()) ends[walked.count] = high;  // until the next one is found
     if (walked.count != 0 && walked.count <= ends.size()) ends[walked.count - 1] = now.registers.sp;
     addresses[walked.count++] = address;
-    if (walked.count == addresses.size()) return {walked.count, unwind::kCutTooDeep};
+    if (walked.count == addresses.size()) return cut(unwind::kCutTooDeep);
     const Rule known = code.rule(pid, address);
     const Rule rule = is_exact ? unwind::rule_when_interrupted(known, now.registers) : known;
     if (high < begin || high - begin < unwind::kWord)
-      return {walked.count, rule.kind == Rule::Kind::End ? unwind::kRoot : unwind::kCutNoRule};
+      return rule.kind == Rule::Kind::End ? WalkedCopy{walked.count, unwind::kRoot} : cut(unwind::kCutNoRule);
     const bool by_link = is_exact && rule.kind == Rule::Kind::Table && (rule.flags & Rule::kReturnInRegister) != 0;
     unwind::Reads reads;
     const Registers before = now.registers;
@@ -91,17 +96,17 @@ WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, st
     if (taken == Step::End) return {walked.count, unwind::kRoot};
     if (taken == Step::Signal) {
       if (!interrupted_at(before.sp, high, word, now) || now.registers.sp <= before.sp || now.registers.sp >= high)
-        return {walked.count, unwind::kCutNoRule};
+        return cut(unwind::kCutNoRule);
       is_exact = true;
       continue;
     }
     const bool is_outside = rule.kind == Rule::Kind::Table && unwind::plain_cfa(rule, before) > high;
     if (taken == Step::Cut) {
       const bool is_known = rule.kind == Rule::Kind::Table && stack.is_cut && is_outside;
-      return {walked.count, is_known ? unwind::kCutByCopy : unwind::kCutNoRule};
+      return cut(is_known ? unwind::kCutByCopy : unwind::kCutNoRule);
     }
     // Only code can call. Anything else is the end of what can be trusted.
-    if (!code.has_code_at(now.registers.pc - 1)) return {walked.count, unwind::kCutNoRule};
+    if (!code.has_code_at(now.registers.pc - 1)) return cut(unwind::kCutNoRule);
   }
 }
 

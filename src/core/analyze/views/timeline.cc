@@ -502,9 +502,8 @@ void Builder::add_unfinished() {
       report(*entry.last_chunk, error.what());
       continue;
     }
-    entry.has_work |= std::ranges::any_of(batch.closing, [&](const trace::OpenRange& one) {
-      return !is_wait(entry.track->names().event_class(one.class_id));
-    });
+    for (const trace::OpenRange& one : batch.closing)
+      entry.has_work |= !is_wait(entry.track->names().event_class(one.class_id));
     entry.track->add_unfinished(batch.closing, end->second);
   }
 }

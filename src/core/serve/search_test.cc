@@ -332,8 +332,8 @@ TEST_F(SearchTest, LengthsOfAllHitsAndTheSlowestOnes) {
     EXPECT_EQ(slowest[i]["end_ns"].number("") - slowest[i]["start_ns"].number(""), static_cast<uint64_t>(lengths[i]));
   uint64_t last = 0, sum = 0;
   for (const json::Value& row : found.root()["lengths"].list("")) {
-    const auto [from, to, many] =
-        std::tuple(row.list("")[0].number(""), row.list("")[1].number(""), row.list("")[2].number(""));
+    const uint64_t from = row.list("")[0].number(""), to = row.list("")[1].number(""),
+                   many = row.list("")[2].number("");
     EXPECT_GE(from, last);
     EXPECT_EQ(many, static_cast<uint64_t>(std::ranges::count_if(lengths, [&](int64_t length) {
                 return static_cast<uint64_t>(length) >= from && static_cast<uint64_t>(length) < to;

@@ -152,7 +152,7 @@ FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines) {
   bool is_cpu_known = !samples.is_part;
   std::set<std::pair<const convert::Group*, uint64_t>> threads;  // a process that runs another program is two writers
   for (const SampledThread& thread : samples.threads) {
-    threads.emplace(thread.place->group, thread.place->track->tid);
+    threads.emplace(thread.place->group, thread.place->tid);
     table.period_ns = std::max(table.period_ns, thread.period_ns);
     table.cpu_ns += thread.on_ns;
     is_cpu_known = is_cpu_known && (thread.on_ns != 0 || thread.samples == 0);

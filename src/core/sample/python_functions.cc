@@ -174,13 +174,24 @@ std::span<const uint64_t> PythonFunctions::put_into(std::span<const uint64_t> na
                                                     const PythonStack& python, bool& root_is_known) {
   merged_.clear();
   size_t next = 0, first = 0;  // of the natives; of the Python functions before the next mark
+  const auto is_interpreter = [&](uint64_t address) {
+    return address > python.interpreter_begin && address <= python.interpreter_end;
+  };
+  const auto next_interpreter = [&] {
+    size_t place = next;
+    while (place < natives.size() && !is_interpreter(natives[place])) ++place;
+    return place;
+  };
+  const auto put = [&](size_t place, size_t end) {
+    merged_.insert(merged_.end(), natives.begin() + static_cast<ptrdiff_t>(next),
+                   natives.begin() + static_cast<ptrdiff_t>(place));
+    for (; first < end; ++first) merged_.push_back(address_of(python.frames[first]));
+    next = std::min(place + 1, natives.size());
+  };
   for (size_t i = 0; i < python.frames.size(); ++i) {
     if (python.frames[i].code != 0) continue;
     const uint64_t mark = python.frames[i].at;
-    size_t place = next;
-    const auto is_interpreter = [&](uint64_t address) {
-      return address > python.interpreter_begin && address <= python.interpreter_end;
-    };
+    size_t place = mark != 0 ? next : next_interpreter();
     if (mark != 0) {
       while (place < ends.size() && ends[place] <= mark) ++place;
       place = std::min(place, natives.size());
@@ -188,16 +199,13 @@ std::span<const uint64_t> PythonFunctions::put_into(std::span<const uint64_t> na
       if (place == natives.size() && next < place && ends.size() >= place && ends[place - 1] == 0 &&
           is_interpreter(natives[place - 1]))
         --place;
-    } else {
-      while (place < natives.size() && !is_interpreter(natives[place])) ++place;
     }
-    merged_.insert(merged_.end(), natives.begin() + static_cast<ptrdiff_t>(next),
-                   natives.begin() + static_cast<ptrdiff_t>(place));
-    for (; first < i; ++first) merged_.push_back(address_of(python.frames[first]));
+    put(place, i);
     first = i + 1;
-    next = std::min(place + 1, natives.size());
     if (place >= natives.size() && !python.is_cut) root_is_known = true;
   }
+  // The mark of the outermost ones was cut off: a deep recursion is one call of the interpreter.
+  if (first < python.frames.size()) put(next_interpreter(), python.frames.size());
   merged_.insert(merged_.end(), natives.begin() + static_cast<ptrdiff_t>(next), natives.end());
   return merged_;
 }

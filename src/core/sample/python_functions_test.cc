@@ -128,6 +128,12 @@ TEST_F(PythonFunctionsTest, AStackThatIsLongerThanItsCopyIsCompletedByPython) {
   EXPECT_TRUE(root_is_known_);
 }
 
+TEST_F(PythonFunctionsTest, TheInnermostFunctionsOfADeepRecursionAreThere) {
+  know(1, "inner"), know(3, "again");
+  const PythonStack python{1000, 1100, true, {{1, 0}, {0, 150}, {3, 0}, {3, 0}}};
+  EXPECT_EQ(names({11, 1050, 12, 1051, 13}, {100, 200, 300, 400, 500}, python), "11 inner:10 12 again:10 again:10 13");
+}
+
 TEST_F(PythonFunctionsTest, ALongTableArrivesInParts) {
   functions_.add_code(definition(1, "f", "a.py", bytes_of({0, 1, 4, 3}), 0, 6));
   functions_.add_code(definition(1, "f", "a.py", bytes_of({4, 7}), 4, 6));

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -146,6 +147,12 @@ static bool open_event(void) {
   what.sigtrap = what.remove_on_exec = what.inherit = what.inherit_thread = 1;
   if (!is_event_safe()) return false;
   event = (int)syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  /* Programs expect the lowest numbers for their own files, and daemons close many of them. */
+  const int high = event >= 0 ? fcntl(event, F_DUPFD_CLOEXEC, 1000) : -1;
+  if (high >= 0) {
+    close(event);
+    event = high;
+  }
 #endif
   return event >= 0;
 }

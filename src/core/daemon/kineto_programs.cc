@@ -272,7 +272,12 @@ KinetoPrograms::Known* KinetoPrograms::known(const FabricSender& sender, int32_t
     log_.warn(base::format("a datagram of process {} was ignored: {}", pid, facts.reason()));
     return nullptr;
   }
-  if (known_.contains(pid)) forget(pid, "it was replaced by another program");  // or it has another job now
+  if (const auto found = known_.find(pid); found != known_.end()) {
+    const KinetoProgram& program = *found->second.program;
+    const bool is_ending = program.started() == facts->started && program.job() == job;  // its last datagram
+    forget(pid, is_ending ? "it ended" : "it was replaced by another program");          // or it has another job now
+    if (is_ending) return nullptr;
+  }
   const auto of_user = std::ranges::count_if(
       known_, [&](const auto& one) { return one.second.program->entry().uid == sender.credentials.uid; });
   if (known_.size() >= kMaxKineto || static_cast<size_t>(of_user) >= kMaxKinetoPerUser) {

@@ -17,6 +17,7 @@ using base::duration_text;
 constexpr size_t kMost = 3, kRows = 3, kWidestName = 100;
 constexpr double kSmallestShare = 0.01;
 constexpr const char* kUneven = "uneven iterations";
+constexpr const char* kWaiting = "waiting";
 constexpr uint64_t kLongestPause = 20'000;  // nanoseconds that a device may need between two operations
 constexpr uint64_t kSmallestEnd = 10;       // a tenth of the window
 
@@ -91,9 +92,11 @@ class Search {
 
  private:
   // Uneven iterations are a symptom: a finding that explains all of them comes first, and if their cause is not known,
-  // one that explains most of them.
+  // one that explains most of them. That all threads wait is a symptom of a lock that explains most of it.
   uint64_t weight(const Finding& one) const {
     const uint64_t ns = one.saves_ns != 0 ? one.saves_ns : one.ns;
+    const uint64_t lock_ns = report_.functions.lock.longest_thread_ns;
+    if (one.kind == kWaiting && is_lock_slow() && lock_ns > ns / 2) return std::min(ns, lock_ns - 1);
     if (one.kind != kUneven) return ns;
     return ns - ns / (report_.longer.name.empty() ? 4 : 32);
   }
@@ -436,7 +439,7 @@ class Search {
                      duration_text(ns), share(ns));
     if (is_one && !functions.waiting.empty() && functions.waiting.front().ns >= ns / 2)
       text += base::format(", mostly in {}", shown(functions.waiting.front().name));
-    Finding& one = add("waiting", ns, ns, std::move(text));
+    Finding& one = add(kWaiting, ns, ns, std::move(text));
     one.evidence.push_back(base::format("{} for {} of {}", is_one ? "it runs" : "at least one thread runs",
                                         duration_text(report_.together.any_running_ns),
                                         duration_text(report_.window_ns)));

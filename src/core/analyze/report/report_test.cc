@@ -275,6 +275,24 @@ TEST_F(SampledReportTest, OnlyARangeThatRunsCanBecomeFaster) {
   EXPECT_EQ(findings["wait"].evidence[1], "200 µs of self time in tick {}, which waits too");
 }
 
+TEST_F(SampledReportTest, ALockIsNamedBeforeItsSymptomThatAllThreadsWait) {
+  off(kMain, 1'000, 80'000);
+  off(kWorker, 1'000, 80'000);
+  on(kMain, 100'000, 20'000);
+  on(kWorker, 100'000, 20'000);
+  recorder_.close();
+  SampledFunctions functions;
+  functions.lock.kind = "mutex";
+  functions.lock.count = 2;
+  functions.lock.ns = 110'000;
+  const auto first = [&](uint64_t longest_thread_ns) {
+    functions.lock.longest_ns = functions.lock.longest_thread_ns = longest_thread_ns;
+    return make_report(trace::Reader(folder_ / "trace.kymo"), &functions).findings.at(0).kind;
+  };
+  EXPECT_EQ(first(70'000), "lock");
+  EXPECT_EQ(first(30'000), "waiting") << "the lock explains less than half of it";
+}
+
 TEST_F(SampledReportTest, ALockForWhichThreadsWaitInTurnSavesTheLongestWaitOfOneThread) {
   off(kMain, 1'000, 49'000);
   on(kMain, 100'000, 50'000);

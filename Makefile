@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 
-.PHONY: build demo package test test-load ui docs bench fuzz format lint clean help
+.PHONY: build demo package wheel test test-load ui docs bench fuzz format lint clean help
 
 build:  ## builds the library and the command: build/release/lib, build/release/bin (the default)
 	@$(DEPS) build
@@ -28,12 +28,18 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
 	@echo "To view the trace: $(KYMO) view build/demo/demo.kymo. Or drop build/demo/demo.pftrace on https://ui.perfetto.dev."
 
-package:  ## makes a Debian package: build/kymo_VERSION_ARCHITECTURE.deb
-	@$(DEPS) build package
+package:  ## makes build/kymo_VERSION_ARCHITECTURE.deb, a tarball for any Linux with a recent C library, and a wheel
+	@$(DEPS) build package query
 	@cmake --preset package >/dev/null
 	@cmake --build --preset package
 	@cd build/package && cpack
-	@echo "To install it: apt install ./build/kymo_*.deb"
+	@packaging/portable/tarball.py build/package
+	@packaging/portable/wheel.py build/package
+	@echo "To install it: apt install ./build/kymo_*.deb, tar -xzf build/kymo-*.tar.gz, or pip install build/kymo-*.whl"
+
+wheel:  ## makes the wheel alone
+	@$(DEPS) build package query
+	@packaging/portable/wheel.py
 
 test:  ## runs every test: format, layers, release, sanitizers, fuzzers
 	@$(DEPS) build device query test lint

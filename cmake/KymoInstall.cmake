@@ -18,6 +18,8 @@ list(APPEND KYMO_COMPONENTS ${integrations})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kymo)
 install(TARGETS ${libraries} kymo_all EXPORT kymoTargets)
+kymo_search_beside(kymo_command ${CMAKE_INSTALL_BINDIR})
+kymo_search_beside(kymod ${CMAKE_INSTALL_BINDIR})
 install(TARGETS kymo_command kymod)
 # kymod as a service of the host, and of a user who wants one alone: `systemctl enable --now kymod`, with --user or without.
 # Their path to kymod is known when they are installed: `cmake --install --prefix` may name another one.
@@ -46,6 +48,8 @@ endforeach()
 if(VULKAN_INCLUDE_DIR AND TARGET kymo_inject_module)
   install(FILES ${PROJECT_SOURCE_DIR}/src/core/inject_library/kymo_layer.json DESTINATION ${CMAKE_INSTALL_LIBDIR}/kymo/vulkan)
 endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/kymo)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/install-duckdb DESTINATION ${KYMO_PROGRAM_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kymo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT kymoTargets NAMESPACE kymo:: DESTINATION ${package_dir})
 

@@ -34,7 +34,7 @@ function(kymo_library NAME)
     EXPORT_NAME ${NAME}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-    INSTALL_RPATH "$ORIGIN")  # it finds the libraries that it needs in any folder: a program's own path is not used for them
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/kymo")  # it finds the libraries that it needs in any folder: a program's own path is not used for them
   set_target_properties(${static} PROPERTIES EXPORT_NAME ${NAME}_static)
 
   target_link_libraries(${shared} PRIVATE ${LIBRARY_LIBS} Threads::Threads)

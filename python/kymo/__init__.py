@@ -11,6 +11,7 @@ import os as _os
 
 from kymo.errors import (CompileError, CompileWarning, DeviceError, Error, InvalidArgument, InvalidType, NotAvailable,
                          OutOfMemory, UnknownKernel)
+from kymo._version import __version__
 
 # Modules of the package that people use. They load on first use.
 _MODULES = (

@@ -30,3 +30,5 @@ from kymo.mps import randn as randn
 from kymo.mps import tensor as tensor
 from kymo.mps import zeros as zeros
 from kymo.reading import open as open
+
+__version__: str

@@ -24,6 +24,15 @@ class NotAvailable(Error):
     """This machine does not have what is needed. The message says what is missing and how to get it."""
 
 
+def needed_numpy():
+    """NumPy. Raises NotAvailable without it."""
+    try:
+        import numpy
+    except ImportError:
+        raise NotAvailable("this needs NumPy, which is not installed: pip install numpy") from None
+    return numpy
+
+
 class DeviceError(Error):
     """The device, its driver or a kernel reported a fault."""
 

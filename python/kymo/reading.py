@@ -19,7 +19,7 @@ import os
 import tempfile
 
 from kymo import _reader, command
-from kymo.errors import Error, InvalidArgument
+from kymo.errors import Error, InvalidArgument, needed_numpy
 from kymo.table import Report, Table
 
 _MAGIC = b"\x93KYMO\r\n\x1a"
@@ -90,7 +90,7 @@ class Ranges:
         return self._trace.counts["ranges"]
 
     def _column(self, name, columns):
-        import numpy
+        numpy = needed_numpy()
         if name not in self._columns:
             read = self._trace._open().ranges(columns)
             self._trace._note(read.pop("problems"))
@@ -128,7 +128,7 @@ class Ranges:
     @property
     def name(self):
         """The names as an array of str objects: one pointer for each range."""
-        import numpy
+        numpy = needed_numpy()
         if "names" not in self._columns:
             ids = self.name_id  # first: it may find more names
             self._columns["names"] = numpy.array(self._trace.names, dtype=object)[ids]
@@ -190,7 +190,7 @@ class Trace:
         A name with values is the one of its class, such as "step {}". Ranges that have no end are left out: their
         durations are not known. All cores read, tens of millions of ranges in a second. An unknown name has no ranges.
         """
-        import numpy
+        numpy = needed_numpy()
         column, problems = self._open().durations(name)
         self._note(problems)
         return numpy.asarray(column)
@@ -250,7 +250,7 @@ class Trace:
         Names are a dictionary. The columns are not copied, and stay after the trace is closed. A requested schema has no
         effect: the reader casts.
         """
-        import numpy
+        numpy = needed_numpy()
         ranges = self.ranges
         name_id = ranges.name_id  # first: it may find more names
 

@@ -1,22 +1,12 @@
 """What tensors do with NumPy. The methods of Tensor call these functions."""
-
-
-from kymo.errors import InvalidArgument
+from kymo.errors import InvalidArgument, needed_numpy
 
 _COMPARISONS = ("less", "less_equal", "equal", "not_equal", "greater", "greater_equal")  # in Python's order
 
 
-def _numpy():
-    try:
-        import numpy
-    except ImportError as error:
-        raise ImportError("this needs NumPy, which is not installed; Tensor.tobytes() works without it") from error
-    return numpy
-
-
 def copy(tensor):
     """A new array of NumPy; bfloat16, which NumPy does not have, becomes float32."""
-    numpy = _numpy()
+    numpy = needed_numpy()
     data = bytearray(tensor.tobytes())
     if tensor.dtype == "bfloat16":
         wide = numpy.frombuffer(data, dtype="uint16").astype("uint32") << 16
@@ -30,7 +20,7 @@ def numpy(tensor):
     if not tensor.is_shared_with_host():
         raise TypeError(f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
                         "to host memory first.")
-    return _numpy().asarray(memoryview(tensor))
+    return needed_numpy().asarray(memoryview(tensor))
 
 
 def cpu(tensor):
@@ -39,7 +29,7 @@ def cpu(tensor):
 
 
 def array(tensor, dtype=None, copy=None):
-    wanted = tensor.dtype if dtype is None else _numpy().dtype(dtype)
+    wanted = tensor.dtype if dtype is None else needed_numpy().dtype(dtype)
     shares = tensor.dtype != "bfloat16" and tensor.is_shared_with_host() and wanted == tensor.dtype
     if copy is False and not shares:
         raise ValueError(f"a tensor of {tensor.dtype} on {tensor.device} cannot be an array of {wanted} without a copy")
@@ -77,7 +67,7 @@ def tensor_like(tensor, data):
 
 def compare(tensor, other, operation):
     """A tensor of bool: each element compared with the other tensor, array or number."""
-    numpy = _numpy()
+    numpy = needed_numpy()
     if isinstance(other, type(tensor)):
         if other.device != tensor.device:
             raise InvalidArgument(f"tensors on {tensor.device} and {other.device} cannot be compared; use to(device) first")
@@ -100,6 +90,6 @@ def tolist(tensor):
 
 
 def show(tensor):
-    body = _numpy().array2string(copy(tensor), separator=", ", prefix="tensor(")
+    body = needed_numpy().array2string(copy(tensor), separator=", ", prefix="tensor(")
     dtype = "" if tensor.dtype in ("float32", "int64", "bool") else f", dtype={tensor.dtype}"
     return f"tensor({body}, device='{tensor.device}'{dtype})"

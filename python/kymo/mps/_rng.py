@@ -2,6 +2,7 @@
 import sys
 
 from kymo import _device
+from kymo.errors import needed_numpy
 
 
 def get_rng_state(device="mps"):
@@ -19,7 +20,7 @@ def get_rng_state(device="mps"):
     torch = sys.modules.get("torch")
     if torch is not None:
         return torch.frombuffer(state, dtype=torch.uint8)
-    import numpy
+    numpy = needed_numpy()
     return numpy.frombuffer(state, dtype="uint8")
 
 

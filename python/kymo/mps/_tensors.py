@@ -7,7 +7,7 @@ import builtins
 import math
 
 from kymo import _device
-from kymo.errors import InvalidArgument
+from kymo.errors import InvalidArgument, needed_numpy
 
 bool = "bool"
 uint8, uint16, uint32, uint64 = "uint8", "uint16", "uint32", "uint64"
@@ -79,7 +79,7 @@ def arange(start, end=None, step=1, *, dtype=None, device=None):
     >>> mps.arange(4).tolist(), mps.arange(1, 2, 0.5).tolist()
     ([0, 1, 2, 3], [1.0, 1.5])
     """
-    import numpy
+    numpy = needed_numpy()
     if end is None:
         start, end = 0, start
     for name, number in (("start", start), ("end", end), ("step", step)):
@@ -114,7 +114,7 @@ def tensor(data, *, dtype=None, device=None):
         return _convert(data, dtype, device)
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
         return _convert(_device.from_dlpack(data, device, True), dtype, device)
-    import numpy
+    numpy = needed_numpy()
     default = None
     if not isinstance(data, (numpy.ndarray, numpy.generic)) and not hasattr(data, "__array_interface__"):
         data = _checked("tensor", _array_of_list(data), dtype)
@@ -133,7 +133,7 @@ def tensor(data, *, dtype=None, device=None):
 
 def _array_of_list(data):
     """The array of a list. Integers stay exact: NumPy makes floats of those that need int64 and uint64 together."""
-    import numpy
+    numpy = needed_numpy()
     array = numpy.asarray(data)
     if array.dtype.kind == "f" and (abs(array) >= 2.0**63).any():
         exact = numpy.asarray(data, dtype=object)
@@ -144,7 +144,7 @@ def _array_of_list(data):
 
 def _checked(function, array, dtype):
     """The array, whose integers must fit the dtype. (An array that a caller gives is converted as NumPy does.)"""
-    import numpy
+    numpy = needed_numpy()
     name = dtype_name(dtype, "int64")
     is_large = array.dtype.kind == "O" and all(isinstance(value, builtins.int) for value in array.flat)
     if is_large and "float" in name:
@@ -162,7 +162,7 @@ def _checked(function, array, dtype):
 
 
 def _numpy_dtype(name):
-    import numpy
+    numpy = needed_numpy()
     try:
         return numpy.dtype(name)
     except TypeError:
@@ -170,7 +170,7 @@ def _numpy_dtype(name):
 
 
 def _bfloat16(array, device):
-    import numpy
+    numpy = needed_numpy()
     values = numpy.ascontiguousarray(array, dtype="float32")
     bits = values.view("uint32")
     even = ((bits >> 16) & 1) + 0x7FFF  # to the nearest, and to the even one of two
@@ -192,7 +192,7 @@ def from_numpy(array, *, device=None):
     Raises BufferError if that is not possible, because the device has memory of its own (a GPU), or the array is
     read-only, has a negative stride or is not aligned. Use tensor(array) then, which copies.
     """
-    import numpy
+    numpy = needed_numpy()
     if not isinstance(array, numpy.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return _device.from_buffer(array, device, False)

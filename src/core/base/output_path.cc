@@ -16,7 +16,7 @@ namespace {
 constexpr int kMaxLinks = 16;
 
 const char* kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";

@@ -66,7 +66,7 @@ TEST_F(OutputPathTest, LinksOfOtherUsersAreRefused) {
 }
 
 TEST_F(OutputPathTest, OnlyRegularFilesAreWritten) {
-  EXPECT_THAT(why_not(folder_), HasSubstr("it is a directory; name a regular file"));
+  EXPECT_THAT(why_not(folder_), HasSubstr("it is a folder; name a regular file"));
   EXPECT_THAT(why_not("/dev/null"), HasSubstr("it is a device; name a regular file"));
   ASSERT_EQ(::mkfifo(in_folder("pipe").c_str(), 0600), 0);
   EXPECT_THAT(why_not(in_folder("pipe")), HasSubstr("it is a pipe"));

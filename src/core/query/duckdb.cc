@@ -19,15 +19,23 @@ namespace fs = std::filesystem;
 constexpr const char* kVariable = "KYMO_DUCKDB_LIBRARY";
 constexpr const char* kFile = "libduckdb.so";
 constexpr const char* kVersion = "1.5.5";  // scripts/install-duckdb has it too
-constexpr std::string_view kRemedy =
-    "install it with scripts/install-deps query (in Kymo's sources), or set KYMO_DUCKDB_LIBRARY to a libduckdb.so";
+
+// The folder above bin and libexec, of an installed Kymo and in a build folder.
+fs::path tree_of_this_program() {
+  std::error_code ignored;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  return folder.filename() == "kymo" ? folder.parent_path().parent_path() : folder.parent_path();
+}
+
+std::string remedy() {
+  std::error_code ignored;
+  const fs::path script = tree_of_this_program() / "libexec/kymo/install-duckdb";
+  return base::format("install it with {}, or set KYMO_DUCKDB_LIBRARY to a libduckdb.so",
+                      fs::exists(script, ignored) ? script.string() : "scripts/install-duckdb (in Kymo's sources)");
+}
 
 std::vector<fs::path> installed_files() {
-  std::vector<fs::path> files;
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  const fs::path tree = here.parent_path();  // of a program in libexec/kymo, the tree is one folder higher
-  if (!here.empty()) files = {here / kFile, tree / "lib" / kFile, tree.parent_path() / "lib" / kFile};
+  std::vector<fs::path> files = {tree_of_this_program() / "lib/kymo" / kFile};
   const char* const cache = base::environment("XDG_CACHE_HOME");
   const char* const home = base::environment("HOME");
   fs::path folder;
@@ -42,7 +50,7 @@ std::vector<fs::path> installed_files() {
 std::string find_file() {
   if (const char* const given = base::environment(kVariable); given != nullptr && *given != '\0') {
     if (access(given, R_OK) != 0)
-      throw NotAvailable(base::format("cannot read DuckDB's library {} ({}): {}", given, kVariable, kRemedy));
+      throw NotAvailable(base::format("cannot read DuckDB's library {} ({}): {}", given, kVariable, remedy()));
     return fs::absolute(given).string();  // without a folder, dlopen would look elsewhere
   }
   for (const fs::path& file : installed_files())
@@ -54,8 +62,8 @@ duckdb::Api load() {
   const std::string path = find_file();
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    if (path == kFile) throw NotAvailable(base::format("DuckDB is not installed: {}", kRemedy));
-    throw NotAvailable(base::format("cannot load DuckDB's library {}: {}; {}", path, dlerror(), kRemedy));
+    if (path == kFile) throw NotAvailable(base::format("DuckDB is not installed: {}", remedy()));
+    throw NotAvailable(base::format("cannot load DuckDB's library {}: {}; {}", path, dlerror(), remedy()));
   }
   return {{library, path}};
 }
@@ -66,7 +74,7 @@ duckdb::Library::Symbol duckdb::Library::find(const char* name) const {
   void* const address = dlsym(handle_, base::format("duckdb_{}", name).c_str());
   if (address == nullptr)
     throw NotAvailable(base::format("DuckDB's library {} has no duckdb_{}: Kymo needs DuckDB {} or a later version; {}",
-                                    path_, name, kVersion, kRemedy));
+                                    path_, name, kVersion, remedy()));
   return {address};
 }
 

@@ -80,7 +80,7 @@ TEST(AppendFileTest, FollowsASymbolicLinkOfItsUser) {
 }
 
 TEST(AppendFileTest, OnlyRegularFilesAreAccepted) {
-  EXPECT_THAT(why_not_opened("/tmp"), HasSubstr("/tmp: it is a directory"));
+  EXPECT_THAT(why_not_opened("/tmp"), HasSubstr("/tmp: it is a folder"));
   EXPECT_THAT(why_not_opened("/dev/null"), HasSubstr("it is a device"));
   EXPECT_THAT(why_not_opened("/nowhere/run.kymo"), HasSubstr("/nowhere/run.kymo: No such file"));
   testing::TemporaryPath path;

@@ -23,7 +23,7 @@ TraceFile::TraceFile(const std::string& path, std::string name) : path_(std::mov
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) throw base::file_error("read", path_, errno);
   if (S_ISDIR(status.st_mode)) {
-    throw Error(base::format("cannot read {}: it is a directory; name the trace in it", path_));
+    throw Error(base::format("cannot read {}: it is a folder; name the trace in it", path_));
   }
   if (!S_ISREG(status.st_mode)) {
     throw Error(base::format("cannot read {}: it is not a regular file; save what comes from it first", path_));

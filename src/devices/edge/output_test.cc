@@ -73,7 +73,7 @@ TEST(EdgeFilesTest, UnwritableFileIsRefusedAndNothingChanges) {
     return refusal([&] { const EdgeProfiler profiler(module, {.trace_file = path}); });
   };
   EXPECT_THAT(start(folder.path("none/run.json")), HasSubstr("No such file or directory"));
-  EXPECT_THAT(start(folder.path()), HasSubstr("it is a directory"));
+  EXPECT_THAT(start(folder.path()), HasSubstr("it is a folder"));
   EXPECT_THAT(start("/dev/null"), HasSubstr("it is a device; name a regular file"));
   EXPECT_THAT(start(folder.path(std::string(400, 'x'))), HasSubstr("File name too long"));
   EXPECT_THAT(refusal([&] { const EdgeProfiler profiler(module, {.kymo_file = folder.path("none/run.kymo")}); }),

@@ -215,7 +215,8 @@ std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::mill
     wire::Packet packet = wire::read_message({buffer->data(), static_cast<size_t>(size)});
     if (packet.kind == wire::PacketKind::Unknown) continue;  // sent by a newer daemon; not understood here
     if (packet.kind != wire::PacketKind::Good)
-      throw Error(base::format("the daemon at {} sent an invalid message: {}", base::printable(path_), packet.reason));
+      throw Error(base::format("the daemon at {} sent a message that cannot be read: {}", base::printable(path_),
+                               packet.reason));
     if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
       send(wire::Pong{ping->token, base::realtime_ns()});
       continue;

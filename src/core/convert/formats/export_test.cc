@@ -121,8 +121,7 @@ TEST_F(ExportTest, ErrorForAnUnwritablePathStatesTheReason) {
   EXPECT_THAT(message_of(folder / "nowhere/t.json", reader),
               AllOf(HasSubstr("nowhere/t.json"), HasSubstr("No such file or directory")));
   ASSERT_EQ(mkdir((folder / "taken.json").c_str(), 0700), 0);
-  EXPECT_THAT(message_of(folder / "taken.json", reader),
-              AllOf(HasSubstr("taken.json"), HasSubstr("it is a directory")));
+  EXPECT_THAT(message_of(folder / "taken.json", reader), AllOf(HasSubstr("taken.json"), HasSubstr("it is a folder")));
 }
 
 TEST_F(ExportTest, FullDiskLeavesTheOldFile) {

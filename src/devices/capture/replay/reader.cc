@@ -144,7 +144,7 @@ void Tables::check(const ResultRecord& record) {
 
 void Tables::check(const OperationRecord& record) {
   if (!std::isfinite(record.flops) || record.flops < 0)
-    throw Error(base::format("an operation has an invalid number of flops: {}", record.flops));
+    throw Error(base::format("an operation has {} flops, which is not possible", record.flops));
   check_room(operations, kMaxOthers, "operations");
   operations.push_back(record);
 }

@@ -16,6 +16,7 @@ import same_answers  # noqa: E402
 import same_comparisons  # noqa: E402
 import same_runs  # noqa: E402
 import same_selection  # noqa: E402
+import schemas  # noqa: E402
 from clickhouse import kymo, write_trace  # noqa: E402
 
 DAY_US = 86_400_000_000
@@ -61,8 +62,10 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
 
     def ask(self, question, *more, url=None, expect=0):
         since = [] if "--since" in more else ["--since", "30d"]
-        return json.loads(kymo("fleet", question, "--db", url or self.store, "--job", "train", "--json", *since, *more,
-                               expect=expect)[0])
+        answer = json.loads(kymo("fleet", question, "--db", url or self.store, "--job", "train", "--json", *since, *more,
+                                 expect=expect)[0])
+        schemas.check(f"fleet-{question}", answer)
+        return answer
 
     def gemm(self, url):
         return {row["name"]: row for row in self.ask("top", "--since", "5000d", url=url)["rows"]}["gemm"]

@@ -9,6 +9,7 @@ namespace kymo::wire {
 namespace {
 
 constexpr size_t kLongestPart = 128;  // max length of an inserted value
+constexpr std::string_view kKinetoEnding = ".pt.trace.json";
 
 std::string path_part(std::string_view text) {
   if (text.empty()) return "none";
@@ -29,11 +30,12 @@ std::optional<std::string> name_for(std::string_view place, const OutputNames& n
   return std::nullopt;
 }
 
-// Inserts the pid before the first dot of the file name. A leading dot is part of the name.
+// Inserts the pid before the extension: "run-v1.2_77.json.gz". A leading dot is part of the name.
 std::string with_own_pid(const std::string& path, int64_t pid) {
-  const size_t slash = path.rfind('/');
-  const size_t begin = slash == path.npos ? 0 : slash + 1;
-  const size_t dot = std::min(path.find('.', begin + 1), path.size());
+  const size_t name = path.rfind('/') + 1;  // 0 if there is none
+  const std::string_view plain = std::string_view(path).substr(0, path.size() - (path.ends_with(".gz") ? 3 : 0));
+  size_t dot = plain.ends_with(kKinetoEnding) ? plain.size() - kKinetoEnding.size() : plain.rfind('.');
+  if (dot == plain.npos || dot <= name) dot = plain.size();
   return base::format("{}_{}{}", path.substr(0, dot), pid, path.substr(dot));
 }
 

@@ -26,6 +26,8 @@ TEST(OutputPatternTest, PlaceholdersAreFilledIn) {
 TEST(OutputPatternTest, PathWithoutAUniquePlaceholderGetsThePid) {
   EXPECT_EQ(expanded("/data/a.kymo"), "/data/a_77.kymo");
   EXPECT_EQ(expanded("/data/a.json.gz"), "/data/a_77.json.gz");
+  EXPECT_EQ(expanded("/data/run-v1.2.json"), "/data/run-v1.2_77.json");
+  EXPECT_EQ(expanded("/data/run-v1.2.pt.trace.json.gz"), "/data/run-v1.2_77.pt.trace.json.gz");
   EXPECT_EQ(expanded("/data.d/a"), "/data.d/a_77");
   EXPECT_EQ(expanded("/data/.hidden"), "/data/.hidden_77");
   EXPECT_EQ(expanded("/data/"), "/data/_77");

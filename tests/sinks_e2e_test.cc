@@ -214,7 +214,7 @@ TEST_F(SinksE2eTest, AProgramThatClosesEveryDescriptorKeepsItsOwnFiles) {
 }
 
 TEST_F(SinksE2eTest, WithoutTheKernelTraceThereIsNoMarker) {
-  if (why_absent("trace-marker").empty()) GTEST_SKIP() << "it is here";
+  if (why_absent("trace-marker").empty()) GTEST_SKIP() << "the kernel's trace may be written here";
   const Ending ending = run({program("annotates"), "trace-marker"});
   EXPECT_EQ(ending.code, 1);
   EXPECT_THAT(ending.err, HasSubstr("annotates: no sink \"trace-marker\" here: "));

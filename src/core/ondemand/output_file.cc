@@ -127,7 +127,7 @@ OutputFile::OutputFile(const std::string& path, const AllowedFolders& allowed, E
   const std::string folder = without_links(slash == 0 ? "/" : path.substr(0, slash));
   for (const auto& list : allowed) {
     if (!list.empty() && !is_below_one(folder, list))
-      throw Error(base::format("{} is not below {}; write to an allowed folder, or change the allowed folders", path,
+      throw Error(base::format("{} is not below {}; write there, or start the program with KYMO_TRACE_DIR=FOLDER", path,
                                base::join(list, " or ")));
   }
   check_folder(folder);

@@ -64,9 +64,9 @@ TraceFlags flags_of(uint64_t flags) {
 // The requester is unknown: a message of this protocol names no user. So a program writes only to the folders that
 // Kineto uses, and to those that its own user allowed.
 std::vector<std::string> config_folders() {
-  std::vector<std::string> folders{"/tmp"};
-  for (const base::Variable variable : {base::Variable("KINETO_ONDEMAND_TRACE_DIR"), base::Variable("KYMO_TRACE_DIR")})
-    for (std::string& folder : folders_in(variable)) folders.push_back(std::move(folder));
+  std::vector<std::string> folders = folders_in("KINETO_ONDEMAND_TRACE_DIR");
+  if (folders.empty()) folders = {"/tmp"};
+  for (std::string& folder : folders_in("KYMO_TRACE_DIR")) folders.push_back(std::move(folder));
   return folders;
 }
 

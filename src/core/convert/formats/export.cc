@@ -50,7 +50,8 @@ bool is_export_path(std::string_view path) { return format_of(path) != nullptr; 
 std::vector<trace::Problem> export_trace(const trace::Reader& reader, const std::string& path) {
   const Format* const format = format_of(path);
   if (format == nullptr && path.find(kSpeedscope) != path.npos)
-    throw InvalidArgument(base::format("'{}' is a flame graph by its name: kymo flame TRACE -o {} writes it", path, path));
+    throw InvalidArgument(
+        base::format("'{}' is a flame graph by its name: kymo flame TRACE -o {} writes it", path, path));
   if (format == nullptr) {
     throw InvalidArgument(
         base::format("cannot tell the format of '{}' from its name: let it end in .json (Chrome, Kineto), .pftrace or "

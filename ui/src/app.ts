@@ -1,17 +1,17 @@
 // The actions of the page: they change the state and call `redraw` (the timeline) or `notify` (the panels too).
 
 import { AppConnection } from './app_connection';
-import { kTabs, Selection, Tab } from './app_state';
+import { kTabs, Menu, Selection, Tab } from './app_state';
 import { ConnectionError } from './core/client';
 import { Bookmark, readHash, writeHash } from './core/hash';
 import { EventRef, kUnknown, LinkedEvent } from './core/protocol';
 import { requestTotals, tracksByFile } from './core/totals';
 import { around, clampSpan, panBy, Span, wholeSpan, zoomAt } from './core/viewport';
 import type { BackendName } from './render/backend';
-import { kRowHeight, moveTrack, rowTop } from './timeline/layout';
+import { Arrangement, groupOf, hiddenBy, kArrangements, kRowHeight, moveTrack, rowTop, tracksOf } from './timeline/layout';
 
 export { kTabs } from './app_state';
-export type { Pending, Selection, Tab } from './app_state';
+export type { Menu, Pending, Selection, Tab } from './app_state';
 
 const kSearchLimit = 2000;
 const kWheelSetting = 'kymo wheel';
@@ -66,6 +66,8 @@ export class App extends AppConnection {
       selection: this.selection,
       event: this.event,
       toggled: [...this.toggled],
+      hidden: [...this.hidden],
+      arrangement: this.arrangement === 'process' ? undefined : this.arrangement,
       pinned: this.pinned,
       order: this.order,
       filter: this.filter,
@@ -83,6 +85,8 @@ export class App extends AppConnection {
     this.flags = view.flags ?? [];
     this.span = this.entry = clampSpan(view.time ?? wholeSpan(this.duration), this.duration);
     this.toggled = new Set(view.toggled ?? []);
+    this.hidden = new Set(view.hidden ?? []);
+    this.arrangement = kArrangements.find((one) => one === view.arrangement) ?? 'process';
     this.pinned = view.pinned ?? [];
     this.order = view.order ?? [];
     this.filter = view.filter ?? '';
@@ -137,11 +141,37 @@ export class App extends AppConnection {
     this.changeLayout();
   }
   toggleFold(key: string): void {
+    if (key[0] === 't' && this.laneOf(Number(key.slice(1)))?.folds === false) return;
     if (!this.toggled.delete(key)) this.toggled.add(key);
     this.changeLayout();
   }
+  /** The tracks of the lane of a track. */
+  private laneMates(id: number): number[] {
+    const lane = this.laneOf(id);
+    return lane ? tracksOf(lane).map((track) => track.id) : [id];
+  }
+  /** `key`: of a track or a process. */
+  hide(key: string): void {
+    for (const one of key[0] === 't' ? this.laneMates(Number(key.slice(1))).map((id) => `t${id}`) : [key]) this.hidden.add(one);
+    this.changeLayout();
+  }
+  /** Shows again what is hidden: one track or process, or all of them. */
+  unhide(key?: string): void {
+    if (key === undefined) this.hidden.clear();
+    else this.hidden.delete(key);
+    this.changeLayout();
+  }
+  arrange(by: Arrangement): void {
+    this.arrangement = by;
+    this.changeLayout();
+  }
+  openMenu(menu: Menu | undefined): void {
+    this.menu = menu;
+    this.notify();
+  }
   togglePinned(id: number): void {
-    this.pinned = this.pinned.includes(id) ? this.pinned.filter((other) => other !== id) : [...this.pinned, id];
+    const all = this.laneMates(id);
+    this.pinned = this.pinned.includes(id) ? this.pinned.filter((other) => !all.includes(other)) : [...this.pinned, ...all];
     this.changeLayout();
   }
   move(id: number, by: number): void {
@@ -161,9 +191,10 @@ export class App extends AppConnection {
   reveal(id: number, row?: number): void {
     const track = this.track(id);
     if (!track) return;
-    if (this.toggled.delete(`p${track.process}`)) this.layout_ = undefined;
-    const { layout } = this;
-    const lane = [...layout.pinned, ...layout.lanes].find((l) => l.track?.id === id);
+    const unfolded = this.toggled.delete(groupOf(track, this.arrangement));
+    const unhidden = hiddenBy(track).filter((key) => this.hidden.delete(key)).length > 0;
+    if (unfolded || unhidden) this.layout_ = undefined;
+    const lane = this.laneOf(id);
     if (!lane) return;
     if (lane.hiddenRows > 0 && row !== undefined && (row < lane.firstRow || row >= lane.firstRow + lane.rows)) {
       this.toggleFold(`t${id}`);

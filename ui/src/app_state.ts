@@ -6,7 +6,7 @@ import { EventDetails, EventRef, kUnknown, MemoryAnswer, SearchAnswer, Selection
 import { TileCache } from './core/tile_cache';
 import { clampSpan, Span, wholeSpan } from './core/viewport';
 import type { BackendName } from './render/backend';
-import { buildLayout, Layout } from './timeline/layout';
+import { Arrangement, buildLayout, Lane, Layout, tracksOf } from './timeline/layout';
 import { Colour, dimmed, kDark, kLight, Theme } from './timeline/palette';
 import { Rows } from './timeline/rows';
 
@@ -21,6 +21,13 @@ export interface Selection extends Span {
 export interface Flag {
   time: number;
   note: string;
+}
+
+/** A menu that is open, and where: of the focused track, of its process, or of all tracks. */
+export interface Menu {
+  of: 'track' | 'process' | 'tracks';
+  x: number;
+  y: number;
 }
 
 /** An answer that may still be on its way. */
@@ -41,6 +48,8 @@ export abstract class AppState {
   span: Span = { from: 0, to: 1 };
   scroll = 0;
   toggled = new Set<string>(); // processes and tracks that are not folded or unfolded as they are by default
+  hidden = new Set<string>(); // likewise
+  arrangement: Arrangement = 'process';
   pinned: number[] = [];
   order: number[] = [];
   filter = '';
@@ -68,6 +77,7 @@ export abstract class AppState {
   shifts: number[] = []; // by file: nanoseconds, to align files that are compared
   changes?: Map<string, number>; // by name: what became slower (1) or faster (-1)
   focus?: number; // the track that keys apply to
+  menu?: Menu;
 
   protected layout_?: Layout;
   private layoutRows = -1;
@@ -101,6 +111,10 @@ export abstract class AppState {
   }
   track(id: number): Track | undefined {
     return this.trackById_.get(id);
+  }
+  /** Where a track is, if it is not hidden, filtered out or in a folded process. */
+  laneOf(id: number | undefined): Lane | undefined {
+    return [...this.layout.pinned, ...this.layout.lanes].find((lane) => tracksOf(lane).some((track) => track.id === id));
   }
   shiftOf(file: number): number {
     return this.shifts[file] ?? 0;

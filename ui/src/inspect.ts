@@ -59,7 +59,10 @@ export function inspect(app: App, stage: Stage): void {
           colour: stage.scene.list.colour[i],
         }))
         .filter((shape) => shape.row !== -1),
-    lanes: () => stage.placed.map((p) => ({ track: p.lane.track?.id, name: p.lane.track?.name ?? p.lane.process.name, top: p.top, height: p.lane.height, pinned: p.lane.pinned, collapsed: p.lane.collapsed })),
+    lanes: () => stage.placed.map((p) => ({ track: p.lane.track?.id, name: p.lane.track?.name ?? p.lane.process.name, label: p.lane.label, top: p.top, height: p.lane.height, pinned: p.lane.pinned, collapsed: p.lane.collapsed })),
+    /** The smallest and the largest visible value of each counter, and what the tooltip says. */
+    plots: () => stage.overlay.drawn.map(({ track, name, columns }) => ({ track, name, low: columns.low, high: columns.high })),
+    value: () => stage.overlay.value,
     left: () => stage.geometry?.left ?? 0,
     labels: () => stage.scene.labels.map((label) => ({ name: app.names.of(label.name), count: label.count })),
     clearFrameTimes: () => {

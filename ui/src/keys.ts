@@ -1,13 +1,14 @@
 // Every action and its keys. The help lists this table, so an action without a key cannot be forgotten there.
 
-import { App, kTabs, Tab } from './app';
+import { App, kTabs, Menu, Tab } from './app';
 import { wholeSpan } from './core/viewport';
+import { groupOf, kArrangements, kHeaderHeight, tracksOf } from './timeline/layout';
 import { save } from './timeline/picture';
 import type { Stage } from './timeline/stage';
 import { exactly } from './core/names';
 
 export interface Action {
-  group: 'Move' | 'Find' | 'Select' | 'Tracks' | 'Panels' | 'Page';
+  group: 'Move' | 'Find' | 'Select' | 'Track' | 'Process' | 'Tracks' | 'Panels' | 'Page';
   keys: string[]; // as KeyboardEvent.key; "Shift+", "Alt+" and "Ctrl+" before it
   text: string;
   run: () => void;
@@ -45,11 +46,21 @@ export function makeActions(app: App, stage: Stage): Action[] {
   };
   const tab = (name: Tab) => () => app.setTab(app.tab === name ? undefined : name);
   const collapseAll = () => {
-    const lanes = app.layout.lanes.filter((l) => l.track);
+    const lanes = app.layout.lanes.filter((l) => l.track && l.folds);
     // Nothing but folded processes: there are tracks to see after these are unfolded.
-    if (lanes.length === 0) for (const { process } of app.layout.lanes) app.toggleFold(`p${process.id}`);
+    if (lanes.length === 0) for (const { group } of [...app.layout.lanes]) app.toggleFold(group);
     const all = lanes.every((l) => l.collapsed);
     for (const lane of lanes) if (lane.collapsed === all) app.toggleFold(`t${lane.track!.id}`);
+  };
+  const hide = (key: string) => {
+    focusBy(1);
+    app.hide(key);
+  };
+  const openMenu = (of: Menu['of']) => () => {
+    const placed = stage.placed.find((p) => p.lane.track && p.lane.track.id === app.focus);
+    const at = (of === 'tracks' ? document.getElementById('tracks')! : stage.element).getBoundingClientRect();
+    if (of === 'tracks') app.openMenu({ of, x: at.left, y: at.bottom });
+    else if (placed) app.openMenu({ of, x: at.left + 26, y: at.top + Math.max(placed.top, placed.clipTop) + kHeaderHeight });
   };
   const selectRange = () => {
     const { value } = app.details;
@@ -81,6 +92,8 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Move', keys: ['ArrowDown'], text: 'scroll down', run: () => app.setScroll(app.scroll + 40) },
     { group: 'Move', keys: ['PageUp'], text: 'scroll up by a screen', run: () => app.setScroll(app.scroll - app.bodyHeight() * 0.9) },
     { group: 'Move', keys: ['PageDown'], text: 'scroll down by a screen', run: () => app.setScroll(app.scroll + app.bodyHeight() * 0.9) },
+    { group: 'Move', keys: ['j'], text: 'next track', run: () => focusBy(1) },
+    { group: 'Move', keys: ['k'], text: 'previous track', run: () => focusBy(-1) },
     { group: 'Move', keys: ['0', 'Home'], text: 'show the whole trace', run: () => app.show(wholeSpan(app.duration)) },
     { group: 'Move', keys: ['f'], text: 'fit the selection, or the selected range, to the screen', run: () => fit(app) },
     { group: 'Move', keys: ['e'], text: 'follow the end of a growing trace', run: () => { app.follow = !app.follow; app.notify(); } },
@@ -100,17 +113,21 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Select', keys: ['v'], text: 'select what is visible', run: () => void app.select({ from: Math.max(0, app.span.from), to: Math.min(app.duration, app.span.to), tracks: visibleTracks(stage) }) },
     { group: 'Select', keys: ['Shift+F'], text: 'flag with a note at the pointer; a click on it changes the note', run: () => app.editFlag(anchor()) },
     { group: 'Select', keys: ['Escape'], text: 'close the help, clear selection and search', run: () => escape(app) },
-    { group: 'Tracks', keys: ['j'], text: 'next track', run: () => focusBy(1) },
-    { group: 'Tracks', keys: ['k'], text: 'previous track', run: () => focusBy(-1) },
-    { group: 'Tracks', keys: ['c'], text: 'collapse or expand the track', run: focused((id) => app.toggleFold(`t${id}`)) },
-    { group: 'Tracks', keys: ['Shift+C'], text: 'collapse or expand all tracks', run: collapseAll },
-    { group: 'Tracks', keys: ['x'], text: 'collapse or expand the process', run: focused((id) => { const t = app.track(id); if (t) app.toggleFold(`p${t.process}`); }) },
-    { group: 'Tracks', keys: ['p'], text: 'pin the track at the top, or unpin it', run: focused((id) => app.togglePinned(id)) },
-    { group: 'Tracks', keys: ['Alt+ArrowUp'], text: 'move the track up', run: focused((id) => app.move(id, -1)) },
-    { group: 'Tracks', keys: ['Alt+ArrowDown'], text: 'move the track down', run: focused((id) => app.move(id, 1)) },
+    { group: 'Track', keys: ['c'], text: 'collapse or expand the track', run: focused((id) => app.toggleFold(`t${id}`)) },
+    { group: 'Track', keys: ['p'], text: 'pin the track at the top, or unpin it', run: focused((id) => app.togglePinned(id)) },
+    { group: 'Track', keys: ['h'], text: 'hide the track', run: focused((id) => hide(`t${id}`)) },
+    { group: 'Track', keys: ['Alt+ArrowUp'], text: 'move the track up', run: focused((id) => app.move(id, -1)) },
+    { group: 'Track', keys: ['Alt+ArrowDown'], text: 'move the track down', run: focused((id) => app.move(id, 1)) },
+    { group: 'Process', keys: ['x'], text: 'collapse or expand the process', run: focused((id) => { const t = app.track(id); if (t) app.toggleFold(groupOf(t, 'process')); }) },
+    { group: 'Process', keys: ['Shift+H'], text: 'hide the process', run: focused((id) => { const t = app.track(id); if (t) hide(groupOf(t, 'process')); }) },
     { group: 'Tracks', keys: ['t'], text: 'filter the tracks', run: focusInput('filter') },
+    { group: 'Tracks', keys: ['Shift+C'], text: 'collapse or expand all tracks', run: collapseAll },
+    { group: 'Tracks', keys: ['Shift+O'], text: 'tracks by process, by activity, or by name', run: () => app.arrange(kArrangements[(kArrangements.indexOf(app.arrangement) + 1) % kArrangements.length]) },
+    { group: 'Tracks', keys: ['Shift+U'], text: 'show all hidden tracks', run: () => app.unhide() },
     ...tabs.map(([name, text]): Action => ({ group: 'Panels', keys: [String(kTabs.indexOf(name) + 1)], text, run: tab(name) })),
     { group: 'Panels', keys: ['q', '`'], text: 'close the panel, or open the details', run: () => app.setTab(app.tab ? undefined : 'details') },
+    { group: 'Panels', keys: ['Shift+M', 'ContextMenu', 'Shift+F10'], text: 'menu of the track', run: openMenu('track') },
+    { group: 'Panels', keys: ['Shift+T'], text: 'menu of all tracks: sort, show hidden ones', run: openMenu('tracks') },
     { group: 'Panels', keys: ['i'], text: 'memory that is alive at the pointer', run: () => { app.setTab('memory'); void app.askMemory(anchor()); } },
     { group: 'Page', keys: ['r'], text: 'arrows of all that is visible, or of the selected range only', run: () => { app.arrows = !app.arrows; app.notify(); } },
     { group: 'Page', keys: ['l'], text: 'light or dark theme', run: () => { app.setTheme(app.theme.name === 'dark' ? 'light' : 'dark', true); app.notify(); } },
@@ -124,7 +141,7 @@ export function makeActions(app: App, stage: Stage): Action[] {
 }
 
 function visibleTracks(stage: Stage): number[] {
-  return stage.placed.filter((p) => p.lane.track).map((p) => p.lane.track!.id);
+  return stage.placed.flatMap((p) => tracksOf(p.lane).map((track) => track.id));
 }
 
 function fit(app: App): void {

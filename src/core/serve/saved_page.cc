@@ -642,7 +642,7 @@ Tile whole_track(View& view, uint32_t id) {
     if (decoded->damaged) tile.flags |= Tile::kDamaged;
     if (counter) {
       for (const CounterBin& value : decoded->counters)
-        if (value.class_id == counter->class_id) tile.counters.push_back(value);
+        if (counter->has(value)) tile.counters.push_back(value);
       continue;
     }
     for (size_t i = 0; i < decoded->range_count(); ++i) {

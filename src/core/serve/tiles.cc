@@ -305,7 +305,7 @@ void Builder::add(const Part& part, const Track& track, TileRows& rows, uint32_t
   const auto is_inside = [&](int64_t time) { return time >= rows.span().from && time < rows.span().to; };
   if (track.counter) {
     for (const CounterBin& value : part.sketch->counters)
-      if (value.class_id == track.counter->class_id && is_inside(value.time)) rows.add(value);
+      if (track.counter->has(value) && is_inside(value.time)) rows.add(value);
     return;
   }
   add_items(*part.sketch, rows);
@@ -345,8 +345,7 @@ void Builder::add_previous_value(const Track& track, const TileSpan& span, TileR
   std::optional<uint32_t> before;  // the chunk that ends last before the tile
   const auto look = [&](const std::vector<CounterBin>& values) {
     for (const CounterBin& value : values)
-      if (value.class_id == track.counter->class_id && value.last_time < span.from &&
-          (!best || value.last_time >= best->last_time))
+      if (track.counter->has(value) && value.last_time < span.from && (!best || value.last_time >= best->last_time))
         best = value;
   };
   for (const uint32_t chunk : track.counter->chunks) {

@@ -151,9 +151,14 @@ TEST(TilesTest, CountersHaveTheirExtremesInEachBinAndTheValueBeforeTheTile) {
   {
     TestRecorder recorder(folder / "counter.kymo");
     recorder.add_class(1, "length", "", {{"value", trace::FieldType::Int}});
+    recorder.add_class(2, "length", "", {{"value", trace::FieldType::Double}});
     recorder.add_thread(1, 1, "main");
     for (uint64_t i = 0; i < 4096; ++i) {
-      recorder.point(1, i * 4, trace::PointKind::Counter, 1, 0, {static_cast<int64_t>(i % 7) - 3});
+      const auto value = static_cast<int64_t>(i % 7) - 3;
+      if (i % 3 == 0)
+        recorder.point(1, i * 4, trace::PointKind::Counter, 2, 0, {static_cast<double>(value)});
+      else
+        recorder.point(1, i * 4, trace::PointKind::Counter, 1, 0, {value});
       if (i % 1000 == 999) recorder.cut(1);
     }
     recorder.close();

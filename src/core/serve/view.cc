@@ -79,15 +79,15 @@ void View::note_chunk(uint32_t file, uint32_t chunk, const Sketch& sketch) {
   std::map<uint32_t, uint64_t> classes;
   for (const CounterBin& bin : sketch.counters) classes[bin.class_id] += bin.count;
   for (const auto& [class_id, values] : classes) {
+    const uint32_t name_id = source.class_of(writer, class_id).name;
     const auto [known, is_new] =
-        by_counter_.try_emplace({file, writer, class_id}, static_cast<uint32_t>(counters_.size()));
+        by_counter_.try_emplace({file, writer, name_id}, static_cast<uint32_t>(counters_.size()));
     if (is_new) {
-      const NameTable::Entry name = names_.entry(source.class_of(writer, class_id).name);
+      const NameTable::Entry name = names_.entry(name_id);
       Counter& counter = counters_.emplace_back();
       counter.id = static_cast<uint32_t>(tracks_.size());
       counter.file = file;
       counter.writer = writer;
-      counter.class_id = class_id;
       counter.group = source.tracks()[source.chunks()[chunk].track].group;
       counter.name = name.text;
       counter.category = name.category;
@@ -96,7 +96,9 @@ void View::note_chunk(uint32_t file, uint32_t chunk, const Sketch& sketch) {
     }
     Counter& counter = counters_[known->second];
     counter.values += values;
-    counter.chunks.insert(std::lower_bound(counter.chunks.begin(), counter.chunks.end(), chunk), chunk);
+    if (std::ranges::find(counter.classes, class_id) == counter.classes.end()) counter.classes.push_back(class_id);
+    const auto place = std::ranges::lower_bound(counter.chunks, chunk);
+    if (place == counter.chunks.end() || *place != chunk) counter.chunks.insert(place, chunk);
   }
 }
 

@@ -5,6 +5,7 @@
 // anything.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -108,10 +109,15 @@ struct Counter {
   uint32_t id = 0;  // of its track
   uint32_t file = 0;
   trace::WriterId writer;
-  uint32_t class_id = 0, group = 0;
+  std::vector<uint32_t> classes;  // several if some of its values are whole numbers and others are not
+  uint32_t group = 0;
   std::string name, category;
   uint64_t values = 0;
   std::vector<uint32_t> chunks;  // that have values of it, ascending
+
+  bool has(const CounterBin& value) const {
+    return std::find(classes.begin(), classes.end(), value.class_id) != classes.end();
+  }
 };
 
 class View {
@@ -206,7 +212,7 @@ class View {
   std::vector<std::vector<uint32_t>> ids_;  // by file, then position
   std::vector<Counter> counters_;
   std::vector<std::shared_ptr<const DerivedTrack>> derived_;
-  std::map<std::tuple<uint32_t, trace::WriterId, uint32_t>, uint32_t> by_counter_;
+  std::map<std::tuple<uint32_t, trace::WriterId, uint32_t>, uint32_t> by_counter_;  // by file, writer and name
   std::vector<std::vector<uint64_t>> name_bits_;              // by file and chunk; 0: it was not read yet
   std::vector<std::string> troubles_;                         // by file
   std::vector<std::map<uint32_t, trace::Problem>> problems_;  // by file and chunk

@@ -6,6 +6,8 @@ export interface Bookmark {
   selection?: { from: number; to: number; tracks: number[] };
   event?: { track: number; chunk: number; index: number };
   toggled?: string[];
+  hidden?: string[];
+  arrangement?: string;
   pinned?: number[];
   order?: number[];
   filter?: string;
@@ -30,6 +32,8 @@ export function writeHash(view: Bookmark): string {
   if (view.selection) add('s', [view.selection.from, view.selection.to].map(plain).concat(view.selection.tracks.slice(0, kMaxIds).map(String)).join(','));
   if (view.event) add('e', `${view.event.track}.${view.event.chunk}.${view.event.index}`);
   add('c', view.toggled?.slice(0, kMaxIds).join(','));
+  add('h', view.hidden?.slice(0, kMaxIds).join(','));
+  add('by', view.arrangement);
   add('p', view.pinned?.slice(0, kMaxIds).join(','));
   add('o', view.order?.slice(0, kMaxIds).join(','));
   if (view.filter) add('f', encodeURIComponent(view.filter));
@@ -61,7 +65,9 @@ export function readHash(hash: string): Bookmark {
     } else if (key === 'e') {
       const ids = numbers(value.split('.')).filter(isId);
       if (ids.length === 3) view.event = { track: ids[0], chunk: ids[1], index: ids[2] };
-    } else if (key === 'c') view.toggled = values.filter((id) => /^[pt]\d+$/.test(id));
+    } else if (key === 'c') view.toggled = values.filter((id) => /^[ptf]\d+$/.test(id));
+    else if (key === 'h') view.hidden = values.filter((id) => /^[pt]\d+$/.test(id));
+    else if (key === 'by' && /^[a-z]+$/.test(value)) view.arrangement = value;
     else if (key === 'p') view.pinned = numbers(values).filter(isId);
     else if (key === 'o') view.order = numbers(values).filter(isId);
     else if (key === 'f') view.filter = decode(value);

@@ -177,7 +177,7 @@ export interface SelectionAnswer {
   to_ns: number;
   ranges: NameTotal[];
   instants?: Array<{ name: string; count: number }>;
-  counters?: Array<{ name: string; unit?: string; count: number; min: number; max: number; last: number; mean: number }>;
+  counters?: Array<{ name: string; count: number; min: number; max: number; last: number; mean: number }>;
   flame?: FlameFrame[];
   functions?: FunctionTotal[]; // these only if there are CPU samples
   samples?: number;

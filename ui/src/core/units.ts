@@ -90,6 +90,12 @@ export function shortCount(value: number): string {
   return `${trimZeros((value / 1e9).toPrecision(3))}G`;
 }
 
+/** The unit that a counter has in its name, "power [W]", and the name without it. */
+export function splitUnit(name: string): { name: string; unit: string } {
+  const found = name.match(/^(.+) \[([^[\]]{1,20})\]$/);
+  return found ? { name: found[1], unit: found[2] } : { name, unit: '' };
+}
+
 /** A value of a counter, with its unit. */
 export function quantity(value: number, unit = ''): string {
   if (!Number.isFinite(value)) return '-'; // JSON has no NaN: it is null

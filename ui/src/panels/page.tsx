@@ -53,7 +53,12 @@ export function Toolbar({ app }: { app: App }) {
       <Comparing app={app} />
       <Problems app={app} />
       <span class="space" />
-      <input id="filter" aria-label="filter tracks" placeholder="Filter tracks (t)" spellcheck={false} value={app.filter} onInput={(event) => app.setFilter((event.currentTarget as HTMLInputElement).value)} />
+      <span class="searchbox">
+        <input id="filter" aria-label="filter tracks" placeholder="Filter tracks (t)" spellcheck={false} value={app.filter} onInput={(event) => app.setFilter((event.currentTarget as HTMLInputElement).value)} />
+        <button id="tracks" aria-haspopup="menu" aria-expanded={app.menu?.of === 'tracks'} title="sort the tracks, show hidden ones (Shift+T)" onClick={(event) => app.openMenu({ of: 'tracks', x: event.currentTarget.getBoundingClientRect().left, y: event.currentTarget.getBoundingClientRect().bottom })}>
+          {`${app.layout.leftOut > 0 ? `${count(app.layout.leftOut)} hidden` : 'Tracks'} ▾`}
+        </button>
+      </span>
       <span class="searchbox">
         <input id="search" aria-label="search" placeholder="Search (/)" title={kSearchHelp} spellcheck={false} value={app.search} onKeyDown={onKey} />
         <span class={app.found.error ? 'hits problem' : 'hits'} role="status" title={hits}>{hits}</span>
@@ -182,7 +187,9 @@ export function Help({ app, actions }: { app: App; actions: readonly Action[] })
             <p><span>Shift + wheel</span>move left and right</p>
             <p><span>drag</span>measure</p>
             <p><span>Shift + drag</span>move; also with the middle button</p>
-            <p><span>click</span>details; on a name: fold, pin, drag to reorder</p>
+            <p><span>click</span>details; on a name: fold, pin, menu</p>
+            <p><span>right click</span>on a name: menu</p>
+            <p><span>drag a name</span>move the track</p>
             <p><span>two fingers</span>zoom; a long press measures</p>
           </section>
         </div>
@@ -192,6 +199,6 @@ export function Help({ app, actions }: { app: App; actions: readonly Action[] })
   );
 }
 
-function keyName(key: string): string {
+export function keyName(key: string): string {
   return key.replace('Shift+', '⇧ ').replace('Ctrl+', 'Ctrl ').replace('Alt+', 'Alt ').replace('ArrowLeft', '←').replace('ArrowRight', '→').replace('ArrowUp', '↑').replace('ArrowDown', '↓').replace('Escape', 'Esc');
 }

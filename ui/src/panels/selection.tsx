@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { App } from '../app';
 import { exactly } from '../core/names';
 import { fileName, FlameFrame, NameTotal, SelectionAnswer } from '../core/protocol';
-import { count, counted, duration, percent, quantity } from '../core/units';
+import { count, counted, duration, percent, quantity, splitUnit } from '../core/units';
 import { flameBoxes, FlameBox } from './flame_boxes';
 import { Answer, Swatch, Table } from './parts';
 import { css } from '../timeline/palette';
@@ -137,12 +137,12 @@ export function Counters({ totals }: { totals: SelectionAnswer }) {
       rows={totals.counters}
       sort={0}
       columns={[
-        { title: 'Counter', wide: true, text: (r) => r.name, value: (r) => r.name },
+        { title: 'Counter', wide: true, text: (r) => splitUnit(r.name).name, value: (r) => r.name },
         { title: 'Values', text: (r) => count(r.count), value: (r) => r.count },
-        { title: 'Min', text: (r) => quantity(r.min, r.unit), value: (r) => r.min },
-        { title: 'Mean', text: (r) => quantity(r.mean, r.unit), value: (r) => r.mean },
-        { title: 'Max', text: (r) => quantity(r.max, r.unit), value: (r) => r.max },
-        { title: 'Last', text: (r) => quantity(r.last, r.unit), value: (r) => r.last },
+        { title: 'Min', text: (r) => quantity(r.min, splitUnit(r.name).unit), value: (r) => r.min },
+        { title: 'Mean', text: (r) => quantity(r.mean, splitUnit(r.name).unit), value: (r) => r.mean },
+        { title: 'Max', text: (r) => quantity(r.max, splitUnit(r.name).unit), value: (r) => r.max },
+        { title: 'Last', text: (r) => quantity(r.last, splitUnit(r.name).unit), value: (r) => r.last },
       ]}
     />
   );

@@ -6,7 +6,8 @@ import type { App, Selection } from '../app';
 import { kUnknown } from '../core/protocol';
 import type { Span } from '../core/viewport';
 import { kMinimapHeight, kTop } from './geometry';
-import { kPinWidth } from './name_column';
+import { kMenuWidth, kPinWidth } from './name_column';
+import { tracksOf } from './layout';
 import type { Stage } from './stage';
 
 const kClickDistance = 4;
@@ -41,7 +42,7 @@ export class Input {
       stage.schedule();
     });
     element.addEventListener('dblclick', (event) => this.doubleClick(event));
-    element.addEventListener('contextmenu', (event) => event.preventDefault());
+    element.addEventListener('contextmenu', (event) => this.menu(event));
   }
 
   private place(event: MouseEvent): { x: number; y: number } {
@@ -90,7 +91,7 @@ export class Input {
     if (x < geometry.left) {
       const lane = geometry.laneAt(y, stage.placed)?.lane;
       if (lane?.track) this.drag = { kind: 'track', id: lane.track.id, y, moved: 0 };
-      else if (lane) app.toggleFold(`p${lane.process.id}`);
+      else if (lane) app.toggleFold(lane.group);
       return;
     }
     const flag = y < kTop ? app.flags.find(({ time }) => Math.abs(geometry.x(time) - x) <= kFlagPixels) : undefined;
@@ -134,7 +135,7 @@ export class Input {
     if (lane?.track && !this.drag) app.focus = lane.track.id;
     this.resting(x);
     // Names that are cut can be read in all.
-    const name = x < geometry.left && lane && !this.drag ? `${lane.label}\n${lane.process.label ?? lane.process.name}`.trim() : '';
+    const name = x < geometry.left && lane && !this.drag ? (lane.track ? `${lane.label}\n${lane.process.label ?? lane.process.name}` : lane.label) : '';
     if (stage.element.title !== name) stage.element.title = name;
     const { drag } = this;
     stage.element.style.cursor = this.cursor(x, y);
@@ -179,7 +180,7 @@ export class Input {
     const [top, bottom] = [Math.min(drag.y, y), Math.max(drag.y, y)];
     const tracks: number[] = [];
     for (const p of this.stage.placed) {
-      if (p.lane.track && p.top + p.lane.height > Math.max(top, p.clipTop) && p.top <= bottom) tracks.push(p.lane.track.id);
+      if (p.top + p.lane.height > Math.max(top, p.clipTop) && p.top <= bottom) tracks.push(...tracksOf(p.lane).map((track) => track.id));
     }
     const from = Math.max(0, Math.min(drag.time, time));
     return { from, to: Math.max(from + 1, Math.min(this.app.duration, Math.max(drag.time, time))), tracks };
@@ -201,7 +202,7 @@ export class Input {
     const lanes = app.layout.lanes.filter((l) => l.track);
     const at = lanes.findIndex((l) => l.track!.id === drag.id);
     const neighbour = lanes[at + Math.sign(y - drag.y)];
-    if (at < 0 || !neighbour || neighbour.process !== lanes[at].process) return;
+    if (at < 0 || !neighbour || neighbour.group !== lanes[at].group) return;
     if (Math.abs(y - drag.y) < neighbour.height * 0.6 + 4) return;
     app.move(drag.id, Math.sign(y - drag.y));
     drag.moved += 1;
@@ -217,7 +218,7 @@ export class Input {
     const { x, y } = this.place(event);
     if (!drag || drag.kind === 'minimap') return app.saveHash();
     if (drag.kind === 'track') {
-      if (drag.moved === 0) this.clickName(drag.id, x);
+      if (drag.moved === 0) this.clickName(drag.id, x, event);
       return;
     }
     if (!drag.moved) return this.click(x, y);
@@ -232,10 +233,12 @@ export class Input {
     this.drag = undefined;
   }
 
-  private clickName(id: number, x: number): void {
+  private clickName(id: number, x: number, event: MouseEvent): void {
     const { app } = this;
     app.focus = id;
-    if (x > this.stage.geometry!.left - kPinWidth) app.togglePinned(id);
+    const { left } = this.stage.geometry!;
+    if (x > left - kPinWidth) app.togglePinned(id);
+    else if (x > left - kPinWidth - kMenuWidth) this.menu(event);
     else app.toggleFold(`t${id}`);
   }
 
@@ -253,6 +256,17 @@ export class Input {
       return app.show({ from: shape.start + shift, to: shape.end + shift });
     }
     if (shape.event !== kUnknown) void app.open({ track: shape.lane.track.id, chunk: shape.chunk, index: shape.event }, shape.row < 0 ? undefined : shape.row);
+  }
+
+  /** Of a track or of its process, at their names. */
+  private menu(event: MouseEvent): void {
+    event.preventDefault();
+    const { app, stage } = this;
+    const { x, y } = this.place(event);
+    const lane = x < stage.geometry!.left ? stage.geometry!.laneAt(y, stage.placed)?.lane : undefined;
+    if (!lane || (!lane.track && app.arrangement !== 'process')) return;
+    app.focus = lane.track?.id ?? app.trace!.tracks.find((track) => track.process === lane.process.id)?.id;
+    app.openMenu({ of: lane.track ? 'track' : 'process', x: event.clientX, y: event.clientY });
   }
 
   private doubleClick(event: MouseEvent): void {

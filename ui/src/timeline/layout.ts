@@ -1,33 +1,46 @@
 // Where tracks are: a list of lanes from top to bottom, built when tracks, filter, order or folding change.
 
-import type { Process, TraceInfo, Track } from '../core/protocol';
+import { splitUnit } from '../core/units';
+import { fileName, Process, TraceInfo, Track } from '../core/protocol';
 import type { Rows } from './rows';
 
 export const kRowHeight = 18;
 export const kHeaderHeight = 24;
 const kPadding = 3;
 const kCounterHeight = 46;
+const kMaxPlots = 8; // in one lane
+/** Of the names of several counters in one lane. */
+export const kLegendHeight = 14;
 const kCollapsedHeight = 22;
 /** A lane of functions that is folded has this many rows: one row would say little. */
 export const kShortRows = 6;
 export const kInstantHeight = 9;
 
+/** Tracks below their process, the busiest first; or all tracks of a file, by their activity or by their name. */
+export const kArrangements = ['process', 'activity', 'name'] as const;
+export type Arrangement = (typeof kArrangements)[number];
+
 export interface Lane {
+  group: string; // the key of its header, to fold it: "p3" of process 3, "f0" of file 0
   process: Process;
-  track?: Track; // undefined: the header of the process
-  label: string; // the name of the track, with its number if another thread of the process has the same
+  track?: Track; // undefined: the header of a group
+  others: Track[]; // counters of its process that have the same unit, and are drawn with it
+  label: string; // the name of the track, with its number if another thread of the process has the same, and its process if no header says it
   y: number; // from the top of its list
   height: number;
   rows: number; // that are drawn
   firstRow: number; // the rows before it are not drawn
   hiddenRows: number; // of functions: rows that are not drawn, before and after
   instants: boolean; // whether there is a row for instants above the others
-  collapsed: boolean;
+  collapsed: boolean; // of several counters: they are in this lane, and not each in its own
+  folds: boolean; // whether it can be collapsed or expanded
   pinned: boolean;
 }
 
 export interface LayoutOptions {
   toggled: ReadonlySet<string>; // "p3": process 3, "t7": track 7: folded, or unfolded if it is folded by default
+  hidden: ReadonlySet<string>; // likewise
+  arrangement: Arrangement;
   pinned: readonly number[];
   order: readonly number[];
   filter: string;
@@ -38,63 +51,45 @@ export interface Layout {
   pinnedHeight: number;
   lanes: Lane[];
   height: number;
-  shown: number; // tracks that pass the filter
+  leftOut: number; // tracks that are hidden, or that the filter leaves out
 }
 
 export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions): Layout {
   const processes = new Map(trace.processes.map((p) => [p.id, p]));
-  const groups = new Map<number, Track[]>(trace.processes.map((p) => [p.id, []]));
-  const isPinned = new Set(options.pinned);
-  const matches = compileFilter(options.filter);
-  const activity = new Map<number, number>(); // of threads and queues
-  let shown = 0;
-  for (const track of trace.tracks) {
-    activity.set(track.thread ?? track.id, Math.max(track.busy_ns ?? 0, activity.get(track.thread ?? track.id) ?? 0));
-  }
-  for (const track of trace.tracks) {
-    if (isPinned.has(track.id) || isOnlySamples(track)) continue;
-    const process = processes.get(track.process) ?? unknownProcess(track.process);
-    if (!matches(track, process)) continue;
-    ++shown;
-    if (!processes.has(process.id)) processes.set(process.id, process);
-    const group = groups.get(process.id);
-    if (group) group.push(track);
-    else groups.set(process.id, [track]);
-  }
-  for (const [id, tracks] of groups) {
-    const busy = (track: Track) => (track.kind === 'thread' || track.kind === 'queue' ? (activity.get(track.id) ?? 0) : 0);
-    tracks.sort((a, b) => kKinds.indexOf(a.kind) - kKinds.indexOf(b.kind) || busy(b) - busy(a) || mainFirst(a, b, processes)); // stable
-    groups.set(id, partsBelowThreads(tracks));
-  }
-  const busiest = (process: Process) => (groups.get(process.id) ?? []).reduce((most, track) => Math.max(most, activity.get(track.id) ?? 0), 0);
-  const twins = new Map<string, number>();
-  const nameOf = (track: Track) => `${track.process} ${track.name}`;
-  for (const track of trace.tracks) if (track.kind === 'thread' && !isOnlySamples(track)) twins.set(nameOf(track), (twins.get(nameOf(track)) ?? 0) + 1);
-  const labelOf = (track: Track) => (track.kind === 'thread' && track.tid && twins.get(nameOf(track))! > 1 ? `${track.name} ${track.tid}` : track.name || `track ${track.id}`);
-  const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, shown };
+  const processOf = (track: Track) => processes.get(track.process) ?? unknownProcess(track.process);
+  const layout: Layout = { pinned: [], pinnedHeight: 0, lanes: [], height: 0, leftOut: 0 };
+  const labelOf = labels(trace);
+  const labelWithProcess = (track: Track) => `${labelOf(track)} · ${processOf(track).name}`;
   const byId = new Map(trace.tracks.map((t) => [t.id, t]));
-  for (const id of options.pinned) {
-    const track = byId.get(id);
-    if (!track) continue;
-    const process = processes.get(track.process) ?? unknownProcess(track.process);
-    const lane = laneOf(track, process, labelOf(track), rows, layout.pinnedHeight, options.toggled, true);
+  for (const shown of together(options.pinned.flatMap((id) => byId.get(id) ?? []), options.toggled)) {
+    const [first] = shown.tracks;
+    const lane = laneOf(shown, processOf(first), labelWithProcess(first), rows, layout.pinnedHeight, options, true);
     layout.pinned.push(lane);
     layout.pinnedHeight += lane.height;
   }
+  const isPinned = new Set(options.pinned);
+  const matches = compileFilter(options.filter);
+  const all = trace.tracks.filter((track) => !isPinned.has(track.id) && !isOnlySamples(track));
+  const visible = all.filter((track) => !isHidden(track, options.hidden) && matches(track, processOf(track)));
+  layout.leftOut = all.length - visible.length;
   const place = new Map(options.order.map((id, at) => [id, at]));
-  for (const process of [...processes.values()].sort((a, b) => byFile(a, b) || busiest(b) - busiest(a) || byPid(a, b))) {
-    const { id } = process;
-    const tracks = groups.get(id) ?? [];
-    if (tracks.length === 0) continue;
-    const collapsed = options.toggled.has(`p${id}`);
-    layout.lanes.push({ process, label: '', y: layout.height, height: kHeaderHeight, rows: 0, firstRow: 0, hiddenRows: 0, instants: false, collapsed, pinned: false });
-    layout.height += kHeaderHeight;
-    if (collapsed) continue;
+  const isFlat = options.arrangement !== 'process';
+  for (const [group, tracks] of arrange(trace, visible, processOf, options.arrangement)) {
+    const process = processOf(tracks[0]);
+    const collapsed = options.toggled.has(group);
+    if (!isFlat || trace.files.length > 1) {
+      const file = trace.files.length > 1 ? fileName(trace.files[process.file]) : '';
+      const label = isFlat ? file : `${file && `${file}: `}${process.label ?? `${process.name} (${process.pid})`}`;
+      layout.lanes.push({ group, process, label, others: [], y: layout.height, height: kHeaderHeight, rows: 0, firstRow: 0, hiddenRows: 0, instants: false, collapsed, folds: true, pinned: false });
+      layout.height += kHeaderHeight;
+      if (collapsed) continue;
+    }
     if (tracks.some((t) => place.has(t.id))) {
       tracks.sort((a, b) => (place.get(a.id) ?? Infinity) - (place.get(b.id) ?? Infinity) || 0);
     }
-    for (const track of tracks) {
-      const lane = laneOf(track, process, labelOf(track), rows, layout.height, options.toggled, false);
+    for (const shown of together(tracks, options.toggled)) {
+      const [first] = shown.tracks;
+      const lane = laneOf(shown, processOf(first), isFlat ? labelWithProcess(first) : labelOf(first), rows, layout.height, options, false);
       layout.lanes.push(lane);
       layout.height += lane.height;
     }
@@ -102,11 +97,101 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   return layout;
 }
 
+/** The key of the header that a track is below. */
+export function groupOf(track: Track, arrangement: Arrangement): string {
+  return arrangement === 'process' ? `p${track.process}` : `f${track.file}`;
+}
+
+/** The unit of a counter. */
+export function unitOf(track: Track): string {
+  return track.unit || (track.kind === 'memory' ? 'bytes' : splitUnit(track.name).unit);
+}
+
+interface Together {
+  tracks: Track[];
+  folds: boolean;
+}
+
+/** Tracks by lane: counters of a process with the same unit are in one, until it is unfolded. */
+function together(tracks: readonly Track[], toggled: ReadonlySet<string>): Together[] {
+  const lanes: Together[] = [];
+  const known = new Map<string, Together>(); // by process and unit
+  for (const track of tracks) {
+    const unit = track.kind === 'counter' ? unitOf(track) : '';
+    const key = `${track.process} ${unit}`;
+    const lane = unit === '' ? undefined : known.get(key);
+    if (lane && lane.tracks.length < kMaxPlots) {
+      lane.folds = true;
+      if (!toggled.has(`t${lane.tracks[0].id}`)) lane.tracks.push(track);
+      else lanes.push({ tracks: [track], folds: false });
+      continue;
+    }
+    lanes.push({ tracks: [track], folds: track.kind !== 'states' && track.kind !== 'counter' });
+    if (unit !== '') known.set(key, lanes.at(-1)!);
+  }
+  return lanes;
+}
+
+/** All tracks of a lane. */
+export function tracksOf(lane: Lane): Track[] {
+  return lane.track ? [lane.track, ...lane.others] : [];
+}
+
+/** What is hidden, of which a track is a part. */
+export function hiddenBy(track: Track): string[] {
+  return [`t${track.id}`, `t${track.thread}`, `p${track.process}`];
+}
+
+function isHidden(track: Track, hidden: ReadonlySet<string>): boolean {
+  return hidden.size > 0 && hiddenBy(track).some((key) => hidden.has(key));
+}
+
+/** The groups of tracks, and their tracks, in order. */
+function arrange(trace: TraceInfo, tracks: readonly Track[], processOf: (track: Track) => Process, arrangement: Arrangement): Array<[string, Track[]]> {
+  const activity = new Map<number, number>(); // of threads and queues
+  for (const track of trace.tracks) {
+    activity.set(track.thread ?? track.id, Math.max(track.busy_ns ?? 0, activity.get(track.thread ?? track.id) ?? 0));
+  }
+  const busy = (track: Track) => (track.kind === 'thread' || track.kind === 'queue' ? (activity.get(track.id) ?? 0) : 0);
+  const groups = new Map<string, Track[]>();
+  for (const track of tracks) {
+    const key = groupOf(track, arrangement);
+    const group = groups.get(key);
+    if (group) group.push(track);
+    else groups.set(key, [track]);
+  }
+  const byKind = (a: Track, b: Track) => kKinds.indexOf(a.kind) - kKinds.indexOf(b.kind);
+  const byActivity = (a: Track, b: Track) => busy(b) - busy(a);
+  for (const [key, group] of groups) {
+    group.sort((a, b) => {
+      if (arrangement === 'process') return byKind(a, b) || byActivity(a, b) || mainFirst(a, b, processOf); // stable
+      if (arrangement === 'activity') return byActivity(a, b) || byKind(a, b) || kNatural.compare(a.name, b.name);
+      return kNatural.compare(a.name, b.name) || byPid(processOf(a), processOf(b));
+    });
+    groups.set(key, partsBelowThreads(group));
+  }
+  const busiest = new Map([...groups].map(([key, group]) => [key, group.reduce((most, track) => Math.max(most, activity.get(track.id) ?? 0), 0)]));
+  return [...groups].sort(([a, [first]], [b, [second]]) => {
+    const [p, q] = [processOf(first), processOf(second)];
+    return arrangement === 'process' ? byFile(p, q) || busiest.get(b)! - busiest.get(a)! || byPid(p, q) : p.file - q.file;
+  });
+}
+
+const kNatural = new Intl.Collator('en', { numeric: true }); // "worker 10" after "worker 9"
+
+/** The names of tracks: of threads with the same name in a process, with their numbers. */
+function labels(trace: TraceInfo): (track: Track) => string {
+  const twins = new Map<string, number>();
+  const nameOf = (track: Track) => `${track.process} ${track.name}`;
+  for (const track of trace.tracks) if (track.kind === 'thread' && !isOnlySamples(track)) twins.set(nameOf(track), (twins.get(nameOf(track)) ?? 0) + 1);
+  return (track) => (track.kind === 'thread' && track.tid && twins.get(nameOf(track))! > 1 ? `${track.name} ${track.tid}` : track.name || `track ${track.id}`);
+}
+
 const kKinds = ['memory', 'thread', 'states', 'functions', 'across', 'queue', 'counter']; // memory is one row, and stays in sight
 
 /** Of threads that are equally busy. */
-function mainFirst(a: Track, b: Track, processes: ReadonlyMap<number, Process>): number {
-  const isMain = (track: Track) => track.kind === 'thread' && track.tid !== undefined && track.tid === processes.get(track.process)?.pid;
+function mainFirst(a: Track, b: Track, processOf: (track: Track) => Process): number {
+  const isMain = (track: Track) => track.kind === 'thread' && track.tid !== undefined && track.tid === processOf(track).pid;
   return Number(isMain(b)) - Number(isMain(a));
 }
 
@@ -140,20 +225,21 @@ function byPid(a: Process, b: Process): number {
   return pid(a) - pid(b) || a.id - b.id;
 }
 
-function laneOf(track: Track, process: Process, label: string, table: Rows, y: number, toggled: ReadonlySet<string>, pinned: boolean): Lane {
+function laneOf({ tracks: [track, ...others], folds }: Together, process: Process, label: string, table: Rows, y: number, { toggled, arrangement }: LayoutOptions, pinned: boolean): Lane {
   const all = table.count(track);
   const isDeep = track.kind === 'functions' && all > kShortRows;
-  const collapsed = toggled.has(`t${track.id}`) !== isDeep;
+  const collapsed = track.kind === 'counter' ? others.length > 0 : toggled.has(`t${track.id}`) !== isDeep;
   const instants = !collapsed && (track.points ?? 0) > 0;
   const empty = instants && (track.ranges ?? 0) === 0;
   const rows = collapsed ? (isDeep ? kShortRows : 1) : empty ? 0 : all;
   let height = rows * kRowHeight + (instants ? kInstantHeight + (empty ? 6 : 0) : 0) + 2 * kPadding;
-  if ((collapsed && rows === 1) || track.kind === 'states') height = kCollapsedHeight;
+  if (track.kind === 'counter') height = Math.max(kCounterHeight, others.length > 0 ? 2 * kPadding + kLegendHeight * (others.length + 2) : 0);
+  else if ((collapsed && rows === 1) || track.kind === 'states') height = kCollapsedHeight;
   else if (isPlot(track)) height = kCounterHeight;
   // The outermost functions that all samples share say nothing: the last of them is the first row.
   const firstRow = collapsed && track.kind === 'functions' ? Math.max(0, Math.min((track.shared ?? 0) - 1, all - rows)) : 0;
   const hiddenRows = track.kind === 'functions' ? all - rows : 0;
-  return { process, track, label, y, height, rows, firstRow, hiddenRows, instants, collapsed, pinned };
+  return { group: groupOf(track, arrangement), process, track, others, label: others.length > 0 ? label.replace(track.name, `${others.length + 1} counters [${unitOf(track)}]`) : label, y, height, rows, firstRow, hiddenRows, instants, collapsed, folds, pinned };
 }
 
 export function isPlot(track: Track): boolean {
@@ -195,11 +281,11 @@ export function compileFilter(filter: string): (track: Track, process: Process) 
   };
 }
 
-/** The order of tracks after `id` was moved by `by` places inside its process. */
+/** The order of tracks after `id` was moved by `by` places inside its group. */
 export function moveTrack(layout: Layout, order: readonly number[], id: number, by: number): number[] {
   const lane = layout.lanes.find((l) => l.track?.id === id);
   if (!lane) return [...order];
-  const siblings = layout.lanes.filter((l) => l.track && l.process === lane.process).map((l) => l.track!.id);
+  const siblings = layout.lanes.filter((l) => l.track && l.group === lane.group).map((l) => l.track!.id); // of a lane, the first
   const from = siblings.indexOf(id);
   const to = Math.max(0, Math.min(siblings.length - 1, from + by));
   siblings.splice(from, 1);

@@ -1,15 +1,16 @@
 // The column at the left: names of processes and tracks, with a triangle to fold and a pin.
 
 import type { App } from '../app';
-import { fileName } from '../core/protocol';
-import { counted } from '../core/units';
+import { counted, splitUnit } from '../core/units';
 import { Geometry, kTop } from './geometry';
-import { isPlot, Lane } from './layout';
+import { isPlot, kLegendHeight, Lane, tracksOf } from './layout';
+import { lineColour } from './plots';
 import type { PlacedLane } from './scene';
 import type { TextFitter } from './text';
 
 const kIndent = 26;
 export const kPinWidth = 22;
+export const kMenuWidth = 16;
 
 export function drawNames(context: CanvasRenderingContext2D, geometry: Geometry, placed: readonly PlacedLane[], app: App, fitter: TextFitter): void {
   const { theme } = app;
@@ -46,22 +47,31 @@ function drawProcess(context: CanvasRenderingContext2D, lane: Lane, y: number, g
   triangle(context, 13, y - 4, lane.collapsed, app.theme.muted);
   context.fillStyle = app.theme.text;
   context.font = '600 11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
-  const file = app.trace!.files.length > 1 ? `${fileName(app.trace!.files[lane.process.file])}: ` : '';
-  context.fillText(fitter.fit(file + (lane.process.label ?? `${lane.process.name} (${lane.process.pid})`), geometry.left - 34), 24, y);
+  context.fillText(fitter.fit(lane.label, geometry.left - 34), 24, y);
   context.font = '11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 }
 
 function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geometry: Geometry, app: App, fitter: TextFitter): void {
   const track = lane.track!;
   const indent = lane.pinned ? 20 : kIndent;
-  if ((!isPlot(track) && track.kind !== 'states') || lane.collapsed) triangle(context, indent - 9, y - 4, lane.collapsed, app.theme.muted);
+  const room = geometry.left - indent - kPinWidth - (app.focus === track.id ? kMenuWidth : 2);
+  if (lane.folds && (track.kind !== 'memory' || lane.collapsed)) triangle(context, indent - 9, y - 4, lane.collapsed, app.theme.muted);
   context.fillStyle = app.theme.text;
-  const name = lane.pinned ? `${lane.label} · ${lane.process.name}` : lane.label;
-  context.fillText(fitter.fit(name, geometry.left - indent - kPinWidth - 2), indent, y);
+  context.fillText(fitter.fit(lane.label, room), indent, y);
   if (lane.height >= 40) {
     context.fillStyle = app.theme.muted;
-    describe(lane).forEach((line, i) => context.fillText(fitter.fit(line, geometry.left - indent - kPinWidth - 2), indent, y + 14 * (i + 1)));
+    describe(lane).forEach((line, i) => {
+      const below = y + kLegendHeight * (i + 1);
+      if (lane.others.length > 0) {
+        context.fillStyle = lineColour(app.theme, i);
+        context.fillRect(indent, below - 7, 8, 8);
+        context.fillStyle = app.theme.muted;
+      }
+      const x = lane.others.length > 0 ? indent + 12 : indent;
+      context.fillText(fitter.fit(line, room - x + indent), x, below);
+    });
   }
+  if (app.focus === track.id) dots(context, geometry.left - kPinWidth - kMenuWidth / 2, y - 4, app.theme.muted);
   pin(context, geometry.left - 14, y - 4, lane.pinned, lane.pinned ? app.theme.accent : app.theme.line);
 }
 
@@ -70,6 +80,7 @@ export function describe(lane: Lane): string[] {
   const track = lane.track!;
   if (track.kind === 'memory') return ['memory in use'];
   if (track.kind === 'functions') return lane.hiddenRows > 0 ? ['from CPU samples', `${lane.rows} of ${lane.rows + lane.hiddenRows} rows`] : ['from CPU samples'];
+  if (lane.others.length > 0) return tracksOf(lane).map(({ name }) => splitUnit(name).name);
   if (isPlot(track)) return [track.values !== undefined ? counted(track.values, 'value') : track.kind];
   const ranges = counted(track.ranges ?? 0, 'range');
   return [track.device ? `${track.device}, ${ranges}` : ranges];
@@ -88,6 +99,12 @@ function triangle(context: CanvasRenderingContext2D, x: number, y: number, colla
     context.lineTo(x, y + 3);
   }
   context.fill();
+}
+
+/** Where a click opens the menu of the track. */
+function dots(context: CanvasRenderingContext2D, x: number, y: number, colour: string): void {
+  context.fillStyle = colour;
+  for (const at of [-4, 0, 4]) context.fillRect(x - 1, y + at - 1, 2, 2);
 }
 
 function pin(context: CanvasRenderingContext2D, x: number, y: number, on: boolean, colour: string): void {

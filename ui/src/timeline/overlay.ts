@@ -3,13 +3,13 @@
 
 import type { App } from '../app';
 import { isGap, longest } from '../core/protocol';
-import { count, duration, shortCount, timeLabel } from '../core/units';
+import { count, duration, shortCount, splitUnit, timeLabel } from '../core/units';
 import { drawArrows, drawLinks } from './arrows';
 import { Geometry, kAxisHeight, kMinimapHeight, kTop } from './geometry';
 import type { Links } from './links';
 import { drawNames } from './name_column';
-import { isPlot } from './layout';
-import { drawPlot, plotColumns, valueText, visibleTiles } from './plots';
+import { isPlot, tracksOf, unitOf } from './layout';
+import { drawPlots, Plot, plotColumns, valueText, visibleTiles } from './plots';
 import type { PlacedLane, Scene, Shape } from './scene';
 import { TextFitter } from './text';
 
@@ -25,7 +25,8 @@ export interface Pointer {
 
 export class Overlay {
   private readonly fitter: TextFitter;
-  private value: string[] = []; // of the counter at the pointer
+  value: string[] = []; // of the counters at the pointer
+  drawn: Plot[] = [];
 
   constructor(private readonly app: App, private readonly context: CanvasRenderingContext2D) {
     this.fitter = new TextFitter((text) => {
@@ -119,17 +120,20 @@ export class Overlay {
   private plots(geometry: Geometry, placed: readonly PlacedLane[], level: number, pointer: Pointer): void {
     const { app } = this;
     this.value = [];
+    this.drawn = [];
     for (const p of placed) {
       const { track } = p.lane;
       if (!track || !isPlot(track) || p.top + p.lane.height < p.clipTop) continue;
       const span = { from: geometry.span.from - p.shift, to: geometry.span.to - p.shift };
       const end = app.trace!.files[track.file]?.duration_ns ?? longest(app.trace!);
-      const tiles = visibleTiles(app.cache, track.id, level, span, end);
-      const columns = plotColumns(tiles, span.from, geometry.nsPerPixel, Math.ceil(geometry.plotWidth), end);
-      const unit = track.unit || (track.kind === 'memory' ? 'bytes' : '');
-      drawPlot(this.context, geometry, p, columns, app.theme, unit);
+      const plots = tracksOf(p.lane).map(({ id, name }): Plot => {
+        const tiles = visibleTiles(app.cache, id, level, span, end);
+        return { track: id, name: splitUnit(name).name, columns: plotColumns(tiles, span.from, geometry.nsPerPixel, Math.ceil(geometry.plotWidth), end) };
+      });
+      drawPlots(this.context, geometry, p, plots, app.theme, unitOf(track));
+      this.drawn.push(...plots);
       if (pointer.inside && pointer.y >= Math.max(p.top, p.clipTop) && pointer.y < p.top + p.lane.height) {
-        this.value = valueText(columns, Math.floor(pointer.x - geometry.left), track.name, unit);
+        this.value = plots.flatMap(({ columns, name }) => valueText(columns, Math.floor(pointer.x - geometry.left), name, unitOf(track)));
       }
     }
   }
@@ -276,7 +280,7 @@ export class Overlay {
     const selected = new Set(app.selection.tracks);
     for (const { lane, top, clipTop } of placed) {
       const y = Math.max(top, clipTop);
-      if (lane.track && (selected.size === 0 || selected.has(lane.track.id))) context.fillRect(x0, y, x1 - x0, top + lane.height - y);
+      if (lane.track && (selected.size === 0 || tracksOf(lane).some((track) => selected.has(track.id)))) context.fillRect(x0, y, x1 - x0, top + lane.height - y);
     }
     context.fillStyle = app.theme.selectionEdge;
     context.fillRect(x0, kMinimapHeight, 1, geometry.height);

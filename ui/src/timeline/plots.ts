@@ -62,13 +62,22 @@ export function visibleTiles(cache: TileCache, track: number, level: number, spa
   return tiles;
 }
 
-export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, placed: PlacedLane, columns: PlotColumns, theme: Theme, unit: string): void {
+/** A counter as it is drawn: alone as a filled line, with others as a line of its own colour. */
+export interface Plot {
+  track: number;
+  name: string;
+  columns: PlotColumns;
+}
+
+export function drawPlots(context: CanvasRenderingContext2D, geometry: Geometry, placed: PlacedLane, plots: readonly Plot[], theme: Theme, unit: string): void {
   const { lane, top } = placed;
-  if (!(columns.high >= columns.low)) return;
-  const pad = lane.collapsed ? 3 : 6;
+  const range = { low: Math.min(...plots.map(({ columns }) => columns.low)), high: Math.max(...plots.map(({ columns }) => columns.high)) };
+  if (!(range.high >= range.low)) return;
+  const isSmall = lane.collapsed && plots.length === 1;
+  const pad = isSmall ? 3 : 6;
   const bottom = top + lane.height - pad;
-  const low = Math.min(0, columns.low);
-  const high = Math.max(columns.high, low + 1e-12);
+  const low = Math.min(0, range.low);
+  const high = Math.max(range.high, low + 1e-12);
   const scale = (lane.height - 2 * pad) / (high - low || 1);
   const y = (value: number) => bottom - (value - low) * scale;
   const zero = y(Math.max(low, Math.min(0, high)));
@@ -76,38 +85,24 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
   context.beginPath();
   context.rect(geometry.left, placed.clipTop, geometry.plotWidth, geometry.height);
   context.clip();
-  const width = columns.last.length;
-  context.beginPath();
-  let open = false;
-  for (let x = 0; x <= width; ++x) {
-    const value = x < width ? columns.max[x] : NaN;
-    if (Number.isNaN(value)) {
-      if (open) context.lineTo(geometry.left + x, zero);
-      open = false;
-      continue;
+  if (plots.length === 1) fillPlot(context, geometry.left, plots[0].columns, y, zero, theme.plot);
+  plots.forEach(({ columns }, i) => {
+    context.beginPath();
+    for (let x = 0; x < columns.last.length; ++x) {
+      if (Number.isNaN(columns.last[x])) continue;
+      const y0 = y(columns.max[x]);
+      context.rect(geometry.left + x, y0, 1, Math.max(1.25, y(columns.min[x]) - y0));
     }
-    if (!open) context.moveTo(geometry.left + x, zero);
-    open = true;
-    context.lineTo(geometry.left + x, y(value));
-    context.lineTo(geometry.left + x + 1, y(value));
-  }
-  context.fillStyle = theme.plot;
-  context.fill();
-  context.beginPath();
-  for (let x = 0; x < width; ++x) {
-    if (Number.isNaN(columns.last[x])) continue;
-    const y0 = y(columns.max[x]);
-    context.rect(geometry.left + x, y0, 1, Math.max(1.25, y(columns.min[x]) - y0));
-  }
-  context.fillStyle = theme.plotLine;
-  context.fill();
-  if (columns.low < 0) {
+    context.fillStyle = plots.length === 1 ? theme.plotLine : lineColour(theme, i);
+    context.fill();
+  });
+  if (range.low < 0) {
     context.fillStyle = theme.muted;
     context.fillRect(geometry.left, Math.round(zero), geometry.plotWidth, 0.75);
   }
-  if (!lane.collapsed && high > low) {
+  if (!isSmall && high > low) {
     context.font = '10px system-ui, sans-serif';
-    const text = rangeText(columns, unit);
+    const text = rangeText(range, unit);
     const room = context.measureText(text).width;
     context.globalAlpha = 0.8;
     context.fillStyle = theme.background;
@@ -119,10 +114,37 @@ export function drawPlot(context: CanvasRenderingContext2D, geometry: Geometry, 
   context.restore();
 }
 
-/** The largest value, and the smallest one if it is below zero, where the lane begins otherwise. */
-export function rangeText(columns: PlotColumns, unit: string): string {
-  const most = `max ${quantity(columns.high, unit)}`;
-  return columns.low < 0 ? `min ${quantity(columns.low, unit)}, ${most}` : most;
+/** The area between the line and zero. */
+function fillPlot(context: CanvasRenderingContext2D, left: number, columns: PlotColumns, y: (value: number) => number, zero: number, colour: string): void {
+  const width = columns.last.length;
+  context.beginPath();
+  let open = false;
+  for (let x = 0; x <= width; ++x) {
+    const value = x < width ? columns.max[x] : NaN;
+    if (Number.isNaN(value)) {
+      if (open) context.lineTo(left + x, zero);
+      open = false;
+      continue;
+    }
+    if (!open) context.moveTo(left + x, zero);
+    open = true;
+    context.lineTo(left + x, y(value));
+    context.lineTo(left + x + 1, y(value));
+  }
+  context.fillStyle = colour;
+  context.fill();
+}
+
+const kLineHues = [212, 28, 150, 320, 262, 190, 90, 0];
+
+/** Of one of several counters in a lane: dark enough on the background to be told from the others. */
+export function lineColour(theme: Theme, at: number): string {
+  return `hsl(${kLineHues[at % kLineHues.length]} 65% ${theme.name === 'dark' ? 66 : 38}%)`;
+}
+
+/** The smallest and the largest value that is visible. */
+export function rangeText({ low, high }: { low: number; high: number }, unit: string): string {
+  return `min ${quantity(low, unit)}, max ${quantity(high, unit)}`;
 }
 
 /** What the tooltip says about a counter at a pixel: its value, or the smallest and the largest of several. */

@@ -1,7 +1,7 @@
 // From tiles to rectangles: what one frame shows. Ranges that are too narrow to be seen alone are merged, so the number
 // of rectangles is bounded by the size of the screen and not by the trace.
 
-import { kUnknown, PointKind, Tile, tileSpan } from '../core/protocol';
+import { kUnknown, PointKind, Tile, tileSpan, Track } from '../core/protocol';
 import { TileCache, tileRange } from '../core/tile_cache';
 import type { Span } from '../core/viewport';
 import { DrawList, kMaxRectangles } from './draw_list';
@@ -147,7 +147,8 @@ class Builder {
       this.runs = [];
       this.previous = [];
       let fits = true;
-      this.forEachTile(placed.lane, (tile, from, to) => {
+      for (const other of placed.lane.others) this.forEachTile(other, () => {});
+      this.forEachTile(track, (tile, from, to) => {
         if (isPlot(track)) return;
         fits = fits && this.addRanges(placed, tile, from, to) && this.addInstants(placed, tile, from, to);
       });
@@ -171,10 +172,9 @@ class Builder {
   }
 
   /** Calls `use` for the best tiles that are here, from left to right, each with the times it is used for. */
-  private forEachTile(lane: Lane, use: (tile: Tile, from: number, to: number) => void): void {
+  private forEachTile({ id: track, file }: Track, use: (tile: Tile, from: number, to: number) => void): void {
     const { cache, level } = this.input;
-    const track = lane.track!.id;
-    const [first, last] = tileRange(level, this.span, this.input.duration(lane.track!.file));
+    const [first, last] = tileRange(level, this.span, this.input.duration(file));
     const width = tileSpan(level);
     for (let index = first; index <= last; ++index) {
       const from = index * width;

@@ -7,7 +7,7 @@ import type { TileRequest } from '../core/tile_cache';
 import { Backend, BackendName, resizeCanvas } from '../render/backend';
 import { fasterBackend, makeBackend, Measurement, measureBackends } from '../render/choose';
 import { Geometry } from './geometry';
-import { kRowHeight } from './layout';
+import { kRowHeight, tracksOf } from './layout';
 import { Links } from './links';
 import { Minimap } from './minimap';
 import { Overlay, Pointer } from './overlay';
@@ -37,7 +37,7 @@ export class Stage {
   private backend: Backend;
   private readonly top = document.createElement('canvas');
   private readonly bar = document.createElement('div'); // scrolls the tracks
-  private readonly overlay: Overlay;
+  readonly overlay: Overlay;
   private readonly context: CanvasRenderingContext2D;
   private width = 0;
   private height = 0;
@@ -223,10 +223,11 @@ export class Stage {
     const { app } = this;
     const files = new Map<number, number[]>();
     for (const { lane } of this.placed) {
-      if (!lane.track) continue;
-      const tracks = files.get(lane.track.file);
-      if (tracks) tracks.push(lane.track.id);
-      else files.set(lane.track.file, [lane.track.id]);
+      for (const { id, file } of tracksOf(lane)) {
+        const tracks = files.get(file);
+        if (tracks) tracks.push(id);
+        else files.set(file, [id]);
+      }
     }
     for (const [file, tracks] of files) {
       const shift = app.shiftOf(file);

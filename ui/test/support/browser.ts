@@ -21,7 +21,9 @@ export interface View {
     search: string; hit: number; tab?: string; theme: string; offline: boolean; names: number; links: number; linksBusy: boolean; overview: number[];
   };
   shapes(): Array<{ track: number; trackName: string; row: number; name: string; start: number; end: number; count: number; x: number; y: number; width: number; height: number; colour: number }>;
-  lanes(): Array<{ track?: number; name: string; top: number; height: number; pinned: boolean; collapsed: boolean }>;
+  lanes(): Array<{ track?: number; name: string; label: string; top: number; height: number; pinned: boolean; collapsed: boolean }>;
+  plots(): Array<{ track: number; name: string; low: number; high: number }>;
+  value(): string[];
   left(): number;
   labels(): Array<{ name: string; count: number }>;
   show(from: number, to: number): void;

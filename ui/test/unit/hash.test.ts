@@ -9,6 +9,8 @@ test('a bookmark has everything of the view', () => {
     selection: { from: 5, to: 9, tracks: [3, 1] },
     event: { track: 3, chunk: 4294967295, index: 2147483650 },
     toggled: ['p1', 't7'],
+    hidden: ['t3', 'p2'],
+    arrangement: 'name',
     pinned: [4, 2],
     order: [2, 1],
     filter: 'a&b=c #,%',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { buildLayout, kShortRows, laneAt, LayoutOptions, lanesBetween, moveTrack, rowTop } from '../../src/timeline/layout';
+import { buildLayout, kShortRows, laneAt, LayoutOptions, lanesBetween, moveTrack, rowTop, tracksOf } from '../../src/timeline/layout';
 import { describe } from '../../src/timeline/name_column';
 import { Rows } from '../../src/timeline/rows';
 import type { TrackKind } from '../../src/core/protocol';
 import { manyTracks, training } from '../support/traces';
 
-const kPlain: LayoutOptions = { toggled: new Set(), pinned: [], order: [], filter: '' };
+const kPlain: LayoutOptions = { toggled: new Set(), hidden: new Set(), arrangement: 'process', pinned: [], order: [], filter: '' };
 const trace = training(2).trace();
 const layout = (options: Partial<LayoutOptions> = {}) => buildLayout(trace, new Rows(), { ...kPlain, ...options });
 const names = (l: ReturnType<typeof layout>) => l.lanes.filter((lane) => lane.track).map((lane) => lane.track!.name);
@@ -90,7 +90,7 @@ test('threads with the same name in a process have their numbers', () => {
     processes: [{ id: 1, file: 0, pid: 1, name: 'p' }, { id: 2, file: 0, pid: 2, name: 'q' }],
     tracks: [track(1, 1, 'worker'), track(2, 1, 'worker'), track(3, 1, 'main'), track(4, 2, 'worker')],
   };
-  assert.deepEqual(buildLayout(info, new Rows(), kPlain).lanes.map((lane) => lane.label), ['', 'worker 101', 'worker 102', 'main', '', 'worker']);
+  assert.deepEqual(buildLayout(info, new Rows(), kPlain).lanes.map((lane) => lane.label), ['p (1)', 'worker 101', 'worker 102', 'main', 'q (2)', 'worker']);
 });
 
 test('the functions of a thread are below it, or with the threads if it is not shown', () => {
@@ -133,4 +133,39 @@ test('deep functions are folded to few rows, from the last one that all samples 
   assert.deepEqual(describe(whole), ['from CPU samples']);
   assert.deepEqual([of(10, 4).collapsed, of(10, 4).rows, of(10, 4, ['t2']).rows], [false, 4, 1]);
   assert.equal(of(10, 7).firstRow, 1); // the last rows are drawn
+});
+
+test('tracks by activity, by name, and without those that are hidden', () => {
+  const track = (id: number, of: number, kind: TrackKind, name: string, busy_ns?: number, thread?: number) => ({ id, file: 0, process: of, kind, name, busy_ns, thread });
+  const info = {
+    names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [],
+    processes: [{ id: 1, file: 0, pid: 1, name: 'p' }, { id: 2, file: 0, pid: 2, name: 'q' }],
+    tracks: [track(1, 1, 'thread', 'worker 10', 7), track(2, 1, 'states', 'worker 10: states', 90, 1), track(3, 1, 'thread', 'worker 9', 5), track(4, 2, 'thread', 'worker 9', 9), track(5, 2, 'counter', 'a counter')],
+  };
+  const shown = (options: Partial<LayoutOptions>) => buildLayout(info, new Rows(), { ...kPlain, ...options });
+  const ids = (options: Partial<LayoutOptions>) => shown(options).lanes.map((lane) => lane.track?.id);
+  assert.deepEqual(ids({}), [undefined, 1, 2, 3, undefined, 4, 5]);
+  assert.deepEqual(ids({ arrangement: 'activity' }), [1, 2, 4, 3, 5]);
+  assert.deepEqual(ids({ arrangement: 'name' }), [5, 3, 4, 1, 2]);
+  assert.equal(shown({ arrangement: 'name' }).lanes[1].label, 'worker 9 · p');
+  assert.deepEqual(ids({ hidden: new Set(['t1', 'p2']) }), [undefined, 3]); // with its states
+  assert.equal(shown({ hidden: new Set(['t1', 'p2']) }).leftOut, 4);
+  assert.deepEqual(moveTrack(shown({ arrangement: 'name' }), [], 4, -1), [5, 4, 3, 1, 2]); // also between processes
+});
+
+test('counters of a process with the same unit are in one lane until it is unfolded', () => {
+  const counter = (id: number, of: number, name: string) => ({ id, file: 0, process: of, kind: 'counter' as const, name, values: 9 });
+  const info = {
+    names_version: 0, tracks_version: 0, live: false, scanned: true, files: [], losses: [],
+    processes: [{ id: 1, file: 0, pid: 1, name: 'GPU' }, { id: 2, file: 0, pid: 2, name: 'q' }],
+    tracks: [counter(1, 1, 'active [%]'), counter(2, 1, 'power [W]'), counter(3, 1, 'DRAM [%]'), counter(4, 2, 'active [%]'), counter(5, 1, 'steps'), counter(6, 1, 'losses')],
+  };
+  const shown = (options: Partial<LayoutOptions> = {}) => buildLayout(info, new Rows(), { ...kPlain, ...options }).lanes.filter((lane) => lane.track);
+  const ids = (options?: Partial<LayoutOptions>) => shown(options).map((lane) => tracksOf(lane).map((track) => track.id).join('+'));
+  assert.deepEqual(ids(), ['1+3', '2', '5', '6', '4']);
+  assert.deepEqual([shown()[0].label, ...describe(shown()[0])], ['2 counters [%]', 'active', 'DRAM']);
+  assert.deepEqual(shown().map((lane) => lane.folds), [true, false, false, false, false]);
+  assert.deepEqual(ids({ toggled: new Set(['t1']) }), ['1', '2', '3', '5', '6', '4']);
+  assert.deepEqual(ids({ hidden: new Set(['t1']) }), ['2', '3', '5', '6', '4']);
+  assert.deepEqual(buildLayout(info, new Rows(), { ...kPlain, pinned: [3, 1] }).pinned.map((lane) => lane.label), ['2 counters [%] · GPU']);
 });

@@ -10,6 +10,7 @@ import { changesByName, iterationShift, lastName } from '../../src/panels/change
 import { flameBoxes } from '../../src/panels/flame_boxes';
 import { decodeTiles } from '../../src/core/protocol';
 import { fasterBackend } from '../../src/render/choose';
+import { splitUnit } from '../../src/core/units';
 import { Engine } from '../support/engine';
 import { manyValues } from '../support/traces';
 
@@ -165,8 +166,10 @@ test('the faster backend is chosen, and canvas without WebGL', () => {
   assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: Infinity }), 'canvas');
 });
 
-test('a counter below zero has its smallest value too', () => {
-  const columns = (low: number, high: number) => ({ min: new Float64Array(1), max: new Float64Array(1), last: new Float64Array(1), low, high });
-  assert.equal(rangeText(columns(-5, 3), ''), 'min -5, max 3');
-  assert.equal(rangeText(columns(1, 3), ''), 'max 3');
+test('a counter has its smallest and its largest value, with the unit of its name', () => {
+  assert.equal(rangeText({ low: -5, high: 3 }, ''), 'min -5, max 3');
+  const { name, unit } = splitUnit('power [W]');
+  assert.equal(`${name}: ${rangeText({ low: 90.25, high: 612 }, unit)}`, 'power: min 90.3 W, max 612 W');
+  assert.deepEqual(splitUnit('a[3]'), { name: 'a[3]', unit: '' });
+  assert.deepEqual(splitUnit('[W]'), { name: '[W]', unit: '' });
 });

@@ -31,7 +31,7 @@ function build(engine: Engine, span: Span, more: { height?: number; cache?: Tile
       if (tile) rows.learn(tile);
     }
   }
-  const layout = buildLayout(engine.trace(), rows, { toggled: new Set(), pinned: [], order: [], filter: '' });
+  const layout = buildLayout(engine.trace(), rows, { toggled: new Set(), hidden: new Set(), arrangement: 'process', pinned: [], order: [], filter: '' });
   const placed: PlacedLane[] = layout.lanes.filter((lane) => lane.y < height).map((lane) => ({ lane, top: lane.y, clipTop: 0, shift: 0 }));
   const input: SceneInput = { cache, rows, level, span, duration: () => engine.duration, left: kLeft, width: kWidth, height, colours: { colourOf: (name) => name % 16 }, grid: [] };
   scene.build(placed, input);

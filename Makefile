@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 
-.PHONY: build demo package wheel test test-load ui docs bench fuzz format lint clean help
+.PHONY: build demo package release release-check wheel test test-load ui docs bench fuzz format lint clean help
 
 build:  ## builds the library and the command: build/release/lib, build/release/bin (the default)
 	@$(DEPS) build
@@ -36,6 +36,14 @@ package:  ## makes build/kymo_VERSION_ARCHITECTURE.deb, a tarball for any Linux 
 	@packaging/portable/tarball.py build/package
 	@packaging/portable/wheel.py build/package
 	@echo "To install it: apt install ./build/kymo_*.deb, tar -xzf build/kymo-*.tar.gz, or pip install build/kymo-*.whl"
+
+release: package  ## makes the packages and build/notes.md: what CHANGELOG.md says of this version, the text of its tag
+	@version=$$(sed -n 's/^project(kymo VERSION \([^ ]*\).*/\1/p' CMakeLists.txt); \
+	awk -v version=$$version '/^## /{found = $$2 ~ "^" version ",?$$"} found' CHANGELOG.md > build/notes.md; \
+	test -s build/notes.md || { echo "make release: CHANGELOG.md has no \"## $$version\"" >&2; exit 1; }
+
+release-check:  ## tries the packages in fresh root file systems; needs root and debootstrap
+	@scripts/release-check
 
 wheel:  ## makes the wheel alone
 	@$(DEPS) build package query
@@ -80,4 +88,4 @@ clean:  ## removes build/
 	@rm -rf build
 
 help:  ## lists these commands
-	@sed -n 's/^\([a-z-]*\):.*##  */\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*##  */\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "serve/api.h"
 #include "serve/view.h"
@@ -13,11 +14,10 @@
 namespace kymo::serve {
 
 struct ServerOptions {
-  uint16_t port = 0;        // 0: any free port
-  uint16_t usual_port = 0;  // used if `port` is 0 and this one is free
-  std::string token;        // 32 hexadecimal digits; empty: a random one
-  size_t most_connections = 256;
-  std::chrono::seconds idle{5};  // a connection without a request is closed after this time
+  uint16_t port = 0;             // 0: any free port
+  uint16_t usual_port = 0;       // used if `port` is 0 and this one is free
+  std::string token;             // 32 hexadecimal digits; empty: a random one
+  std::chrono::seconds idle{5};  // HttpServer::Limits
   bool follow = false;           // look for more in the files, also if nobody seems to write them
 };
 
@@ -43,7 +43,7 @@ class Server {
 
 // Whether a request with these headers may come from the page itself: the host is this machine, and the origin, if
 // there is one, is the same. Both are untrusted.
-bool is_own_host(const std::string& host);
-bool is_own_origin(const std::string& origin, const std::string& host);
+bool is_own_host(std::string_view host);
+bool is_own_origin(std::string_view origin, std::string_view host);
 
 }  // namespace kymo::serve

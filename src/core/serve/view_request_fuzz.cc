@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "serve/api.h"
+#include "serve/http.h"
 #include "serve/test_view.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -23,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return made;
   }();
   const std::string_view request(reinterpret_cast<const char*>(data), size);
+  kymo::serve::parse_request(request);
   const size_t question = request.find('?');
   const std::string_view query = question == request.npos ? std::string_view() : request.substr(question + 1);
   const Answer made = answer(*view, analyses, request.substr(0, question), Query::parse(query));

@@ -4,7 +4,7 @@ import { AppConnection } from './app_connection';
 import { kTabs, Menu, Selection, Tab } from './app_state';
 import { ConnectionError } from './core/client';
 import { Bookmark, readHash, writeHash } from './core/hash';
-import { EventRef, kUnknown, LinkedEvent } from './core/protocol';
+import { EventRef, kUnknown, LinkedEvent, SqlRow } from './core/protocol';
 import { requestTotals, tracksByFile } from './core/totals';
 import { around, clampSpan, panBy, Span, wholeSpan, zoomAt } from './core/viewport';
 import type { BackendName } from './render/backend';
@@ -40,6 +40,7 @@ export class App extends AppConnection {
   private visibleTotals?: Span; // the time of the totals, if nothing is selected
   private abortDetails?: AbortController;
   private abortMemory?: AbortController;
+  private abortSql?: AbortController;
 
   // Start
 
@@ -439,6 +440,41 @@ export class App extends AppConnection {
       if (error instanceof ConnectionError) this.failed(error);
     }
     this.notify();
+  }
+
+  // SQL
+
+  /** A statement that still runs ends. */
+  async runSql(statements: string): Promise<void> {
+    this.cancelSql();
+    this.statements = statements;
+    if (statements.trim() === '') return;
+    const abort = (this.abortSql = new AbortController());
+    this.sqlRows = { loading: true };
+    this.notify();
+    try {
+      this.sqlRows = { loading: false, value: await this.client.sql(statements, abort.signal) };
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      this.sqlRows = { loading: false, error: error instanceof Error ? error.message : String(error) };
+      if (error instanceof ConnectionError) this.failed(error);
+    }
+    this.notify();
+  }
+  cancelSql(): void {
+    this.abortSql?.abort();
+    this.sqlRows = { loading: false };
+    this.notify();
+  }
+
+  /** To the time of a row, and to its track. */
+  goToRow(row: SqlRow): void {
+    const { track, start_ns: start, end_ns: end } = row;
+    if (start === undefined || end === undefined) return;
+    this.showEvent({ track: track ?? kUnknown, chunk: kUnknown, index: kUnknown, name: '', start_ns: start, end_ns: end });
+    const shift = this.shiftOf(this.track(track ?? kUnknown)?.file ?? 0);
+    this.focus = track ?? this.focus;
+    void this.select({ from: start + shift, to: Math.max(end, start + 1) + shift, tracks: track === undefined ? [] : [track] }, false);
   }
 
   setTab(tab: Tab | undefined): void {

@@ -2,7 +2,7 @@
 
 import { Client } from './core/client';
 import { matcher, namePart, Names } from './core/names';
-import { EventDetails, EventRef, kUnknown, MemoryAnswer, SearchAnswer, SelectionAnswer, Track, TraceInfo } from './core/protocol';
+import { EventDetails, EventRef, kUnknown, MemoryAnswer, SearchAnswer, SelectionAnswer, SqlAnswer, Track, TraceInfo } from './core/protocol';
 import { TileCache } from './core/tile_cache';
 import { clampSpan, Span, wholeSpan } from './core/viewport';
 import type { BackendName } from './render/backend';
@@ -10,7 +10,7 @@ import { Arrangement, buildLayout, Lane, Layout, tracksOf } from './timeline/lay
 import { Colour, dimmed, kDark, kLight, Theme } from './timeline/palette';
 import { Rows } from './timeline/rows';
 
-export const kTabs = ['details', 'statistics', 'flame', 'report', 'idle', 'memory', 'compare'] as const;
+export const kTabs = ['details', 'statistics', 'flame', 'report', 'idle', 'memory', 'compare', 'sql'] as const;
 export type Tab = (typeof kTabs)[number];
 
 export interface Selection extends Span {
@@ -61,6 +61,8 @@ export abstract class AppState {
   found: Pending<SearchAnswer> = { loading: false };
   hit = -1;
   memory: Pending<MemoryAnswer> = { loading: false }; // what is alive at the pointer
+  statements = ''; // of SQL
+  sqlRows: Pending<SqlAnswer> = { loading: false };
   arrows = true; // of all that is visible, and not only of the selected range
   flags: Flag[] = [];
   wheelZooms = false; // otherwise it scrolls the tracks, and zooms with ctrl

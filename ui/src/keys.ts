@@ -80,6 +80,7 @@ export function makeActions(app: App, stage: Stage): Action[] {
     ['idle', 'idle time of devices, by cause'],
     ['memory', 'memory: over time, and what is alive'],
     ['compare', 'comparison of two traces'],
+    ['sql', 'SQL'],
   ];
   return [
     { group: 'Move', keys: ['w', '+', '='], text: 'zoom in at the pointer', run: () => app.zoom(anchor(), kZoom), held: (ms) => app.zoom(anchor(), kZoom ** (ms / kStepMs)) },
@@ -213,9 +214,9 @@ export function listenToKeys(actions: readonly Action[]): void {
   addEventListener('keyup', (event) => held.delete(event.code));
   addEventListener('blur', () => held.clear());
   addEventListener('keydown', (event) => {
-    const inText = event.target instanceof HTMLInputElement;
-    if (inText) {
-      if (event.key === 'Escape') (event.target as HTMLInputElement).blur();
+    const { target } = event;
+    if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) {
+      if (event.key === 'Escape') target.blur();
       return;
     }
     const action = table.get(keyText(event));

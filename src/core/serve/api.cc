@@ -164,6 +164,11 @@ Answer answer(View& view, const Analyses& analyses, std::string_view path, const
       const uint32_t base = file_number(view, query, "base", 0);
       return json(analyses.diff(base, file_number(view, query, "other", 1), is_gone));
     }
+    if (path == "query") {
+      if (!analyses.query) throw BadRequest("this viewer has no such analysis", 404);
+      constexpr size_t kLongestStatement = 20'000;
+      return json(analyses.query(query.find("q") ? query.text("q", kLongestStatement) : "", is_gone));
+    }
     return failure(404, "there is no such request");
   } catch (const BadRequest& error) {
     return failure(error.status(), error.what());

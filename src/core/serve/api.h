@@ -69,6 +69,8 @@ struct Analyses {
   View::IsBeingWritten is_being_written;
   std::function<std::string(uint32_t file, const IsGone&)> report, idle;
   std::function<std::string(uint32_t base, uint32_t other, const IsGone&)> diff;
+  // The rows of SQL statements; without a statement, what tables there are.
+  std::function<std::string(const std::string& statements, const IsGone&)> query;
   // What happened to a file of which so many bytes were read: deleted, replaced, shorter. Empty: nothing.
   std::function<std::string(uint32_t file, uint64_t bytes)> trouble;
 };

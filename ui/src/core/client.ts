@@ -1,6 +1,6 @@
 // Requests to the server, relative to the address of the page, which contains the token.
 
-import { decodeTiles, EventDetails, EventRef, LinksAnswer, LiveEvent, MemoryAnswer, SearchAnswer, SelectionAnswer, TilesAnswer, TraceInfo } from './protocol';
+import { decodeTiles, EventDetails, EventRef, LinksAnswer, LiveEvent, MemoryAnswer, SearchAnswer, SelectionAnswer, SqlAnswer, SqlTables, TilesAnswer, TraceInfo } from './protocol';
 import type { TileRequest } from './tile_cache';
 
 /** The server answered, and said that the request is wrong or that it failed. */
@@ -65,6 +65,13 @@ export class Client {
   }
   diff(base: number, other: number, signal?: AbortSignal): Promise<unknown> {
     return this.json(`diff?base=${base}&other=${other}`, signal);
+  }
+
+  sqlTables(signal?: AbortSignal): Promise<SqlTables> {
+    return this.json('query', signal);
+  }
+  sql(statements: string, signal?: AbortSignal): Promise<SqlAnswer> {
+    return this.json(`query?q=${encodeURIComponent(original(statements))}`, signal);
   }
 
   async tiles(request: TileRequest, signal?: AbortSignal): Promise<TilesAnswer> {

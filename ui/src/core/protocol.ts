@@ -218,6 +218,24 @@ export interface MemoryAnswer {
   by_size?: Holder[];
 }
 
+/** What SQL can ask, or why it cannot. */
+export interface SqlTables {
+  problem?: string;
+  schema?: string;
+  examples?: Array<{ question: string; sql: string }>;
+}
+export interface SqlRow {
+  cells: string[];
+  track?: number; // these if the row has a time
+  start_ns?: number;
+  end_ns?: number;
+}
+export interface SqlAnswer {
+  columns: Array<{ name: string; is_number: boolean }>;
+  rows: SqlRow[];
+  complete: boolean; // false: there are more rows
+}
+
 export interface LiveEvent {
   duration_ns: number[];
   names_version: number;

@@ -12,6 +12,7 @@ import { useApp } from './hooks';
 import { Memory } from './memory';
 import { Idle, ReportPanel } from './report';
 import { Flame, Statistics } from './selection';
+import { Sql } from './sql';
 
 const kTitles: Record<Tab, string> = {
   details: 'Details',
@@ -21,6 +22,7 @@ const kTitles: Record<Tab, string> = {
   idle: 'Idle time',
   memory: 'Memory',
   compare: 'Compare',
+  sql: 'SQL',
 };
 
 const kSearchHelp = 'a part of a name, a pattern with * and ?, or "the whole name"; with conditions such as dur>1ms, dur<2s, thread:loader, category:io, arg:train, arg.bytes>1MB';
@@ -129,7 +131,7 @@ export function Panel({ app }: { app: App }) {
   const drag = useRef<{ y: number; height: number } | undefined>(undefined);
   const box = useRef<HTMLElement>(null);
   if (!app.trace) return null;
-  const Content = { details: Details, statistics: Statistics, flame: Flame, report: ReportPanel, idle: Idle, memory: Memory, compare: Compare };
+  const Content = { details: Details, statistics: Statistics, flame: Flame, report: ReportPanel, idle: Idle, memory: Memory, compare: Compare, sql: Sql };
   const Current = app.tab && Content[app.tab];
   return (
     <aside class={app.tab ? 'panel open' : 'panel'} ref={box}>

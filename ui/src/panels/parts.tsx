@@ -24,10 +24,10 @@ export interface Column<Row> {
 
 const kMaxRows = 500;
 
-/** A table that is sorted by a click on a title. */
-export function Table<Row>({ rows, columns, sort, choose }: { rows: readonly Row[]; columns: Array<Column<Row>>; sort: number; choose?: (row: Row) => void }) {
-  const [order, setOrder] = useState({ column: sort, down: true });
-  const { value } = columns[order.column];
+/** A table that is sorted by a click on a title. `sort`: the column to begin with; none: the rows are in order. */
+export function Table<Row>({ rows, columns, sort, choose }: { rows: readonly Row[]; columns: Array<Column<Row>>; sort?: number; choose?: (row: Row) => void }) {
+  const [order, setOrder] = useState({ column: sort ?? -1, down: true });
+  const value = columns[order.column]?.value;
   const sorted = [...rows];
   if (value) {
     sorted.sort((a, b) => {

@@ -41,6 +41,17 @@ bool show_ledgers(const query::Session& session) {
   return missing;
 }
 
+bool each_row(query::Result& result, size_t most, const std::function<void(std::vector<std::string>)>& add) {
+  for (size_t rows = 0; result.next(); ++rows) {
+    if (rows == most) return true;
+    std::vector<std::string> cells;
+    for (size_t i = 0; i < result.columns().size(); ++i)
+      cells.push_back(result.is_null(i) ? "NULL" : base::printable(result.text(i)));
+    add(std::move(cells));
+  }
+  return false;
+}
+
 namespace {
 
 using base::TextBuffer;
@@ -158,15 +169,11 @@ std::string note_of(size_t rows, bool has_more) {
 template <typename Add>
 std::string collect(query::Result& result, Add&& add) {
   size_t rows = 0;
-  while (result.next()) {
-    if (rows == kMaxTableRows) return note_of(rows, true);
-    std::vector<std::string> cells;
-    for (size_t i = 0; i < result.columns().size(); ++i)
-      cells.push_back(result.is_null(i) ? "NULL" : base::printable(result.text(i)));
+  const bool has_more = each_row(result, kMaxTableRows, [&](std::vector<std::string> cells) {
     add(std::move(cells));
     ++rows;
-  }
-  return note_of(rows, false);
+  });
+  return note_of(rows, has_more);
 }
 
 // Reduces the widest columns of text until a row fits into a line of `line_width`. Columns of numbers stay complete.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "cli/signals.h"
 #include "query/result.h"
@@ -15,6 +16,10 @@ namespace kymo::cli {
 
 // Prints what is missing in each of the traces that were read. True if something is.
 bool show_ledgers(const query::Session& session);
+
+// Calls add() with the cells of each of the first `most` rows, as texts that can be shown. True if there are more rows.
+// Throws query::QueryError.
+bool each_row(query::Result& result, size_t most, const std::function<void(std::vector<std::string>)>& add);
 
 // Prints the rows of a query.
 

@@ -30,6 +30,7 @@
 #include "cli/units.h"
 #include "commands/view/program.h"
 #include "commands/view/view_files.h"
+#include "commands/view/view_query.h"
 #include "convert/export_stream.h"
 #include "options/command_line.h"
 #include "serve/saved_page.h"
@@ -244,7 +245,12 @@ int view_command(const Arguments& arguments) {
   server_options.usual_port = usual_port(options.paths);
   server_options.token = lasting_token();
   server_options.follow = follow;
-  const serve::Server server(view, opened.analyses(), server_options);
+  serve::Analyses analyses = opened.analyses();
+  ViewQuery query(view, analyses.reopen);
+  analyses.query = [&](const std::string& statements, const serve::IsGone& is_gone) {
+    return query.answer(statements, is_gone);
+  };
+  const serve::Server server(view, std::move(analyses), server_options);
   print(base::format("{}\n", server.address()));
   say(base::format("from another machine: ssh -L {0}:127.0.0.1:{0} HOST, then open this address there", server.port()));
   if (!options.no_browser && !open_browser(server.address(), signals.program_mask()) && has_screen())

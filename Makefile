@@ -28,6 +28,8 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
 	@echo "To view the trace: $(KYMO) view build/demo/demo.kymo. Or drop build/demo/demo.pftrace on https://ui.perfetto.dev."
 
+# Two builds of a commit give the same bytes: files have the time of the commit.
+package: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 package:  ## makes build/kymo_VERSION_ARCHITECTURE.deb, a tarball for any Linux with a recent C library, and a wheel
 	@$(DEPS) build package query
 	@cmake --preset package >/dev/null

@@ -96,8 +96,8 @@ assert "string_at" in open("child.txt").read()
 """
 WAITS = """import threading, time
 def inner():
-    print("waits", flush=True)
-    time.sleep(600)
+    # One line: whoever has read the word may see the program between the two.
+    print("waits", flush=True); time.sleep(600)
 def middle():
     return list(map(lambda _: inner(), [1]))
 def outer():

@@ -29,11 +29,22 @@ device::Stream stream_argument(PyObject* object, const char* what) {
   throw PythonErrorSet{};
 }
 
+// As for PyTorch, 0 is the first device of the kind, and a torch.device goes by its name.
 device::Device device_argument(PyObject* object) {
-  if (object == Py_None) return without_gil([] { return device::Device::current(); });
-  const Text name(object, "device");
+  const auto current = [] { return without_gil([] { return device::Device::current(); }); };
+  if (object == Py_None) return current();
+  if (PyLong_Check(object) && !PyBool_Check(object)) {
+    const auto index = int_argument(object, "device");
+    if (!index) throw PythonErrorSet{};
+    if (*index == 0) return current();
+    throw InvalidArgument("there is no device " + std::to_string(*index) +
+                          ": use 0, or a name that kymo devices lists");
+  }
+  Owned text;
+  if (type_name(object) == "device") text = checked(PyObject_Str(object));
+  const Text name(text ? text.get() : object, "device");
   if (!name.is_valid()) throw PythonErrorSet{};
-  if (name.view() == "mps" || name.view() == "mps:0") return without_gil([] { return device::Device::current(); });
+  if (name.view() == "mps" || name.view() == "mps:0") return current();
   return without_gil([&] { return device::Device(name.view()); });
 }
 

@@ -1,6 +1,7 @@
 // The type Tensor.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -248,8 +249,11 @@ PyObject* copy_from(PyObject* self, PyObject* from) {
     if (is_tensor(from)) {
       without_gil([&] { tensor_of(self).copy_from(tensor_of(from)); });
     } else {
-      const Tensor other = from_buffer(from, tensor_of(self).device(), Py_None);
-      without_gil([&] { tensor_of(self).copy_from(other); });
+      Tensor other = from_buffer(from, tensor_of(self).device(), Py_None);
+      without_gil([&] {
+        tensor_of(self).copy_from(other);
+        other = {};  // if it shares the memory of `from`, this waits for the device
+      });
     }
     return Owned::share(self).release();
   });
@@ -272,6 +276,18 @@ PyObject* to_bytes(PyObject* self, PyObject*) {
       tensor_of(self).copy_to_bytes({reinterpret_cast<std::byte*>(data), static_cast<size_t>(length)});
     });
     return bytes.release();
+  });
+}
+
+PyObject* copy_to(PyObject* self, PyObject* to) {
+  return guarded([&]() -> PyObject* {
+    Py_buffer view{};
+    check(PyObject_GetBuffer(to, &view, PyBUF_CONTIG));
+    const std::unique_ptr<Py_buffer, decltype(&PyBuffer_Release)> release(&view, &PyBuffer_Release);
+    without_gil([&] {
+      tensor_of(self).copy_to_bytes({static_cast<std::byte*>(view.buf), static_cast<size_t>(view.len)});
+    });
+    return Py_NewRef(Py_None);
   });
 }
 
@@ -392,6 +408,7 @@ PyMethodDef methods[] = {
      "copy_(other): copies from a tensor or an array of the same shape and dtype, a list, or one number."},
     {"to", to_device, METH_O, "to(device): the tensor on that device; a copy if it is on another one."},
     {"tobytes", to_bytes, METH_NOARGS, "tobytes(): its elements as bytes, in row-major order."},
+    {"_copy_to", copy_to, METH_O, "_copy_to(buffer): tobytes() into memory that can be written."},
     {"numpy", in_python_alone<kNumpy>, METH_NOARGS,
      "numpy(): an array of NumPy that shares its memory. TypeError if the device has memory of its own."},
     {"cpu", in_python_alone<kCpu>, METH_NOARGS, "cpu(): a copy as an array of NumPy."},

@@ -26,8 +26,10 @@ class FunctionTest(DeviceCase):
         self.assertIs(kymo.device, mps)
         with self.assertRaises(ValueError):
             mps.set_device("nothing:0")
-        with self.assertRaises(TypeError):
+        with self.assertRaises(ValueError):
             mps.set_device(3)
+        with self.assertRaises(TypeError):
+            mps.set_device(1.5)
 
     def test_synchronize_three_times(self):
         for _ in range(3):

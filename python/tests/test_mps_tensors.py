@@ -50,6 +50,14 @@ class TensorTest(DeviceCase):
         self.assertEqual(mps.zeros(3, dtype=numpy.float64).dtype, "float64")
         self.assertEqual(mps.zeros(0).tolist(), [])
         self.assertEqual(mps.zeros(2, device=mps.current_device()).device, mps.current_device())
+        torch_device = type("device", (), {"__str__": lambda self: "mps:0"})()  # as torch.device("mps", 0)
+        for device in (0, "mps", torch_device):
+            self.assertEqual(mps.zeros(2, device=device).device, mps.current_device())
+        with self.assertRaisesRegex(ValueError, "there is no device 3: use 0, or a name that kymo devices lists"):
+            mps.zeros(2, device=3)
+        for wrong in (True, 1.5, object()):
+            with self.assertRaisesRegex(TypeError, "device must be str"):
+                mps.zeros(2, device=wrong)
         for wrong in ("float8", "complex64", object(), "O"):
             with self.assertRaises(TypeError, msg=repr(wrong)):
                 mps.zeros(3, dtype=wrong)

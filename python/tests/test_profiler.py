@@ -171,6 +171,9 @@ class ProfileTest(unittest.TestCase):
             profile(activities=3)
         with self.assertRaisesRegex(TypeError, "client must be a Client, or have one of its methods .*, not int"):
             ondemand.register_client(3)
+        for path in ("", "trace", "trace.txt", "trace.gz"):
+            with self.assertRaisesRegex(kymo.InvalidArgument, f'cannot write a trace to "{path}": use .kymo, .json'):
+                ondemand.start(path)
         with profile() as prof:
             with self.assertRaisesRegex(kymo.Error, "still runs"):
                 prof.key_averages()

@@ -7,11 +7,12 @@ _COMPARISONS = ("less", "less_equal", "equal", "not_equal", "greater", "greater_
 def copy(tensor):
     """A new array of NumPy; bfloat16, which NumPy does not have, becomes float32."""
     numpy = needed_numpy()
-    data = bytearray(tensor.tobytes())
-    if tensor.dtype == "bfloat16":
-        wide = numpy.frombuffer(data, dtype="uint16").astype("uint32") << 16
-        return wide.view("float32").reshape(tensor.shape)
-    return numpy.frombuffer(data, dtype=tensor.dtype).reshape(tensor.shape)
+    narrow = tensor.dtype == "bfloat16"
+    elements = numpy.empty(tensor.numel(), "uint16" if narrow else tensor.dtype)
+    tensor._copy_to(elements)
+    if narrow:
+        elements = (elements.astype("uint32") << 16).view("float32")
+    return elements.reshape(tensor.shape)
 
 
 def numpy(tensor):

@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/variables.h"
 #include "base/version.h"
 #include "cli/run.h"
 #include "cli/terminal.h"
 #include "options/command_line.h"
-#include "options/suggest.h"
 
 namespace kymo::cli {
 namespace {
@@ -126,7 +126,7 @@ int manual(const Arguments& arguments) {
   if (name == "kymod") return print(daemon_page()), kDone;
   for (const Command& command : all_commands())
     if (name == command.name) return print(page_of(command)), kDone;
-  const auto meant = options::nearest(name, pages);
+  const auto meant = base::nearest(name, pages);
   throw options::UsageError(
       "manual", base::format("unknown command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
 }

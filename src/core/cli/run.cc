@@ -6,13 +6,13 @@
 #include <csignal>
 #include <exception>
 
+#include "base/suggest.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/programs.h"
 #include "cli/terminal.h"
 #include "options/command_line.h"
-#include "options/suggest.h"
 
 // KYMO_TRACE in the environment is for the programs that users record, not for this one.
 extern "C" const char kymo_is_kymo_itself = 1;
@@ -110,7 +110,7 @@ const PartProgram* find_other(const std::string& name) {
   if (name.starts_with('-')) throw options::UsageError("", base::format("unknown option '{}'", name));
   Arguments names;
   for (const Command& command : all_commands()) names.push_back(command.name);
-  const auto meant = options::nearest(name, names);
+  const auto meant = base::nearest(name, names);
   throw options::UsageError(
       "", base::format("unknown command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
 }

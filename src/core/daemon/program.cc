@@ -20,9 +20,27 @@ bool pid_matches(const wire::Selection& selection, const wire::ProcessEntry& ent
          std::ranges::any_of(selection.pids, [&](int32_t pid) { return has_pid(entry, pid); });
 }
 
+// The script or module that an interpreter of Python runs; empty: it is none, or runs something else.
+std::string script_of(const wire::ProcessEntry& entry) {
+  const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  const std::vector<std::string> words = base::split(entry.command_line, ' ');
+  if (words.empty() || !last_part(words[0]).starts_with("python")) return {};
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "-c") return {};
+    if (words[i] == "-m") return i + 1 < words.size() ? words[i + 1] : std::string();
+    if (words[i] == "-W" || words[i] == "-X")
+      ++i;
+    else if (!words[i].starts_with('-'))
+      return last_part(words[i]);
+  }
+  return {};
+}
+
 bool name_matches(const wire::Selection& selection, const wire::ProcessEntry& entry) {
+  const std::string script = script_of(entry);
   return selection.names.empty() || std::ranges::any_of(selection.names, [&](const std::string& name) {
-           return entry.name == name || base::matches(name, entry.name);
+           return base::matches(name, entry.name) || entry.name == name ||
+                  (!script.empty() && base::matches(name, script));
          });
 }
 
@@ -81,7 +99,8 @@ std::string nothing_found(const wire::Selection& selection, const Programs& prog
   std::vector<std::string> names, jobs;
   for (const wire::ProcessEntry* entry : seen) {
     if (!pid_matches(selection, *entry)) continue;
-    names.push_back(entry->name);
+    const std::string script = script_of(*entry);
+    names.push_back(script.empty() ? entry->name : script);
     jobs.push_back(job_text(entry->job));
   }
   const auto listed = [](std::vector<std::string> words) {

@@ -112,6 +112,20 @@ TEST_F(ServeTest, ReplySaysWhyNoProgramMatches) {
   EXPECT_THAT(why({{999'999'999}, {}, {}}), HasSubstr("there is no process 999999999"));
 }
 
+TEST_F(ServeTest, APythonProgramHasTheNameOfItsScript) {
+  const auto selected_by = [](const std::string& command_line, const std::string& name) {
+    return selects({.names = {name}}, {.name = "python3.11", .command_line = command_line});
+  };
+  EXPECT_TRUE(selected_by("/usr/bin/python3.11 -X importtime /home/a/train.py --lr 3", "train.py"));
+  EXPECT_TRUE(selected_by("python3 -u train.py", "train*"));
+  EXPECT_TRUE(selected_by("python3 -m train --lr 3", "train"));
+  EXPECT_TRUE(selected_by("python3 train.py", "python3.11"));
+  EXPECT_FALSE(selected_by("python3 other.py train.py", "train.py"));
+  EXPECT_FALSE(selected_by("python3 -c pass train.py", "train.py"));
+  EXPECT_FALSE(selected_by("/bin/cat train.py", "train.py"));
+  EXPECT_FALSE(selected_by("python3", "*.py"));
+}
+
 TEST_F(ServeTest, OutputWithDotDotIsRefused) {
   TestPeer command = TestPeer::tool(daemon.socket());
   command.send(trace_into("/tmp/../etc/passwd"), 3);

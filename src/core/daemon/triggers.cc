@@ -124,7 +124,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
     } else {
       program.start(request);
       target.path = program.path_of(request);
-      expect({started.id, &active, &target}, polls);
+      expect({started.id, &active, &target}, polls && !is_stopped(target.pid));
     }
     started.targets.push_back({target.pid, request.id, target.state, target.path, std::move(text), polls});
   }

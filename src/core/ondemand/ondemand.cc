@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "collect/options.h"
 #include "collect/own_session.h"
+#include "convert/formats/export.h"
 #include "kymo/error.h"
 #include "ondemand/agent.h"
 #include "ondemand/clients.h"
@@ -103,6 +104,8 @@ void prepare(bool report_input_shapes, bool profile_memory, bool with_stack, boo
 }
 
 void start(const std::string& path) {
+  if (!path.ends_with(".kymo") && !convert::is_export_path(path))
+    throw InvalidArgument(base::format("cannot write a trace to \"{}\": use .kymo, .json, .pftrace or .csv", path));
   CodeCalls& calls = code_calls();
   const std::lock_guard lock(calls.mutex);
   begin_recording(calls, whole_path(path), calls.flags.memory, &Clients::start);

@@ -183,6 +183,7 @@ void OutputFile::complete(const std::function<void(const std::string& path)>& wr
   claim(create_alone);
   write(path_);
   std::erase(reserved_, path_);
+  keep_ = false;  // the file has what part() has
 }
 
 }  // namespace kymo::ondemand

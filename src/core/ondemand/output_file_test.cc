@@ -53,6 +53,16 @@ TEST_F(OutputFileTest, UnfinishedFileIsRemovedUnlessItIsKept) {
   EXPECT_TRUE(fs::exists(folder + "/a.kymo.part"));
 }
 
+TEST_F(OutputFileTest, AnExportedRecordingIsNotKeptAsWell) {
+  {
+    OutputFile file(folder + "/a.json", {});
+    file.keep();
+    file.complete([](const std::string& path) { std::ofstream(path) << "{}"; });
+  }
+  EXPECT_TRUE(fs::exists(folder + "/a.json"));
+  EXPECT_FALSE(fs::exists(folder + "/a.json.part"));
+}
+
 TEST_F(OutputFileTest, ExistingPartFileIsNotOverwritten) {
   std::ofstream(folder + "/a.kymo.part") << "what a killed program left";
   {

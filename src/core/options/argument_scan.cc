@@ -4,9 +4,9 @@
 #include <map>
 #include <optional>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "kymo/error.h"
-#include "options/suggest.h"
 
 namespace kymo::options {
 namespace {
@@ -77,7 +77,7 @@ class Scan {
     for (const OptionManual& option : options_)
       for (const std::string& each : option.names)
         if (each.starts_with("--")) names.push_back(each);
-    const auto meant = nearest(name, names);
+    const auto meant = base::nearest(name, names);
     return InvalidArgument(
         base::format("unknown option '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
   }

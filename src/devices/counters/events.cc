@@ -10,6 +10,7 @@
 #include <array>
 #include <mutex>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -104,23 +105,6 @@ bool same_name(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// The min number of letters to add, remove or change to turn one name into the other.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const bool same = strncasecmp(&a[i], &b[j], 1) == 0;
-      const size_t changed = diagonal + (same ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 bool only_in_kernel(const Event& event) noexcept {
@@ -147,25 +131,6 @@ std::optional<Event> kernel_event(std::string_view name) {
     return found;
   }
   return std::nullopt;
-}
-
-std::vector<std::string> names_like(std::string_view name, size_t max) {
-  constexpr size_t kLongestName = 200;  // the cost grows with the length, and the name may be anything
-  if (name.empty() || name.size() > kLongestName) return {};
-  std::vector<std::string> names = processor_event_names();
-  for (const Event& event : kernel_events()) names.push_back(event.name);
-  for (const auto& [alias, meant] : kAliases) names.emplace_back(alias);
-
-  std::vector<std::pair<size_t, std::string>> near;
-  for (std::string& candidate : names) {
-    const size_t distance = edit_distance(name, candidate);
-    if (distance <= std::max(name.size(), candidate.size()) / 2) near.emplace_back(distance, std::move(candidate));
-  }
-  std::sort(near.begin(), near.end());
-  if (near.size() > max) near.resize(max);
-  names.clear();
-  for (auto& [distance, candidate] : near) names.push_back(std::move(candidate));
-  return names;
 }
 
 // ---- Events of the processor ----------------------------------------------------------------------------------------
@@ -291,11 +256,11 @@ Event find_event(const std::string& name) {
     if (auto event = kernel_event(name)) return *std::move(event);
     if (auto event = processor_event(name)) return *std::move(event);
   }
-  const std::vector<std::string> like = names_like(name, kMaxSimilar);
-  throw InvalidArgument(like.empty()
-                            ? base::format("no performance event \"{}\"; {}", shown(name), what_can_be_counted())
-                            : base::format("no performance event \"{}\"; the nearest: {}; {}", shown(name),
-                                           base::join(like, ", "), what_can_be_counted()));
+  std::vector<std::string> names = processor_event_names();
+  for (const Event& event : kernel_events()) names.push_back(event.name);
+  for (const auto& [alias, meant] : kAliases) names.emplace_back(alias);
+  throw InvalidArgument(base::format("no performance event \"{}\"; the nearest: {}; {}", shown(name),
+                                     base::join(base::closest(name, names, kMaxSimilar), ", "), what_can_be_counted()));
 }
 
 }  // namespace

@@ -35,9 +35,6 @@ std::optional<Event> processor_event(const std::string& name);
 // The events of libpfm4 for this CPU, "EVENT" or "EVENT:UNIT_MASK". Empty if Kymo was built without libpfm4.
 std::vector<std::string> processor_event_names();
 
-// At most `max` names that are similar to `name`, the most similar first.
-std::vector<std::string> names_like(std::string_view name, size_t max);
-
 // True for events that happen only in the kernel, and so would be 0 in user mode.
 bool only_in_kernel(const Event& event) noexcept;
 

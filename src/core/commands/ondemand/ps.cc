@@ -90,7 +90,8 @@ std::string processes_as_json(const Entries& entries) {
   return json.text();
 }
 
-// Of all daemons. A program may be known to two of them; then the first one counts.
+// Of all daemons. A program may be known to two of them; then the first one counts. With two protocols it is listed
+// once, with the one by which it gets requests.
 Entries entries_of_all(const std::string& socket, const wire::Selection& selection) {
   Entries entries;
   std::set<std::pair<int32_t, wire::Protocol>> known;
@@ -101,6 +102,9 @@ Entries entries_of_all(const std::string& socket, const wire::Selection& selecti
         if (!known.contains({entry.pid, entry.protocol})) entries.push_back(std::move(entry));
     for (size_t i = before; i < entries.size(); ++i) known.insert({entries[i].pid, entries[i].protocol});
   }
+  std::erase_if(entries, [&](const wire::ProcessEntry& entry) {
+    return entry.protocol == wire::Protocol::Kineto && known.contains({entry.pid, wire::Protocol::Kymo});
+  });
   std::ranges::stable_sort(entries, {}, &wire::ProcessEntry::pid);
   return entries;
 }

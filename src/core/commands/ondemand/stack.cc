@@ -152,7 +152,8 @@ std::vector<pid_t> selected(const wire::Selection& selection) {
     const auto facts = daemon::read_process(static_cast<pid_t>(std::atoi(at->path().filename().c_str())));
     const bool is_program = facts && !facts->command_line.empty();  // the kernel's own have none, nor have zombies
     if (!is_program || facts->pid == ::getpid() || !asker.may_see(facts->uid)) continue;
-    wire::ProcessEntry entry{.pid = facts->pid, .parents = facts->parents, .name = name_of(*facts)};
+    wire::ProcessEntry entry{
+        .pid = facts->pid, .parents = facts->parents, .name = name_of(*facts), .command_line = facts->command_line};
     if (selection.job) entry.job = daemon::start_variable(facts->pid, "SLURM_JOB_ID").value.value_or("");
     if (daemon::selects(selection, entry)) pids.push_back(facts->pid);
   }

@@ -5,6 +5,7 @@
 #include "analyze/views/distribution.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/ledger.h"
@@ -14,7 +15,6 @@
 #include "cli/units.h"
 #include "commands/read/commands.h"
 #include "options/command_line.h"
-#include "options/suggest.h"
 
 namespace kymo::cli {
 namespace {
@@ -156,7 +156,7 @@ std::string as_json(const Distributions& found, const std::string& path, const s
 [[noreturn]] void refuse_name(const Distributions& found, const std::string& path, const std::string& pattern) {
   if (found.other_names.empty())
     throw Error(base::format("{} has no ranges, so none is named {}", path, quoted_name(pattern)));
-  const std::vector<std::string> closest = options::closest(pattern, found.other_names, kNamesShown);
+  const std::vector<std::string> closest = base::closest(pattern, found.other_names, kNamesShown);
   throw Error(base::format("no range in {} is named {}; the closest names are {} ('kymo stats {}' lists all)", path,
                            quoted_name(pattern), quoted_names(closest, found.other_names.size()), path));
 }

@@ -468,7 +468,7 @@ void Allocator::out_of_memory(size_t bytes, StreamId stream) const {
       words(bytes), stream, words(now.current), words(now.cached));
   if (now.limit != 0)
     message += base::format(
-        "limit {} ({:.2f} x the recommended maximum). Free something, or raise the limit with "
+        "limit {} ({:.3g} x the recommended maximum). Free something, or raise the limit with "
         "KYMO_HIGH_WATERMARK_RATIO or set_per_process_memory_fraction(), up to {}; 0.0 removes the limit, and the "
         "device may then run out of memory",
         words(now.limit), static_cast<double>(now.limit) / static_cast<double>(recommended_max_), kMaxWatermark);

@@ -9,7 +9,7 @@
 
 namespace kymo::shader {
 
-const BuiltinRow* builtin_row(std::string_view name) {
+std::span<const BuiltinRow> builtin_rows() {
   using Kind = BuiltinKind;
   using I = ir::Intrinsic;
   // clang-format off
@@ -86,9 +86,13 @@ const BuiltinRow* builtin_row(std::string_view name) {
       {"kymo_vector_size", Kind::Trait, 0, 0},
   };
   // clang-format on
+  return kRows;
+}
+
+const BuiltinRow* builtin_row(std::string_view name) {
   static const std::unordered_map<std::string_view, const BuiltinRow*> kByName = [] {
     std::unordered_map<std::string_view, const BuiltinRow*> rows;
-    for (const BuiltinRow& row : kRows) rows.emplace(row.name, &row);
+    for (const BuiltinRow& row : builtin_rows()) rows.emplace(row.name, &row);
     return rows;
   }();
   constexpr std::string_view kExplicit = "_explicit";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "shader/ir/ir.h"
@@ -38,6 +39,7 @@ struct BuiltinRow {
   ir::Intrinsic intrinsic = ir::Intrinsic::Abs;
 };
 
+std::span<const BuiltinRow> builtin_rows();
 // Also with _explicit after the name of an atomic, and with __metal_ before any name. Null: there is no such builtin.
 const BuiltinRow* builtin_row(std::string_view name);
 bool is_builtin(std::string_view name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "shader/sema/builtins.h"
 #include "shader/sema/same.h"
@@ -415,6 +416,50 @@ std::vector<const Symbol*> Lookup::find(std::string_view name, const Scope& from
     if (!found.empty()) return found;
   }
   return found;
+}
+
+namespace {
+
+// A shorter name is near too many others.
+constexpr size_t kShortestTypo = 3;
+
+void lookup_names(const Scope& in, std::vector<std::string>& names, Visited& visited) {
+  const size_t first = names.size();
+  for (const auto& [name, symbols] : in.symbols) names.emplace_back(name);
+  std::sort(names.begin() + static_cast<ptrdiff_t>(first), names.end());
+  for (const std::vector<Scope*>* others : {&in.used, &in.bases}) {
+    for (const Scope* other : *others) {
+      if (std::ranges::find(visited, other) != visited.end()) continue;
+      visited.push_back(other);
+      lookup_names(*other, names, visited);
+    }
+  }
+}
+
+std::string lookup_suggestion(std::string_view name, std::span<const std::string> names) {
+  if (name.size() < kShortestTypo) return {};
+  const auto meant = base::nearest(name, names);
+  return meant ? base::format("; did you mean \"{}\"?", *meant) : "";
+}
+
+}  // namespace
+
+std::string Lookup::suggestion(std::string_view name, const Scope& from) const {
+  std::vector<std::string> names;
+  Visited visited;
+  for (const Scope* scope = &from; scope != nullptr; scope = scope->parent) {
+    visited.push_back(scope);
+    lookup_names(*scope, names, visited);
+  }
+  for (const BuiltinRow& row : builtin_rows()) names.emplace_back(row.name);
+  return lookup_suggestion(name, names);
+}
+
+std::string Lookup::suggestion_in(std::string_view name, const Scope& in) const {
+  std::vector<std::string> names;
+  Visited visited{&in};
+  lookup_names(in, names, visited);
+  return lookup_suggestion(name, names);
 }
 
 bool Lookup::uses_metal(const Scope& scope) const {

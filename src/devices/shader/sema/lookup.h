@@ -62,6 +62,9 @@ class Lookup {
   std::vector<const Symbol*> find(std::string_view name, const Scope& from) const;
   std::vector<const Symbol*> find_in(std::string_view name, const Scope& in) const;  // in its bases and used scopes too
   std::vector<const Symbol*> find(const ast::Name& name, Scope& from, Location at);
+  // For a name that was not found: "; did you mean "input"?", from the names there, or nothing.
+  std::string suggestion(std::string_view name, const Scope& from) const;
+  std::string suggestion_in(std::string_view name, const Scope& in) const;
   bool uses_metal(const Scope& scope) const;  // whether it is namespace metal, or has a using-directive for it
   // For a::b<c>::d: the scope in which the last part is looked up. Null: the name is not qualified.
   Scope* scope_of(const ast::Name& name, Scope& from, Location at);

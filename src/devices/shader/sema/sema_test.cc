@@ -146,6 +146,27 @@ TEST(SemaTest, OneRunFindsSeveralErrors) {
             "5: error: there is no name \"undeclared\" here\n");
 }
 
+TEST(SemaTest, AMisspeltNameIsNotedWithTheRightOne) {
+  EXPECT_EQ(faults(R"(struct Sizes { uint width, height; };
+kernel void f(device float* input, constant Sizes& sizes, uint index [[thread_position_in_gird]]) {
+  inptu[index] = sqtr(input[0]) + sizes.widht;
+  flaot x = 1;
+})"),
+            "2: error: the attribute [[thread_position_in_gird]] of parameter \"index\" is not supported; did you mean "
+            "[[thread_position_in_grid]]?\n");
+  EXPECT_EQ(faults(R"(struct Sizes { uint width, height; };
+kernel void f(device float* input, constant Sizes& sizes) {
+  inptu[0] = 1;
+  input[0] = sqtr(input[0]);
+  input[1] = sizes.widht;
+  Size x;
+})"),
+            "3: error: there is no name \"inptu\" here; did you mean \"input\"?\n"
+            "4: error: there is no function \"sqtr\" here; did you mean \"sqrt\"?\n"
+            "5: error: there is no member \"widht\" in \"Sizes\"; did you mean \"width\"?\n"
+            "6: error: there is no type \"Size\" here; did you mean \"Sizes\"?\n");
+}
+
 TEST(SemaTest, AVariableWhoseDeclarationFailedIsNotReportedAgain) {
   EXPECT_EQ(faults_of("int x = nothing; x = 3; b[0] = x + 1;"), "error: there is no name \"nothing\" here\n");
 }

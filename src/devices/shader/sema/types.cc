@@ -156,7 +156,8 @@ QualifiedType Types::resolve_named(const ast::TypeName& type, Scope& scope) {
     throw Rejected{type.at, base::format("there is no type \"{}\" in \"{}\"", name.last().name,
                                          name.parts[name.parts.size() - 2].name)};
   }
-  throw Rejected{type.at, base::format("there is no type \"{}\" here", name.last().name)};
+  throw Rejected{type.at, base::format("there is no type \"{}\" here{}", name.last().name,
+                                       lookup_.suggestion(name.last().name, scope))};
 }
 
 // The type that a symbol is, with the arguments that its name is written with.

@@ -137,7 +137,7 @@ void Lowering::keep_conversions(OverloadSet& set, const ast::TypeName& to, Scope
     throw Rejected{set.at, "there is no operator that converts to " + in_quotes(wanted) + " here"};
 }
 
-Value Lowering::call_overloads(OverloadSet& set, std::span<const Value> given, Scope&, Location at) {
+Value Lowering::call_overloads(OverloadSet& set, std::span<const Value> given, Scope& scope, Location at) {
   const bool may_be_builtin = set.allows_builtin && !set.object && is_builtin(set.name);
   if (!set.is_qualified && !set.object) {
     lookup_.add_by_arguments(set, given);
@@ -151,7 +151,8 @@ Value Lowering::call_overloads(OverloadSet& set, std::span<const Value> given, S
     }
     if (std::optional<Value> found = builtin(set.name, set.arguments, given, at)) return *found;
   }
-  if (set.candidates.empty()) throw Rejected{at, "there is no function " + in_quotes(set.name) + " here"};
+  if (set.candidates.empty())
+    throw Rejected{at, "there is no function " + in_quotes(set.name) + " here" + lookup_.suggestion(set.name, scope)};
   return call(overloads_.choose(set, given), set.object, given, at);
 }
 

@@ -134,7 +134,7 @@ Value Lowering::name(const ast::Expression& expression, Scope& scope) {
   const std::vector<const Symbol*> found = lookup_.find(expression.name, scope, at);
   if (found.empty()) {
     if (is_builtin(part.name)) return function_object(expression.name, found, scope, at);
-    throw Rejected{at, "there is no name " + in_quotes(part.name) + " here"};
+    throw Rejected{at, "there is no name " + in_quotes(part.name) + " here" + lookup_.suggestion(part.name, scope)};
   }
   const Symbol& symbol = *found.front();
   const auto is_pack = [&] {
@@ -684,7 +684,8 @@ Value Lowering::member(const ast::Expression& expression, Scope& scope) {
       throw Rejected{part.at, "the member function " + in_quotes(part.name) + " can only be called"};
     }
   }
-  throw Rejected{part.at, "there is no member " + in_quotes(part.name) + " in " + in_quotes(object.type)};
+  throw Rejected{part.at, "there is no member " + in_quotes(part.name) + " in " + in_quotes(object.type) +
+                              lookup_.suggestion_in(part.name, *owner->scope)};
 }
 
 }  // namespace kymo::shader

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "shader/sema/context.h"
 #include "shader/sema/lowering/lowering.h"
@@ -200,16 +201,21 @@ constexpr uint32_t kMaxBuffers = 4096;
 constexpr uint32_t kSimdWidth = 32;
 
 // Attributes that do not change where a parameter comes from.
+constexpr std::string_view kSilentAttributes[] = {"maybe_unused", "buffer", "threadgroup", "id", "texture", "sampler"};
+
 bool parameter_is_silent(std::string_view attribute) {
-  return attribute == "maybe_unused" || attribute == "buffer" || attribute == "threadgroup" || attribute == "id" ||
-         attribute == "texture" || attribute == "sampler";
+  return std::ranges::find(kSilentAttributes, attribute) != std::end(kSilentAttributes);
 }
 
 }  // namespace
 
-const ir::Expression* Lowering::position(std::string_view name, Location at) {
+const ir::Expression* Lowering::position(std::string_view name, Location at, std::vector<std::string>* others) {
   using ir::Intrinsic;
   ir::Builder& make = build(at);
+  const auto is = [&](std::string_view known) {
+    if (others != nullptr) others->emplace_back(known);
+    return name == known;
+  };
   const auto product = [&](Intrinsic size) {
     const ir::Expression* of = make.intrinsic(size);
     return make.binary(ir::Operator::Multiply,
@@ -228,25 +234,25 @@ const ir::Expression* Lowering::position(std::string_view name, Location at) {
     return make.binary(ir::Operator::Add, make.index(where, 0),
                        make.binary(ir::Operator::Multiply, make.index(size, 0), row));
   };
-  if (name == "thread_position_in_grid") return make.intrinsic(Intrinsic::GridPosition);
-  if (name == "thread_position_in_threadgroup") return make.intrinsic(Intrinsic::GroupPosition);
-  if (name == "threadgroup_position_in_grid") return make.intrinsic(Intrinsic::GroupIndex);
-  if (name == "threads_per_grid" || name == "grid_size") return make.intrinsic(Intrinsic::GridSize);
-  if (name == "threads_per_threadgroup") return make.intrinsic(Intrinsic::GroupSize);
-  if (name == "dispatch_threads_per_threadgroup") return make.intrinsic(Intrinsic::FullGroupSize);
-  if (name == "threadgroups_per_grid") return make.intrinsic(Intrinsic::GroupCount);
-  if (name == "grid_origin") return make.zero(table_.vector(table_.get(TypeKind::UInt), 3));
-  if (name == "thread_index_in_threadgroup") return index_in_group();
-  if (name == "thread_index_in_simdgroup") return make.intrinsic(Intrinsic::SimdLane);
-  if (name == "simdgroup_index_in_threadgroup") return make.intrinsic(Intrinsic::SimdIndex);
-  if (name == "threads_per_simdgroup" || name == "thread_execution_width") return make.constant_uint(kSimdWidth);
-  if (name == "simdgroups_per_threadgroup") return in_groups_of(product(Intrinsic::GroupSize), kSimdWidth);
-  if (name == "dispatch_simdgroups_per_threadgroup") return in_groups_of(product(Intrinsic::FullGroupSize), kSimdWidth);
-  if (name == "quadgroups_per_threadgroup") return in_groups_of(product(Intrinsic::GroupSize), 4);
-  if (name == "dispatch_quadgroups_per_threadgroup") return in_groups_of(product(Intrinsic::FullGroupSize), 4);
-  if (name == "thread_index_in_quadgroup")
+  if (is("thread_position_in_grid")) return make.intrinsic(Intrinsic::GridPosition);
+  if (is("thread_position_in_threadgroup")) return make.intrinsic(Intrinsic::GroupPosition);
+  if (is("threadgroup_position_in_grid")) return make.intrinsic(Intrinsic::GroupIndex);
+  if (is("threads_per_grid") || is("grid_size")) return make.intrinsic(Intrinsic::GridSize);
+  if (is("threads_per_threadgroup")) return make.intrinsic(Intrinsic::GroupSize);
+  if (is("dispatch_threads_per_threadgroup")) return make.intrinsic(Intrinsic::FullGroupSize);
+  if (is("threadgroups_per_grid")) return make.intrinsic(Intrinsic::GroupCount);
+  if (is("grid_origin")) return make.zero(table_.vector(table_.get(TypeKind::UInt), 3));
+  if (is("thread_index_in_threadgroup")) return index_in_group();
+  if (is("thread_index_in_simdgroup")) return make.intrinsic(Intrinsic::SimdLane);
+  if (is("simdgroup_index_in_threadgroup")) return make.intrinsic(Intrinsic::SimdIndex);
+  if (is("threads_per_simdgroup") || is("thread_execution_width")) return make.constant_uint(kSimdWidth);
+  if (is("simdgroups_per_threadgroup")) return in_groups_of(product(Intrinsic::GroupSize), kSimdWidth);
+  if (is("dispatch_simdgroups_per_threadgroup")) return in_groups_of(product(Intrinsic::FullGroupSize), kSimdWidth);
+  if (is("quadgroups_per_threadgroup")) return in_groups_of(product(Intrinsic::GroupSize), 4);
+  if (is("dispatch_quadgroups_per_threadgroup")) return in_groups_of(product(Intrinsic::FullGroupSize), 4);
+  if (is("thread_index_in_quadgroup"))
     return make.binary(ir::Operator::And, make.intrinsic(Intrinsic::SimdLane), make.constant_uint(3));
-  if (name == "quadgroup_index_in_threadgroup")
+  if (is("quadgroup_index_in_threadgroup"))
     return make.binary(ir::Operator::Divide, index_in_group(), make.constant_uint(4));
   return nullptr;
 }
@@ -306,9 +312,14 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
       is_absent = is_absent || !constant_bool(*attribute.arguments[0], *instance.scope, "the condition of a parameter");
       continue;
     }
-    if (!parameter_is_silent(attribute.name))
-      throw Rejected{attribute.at, base::format("the attribute [[{}]] of parameter \"{}\" is not supported",
-                                                attribute.name, parameter.name)};
+    if (!parameter_is_silent(attribute.name)) {
+      std::vector<std::string> known(std::begin(kSilentAttributes), std::end(kSilentAttributes));
+      position(attribute.name, attribute.at, &known);
+      const auto meant = base::nearest(attribute.name, known);
+      throw Rejected{attribute.at,
+                     base::format("the attribute [[{}]] of parameter \"{}\" is not supported{}", attribute.name,
+                                  parameter.name, meant ? base::format("; did you mean [[{}]]?", *meant) : "")};
+    }
     if (attribute.name != "maybe_unused" && attribute.name != "id") numbered = &attribute;
   }
   if (ir::Binding texture; is_texture_or_sampler(type, texture)) {

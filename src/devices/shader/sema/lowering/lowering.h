@@ -92,7 +92,8 @@ class Lowering final : private CodeWriter {
   void bind_null_texture(const Parameter& parameter, Scope& locals);
   void refuse_textures_in(const Type* type, Location at);
   void bind_position(const ast::Attribute& attribute, const Parameter& parameter, Scope& locals);
-  const ir::Expression* position(std::string_view name, Location at);  // a uint or uint3; null: no such attribute
+  // A uint or uint3; null: there is no such attribute. Then `others` gets the names of those that exist.
+  const ir::Expression* position(std::string_view name, Location at, std::vector<std::string>* others = nullptr);
 
   // ---- statements.cc
   void statement(const ast::Statement& statement, Scope& scope);

@@ -1,10 +1,10 @@
-#include "options/suggest.h"
+#include "base/suggest.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace kymo::options {
+namespace kymo::base {
 namespace {
 
 const std::vector<std::string> kWords = {"record", "info", "stats", "export", "recover"};
@@ -13,6 +13,8 @@ TEST(SuggestTest, TypoIsRecognised) {
   EXPECT_EQ(nearest("recrod", kWords), "record");
   EXPECT_EQ(nearest("stat", kWords), "stats");
   EXPECT_EQ(nearest("exprot", kWords), "export");
+  const std::vector<std::string> names = {"input", "output"};
+  EXPECT_EQ(nearest("inptu", names), "input") << "letters in the wrong order are one edit";
 }
 
 TEST(SuggestTest, UnfinishedWordIsRecognised) { EXPECT_EQ(nearest("recov", kWords), "recover"); }
@@ -34,4 +36,4 @@ TEST(SuggestTest, ClosestWordsContainTheTextOrAreAFewEditsAway) {
 }
 
 }  // namespace
-}  // namespace kymo::options
+}  // namespace kymo::base

@@ -1,24 +1,26 @@
-#include "options/suggest.h"
+#include "base/suggest.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-namespace kymo::options {
+namespace kymo::base {
 namespace {
 
-// The last row of the matrix of Levenshtein: the distances from `from` to each beginning of `to`.
+// The last row of the matrix of Levenshtein: the distances from `from` to each beginning of `to`. Two letters in the
+// wrong order are one edit.
 std::vector<size_t> edits_to_beginnings(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
+  std::vector<size_t> before, above, row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = row[0];
+    before = std::exchange(above, row);
     row[0] = i + 1;
     for (size_t j = 0; j < to.size(); ++j) {
-      const size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+      const size_t replaced = above[j] + (from[i] == to[j] ? 0 : 1);
+      row[j + 1] = std::min({replaced, row[j] + 1, above[j + 1] + 1});
+      const bool swapped = i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j];
+      if (swapped) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row;
@@ -66,4 +68,4 @@ std::vector<std::string> closest(std::string_view typed, std::span<const std::st
   return found;
 }
 
-}  // namespace kymo::options
+}  // namespace kymo::base

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kymo::options {
+namespace kymo::base {
 
 // The nearest of `words` by single-letter edits, if it is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view typed, std::span<const std::string> words);
@@ -16,4 +16,4 @@ std::optional<std::string> nearest(std::string_view typed, std::span<const std::
 // needs the fewest single-letter edits. Upper and lower case are equal.
 std::vector<std::string> closest(std::string_view typed, std::span<const std::string> words, size_t max);
 
-}  // namespace kymo::options
+}  // namespace kymo::base

@@ -37,6 +37,7 @@ export function makeActions(app: App, stage: Stage): Action[] {
     const at = app.focus === undefined ? -1 : tracks.indexOf(app.focus);
     app.focus = tracks[Math.max(0, Math.min(tracks.length - 1, at + by))];
     app.reveal(app.focus);
+    stage.element.focus();
     app.notify();
   };
   const focusInput = (id: string) => () => {
@@ -68,8 +69,8 @@ export function makeActions(app: App, stage: Stage): Action[] {
     const shift = app.shiftOf(value.file);
     void app.select({ from: value.start_ns + shift, to: Math.max(value.end_ns, value.start_ns + 1) + shift, tracks: [value.track] });
   };
-  const stepRange = (by: number) => {
-    const next = neighbour(app, stage, by);
+  const stepRange = (by: number, depth = 0) => {
+    const next = neighbour(app, stage, by, depth);
     if (next) void app.open(next);
   };
   const tabs: Array<[Tab, string]> = [
@@ -104,12 +105,13 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Find', keys: ['n'], text: 'next hit', run: () => void app.nextHit(1) },
     { group: 'Find', keys: ['Shift+N'], text: 'previous hit', run: () => void app.nextHit(-1) },
     { group: 'Find', keys: ['o'], text: 'other ranges with the name of the selected range', run: () => { if (app.details.value) void app.find(exactly(app.details.value.name), false); } },
-    { group: 'Find', keys: ['.', ']'], text: 'next range in this row', run: () => stepRange(1) },
-    { group: 'Find', keys: [',', '['], text: 'previous range in this row', run: () => stepRange(-1) },
+    { group: 'Find', keys: ['.', ']'], text: 'next range in this row, or the first one of the track', run: () => stepRange(1) },
+    { group: 'Find', keys: [',', '['], text: 'previous range in this row, or the last one of the track', run: () => stepRange(-1) },
+    { group: 'Find', keys: ['Shift+ArrowDown'], text: 'first range inside of the selected range', run: () => stepRange(1, 1) },
     { group: 'Find', keys: ['g'], text: 'go to what launched the selected range', run: () => app.goTo(app.details.value?.launched_by) },
     { group: 'Find', keys: ['Shift+G'], text: 'go to what the selected range launched', run: () => app.goTo(app.details.value?.launched?.[0]) },
     { group: 'Find', keys: ['z'], text: 'go to what the selected range waited for', run: () => app.goTo(app.details.value?.waited_for?.[0]) },
-    { group: 'Find', keys: ['u'], text: 'go to the range around the selected range', run: () => app.goTo(app.details.value?.parents?.at(-1)) },
+    { group: 'Find', keys: ['u', 'Shift+ArrowUp'], text: 'go to the range around the selected range', run: () => app.goTo(app.details.value?.parents?.at(-1)) },
     { group: 'Select', keys: ['m'], text: 'measure the selected range', run: selectRange },
     { group: 'Select', keys: ['v'], text: 'select what is visible', run: () => void app.select({ from: Math.max(0, app.span.from), to: Math.min(app.duration, app.span.to), tracks: visibleTracks(stage) }) },
     { group: 'Select', keys: ['Shift+F'], text: 'flag with a note at the pointer; a click on it changes the note', run: () => app.editFlag(anchor()) },
@@ -179,16 +181,19 @@ async function copyLink(app: App): Promise<void> {
   app.notify();
 }
 
-/** The range before or after the selected one, in its row, among those that are drawn. */
-function neighbour(app: App, stage: Stage, by: number) {
+/**
+ * The range before or after the selected one, in its row, or the first one inside of it, among those that are drawn.
+ * Without a selected range on the track that has the focus: the first or the last one of its first row.
+ */
+function neighbour(app: App, stage: Stage, by: number, depth: number) {
   const { event } = app;
-  if (!event) return undefined;
-  const shapes = stage.scene.shapes();
-  const self = shapes.find((s) => s.event === event.index && s.chunk === event.chunk && s.lane?.track?.id === event.track);
-  if (!self) return undefined;
-  const row = shapes.filter((s) => s.lane === self.lane && s.row === self.row && s.count === 1).sort((a, b) => a.start - b.start);
-  const next = row[row.indexOf(self) + by];
-  return next && { track: event.track, chunk: next.chunk, index: next.event };
+  const shapes = stage.scene.shapes().filter((s) => s.lane?.track && s.row >= 0 && s.count === 1).sort((a, b) => a.start - b.start);
+  const self = event && event.track === app.focus && shapes.find((s) => s.event === event.index && s.chunk === event.chunk && s.lane!.track!.id === event.track);
+  const track = shapes.filter((s) => s.lane!.track!.id === app.focus);
+  const first = track.filter((s) => s.row === Math.min(...track.map(({ row }) => row)));
+  const row = self && track.filter((s) => s.row === self.row + depth && (depth === 0 || (s.start >= self.start && s.end <= self.end)));
+  const next = row ? row[depth === 0 ? row.indexOf(self) + by : 0] : first.at(by > 0 ? 0 : -1);
+  return next && { track: app.focus!, chunk: next.chunk, index: next.event };
 }
 
 /** The text of a key event, as in Action.keys. */
@@ -215,7 +220,7 @@ export function listenToKeys(actions: readonly Action[]): void {
   addEventListener('blur', () => held.clear());
   addEventListener('keydown', (event) => {
     const { target } = event;
-    if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) {
+    if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) {
       if (event.key === 'Escape') target.blur();
       return;
     }

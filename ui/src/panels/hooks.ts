@@ -1,11 +1,20 @@
 // Lets a panel follow the app: it is drawn again after every change.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import type { App, Pending } from '../app';
 
 export function useApp(app: App): void {
   const [, setVersion] = useState(0);
   useEffect(() => app.subscribe(() => setVersion((version) => version + 1)) as () => void, [app]);
+}
+
+/** Gives an element the focus as long as it is shown; what had the focus before gets it back. */
+export function useFocus(element: () => HTMLElement | undefined): void {
+  useLayoutEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    element()?.focus();
+    return () => before?.focus();
+  }, []);
 }
 
 /** An answer of the server that is requested once for each key. A request that is not needed any more is cancelled. */

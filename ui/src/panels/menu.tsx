@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { App, Menu } from '../app';
 import type { Action } from '../keys';
 import { Arrangement, kArrangements } from '../timeline/layout';
-import { useApp } from './hooks';
+import { useApp, useFocus } from './hooks';
 import { keyName } from './page';
 
 const kGroups: Record<Menu['of'], Array<Action['group']>> = { track: ['Track', 'Process'], process: ['Process'], tracks: ['Tracks'] };
@@ -46,17 +46,13 @@ function List({ app, menu, items }: { app: App; menu: Menu; items: Item[] }) {
     close();
     item.run();
   };
-  // Inside of the window, with the focus; what had the focus before gets it back.
+  // Inside of the window.
   useLayoutEffect(() => {
     const { style, offsetWidth, offsetHeight } = box.current!;
     style.left = `${Math.max(0, Math.min(menu.x, innerWidth - offsetWidth - 4))}px`;
     style.top = `${Math.max(0, Math.min(menu.y, innerHeight - offsetHeight - 4))}px`;
   });
-  useLayoutEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
-    buttons()[0]?.focus();
-    return () => before?.focus();
-  }, []);
+  useFocus(() => buttons()[0]);
   const onKey = (event: KeyboardEvent) => {
     const all = buttons();
     const at = all.indexOf(document.activeElement as HTMLButtonElement);

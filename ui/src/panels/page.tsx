@@ -6,9 +6,10 @@ import { fileName, isGap, longest } from '../core/protocol';
 import { bytes, count, counted, duration, timeLabel } from '../core/units';
 import { wholeSpan } from '../core/viewport';
 import type { Action } from '../keys';
+import { describe } from '../timeline/name_column';
 import { Compare, Comparing } from './compare';
 import { Details } from './details';
-import { useApp } from './hooks';
+import { useApp, useFocus } from './hooks';
 import { Memory } from './memory';
 import { Idle, ReportPanel } from './report';
 import { Flame, Statistics } from './selection';
@@ -89,15 +90,21 @@ function Problems({ app }: { app: App }) {
   const incomplete = trace.losses.reduce((sum, loss) => sum + (isGap(loss) ? 0 : loss.count), 0);
   const problems = lines.length - trace.losses.length - Number(heldUp > 0);
   const text = [lost > 0 ? `${count(lost)} lost` : '', incomplete > 0 ? `${count(incomplete)} incomplete` : '', heldUp > 0 ? `held up by Kymo ${duration(heldUp)}` : '', problems > 0 ? `${problems} ${problems === 1 ? 'problem' : 'problems'}` : ''].filter(Boolean).join(', ');
-  return <span class="warning" title={lines.slice(0, 40).join('\n')}>{text}</span>;
+  const all = lines.slice(0, 40).join('\n');
+  return <button class="warning" title={all} onClick={() => { app.notice = all; app.notify(); }}>{text}</button>;
 }
 
 /** What is selected, for people who do not see the timeline. */
 export function Spoken({ app }: { app: App }) {
   useApp(app);
-  const track = app.focus === undefined ? undefined : app.track(app.focus);
+  const lane = app.trace && app.laneOf(app.focus);
   const range = app.details.value;
-  const texts = [track && `track ${track.name}`, range && `${range.name}, ${duration(range.end_ns - range.start_ns)}, at ${timeLabel(range.start_ns, 1000)}`];
+  const time = app.selection && app.selection.to - app.selection.from;
+  const texts = [
+    lane && `track ${lane.label} of ${lane.process.label ?? lane.process.name}, ${describe(lane).join(', ')}${lane.folds ? (lane.collapsed ? ', collapsed' : ', expanded') : ''}${lane.pinned ? ', pinned' : ''}`,
+    range && `${range.name}, ${duration(range.end_ns - range.start_ns)}, at ${timeLabel(range.start_ns, 1000)}`,
+    time && `${duration(time)} selected`,
+  ];
   return <p class="spoken" aria-live="polite">{texts.filter(Boolean).join('; ')}</p>;
 }
 
@@ -131,18 +138,29 @@ export function Panel({ app }: { app: App }) {
   const drag = useRef<{ y: number; height: number } | undefined>(undefined);
   const box = useRef<HTMLElement>(null);
   if (!app.trace) return null;
+  const resize = (height: number) => document.documentElement.style.setProperty('--panel-height', `${Math.max(80, Math.min(innerHeight - 240, height))}px`);
   const Content = { details: Details, statistics: Statistics, flame: Flame, report: ReportPanel, idle: Idle, memory: Memory, compare: Compare, sql: Sql };
   const Current = app.tab && Content[app.tab];
   return (
-    <aside class={app.tab ? 'panel open' : 'panel'} ref={box}>
+    <aside aria-label="panel" class={app.tab ? 'panel open' : 'panel'} ref={box}>
       <div
         class="handle"
+        role="separator"
+        aria-label="height of the panel"
+        aria-orientation="horizontal"
+        tabIndex={app.tab ? 0 : undefined}
+        onKeyDown={(event) => {
+          const by = { ArrowUp: 40, ArrowDown: -40 }[event.key];
+          if (by === undefined) return;
+          event.stopPropagation();
+          resize(box.current!.offsetHeight + by);
+        }}
         onPointerDown={(event) => {
-          drag.current = { y: event.clientY, height: box.current!.clientHeight };
+          drag.current = { y: event.clientY, height: box.current!.offsetHeight };
           (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
         }}
         onPointerMove={(event) => {
-          if (drag.current) document.documentElement.style.setProperty('--panel-height', `${Math.max(80, Math.min(innerHeight - 240, drag.current.height + drag.current.y - event.clientY))}px`);
+          if (drag.current) resize(drag.current.height + drag.current.y - event.clientY);
         }}
         onPointerUp={() => { drag.current = undefined; }}
       />
@@ -160,15 +178,20 @@ export function Panel({ app }: { app: App }) {
 
 export function Help({ app, actions }: { app: App; actions: readonly Action[] }) {
   useApp(app);
-  if (!app.help) return null;
+  return app.help ? <Keys app={app} actions={actions} /> : null;
+}
+
+function Keys({ app, actions }: { app: App; actions: readonly Action[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  useFocus(() => box.current!);
   const groups = [...new Set(actions.map((action) => action.group))];
   const close = () => {
     app.help = false;
     app.notify();
   };
   return (
-    <div class="help" role="dialog" aria-label="keys" onClick={close}>
-      <div onClick={(event) => event.stopPropagation()}>
+    <div class="help" role="dialog" aria-modal="true" aria-label="keys" onClick={close}>
+      <div tabIndex={-1} ref={box} onClick={(event) => event.stopPropagation()}>
         <h2>Keys</h2>
         <div class="groups">
           {groups.map((group) => (

@@ -12,7 +12,7 @@ export function Answer<T>({ pending, children }: { pending: Pending<T>; children
 }
 
 export function Swatch({ name, app }: { name: string; app: App }) {
-  return <i class="swatch" style={{ background: css(app.theme.colours[app.names.colourOfText(name)]) }} />;
+  return <i class="swatch" aria-hidden="true" style={{ background: css(app.theme.colours[app.names.colourOfText(name)]) }} />;
 }
 
 export interface Column<Row> {
@@ -41,7 +41,7 @@ export function Table<Row>({ rows, columns, sort, choose }: { rows: readonly Row
       <thead>
         <tr>
           {columns.map((column, i) => (
-            <th class={column.wide ? 'wide' : 'number'}>
+            <th class={column.wide ? 'wide' : 'number'} aria-sort={order.column !== i || !column.value ? undefined : order.down ? 'descending' : 'ascending'}>
               <button disabled={!column.value} onClick={() => setOrder({ column: i, down: order.column === i ? !order.down : true })}>
                 {column.title}
                 {order.column === i && column.value ? (order.down ? ' ↓' : ' ↑') : ''}
@@ -52,7 +52,7 @@ export function Table<Row>({ rows, columns, sort, choose }: { rows: readonly Row
       </thead>
       <tbody>
         {sorted.slice(0, kMaxRows).map((row) => (
-          <tr class={choose ? 'link' : ''} onClick={choose && (() => choose(row))}>
+          <tr class={choose ? 'link' : ''} tabIndex={choose ? 0 : undefined} onClick={choose && (() => choose(row))} onKeyDown={choose && ((event) => { if (event.key === 'Enter') choose(row); })}>
             {columns.map((column) => (
               <td class={column.wide ? 'wide' : 'number'}>{column.text(row)}</td>
             ))}

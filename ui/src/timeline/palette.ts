@@ -50,12 +50,12 @@ export const kLight: Theme = {
   lane: '#fafbfc',
   line: '#e4e7eb',
   text: '#1f2933',
-  muted: '#66727f',
+  muted: '#5b6774',
   rangeText: '#17202a',
   accent: '#2563eb',
   selection: 'rgba(37, 99, 235, 0.10)',
   selectionEdge: 'rgba(37, 99, 235, 0.75)',
-  hit: '#d9480f',
+  hit: '#b93a09',
   flow: '#5b6b7c',
   loss: 'rgba(200, 45, 45, 0.20)',
   plot: 'rgba(59, 130, 196, 0.28)',
@@ -83,7 +83,7 @@ export const kDark: Theme = {
   loss: 'rgba(240, 90, 90, 0.28)',
   plot: 'rgba(92, 160, 222, 0.28)',
   plotLine: '#5ca0de',
-  colours: colours((hue, at) => hsl(hue, at % 2 ? 0.34 : 0.38, at % 2 ? 0.34 : 0.4), '#14181d', {
+  colours: colours((hue, at) => hsl(hue, at % 2 ? 0.34 : 0.38, at % 2 ? 0.33 : 0.35), '#14181d', {
     slower: '#b0453d', faster: '#2f8a52', same: '#3a424c', instant: '#a78bfa', hit: '#c46a14', header: '#1e242c', lane: '#171b21', point: '#5d6975', grid: '#222830',
   }),
 };
@@ -126,7 +126,7 @@ function hsl(hue: number, saturation: number, lightness: number): Rgb {
 }
 
 /** The lightness of names: from the darkest to the lightest, so that the text on them is readable. */
-const kLightness = { light: [0.64, 0.84], dark: [0.22, 0.36] } as const;
+const kLightness = { light: [0.64, 0.84], dark: [0.22, 0.34] } as const;
 const kMaxColours = 256; // that a draw list can have
 const own = new Map<number, number>();
 

@@ -50,7 +50,8 @@ export class Stage {
     this.firstPicture = new Promise((resolve) => (this.hasPicture = resolve));
     this.element.className = 'stage';
     this.element.tabIndex = 0;
-    this.element.setAttribute('aria-label', 'timeline');
+    this.element.setAttribute('role', 'application'); // keys go to the page, also those of a screen reader
+    this.element.setAttribute('aria-label', 'timeline: j and k select a track, . and , a range in it, ? lists all keys');
     this.backend = makeBackend('canvas');
     this.top.className = 'overlay';
     this.context = this.top.getContext('2d')!;

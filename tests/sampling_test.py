@@ -187,6 +187,18 @@ class EachSampler:
 
 
 class KernelTest(EachSampler, Recorded):
+    def test_path_goes_on_in_the_thread_or_child_that_ended_or_that_created_it(self):
+        for how, names in (("threads", {"busy worker-one", "busy worker-two"}), ("fork", {"busy"})):
+            self.record(BIN / "busy", how, MILLISECONDS)
+            _, out, err = self.run_words(BIN / "kymo", "path", "run.kymo", "--json")
+            path = json.loads(out)
+            if path["missing_wake_ups"]:
+                self.skipTest(out)
+            waiting = sum(row["ns"] for row in path["rows"] if row["what"] in ("(waiting)", "(not known)"))
+            self.assertLess(waiting, path["length_ns"] / 4, path["rows"])
+            busiest = max(path["rows"], key=lambda row: row["ns"])
+            self.assertIn(busiest["where"], names, path["rows"])
+
     def test_static_program(self):
         if not (BIN / "busy_static").exists():
             self.skipTest("there is no static C library")

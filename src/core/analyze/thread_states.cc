@@ -88,7 +88,8 @@ struct Track {
   std::vector<int64_t> samples;
   int64_t off_until = kEarliest;
   struct {
-    int64_t begin = 0, end = kEarliest;
+    int64_t begin = kEarliest;
+    uint64_t end_ticks = 0;
   } last_off;
   size_t handover = kNoHandover;  // that ended it
 };
@@ -207,16 +208,16 @@ class Reading {
       if (meaning == track.meanings.end()) continue;
       const int64_t time = time_of(track, batch.points.time[i]);
       if (meaning->second == Meaning::WakeUp) {
-        // It follows the wait, and then the time in which the thread was ready.
-        if (track.last_off.end == time)
+        // It follows the wait, and then the time in which the thread was ready. At its begin, the thread was created.
+        if (track.last_off.begin == kEarliest || track.last_off.end_ticks == batch.points.time[i])
           track.handover = add_handover(track, info, row[0].bits, row[1].bits, track.last_off.begin, time);
         continue;
       }
       if (meaning->second == Meaning::OffCpu) {
-        track.last_off = {time, after(time, row[0].bits)};
+        track.last_off = {time, sum(batch.points.time[i], row[0].bits)};
         const size_t handover = std::exchange(track.handover, kNoHandover);
         if (handover < result_.handovers.size() && result_.handovers[handover].end == time)
-          result_.handovers[handover].end = track.last_off.end;
+          result_.handovers[handover].end = after(time, row[0].bits);
       }
       if (meaning->second == Meaning::Sample)
         keep(track.samples, time);

@@ -153,7 +153,7 @@ Record decode(base::Bytes bytes, const RecordLayout& layout) {
       record.pid = fields.fixed<uint32_t>();
       record.parent_pid = fields.fixed<uint32_t>();
       record.tid = fields.fixed<uint32_t>();
-      fields.fixed<uint32_t>();  // the thread that created it
+      record.parent_tid = fields.fixed<uint32_t>();
       record.time = fields.fixed<uint64_t>();
       if (fields.left() >= sizeof record.cpu_ns) record.cpu_ns = fields.fixed<uint64_t>();
       break;

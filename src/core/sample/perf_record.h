@@ -73,6 +73,7 @@ struct Record {
   uint32_t pid = 0, tid = 0;
 
   uint32_t parent_pid = 0;    // Fork
+  uint32_t parent_tid = 0;    // the same: the thread that created it
   bool is_exec = false;       // Name: the process runs another program now
   bool is_preempted = false;  // SwitchOut: it could have gone on
   uint64_t lost = 0;          // Lost, Damaged: the number of records

@@ -140,6 +140,9 @@ void SampledProcess::follow(SampledProcess& before, uint64_t time) {
       carried_on_ns_ += one.on_ns;
     }
     carried_on_ns_ += before.carried_on_ns_;
+    carried_ready_ns_ = before.ready_ns_;
+    shared_.totals.off_ns -= before.own_.off_ns;  // begin() counts it again
+    created_ = before.created_;
   }
   is_counted_ = before.is_counted_;
 }
@@ -148,6 +151,24 @@ void SampledProcess::begin(uint32_t tid, uint64_t time) {
   Thread& one = thread(tid);
   if (shared_.is_complete) one.in_since = time;
   one.on_ns += std::exchange(carried_on_ns_, 0);
+  if (created_.time == 0) return;
+  // In which order it was ready, waited and ran is not kept.
+  const uint64_t off_ns = time - std::min(time, created_.time + one.on_ns);
+  const uint64_t ready_ns = std::min(off_ns, carried_ready_ns_);
+  point(one, created_.time, PointKind::Sample, kWakeUp, {created_.by_pid, created_.by_tid});
+  one.was_preempted = true;
+  off_cpu(one, created_.time, created_.time + ready_ns);
+  one.was_preempted = false;
+  off_cpu(one, created_.time + ready_ns, created_.time + off_ns);
+}
+
+void SampledProcess::create(const Record& record) {
+  if (!shared_.is_complete) return;
+  Thread& one = thread(record.tid);
+  one.out_since = record.time;
+  one.was_preempted = true;
+  if (record.pid != record.parent_pid) created_ = {record.time, record.parent_pid, record.parent_tid};
+  point(one, record.time, PointKind::Sample, kWakeUp, {record.parent_pid, record.parent_tid});
 }
 
 void SampledProcess::name(uint32_t tid, std::string_view name) {
@@ -390,22 +411,30 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
   }
   ++one.all_waits;
   own_.off_ns += to - from;
+  if (one.was_preempted) ready_ns_ += to - from;
   shared_.totals.off_ns += to - from;
 }
 
 // If another thread ended the wait, the thread was ready from then on. It may be woken just before it stops.
+// The end of a thread or process also ends waits (join, wait): when exactly, after it has given back its memory, is not
+// recorded.
 void SampledProcess::waited(uint32_t tid, Thread& one, uint64_t from, uint64_t to) {
-  constexpr uint64_t kBeforeStop = 10'000;
-  const auto found = shared_.last_wake_ups.find(tid);
-  if (found == shared_.last_wake_ups.end()) return off_cpu(one, from, to);
-  const SharedState::WakeUp last = found->second;
-  shared_.last_wake_ups.erase(found);
-  if (one.was_preempted || last.time + kBeforeStop < from || last.time > to) return off_cpu(one, from, to);
-  const uint64_t woken = std::max(from, last.time);
+  constexpr uint64_t kBeforeStop = 10'000, kAfterThread = 10'000'000, kAfterProcess = 500'000'000;
+  const auto wake_up = shared_.last_wake_ups.extract(tid);
+  const auto end = shared_.last_ends.find(pid_);
+  std::optional<SharedState::WakeUp> last;
+  if (wake_up && wake_up.mapped().time + kBeforeStop >= from && wake_up.mapped().time <= to) last = wake_up.mapped();
+  if (!last && !one.was_preempted && end != shared_.last_ends.end() && end->second.time > from &&
+      to - std::min(to, end->second.time) < (end->second.by_pid == pid_ ? kAfterThread : kAfterProcess)) {
+    last = end->second;
+    shared_.last_ends.erase(end);
+  }
+  if (one.was_preempted || !last) return off_cpu(one, from, to);
+  const uint64_t woken = std::clamp(last->time, from, to);
   const std::optional<Node> root = one.wait_root;  // both times have the stack
   off_cpu(one, from, woken);
-  point(one, woken, PointKind::Sample, kWakeUp, {last.by_pid, last.by_tid});
-  one.was_preempted = true;
+  point(one, woken, PointKind::Sample, kWakeUp, {last->by_pid, last->by_tid});
+  one.was_preempted = !last->is_end;
   one.wait_root = root;
   off_cpu(one, woken, to);
 }

@@ -4,7 +4,7 @@
 //   "on CPU"      Sample {ns}: since the last one, the thread was on a processor for so long
 //   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
 //   "off CPU"     Sample {ns, preempted, node}: the same, with the stack that it had then
-//   "wake-up"     Sample {pid, tid}: this other thread ended the wait
+//   "wake-up"     Sample {pid, tid}: this other thread ended the wait, also by its own end, or created this one
 //   "page fault"  Sample {address, count, node}: the thread used memory that was not mapped yet
 //   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
 //   "module"      Instant {path, base, size, build_id}, also as there
@@ -75,8 +75,11 @@ struct SharedState {
   struct WakeUp {
     uint64_t time = 0;
     uint32_t by_pid = 0, by_tid = 0;
+    bool is_end = false;  // it did so by its end, so the time is a little earlier
   };
   std::unordered_map<uint32_t, WakeUp> last_wake_ups;
+  // By process: its last thread or child that ended, and when. The kernel does not record what that wakes.
+  std::unordered_map<uint32_t, WakeUp> last_ends;
   uint64_t piece_ns = 0;                        // SamplerOptions::piece_ns
   bool is_complete = true;                      // RecordSource::is_complete
   std::optional<trace::WriterId> first_writer;  // of the first process in the file
@@ -99,6 +102,8 @@ class SampledProcess {
   // This is another program in the process of `before`, which ends now. What a shell does between fork and exec is of
   // no interest, unless it takes long enough for a sample: then only its time is kept.
   void follow(SampledProcess& before, uint64_t time);
+  // A new thread, which is ready from then on. It may be the first one of the process.
+  void create(const Record& record);
   // The thread runs from then on.
   void begin(uint32_t tid, uint64_t time);
 
@@ -183,8 +188,11 @@ class SampledProcess {
   trace::WriterId id_;
   trace::Origin origin_;
   bool is_introduced_ = false;
-  bool is_counted_ = false;     // in the totals: another program of this process may be
-  uint64_t carried_on_ns_ = 0;  // on a processor, before exec
+  bool is_counted_ = false;  // in the totals: another program of this process may be
+  // Before exec: when the process was created, and what it did since then.
+  SharedState::WakeUp created_;
+  uint64_t carried_on_ns_ = 0, carried_ready_ns_ = 0;
+  uint64_t ready_ns_ = 0;  // of all threads
   uint64_t maps_read_ns_ = 0;
   std::map<uint32_t, Thread> threads_;
   uint32_t next_track_ = 1;

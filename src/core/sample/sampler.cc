@@ -245,13 +245,15 @@ void Sampler::begin_program(const Record& record) {
 void Sampler::fork(const Record& record) {
   const auto parent = processes_.find(record.parent_pid);
   if (record.pid == record.parent_pid) {
-    if (parent != processes_.end()) parent->second->name(record.tid, parent->second->name_of(record.pid));
-    return;
+    if (parent == processes_.end()) return;
+    parent->second->name(record.tid, parent->second->name_of(record.pid));
+    return parent->second->create(record);
   }
   AddressSpace code = parent == processes_.end() ? AddressSpace(shared_.files) : parent->second->code();
   const Command command = parent == processes_.end() ? command_of(record.pid) : parent->second->command();
   auto child = std::make_unique<SampledProcess>(record.pid, record.parent_pid, std::move(code), command, shared_);
   if (parent != processes_.end()) child->name(record.tid, parent->second->name_of(record.parent_pid));
+  child->create(record);
   processes_[record.pid] = std::move(child);
 }
 
@@ -259,7 +261,13 @@ void Sampler::exit(const Record& record) {
   const auto found = processes_.find(record.pid);
   if (found == processes_.end()) return;
   found->second->exit(record.tid, record.time, record.cpu_ns);
-  if (found->second->has_threads()) return;
+  const SharedState::WakeUp end{record.time, record.pid, record.tid, true};
+  if (found->second->has_threads()) {
+    shared_.last_ends[record.pid] = end;
+    return;
+  }
+  shared_.last_ends[found->second->parent_pid()] = end;
+  shared_.last_ends.erase(record.pid);
   found->second->finish(record.time);
   processes_.erase(found);
 }

@@ -170,9 +170,10 @@ TEST(SamplerTest, WakeUpsHaveBothThreads) {
   EXPECT_GE((wake_ups[{answering, own}]), kTimes - 1);
 }
 
-// A thread waits 1000 ns until another one wakes it, and then 200 ns for a processor.
+// A thread waits 1000 ns until another one wakes it or ends, and returns to a processor 200 ns later.
 class WakeUpSource : public RecordSource {
  public:
+  explicit WakeUpSource(bool ends) : ends_(ends) {}
   void wait(int) override {}
   void wake() override {}
   void read(bool is_last, const Handle& handle) override {
@@ -183,27 +184,32 @@ class WakeUpSource : public RecordSource {
     record.kind = RecordKind::Sample;
     record.instruction = 0x1000;
     handle(record);
+    Record other = record;
+    other.tid = 7;
+    if (ends_) handle(other);
     record.kind = RecordKind::SwitchOut;
     handle(record);
-    Record wake_up = record;
-    wake_up.kind = RecordKind::Sample;
-    wake_up.cause = Cause::WakeUp;
-    wake_up.time += 1000;
-    wake_up.tid = 7;
-    wake_up.woken = record.tid;
-    handle(wake_up);
+    other.kind = ends_ ? RecordKind::Exit : RecordKind::Sample;
+    other.cause = Cause::WakeUp;
+    other.time += 1000;
+    other.woken = record.tid;
+    handle(other);
     record.time += 1200;
     record.kind = RecordKind::SwitchIn;
     handle(record);
   }
   std::optional<Counts> counts() const override { return std::nullopt; }
   bool is_complete() const override { return true; }
+
+ private:
+  const bool ends_;
 };
 
-TEST(SamplerTest, ThreadIsReadyFromItsWakeUpOn) {
+// The values of the waits and wake-ups of a process.
+std::vector<std::vector<uint64_t>> waits_of(std::unique_ptr<RecordSource> source) {
   const trace::testing::TemporaryFolder folder;
   trace::Writer file(folder / "a.kymo", trace::Writer::Mode::Create);
-  Sampler sampler(std::make_unique<WakeUpSource>(), {1000, "session", {}});
+  Sampler sampler(std::move(source), {1000, "session", {}});
   sampler.stop();
   sampler.write(file);
   file.close();
@@ -221,8 +227,18 @@ TEST(SamplerTest, ThreadIsReadyFromItsWakeUpOn) {
       if (one.name == "off CPU" || one.name == "wake-up") found.push_back({row[0].bits, row[1].bits});
     }
   }
+  return found;
+}
+
+TEST(SamplerTest, ThreadIsReadyFromItsWakeUpOn) {
   const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 1}};
-  EXPECT_EQ(found, wanted);
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(false)), wanted);
+}
+
+// How long it was ready is not known.
+TEST(SamplerTest, WaitThatEndsAfterAnotherThreadNamesThisThread) {
+  const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 0}};
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(true)), wanted);
 }
 
 TEST(SamplerTest, ProcessThatDoesNotExistIsAnError) {

@@ -161,10 +161,11 @@ kernel void limits(device float* out, device const float* in) {
   out[3] = float(numeric_limits<Fixed>::is_specialized) + 2 * float(numeric_limits<Other>::is_specialized);
   out[4] = bits == _fp_encoding_traits<float>::inf_mask ? 1 : 0;
   out[5] = float(_fp_encoding_traits<half>::inf_mask);
+  out[6] = 5 + numeric_limits<float2>::infinity().y + float(numeric_limits<float2>::has_infinity);
 })");
-  const Tensor out = zeros({6}, DType::F32);
+  const Tensor out = zeros({7}, DType::F32);
   library["limits"].threads(1)(out, from_host(std::vector<float>{-INFINITY}));
-  EXPECT_EQ(out.to_host<float>(), (std::vector<float>{8388608.0f, 65504.0f, 131.0f, 1.0f, 1.0f, 31744.0f}));
+  EXPECT_EQ(out.to_host<float>(), (std::vector<float>{8388608.0f, 65504.0f, 131.0f, 1.0f, 1.0f, 31744.0f, 5.0f}));
 }
 
 }  // namespace

@@ -9,6 +9,32 @@ KYMO_ON_EVERY_DEVICE(MetalPointerTest);
 
 constexpr int kPointerCount = 20;
 
+// The source says constant, and so the overload is that of constant memory, although a value is passed in registers.
+TEST_P(MetalPointerTest, TheSpaceOfAnArgumentChoosesTheOverload) {
+  const ShaderLibrary library = metal(R"(
+struct Row { int first; int rest[3]; };
+template <typename T> int space_of(device const T&) { return 1; }
+template <typename T> int space_of(thread const T&) { return 2; }
+template <typename T> int space_of(constant T&) { return 3; }
+int space_at(device const int*) { return 10; }
+int space_at(thread const int*) { return 20; }
+int space_at(constant int*) { return 30; }
+kernel void spaces(device int* out, constant int& value, constant Row& row, constant int* many) {
+  const int copied = value;
+  out[0] = space_of(value) + space_at(&value);
+  out[1] = space_of(row.first) + space_at(&row.first);
+  out[2] = space_of(row.rest[1]) + space_at(row.rest) + space_at(&row.rest[1]);
+  out[3] = space_of(many[1]) + space_at(many);
+  out[4] = space_of(copied) + space_at(&copied);
+  out[5] = space_of(out[0]) + space_at(out);
+}
+)");
+  const std::vector<int32_t> row(4);
+  const Tensor out = zeros({6}, DType::I32);
+  library["spaces"].threads(1)(out, 4, std::as_bytes(std::span(row)), from_host(each(2, [](int i) { return i; })));
+  EXPECT_THAT(out.to_host<int32_t>(), ::testing::ElementsAre(33, 33, 63, 33, 22, 11));
+}
+
 TEST_P(MetalPointerTest, ValuesAreCopiedAndReferencesAreNot) {
   const ShaderLibrary library = metal(R"(
 struct Pair { int a; int b[3]; };

@@ -117,7 +117,24 @@ template <typename T> T declval();
 struct _numeric_limits_impl_base {
   static constexpr constant bool is_specialized = false;
 };
-template <typename T> struct _numeric_limits_impl : _numeric_limits_impl_base {};
+// Of a vector or a struct nothing is known: all is zero.
+template <typename T> struct _numeric_limits_impl : _numeric_limits_impl_base {
+  static constexpr constant bool is_signed = false;
+  static constexpr constant bool is_integer = false;
+  static constexpr constant bool is_exact = false;
+  static constexpr constant bool has_infinity = false;
+  static constexpr constant bool has_quiet_NaN = false;
+  static constexpr constant int digits = 0;
+  static constexpr constant int radix = 0;
+  static constexpr T min() { return T(); }
+  static constexpr T lowest() { return T(); }
+  static constexpr T max() { return T(); }
+  static constexpr T epsilon() { return T(); }
+  static constexpr T round_error() { return T(); }
+  static constexpr T denorm_min() { return T(); }
+  static constexpr T infinity() { return T(); }
+  static constexpr T quiet_NaN() { return T(); }
+};
 template <typename T> struct numeric_limits : _numeric_limits_impl<T> {};
 
 template <typename T, T Lowest, T Highest, int Digits>

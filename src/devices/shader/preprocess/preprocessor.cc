@@ -392,6 +392,11 @@ class SourceReader final : public TokenSource {
 
   // The headers of c10/metal are many. They are listed for those who look for one of them.
   std::string no_header(std::string_view name) const {
+    if (name.starts_with("MetalPerformancePrimitives/"))
+      return base::format(
+          "\"{}\" is not supported: its tensor operations are those of Apple's driver; use "
+          "simdgroup_matrix instead",
+          name);
     constexpr size_t kMaxNamed = 20;
     constexpr std::string_view kTorch = "c10/metal/";
     std::vector<std::string_view> names;

@@ -99,6 +99,8 @@ TEST(PreprocessorTest, AnUnknownHeaderIsAnErrorWithTheListOfHeaders) {
   EXPECT_THAT(preprocessed("#include <c10/metal/no.h>\n"),
               HasSubstr("; there are c10/metal/atomic.h, c10/metal/bessel.h, "));
   EXPECT_THAT(text, HasSubstr("and metal_stdlib with its parts"));
+  EXPECT_THAT(preprocessed("#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n"),
+              HasSubstr("is not supported: its tensor operations are those of Apple's driver; use simdgroup_matrix"));
   EXPECT_THAT(preprocessed("#include\n"), HasSubstr("#include must be followed by a \"name\" or a <name>"));
   EXPECT_THAT(preprocessed("#include a.h\n"), HasSubstr("#include must be followed by"));
   EXPECT_THAT(preprocessed("#include <a.h\n"), HasSubstr("#include must be followed by"));

@@ -184,7 +184,7 @@ struct Value {
   bool is_place = false;
   bool is_const = false;
   Space space = Space::Thread;  // of a place: its address space
-  bool is_constant = false;     // a place in thread memory that the source declares in constant memory
+  bool is_constant = false;     // a place in thread memory that the source declares in constant memory, or its address
   // Things that are not values yet:
   const ast::Expression* braces = nullptr;  // {…}: gets its type from the object that it initializes
   Scope* braces_scope = nullptr;

@@ -306,7 +306,7 @@ Rank Overloads::rank_reference(const Value& from, const Type* reference) {
     const bool fits = rank_fits_space(from.space, from.is_const, reference->space);
     const bool may_write = reference->is_const || reference->space == Space::Constant || !from.is_const;
     if (from.type == to && fits && may_write) {
-      if (from.space != reference->space) return Rank::Promotion;
+      if ((from.is_constant ? Space::Constant : from.space) != reference->space) return Rank::Promotion;
       return reference->is_const == from.is_const ? Rank::Exact : Rank::Qualification;
     }
     if (fits && may_write && to->is_struct() && from.type->is_struct() &&
@@ -327,6 +327,7 @@ Rank Overloads::rank_pointer(const Value& from, const Type* pointer) {
   const bool is_array = from.type->is_array();
   if (!is_array && !from.type->is_pointer()) return rank_user(from, pointer);
   const Space space = is_array ? from.space : from.type->space;
+  const bool is_constant = from.is_constant && (is_array || !from.is_place);
   const bool is_const = is_array ? from.is_const : from.type->is_const;
   // A table of constants in a function may be in thread memory for the source: its copy is.
   if (is_array && space == Space::Program && pointer->space == Space::Thread && pointer->is_const &&
@@ -337,7 +338,7 @@ Rank Overloads::rank_pointer(const Value& from, const Type* pointer) {
   const Type* to = pointer->inner;
   const Type* pointee = from.type->inner;
   if (pointee == to) {
-    if (space != pointer->space) return Rank::Promotion;
+    if ((is_constant ? Space::Constant : space) != pointer->space) return Rank::Promotion;
     return is_const == pointer->is_const ? Rank::Exact : Rank::Qualification;
   }
   if (to->is(TypeKind::Void)) return Rank::Conversion;

@@ -79,7 +79,11 @@ Value Lowering::unary(const ast::Expression& expression, Scope& scope) {
   if (object != nullptr && object->function != nullptr && (op == "&" || op == "*" || op == "+")) return operand;
   Value operands[] = {operand};
   if (std::optional<Value> found = overloaded(op, operands, scope, expression.at)) return *found;
-  if (op == "&") return rvalue(address(operand, expression.at));
+  if (op == "&") {
+    Value pointer = rvalue(address(operand, expression.at));
+    pointer.is_constant = operand.is_constant;
+    return pointer;
+  }
   if (op == "*") return pointee(number_of(operand, expression.at), expression.at);
   if (op == "!") {
     const Value value = load(decayed(number_of(operand, expression.at)));

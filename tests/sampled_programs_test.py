@@ -165,6 +165,48 @@ let all = 0; for (let k = 0; k < 40; k++) all += planted_loop(1e6); console.log(
         if self.sampler == "kernel" and any(row["waiting_ns"] for row in json.loads(out)["lines"] if "line" in row):
             self.assertGreaterEqual(rows[6]["waiting_ns"], 100_000_000)
 
+    def annotate(self, *options):
+        return self.run_words(BIN / "kymo", "annotate", "run.kymo", *options)
+
+    def test_source_and_instructions_with_their_times(self):
+        compiler = self.installed("cc")
+        source = self.folder / "lines.c"
+        source.write_text("volatile unsigned long sum;\n__attribute__((noinline)) void work(void) {\n"
+                          "  for (unsigned long i = 0; i < 300000000; ++i)\n\tsum += i;\n}\nint main(void) {\n"
+                          "  work();\n  return 0;\n}\n")
+        build = (compiler, "-g", "-O1", "-o", self.folder / "lines", source)
+        if subprocess.run(build).returncode != 0:
+            self.skipTest("the compiler makes no programs")
+        self.record(self.folder / "lines")
+        self.assertRegex(self.annotate("work")[1], r"[0-9.]+ ms +[0-9,]+ +[0-9.]+ ms +4 +sum \+= i;\n")
+        code, out, err = self.annotate("work", "--json")
+        self.assertEqual(code, 0, err)
+        (work,) = json.loads(out)["functions"]
+        rows = {row["line"]: row for row in work["lines"]}
+        self.assertEqual(rows[4]["text"].strip(), "sum += i;")
+        self.assertGreater(rows[3]["self_ns"] + rows[4]["self_ns"] if 3 in rows else rows[4]["self_ns"], 0)
+        (main,) = json.loads(self.annotate("main", "--json")[1])["functions"]
+        rows = {row["line"]: row for row in main["lines"]}
+        self.assertGreaterEqual(rows[7]["total_ns"], 0.9 * work["self_ns"], "the line that calls it")
+        self.assertLess(rows[7]["self_ns"], rows[7]["total_ns"])
+        if shutil.which("objdump"):
+            code, out, err = self.annotate("work", "--asm", "--json")
+            self.assertEqual(code, 0, err)
+            (asm,) = json.loads(out)["code"]
+            self.assertEqual(asm["self_samples"], work["self_samples"])
+            self.assertEqual(sum(one.get("self_samples", 0) for one in asm["instructions"]), work["self_samples"])
+            self.assertTrue(any(one.get("line") == 4 and one.get("self_samples") for one in asm["instructions"]), out)
+        code, _, err = self.annotate("wrok")
+        self.assertEqual(code, 1)
+        self.assertRegex(err, 'no sample has a function "wrok" on its stack; did you mean .*work')
+        source.write_text("int main(void) { return 0; }\n")
+        subprocess.run(build, check=True)
+        self.assertIn("was removed or built again", self.annotate("work", "--asm")[2])
+        source.unlink()
+        code, _, err = self.annotate("work")
+        self.assertEqual(code, 1)
+        self.assertIn(f"the source of 'work' is not here: {source}", err)
+
 
 class KernelTest(EachSampler, Recorded):
     def test_library_that_is_removed_before_it_is_used(self):

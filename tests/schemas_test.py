@@ -72,6 +72,11 @@ def of_devices(folder):
 def of_running_programs(folder):
     yield "record", kymo(folder, "record", "--json", "-o", "run.kymo", "--", "sh", "-c", "true", stream="stderr")
     yield "record", kymo(folder, "record", "--json", "--memory", "-o", "heap.kymo", "--", "ls", stream="stderr")
+    (folder / "work.py").write_text("def work():\n    return sum(i * i for i in range(3_000_000))\nwork()\n")
+    kymo(folder, "record", "--json", "-o", "python.kymo", "--", sys.executable, folder / "work.py", stream="stderr")
+    yield "annotate", kymo(folder, "annotate", "python.kymo", "work", "--json")
+    kymo(folder, "record", "--json", "-o", "busy.kymo", "--", BUILT / "bin/busy", "one", "300", stream="stderr")
+    yield "annotate", kymo(folder, "annotate", "busy.kymo", "busy_inner", "--asm", "--json")
     yield "doctor", kymo(folder, "doctor", "--json")
     sleeps = subprocess.Popen([sys.executable, "-c", "import threading, time\n"
                                "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ntime.sleep(600)"])

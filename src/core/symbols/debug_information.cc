@@ -213,6 +213,14 @@ void DebugInformation::look_again() {
   dwfl_report_end(impl_->dwfl.get(), nullptr, nullptr);
 }
 
+std::optional<CodeOfFunction> DebugInformation::function(uintptr_t return_address) const {
+  if (impl_->file == nullptr || impl_->module_at(return_address - 1) == nullptr) return std::nullopt;
+  const auto function = impl_->starts.try_emplace(impl_->file, impl_->file).first->second.around(return_address - 1);
+  GElf_Addr bias = 0;
+  if (!function || dwfl_module_getelf(impl_->file, &bias) == nullptr) return std::nullopt;
+  return CodeOfFunction{function->first - bias, function->second - bias, return_address - 1 - bias};
+}
+
 std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
   if (impl_->dwfl == nullptr || return_address == 0) return {};
   Dwfl_Module* const module = impl_->module_at(return_address - 1);
@@ -254,6 +262,7 @@ DebugInformation::~DebugInformation() = default;
 void DebugInformation::look_again() {}
 std::optional<uintptr_t> DebugInformation::begins_at() const { return std::nullopt; }
 std::string DebugInformation::build_id() const { return {}; }
+std::optional<CodeOfFunction> DebugInformation::function(uintptr_t) const { return std::nullopt; }
 std::vector<Frame> DebugInformation::frames(uintptr_t) { return {}; }
 
 }  // namespace kymo::symbols

@@ -30,6 +30,10 @@ class DebugInformation {
   std::optional<uintptr_t> begins_at() const;
   std::string build_id() const;
 
+  // For a single file: its function at the instruction before `return_address`, and this instruction, as the file
+  // counts addresses. By the unwind tables, which also know functions without names.
+  std::optional<CodeOfFunction> function(uintptr_t return_address) const;
+
   // The frames at the instruction before `return_address`, innermost first. Empty if no module contains it.
   std::vector<Frame> frames(uintptr_t return_address);
 

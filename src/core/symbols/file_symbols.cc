@@ -59,6 +59,13 @@ struct FileSymbols::Impl {
     std::unordered_map<uint64_t, std::vector<Frame>> known{};  // by offset: many processes load the same file
   };
   std::map<std::pair<std::string, std::string>, File> files;
+
+  File* file(const std::string& path, const std::string& build_id) {
+    auto known = files.find({path, build_id});
+    if (known == files.end() && files.size() < kMaxFiles)
+      known = files.emplace(std::pair(path, build_id), File{open_code(path, build_id)}).first;
+    return known == files.end() || known->second.information == nullptr ? nullptr : &known->second;
+  }
 };
 
 FileSymbols::FileSymbols() : impl_(std::make_unique<Impl>()) {}
@@ -68,15 +75,11 @@ FileSymbols& FileSymbols::operator=(FileSymbols&&) noexcept = default;
 
 std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const std::string& build_id,
                                                   uint64_t offset) {
-  auto known = impl_->files.find({path, build_id});
-  if (known == impl_->files.end() && impl_->files.size() < kMaxFiles)
-    known = impl_->files.emplace(std::pair(path, build_id), Impl::File{open_code(path, build_id)}).first;
   std::vector<Frame> frames;
-  if (known != impl_->files.end() && known->second.information != nullptr) {
-    DebugInformation& information = *known->second.information;
-    const uint64_t begin = *information.begins_at();
-    const auto [entry, is_new] = known->second.known.try_emplace(offset);
-    if (is_new && offset <= UINT64_MAX - begin) entry->second = information.frames(begin + offset);
+  if (Impl::File* const file = impl_->file(path, build_id)) {
+    const uint64_t begin = *file->information->begins_at();
+    const auto [entry, is_new] = file->known.try_emplace(offset);
+    if (is_new && offset <= UINT64_MAX - begin) entry->second = file->information->frames(begin + offset);
     frames = entry->second;
   }
   if (frames.empty()) {
@@ -85,6 +88,13 @@ std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const
   }
   for (Frame& frame : frames) frame.module = path;  // the file itself, not the file with its debug information
   return frames;
+}
+
+std::optional<CodeOfFunction> FileSymbols::function_at(const std::string& path, const std::string& build_id,
+                                                       uint64_t offset) {
+  const Impl::File* const file = impl_->file(path, build_id);
+  if (file == nullptr || offset > UINT64_MAX - *file->information->begins_at()) return std::nullopt;
+  return file->information->function(*file->information->begins_at() + offset);
 }
 
 bool FileSymbols::has_debug_file(const std::string& build_id) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class FileSymbols {
   // loaded. `build_id` is in hexadecimal; if it is empty (not known), any file at that path is used. Paths are
   // untrusted: only regular files are opened, and only by an absolute path.
   std::vector<Frame> at_return_address(const std::string& path, const std::string& build_id, uint64_t offset);
+
+  // The function at such an address. Nothing if the file is not there any more, or is another build.
+  std::optional<CodeOfFunction> function_at(const std::string& path, const std::string& build_id, uint64_t offset);
 
   // True if the debug information that a distribution strips from files is installed for this build.
   static bool has_debug_file(const std::string& build_id);

@@ -368,6 +368,14 @@ std::optional<uint64_t> FunctionStarts::at(uint64_t address) const {
   return after == starts_.begin() ? std::nullopt : std::optional(*std::prev(after));
 }
 
+std::optional<std::pair<uint64_t, uint64_t>> FunctionStarts::around(uint64_t address) const {
+  const auto after = std::ranges::upper_bound(starts_, address);
+  if (after == starts_.begin()) return std::nullopt;
+  Dwarf_Addr end = 0;
+  dwfl_module_info(module_, nullptr, nullptr, &end, nullptr, nullptr, nullptr, nullptr);
+  return std::pair(*std::prev(after), after == starts_.end() ? end : *after);
+}
+
 uint64_t FunctionStarts::code_of(uint64_t return_address) const {
   constexpr uint64_t kLongestBefore = 4;  // its tables begin with an instruction before it, because of the byte before
   const std::optional<uint64_t> start = at(return_address);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "symbols/symbols.h"
@@ -89,6 +90,8 @@ class FunctionStarts {
   // The address of the first instruction of the function at `address`, both as libdw counts them. Nothing if the file
   // has no tables.
   std::optional<uint64_t> at(uint64_t address) const;
+  // The same with the beginning of the next function, or the end of the file.
+  std::optional<std::pair<uint64_t, uint64_t>> around(uint64_t address) const;
 
   // Where to look for the name of a return address. That is the byte before it, inside of the call, except for code
   // that nobody has called: what a signal handler returns to, and what the first function of a coroutine returns to.

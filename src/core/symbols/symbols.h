@@ -23,6 +23,12 @@ struct Frame {
   bool inlined = false;  // into the frame after it
 };
 
+// Addresses as a file counts them, and disassemblers show them.
+struct CodeOfFunction {
+  uint64_t begin = 0, end = 0;  // of the function
+  uint64_t at = 0;              // an instruction in it
+};
+
 // Not thread-safe. Knows the modules that are loaded when it is created, and those loaded later. An unloaded module
 // stays known until other code is at its addresses.
 class Symbols {

@@ -140,13 +140,36 @@ StackSums sums_of_stacks(const Samples& samples) {
   return stacks;
 }
 
-bool is_named(const std::string& pattern, const std::string& function) {
-  if (base::matches(pattern, function)) return true;
-  const std::string name = symbols::short_name(function, symbols::kAnyWidth);
-  return base::matches(pattern, name) || base::matches("*::" + pattern, name);
-}
+// The functions with a name, with or without its namespaces and parameters, or with names of a pattern.
+class NamedFunctions {
+ public:
+  explicit NamedFunctions(const std::string& pattern) : pattern_(pattern) {}
 
-FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines) {
+  bool contain(const symbols::Frame& frame) {
+    const auto [known, is_new] = known_.try_emplace(frame.function, false);
+    if (is_new) known->second = is_named(frame.function);
+    return known->second;
+  }
+  // The innermost one on a stack, if its code is that of the innermost frame. Otherwise the end.
+  std::vector<symbols::Frame>::const_iterator running(const std::vector<symbols::Frame>& frames) {
+    const auto first = std::ranges::find_if(frames, [&](const symbols::Frame& frame) { return contain(frame); });
+    const bool is_here = std::all_of(frames.begin(), first, [](const symbols::Frame& frame) { return frame.inlined; });
+    return is_here ? first : frames.end();
+  }
+
+ private:
+  bool is_named(const std::string& function) const {
+    if (base::matches(pattern_, function)) return true;
+    const std::string name = symbols::short_name(function, symbols::kAnyWidth);
+    return base::matches(pattern_, name) || base::matches("*::" + pattern_, name);
+  }
+
+  const std::string& pattern_;
+  std::unordered_map<std::string, bool> known_;
+};
+
+// With `only`, the rows of these functions, each with what was inlined in it.
+FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines, NamedFunctions* only = nullptr) {
   FunctionTable table;
   table.what = samples.what;
   bool is_cpu_known = !samples.is_part;
@@ -173,13 +196,18 @@ FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines) {
     using memory::Stacks;
     if (Stacks::is_cut(frames.back())) table.incomplete += sum.count;
     if (Stacks::is_cut(frames.back(), Stacks::Cut::CopyTooShort)) table.longer_than_copy += sum.count;
+    size_t self = 0;  // the frame to which the sample itself belongs
+    if (only != nullptr) {
+      if (only->running(frames) == frames.end()) self = frames.size();
+      std::erase_if(frames, [&](const symbols::Frame& frame) { return !only->contain(frame); });
+    }
     std::unordered_set<FunctionRow*> seen;
     // The rows may move while rows are added, so all are created first.
     for (const symbols::Frame& frame : frames) rows.of(frame);
     for (size_t i = 0; i < frames.size(); ++i) {
       if (i != 0 && Stacks::is_cut(frames[i])) continue;
       FunctionRow& row = rows.of(frames[i]);
-      if (i == 0) {
+      if (i == self) {
         row.self_samples += sum.count;
         row.self_ns += sum.ns;
       }
@@ -216,6 +244,37 @@ FunctionTable count_functions(Samples& samples, Inlines inlines) { return count_
 
 FunctionTable count_lines(Samples& samples) { return count_rows(samples, Inlines::Show, true); }
 
+FunctionTable count_lines_of(Samples& samples, const std::string& name) {
+  NamedFunctions only(name);
+  return count_rows(samples, Inlines::Show, true, &only);
+}
+
+std::vector<SampledInstruction> count_instructions(Samples& samples, const std::string& name) {
+  NamedFunctions wanted(name);
+  std::map<memory::Stacks::Code, Sum> sums;
+  for (const auto& [stack, sum] : sums_of_stacks(samples)) {
+    const std::vector<symbols::Frame> frames = samples.stacks->frames(stack);
+    if (wanted.running(frames) == frames.end()) continue;
+    const std::optional<memory::Stacks::Code> code = samples.stacks->code(stack);
+    if (!code) continue;
+    Sum& one = sums[*code];
+    one.count += sum.count;
+    one.ns += sum.ns;
+  }
+  std::vector<SampledInstruction> all;
+  for (const auto& [code, sum] : sums) all.push_back({code, sum.count, sum.ns});
+  return all;
+}
+
+std::vector<std::string> function_names(Samples& samples) {
+  std::set<std::string> names;
+  for (const auto& [stack, sum] : sums_of_stacks(samples))
+    for (symbols::Frame& frame : samples.stacks->frames(stack))
+      if (!memory::Stacks::is_cut(frame) && frame.function.find("+0x") == frame.function.npos)
+        names.insert(std::move(frame.function));
+  return {names.begin(), names.end()};
+}
+
 void add_waits(FunctionTable& lines, const FunctionTable& waits) {
   const auto key_of = [](const FunctionRow& row) { return std::tie(row.function, row.module, row.file, row.line); };
   std::map<decltype(key_of(lines.rows[0])), uint64_t> numbers;
@@ -250,6 +309,7 @@ CallTree call_tree(Samples& samples, const CallTreeOptions& options) {
   std::unordered_map<std::string, uint32_t> numbers;  // of functions
   std::vector<std::pair<std::string, std::string>> functions;
   std::vector<bool> is_root;
+  NamedFunctions wanted(options.function);
   views::PathTrie trie;
   for (const auto& [stack, sum] : sums_of_stacks(samples)) {
     tree.samples += sum.count;
@@ -262,7 +322,7 @@ CallTree call_tree(Samples& samples, const CallTreeOptions& options) {
       path.push_back(known->second);
       if (!is_new) continue;
       functions.emplace_back(frame->function, frame->module);
-      is_root.push_back(options.shape == CallTree::Shape::All || is_named(options.function, frame->function));
+      is_root.push_back(options.shape == CallTree::Shape::All || wanted.contain(*frame));
     }
     const auto root = std::ranges::find_if(path, [&](uint32_t number) { return is_root[number]; });
     if (root == path.end()) continue;

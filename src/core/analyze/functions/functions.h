@@ -49,8 +49,21 @@ FunctionTable count_functions(Samples& samples, Inlines inlines = Inlines::Fold)
 
 // The same for each source line of a function, inlined or not. A function without lines is one row.
 FunctionTable count_lines(Samples& samples);
+// The lines of one function. Self is the time in a line with what the compiler inlined there, total also that in what
+// the line called. `name`: as in CallTreeOptions.
+FunctionTable count_lines_of(Samples& samples, const std::string& name);
 // The self times of `waits` become the waiting times of `lines`, which is sorted by both.
 void add_waits(FunctionTable& lines, const FunctionTable& waits);
+
+// The instructions with which one function used the CPU itself, also in code that was inlined there.
+struct SampledInstruction {
+  memory::Stacks::Code code;
+  uint64_t samples = 0, ns = 0;
+};
+std::vector<SampledInstruction> count_instructions(Samples& samples, const std::string& name);
+
+// All functions on the stacks of samples, without those whose names are not known.
+std::vector<std::string> function_names(Samples& samples);
 
 // The innermost function of the program itself in a stack; the end: it has none.
 std::vector<symbols::Frame>::const_iterator innermost_own(const std::vector<symbols::Frame>& frames);

@@ -252,6 +252,14 @@ std::vector<symbols::Frame> Stacks::frames(StackId stack) {
   return all;
 }
 
+std::optional<Stacks::Code> Stacks::code(StackId stack) const {
+  if (stack == 0 || stack >= nodes_.size() || places_[nodes_[stack].place].kind != Kind::Code) return std::nullopt;
+  const Place& place = places_[nodes_[stack].place];
+  const LoadedFile* const file = file_at(place);
+  if (file == nullptr) return std::nullopt;
+  return Code{file->path, file->build_id, place.value - file->base};
+}
+
 size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
   // Functions of the C library, of the C++ library, and wrappers of common libraries and languages.
   constexpr std::string_view kAllocating[] = {"operator new",     "malloc",

@@ -5,8 +5,10 @@
 // looked up on request: in the trace, or else in the files as they are now (symbols/file_symbols.h).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -50,6 +52,13 @@ class Stacks {
 
   // Innermost first. Empty for 0. The first lookup of an address is slow.
   std::vector<symbols::Frame> frames(StackId stack);
+  // The innermost code of a stack, if it is in a file.
+  struct Code {
+    std::string path, build_id;
+    uint64_t offset = 0;  // as FileSymbols takes it: of the byte after the instruction's first one
+    auto operator<=>(const Code&) const = default;
+  };
+  std::optional<Code> code(StackId stack) const;
   // Files without which frames() could not find names so far: they do not exist, or are another build now.
   const std::set<std::string>& missing_files() const { return missing_; }
 

@@ -118,9 +118,7 @@ int show_call_tree(const trace::Reader& reader, const FunctionOptions& options) 
     samples = read_samples(reader, options);
     tree = functions::call_tree(samples, {*options.tree, options.function, options.inlines});
   }
-  if (tree.rows.empty() && tree.samples != 0)
-    throw Error(base::format("no sample has a function \"{}\" on its stack; kymo stats --by function lists all names",
-                             base::printable(options.function)));
+  if (tree.rows.empty() && tree.samples != 0) refuse_function(samples, options.function);
   const Ledger ledger(analyze::summarise(reader), samples.problems);
   if (options.json)
     print(as_json(tree, options, ledger));

@@ -8,6 +8,7 @@ namespace kymo::cli {
 int info(const Arguments&);            // what a trace or a capture holds
 int report_command(const Arguments&);  // where the time went, on one page
 int stats(const Arguments&);           // the same by name
+int annotate(const Arguments&);        // the source of a function with the times of its lines
 int path_command(const Arguments&);    // the critical path of an iteration
 int diff_command(const Arguments&);    // what became slower or faster
 int flame(const Arguments&);           // where the time went, by path

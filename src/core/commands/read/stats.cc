@@ -16,6 +16,7 @@
 #include "analyze/thread_states.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/ledger.h"
@@ -236,6 +237,20 @@ functions::Samples read_samples(const trace::Reader& reader, const FunctionOptio
     throw Error(base::format("no range on a thread in {} is named '{}'; kymo stats {} lists all names", options.path,
                              base::printable(options.range), options.path));
   return samples;
+}
+
+void refuse_function(functions::Samples& samples, const std::string& name) {
+  constexpr size_t kShown = 3;
+  std::set<std::string> known;
+  for (std::string& one : symbols::short_names(functions::function_names(samples))) {
+    const size_t scope = name.find("::") == name.npos && one.find('<') == one.npos ? one.rfind("::") : one.npos;
+    known.insert(scope == one.npos ? std::move(one) : one.substr(scope + 2));
+  }
+  std::vector<std::string> names(known.begin(), known.end());
+  names = base::closest(name, names, kShown);
+  throw Error(base::format("no sample has a function \"{}\" on its stack{}; kymo stats --by function lists all names",
+                           base::printable(name),
+                           names.empty() ? "" : "; did you mean " + base::printable(base::join(names, ", ")) + "?"));
 }
 
 int show_functions(const trace::Reader& reader, const FunctionOptions& options) {

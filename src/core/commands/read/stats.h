@@ -40,6 +40,9 @@ std::string_view nothing_text(functions::What what, bool was_recorded);
 // The samples that the options select. Throws if no range has the name.
 functions::Samples read_samples(const trace::Reader& reader, const FunctionOptions& options);
 
+// No function on the stacks of the samples has this name.
+[[noreturn]] void refuse_function(functions::Samples& samples, const std::string& name);
+
 // Return the exit code. The second one is for options with `tree`.
 int show_functions(const trace::Reader& reader, const FunctionOptions& options);
 int show_call_tree(const trace::Reader& reader, const FunctionOptions& options);

@@ -1,0 +1,3 @@
+# Code of the kernel is in no file.
+exit: 1
+kymo annotate sampled.kymo sys_read --asm

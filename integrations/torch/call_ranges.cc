@@ -24,14 +24,12 @@ namespace {
 
 enum Bit : uint64_t { kOperators = 1, kShapes = 2, kFlops = 4, kModules = 8, kStacks = 16 };
 constexpr uint64_t bit(Bit which, bool is_set) { return is_set ? which : uint64_t{0}; }
-constexpr unsigned kEpochShift = 8;  // the bits above are a number that changes with each record_calls()
 constinit std::atomic<uint64_t> wanted_now{0};
 
 // ---- The operations that are open on a thread
 
 struct OpenCall {
   uint64_t handle = 0;  // libtorch's number for it
-  uint64_t epoch = 0;
   int64_t sequence = -1;
   uint32_t receivers = 0;  // who received it: bits of KYMO_MODE_HEARD
   at::RecordScope scope = at::RecordScope::FUNCTION;
@@ -158,12 +156,9 @@ void add_inputs(ThreadCalls& thread, const at::RecordFunction& call, std::string
 void end_range(ThreadCalls& thread) noexcept {
   const OpenCall& call = thread.open.back();
   if (call.counted) --thread.counted;
-  // If the call began in another recording than the current one, only sinks receive its end.
-  const bool same_recording = call.epoch == wanted_now.load(std::memory_order_relaxed) >> kEpochShift;
-  const uint32_t receivers = same_recording ? call.receivers : call.receivers & ~KYMO_MODE_RECORDING;
-  if ((receivers & KYMO_MODE_RECORDING) != 0 && made_backward_node(call))
+  if ((call.receivers & KYMO_MODE_RECORDING) != 0 && made_backward_node(call))
     flow_begin(kBackwardFlow, backward_flow(at::RecordFunction::currentThreadId(), call.sequence));
-  if (receivers != 0) kymo_end_heard(receivers);
+  if (call.receivers != 0) kymo_end_heard(call.receivers);  // in a later recording, it ends nothing
   thread.open.pop_back();
 }
 
@@ -176,9 +171,8 @@ void settle(ThreadCalls& thread) {
 }  // namespace
 
 void record_calls(const CallOptions& wanted) noexcept {
-  const uint64_t epoch = (wanted_now.load(std::memory_order_relaxed) >> kEpochShift) + 1;
-  wanted_now.store(epoch << kEpochShift | bit(kOperators, wanted.operators) | bit(kShapes, wanted.shapes) |
-                       bit(kFlops, wanted.flops) | bit(kModules, wanted.modules) | bit(kStacks, wanted.stacks),
+  wanted_now.store(bit(kOperators, wanted.operators) | bit(kShapes, wanted.shapes) | bit(kFlops, wanted.flops) |
+                       bit(kModules, wanted.modules) | bit(kStacks, wanted.stacks),
                    std::memory_order_relaxed);
 }
 
@@ -191,11 +185,7 @@ std::unique_ptr<at::ObserverContext> call_begins(const at::RecordFunction& call)
   edge::note_forward_thread();
   const uint64_t wanted = wanted_now.load(std::memory_order_relaxed);
   const uint32_t receivers = detail::receiver_bits();
-  OpenCall open{.handle = call.handle(),
-                .epoch = wanted >> kEpochShift,
-                .sequence = call.seqNr(),
-                .receivers = receivers,
-                .scope = call.scope()};
+  OpenCall open{.handle = call.handle(), .sequence = call.seqNr(), .receivers = receivers, .scope = call.scope()};
   if (open.scope == at::RecordScope::BACKWARD_FUNCTION)
     open.is_gradient = std::strstr(call.name(), "AccumulateGrad") != nullptr;
   if (!thread->open.empty() && thread->open.back().sequence == open.sequence) thread->open.back().passed_on = true;

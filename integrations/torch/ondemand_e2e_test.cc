@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -92,6 +94,27 @@ TEST_F(TorchTriggerTest, IterationsAreCountedByScopesNamedStep) {
   EXPECT_TRUE(sound(read)) << read.summary();
   EXPECT_GE(read.count("step"), 3u) << read.summary();
   EXPECT_LE(read.count("step") + read.open_count("step"), 8u) << read.summary();
+}
+
+// The recorder runs before the client has prepared the stacks: a scope that begins in between has its end, too.
+TEST_F(TorchTriggerTest, StepsOfAThreadFitTheWindow) {
+  start_training(Way::Linked);
+  for (int i = 0; i < 3; ++i) {
+    const Readback read = triggered({"--duration", "300ms", "--stack", "--memory"});
+    EXPECT_TRUE(sound(read)) << read.summary();
+    std::map<uint32_t, uint64_t> steps;
+    uint64_t first = UINT64_MAX, last = 0;
+    for (const Event* event : read.ranges_named("step")) {
+      EXPECT_EQ(event->depth, 0u) << "a step in a step that never ended";
+      steps[event->track] += event->end - event->start;
+      first = std::min(first, event->start);
+      last = std::max(last, event->end);
+    }
+    EXPECT_EQ(steps.size(), 2u);
+    EXPECT_LE(read.open_count("step"), 2u);
+    for (const auto& [track, time] : steps) EXPECT_LE(time, last - first) << "two steps of a thread at the same time";
+    std::filesystem::remove(trace());
+  }
 }
 
 TEST_F(TorchTriggerTest, MemoryProfileIsWritten) {

@@ -305,7 +305,7 @@ TEST(ReaderTest, OtherFileIsRefusedWithAReason) {
   path.write(some_trace().substr(0, 50));
   EXPECT_THAT(why_not_read(path), HasSubstr("cut off"));
   EXPECT_THAT(why_not_read("/nowhere.kymo"), HasSubstr("/nowhere.kymo: No such file"));
-  EXPECT_THAT(why_not_read("/tmp"), HasSubstr("directory"));
+  EXPECT_THAT(why_not_read("/tmp"), HasSubstr("it is a folder"));
   EXPECT_THAT(why_not_read("/dev/zero"), HasSubstr("not a regular file"));
 }
 

@@ -7,17 +7,22 @@
  *   deep       200 calls deep, with large frames
  *   short      in 400 threads, one after the other, each for 0.3 ms
  *   sleep      sleeps for the time instead, in busy_sleep
+ *   crowd      in four threads for each processor, which also yield; after 2000 switches of them for each processor,
+ *              another one waits 30 times for a mutex, in busy_lock
  *   touch      uses a page of new memory for each millisecond, in busy_touch
  *   clock      asks for the time, in busy_clock
  *   coroutine  on a stack of its own, in busy_coroutine
  *   signal     in the handler of a signal that interrupts busy_raise, in busy_handler */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
@@ -89,6 +94,72 @@ FUNCTION void busy_sleep(long milliseconds) {
   __asm__ volatile("");
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int turn; /* odd: the mutex is held until busy_lock waits for it */
+static atomic_int is_crowded = 1;
+enum { kWaits = 30, kMostCrowd = 1024, kSwitches = 2000 };
+
+FUNCTION void busy_lock(void) {
+  pthread_mutex_lock(&held);
+  pthread_mutex_unlock(&held);
+}
+
+/* Sleeps nowhere else, so whoever sees it sleep knows where it is. */
+FUNCTION void* lock_worker(void* tid) {
+  atomic_store((atomic_int*)tid, gettid());
+  for (int i = 0; i < kWaits; ++i) {
+    while (atomic_load(&turn) != 2 * i + 1) sched_yield();
+    busy_lock();
+    atomic_store(&turn, 2 * i + 2);
+  }
+  return NULL;
+}
+
+static char state_of(int tid) {
+  char path[64], state = 0;
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+  FILE* const file = fopen(path, "r");
+  if (file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) != 1) state = 0;
+  if (file != NULL) fclose(file);
+  return state;
+}
+
+FUNCTION void* crowd_worker(void* ignored) {
+  while (atomic_load(&is_crowded) != 0) {
+    unsigned long at = 0;
+    for (int i = 0; i < 10000; ++i) at = at * 31 + (unsigned long)i;
+    sum = at;
+    sched_yield();
+  }
+  return ignored;
+}
+
+/* Of threads that could go on. */
+static long switches(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+static void busy_crowd(void) {
+  static atomic_int tid;
+  pthread_t waiter, crowd[kMostCrowd];
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  const long count = 4 * processors < kMostCrowd ? 4 * processors : kMostCrowd;
+  for (long i = 0; i < count; ++i) pthread_create(&crowd[i], NULL, crowd_worker, NULL);
+  while (switches() < kSwitches * processors) sched_yield();
+  pthread_create(&waiter, NULL, lock_worker, &tid);
+  for (int i = 0; i < kWaits; ++i) {
+    pthread_mutex_lock(&held);
+    atomic_store(&turn, 2 * i + 1);
+    while (state_of(atomic_load(&tid)) != 'S') sched_yield();
+    pthread_mutex_unlock(&held);
+    while (atomic_load(&turn) != 2 * i + 2) sched_yield();
+  }
+  pthread_join(waiter, NULL);
+  atomic_store(&is_crowded, 0);
+  for (long i = 0; i < count; ++i) pthread_join(crowd[i], NULL);
+}
+
 FUNCTION void busy_touch(long pages) {
   const size_t page = 4096;
   char* const memory = mmap(NULL, (size_t)pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -140,6 +211,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "one") == 0) busy_outer(milliseconds);
   if (strcmp(mode, "deep") == 0) return deep_work(200, milliseconds) == 12345;
   if (strcmp(mode, "sleep") == 0) busy_sleep(milliseconds);
+  if (strcmp(mode, "crowd") == 0) busy_crowd();
   if (strcmp(mode, "touch") == 0) busy_touch(milliseconds);
   if (strcmp(mode, "clock") == 0) busy_clock(milliseconds);
   if (strcmp(mode, "coroutine") == 0) return run_coroutine();

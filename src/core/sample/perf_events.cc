@@ -16,7 +16,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <queue>
 #include <random>
 #include <thread>
@@ -154,7 +153,7 @@ struct PerfEvents::Request {
   std::optional<pid_t> pid;  // of a running process
   size_t ring = 0;
   EventOptions options;
-  std::shared_ptr<base::FileDescriptor> wait_limit;  // of Waits::Some
+  int wait_limit = -1;  // of Waits::Some
   std::optional<WakeUpEvent> wake_up;
 
   explicit Request(const EventOptions& wanted) : options(wanted) {
@@ -226,9 +225,11 @@ PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
 // A user without rights may lock only some memory, which all rings share alike: a program runs on any processor. An
 // event must know the size of its ring, otherwise it would wake up the reader only when the ring is full.
 PerfEvents PerfEvents::open(const std::vector<pid_t>& threads, Request request) {
+  WaitLimiter limiter;
   if (request.options.waits == Waits::Some) {
-    request.wait_limit = std::make_shared<base::FileDescriptor>(load_wait_limit());
-    if (!*request.wait_limit) request.options.waits = Waits::None;
+    limiter = load_wait_limit();
+    request.wait_limit = limiter.program.get();
+    if (!limiter.program) request.options.waits = Waits::None;
   }
   std::string why_no_wake_ups = "the process has too many threads";
   try {
@@ -242,7 +243,9 @@ PerfEvents PerfEvents::open(const std::vector<pid_t>& threads, Request request) 
   for (; request.ring >= kSmallestRing; request.set_ring(request.ring / 2)) {
     PerfEvents events;
     events.why_no_wake_ups_ = why_no_wake_ups;
-    if (events.open_all(threads, request)) return events;
+    if (!events.open_all(threads, request)) continue;
+    if (limiter.switches) events.events_.push_back(std::move(limiter.switches));
+    return events;
   }
   throw NotAvailable(
       "the memory that a user may lock is used up: end other profilers, or raise it with 'ulimit -l' or "
@@ -322,8 +325,7 @@ void PerfEvents::open_others(const Request& request, pid_t thread, int processor
     // The kernel walks its functions before it asks whether there is to be a sample.
     const bool is_limited = request.options.waits == Waits::Some;
     if (is_limited && request.options.stacks == Stacks::Copies) wait.exclude_callchain_kernel = 1;
-    const int limit = is_limited ? request.wait_limit->get() : -1;
-    has_waits_ = add(wait, thread, processor, leader, Cause::Wait, events_, limit) || has_waits_;
+    has_waits_ = add(wait, thread, processor, leader, Cause::Wait, events_, request.wait_limit) || has_waits_;
   }
   other.config = PERF_COUNT_SW_PAGE_FAULTS;
   if (request.options.faults) {

@@ -406,10 +406,11 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
     const Node node = node_of(one, one.wait_stack, *root, from);  // it may state what the point refers to
     point(one, from, PointKind::Sample, kWait, {to - from, preempted, node});
     ++one.waits;
+    ++one.all_waits;
   } else {
     point(one, from, PointKind::Sample, kOffCpu, {to - from, preempted});
+    one.all_waits += 1 - preempted;
   }
-  ++one.all_waits;
   own_.off_ns += to - from;
   if (one.was_preempted) ready_ns_ += to - from;
   shared_.totals.off_ns += to - from;

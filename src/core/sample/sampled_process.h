@@ -48,7 +48,7 @@ Command command_of(uint32_t pid);
 struct SampleTotals {
   uint64_t samples = 0;
   uint64_t waits = 0, page_faults = 0;  // with a stack, in the trace
-  uint64_t all_waits = 0;               // also those without a stack
+  uint64_t all_waits = 0;               // also those without a stack, but not of threads that could go on
   uint64_t lost = 0;                    // samples
   uint64_t lost_others = 0;             // records about context switches, threads and files
   uint64_t throttled = 0;               // how often the kernel paused

@@ -99,7 +99,7 @@ TEST(SamplerTest, RunningProcessIsSampledAndStatedAgain) {
 
 // Only the first waits of a thread that waits very often have a stack; one that waits rarely has all of them.
 TEST(SamplerTest, StacksOfWaitsAreLimited) {
-  if (!load_wait_limit()) GTEST_SKIP() << "the kernel does not permit it";
+  if (!load_wait_limit().program) GTEST_SKIP() << "the kernel does not permit it";
   std::optional<PerfEvents> events;
   try {
     events.emplace(PerfEvents::for_process(getpid(), {.waits = Waits::Some}));
@@ -206,14 +206,14 @@ class WakeUpSource : public RecordSource {
 };
 
 // The values of the waits and wake-ups of a process.
-std::vector<std::vector<uint64_t>> waits_of(std::unique_ptr<RecordSource> source) {
+std::vector<std::vector<uint64_t>> waits_of(std::unique_ptr<RecordSource> source, uint64_t count) {
   const trace::testing::TemporaryFolder folder;
   trace::Writer file(folder / "a.kymo", trace::Writer::Mode::Create);
   Sampler sampler(std::move(source), {1000, "session", {}});
   sampler.stop();
   sampler.write(file);
   file.close();
-  EXPECT_EQ(sampler.totals().all_waits, 2u);
+  EXPECT_EQ(sampler.totals().all_waits, count);
   const trace::Reader reader(folder / "a.kymo");
   const trace::WriterInfo& process = reader.writers().begin()->second;
   std::vector<std::vector<uint64_t>> found;
@@ -232,13 +232,13 @@ std::vector<std::vector<uint64_t>> waits_of(std::unique_ptr<RecordSource> source
 
 TEST(SamplerTest, ThreadIsReadyFromItsWakeUpOn) {
   const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 1}};
-  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(false)), wanted);
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(false), 1), wanted);
 }
 
 // How long it was ready is not known.
 TEST(SamplerTest, WaitThatEndsAfterAnotherThreadNamesThisThread) {
   const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 0}};
-  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(true)), wanted);
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(true), 2), wanted);
 }
 
 TEST(SamplerTest, ProcessThatDoesNotExistIsAnError) {

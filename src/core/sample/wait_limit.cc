@@ -76,11 +76,44 @@ constexpr int32_t kSecond = 1'000'000'000;
 // When such a time is too far ahead of the clock, there are no stacks.
 struct OfProcessor {
   uint64_t stacks, looks;
+  uint64_t can_go_on;  // the thread that the processor stops now
 };
+
+constexpr int16_t kKey = -8, kNew = -16, kZero = -24;  // in the stack of a program
+
+// The OfProcessor of this processor, or null, in R0.
+void find_processor(Program& program, const base::FileDescriptor& processors) {
+  using enum Program::Register;
+  program.store_zero(Frame, kZero);
+  program.set_map(R1, processors);
+  program.set_address(R2, kZero);
+  program.call(BPF_FUNC_map_lookup_elem);
+}
+
+// Runs right before the one below, in switches of all threads. Only the scheduler's own event says whether a thread can
+// go on: TP_PROTO(bool preempt, prev, next, unsigned prev_state).
+Program watching_switches(const base::FileDescriptor& processors) {
+  using enum Program::Register;
+  constexpr int16_t kPreempt = 0, kState = 3 * sizeof(uint64_t);
+  Program program;
+  program.load(R6, R1, kPreempt);
+  program.load(R7, R1, kState);
+  find_processor(program, processors);
+  const size_t is_absent = program.jump_if(BPF_JEQ, R0, 0);
+  program.set(R1, 1);
+  const size_t is_preempted = program.jump_if(BPF_JNE, R6, 0), is_runnable = program.jump_if(BPF_JEQ, R7, 0);
+  program.set(R1, 0);
+  program.land(is_preempted);
+  program.land(is_runnable);
+  program.store(R0, offsetof(OfProcessor, can_go_on), R1);
+  program.land(is_absent);
+  program.set(R0, 0);
+  program.leave();
+  return program;
+}
 
 Program limiting(const WaitLimit& limit, const base::FileDescriptor& threads, const base::FileDescriptor& processors) {
   using enum Program::Register;
-  constexpr int16_t kKey = -8, kNew = -16, kZero = -24;
   constexpr auto kProcessor = R6, kNow = R7, kTime = R8, kThread = R9;
   constexpr int32_t kAtOnceNs = kSecond, kLooksAtOnceNs = kSecond / 20;
   Program program;
@@ -100,12 +133,11 @@ Program limiting(const WaitLimit& limit, const base::FileDescriptor& threads, co
   };
   program.call(BPF_FUNC_ktime_get_ns);
   program.copy(kNow, R0);
-  program.store_zero(Frame, kZero);
-  program.set_map(R1, processors);
-  program.set_address(R2, kZero);
-  program.call(BPF_FUNC_map_lookup_elem);
+  find_processor(program, processors);
   refused.push_back(program.jump_if(BPF_JEQ, R0, 0));
   program.copy(kProcessor, R0);
+  program.load(kTime, kProcessor, offsetof(OfProcessor, can_go_on));
+  refused.push_back(program.jump_if(BPF_JNE, kTime, 0));
   program.load(kTime, kProcessor, offsetof(OfProcessor, looks));
   refuse_if_ahead(kLooksAtOnceNs);
   program.load(kTime, kProcessor, offsetof(OfProcessor, stacks));
@@ -138,21 +170,34 @@ Program limiting(const WaitLimit& limit, const base::FileDescriptor& threads, co
   return program;
 }
 
-}  // namespace
-
-base::FileDescriptor load_wait_limit(const WaitLimit& limit) {
-  const base::FileDescriptor threads =
-      make_map(BPF_MAP_TYPE_LRU_HASH, sizeof(uint64_t), sizeof(uint64_t), limit.threads);
-  const base::FileDescriptor processors = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t), sizeof(OfProcessor), 1);
-  if (!threads || !processors) return {};
-  const Program program = limiting(limit, threads, processors);
+base::FileDescriptor load_program(bpf_prog_type type, const Program& program) {
   constexpr char kLicense[] = "Apache-2.0";
   bpf_attr attributes{};
-  attributes.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+  attributes.prog_type = type;
   attributes.insn_cnt = static_cast<uint32_t>(program.code().size());
   attributes.insns = reinterpret_cast<uint64_t>(program.code().data());
   attributes.license = reinterpret_cast<uint64_t>(kLicense);
   return call_bpf(BPF_PROG_LOAD, attributes);
+}
+
+}  // namespace
+
+WaitLimiter load_wait_limit(const WaitLimit& limit) {
+  const base::FileDescriptor threads =
+      make_map(BPF_MAP_TYPE_LRU_HASH, sizeof(uint64_t), sizeof(uint64_t), limit.threads);
+  const base::FileDescriptor processors = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t), sizeof(OfProcessor), 1);
+  if (!threads || !processors) return {};
+  WaitLimiter limiter;
+  limiter.program = load_program(BPF_PROG_TYPE_PERF_EVENT, limiting(limit, threads, processors));
+  if (!limiter.program) return {};
+  if (const auto watching = load_program(BPF_PROG_TYPE_RAW_TRACEPOINT, watching_switches(processors)); watching) {
+    constexpr char kSwitch[] = "sched_switch";
+    bpf_attr attributes{};
+    attributes.raw_tracepoint.name = reinterpret_cast<uint64_t>(kSwitch);
+    attributes.raw_tracepoint.prog_fd = static_cast<uint32_t>(watching.get());
+    limiter.switches = call_bpf(BPF_RAW_TRACEPOINT_OPEN, attributes);
+  }
+  return limiter;
 }
 
 }  // namespace kymo::sample

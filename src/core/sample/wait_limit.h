@@ -1,4 +1,5 @@
 // Which waits have a stack, if not all of them: a small program (BPF) that the kernel runs when a thread stops running.
+// A thread that could go on has none, because others run: it does not wait, and such stops would use up those of waits.
 //
 // The stack of a wait costs microseconds, and a program may wait 100,000 times a second. The kernel's own limit of a
 // rate is of no use here: it measures time on the CPU, and leaves out most waits of threads that wait nearly always.
@@ -18,8 +19,13 @@ struct WaitLimit {
   uint32_t threads = 4096;                       // that are told apart; with more, the oldest ones begin anew
 };
 
-// The program, for PERF_EVENT_IOC_SET_BPF. Closed if the kernel refuses: it needs root, or CAP_BPF and CAP_PERFMON, and
-// Linux 5.8.
-base::FileDescriptor load_wait_limit(const WaitLimit& limit = {});
+struct WaitLimiter {
+  base::FileDescriptor program;   // for PERF_EVENT_IOC_SET_BPF
+  base::FileDescriptor switches;  // as long as it is open, the program knows which threads could go on
+};
+
+// The program is closed if the kernel refuses: it needs root, or CAP_BPF and CAP_PERFMON, and Linux 5.8. `switches` is
+// closed before Linux 5.18: then threads that could go on have stacks too.
+WaitLimiter load_wait_limit(const WaitLimit& limit = {});
 
 }  // namespace kymo::sample

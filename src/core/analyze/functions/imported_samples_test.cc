@@ -111,10 +111,9 @@ TEST_F(ImportedSamplesTest, FirstOfAllTheRecordedOnes) {
       rows(path_, Modules::OfAll),
       ElementsAre("5 samples 500000, 1 incomplete, 2 threads, off 100 preempted 70", "lib.so+0x201 3 4 /gone/lib.so",
                   "lib.so+0x101 1 5 /gone/lib.so", "(anonymous namespace)::read 1 1 [kernel]",
-                  "2 samples 100, 0 incomplete, 2 threads, off 100 preempted 70", "(no stack) 1 1 ",
-                  "lib.so+0x201 1 1 /gone/lib.so", "lib.so+0x101 0 1 /gone/lib.so",
-                  "1 samples 4, 0 incomplete, 2 threads, off 100 preempted 70", "lib.so+0x201 1 1 /gone/lib.so",
-                  "lib.so+0x101 0 1 /gone/lib.so"));
+                  "1 samples 30, 0 incomplete, 2 threads, off 100 preempted 70", "lib.so+0x201 1 1 /gone/lib.so",
+                  "lib.so+0x101 0 1 /gone/lib.so", "1 samples 4, 0 incomplete, 2 threads, off 100 preempted 70",
+                  "lib.so+0x201 1 1 /gone/lib.so", "lib.so+0x101 0 1 /gone/lib.so"));
 }
 
 TEST_F(ImportedSamplesTest, PerfettoKeepsFunctionsAndFiles) {

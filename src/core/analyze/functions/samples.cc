@@ -198,7 +198,8 @@ class Reading {
         if (taken.kind == SampleStacks::Kind::Sample) return thread.result.period_ns;
         break;
       case What::Waits:
-        if (taken.kind == SampleStacks::Kind::OffCpu && (with_preempted_ || !taken.is_preempted)) return taken.ns;
+        if (taken.kind != SampleStacks::Kind::OffCpu) break;
+        if (!taken.is_preempted || (with_preempted_ && taken.has_stack)) return taken.ns;
         break;
       case What::PageFaults:
         if (taken.kind == SampleStacks::Kind::PageFault) return taken.count;

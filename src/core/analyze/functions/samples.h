@@ -64,8 +64,9 @@ bool has_samples(const trace::WriterInfo& writer);
 bool was_requested(const trace::Reader& reader, What what);
 
 // Never throws for a damaged trace. Waits are counted only if stacks of them were recorded. Of Waits: whether the times
-// in which a thread could have run count too. With a range, only samples inside of a range with this name, at any
-// depth, are counted: the name of a row of kymo stats ("step {}"), a text ("step 7"), or a pattern (base/wildcard.h).
+// in which a thread could have run count too; those without a stack never do. With a range, only samples inside of a
+// range with this name, at any depth, are counted: the name of a row of kymo stats ("step {}"), a text ("step 7"), or a
+// pattern (base/wildcard.h).
 Samples read_samples(const trace::Reader& reader, What what = What::Cpu, bool with_preempted = true,
                      const std::string& range = {});
 

@@ -55,3 +55,10 @@ function(kymo_library NAME)
   set_property(GLOBAL APPEND PROPERTY KYMO_LIBRARIES ${shared} ${static})
   set_property(GLOBAL APPEND PROPERTY KYMO_COMPONENTS ${NAME})
 endfunction()
+
+# kymo_own_cxx(TARGET): a library that is loaded into programs we do not know. It contains what it needs of the C++ library,
+# because the program may have an older one, and exports none of it.
+function(kymo_own_cxx TARGET)
+  target_sources(${TARGET} PRIVATE ${PROJECT_SOURCE_DIR}/src/core/unwind/find_object.c)
+  target_link_options(${TARGET} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+endfunction()

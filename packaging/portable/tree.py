@@ -2,7 +2,7 @@
 
     bin/ libexec/kymo/       programs
     lib/                     libkymo*.so, which other programs load
-    lib/kymo/                shared libraries of other projects, and libduckdb.so
+    lib/kymo/                shared libraries of other projects, libduckdb.so, and what an older C library lacks
     lib/kymo/programs/       the C++ library, for our programs alone: another process has its own, perhaps a newer one
     share/doc/kymo/licenses/ the licences of what is in lib/kymo
 """
@@ -10,8 +10,11 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 
+OLDEST = (2, 34)  # the C library of RHEL 9; Ubuntu 22.04 has the next one
+OLDER_C = {"_dl_find_object", "arc4random"}  # in libkymo_c.so
 SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv))\.so\.\d+$")  # glibc's: they belong to the machine
 CXX = re.compile(r"lib(stdc\+\+|gcc_s)\.so\.\d+$")
 
@@ -54,12 +57,47 @@ def loaded_name(path):
     return found[1] if found else path.name
 
 
+def glibc_needs(path):
+    """Each version that a file asks other files for: of the C library as (2, 35), otherwise (). With the place of its entry
+    (Elf64_Vernaux), and of the list's head (Elf64_Verneed)."""
+    text = output("readelf", "-V", path)
+    section = re.search(r"'\.gnu\.version_r'.*\n.*Offset: (0x[0-9a-f]+)", text)
+    for head, entries in re.findall(r"^ +(\w+): Version: 1  File: .*\n((?:.*  Name: .*\n?)*)", text, re.MULTILINE):
+        start = int(section[1], 16)
+        for place, name in re.findall(r"(\w+): +Name: (\S+)", entries):
+            version = re.findall(r"\d+", name) if re.fullmatch(r"GLIBC_[\d.]+", name) else []
+            yield tuple(map(int, version)), start + int(place, 16), start + int(head, 16)
+
+
 def glibc_version(folder):
-    """The latest version of the C library that anything in the folder asks for, such as (2, 35)."""
-    found = [(0, 0)]
-    for path in elf_files(folder):
-        found += [(int(a), int(b)) for a, b in re.findall(r"\bGLIBC_(\d+)\.(\d+)", output("readelf", "-V", path))]
-    return max(found)
+    """The latest version of the C library that anything in the folder asks for, such as (2, 34)."""
+    return max(version for path in elf_files(folder) for version, *_ in glibc_needs(path))
+
+
+def allow_older_c(path):
+    """Lets an older C library load a file that asks it for nothing newer than 2.34 but what libkymo_c.so has, or weakly."""
+    newer = {"GLIBC_" + ".".join(map(str, version)) for version, *_ in glibc_needs(path) if version > OLDEST}
+    if not newer:
+        return
+    symbols = re.findall(r" (\w) (\w+)@(GLIBC_\S+)$", output("nm", "-D", "--undefined-only", path), re.MULTILINE)
+    kinds = {name: kind for kind, name, version in symbols if version in newer}
+    strong = {name for name, kind in kinds.items() if kind == "U"}
+    if not strong <= OLDER_C:
+        return
+    changes = [word for name in sorted(kinds) for word in ("--clear-symbol-version", name)]
+    run("patchelf", *changes, path)
+    if strong:
+        run("patchelf", "--add-needed", "libkymo_c.so", path)
+    # No symbol has these versions now: their entries leave the list.
+    content = bytearray(path.read_bytes())
+    entries = list(glibc_needs(path))
+    head = next(head for version, _, head in entries if version > OLDEST)
+    kept = [place for version, place, its_head in entries if its_head == head and version <= OLDEST]
+    struct.pack_into("=H", content, head + 2, len(kept))
+    struct.pack_into("=I", content, head + 8, kept[0] - head)
+    for place, following in zip(kept, kept[1:] + [None]):
+        struct.pack_into("=I", content, place + 12, following - place if following else 0)
+    path.write_bytes(content)
 
 
 def system_libraries():
@@ -105,7 +143,16 @@ def add_libraries(tree):
             copy_licence(available[name], licences)
             waiting.append(copied[name])
     for path in copied.values():
-        run("patchelf", "--set-rpath", "$ORIGIN", path)
+        run("patchelf", "--set-rpath", "$ORIGIN:$ORIGIN/.." if path.parent == cxx else "$ORIGIN", path)
+
+
+def add_older_c(tree, source):
+    """What lets the tree run where the C library is older than that of the machine that built it."""
+    library = tree / "lib/kymo/libkymo_c.so"
+    sources = [source / "packaging/portable/older_c.c", source / "src/core/unwind/find_object.c"]
+    run("cc", "-O2", "-fPIC", "-shared", "-DKYMO_OLDER_C", "-Wl,-soname,libkymo_c.so", *sources, "-o", library)
+    for path in elf_files(tree):
+        allow_older_c(path)
 
 
 def add_duckdb(tree, source):
@@ -130,7 +177,7 @@ def build(source, quiet=True):
 
 def install(built, tree):
     """Makes the tree of what was built in this folder. Raises Missing if this machine lacks something."""
-    for tool in ("patchelf", "readelf"):
+    for tool in ("cc", "nm", "patchelf", "readelf"):
         if shutil.which(tool) is None:
             raise Missing(f"{tool} is not installed: scripts/install-deps build package")
     source = pathlib.Path(__file__).resolve().parents[2]
@@ -139,4 +186,5 @@ def install(built, tree):
     for path in (tree / "lib").glob("libkymo_torch*"):  # it belongs to one version of libtorch
         path.unlink()
     add_libraries(tree)
+    add_older_c(tree, source)
     add_duckdb(tree, source)

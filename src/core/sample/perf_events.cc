@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <fstream>
 #include <queue>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -421,7 +420,9 @@ void PerfEvents::record_wake_ups(bool is_on) {
     ioctl(event.get(), is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
-FirstSamples::FirstSamples(uint64_t period_ns) : period_ns_(period_ns), phase_(std::random_device{}() / 4294967296.0) {}
+// The phase is of the clock, which is as good as a random number. std::random_device wants a recent C library.
+FirstSamples::FirstSamples(uint64_t period_ns)
+    : period_ns_(period_ns), phase_(static_cast<double>(base::monotonic_ns() % 1'000'000) / 1e6) {}
 
 bool FirstSamples::is_due(uint32_t tid, uint64_t period_ns) {
   const bool is_whole = period_ns == 0 || period_ns >= period_ns_;

@@ -275,20 +275,21 @@ std::vector<std::string> function_names(Samples& samples) {
   return {names.begin(), names.end()};
 }
 
-void add_waits(FunctionTable& lines, const FunctionTable& waits) {
+void add_times(FunctionTable& lines, const FunctionTable& other, uint64_t FunctionRow::*from,
+               uint64_t FunctionRow::*to) {
   const auto key_of = [](const FunctionRow& row) { return std::tie(row.function, row.module, row.file, row.line); };
   std::map<decltype(key_of(lines.rows[0])), uint64_t> numbers;
-  lines.rows.reserve(lines.rows.size() + waits.rows.size());  // keys refer to rows
+  lines.rows.reserve(lines.rows.size() + other.rows.size());  // keys refer to rows
   for (size_t i = 0; i < lines.rows.size(); ++i) numbers[key_of(lines.rows[i])] = i;
-  for (const FunctionRow& row : waits.rows) {
-    if (row.self_ns == 0) continue;
+  for (const FunctionRow& row : other.rows) {
+    if (row.*from == 0) continue;
     const auto known = numbers.find(key_of(row));
     FunctionRow& into = known != numbers.end() ? lines.rows[known->second] : lines.rows.emplace_back();
     if (known == numbers.end()) std::tie(into.function, into.module, into.file, into.line) = key_of(row);
-    into.waiting_ns = row.self_ns;
+    into.*to = row.*from;
   }
   std::ranges::stable_sort(lines.rows, std::ranges::greater(),
-                           [](const FunctionRow& row) { return row.self_ns + row.waiting_ns; });
+                           [](const FunctionRow& row) { return row.self_ns + row.waiting_ns + row.device_ns; });
 }
 
 std::vector<OwnFunction> own_functions(Samples& samples) {

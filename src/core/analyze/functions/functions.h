@@ -20,6 +20,7 @@ struct FunctionRow {
   std::string file = {};                         // of count_lines(); empty: not known
   uint32_t line = 0;
   uint64_t waiting_ns = 0;
+  uint64_t device_ns = 0;  // of the work that it launched (launch_lines.h)
 };
 
 struct FunctionTable {
@@ -35,7 +36,8 @@ struct FunctionTable {
   uint64_t incomplete = 0;        // samples whose outer functions are not known
   uint64_t longer_than_copy = 0;  // of these, because only a part of the stack was copied
   uint64_t threads = 0;           // all, or those with samples in the ranges
-  uint64_t off_ns = 0, preempted_ns = 0;   // of these threads
+  uint64_t off_ns = 0, preempted_ns = 0;            // of these threads
+  uint64_t device_ns = 0, device_with_line_ns = 0;  // of all devices (launch_lines.h)
   std::vector<std::string> missing_files;  // functions in them have no names, because the files are not there any more
 };
 
@@ -52,8 +54,13 @@ FunctionTable count_lines(Samples& samples);
 // The lines of one function. Self is the time in a line with what the compiler inlined there, total also that in what
 // the line called. `name`: as in CallTreeOptions.
 FunctionTable count_lines_of(Samples& samples, const std::string& name);
-// The self times of `waits` become the waiting times of `lines`, which is sorted by both.
-void add_waits(FunctionTable& lines, const FunctionTable& waits);
+// The times `from` of `other` become the times `to` of `lines`, which is sorted by all of its times.
+void add_times(FunctionTable& lines, const FunctionTable& other, uint64_t FunctionRow::*from,
+               uint64_t FunctionRow::*to);
+// The self times of waits become waiting times.
+inline void add_waits(FunctionTable& lines, const FunctionTable& waits) {
+  add_times(lines, waits, &FunctionRow::self_ns, &FunctionRow::waiting_ns);
+}
 
 // The instructions with which one function used the CPU itself, also in code that was inlined there.
 struct SampledInstruction {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyze/functions/functions.h"
+#include "analyze/functions/launch_lines.h"
 #include "analyze/functions/samples.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/gpu_use.h"
@@ -134,27 +135,44 @@ std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger&
                         {options.lines               ? "waiting"
                          : table.what == What::Waits ? "waits"
                                                      : "samples",
-                         Align::Right},
-                        {options.lines ? "line" : "module"},
-                        function_column(full_text)});
+                         Align::Right}});
+  const bool has_device = table.device_ns != 0;
+  if (has_device) text.add_column({"device", Align::Right});
+  text.add_column({options.lines ? "line" : "module"});
+  text.add_column(function_column(full_text));
   const std::vector<std::string> names = function_names(table, shown_rows, full_text);
   const auto amount = [&](uint64_t of) { return table.what == What::PageFaults ? count_text(of) : duration_text(of); };
   for (size_t i = 0; i < shown_rows; ++i) {
     const FunctionRow& row = table.rows[i];
-    const std::string waiting = row.waiting_ns == 0 ? "" : duration_text(row.waiting_ns);
-    text.add({amount(row.self_ns), percent_text(row.self_ns, table.time_ns), amount(row.total_ns),
-              percent_text(row.total_ns, table.time_ns), options.lines ? waiting : count_text(row.self_samples),
-              options.lines ? place_text(row, full_text) : base::printable(file_name(row.module)), names[i]});
+    const auto time = [](uint64_t ns) { return ns == 0 ? "" : duration_text(ns); };
+    std::vector<std::string> cells = {amount(row.self_ns), percent_text(row.self_ns, table.time_ns),
+                                      amount(row.total_ns), percent_text(row.total_ns, table.time_ns),
+                                      options.lines ? time(row.waiting_ns) : count_text(row.self_samples)};
+    if (has_device) cells.push_back(time(row.device_ns));
+    cells.push_back(options.lines ? place_text(row, full_text) : base::printable(file_name(row.module)));
+    cells.push_back(names[i]);
+    text.add(std::move(cells));
   }
   std::string all = table.rows.empty() ? std::string(nothing_text(table.what, was_recorded)) + "\n" : shown(text);
   if (shown_rows < table.rows.size())
     all += base::format("({} not shown)\n", count_of(table.rows.size() - shown_rows, "more row"));
-  if (!table.rows.empty()) all += "\n" + summary_of(table, ledger);
+  if (!table.rows.empty()) all += "\n";
+  if (!table.rows.empty() && (table.threads != 0 || !has_device)) all += summary_of(table, ledger);
   uint64_t without_line = 0;
   for (const FunctionRow& row : table.rows) without_line += row.line == 0 ? row.self_ns : 0;
   if (options.lines && without_line != 0)
     all += base::format("{} ({}) in code without source lines: compile it with -g, or install its debug information\n",
                         duration_text(without_line), percent_text(without_line, table.time_ns));
+  if (has_device) {
+    all += base::format("{} on devices", duration_text(table.device_ns));
+    const uint64_t missing_ns = table.device_ns - table.device_with_line_ns;
+    if (missing_ns != 0)
+      all += base::format(
+          ", {} ({}) of it without a line: launched outside of all Python functions that were recorded "
+          "(kymo record --python)",
+          duration_text(missing_ns), percent_text(missing_ns, table.device_ns));
+    all += "\n";
+  }
   return all;
 }
 
@@ -173,6 +191,7 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const Functio
       if (!row.file.empty()) json.field("file", row.file);
       if (row.line != 0) json.field("line", row.line);
       json.field("waiting_ns", row.waiting_ns);
+      json.field("device_ns", row.device_ns);
     }
     json.field("self_samples", row.self_samples);
     json.field("total_samples", row.total_samples);
@@ -187,6 +206,10 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const Functio
   json.field("cpu_ns", table.cpu_ns);
   json.field("lost_cpu_ns", table.lost_cpu_ns);
   json.field("unknown_ns", table.unknown_ns);
+  if (options.lines) {
+    json.field("device_ns", table.device_ns);
+    json.field("device_with_line_ns", table.device_with_line_ns);
+  }
   json.field("threads", table.threads);
   if (table.what == What::Waits) json.field("waits_without_stack", table.without_stack);
   json.field("incomplete_stacks", table.incomplete);
@@ -264,6 +287,7 @@ int show_functions(const trace::Reader& reader, const FunctionOptions& options) 
       functions::Samples waits = functions::read_samples(reader, What::Waits, false, options.range);
       table = functions::count_lines(samples);
       functions::add_waits(table, functions::count_lines(waits));
+      if (options.range.empty()) functions::add_device_time(table, reader, samples.problems);
     } else {
       table = functions::count_functions(samples, options.inlines);
     }
@@ -734,21 +758,21 @@ int stats(const Arguments& arguments) {
       "kymo stats run.kymo --by function --in 'step*'");
   line.argument("FILE", options.path, "the trace");
   By by = By::Default;
-  line.choice("--by", by,
-              {{"name", By::Name},
-               {"thread", By::Thread},
-               {"category", By::Category},
-               {"kernel", By::Kernel},
-               {"function", By::Function},
-               {"line", By::Line},
-               {"wait", By::Wait},
-               {"fault", By::Fault},
-               {"lock", By::Lock}},
-              "what a row stands for; default: name. kernel: kernels, with\nthe counters of their GPU; line: source "
-              "lines, with "
-              "the\ntime that they used the CPU and waited; wait: the\nfunctions that waited; fault: those with page "
-              "faults (kymo\nrecord "
-              "--sample-faults); lock: locks by waiting time,\nand who held them (kymo record --with waits)");
+  line.choice(
+      "--by", by,
+      {{"name", By::Name},
+       {"thread", By::Thread},
+       {"category", By::Category},
+       {"kernel", By::Kernel},
+       {"function", By::Function},
+       {"line", By::Line},
+       {"wait", By::Wait},
+       {"fault", By::Fault},
+       {"lock", By::Lock}},
+      "what a row stands for; default: name. kernel: kernels, with\nthe counters of their GPU; line: source lines, "
+      "with the\ntime that they used the CPU and waited, and that of the\ndevice work that they launched; wait: "
+      "the functions that\nwaited; fault: those with page faults (kymo record\n--sample-faults); lock: locks by "
+      "waiting time, and who held\nthem (kymo record --with waits)");
   line.choice("--sort", order, order_names(),
               "the sort order, largest first (names: A first);\ndefault: total, for functions self");
   line.value("--in", "RANGE", options.range,

@@ -1,0 +1,151 @@
+#include "analyze/functions/launch_lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analyze/innermost.h"
+#include "analyze/report/device_work.h"
+
+namespace kymo::functions {
+namespace {
+
+using analyze::DeviceWork, analyze::EventWalk, analyze::RangesBackwards, analyze::TrackOfTrace, analyze::TrackRange;
+
+constexpr uint32_t kNoRow = UINT32_MAX;
+
+bool set_line(std::string_view text, uint32_t& line) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), line);
+  return error == std::errc() && end == text.data() + text.size() && line != 0;
+}
+
+bool is_of_torch(std::string_view file) {
+  return file.starts_with("torch/") || file.find("-packages/torch/") != file.npos;
+}
+
+// The device time of each launch, and then of the functions in which they were.
+class LaunchLines {
+ public:
+  explicit LaunchLines(EventWalk& walk) : walk_(walk), work_(analyze::read_device_work(walk)) {}
+
+  FunctionTable compute() {
+    std::vector<uint64_t> ns(work_.launches.size());
+    for (const analyze::Device& device : work_.devices)
+      for (const analyze::DeviceOperation& one : device.operations) {
+        if (one.kind == analyze::WorkKind::Wait) continue;
+        const auto length = static_cast<uint64_t>(std::max<int64_t>(one.end - one.begin, 0));
+        table_.device_ns += length;
+        if (one.launch != analyze::kNone) ns[one.launch] += length;
+      }
+    for (uint32_t i = 0; i < ns.size(); ++i)
+      if (ns[i] != 0) threads_[work_.launches[i].track].launches.push_back({work_.launches[i].begin, ns[i]});
+    for (auto& [track, thread] : threads_) std::ranges::sort(thread.launches, {}, &Launch::begin);
+    walk_.each_backwards(
+        RangesBackwards::kParts, [&](const TrackOfTrace& track) { return threads_.contains(track.number); },
+        [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+          Thread& thread = threads_[track.number];
+          thread.ranges.add(track, batch, [&](const TrackRange& range) { visit(track, thread, range); });
+        });
+    for (auto& [number, thread] : threads_) {
+      thread.ranges.finish([&](const TrackRange& range) { visit(walk_.tracks()[number], thread, range); });
+      place_launches(thread, std::numeric_limits<int64_t>::min());
+    }
+    std::erase_if(table_.rows, [](const FunctionRow& row) { return row.device_ns == 0; });
+    return std::move(table_);
+  }
+
+ private:
+  struct Launch {
+    int64_t begin;
+    uint64_t ns;
+  };
+  struct Thread {
+    std::vector<Launch> launches;  // not yet placed; by begin
+    RangesBackwards ranges;
+    analyze::Innermost<uint32_t> all, own;  // rows; own: without those of PyTorch
+  };
+
+  void visit(const TrackOfTrace& track, Thread& thread, const TrackRange& range) {
+    const uint32_t row = row_of(track, range.class_id);
+    if (row == kNoRow) return;
+    place_launches(thread, range.end);
+    const auto ignore = [](uint32_t, int64_t, int64_t) {};
+    thread.all.add(range.begin, range.end, row, ignore);
+    if (!is_of_torch(table_.rows[row].file)) thread.own.add(range.begin, range.end, row, ignore);
+  }
+
+  // Those from `time` on: all functions around them are known.
+  void place_launches(Thread& thread, int64_t time) {
+    for (; !thread.launches.empty() && thread.launches.back().begin >= time; thread.launches.pop_back()) {
+      const Launch& launch = thread.launches.back();
+      const uint32_t* row = thread.own.around(launch.begin);
+      if (row == nullptr) row = thread.all.around(launch.begin);
+      if (row == nullptr) continue;
+      table_.rows[*row].device_ns += launch.ns;
+      table_.device_with_line_ns += launch.ns;
+    }
+  }
+
+  uint32_t row_of(const TrackOfTrace& track, uint32_t class_id) {
+    const auto [entry, is_new] = classes_.try_emplace({track.writer_number, class_id}, kNoRow);
+    const trace::EventClass* const known = is_new ? track.writer->find_class(class_id) : nullptr;
+    if (known == nullptr) return entry->second;
+    std::optional<PythonFunction> named = python_function(known->category, known->name);
+    if (!named) return entry->second;
+    const auto [row, is_new_row] = numbers_.try_emplace(std::tuple(named->function, named->file, named->line),
+                                                        static_cast<uint32_t>(table_.rows.size()));
+    if (is_new_row) {
+      FunctionRow& added = table_.rows.emplace_back();
+      added.function = std::move(named->function);
+      added.file = std::move(named->file);
+      added.line = named->line;
+    }
+    return entry->second = row->second;
+  }
+
+  EventWalk& walk_;
+  const DeviceWork work_;
+  FunctionTable table_;
+  std::map<uint32_t, Thread> threads_;                         // by number of the track
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> classes_;  // rows, by writer and class
+  std::map<std::tuple<std::string, std::string, uint32_t>, uint32_t> numbers_;
+};
+
+}  // namespace
+
+std::optional<PythonFunction> python_function(std::string_view category, std::string_view name) {
+  PythonFunction named;
+  if (category == "python_function") {
+    const size_t end = name.find("): ");
+    const size_t begin = name.substr(0, end).rfind('(');
+    if (end == name.npos || begin == name.npos) return std::nullopt;
+    named.file = name.substr(0, begin);
+    named.function = name.substr(end + 3);
+    if (set_line(name.substr(begin + 1, end - begin - 1), named.line)) return named;
+  } else if (category == "python" && name.ends_with(')')) {
+    const size_t colon = name.rfind(':'), begin = name.find(" (");
+    if (colon == name.npos || begin == name.npos || colon < begin + 2) return std::nullopt;
+    named.function = name.substr(0, begin);
+    named.file = name.substr(begin + 2, colon - begin - 2);
+    if (set_line(name.substr(colon + 1, name.size() - colon - 2), named.line)) return named;
+  }
+  return std::nullopt;
+}
+
+void add_device_time(FunctionTable& lines, const trace::Reader& reader, std::vector<trace::Problem>& problems) {
+  EventWalk walk(reader);
+  if (std::ranges::none_of(walk.tracks(), &TrackOfTrace::on_device)) return;
+  FunctionTable device = LaunchLines(walk).compute();
+  lines.device_ns = device.device_ns;
+  lines.device_with_line_ns = device.device_with_line_ns;
+  add_times(lines, device, &FunctionRow::device_ns, &FunctionRow::device_ns);
+  for (trace::Problem& one : walk.problems())
+    if (std::ranges::find(problems, one.offset, &trace::Problem::offset) == problems.end())
+      problems.push_back(std::move(one));
+}
+
+}  // namespace kymo::functions

@@ -158,7 +158,7 @@ class SameAnswers:
         files = [self.collectives("absent", rank, [("0, 1, 2", [900, 800, 100][rank], {})]) for rank in range(3)]
         kymo("push", files[0], self.url, "--job", "train")
         self.assert_nobody_is_named("2 iterations of job 'train', because too few ranks of the process group have them: none of ranks "
-                                    r"1, 2 of process group '0, 1, 2 \[0, 1, 2\]'; push the traces of all ranks")
+                                    r"1-2 of process group '0, 1, 2 \[0, 1, 2\]'; push the traces of all ranks")
         kymo("push", files[1], self.url, "--job", "train")
         self.assert_partial({1: (2 * 100_000, 2)}, r"none of rank 2 of process group '0, 1, 2 \[0, 1, 2\]'; push the traces of all")
         kymo("push", files[2], self.url, "--job", "train")
@@ -267,7 +267,7 @@ class SameAnswers:
         rows, errors = self.stragglers()
         self.assertEqual({rank: row["others_waited_ns"] for rank, row in rows.items()}, {3: 2 * 3 * 800_000})
         self.assertAlmostEqual(rows[3]["share"], 2 * 3 * 800 / (2 * 4 * 9_000), delta=1e-9)
-        self.assertIn("ranks 0, 1 have fewer than 4 calls", errors)
+        self.assertIn("ranks 0-1 have fewer than 4 calls", errors)
 
     def test_others_wait_for_at_most_all_time(self):
         # The host only launches: its steps are shorter than the work of the device.

@@ -226,5 +226,5 @@ class SameSelection:
             kymo("fleet", "top", "--db", self.url, "--since", since)
         for since in ["0d", "1e3d", "nand", "-1d", "36501d", "1,5d"]:
             _, text = kymo("fleet", "top", "--db", self.url, "--since", since, expect=2)
-            self.assertIn(f"'{since}' is not a time like", text)
+            self.assertIn(f"'{since}' is not a time", text)
         kymo("fleet", "history", "--db", self.url, "--fail-above", 0, expect=3)

@@ -95,8 +95,8 @@ struct Unit {
 };
 
 constexpr std::array kDurationUnits = {
-    Unit{"ns", 1},      Unit{"us", 1000},   Unit{"µs", 1000},     Unit{"ms", 1'000'000},
-    Unit{"s", kSecond}, Unit{"m", kMinute}, Unit{"min", kMinute}, Unit{"h", kHour},
+    Unit{"ns", 1},      Unit{"us", 1000},     Unit{"µs", 1000}, Unit{"ms", 1'000'000}, Unit{"s", kSecond},
+    Unit{"m", kMinute}, Unit{"min", kMinute}, Unit{"h", kHour}, Unit{"d", 24 * kHour}, Unit{"w", 7 * 24 * kHour},
 };
 
 constexpr std::array kByteUnits = {

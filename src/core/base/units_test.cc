@@ -104,6 +104,8 @@ TEST(QuantityTest, DurationsAreReadInEveryUnit) {
   EXPECT_EQ(parse_duration_ns("30s"), 30'000'000'000u);
   EXPECT_EQ(parse_duration_ns("2m"), 120'000'000'000u);
   EXPECT_EQ(parse_duration_ns("0.5h"), 1'800'000'000'000u);
+  EXPECT_EQ(parse_duration_ns("1.5d"), 129'600'000'000'000u);
+  EXPECT_EQ(parse_duration_ns("4w"), 2'419'200'000'000'000u);
 }
 
 TEST(QuantityTest, FlightIsATimeOrASize) {

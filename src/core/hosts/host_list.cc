@@ -54,9 +54,8 @@ uint64_t number(std::string_view text, std::string_view list) {
 // "001-128,200" between brackets.
 std::vector<std::string> numbers(std::string_view text, std::string_view list) {
   std::vector<std::string> all;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string_view one = text.substr(begin, comma - begin);
+  for (const std::string& item : base::split(text, ',')) {
+    const std::string_view one = item;
     const size_t dash = one.find('-');
     const std::string_view first = one.substr(0, dash), last = dash == one.npos ? first : one.substr(dash + 1);
     const uint64_t from = number(first, list), to = number(last, list);
@@ -67,7 +66,6 @@ std::vector<std::string> numbers(std::string_view text, std::string_view list) {
       if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
       all.push_back(std::move(digits));
     }
-    begin = comma + 1;
   }
   return all;
 }
@@ -121,12 +119,9 @@ std::vector<std::string> expand(std::string_view list) {
 std::vector<std::string> expand_lines(std::string_view text) {
   std::vector<std::string> hosts;
   std::set<std::string> known;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    line = line.substr(0, line.find('#'));
-    if (line.find_first_not_of(" \t\r") != line.npos) add_once(hosts, known, line);
+  for (const std::string& line : base::split(text, '\n')) {
+    const std::string_view list = std::string_view(line).substr(0, line.find('#'));
+    if (list.find_first_not_of(" \t\r") != list.npos) add_once(hosts, known, list);
   }
   return hosts;
 }
@@ -140,15 +135,10 @@ std::vector<std::string> hosts_of_slurm_job(const std::string& job) {
     throw Error("Slurm is not installed here (squeue was not found): give the hosts with --hosts");
   if (outcome.exit_code != 0)
     throw Error(base::format("Slurm does not know job {}: {}", job, base::printable(last_line(outcome.errors))));
-  std::string list;
-  for (std::string_view rest = outcome.output; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    if (end != 0) list.append(list.empty() ? "" : ",").append(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  if (list.empty())
+  std::vector<std::string> hosts = expand_lines(outcome.output);  // a line for each part of the job
+  if (hosts.empty())
     throw Error(base::format("Slurm job {} does not run on any host now; 'squeue' shows its state", job));
-  return expand(list);
+  return hosts;
 }
 
 }  // namespace kymo::hosts

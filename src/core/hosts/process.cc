@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -80,22 +79,13 @@ void Process::signal(int number) const {
   if (pid_ > 0 && exit_code_ < 0) ::kill(pid_, number);
 }
 
-int Process::ended() {
+int Process::collect(int options) {
   int status = 0;
-  if (exit_code_ < 0 && ::waitpid(pid_, &status, WNOHANG) == pid_)
-    exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
-  return exit_code_;
-}
-
-int Process::wait() {
-  int status = 0;
-  while (exit_code_ < 0) {
-    const pid_t done = ::waitpid(pid_, &status, 0);
-    if (done == pid_)
-      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
-    else if (errno != EINTR)
-      exit_code_ = kNotFound;
+  pid_t done = -1;
+  while (exit_code_ < 0 && (done = ::waitpid(pid_, &status, options)) < 0 && errno == EINTR) {
   }
+  if (exit_code_ < 0 && done != 0)
+    exit_code_ = done < 0 ? kNotFound : WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
   return exit_code_;
 }
 

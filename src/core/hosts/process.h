@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <string>
 #include <string_view>
@@ -24,10 +25,12 @@ class Process {
 
   void signal(int number) const;
   // The exit code as in a shell, once the process has ended; -1 if it runs. Does not wait.
-  int ended();
-  int wait();
+  int ended() { return collect(WNOHANG); }
+  int wait() { return collect(0); }
 
  private:
+  int collect(int options);
+
   pid_t pid_ = -1;
   int exit_code_ = -1;
 };

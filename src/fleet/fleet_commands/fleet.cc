@@ -83,7 +83,7 @@ std::string job_text(const std::string& job) { return base::format("'{}'", fleet
 // if there are several.
 void choose_job(fleet::Selection& selection, const std::string& question) {
   if (selection.job) return;
-  const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection, false));
+  const push::Rows jobs = selection.target.store().ask(fleet::jobs_statement(selection, false));
   push::expect_columns(jobs, 2);
   if (jobs.rows.size() == 1) selection.job = jobs.rows[0][0];
   if (jobs.rows.size() < 2) return;
@@ -110,7 +110,7 @@ void warn_of_other_times(const fleet::CountedTraces& traces, Notes& notes) {
 
 // Says why a selection has no traces: false if it has some. After warn_of_other_times().
 bool say_nothing_found(const fleet::Selection& selection, const fleet::CountedTraces& traces, Notes& notes) {
-  const push::Rows jobs = fleet::ask(selection.target, fleet::jobs_statement(selection, true));
+  const push::Rows jobs = selection.target.store().ask(fleet::jobs_statement(selection, true));
   push::expect_columns(jobs, 2);
   const std::string place = selection.target.text();
   std::vector<std::string> names;
@@ -428,8 +428,8 @@ int show_history(const fleet::History& history, Notes& notes, const Options& opt
   if (options.json) {
     print(json_of(
         history.changes,
-        [&, at = size_t{0}](base::JsonWriter& json, const fleet::ChangePoint& change) mutable {
-          const fleet::HistoryPoint& point = history.points[history.changes[at++].at];
+        [&](base::JsonWriter& json, const fleet::ChangePoint& change) {
+          const fleet::HistoryPoint& point = history.points[change.at];
           json.field("time", point.seconds);
           json.field("trace", fleet::trace_text(point.shown_by));
           json.field("before_ns", change.median_before);
@@ -581,7 +581,7 @@ int answer(const Options& options) {
     print(statement_of(options, selection, middle) + "\n");
     return kFine;
   }
-  fleet::refuse_other_tables(target);
+  fleet::refuse_other_tables(selection.target);
   if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
   Notes notes;
   const fleet::CountedTraces traces = fleet::count_traces(selection, now + 1);
@@ -591,10 +591,10 @@ int answer(const Options& options) {
     for (const std::string& line : fleet::leave_out_whole_traces(selection, traces)) notes.warn(line);
   fleet::History history;
   if (options.question == Question::Diff && !is_about_runs) {
-    history = fleet::read_history(fleet::ask(target, fleet::history_statement(selection, {})));
+    history = fleet::read_history(selection.target.store().ask(fleet::history_statement(selection, {})));
     leave_out_old_level(selection, history, middle, notes);
   }
-  const push::Rows rows = fleet::ask(target, statement_of(options, selection, middle));
+  const push::Rows rows = selection.target.store().ask(statement_of(options, selection, middle));
   switch (options.question) {
     case Question::Jobs: {
       const auto found = fleet::read_runs(rows);
@@ -612,7 +612,7 @@ int answer(const Options& options) {
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);
       const auto ranks =
-          fleet::read_diff_ranks(fleet::ask(target, fleet::diff_ranks_statement(selection, middle)), diff);
+          fleet::read_diff_ranks(selection.target.store().ask(fleet::diff_ranks_statement(selection, middle)), diff);
       if (ranks.earlier > 0 && ranks.later > 0) warn_of_other_ranks(ranks, notes);
       warn_of_few_samples(ranks, notes);
       if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, history, notes, options);
@@ -721,25 +721,22 @@ int fleet_command(const Arguments& arguments) {
   line.flag("--sql", options.sql, "print the SQL statement, and do not run it");
   line.flag("--json", options.json, "print the answer as JSON");
   if (!line.read(arguments)) return kDone;
-  if (!has_question)
-    throw options::UsageError("fleet", "no question given; questions: jobs, top, diff, stragglers, history");
-  if (options.operation && options.question != Question::History)
-    throw options::UsageError("fleet", "--operation is only for history");
-  if (options.limit && is_about_one_job(options.question))
-    throw options::UsageError("fleet", "--limit is only for jobs, top and stragglers");
-  if (options.runs.size() > (options.question == Question::Diff ? 2 : 1))
-    throw options::UsageError("fleet", "--run may be given once, and twice for diff");
-  if (options.until >= options.since)
-    throw options::UsageError("fleet", "--until must be a shorter time than --since: both count back from now");
-  if (options.every > 0 && options.question != Question::Stragglers)
-    throw options::UsageError("fleet", "--every is only for stragglers");
-  if (options.sql && !options.job && is_about_one_job(options.question))
-    throw options::UsageError(
-        "fleet", base::format("--sql needs --job: the statement of {} is about one job", name_of(options.question)));
-  if (options.ranks > 0 && options.question != Question::Stragglers)
-    throw options::UsageError("fleet", "--ranks is only for stragglers");
-  if (options.fail_above && options.question <= Question::Top)
-    throw options::UsageError("fleet", "--fail-above is not for jobs and top");
+  const Question question = options.question;
+  const bool is_one_job = is_about_one_job(question), is_stragglers = question == Question::Stragglers;
+  const std::pair<bool, std::string> wrong[] = {
+      {!has_question, "no question given; questions: jobs, top, diff, stragglers, history"},
+      {options.operation && question != Question::History, "--operation is only for history"},
+      {options.limit && is_one_job, "--limit is only for jobs, top and stragglers"},
+      {options.runs.size() > (question == Question::Diff ? 2 : 1), "--run may be given once, and twice for diff"},
+      {options.until >= options.since, "--until must be a shorter time than --since: both count back from now"},
+      {options.every > 0 && !is_stragglers, "--every is only for stragglers"},
+      {options.sql && !options.job && is_one_job,
+       base::format("--sql needs --job: the statement of {} is about one job", name_of(question))},
+      {options.ranks > 0 && !is_stragglers, "--ranks is only for stragglers"},
+      {options.fail_above && question <= Question::Top, "--fail-above is not for jobs and top"},
+  };
+  for (const auto& [is_wrong, why] : wrong)
+    if (is_wrong) throw options::UsageError("fleet", why);
   try {
     return answer(options);
   } catch (const InvalidArgument& error) {

@@ -53,18 +53,15 @@ class KeptTraces {
   std::vector<std::string> unsettled() const { return new_files(false); }
   // True if the rest of a file that is damaged, or whose end is missing, may still come.
   bool may_still_arrive(const std::string& file) const;
-  void set_pushed(const std::string& file) { set(file, State::Pushed); }
-  void set_pushed_damaged(const std::string& file) { set(file, State::PushedDamaged); }
-  void set_pushed_without_end(const std::string& file) { set(file, State::PushedWithoutEnd); }
-  void set_new(const std::string& file) { set(file, State::New); }
+  // Refused: it cannot be read. It is not tried again before it changes, and never deleted.
+  enum class State : uint8_t { New, Pushed, PushedDamaged, PushedWithoutEnd, Refused };
+  void set(const std::string& file, State state);
   // It is not there any more: somebody deleted it, such as another watch.
   void set_gone(const std::string& file);
-  // It cannot be read: it is not tried again before it changes, and never deleted.
-  void set_refused(const std::string& file) { set(file, State::Refused); }
 
   // Deletes pushed files, the oldest first: those that are older than `seconds`, and while all files together are
   // larger than `bytes`. Before that `push_again` gets them as new files: somebody may have deleted them on the server.
-  // Those for which it calls set_pushed(), or set_pushed_without_end() if they are old, are deleted. Returns them.
+  // Those which it sets to Pushed, or to PushedWithoutEnd if they are old, are deleted. Returns them.
   // Throws what `push_again` throws.
   struct Limits {
     std::optional<uint64_t> bytes;
@@ -82,14 +79,12 @@ class KeptTraces {
   uint64_t waiting() const { return to_push().size() + unsettled().size(); }
 
  private:
-  enum class State : uint8_t { New, Pushed, PushedDamaged, PushedWithoutEnd, Refused };
   struct File {
     base::FileVersion version;
     State state = State::New;
     std::chrono::steady_clock::time_point first_seen;  // in this version
   };
   static std::optional<base::FileVersion> version_of(const std::string& path);
-  void set(const std::string& file, State state);
   bool may_be_deleted(const File& file) const;
   std::vector<std::string> new_files(bool settled) const;
 

@@ -43,7 +43,7 @@ class KeptTracesTest : public ::testing::Test {
   // The server still has everything.
   std::vector<std::string> remove(const KeptTraces::Limits& limits, int64_t now_seconds) {
     return traces_.remove(limits, now_seconds, [this](const std::vector<std::string>& files) {
-      for (const std::string& file : files) traces_.set_pushed(file);
+      for (const std::string& file : files) traces_.set(file, KeptTraces::State::Pushed);
     });
   }
 
@@ -68,7 +68,7 @@ TEST_F(KeptTracesTest, AFileThatStillGrowsIsNotPushed) {
   look();
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
   EXPECT_TRUE(traces_.unsettled().empty());
-  traces_.set_pushed(a);
+  traces_.set(a, KeptTraces::State::Pushed);
   EXPECT_EQ(traces_.waiting(), 0u);
 }
 
@@ -100,8 +100,8 @@ TEST_F(KeptTracesTest, OnlyPushedTracesAreDeletedOldestFirst) {
   look();
   EXPECT_EQ(traces_.to_push(), (std::vector<std::string>{c, a, b}));
   EXPECT_EQ(traces_.bytes(), 300u);
-  traces_.set_pushed(a);
-  traces_.set_pushed(b);
+  traces_.set(a, KeptTraces::State::Pushed);
+  traces_.set(b, KeptTraces::State::Pushed);
   EXPECT_EQ(remove({.bytes = 150, .seconds = {}}, 3'000), (std::vector<std::string>{a, b}));
   EXPECT_EQ(::access(c.c_str(), F_OK), 0);
   EXPECT_EQ(remove({.bytes = 1, .seconds = 1}, 3'000), std::vector<std::string>());
@@ -110,8 +110,8 @@ TEST_F(KeptTracesTest, OnlyPushedTracesAreDeletedOldestFirst) {
 TEST_F(KeptTracesTest, AgeDeletesOnlyOldOnes) {
   const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
   look();
-  traces_.set_pushed(a);
-  traces_.set_pushed(b);
+  traces_.set(a, KeptTraces::State::Pushed);
+  traces_.set(b, KeptTraces::State::Pushed);
   EXPECT_EQ(remove({.bytes = {}, .seconds = 500}, 2'100), std::vector<std::string>{a});
 }
 
@@ -119,11 +119,11 @@ TEST_F(KeptTracesTest, WhatTheServerLostIsNotDeleted) {
   const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
   look();
   look();
-  traces_.set_pushed(a);
-  traces_.set_pushed(b);
+  traces_.set(a, KeptTraces::State::Pushed);
+  traces_.set(b, KeptTraces::State::Pushed);
   const auto only_b = [&](const std::vector<std::string>& files) {
     EXPECT_EQ(files, (std::vector<std::string>{a, b}));
-    traces_.set_pushed(b);
+    traces_.set(b, KeptTraces::State::Pushed);
   };
   EXPECT_EQ(traces_.remove({.bytes = 0, .seconds = {}}, 3'000, only_b), std::vector<std::string>{b});
   EXPECT_EQ(::access(a.c_str(), F_OK), 0);
@@ -135,9 +135,9 @@ TEST_F(KeptTracesTest, AFileThatAnotherWatchDeletesDoesNotWait) {
   look();
   look();
   std::filesystem::remove(a);
-  traces_.set_pushed(a);
+  traces_.set(a, KeptTraces::State::Pushed);
   EXPECT_EQ(traces_.waiting(), 1u);
-  traces_.set_pushed(b);
+  traces_.set(b, KeptTraces::State::Pushed);
   const auto delete_first = [&](const std::vector<std::string>& files) {
     EXPECT_EQ(files, std::vector<std::string>{b});
     std::filesystem::remove(b);
@@ -151,7 +151,7 @@ TEST_F(KeptTracesTest, AFileThatAnotherWatchDeletesDoesNotWait) {
 TEST_F(KeptTracesTest, NothingIsDeletedWhenTheServerDoesNotAnswer) {
   const std::string a = add("a.kymo", 10, 1'000);
   look();
-  traces_.set_pushed(a);
+  traces_.set(a, KeptTraces::State::Pushed);
   const auto silent = [](const std::vector<std::string>&) { throw Error("no answer"); };
   EXPECT_THROW(traces_.remove({.bytes = 0, .seconds = {}}, 3'000, silent), Error);
   EXPECT_EQ(::access(a.c_str(), F_OK), 0);
@@ -161,13 +161,13 @@ TEST_F(KeptTracesTest, ADamagedTraceIsPushedOnceAndNotDeleted) {
   const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
   look();
   look();
-  traces_.set_pushed_damaged(a);
-  traces_.set_pushed(b);
+  traces_.set(a, KeptTraces::State::PushedDamaged);
+  traces_.set(b, KeptTraces::State::Pushed);
   EXPECT_TRUE(traces_.to_push().empty());
   // What was pushed as good is found to be damaged when it is read again.
   const auto damaged = [&](const std::vector<std::string>& files) {
     EXPECT_EQ(files, std::vector<std::string>{b});
-    traces_.set_pushed_damaged(b);
+    traces_.set(b, KeptTraces::State::PushedDamaged);
   };
   EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = 0}, 9'000, damaged).empty());
   EXPECT_EQ(::access(a.c_str(), F_OK), 0);
@@ -177,12 +177,12 @@ TEST_F(KeptTracesTest, ADamagedTraceIsPushedOnceAndNotDeleted) {
 TEST_F(KeptTracesTest, ATraceWithoutAnEndIsDeletedOnlyAfterADayWithoutChange) {
   const std::string a = add("a.kymo", 10, 1'000);  // its date was set; its content came now
   const auto still_without_end = [&](const std::vector<std::string>& files) {
-    for (const std::string& file : files) traces_.set_pushed_without_end(file);
+    for (const std::string& file : files) traces_.set(file, KeptTraces::State::PushedWithoutEnd);
   };
   for (const auto& [age, is_old] : {std::pair(23h, false), std::pair(25h, true)}) {
     now_.date = std::chrono::system_clock::now() + age;
     look();
-    traces_.set_pushed_without_end(a);
+    traces_.set(a, KeptTraces::State::PushedWithoutEnd);
     EXPECT_TRUE(traces_.to_push().empty());
     EXPECT_EQ(traces_.remove({.bytes = 0, .seconds = 0}, 9'000, still_without_end).size(), is_old ? 1u : 0u);
     EXPECT_EQ(::access(a.c_str(), F_OK) != 0, is_old);
@@ -192,21 +192,21 @@ TEST_F(KeptTracesTest, ATraceWithoutAnEndIsDeletedOnlyAfterADayWithoutChange) {
 TEST_F(KeptTracesTest, AFileThatChangedIsNewAgainAndStays) {
   const std::string a = add("a.kymo", 10, 1'000);
   look();
-  traces_.set_pushed(a);
+  traces_.set(a, KeptTraces::State::Pushed);
   add("a.kymo", 20, 1'000);
   EXPECT_TRUE(remove({.bytes = 0, .seconds = {}}, 9'000).empty());
   look();
   look();
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
   add("a.kymo", 30, 1'000);
-  traces_.set_pushed(a);  // the version that was looked at was pushed, not this one
+  traces_.set(a, KeptTraces::State::Pushed);  // the version that was looked at was pushed, not this one
   EXPECT_EQ(traces_.to_push(), std::vector<std::string>{a});
 }
 
 TEST_F(KeptTracesTest, ARefusedFileIsNotTriedAgainAndNotDeleted) {
   const std::string a = add("a.kymo", 10, 1'000);
   look();
-  traces_.set_refused(a);
+  traces_.set(a, KeptTraces::State::Refused);
   look();
   look();
   EXPECT_TRUE(traces_.to_push().empty());

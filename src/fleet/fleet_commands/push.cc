@@ -56,7 +56,7 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
     case push::Outcome::StillArriving:  // only 'kymo watch' waits for the rest of a file
     case push::Outcome::Unreadable:
       ++totals.unreadable;
-      say_error(base::format("{}: {}", name, file.reason));
+      say_error(file.reason_text());
       break;
   }
 }

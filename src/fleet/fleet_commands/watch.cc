@@ -142,8 +142,7 @@ class Watcher {
     numbers_.files = traces_.files();
     numbers_.bytes = traces_.bytes();
     numbers_.waiting = traces_.waiting();
-    if (!traces_.not_deleted().empty() && traces_.not_deleted() != said_not_deleted_) say_error(traces_.not_deleted());
-    said_not_deleted_ = traces_.not_deleted();
+    if (!traces_.not_deleted().empty() && said_.insert(traces_.not_deleted()).second) say_error(traces_.not_deleted());
     const bool is_too_much =
         traces_.not_deleted().empty() && options_.limits.bytes && traces_.bytes() > *options_.limits.bytes;
     if (is_too_much && !said_too_much_)
@@ -166,7 +165,7 @@ class Watcher {
         pusher_->push(to_check);
         to_check = pushed_now_;
       }
-      for (const std::string& file : to_check) traces_.set_new(file);
+      for (const std::string& file : to_check) traces_.set(file, KeptTraces::State::New);
       numbers_.already = already;
     };
     for (const std::string& path : traces_.remove(options_.limits, seconds_now(), push_again)) {
@@ -176,12 +175,8 @@ class Watcher {
   }
 
   void set_pushed(const push::FileOutcome& file) {
-    if (file.is_damaged)
-      traces_.set_pushed_damaged(file.file);
-    else if (file.lacks_end)
-      traces_.set_pushed_without_end(file.file);
-    else
-      traces_.set_pushed(file.file);
+    using enum KeptTraces::State;
+    traces_.set(file.file, file.is_damaged ? PushedDamaged : file.lacks_end ? PushedWithoutEnd : Pushed);
   }
 
   // True if somebody deleted it, such as another watch that has pushed it.
@@ -222,8 +217,8 @@ class Watcher {
       case push::Outcome::Unreadable:
         if (is_gone(file.file)) break;
         ++numbers_.refused;
-        traces_.set_refused(file.file);
-        say_warning(base::format("{}: {}", base::printable(file.file), file.reason));
+        traces_.set(file.file, KeptTraces::State::Refused);
+        say_warning(file.reason_text());
         break;
     }
   }
@@ -238,9 +233,8 @@ class Watcher {
   int failed_in_row_ = 0;
   std::mt19937 random_{std::random_device{}()};
   bool ends_ = false, said_too_much_ = false;
-  std::set<std::string> said_;           // lines about what is not pushed
+  std::set<std::string> said_;           // lines about what is not pushed or not deleted, which are said once
   std::vector<std::string> pushed_now_;  // by the last push
-  std::string said_not_deleted_;
 };
 
 }  // namespace

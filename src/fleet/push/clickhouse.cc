@@ -38,19 +38,14 @@ bool is_name(std::string_view name) {
 
 // "%41" becomes "A".
 std::string decoded(std::string_view text, std::string_view whole) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (text.size() - i < 3) refuse(whole, "a % without two hexadecimal digits");
+  const std::vector<std::string> parts = base::split(text, '%');
+  std::string out = parts.front();
+  for (size_t i = 1; i < parts.size(); ++i) {
     unsigned value = 0;
-    const char* const from = text.data() + i + 1;
-    const auto [end, error] = std::from_chars(from, from + 2, value, 16);
-    if (error != std::errc() || end != from + 2) refuse(whole, "a % without two hexadecimal digits");
-    out += static_cast<char>(value);
-    i += 2;
+    const char* const digits = parts[i].data();
+    if (parts[i].size() < 2 || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2)
+      refuse(whole, "a % without two hexadecimal digits");
+    out += static_cast<char>(value) + parts[i].substr(2);
   }
   return out;
 }
@@ -111,12 +106,10 @@ Address parse_address(std::string_view text) {
     address.patience = parse_patience(time);
   const size_t slash = rest.find('/');
   if (slash == rest.npos) refuse(shown, "it has no database");
-  std::string_view host = rest.substr(0, slash), database = rest.substr(slash + 1);
-  if (const size_t question = database.find('?'); question != database.npos) {
+  const std::string_view host = rest.substr(0, slash), database = rest.substr(slash + 1, rest.find('?') - slash - 1);
+  if (const size_t question = rest.find('?'); question != rest.npos) {
     constexpr std::string_view kCluster = "cluster=";
-    for (std::string_view rest_of_options = database.substr(question + 1); !rest_of_options.empty();) {
-      const std::string_view option = rest_of_options.substr(0, rest_of_options.find('&'));
-      rest_of_options.remove_prefix(std::min(option.size() + 1, rest_of_options.size()));
+    for (const std::string& option : base::split(rest.substr(question + 1), '&')) {
       if (option == "secure")
         address.is_secure = true;
       else if (!option.starts_with(kCluster))
@@ -124,7 +117,6 @@ Address parse_address(std::string_view text) {
       else if (address.cluster = option.substr(kCluster.size()); !is_name(address.cluster))
         refuse(shown, "the cluster is not a name of letters, digits, '_', '-' and '.'");
     }
-    database = database.substr(0, question);
   }
   size_t colon = host.rfind(':');
   if (host.starts_with('[')) {  // [::1]:8123
@@ -161,54 +153,23 @@ std::string excerpt(std::string_view text) {
 
 // `cell` has no tab and no line feed.
 std::string unescaped(std::string_view cell) {
-  if (cell.find('\\') == cell.npos) return std::string(cell);
+  constexpr std::pair<char, std::string_view> kEscapes[] = {{'b', "\b"}, {'f', "\f"},      {'n', "\n"},
+                                                            {'r', "\r"}, {'t', "\t"},      {'\\', "\\"},
+                                                            {'\'', "'"}, {'0', {"\0", 1}}, {'N', {}}};  // NULL
   std::string out;
-  for (size_t i = 0; i < cell.size(); ++i) {
-    if (cell[i] != '\\') {
-      out += cell[i];
-      continue;
-    }
-    if (++i == cell.size()) throw Error("the server's answer ends in the middle of an escape");
-    switch (cell[i]) {
-      case 'b':
-        out += '\b';
-        break;
-      case 'f':
-        out += '\f';
-        break;
-      case 'n':
-        out += '\n';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      case 't':
-        out += '\t';
-        break;
-      case '0':
-        out += '\0';
-        break;
-      case 'N':  // NULL
-        break;
-      case '\\':
-      case '\'':
-        out += cell[i];
-        break;
-      default:
-        throw Error(base::format("the server's answer has the unknown escape \\{}", excerpt(cell.substr(i, 1))));
-    }
+  while (!cell.empty()) {
+    const size_t plain = std::min(cell.find('\\'), cell.size());
+    out += cell.substr(0, plain);
+    cell.remove_prefix(plain);
+    if (cell.empty()) break;
+    if (cell.size() == 1) throw Error("the server's answer ends in the middle of an escape");
+    const auto* const known = std::ranges::find(kEscapes, cell[1], &std::pair<char, std::string_view>::first);
+    if (known == std::end(kEscapes))
+      throw Error(base::format("the server's answer has the unknown escape \\{}", excerpt(cell.substr(1, 1))));
+    out += known->second;
+    cell.remove_prefix(2);
   }
   return out;
-}
-
-std::vector<std::string> cells_of(std::string_view line) {
-  std::vector<std::string> cells;
-  for (;;) {
-    const size_t tab = std::min(line.find('\t'), line.size());
-    cells.push_back(unescaped(line.substr(0, tab)));
-    if (tab == line.size()) return cells;
-    line.remove_prefix(tab + 1);
-  }
 }
 
 template <typename Number>
@@ -226,19 +187,18 @@ Number parse(std::string_view cell, std::string_view column) {
 Rows parse_rows(std::string_view body) {
   Rows all;
   if (body.empty()) throw Error("the server's answer is empty: is it a ClickHouse server?");
-  while (!body.empty()) {
-    const size_t end = body.find('\n');
-    if (end == body.npos) throw Error(base::format("the server's answer has no end: '{}'", excerpt(body)));
-    std::vector<std::string> cells = cells_of(body.substr(0, end));
-    body.remove_prefix(end + 1);
-    if (all.columns.empty()) {
+  if (!body.ends_with('\n')) throw Error(base::format("the server's answer has no end: '{}'", excerpt(body)));
+  body.remove_suffix(1);
+  for (const std::string& line : base::split(body, '\n')) {
+    std::vector<std::string> cells = base::split(line, '\t');
+    for (std::string& cell : cells) cell = unescaped(cell);
+    if (all.columns.empty())
       all.columns = std::move(cells);
-      continue;
-    }
-    if (cells.size() != all.columns.size())
+    else if (cells.size() == all.columns.size())
+      all.rows.push_back(std::move(cells));
+    else
       throw Error(
           base::format("the server's answer has a row of {} cells under {} columns", cells.size(), all.columns.size()));
-    all.rows.push_back(std::move(cells));
   }
   return all;
 }
@@ -256,14 +216,9 @@ std::vector<double> parse_reals(std::string_view cell, std::string_view column) 
   if (cell.size() < 2 || cell.front() != '[' || cell.back() != ']')
     throw Error(base::format("the server's answer has '{}' in column {}, which is not a list", excerpt(cell), column));
   std::vector<double> all;
-  cell = cell.substr(1, cell.size() - 2);
-  while (!cell.empty()) {
-    const size_t comma = std::min(cell.find(','), cell.size());
-    std::string_view one = cell.substr(0, comma);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    all.push_back(parse<double>(one, column));
-    cell.remove_prefix(std::min(comma + 1, cell.size()));
-  }
+  if (cell == "[]") return all;
+  for (const std::string& one : base::split(cell.substr(1, cell.size() - 2), ','))
+    all.push_back(parse<double>(std::string_view(one).substr(one.starts_with(' ') ? 1 : 0), column));
   return all;
 }
 
@@ -300,21 +255,9 @@ bool is_passing(int code) {
   return std::find(kPassing.begin(), kPassing.end(), code) != kPassing.end();
 }
 
-std::string encoded(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 && byte < 0x80)
-      out += c;
-    else
-      base::format_to(out, "%{:02X}", byte);
-  }
-  return out;
-}
-
 }  // namespace
 
-struct Client::Impl {
+struct ClickHouseStore::Impl {
   explicit Impl(Address given)
       : address(std::move(given)),
         http(base::format("{}://{}:{}", address.is_secure ? "https" : "http",
@@ -332,13 +275,15 @@ struct Client::Impl {
   }
 
   // `body` follows the statement; both may be long.
-  std::string post(const std::string& parameters, const std::string& body) {
+  std::string post(httplib::Params parameters, const std::string& body) {
     std::string received;
     bool is_too_long = false;
     httplib::Request request;
     request.method = "POST";
-    request.path = base::format("/?send_progress_in_http_headers=1&http_headers_progress_interval_ms={}&{}",
-                                std::min(kProgress, address.patience / 2).count(), parameters);
+    parameters.emplace("send_progress_in_http_headers", "1");
+    parameters.emplace("http_headers_progress_interval_ms",
+                       std::to_string(std::min(kProgress, address.patience / 2).count()));
+    request.path = httplib::append_query_params("/", parameters);
     request.headers = headers;
     request.set_header("Content-Type", "application/octet-stream");
     request.body = body;
@@ -394,10 +339,34 @@ struct Client::Impl {
       if (is_passing(exception->code)) throw TryAgain(text);
       throw Error(text);
     }
-    const std::string text = base::format("{} answers with HTTP status {}: {}", address.text(), status,
-                                          base::printable(body.substr(0, 200)));
+    const std::string text = base::format("{} answers with HTTP status {}: {}", address.text(), status, excerpt(body));
     if (status >= 500) throw TryAgain(text);
     throw Error(text + "; is this a ClickHouse server?");
+  }
+
+  // A statement without an answer.
+  void execute(const std::string& statement) { refuse_answer(post({}, statement)); }
+
+  void insert(const Block& block, uint64_t attempt) {
+    std::vector<std::string_view> columns;
+    for (const ColumnSpec& column : block.table().columns) columns.push_back(column.name);
+    const std::string answer = post(
+        {{"query", base::format("INSERT INTO {} ({}) FORMAT CSV", table(block.table()), base::join(columns, ", "))}},
+        block.encode(attempt));
+    if (const auto exception = parse_exception(answer))
+      throw TryAgain(base::format("{}: {} (code {})", address.text(), exception->text, exception->code));
+    refuse_answer(answer);
+  }
+
+  void refuse_answer(std::string_view answer) const {
+    if (!answer.empty())
+      throw Error(base::format("{} answers '{}' where nothing is expected; is this a ClickHouse server?",
+                               address.text(), excerpt(answer)));
+  }
+
+  // Of this server only.
+  std::string table(const TableSpec& table) const {
+    return base::format("{}.{}", quoted_name(address.database), quoted_name(table.name));
   }
 
   Address address;
@@ -405,79 +374,63 @@ struct Client::Impl {
   httplib::Headers headers;
 };
 
-Client::Client(Address address) : impl_(std::make_unique<Impl>(std::move(address))) {}
-Client::~Client() = default;
-const Address& Client::address() const { return impl_->address; }
+ClickHouseStore::ClickHouseStore(Address address) : impl_(std::make_unique<Impl>(std::move(address))) {}
+ClickHouseStore::~ClickHouseStore() = default;
 
-void Client::execute(const std::string& statement) {
-  const std::string answer = impl_->post("", statement);
-  if (!answer.empty())
-    throw Error(base::format("{} answers '{}' where nothing is expected; is this a ClickHouse server?",
-                             impl_->address.text(), base::printable(answer.substr(0, 200))));
-}
-
-void Client::insert(const TableSpec& table, const std::string& csv) {
-  std::vector<std::string_view> columns;
-  for (const ColumnSpec& column : table.columns) columns.push_back(column.name);
-  const std::string statement = base::format("INSERT INTO {}.{} ({}) FORMAT CSV", quoted_name(impl_->address.database),
-                                             quoted_name(table.name), base::join(columns, ", "));
-  const std::string answer = impl_->post("query=" + encoded(statement), csv);
-  if (answer.empty()) return;
-  if (const auto exception = parse_exception(answer))
-    throw TryAgain(base::format("{}: {} (code {})", impl_->address.text(), exception->text, exception->code));
-  throw Error(base::format("{} answers '{}' to an insert; is this a ClickHouse server?", impl_->address.text(),
-                           base::printable(answer.substr(0, 200))));
-}
-
-Rows Client::query(const std::string& statement) {
+Rows ClickHouseStore::ask(const std::string& statement) {
   // The whole result before the first byte: an exception in the middle of a result would otherwise follow its rows.
-  const std::string answer =
-      impl_->post("wait_end_of_query=1&skip_unavailable_shards=0", statement + "\nFORMAT TabSeparatedWithNames");
-  return parse_rows(answer);
+  return parse_rows(impl_->post({{"wait_end_of_query", "1"}, {"skip_unavailable_shards", "0"}},
+                                statement + "\nFORMAT TabSeparatedWithNames"));
+}
+
+uint64_t ClickHouseStore::version() {
+  const Address& address = impl_->address;
+  if (ask(base::format("SELECT name FROM system.tables WHERE database = {} AND name = {}",
+                       quoted_text(address.database), quoted_text(kSchema.name)))
+          .rows.empty())
+    return 0;
+  return version_in(table_everywhere(address, kSchema));
+}
+
+uint64_t ClickHouseStore::version_in(const std::string& table) {
+  const Rows rows = ask(base::format("SELECT max(version) AS version FROM {}", table));
+  return rows.rows.empty() ? 0 : parse_u64(rows.rows[0][0], rows.columns[0]);
 }
 
 void ClickHouseStore::prepare() {
-  const Address& address = client_.address();
-  client_.execute(base::format("CREATE DATABASE IF NOT EXISTS {}", quoted_name(address.database)));
+  const Address& address = impl_->address;
+  impl_->execute(base::format("CREATE DATABASE IF NOT EXISTS {}", quoted_name(address.database)));
   const Rows rows =
-      client_.query(base::format("SELECT name FROM system.tables WHERE database = {}", quoted_text(address.database)));
-  std::set<std::string> names;
+      ask(base::format("SELECT name FROM system.tables WHERE database = {}", quoted_text(address.database)));
+  std::set<std::string, std::less<>> names;
   for (const auto& row : rows.rows) names.insert(row.at(0));
-  const auto is_there = [&](const TableSpec* table) { return names.contains(std::string(table->name)); };
-  const auto other = std::find_if(all_tables().begin(), all_tables().end(), is_there);
+  const auto is_there = [&](const TableSpec* table) { return names.contains(table->name); };
+  const auto other = std::ranges::find_if(all_tables(), is_there);
   if (other != all_tables().end() && !is_there(&kSchema))
     throw Error(
         base::format("{} has a table {} that is not Kymo's: use another database", address.text(), (*other)->name));
   // The version is written when all tables are there.
-  client_.execute(create_statement(address.database, kSchema));
-  const Rows found = client_.query(base::format("SELECT max(version) AS version FROM {}.{}",
-                                                quoted_name(address.database), quoted_name(kSchema.name)));
-  const uint64_t version = parse_u64(found.rows.at(0).at(0), "version");
+  impl_->execute(create_statement(address.database, kSchema));
+  const uint64_t version = version_in(impl_->table(kSchema));
   if (version != 0) refuse_other_version(version, address.text());
-  for (const TableSpec* table : all_tables()) client_.execute(create_statement(address.database, *table));
+  for (const TableSpec* table : all_tables()) impl_->execute(create_statement(address.database, *table));
   if (version == kSchemaVersion) return;
   Block block(kSchema);
   block.number(kSchemaVersion);
   block.end_row();
-  client_.insert(kSchema, block.encode(0));
+  impl_->insert(block, 0);
 }
 
 KnownTraces ClickHouseStore::known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) {
-  const Rows rows = client_.query(base::format(
-      R"(SELECT trace, max(problems) AS its_problems FROM {}
-WHERE started >= toDateTime({}) AND started <= toDateTime({}) AND trace IN ({}) GROUP BY trace)",
-      table_everywhere(client_.address(), kTraces), from, to, base::join(traces, ", ")));
-  expect_columns(rows, 2);
-  KnownTraces found;
-  for (const auto& row : rows.rows) found[parse_u64(row[0], rows.columns[0])] = parse_u64(row[1], rows.columns[1]) != 0;
-  return found;
+  return ask_known(table_everywhere(impl_->address, kTraces),
+                   base::format("toDateTime({}) AND toDateTime({})", from, to), traces);
 }
 
 // Inserts are not atomic. So each has an attempt of its own, and counts when its rows of `traces` are there (tables.h).
 void ClickHouseStore::publish(const SummaryBlocks& rows, uint32_t) {
   const uint64_t attempt = new_attempt();
   for (const Block* block : rows.all())
-    if (block->rows() > 0) client_.insert(block->table(), block->encode(attempt));
+    if (block->rows() > 0) impl_->insert(*block, attempt);
 }
 
 }  // namespace kymo::push

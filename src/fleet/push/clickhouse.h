@@ -47,14 +47,8 @@ Address parse_address(std::string_view text);
 // A table, for SQL: that of all servers of the cluster, if there is one.
 std::string table_everywhere(const Address& address, const TableSpec& table);
 
-// What a server answers, as TabSeparatedWithNames, or what DuckDB does. The bytes of a server are untrusted.
-struct Rows {
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;  // each has a cell for each column
-};
-
-// Throws kymo::Error if it is not such a text: a row with another number of cells, an unknown escape, no last line
-// feed.
+// What a server answers, as TabSeparatedWithNames. Throws kymo::Error if it is not such a text: a row with another
+// number of cells, an unknown escape, no last line feed.
 Rows parse_rows(std::string_view body);
 
 // Throws kymo::Error if they have another number of columns.
@@ -75,39 +69,23 @@ struct ServerException {
 // it is not an exception.
 std::optional<ServerException> parse_exception(std::string_view body);
 
-// One thread uses a client. Every request has a time limit, and answers have a limited length.
-class Client {
- public:
-  explicit Client(Address address);
-  ~Client();
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  const Address& address() const;
-
-  // All throw TryAgain, or kymo::Error for what does not change by itself: a wrong password, a wrong statement, an
-  // answer that is not ClickHouse's.
-  void execute(const std::string& statement);
-  // Rows of a table as CSV.
-  void insert(const TableSpec& table, const std::string& csv);
-  // The statement without FORMAT.
-  Rows query(const std::string& statement);
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
+// Every request has a time limit, and answers have a limited length.
 class ClickHouseStore : public Store {
  public:
-  explicit ClickHouseStore(Address address) : client_(std::move(address)) {}
+  explicit ClickHouseStore(Address address);
+  ~ClickHouseStore() override;
 
   void prepare() override;
+  uint64_t version() override;
+  Rows ask(const std::string& statement) override;  // without FORMAT
   KnownTraces known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) override;
   void publish(const SummaryBlocks& rows, uint32_t day) override;
 
  private:
-  Client client_;
+  uint64_t version_in(const std::string& table);
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace kymo::push

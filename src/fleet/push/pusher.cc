@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <set>
 #include <span>
 #include <thread>
@@ -23,7 +22,9 @@ namespace kymo::push {
 
 namespace {
 
-constexpr size_t kBytesOfBatch = 64 << 20;
+constexpr size_t kBytesOfBatch = 64 << 20, kTracesOfBatch = 64;
+constexpr size_t kOpenFiles = 16;  // the store is asked about all of them at once
+constexpr std::chrono::milliseconds kFirstWait{200}, kLongestWait{10'000};
 
 // A trace of a file that the store does not have. Its rows are read from the file.
 struct TraceToPush {
@@ -32,6 +33,11 @@ struct TraceToPush {
   RowHead head{};
   SummaryBlocks rows{};
   uint32_t day = 0;
+};
+
+struct OpenFile {
+  TraceFile trace;
+  trace::Reader reader;
 };
 
 }  // namespace
@@ -60,7 +66,7 @@ struct Pusher::Impl {
   // Runs `action` until it does not throw TryAgain, at most `retries` more times. Then throws TryAgain.
   template <typename Action>
   void with_retries(Action&& action) {
-    auto wait = options.first_wait;
+    auto wait = kFirstWait;
     for (int left = options.retries;; --left) {
       try {
         return action();
@@ -73,16 +79,16 @@ struct Pusher::Impl {
         std::this_thread::sleep_for(wait);
       else if (!options.wait(wait))
         throw Error("interrupted");
-      wait = std::min(wait * 2, options.longest_wait);
+      wait = std::min(wait * 2, kLongestWait);
     }
   }
 
   void prepare();
-  KnownTraces ask(const std::vector<uint64_t>& numbers, uint32_t from, uint32_t to);
+  void ask(const std::vector<uint64_t>& numbers, uint32_t from, uint32_t to);
   void publish();
-  void push_batch(std::span<const std::string> files);
-  void push_file(TraceFile& file, KnownTraces& there);
-  std::vector<TraceToPush> find_missing(const TraceFile& file, const KnownTraces& there, FileOutcome& outcome);
+  void push_some(std::span<const std::string> files);
+  void push_file(const TraceFile& file, trace::Reader& reader);
+  std::vector<TraceToPush> find_missing(const TraceFile& file, FileOutcome& outcome);
   bool read_rows(const TraceFile& file, trace::Reader& reader, std::vector<TraceToPush>& traces);
   void warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces);
 
@@ -93,11 +99,19 @@ struct Pusher::Impl {
   std::unique_ptr<Store> store;
   bool is_prepared = false, warned_of_rank = false;
   Counts counts;
+  KnownTraces there;  // or in the batch
   // Traces of one day, which are published together, and the files of which they are the last ones.
   SummaryBlocks batch;
   uint32_t day = 0;
   std::vector<std::shared_ptr<FileOutcome>> complete;
 };
+
+std::string FileOutcome::reason_text() const {
+  const std::string name = base::printable(file);
+  const bool is_named =
+      reason.starts_with(name + " ") || reason.starts_with(name + ":") || reason.find(" " + name + ":") != reason.npos;
+  return is_named ? reason : base::format("{}: {}", name, reason);
+}
 
 void Pusher::Impl::prepare() {
   if (is_prepared) return;
@@ -111,17 +125,15 @@ void Pusher::Impl::prepare() {
   is_prepared = true;
 }
 
-KnownTraces Pusher::Impl::ask(const std::vector<uint64_t>& numbers, uint32_t from, uint32_t to) {
+void Pusher::Impl::ask(const std::vector<uint64_t>& numbers, uint32_t from, uint32_t to) {
   constexpr size_t kTracesOfQuestion = 256;  // servers limit the length of a statement
-  KnownTraces all;
   for (size_t at = 0; at < numbers.size(); at += kTracesOfQuestion) {
     const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(at);
     const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kTracesOfQuestion, numbers.size() - at));
     KnownTraces found;
     with_retries([&] { found = store->known({begin, end}, from, to); });
-    all.merge(found);
+    there.merge(found);
   }
-  return all;
 }
 
 void Pusher::Impl::publish() {
@@ -129,7 +141,7 @@ void Pusher::Impl::publish() {
   with_retries([&] { store->publish(batch, day); });
   counts.traces += batch.traces.rows();
   counts.rows += batch.rows();
-  batch.clear();
+  batch = {};
   for (const auto& file : std::exchange(complete, {})) report(*file);
 }
 
@@ -152,8 +164,7 @@ void Pusher::Impl::warn_of(const TraceFile& file, const std::vector<TraceToPush>
 }
 
 // The traces of a file that the store does not have. What it has is in the outcome.
-std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, const KnownTraces& there,
-                                                    FileOutcome& outcome) {
+std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, FileOutcome& outcome) {
   std::vector<TraceToPush> missing;
   for (const RankOfFile& rank : file.ranks.list) {
     const auto found = there.find(rank.number);
@@ -193,36 +204,30 @@ bool Pusher::Impl::read_rows(const TraceFile& file, trace::Reader& reader, std::
   return true;
 }
 
-void Pusher::Impl::push_file(TraceFile& file, KnownTraces& there) {
+void Pusher::Impl::push_file(const TraceFile& file, trace::Reader& reader) {
   const auto outcome = std::make_shared<FileOutcome>();
   outcome->file = file.path;
   outcome->outcome = Outcome::AlreadyThere;
   outcome->lacks_end = file.lacks_end;
-  std::vector<TraceToPush> missing = find_missing(file, there, *outcome);
+  std::vector<TraceToPush> missing = find_missing(file, *outcome);
   if (missing.empty()) return report(*outcome);
-  std::optional<trace::Reader> reader;
-  const auto open_again = [&] {
-    reader.emplace(open(file.path));
-    file.find_processes(*reader);
-  };
-  if (!can_read(file.path, open_again) || !read_rows(file, *reader, missing)) return;
+  if (!read_rows(file, reader, missing)) return;
 
   for (const TraceToPush& trace : missing) {
     outcome->is_damaged |= !trace.head.damage.empty();
+    there[trace.rank->number] = !trace.head.damage.empty();  // two files may have it
     if (trace.day != day) publish();
     day = trace.day;
     batch.append(trace.rows);
     if (&trace == &missing.back()) complete.push_back(outcome);
-    if (batch.bytes() >= kBytesOfBatch) publish();
+    if (batch.bytes() >= kBytesOfBatch || batch.traces.rows() >= kTracesOfBatch) publish();
   }
-  for (const TraceToPush& trace : missing)  // two files may have it
-    there[trace.rank->number] = !trace.head.damage.empty();
 }
 
-void Pusher::Impl::push_batch(std::span<const std::string> files) {
+void Pusher::Impl::push_some(std::span<const std::string> files) {
   std::vector<uint64_t> numbers;
   uint32_t from = UINT32_MAX, to = 0;
-  std::vector<TraceFile> readable;
+  std::vector<OpenFile> readable;
   for (const std::string& file : files) {
     can_read(file, [&] {
       // Opened first: that adds what dead processes left to the file, which changes its content.
@@ -237,14 +242,13 @@ void Pusher::Impl::push_batch(std::span<const std::string> files) {
       from = std::min(from, first);
       to = std::max(to, last);
       for (const RankOfFile& rank : trace.ranks.list) numbers.push_back(rank.number);
-      readable.push_back(std::move(trace));
+      readable.push_back({std::move(trace), std::move(reader)});
     });
   }
   if (readable.empty()) return;
   prepare();
-  KnownTraces there = ask(numbers, from, to);
-  for (TraceFile& file : readable) push_file(file, there);
-  publish();
+  ask(numbers, from, to);
+  for (OpenFile& file : readable) push_file(file.trace, file.reader);
 }
 
 Pusher::Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn)
@@ -272,14 +276,15 @@ void Pusher::push(const std::vector<std::string>& given) {
       files.push_back(file);
   }
   try {
-    const size_t most = impl_->options.traces_of_batch;
     const uint64_t before = impl_->counts.traces;
-    for (size_t at = 0; at < files.size(); at += most)
-      impl_->push_batch(std::span(files).subspan(at, std::min(most, files.size() - at)));
+    impl_->there.clear();
+    for (size_t at = 0; at < files.size(); at += kOpenFiles)
+      impl_->push_some(std::span(files).subspan(at, std::min(kOpenFiles, files.size() - at)));
+    impl_->publish();
     if (impl_->counts.traces > before) impl_->store->tidy();
   } catch (const Error&) {
     impl_->is_prepared = false;
-    impl_->batch.clear();
+    impl_->batch = {};
     impl_->complete.clear();
     throw;
   }

@@ -9,7 +9,7 @@
 // the file has several. So a file must be the same one, with the same times, after its last row was read: otherwise
 // none of its traces is pushed.
 //
-// One thread uses a pusher. Memory: the rows of one batch and of all ranks of one file.
+// One thread uses a pusher. Memory: the rows of one batch and of all ranks of one file, and a few files that are open.
 #pragma once
 
 #include <chrono>
@@ -27,8 +27,6 @@ namespace kymo::push {
 struct PushOptions {
   std::string job;  // for all of them; empty: what the traces say
   int retries = 8;
-  std::chrono::milliseconds first_wait{200}, longest_wait{10'000};
-  size_t traces_of_batch = 64;
   // Asked for a trace whose end is missing, or that is damaged: true if the rest of its file may still be copied. Such
   // a trace is not pushed. Empty: never.
   std::function<bool(const std::string& file)> may_still_arrive;
@@ -52,6 +50,8 @@ struct FileOutcome {
   bool is_damaged = false;                 // Pushed or AlreadyThere: only those parts of the file that can be read
   bool lacks_end = false;                  // the same: the rest of the file may still come
   uint64_t pushed = 0, already_there = 0;  // of its traces
+
+  std::string reason_text() const;  // with the name of the file, which most reasons have
 };
 
 class Pusher {

@@ -28,6 +28,8 @@ class FakeStore : public Store {
  public:
   explicit FakeStore(Server& server) : server_(server) {}
   void prepare() override {}
+  uint64_t version() override { return kSchemaVersion; }
+  Rows ask(const std::string&) override { return {}; }
   KnownTraces known(const std::vector<uint64_t>&, uint32_t, uint32_t) override {
     if (server_.on_known) server_.on_known();
     return server_.traces;
@@ -110,6 +112,18 @@ TEST_F(PusherTest, AFileWithTheSameContentIsPushedInPlaceOfOneThatChanged) {
   push({a, b});
   EXPECT_EQ(outcomes_, (std::map<std::string, Outcome>{{a, Outcome::Changed}, {b, Outcome::Pushed}}));
   EXPECT_EQ(server_.rows.at("traces"), 1u);
+}
+
+TEST_F(PusherTest, TheReasonWhyAFileCannotBeReadHasItsNameOnce) {
+  const std::string empty = folder_ / "empty.kymo", missing = folder_ / "missing.kymo";
+  std::ofstream(empty).close();
+  for (const std::string& file : {empty, missing, std::string(folder_ / "")}) {
+    push({file});
+    EXPECT_EQ(last_.outcome, Outcome::Unreadable);
+    const std::string text = last_.reason_text();
+    EXPECT_EQ(text.find(file), text.rfind(file)) << text;
+    EXPECT_NE(text.find(file), text.npos) << text;
+  }
 }
 
 TEST_F(PusherTest, EachRankOfAFileIsATrace) {

@@ -351,20 +351,4 @@ bool TraceFile::has_changed() const {
   }
 }
 
-void TraceFile::find_processes(trace::Reader& reader) {
-  const auto is_there = [&](const RankOfFile& rank) {
-    const std::set<trace::WriterId>& some = rank.processes.empty() ? rank.helpers : rank.processes;
-    return some.empty() || reader.writers().contains(*some.begin());
-  };
-  if (std::all_of(ranks.list.begin(), ranks.list.end(), is_there)) return;
-  const RanksOfFile again = find_ranks(reader, number);
-  for (RankOfFile& rank : ranks.list) {
-    const auto found = std::find_if(again.list.begin(), again.list.end(),
-                                    [&](const RankOfFile& other) { return other.number == rank.number; });
-    if (found == again.list.end()) throw Error("it has other processes each time it is read; push its imported copy");
-    rank.processes = found->processes;
-    rank.helpers = found->helpers;
-  }
-}
-
 }  // namespace kymo::push

@@ -58,11 +58,6 @@ struct TraceFile {
   // True also if it is gone. What was read before belongs to `number` only if this is false afterwards.
   bool has_changed() const;
 
-  // Finds the processes of its traces, of which the numbers are known, in a reader of the same file. A file of another
-  // tool is imported each time it is opened, and its processes then have other writers. Throws kymo::Error if it has
-  // other traces.
-  void find_processes(trace::Reader& reader);
-
   std::string path;
   base::FileVersion version;  // before the number was computed
   uint64_t number = 0;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/text.h"
+#include "push/clickhouse.h"
 
 namespace kymo::push {
 
@@ -33,6 +34,16 @@ void SummaryBlocks::append(const SummaryBlocks& other) {
   memory.append(other.memory);
   waits.append(other.waits);
   traces.append(other.traces);
+}
+
+KnownTraces Store::ask_known(const std::string& table, const std::string& times, const std::vector<uint64_t>& traces) {
+  const Rows rows = ask(base::format(
+      "SELECT trace, max(problems) AS its_problems FROM {} WHERE started BETWEEN {} AND trace IN ({}) GROUP BY trace",
+      table, times, base::join(traces, ", ")));
+  expect_columns(rows, 2);
+  KnownTraces found;
+  for (const auto& row : rows.rows) found[parse_u64(row[0], rows.columns[0])] = parse_u64(row[1], rows.columns[1]) != 0;
+  return found;
 }
 
 void refuse_other_version(uint64_t version, const std::string& place) {

@@ -25,7 +25,6 @@ struct SummaryBlocks {
   std::array<const Block*, 6> all() const { return {&iterations, &operations, &device_time, &memory, &waits, &traces}; }
   size_t bytes() const;
   size_t rows() const;  // without those of `traces`
-  void clear() { *this = {}; }
   void append(const SummaryBlocks& other);
 };
 
@@ -46,6 +45,12 @@ class Refused : public Error {
 // The traces that a store has, and whether parts of their files could not be read when they were pushed.
 using KnownTraces = std::map<uint64_t, bool>;
 
+// What a store answers to a statement. The bytes are untrusted.
+struct Rows {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  // each has a cell for each column
+};
+
 // All functions throw TryAgain, or kymo::Error for what does not change by itself.
 class Store {
  public:
@@ -53,6 +58,12 @@ class Store {
 
   // Creates the tables if there are none. Throws what is not TryAgain if they are of another version of Kymo.
   virtual void prepare() = 0;
+
+  // Of its tables; 0: it has none.
+  virtual uint64_t version() = 0;
+
+  // The rows of a statement.
+  virtual Rows ask(const std::string& statement) = 0;
 
   // Those of these traces that it has, which began from `from` to `to`, in seconds since 1970: a server looks only at
   // the days of that time.
@@ -64,6 +75,10 @@ class Store {
 
   // After a push: removes what unfinished ones left, and joins what many small ones wrote.
   virtual void tidy() {}
+
+ protected:
+  // known(), where `started` is BETWEEN these `times`.
+  KnownTraces ask_known(const std::string& table, const std::string& times, const std::vector<uint64_t>& traces);
 };
 
 // Throws kymo::Error if `version` is another one than kSchemaVersion. `place` is for the message.

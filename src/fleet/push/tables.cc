@@ -5,28 +5,12 @@
 
 namespace kymo::push {
 
-std::string_view clickhouse_type(ColumnType type) {
-  switch (type) {
-    case ColumnType::U8:
-      return "UInt8";
-    case ColumnType::U16:
-      return "UInt16";
-    case ColumnType::U32:
-      return "UInt32";
-    case ColumnType::I32:
-      return "Int32";
-    case ColumnType::U64:
-      return "UInt64";
-    case ColumnType::I64:
-      return "Int64";
-    case ColumnType::Date:
-      return "DateTime";
-    case ColumnType::Text:
-      return "String";
-    case ColumnType::Name:
-      return "LowCardinality(String)";
-  }
-  return "String";
+TypeNames names_of(ColumnType type) {
+  static constexpr TypeNames kNames[] = {
+      {"UInt8", "UTINYINT"}, {"UInt32", "UINTEGER"}, {"Int32", "INTEGER"},  {"UInt64", "UBIGINT"},
+      {"Int64", "BIGINT"},   {"DateTime", "BIGINT"}, {"String", "VARCHAR"}, {"LowCardinality(String)", "VARCHAR"},
+  };
+  return kNames[static_cast<size_t>(type)];
 }
 
 void Block::skip_attempt() {
@@ -73,12 +57,6 @@ void Block::end_row() {
     throw Error(base::format("table {}: no value for column {}", table_.name, table_.columns[at_].name));
   at_ = 0;
   csv_ += '\n';
-}
-
-void Block::clear() {
-  csv_.clear();
-  attempts_.clear();
-  at_ = 0;
 }
 
 void Block::append(const Block& other) {
@@ -160,7 +138,7 @@ std::string create_statement(const std::string& database, const TableSpec& table
   std::string columns;
   bool has_date = false;
   for (const ColumnSpec& column : table.columns) {
-    base::format_to(columns, "{}{} {}", columns.empty() ? "" : ", ", column.name, clickhouse_type(column.type));
+    base::format_to(columns, "{}{} {}", columns.empty() ? "" : ", ", column.name, names_of(column.type).clickhouse);
     has_date |= column.type == ColumnType::Date;
   }
   return base::format("CREATE TABLE IF NOT EXISTS {}.{} ({}) ENGINE = MergeTree(){} ORDER BY ({})",

@@ -9,20 +9,24 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace kymo::push {
 
 // The types of columns that the tables use.
-enum class ColumnType : uint8_t { U8, U16, U32, I32, U64, I64, Date, Text, Name };
+enum class ColumnType : uint8_t { U8, U32, I32, U64, I64, Date, Text, Name };
 
 struct ColumnSpec {
   std::string_view name;
   ColumnType type;
 };
 
-// As ClickHouse writes it: "UInt64", "LowCardinality(String)".
-std::string_view clickhouse_type(ColumnType type);
+// The types as ClickHouse writes them, and DuckDB for the CSV of a Block, in which times are seconds since 1970.
+struct TypeNames {
+  std::string_view clickhouse, duckdb;
+};
+TypeNames names_of(ColumnType type);
 
 inline constexpr std::string_view kAttemptColumn = "attempt";
 
@@ -81,10 +85,22 @@ class Block {
   // Throws kymo::Error if a column has no value.
   void end_row();
 
+  // The values of the rest of a row: numbers and texts.
+  template <typename... Values>
+  void finish_row(const Values&... values) {
+    const auto add = [this](const auto& value) {
+      if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>)
+        number(static_cast<uint64_t>(value));
+      else
+        text(value);
+    };
+    (add(values), ...);
+    end_row();
+  }
+
   const TableSpec& table() const { return table_; }
   size_t rows() const { return attempts_.size(); }
   size_t bytes() const { return csv_.size(); }  // about the size of encode()
-  void clear();
   // Adds the rows of another block of this table, which has no row that is being built.
   void append(const Block& other);
 

@@ -76,7 +76,7 @@ void add_waits(Block& block, RowHead& head, const analyze::CollectiveCalls& call
     if (call.waiting == analyze::Waiting::Unknown && head.unknown_calls++ == 0)
       head.unknown_call = calls.names[call.name];
     if (call.waiting != analyze::Waiting::ForAll) continue;
-    const auto ns = static_cast<uint64_t>(std::max<int64_t>(call.end - call.begin, 0));
+    const auto ns = static_cast<uint64_t>(analyze::time_between(call.begin, call.end));
     Waits& waits = all[{call.iteration, call.group}];
     if (waits.calls++ == 0 || call.sequence < waits.first_sequence) waits.first_sequence = call.sequence;
     waits.ns += ns;
@@ -88,19 +88,10 @@ void add_waits(Block& block, RowHead& head, const analyze::CollectiveCalls& call
     const auto& [iteration, group] = key;
     const analyze::Interval& time = iterations.list[iteration];
     head.add_to(block);
-    block.number(numbers.number(iteration));
-    block.number(numbers.numbered(iteration));
-    block.number(realtime_of(time.begin));
-    block.number(static_cast<uint64_t>(std::max<int64_t>(time.end - time.begin, 0)));
-    block.text(head.run);
-    block.text(calls.groups[group].name);
-    block.number(calls.groups[group].members);
-    block.number(waits.calls);
-    block.number(waits.ns);
-    block.number(static_cast<uint64_t>(waits.first_sequence));
-    block.text(calls.names[waits.name]);
-    block.text(head.host);
-    block.end_row();
+    block.finish_row(numbers.number(iteration), numbers.numbered(iteration), realtime_of(time.begin),
+                     analyze::time_between(time.begin, time.end), head.run, calls.groups[group].name,
+                     calls.groups[group].members, waits.calls, waits.ns, waits.first_sequence, calls.names[waits.name],
+                     head.host);
   }
 }
 
@@ -108,6 +99,14 @@ constexpr int64_t kSecond = 1'000'000'000;
 
 uint32_t seconds_of(int64_t realtime_ns) {
   return static_cast<uint32_t>(std::clamp<int64_t>(realtime_ns / kSecond, 0, UINT32_MAX));
+}
+
+// A recording without events, such as one that was cut off early, began when its first process did.
+analyze::Summary summary_of(const trace::Reader& reader) {
+  analyze::Summary summary = analyze::summarise(reader);
+  if (summary.begin_realtime_ns == 0 && !summary.processes.empty())
+    summary.begin_realtime_ns = static_cast<int64_t>(summary.processes.front().origin.start_realtime_ns);
+  return summary;
 }
 
 std::string program_of(const analyze::Summary& summary) {
@@ -134,10 +133,7 @@ void add_device_time(Block& block, const RowHead& head, const std::string& devic
   const auto add = [&](std::string_view part, uint64_t ns) {
     if (ns == 0) return;
     head.add_to(block);
-    block.text(device);
-    block.text(part);
-    block.number(ns);
-    block.end_row();
+    block.finish_row(device, part, ns);
   };
   add("compute", time.compute_ns);
   add("communication", time.exposed_communication_ns);
@@ -175,12 +171,7 @@ void add_memory(Block& block, const RowHead& head, const trace::Reader& reader, 
     const memory::MemoryUse& use = profile.memories[i];
     if (use.taken.count == 0 && use.returns == 0) continue;
     head.add_to(block);
-    block.text(profile.tables.memories[i].device);
-    block.number(use.peak_bytes);
-    block.number(static_cast<uint64_t>(use.peak_ns));
-    block.number(use.in_use);
-    block.number(use.taken.count);
-    block.end_row();
+    block.finish_row(profile.tables.memories[i].device, use.peak_bytes, use.peak_ns, use.in_use, use.taken.count);
   }
 }
 
@@ -200,27 +191,19 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   std::vector<uint64_t> lengths;
   for (size_t i = 0; i < iterations.list.size(); ++i) {
     const analyze::Interval& one = iterations.list[i];
-    lengths.push_back(static_cast<uint64_t>(std::max<int64_t>(one.end - one.begin, 0)));
+    lengths.push_back(static_cast<uint64_t>(analyze::time_between(one.begin, one.end)));
     head.add_to(blocks.iterations);
-    blocks.iterations.number(numbers.number(i));
-    blocks.iterations.number(numbers.numbered(i));
-    blocks.iterations.number(realtime_of(one.begin));
-    blocks.iterations.number(lengths.back());
-    blocks.iterations.end_row();
+    blocks.iterations.finish_row(numbers.number(i), numbers.numbered(i), realtime_of(one.begin), lengths.back());
   }
   const analyze::IterationOperations operations = analyze::iteration_operations(walk, work, iterations);
-  Block& block = blocks.operations;
   for (const analyze::IterationOperation& row : operations.rows) {
+    const bool is_iteration = !row.on_device && row.name == iterations.name;
     head.operation_calls += row.count;
     head.operation_ns += row.total_ns;
-    head.add_to(block);
-    block.text(row.name);
-    block.number(row.on_device ? 1 : 0);
-    block.text(!row.on_device && row.name == iterations.name ? kIterationKind : analyze::text_of(row.kind));
-    for (const uint64_t value :
-         {row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns, row.max_ns})
-      block.number(value);
-    block.end_row();
+    head.add_to(blocks.operations);
+    blocks.operations.finish_row(row.name, row.on_device, is_iteration ? kIterationKind : analyze::text_of(row.kind),
+                                 row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns,
+                                 row.max_ns);
   }
   const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers.list());
   add_waits(blocks.waits, head, calls, iterations, numbers, realtime_of);
@@ -277,24 +260,12 @@ void add_mark(Block& block, const RowHead& head, const trace::Reader& reader, co
       if (track.kind == trace::TrackKind::DeviceQueue)
         devices.insert(track.device_name.empty() ? track.device_uuid : track.device_name);
   head.add_to(block);
-  block.text(head.host);
-  block.text(program_of(summary));
-  block.text(labels.file);
-  block.text(joined(summary.processes, [](const ProcessSummary& process) { return process.origin.kymo_version; }));
-  block.text(base::join(devices, ", "));
-  block.number(static_cast<uint64_t>(summary.begin_realtime_ns));
-  block.number(summary.duration_ns);
-  block.number(lengths.size());
-  block.number(base::round_ns(base::median(lengths)));
-  block.number(summary.events());
-  block.number(labels.is_part || !is_complete ? bytes_of_events(summary) : summary.file_size);
-  block.number(summary.lost);
-  block.number(damage.size());
-  block.number(is_complete ? 1 : 0);
-  block.text(head.run);
-  block.number(recording_number(head, reader));
-  block.number(head.is_whole ? 1 : 0);
-  block.end_row();
+  block.finish_row(head.host, program_of(summary), labels.file,
+                   joined(summary.processes, [](const ProcessSummary& process) { return process.origin.kymo_version; }),
+                   base::join(devices, ", "), summary.begin_realtime_ns, summary.duration_ns, lengths.size(),
+                   base::round_ns(base::median(lengths)), summary.events(),
+                   labels.is_part || !is_complete ? bytes_of_events(summary) : summary.file_size, summary.lost,
+                   damage.size(), is_complete, head.run, recording_number(head, reader), head.is_whole);
 }
 
 }  // namespace
@@ -303,7 +274,7 @@ void RowHead::add_to(Block& block) const {
   block.number(trace);
   block.number(started);
   block.text(job);
-  block.number(static_cast<uint64_t>(int64_t{rank}));
+  block.number(static_cast<uint64_t>(rank));
 }
 
 // The file ends before the recording did: it was cut, or is not copied completely.
@@ -318,7 +289,7 @@ bool may_be_part(const trace::Reader& reader) {
 }
 
 RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t trace, const TraceLabels& labels) {
-  const analyze::Summary summary = analyze::summarise(reader);
+  const analyze::Summary summary = summary_of(reader);
   RowHead head;
   head.trace = trace;
   head.started = seconds_of(summary.begin_realtime_ns);
@@ -338,7 +309,7 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
 
 std::pair<uint32_t, uint32_t> times_of(const trace::Reader& reader) {
   constexpr int64_t kDayNs = 86'400 * kSecond;
-  const analyze::Summary summary = analyze::summarise(reader);
+  const analyze::Summary summary = summary_of(reader);
   const auto end =
       summary.begin_realtime_ns + static_cast<int64_t>(std::min<uint64_t>(summary.duration_ns, INT64_MAX / 4));
   return {seconds_of(summary.begin_realtime_ns - kDayNs), seconds_of(end + kDayNs)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/printable.h"
 #include "base/text.h"
@@ -51,64 +52,39 @@ std::vector<TopRow> read_top(const push::Rows& rows) {
 
 analyze::Diff read_diff(const push::Rows& rows) {
   push::expect_columns(rows, 6);
-  struct Row {
-    size_t side;
-    std::string_view name;
-    uint64_t device;
-    std::vector<double> samples, sums, counts;
+  struct Sample {
+    analyze::IterationSums sums;
+    double wall_ns = 0, iterations = 0;
   };
-  std::vector<Row> all;
-  std::vector<double> samples[2];  // of the iterations, in order
+  std::map<uint64_t, Sample> samples[2];  // by side
   for (const auto& row : rows.rows) {
-    Row& one = all.emplace_back(Row{parse_u64(row[0], "side") != 0 ? 1u : 0u, row[1], parse_u64(row[2], "device"),
-                                    parse_reals(row[3], "samples"), parse_reals(row[4], "sums"),
-                                    parse_reals(row[5], "counts")});
-    if (one.samples.size() != one.sums.size() || one.samples.size() != one.counts.size())
+    auto& side = samples[parse_u64(row[0], "side") != 0 ? 1 : 0];
+    const uint64_t device = parse_u64(row[2], "device");
+    const std::vector<double> places = parse_reals(row[3], "samples"), sums = parse_reals(row[4], "sums"),
+                              counts = parse_reals(row[5], "counts");
+    if (places.size() != sums.size() || places.size() != counts.size())
       throw Error("the server's answer has lists of different lengths");
-    if (one.device == kIterationRows)
-      samples[one.side].insert(samples[one.side].end(), one.samples.begin(), one.samples.end());
-  }
-  std::vector<analyze::IterationSums> runs[2];
-  std::vector<double> iterations[2];
-  for (size_t side = 0; side < 2; ++side) {
-    std::sort(samples[side].begin(), samples[side].end());
-    samples[side].erase(std::unique(samples[side].begin(), samples[side].end()), samples[side].end());
-    runs[side].resize(std::min(samples[side].size(), analyze::kMostValues));
-    iterations[side].resize(runs[side].size());
-    for (analyze::IterationSums& run : runs[side]) run.wall_ns = {0};
-  }
-  // The run that a sample belongs to: neighbours are one if there are more than the statistics use. -1: none, because
-  // it has no iterations.
-  const auto run_of = [&](size_t side, double sample) -> std::ptrdiff_t {
-    const auto& known = samples[side];
-    const auto found = std::lower_bound(known.begin(), known.end(), sample);
-    if (found == known.end() || *found != sample) return -1;
-    return (found - known.begin()) * static_cast<std::ptrdiff_t>(runs[side].size()) /
-           static_cast<std::ptrdiff_t>(known.size());
-  };
-  for (const Row& row : all) {
-    std::vector<double> ns(runs[row.side].size()), counts(runs[row.side].size());
-    for (size_t i = 0; i < row.samples.size(); ++i) {
-      const std::ptrdiff_t run = run_of(row.side, row.samples[i]);
-      if (run < 0) continue;
-      ns[static_cast<size_t>(run)] += row.sums[i];
-      counts[static_cast<size_t>(run)] += row.counts[i];
-    }
-    for (size_t run = 0; run < ns.size(); ++run) {
-      if (row.device == kIterationRows) {
-        runs[row.side][run].wall_ns[0] += ns[run];
-        iterations[row.side][run] += counts[run];
-      } else if (counts[run] > 0) {
-        runs[row.side][run].keys.push_back(
-            {shown_name(row.name), row.device != 0, {ns[run]}, static_cast<uint64_t>(counts[run])});
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (!(places[i] >= 0 && places[i] < analyze::kMostValues))
+        throw Error(
+            base::format("the server's answer has a sample {}, and asked for are {}", places[i], analyze::kMostValues));
+      Sample& sample = side[static_cast<uint64_t>(places[i])];
+      if (device == kIterationRows) {
+        sample.wall_ns += sums[i];
+        sample.iterations += counts[i];
+      } else if (counts[i] > 0) {
+        sample.sums.keys.push_back({shown_name(row[1]), device != 0, {sums[i]}, static_cast<uint64_t>(counts[i])});
       }
     }
   }
+  std::vector<analyze::IterationSums> runs[2];
   for (size_t side = 0; side < 2; ++side) {
-    for (size_t run = 0; run < runs[side].size(); ++run) {
-      const double count = std::max(iterations[side][run], 1.0);
-      runs[side][run].wall_ns[0] /= count;
-      for (analyze::KeySums& key : runs[side][run].keys) key.ns[0] /= count;
+    for (auto& [place, sample] : samples[side]) {
+      if (sample.iterations <= 0) continue;
+      const double count = std::max(sample.iterations, 1.0);
+      sample.sums.wall_ns = {sample.wall_ns / count};
+      for (analyze::KeySums& key : sample.sums.keys) key.ns[0] /= count;
+      runs[side].push_back(std::move(sample.sums));
     }
   }
   analyze::Diff diff = analyze::compare(runs[0], runs[1], analyze::Main::Iteration);
@@ -205,14 +181,14 @@ History read_history(const push::Rows& rows) {
 }
 
 void refuse_other_tables(const Target& target) {
-  const uint64_t version = version_of(target);
+  const uint64_t version = target.store().version();
   if (version == 0)
     throw Error(base::format("{0} has no tables of Kymo: 'kymo push FILE... {0}' makes them", target.text()));
   push::refuse_other_version(version, target.text());
 }
 
 CountedTraces count_traces(const Selection& selection, int64_t now) {
-  const push::Rows rows = ask(selection.target, traces_statement(selection, now));
+  const push::Rows rows = selection.target.store().ask(traces_statement(selection, now));
   push::expect_columns(rows, 9);
   CountedTraces found;
   for (const auto& row : rows.rows) {
@@ -255,7 +231,7 @@ std::vector<std::string> leave_out_whole_traces(Selection& selection, const Coun
 }
 
 TimesOfTop times_of_top(const Selection& selection) {
-  const push::Rows rows = ask(selection.target, times_statement(selection));
+  const push::Rows rows = selection.target.store().ask(times_statement(selection));
   push::expect_columns(rows, 3);
   TimesOfTop times;
   for (const auto& row : rows.rows) {

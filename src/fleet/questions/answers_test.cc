@@ -61,11 +61,11 @@ TEST(FleetAnswersTest, SoManySamplesDecideAboutOneOfManyOperations) {
   EXPECT_EQ(analyze::fewest_replicates(53), 7u);  // 2 of 3,432
 }
 
-TEST(FleetAnswersTest, ManySamplesAreComparedAsRunsOfNeighbours) {
+TEST(FleetAnswersTest, SamplesMayComeInAnyOrderAndCountIfTheyHaveIterations) {
   std::string minutes = "[", sums = "[", counts = "[", wall = "[";
-  for (int i = 0; i < 1'000; ++i) {
+  for (int i = 0; i < 199; ++i) {
     const char* const comma = i == 0 ? "" : ",";
-    minutes += comma + std::to_string(999 - i);  // in any order
+    minutes += comma + std::to_string(198 - i);
     sums += comma + std::to_string(100);
     wall += comma + std::to_string(1'000);
     counts += std::string(comma) + "2";
@@ -74,10 +74,10 @@ TEST(FleetAnswersTest, ManySamplesAreComparedAsRunsOfNeighbours) {
   for (const std::string side : {"0", "1"}) {
     rows.rows.push_back({side, "gemm", "0", minutes + "]", sums + "]", counts + "]"});
     rows.rows.push_back({side, "", "2", minutes + "]", wall + "]", counts + "]"});
-    rows.rows.push_back({side, "without iterations", "0", "[5000]", "[1]", "[1]"});
+    rows.rows.push_back({side, "without iterations", "0", "[199]", "[1]", "[1]"});
   }
   const analyze::Diff diff = read_diff(rows);
-  EXPECT_EQ(diff.replicates_a, analyze::kMostValues);
+  EXPECT_EQ(diff.replicates_a, 199u);
   EXPECT_DOUBLE_EQ(diff.iteration.median_a, 500);
   EXPECT_DOUBLE_EQ(diff.iteration.median_b, 500);
   ASSERT_EQ(diff.rows.size(), 1u);
@@ -162,6 +162,8 @@ TEST(FleetAnswersTest, WrongRowsAreErrors) {
   EXPECT_THROW(read_top({{"a"}, {}}), Error);
   EXPECT_THROW(read_history({{"a", "b", "c", "d", "e", "f", "g"}, {{"1", "x", "1", "1", "1", "1", "[]"}}}), Error);
   EXPECT_THROW(read_diff({{"a", "b", "c", "d", "e", "f"}, {{"0", "x", "1", "[1,2]", "[1]", "[1]"}}}), Error);
+  for (const char* const sample : {"[200]", "[-1]", "[nan]", "[1e300]"})
+    EXPECT_THROW(read_diff({{"a", "b", "c", "d", "e", "f"}, {{"0", "x", "1", sample, "[1]", "[1]"}}}), Error) << sample;
 }
 
 }  // namespace

@@ -43,29 +43,6 @@ std::string file_of(const std::string& part, const push::TableSpec& table) {
 // DuckDB's errors have several lines; the others repeat the statement.
 std::string first_line(std::string_view text) { return base::printable(std::string(text.substr(0, text.find('\n')))); }
 
-// As DuckDB writes it. Times are seconds since 1970 in the CSV.
-std::string_view type_of(ColumnType type) {
-  switch (type) {
-    case ColumnType::U8:
-      return "UTINYINT";
-    case ColumnType::U16:
-      return "USMALLINT";
-    case ColumnType::U32:
-      return "UINTEGER";
-    case ColumnType::I32:
-      return "INTEGER";
-    case ColumnType::U64:
-      return "UBIGINT";
-    case ColumnType::I64:
-    case ColumnType::Date:
-      return "BIGINT";
-    case ColumnType::Text:
-    case ColumnType::Name:
-      break;
-  }
-  return "VARCHAR";
-}
-
 // Names have any length, and may have line feeds. DuckDB's buffers are a multiple of the longest row.
 size_t longest_row(std::string_view csv) {
   size_t longest = 0, begin = 0;
@@ -98,7 +75,7 @@ void write_rows(query::Engine& engine, const push::TableSpec& table, const std::
     throw base::file_error("write", path, problem);
   std::vector<std::string> columns, values;
   for (const push::ColumnSpec& column : table.columns) {
-    columns.push_back(base::format("'{}': '{}'", column.name, type_of(column.type)));
+    columns.push_back(base::format("'{}': '{}'", column.name, push::names_of(column.type).duckdb));
     values.push_back(column.type == ColumnType::Date ? base::format("make_timestamp({0} * 1000000) AS {0}", column.name)
                                                      : query::sql_identifier(std::string(column.name)));
   }
@@ -125,10 +102,12 @@ void write_to_disk(const std::string& path) {
 
 }  // namespace
 
-uint64_t parquet_version(const std::string& folder) {
+ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
+
+uint64_t ParquetStore::version() {
   std::error_code error;
-  if (fs::exists(tables_of(folder) + "/" + std::string(kEmpty), error)) return push::kSchemaVersion;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::end(entry); entry.increment(error)) {
+  if (fs::exists(tables_of(folder_) + "/" + std::string(kEmpty), error)) return push::kSchemaVersion;
+  for (auto entry = fs::directory_iterator(folder_, error); !error && entry != fs::end(entry); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     uint64_t version = 0;
     if (name.starts_with(kVersionPrefix))
@@ -136,13 +115,11 @@ uint64_t parquet_version(const std::string& folder) {
     if (version != 0 && version != push::kSchemaVersion) return version;
     if (version == 0 && name != kUnfinished)
       throw Error(base::format("{} has other files, such as {}, and no tables of Kymo: use a new folder",
-                               base::printable(folder), base::printable(name)));
+                               base::printable(folder_), base::printable(name)));
   }
-  if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder, error.value());
+  if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder_, error.value());
   return 0;
 }
-
-ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
 
 template <typename Write>
 void ParquetStore::publish_as(const std::string& name, uint64_t attempt, Write&& write) {
@@ -170,10 +147,10 @@ void ParquetStore::publish_as(const std::string& name, uint64_t attempt, Write&&
 }
 
 void ParquetStore::prepare() {
-  const uint64_t version = parquet_version(folder_);
-  if (version != 0) push::refuse_other_version(version, base::printable(folder_));
+  const uint64_t found = version();
+  if (found != 0) push::refuse_other_version(found, base::printable(folder_));
   make_folder(folder_ + "/" + std::string(kUnfinished));
-  if (version != 0) return;
+  if (found != 0) return;
   make_folder(tables_of(folder_));
   try {
     publish_as(std::string(kEmpty), push::new_attempt(), [&](const std::string& part) {
@@ -182,20 +159,14 @@ void ParquetStore::prepare() {
         write_rows(engine_, block->table(), "", file_of(part, block->table()));
     });
   } catch (const Error&) {
-    if (parquet_version(folder_) == 0) throw;  // otherwise another process made it now
+    if (version() == 0) throw;  // otherwise another process made it now
   }
 }
 
 push::KnownTraces ParquetStore::known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) {
-  const push::Rows rows = ask_parquet(engine_, folder_,
-                                      base::format(
-                                          R"(SELECT trace, max(problems) AS its_problems FROM {}
-WHERE started BETWEEN make_timestamp({}::BIGINT * 1000000) AND make_timestamp({}::BIGINT * 1000000) AND trace IN ({}) GROUP BY trace)",
-                                          parquet_table(folder_, push::kTraces), from, to, base::join(traces, ", ")));
-  push::KnownTraces found;
-  for (const auto& row : rows.rows)
-    found[push::parse_u64(row[0], rows.columns[0])] = push::parse_u64(row[1], rows.columns[1]) != 0;
-  return found;
+  return ask_known(
+      parquet_table(folder_, push::kTraces),
+      base::format("make_timestamp({}::BIGINT * 1000000) AND make_timestamp({}::BIGINT * 1000000)", from, to), traces);
 }
 
 void ParquetStore::publish(const push::SummaryBlocks& rows, uint32_t day) {
@@ -262,10 +233,8 @@ std::string parquet_table(const std::string& folder, const push::TableSpec& tabl
                       query::sql_literal(file_of(tables_of(folder) + "/*", table)));
 }
 
-namespace {
-
-push::Rows rows_of(const query::Engine& engine, const std::string& statement) {
-  query::Result result = query::run_statement(engine, statement);
+push::Rows ParquetStore::rows_of(const std::string& statement) {
+  query::Result result = query::run_statement(engine_, statement);
   push::Rows rows;
   for (const auto& column : result.columns()) rows.columns.push_back(column.name);
   while (result.next()) {
@@ -277,14 +246,14 @@ push::Rows rows_of(const query::Engine& engine, const std::string& statement) {
 }
 
 // Throws kymo::Error if a file of the folder cannot be read.
-void refuse_damaged_file(const query::Engine& engine, const std::string& folder) {
+void ParquetStore::refuse_damaged_file() {
   std::error_code error;
-  for (auto entry = fs::recursive_directory_iterator(tables_of(folder), error); !error && entry != fs::end(entry);
+  for (auto entry = fs::recursive_directory_iterator(tables_of(folder_), error); !error && entry != fs::end(entry);
        entry.increment(error)) {
     if (!entry->is_regular_file(error)) continue;
     const std::string file = entry->path();
     try {
-      (void)rows_of(engine, base::format("SELECT max(hash(t)) FROM read_parquet({}) AS t", query::sql_literal(file)));
+      (void)rows_of(base::format("SELECT max(hash(t)) FROM read_parquet({}) AS t", query::sql_literal(file)));
     } catch (const query::QueryError& problem) {
       if (!fs::exists(file, error)) continue;
       throw Error(base::format(
@@ -294,18 +263,17 @@ void refuse_damaged_file(const query::Engine& engine, const std::string& folder)
   }
 }
 
-}  // namespace
-
-push::Rows ask_parquet(const query::Engine& engine, const std::string& folder, const std::string& statement) {
+push::Rows ParquetStore::ask(const std::string& statement) {
   constexpr int kTries = 5;  // somebody may have joined files that the statement had found
   for (int left = kTries;; --left) {
     try {
-      return rows_of(engine, statement);
+      return rows_of(statement);
     } catch (const query::QueryError& problem) {
       const bool is_gone = std::string_view(problem.what()).find("No such file") != std::string_view::npos;
       if (is_gone && left > 1) continue;
-      refuse_damaged_file(engine, folder);
-      throw Error(base::format("cannot read the files in {}: {}", base::printable(folder), first_line(problem.what())));
+      refuse_damaged_file();
+      throw Error(
+          base::format("cannot read the files in {}: {}", base::printable(folder_), first_line(problem.what())));
     }
   }
 }

@@ -27,11 +27,17 @@ class ParquetStore : public push::Store {
 
   // Throws kymo::Error if the folder has other files, or tables of another version.
   void prepare() override;
+  // A file that cannot be one of the tables is an error.
+  uint64_t version() override;
+  // With tables of parquet_table(), and with the bytes of names.
+  push::Rows ask(const std::string& statement) override;
   push::KnownTraces known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) override;
   void publish(const push::SummaryBlocks& rows, uint32_t day) override;
   void tidy() override;
 
  private:
+  push::Rows rows_of(const std::string& statement);
+  void refuse_damaged_file();
   void join(const std::string& day, const std::vector<std::string>& parts);
   // Fills a new folder by `write`, which gets its path, and gives it its name.
   template <typename Write>
@@ -41,13 +47,7 @@ class ParquetStore : public push::Store {
   query::Engine engine_;
 };
 
-// The version of the tables of a folder; 0: it has none. A file that cannot be one of them is an error.
-uint64_t parquet_version(const std::string& folder);
-
 // A table, for statements: read_parquet() of all its files.
 std::string parquet_table(const std::string& folder, const push::TableSpec& table);
-
-// The rows of a statement with tables of parquet_table(), with the bytes of names. Throws kymo::Error.
-push::Rows ask_parquet(const query::Engine& engine, const std::string& folder, const std::string& statement);
 
 }  // namespace kymo::fleet

@@ -52,11 +52,10 @@ class ParquetStoreTest : public ::testing::Test {
   }
   // The rows of memory that count.
   std::string counted() const {
-    const query::Engine engine(0, query::FileAccess::On);
-    return ask_parquet(engine, path_,
-                       "SELECT count(*) AS n FROM " + parquet_table(path_, push::kMemory) +
-                           " WHERE (trace, attempt) IN (SELECT (trace, max(attempt)) FROM " +
-                           parquet_table(path_, push::kTraces) + " GROUP BY trace)")
+    return store_
+        ->ask("SELECT count(*) AS n FROM " + parquet_table(path_, push::kMemory) +
+              " WHERE (trace, attempt) IN (SELECT (trace, max(attempt)) FROM " + parquet_table(path_, push::kTraces) +
+              " GROUP BY trace)")
         .rows.at(0)
         .at(0);
   }
@@ -110,13 +109,13 @@ TEST_F(ParquetStoreTest, SeveralMayMakeTheTablesAtTheSameTime) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(refused, 0);
-  EXPECT_EQ(parquet_version(path_), push::kSchemaVersion);
+  EXPECT_EQ(store_->version(), push::kSchemaVersion);
 }
 
 TEST_F(ParquetStoreTest, AFolderWithOtherFilesIsRefused) {
-  EXPECT_EQ(parquet_version(path_), 0u);
+  EXPECT_EQ(store_->version(), 0u);
   fs::create_directories(path_ + "/kymo-99");
-  EXPECT_EQ(parquet_version(path_), 99u);
+  EXPECT_EQ(store_->version(), 99u);
   EXPECT_THROW(store_->prepare(), Error);
   fs::rename(path_ + "/kymo-99", path_ + "/notes");
   EXPECT_THROW(store_->prepare(), Error);

@@ -169,7 +169,7 @@ std::string top_statement(const Selection& selection) {
   sum(total_ns) AS total_sum, max(max_ns) AS longest, count() AS traces,
   count(DISTINCT rank) AS ranks, argMax(trace, {3}) AS slowest_trace, argMax(rank, {3}) AS slowest_rank
 FROM {0} WHERE {1}
-GROUP BY operation, on_device
+GROUP BY name, on_device
 ORDER BY max(CASE WHEN kind = {4} THEN 1 ELSE 0 END), self_sum DESC, operation, on_device
 LIMIT {2})",
       dialect.table(push::kOperations), chosen(selection, dialect), selection.limit, ordered("max_ns", rising("trace")),

@@ -236,7 +236,7 @@ Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, ui
   const bool lacks_ranks = std::any_of(found.left_out.begin(), found.left_out.end(),
                                        [](const WaitsLeftOut& one) { return one.why == LeftOut::MissingRanks; });
   push::Rows members;
-  if (lacks_ranks || !found.partial.empty()) members = ask(selection.target, members_statement(selection));
+  if (lacks_ranks || !found.partial.empty()) members = selection.target.store().ask(members_statement(selection));
   add(notes_of_older_runs(found.with_older_runs));
   add(notes_of_partial(found.partial, members, ranks));
   add(notes_of(found.left_out, members, ranks));
@@ -249,24 +249,6 @@ using push::parse_i64;
 using push::parse_u64;
 
 constexpr size_t kMostNamed = 5;
-
-std::string calls_text(uint64_t calls) { return base::format("{} {}", calls, calls == 1 ? "call" : "calls"); }
-
-// "0, 1, 2, 3, 4 and 59 more".
-template <typename Items>
-std::string list_text(const Items& items) {
-  std::vector<std::string> named;
-  for (const auto& item : items)
-    if (named.size() < kMostNamed) named.push_back(base::format("{}", item));
-  return base::join(named, ", ") +
-         (items.size() > kMostNamed ? base::format(" and {} more", items.size() - kMostNamed) : "");
-}
-
-// "rank 3", "ranks 3, 4".
-template <typename Ranks>
-std::string ranks_text(const Ranks& ranks) {
-  return base::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", list_text(ranks));
-}
 
 struct Group {
   uint64_t members = 0;
@@ -284,7 +266,7 @@ std::vector<std::string> missing_of(const std::string& name, const Group& group)
       if (!group.calls.contains(rank)) absent.push_back(rank);
   const uint64_t known = group.calls.size();
   if (!absent.empty())
-    phrases.push_back(base::format("none of {}{}", ranks_text(absent), of));
+    phrases.push_back(base::format("none of {}{}", rank_names(absent), of));
   else if (known < group.members)
     phrases.push_back(base::format("none of {} of the {} ranks{}", group.members - known, group.members, of));
   else if (group.members > 0 && known > group.members)
@@ -295,9 +277,10 @@ std::vector<std::string> missing_of(const std::string& name, const Group& group)
   for (const auto& [rank, calls] : group.calls)
     if (calls < most) fewer.push_back(rank);
   if (fewer.size() == 1)
-    phrases.push_back(base::format("rank {} has {} of {}{}", fewer[0], group.calls.at(fewer[0]), calls_text(most), of));
+    phrases.push_back(
+        base::format("rank {} has {} of {}{}", fewer[0], group.calls.at(fewer[0]), base::count_of(most, "call"), of));
   else if (!fewer.empty())
-    phrases.push_back(base::format("{} have fewer than {}{}", ranks_text(fewer), calls_text(most), of));
+    phrases.push_back(base::format("{} have fewer than {}{}", rank_names(fewer), base::count_of(most, "call"), of));
   return phrases;
 }
 
@@ -310,11 +293,9 @@ std::string missing_text(const push::Rows& members, const std::string& job, uint
       missing.empty() ? "the calls of the ranks are different ones, as of different runs" : missing);
 }
 
-std::string iterations_text(uint64_t count) { return base::count_of(count, "iteration"); }
-
 std::string note_of(const WaitsLeftOut& left_out, const push::Rows& members, uint64_t ranks) {
   const std::string what = base::format("not counted: the waits of {} of job '{}', because ",
-                                        iterations_text(left_out.steps), shown_name(left_out.job));
+                                        base::count_of(left_out.steps, "iteration"), shown_name(left_out.job));
   switch (left_out.why) {
     case LeftOut::UnknownMembers:
       return what + "the traces do not say which ranks take part; use --ranks N if these are all N ranks of the job";
@@ -371,7 +352,8 @@ std::vector<std::string> notes_of_partial(const std::map<std::string, uint64_t>&
   for (const auto& [job, steps] : partial) {
     if (notes.size() == kMostNamed) break;
     notes.push_back(base::format("partial: ranks lack {} of job '{}', and one of them may be the late one: {}",
-                                 iterations_text(steps), shown_name(job), missing_text(members, job, ranks)));
+                                 base::count_of(steps, "iteration"), shown_name(job),
+                                 missing_text(members, job, ranks)));
   }
   return notes;
 }

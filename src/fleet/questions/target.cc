@@ -54,22 +54,9 @@ std::unique_ptr<push::Store> open_store(const Target& target) {
   return std::make_unique<ParquetStore>(target.folder);
 }
 
-uint64_t version_of(const Target& target) {
-  if (!target.server) return parquet_version(target.folder);
-  const push::Rows found =
-      ask(target, base::format("SELECT name FROM system.tables WHERE database = {} AND name = {}",
-                               push::quoted_text(target.server->database), push::quoted_text(push::kSchema.name)));
-  if (found.rows.empty()) return 0;
-  const push::Rows rows = ask(target, base::format("SELECT max(version) AS version FROM {}",
-                                                   push::table_everywhere(*target.server, push::kSchema)));
-  push::expect_columns(rows, 1);
-  return rows.rows.empty() ? 0 : push::parse_u64(rows.rows[0][0], rows.columns[0]);
-}
-
-push::Rows ask(const Target& target, const std::string& statement) {
-  if (target.server) return push::Client(*target.server).query(statement);
-  if (!target.engine) target.engine = std::make_shared<query::Engine>(0, query::FileAccess::On);
-  return ask_parquet(*target.engine, target.folder, statement);
+push::Store& Target::store() const {
+  if (!opened) opened = open_store(*this);
+  return *opened;
 }
 
 }  // namespace kymo::fleet

@@ -50,8 +50,10 @@ class LaunchLines {
           Thread& thread = threads_[track.number];
           thread.ranges.add(track, batch, [&](const TrackRange& range) { visit(track, thread, range); });
         });
-    for (auto& [number, thread] : threads_) {
-      thread.ranges.finish([&](const TrackRange& range) { visit(walk_.tracks()[number], thread, range); });
+    for (auto& [number, last] : threads_) {
+      const TrackOfTrace& track = walk_.tracks()[number];
+      Thread& thread = last;
+      thread.ranges.finish([&](const TrackRange& range) { visit(track, thread, range); });
       place_launches(thread, std::numeric_limits<int64_t>::min());
     }
     std::erase_if(table_.rows, [](const FunctionRow& row) { return row.device_ns == 0; });

@@ -45,6 +45,9 @@ class WaitsTest(Recorded):
         self.assertEqual(code, 0)
         self.assertRegex(out, r"mutex 0x.*log_result .*holder in .*write_line.* \d+ %")
 
+    def test_mutex_that_another_thread_has_just_taken_is_recorded_once_there_was_contention(self):
+        self.assertEqual(self.waits_of(BIN / "waits", "handover")["wait for mutex"], 2)
+
     def test_waits_that_have_not_ended_have_their_holders(self):
         for how in ("deadlock", "killed"):
             with self.subTest(how=how):

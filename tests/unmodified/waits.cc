@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -68,6 +69,34 @@ void contend() {
   });
   waiter.join();
   holder.join();
+}
+
+// ---- A mutex that another thread has just taken: its word is set, and its owner is not yet ----
+
+pthread_mutex_t just_taken = PTHREAD_MUTEX_INITIALIZER;
+
+char state_of(int tid) {
+  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t end = text.rfind(')');
+  return end == std::string::npos || end + 2 >= text.size() ? '?' : text[end + 2];
+}
+
+void hand_over() {
+  contend();
+  just_taken.__data.__lock = 1;
+  just_taken.__data.__nusers = 1;
+  std::atomic<int> tid{0};
+  std::thread waiter([&] {
+    tid = gettid();
+    pthread_mutex_lock(&just_taken);
+    pthread_mutex_unlock(&just_taken);
+  });
+  while (tid == 0 || state_of(tid) != 'S') sched_yield();
+  usleep(1000);
+  pthread_mutex_unlock(&just_taken);
+  waiter.join();
 }
 
 // ---- Waits that never end ----
@@ -255,6 +284,7 @@ int main(int count, char** words) {
   if (how == "fork") fork_children();
   if (how == "handlers") wait_in_handlers();
   if (how == "lock") contend();
+  if (how == "handover") hand_over();
   if (how == "deadlock") deadlock(), _exit(0);
   if (how == "killed") deadlock(), raise(SIGKILL);
   std::thread([] { late.is_used = true; }).join();

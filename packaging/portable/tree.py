@@ -185,6 +185,7 @@ def install(built, tree):
     run("cmake", "--install", built, "--strip", "--prefix", tree, stdout=subprocess.DEVNULL)
     for path in (tree / "lib").glob("libkymo_torch*"):  # it belongs to one version of libtorch
         path.unlink()
+    shutil.rmtree(tree / "lib/systemd")  # units name the folder of their program, which may be any
     add_libraries(tree)
     add_older_c(tree, source)
     add_duckdb(tree, source)

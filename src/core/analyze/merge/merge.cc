@@ -346,8 +346,9 @@ std::vector<Rank> align_ranks(const std::vector<trace::Reader>& readers, const M
   return ranks;
 }
 
-void write_merged(const std::vector<trace::Reader>& readers, const std::vector<Rank>& ranks, const std::string& path) {
-  trace::Writer writer(path, trace::Writer::Mode::Append);
+void write_merged(const std::vector<trace::Reader>& readers, const std::vector<Rank>& ranks, const std::string& path,
+                  const std::string& name) {
+  trace::Writer writer(path, trace::Writer::Mode::Append, name);
   const int64_t realtime = readers.empty() ? 0 : realtime_offset(readers.front()).value_or(0);
   std::vector<Clocks> clocks;
   int64_t earliest = INT64_MAX;

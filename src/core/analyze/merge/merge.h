@@ -48,7 +48,8 @@ inline constexpr uint64_t kUnknownError = 1'000'000'000;
 std::vector<Rank> align_ranks(const std::vector<trace::Reader>& readers, const MergeOptions& options);
 
 // Writes all traces with their clocks on the reference clock. Uses memory for one chunk. Throws kymo::Error if the file
-// cannot be written.
-void write_merged(const std::vector<trace::Reader>& readers, const std::vector<Rank>& ranks, const std::string& path);
+// cannot be written; then the file is called `name`, if it is not empty.
+void write_merged(const std::vector<trace::Reader>& readers, const std::vector<Rank>& ranks, const std::string& path,
+                  const std::string& name = {});
 
 }  // namespace kymo::analyze

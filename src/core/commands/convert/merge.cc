@@ -116,7 +116,7 @@ std::vector<Rank> merged(const std::vector<trace::Reader>& readers, const analyz
     ranks = analyze::align_ranks(readers, options);
   }
   const ReadProgress progress(readers, "writing " + output);
-  analyze::write_merged(readers, ranks, temporary);
+  analyze::write_merged(readers, ranks, temporary, output);
   return ranks;
 }
 

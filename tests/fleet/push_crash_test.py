@@ -74,7 +74,7 @@ class PushCrashTest(PushedTraces):
                 kymo("push", *self.traces, url, "--retries", 8)
                 self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
                 self.assertEqual(visible(server, "iterations", database), 4 * STEPS)
-                server.query(f"DROP DATABASE {database}")
+                server.query(f"DROP DATABASE {database} SYNC")  # at once: the disk is small
         finally:
             server.kill()
             subprocess.run(["umount", "-l", disk], check=False)

@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -17,7 +15,6 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "hosts/frame.h"
 #include "kymo/error.h"
 
 namespace kymo::hosts {
@@ -58,7 +55,7 @@ std::string control_folder() {
 }
 
 Connection::Connection(const SshOptions& options, const std::string& host, const std::atomic<int>& stop)
-    : host_(host), stop_(stop), timeout_(options.timeout), ssh_(std::make_unique<Process>(ssh_words(options, host))) {
+    : stop_(stop), timeout_(options.timeout), ssh_(std::make_unique<Process>(ssh_words(options, host))) {
   if (ssh_->ended() == kNotFound) throw Error(base::format("{} was not found here", options.command[0]));
   // ssh's own timeout is in whole seconds, and does not cover a host that accepts and then says nothing.
   const Frame hello = receive(Clock::now() + timeout_ + milliseconds(1000));

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,7 +62,6 @@ class Connection {
   [[noreturn]] void fail(std::string_view why);
   void read_streams(Clock::time_point until);
 
-  std::string host_;
   const std::atomic<int>& stop_;
   int stops_sent_ = 0;
   std::chrono::milliseconds timeout_;

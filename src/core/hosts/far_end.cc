@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/bytes.h"

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <fstream>
 #include <set>
 
@@ -14,7 +13,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "kymo/error.h"
-#include "push/tables.h"
 
 namespace kymo::push {
 namespace {

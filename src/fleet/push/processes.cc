@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdint>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
-#include <vector>
 
 #include "base/rank_variables.h"
 #include "base/text.h"
@@ -84,11 +81,6 @@ std::optional<int32_t> parse_rank(std::string_view text) {
   return rank;
 }
 
-std::optional<std::string> parse_job(std::string_view, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return text;
-}
-
 using Some = std::vector<size_t>;  // places in the list of processes
 
 // The values that the processes of a recording have of the first variable of which one of them has a value. A launcher
@@ -145,6 +137,9 @@ std::vector<Process> list_processes(const trace::Reader& reader) {
 
 Environment read_environment(const std::vector<Process>& processes) {
   Environment environment;
+  const auto parse_text = [](std::string_view, const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(text);
+  };
   const auto parse = [&](std::string_view variable, const std::string& value) {
     const std::string text = variable == kInfo ? rank_in_info(value) : value;
     const auto rank = parse_rank(text);
@@ -158,7 +153,7 @@ Environment read_environment(const std::vector<Process>& processes) {
   std::vector<std::optional<std::string>> jobs(processes.size());
   for (const auto& [name, recording] : recordings) {
     read_values(environment.ranks, processes, recording, kRankVariables, parse);
-    read_values(jobs, processes, recording, kJobVariables, parse_job);
+    read_values(jobs, processes, recording, kJobVariables, parse_text);
   }
   inherit(environment.ranks, processes);
   inherit(jobs, processes);

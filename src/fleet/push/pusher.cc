@@ -15,8 +15,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "push/ranks.h"
-#include "push/store.h"
-#include "push/trace_rows.h"
 
 namespace kymo::push {
 
@@ -35,9 +33,22 @@ struct TraceToPush {
   uint32_t day = 0;
 };
 
-struct OpenFile {
-  TraceFile trace;
+// A file that is open while the store is asked about its traces.
+struct TraceFile {
+  std::string path;
+  base::FileVersion version;  // before the numbers of its traces were computed
+  bool lacks_end = false;
+  RanksOfFile ranks;
   trace::Reader reader;
+
+  // True also if it is gone. What was read before belongs to the numbers only if this is false afterwards.
+  bool has_changed() const {
+    try {
+      return base::version_of_file(path) != version;
+    } catch (const Error&) {
+      return true;
+    }
+  }
 };
 
 }  // namespace
@@ -87,9 +98,9 @@ struct Pusher::Impl {
   void ask(const std::vector<uint64_t>& numbers, uint32_t from, uint32_t to);
   void publish();
   void push_some(std::span<const std::string> files);
-  void push_file(const TraceFile& file, trace::Reader& reader);
+  void push_file(TraceFile& file);
   std::vector<TraceToPush> find_missing(const TraceFile& file, FileOutcome& outcome);
-  bool read_rows(const TraceFile& file, trace::Reader& reader, std::vector<TraceToPush>& traces);
+  bool read_rows(TraceFile& file, std::vector<TraceToPush>& traces);
   void warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces);
 
   PushOptions options;
@@ -185,15 +196,15 @@ std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, FileO
 
 // Reads the rows of all of them before the first one is pushed: the file must still be the same then. False if nothing
 // is to be pushed, which is reported.
-bool Pusher::Impl::read_rows(const TraceFile& file, trace::Reader& reader, std::vector<TraceToPush>& traces) {
+bool Pusher::Impl::read_rows(TraceFile& file, std::vector<TraceToPush>& traces) {
   const auto read = [&] {
     // Without a job of their own, several traces of one rank have that of the file.
-    const std::string job = file.ranks.list.size() > 1 && !file.ranks.has_several() ? job_of(reader) : "";
+    const std::string job = file.ranks.list.size() > 1 && !file.ranks.has_several() ? job_of(file.reader) : "";
     for (TraceToPush& trace : traces) {
       if (trace.labels.job.empty()) trace.labels.job = job;
-      reader.show_only(trace.rank->processes);
+      file.reader.show_only(trace.rank->processes);
       trace.labels.helpers = trace.rank->helpers;
-      trace.head = add_summary(trace.rows, reader, trace.rank->number, trace.labels);
+      trace.head = add_summary(trace.rows, file.reader, trace.rank->number, trace.labels);
       trace.day = day_of(trace.head);
     }
   };
@@ -204,14 +215,14 @@ bool Pusher::Impl::read_rows(const TraceFile& file, trace::Reader& reader, std::
   return true;
 }
 
-void Pusher::Impl::push_file(const TraceFile& file, trace::Reader& reader) {
+void Pusher::Impl::push_file(TraceFile& file) {
   const auto outcome = std::make_shared<FileOutcome>();
   outcome->file = file.path;
   outcome->outcome = Outcome::AlreadyThere;
   outcome->lacks_end = file.lacks_end;
   std::vector<TraceToPush> missing = find_missing(file, *outcome);
   if (missing.empty()) return report(*outcome);
-  if (!read_rows(file, reader, missing)) return;
+  if (!read_rows(file, missing)) return;
 
   for (const TraceToPush& trace : missing) {
     outcome->is_damaged |= !trace.head.damage.empty();
@@ -227,7 +238,7 @@ void Pusher::Impl::push_file(const TraceFile& file, trace::Reader& reader) {
 void Pusher::Impl::push_some(std::span<const std::string> files) {
   std::vector<uint64_t> numbers;
   uint32_t from = UINT32_MAX, to = 0;
-  std::vector<OpenFile> readable;
+  std::vector<TraceFile> readable;
   for (const std::string& file : files) {
     can_read(file, [&] {
       // Opened first: that adds what dead processes left to the file, which changes its content.
@@ -235,20 +246,19 @@ void Pusher::Impl::push_some(std::span<const std::string> files) {
       if (reader.is_being_written()) return report({file, Outcome::StillRecording, {}});
       if (options.may_still_arrive && may_be_part(reader) && options.may_still_arrive(file))
         return report({file, Outcome::StillArriving, {}});
-      TraceFile trace(file);
-      trace.lacks_end = lacks_end(reader);
-      trace.ranks = find_ranks(reader, trace.number);
+      const base::FileVersion version = base::version_of_file(file);
+      RanksOfFile ranks = find_ranks(reader, trace_number(file));
       const auto [first, last] = times_of(reader);
       from = std::min(from, first);
       to = std::max(to, last);
-      for (const RankOfFile& rank : trace.ranks.list) numbers.push_back(rank.number);
-      readable.push_back({std::move(trace), std::move(reader)});
+      for (const RankOfFile& rank : ranks.list) numbers.push_back(rank.number);
+      readable.push_back({file, version, lacks_end(reader), std::move(ranks), std::move(reader)});
     });
   }
   if (readable.empty()) return;
   prepare();
   ask(numbers, from, to);
-  for (OpenFile& file : readable) push_file(file.trace, file.reader);
+  for (TraceFile& file : readable) push_file(file);
 }
 
 Pusher::Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn)

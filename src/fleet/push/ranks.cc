@@ -6,12 +6,9 @@
 #include <cerrno>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "analyze/report/events.h"
 #include "analyze/report/intervals.h"
@@ -337,17 +334,6 @@ uint64_t trace_number(const std::string& path) {
     number = base::hash(base::Bytes(block.data(), sizeof number + got));
     offset += got;
     if (got < kReadBytes) return number;
-  }
-}
-
-TraceFile::TraceFile(std::string its_path)
-    : path(std::move(its_path)), version(base::version_of_file(path)), number(trace_number(path)) {}
-
-bool TraceFile::has_changed() const {
-  try {
-    return base::version_of_file(path) != version;
-  } catch (const Error&) {
-    return true;
   }
 }
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "trace/reader.h"
 
 namespace kymo::push {
@@ -50,20 +49,5 @@ RanksOfFile find_ranks(trace::Reader& reader, uint64_t number);
 
 // A number for the content of a file: the same content has the same number.
 uint64_t trace_number(const std::string& path);
-
-// A file of traces, and whether it still is what it was when its number was computed.
-struct TraceFile {
-  explicit TraceFile(std::string its_path);
-
-  // True also if it is gone. What was read before belongs to `number` only if this is false afterwards.
-  bool has_changed() const;
-
-  std::string path;
-  base::FileVersion version;  // before the number was computed
-  uint64_t number = 0;
-  // Set by who reads it.
-  bool lacks_end = false;
-  RanksOfFile ranks;
-};
 
 }  // namespace kymo::push

@@ -4,13 +4,8 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
-#include <string>
 #include <string_view>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 #include "analyze/memory/profile.h"
 #include "analyze/report/collective_calls.h"
@@ -19,7 +14,6 @@
 #include "analyze/report/iteration_operations.h"
 #include "analyze/report/iterations.h"
 #include "analyze/summary.h"
-#include "base/clock_map.h"
 #include "base/hash.h"
 #include "base/printable.h"
 #include "base/quantile.h"
@@ -27,7 +21,6 @@
 #include "base/units.h"
 #include "kymo/error.h"
 #include "push/processes.h"
-#include "push/tables.h"
 #include "trace/model.h"
 
 namespace kymo::push {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "kymo/error.h"

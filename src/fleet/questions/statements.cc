@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <string>
 
 #include "analyze/diff/statistics.h"
 #include "base/text.h"
 #include "kymo/error.h"
-#include "push/tables.h"
 #include "questions/change_points.h"
 #include "questions/parquet_store.h"
-#include "questions/text_name.h"
 
 namespace kymo::fleet {
 namespace {

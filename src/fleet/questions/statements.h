@@ -91,7 +91,6 @@ class Dialect {
   std::string divided(const std::string& a, const std::string& b) const;
   // GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
   std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
-  std::string_view not_in() const { return is_server_ ? "GLOBAL NOT IN" : "NOT IN"; }
   // Of a table of the selection: each server of a cluster gets the right side.
   std::string_view join_everywhere() const { return is_server_ ? "GLOBAL INNER JOIN" : "INNER JOIN"; }
   // A number for a text.

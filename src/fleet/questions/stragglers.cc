@@ -1,8 +1,6 @@
 #include "questions/stragglers.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -13,7 +11,6 @@
 #include "kymo/error.h"
 #include "push/tables.h"
 #include "questions/answers.h"
-#include "questions/statements.h"
 #include "questions/text_name.h"
 
 namespace kymo::fleet {

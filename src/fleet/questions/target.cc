@@ -5,7 +5,6 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "kymo/error.h"
-#include "push/clickhouse.h"
 #include "questions/parquet_store.h"
 
 namespace kymo::fleet {
@@ -36,8 +35,6 @@ Target parse_target(std::string_view text) {
   const std::string_view folder = text.substr(kParquet.size());
   if (folder.empty()) refuse(text, "it has no folder");
   if (folder.starts_with("//") && !folder.starts_with("///")) refuse(text, "there is no host in front of a folder");
-  if (folder.find_first_of(kPatternCharacters) != folder.npos)
-    refuse(text, base::format("DuckDB takes {} in it for a pattern", kPatternCharacters));
   std::error_code error;
   const fs::path absolute = fs::absolute(fs::path(folder), error).lexically_normal();
   if (error) refuse(text, error.message());

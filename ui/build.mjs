@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import * as esbuild from 'esbuild';
 
-const kMaxCompressed = 150_000;
+const kMaxCompressed = 80_000;
 const here = dirname(fileURLToPath(import.meta.url));
 
 export async function buildPage() {

@@ -192,7 +192,10 @@ export class App extends AppConnection {
   reveal(id: number, row?: number): void {
     const track = this.track(id);
     if (!track) return;
-    const unfolded = this.toggled.delete(groupOf(track, this.arrangement));
+    const { rank } = track;
+    const opened = rank !== undefined && this.arrangement === 'process' && !this.toggled.has(`t${rank}`);
+    if (opened) this.toggled.add(`t${rank}`);
+    const unfolded = this.toggled.delete(groupOf(track, this.arrangement)) || opened;
     const unhidden = hiddenBy(track).filter((key) => this.hidden.delete(key)).length > 0;
     if (unfolded || unhidden) this.layout_ = undefined;
     const lane = this.laneOf(id);

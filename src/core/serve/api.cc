@@ -155,6 +155,8 @@ Answer answer(View& view, const Analyses& analyses, std::string_view path, const
     if (path == "event") return json(event_json(view, query));
     if (path == "search") return json(search_json(view, query, is_gone));
     if (path == "selection") return json(selection_json(view, analyses, query, is_gone));
+    if (path == "flame") return json(flame_json(view, analyses, query, is_gone));
+    if (path == "launched") return json(launched_json(view, query, is_gone));
     if (path == "links") return json(links_json(view, query));
     if (path == "memory") return json(memory_json(view, analyses, query, is_gone));
     if (path == "report") return json(analysis(analyses.report, file_number(view, query, "file", 0), is_gone));
@@ -244,7 +246,50 @@ size_t shown_below(const Source& source, size_t track) {
 
 std::string thread_name(const SourceTrack& track) { return track.name.empty() ? "thread" : track.name; }
 
+// The ranks that tracks belong to, as ids of their tracks: by the process that wrote them, and by their group.
+class RanksOfTracks {
+ public:
+  explicit RanksOfTracks(View& view) {
+    for (const auto& derived : view.derived()) {
+      if (derived->kind != DerivedTrack::Kind::Rank) continue;
+      for (const SourceTrack& track : view.sources()[derived->file]->tracks()) {
+        if (!derived->writers.contains(track.writer)) continue;
+        by_writer_[{derived->file, track.writer}] = derived->id;
+        if (!track.is_queue) by_group_[{derived->file, track.group}] = derived->id;
+      }
+    }
+  }
+  void write(Json& json, uint32_t file, const trace::WriterId& writer) const {
+    if (const auto rank = by_writer_.find({file, writer}); rank != by_writer_.end()) json.field("rank", rank->second);
+  }
+  // Devices may be shared, so they have no rank.
+  void write(Json& json, uint32_t file, uint32_t group) const {
+    if (const auto rank = by_group_.find({file, group}); rank != by_group_.end()) json.field("rank", rank->second);
+  }
+
+ private:
+  std::map<std::pair<uint32_t, trace::WriterId>, uint32_t> by_writer_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> by_group_;
+};
+
+const char* kind_name(DerivedTrack::Kind kind) {
+  switch (kind) {
+    case DerivedTrack::Kind::Memory:
+      return "memory";
+    case DerivedTrack::Kind::AcrossThreads:
+      return "across";
+    case DerivedTrack::Kind::Functions:
+      return "functions";
+    case DerivedTrack::Kind::States:
+      return "states";
+    case DerivedTrack::Kind::Rank:
+      return "rank";
+  }
+  return "";
+}
+
 void write_tracks(Json& json, View& view) {
+  const RanksOfTracks ranks(view);
   json.begin_array("tracks");
   for (uint32_t file = 0; file < view.sources().size(); ++file) {
     const std::deque<SourceTrack>& tracks = view.sources()[file]->tracks();
@@ -262,6 +307,7 @@ void write_tracks(Json& json, View& view) {
       json.field("file", file);
       json.field("process", process_id(file, track.group));
       json.field("kind", track.is_queue ? "queue" : "thread");
+      ranks.write(json, file, track.writer);
       const size_t below = shown_below(*view.sources()[file], i);
       json.field("name", below == i ? track.name : thread_name(tracks[below]) + ": samples");
       if (below != i) json.field("thread", view.track_id(file, below));
@@ -283,6 +329,7 @@ void write_tracks(Json& json, View& view) {
     json.field("file", counter.file);
     json.field("process", process_id(counter.file, counter.group));
     json.field("kind", "counter");
+    ranks.write(json, counter.file, counter.writer);
     json.field("name", counter.name);
     json.field("unit", "");
     json.field("values", counter.values);
@@ -296,7 +343,16 @@ void write_tracks(Json& json, View& view) {
     json.field("process", process_id(track->file, track->group));
     const bool is_functions = track->kind == DerivedTrack::Kind::Functions;
     const bool is_states = track->kind == DerivedTrack::Kind::States, is_of_thread = is_functions || is_states;
-    json.field("kind", is_memory ? "memory" : is_functions ? "functions" : is_states ? "states" : "across");
+    json.field("kind", kind_name(track->kind));
+    if (track->kind == DerivedTrack::Kind::Rank) {
+      json.field("calls", track->calls);
+      json.field("last_at", track->last_at);
+      json.field("waited_ns", track->waited_ns);
+      json.field("awaited_ns", track->awaited_ns);
+      json.field("straggler", track->is_straggler);
+    } else {
+      ranks.write(json, track->file, track->group);
+    }
     const Source& source = *view.sources()[track->file];
     const size_t below = is_of_thread ? shown_below(source, track->of_track) : 0;
     const std::string thread = is_of_thread ? thread_name(source.tracks()[below]) : std::string();

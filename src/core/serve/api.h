@@ -87,6 +87,8 @@ std::string tiles_bytes(View& view, const Query& query);
 std::string event_json(View& view, const Query& query);
 std::string search_json(View& view, const Query& query, const IsGone& is_gone = {});
 std::string selection_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone = {});
+std::string launched_json(View& view, const Query& query, const IsGone& is_gone = {});
+std::string flame_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone = {});
 std::string links_json(View& view, const Query& query);
 std::string memory_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone = {});
 // What a server-sent event says about files that grow.

@@ -8,7 +8,9 @@
 
 #include "analyze/functions/functions.h"
 #include "analyze/memory/replay.h"
+#include "analyze/report/ranks.h"
 #include "analyze/thread_states.h"
+#include "base/text.h"
 #include "serve/api.h"
 #include "symbols/short_name.h"
 #include "trace/async_pairs.h"
@@ -489,19 +491,20 @@ Activity activity_of(analyze::ThreadState state) {
                                                   : Activity::Ready;
 }
 
+// What analyses have, as a time of the file. Wraps for a forged clock.
+int64_t of_monotonic(const FileClock& clock, int64_t ns) {
+  const uint64_t offset =
+      static_cast<uint64_t>(clock.map().to_realtime_ns(0)) - static_cast<uint64_t>(clock.map().to_monotonic_ns(0));
+  return clock.of_realtime(static_cast<int64_t>(static_cast<uint64_t>(ns) + offset));
+}
+
 void add_states(const trace::Reader& reader, const FilePlaces& places, PiecesOfThreads& threads) {
   for (const analyze::ThreadStates& states : analyze::read_thread_states(reader).threads) {
     const auto place = places.tracks.find({states.writer, states.track});
     if (place == places.tracks.end()) continue;
     ThreadPieces& thread = threads[states.key];
     thread.place = &place->second;
-    const trace::ClockMap& clock = place->second.clock.map();
-    // Wraps for a forged clock.
-    const uint64_t offset =
-        static_cast<uint64_t>(clock.to_realtime_ns(0)) - static_cast<uint64_t>(clock.to_monotonic_ns(0));
-    const auto shown = [&](int64_t ns) {
-      return place->second.clock.of_realtime(static_cast<int64_t>(static_cast<uint64_t>(ns) + offset));
-    };
+    const auto shown = [&](int64_t ns) { return of_monotonic(place->second.clock, ns); };
     for (const analyze::StateSpan& span : states.spans)
       thread.known.push_back({shown(span.begin), shown(span.end), activity_of(span.state), span.chunk, span.point});
   }
@@ -572,12 +575,13 @@ void leave_out_shorter(int64_t shortest, DerivedTrack& track) {
     if (track.items[i].total < shortest) continue;
     track.items[kept] = track.items[i];
     track.points[kept] = track.points[i];
-    track.activities[kept++] = track.activities[i];
+    if (!track.activities.empty()) track.activities[kept] = track.activities[i];
+    ++kept;
   }
   track.left_out = track.items.size() - kept;
   track.items.resize(kept);
   track.points.resize(kept);
-  track.activities.resize(kept);
+  if (!track.activities.empty()) track.activities.resize(kept);
   for (uint32_t i = 0; i < kept; ++i) track.items[i].index = i;
 }
 
@@ -651,6 +655,72 @@ std::optional<std::array<int64_t, kActivities>> DerivedTrack::times_between(int6
     times[static_cast<size_t>(activities[static_cast<size_t>(item - items.begin())])] +=
         std::min(item->end, to_ns) - std::max(item->start, from_ns);
   return times;
+}
+
+// ---- Ranks: analyze/report/ranks.h
+// -------------------------------------------------------------------------------------
+
+std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePlaces& places,
+                                      const RankNameOf& name_of) {
+  const std::vector<analyze::RankTimes> ranks = analyze::find_ranks(reader);
+  std::vector<DerivedTrack> tracks;
+  for (const analyze::RankTimes& rank : ranks) {
+    // Any chunk of the rank, for details; a thread of its main process before others.
+    uint32_t chunk = kNoChunk;
+    const FilePlaces::Place* place = nullptr;
+    for (uint32_t i = 0; i < reader.event_chunks().size() && place == nullptr; ++i) {
+      const trace::EventChunk& one = reader.event_chunks()[i];
+      const auto known = places.tracks.find({one.writer, one.track});
+      if (known == places.tracks.end() || !rank.writers.contains(one.writer)) continue;
+      chunk = i;
+      place = &known->second;
+    }
+    if (place == nullptr) continue;
+    DerivedTrack& track = tracks.emplace_back();
+    track.group = place->group;
+    track.of_track = place->track;
+    track.name = rank.name;
+    track.writers = rank.writers;
+    track.calls = rank.calls;
+    track.last_at = rank.last_at;
+    track.waited_ns = rank.waited_ns;
+    track.awaited_ns = rank.awaited.length();
+    track.is_straggler = rank.is_straggler;
+    const auto add = [&](const analyze::Interval& time, uint16_t depth, uint32_t name) {
+      Item& item = track.items.emplace_back();
+      item.start = of_monotonic(place->clock, time.begin);
+      item.end = std::max(item.start, of_monotonic(place->clock, time.end));
+      item.total = item.longest = item.end - item.start;
+      item.depth = depth;
+      item.name = name;
+      item.chunk = chunk;
+    };
+    if (rank.iterations.source != analyze::Iterations::Source::WholeTrace) {
+      const std::string base = rank.iterations.name.empty() ? "iteration {}" : rank.iterations.name;
+      const size_t number_at = base.find("{}");
+      for (size_t i = 0; i < rank.iterations.list.size(); ++i) {
+        std::string text = base;
+        const std::optional<uint64_t> number = i < rank.numbers.size() ? rank.numbers[i] : std::nullopt;
+        if (number && number_at != std::string::npos) text.replace(number_at, 2, base::format("{}", *number));
+        add(rank.iterations.list[i], 0, name_of(RankSpan::Iteration, text, base));
+      }
+    }
+    for (const analyze::RankTimes::Wait& wait : rank.waits)
+      add(wait.time, 1,
+          name_of(RankSpan::Waiting,
+                  base::format("waiting for {}", wait.for_rank ? ranks[*wait.for_rank].name : "other ranks"),
+                  "waiting for a rank"));
+    for (const analyze::Interval& time : rank.awaited.all())
+      add(time, 1, name_of(RankSpan::Awaited, "all others wait", "all others wait"));
+    std::ranges::stable_sort(track.items, [](const Item& a, const Item& b) {
+      return a.start != b.start ? a.start < b.start : a.depth < b.depth;
+    });
+    track.points.assign(track.items.size(), kNoIndex);
+    for (uint32_t i = 0; i < track.items.size(); ++i) track.items[i].index = i;
+  }
+  if (const int64_t shortest = shortest_kept(tracks); shortest > 0)
+    for (DerivedTrack& track : tracks) leave_out_shorter(shortest, track);
+  return tracks;
 }
 
 void each_sample_stack(const trace::Reader& reader,

@@ -1,5 +1,5 @@
 // Tracks that are not in the file as they are shown: the bytes in use of each memory, ranges across threads, the
-// functions of CPU samples, and when threads ran and waited.
+// functions of CPU samples, when threads ran and waited, and the ranks of a merged trace.
 //
 // All need all points of a file in the order of time: the size of a free is that of its allocation, a range across
 // threads ends in another chunk than it begins, and a stack refers to those before it. So they are computed once in the
@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ enum class Activity : uint8_t { Running, Waiting, Ready, HeldUp };
 inline constexpr size_t kActivities = 4;
 
 struct DerivedTrack {
-  enum class Kind : uint8_t { Memory, AcrossThreads, Functions, States };
+  enum class Kind : uint8_t { Memory, AcrossThreads, Functions, States, Rank };
   uint32_t id = 0;  // of its track; given by the view
   uint32_t file = 0, group = 0;
   Kind kind = Kind::Memory;
@@ -38,13 +39,19 @@ struct DerivedTrack {
   // Ranges across threads by start, on lanes. Their chunk and index are those of the point where they begin.
   // Functions by start, with their depth. The chunk is that of their first sample; the index is their place in `items`.
   // States by start, without overlaps; the index is their place in `items`.
+  // Rank: its iterations, and at depth 1 when it waits for others, and they for it; the index is their place in
+  // `items`.
   std::vector<Item> items;
   std::vector<uint32_t> end_tracks;  // of ranges across threads: where they end, a position in Source::tracks()
   uint32_t of_track = 0;             // Functions, States: a track of the thread, a position in Source::tracks()
   std::vector<uint32_t> points;      // of the items: the first sample, or the record of a wait, in its chunk; kNoIndex
   std::vector<Activity> activities;  // States: of the items
   uint32_t shared = 0;               // Functions: so many outermost ones are in nearly all samples
-  uint64_t left_out = 0;             // items beyond kMaxAcross
+  // Rank: its processes, and its part in collectives (analyze/report/ranks.h).
+  std::set<trace::WriterId> writers;
+  uint64_t calls = 0, last_at = 0, waited_ns = 0, awaited_ns = 0;
+  bool is_straggler = false;
+  uint64_t left_out = 0;  // items beyond kMaxAcross
 
   // How long the thread did what between two times, by Activity. Nothing: some states are left out.
   std::optional<std::array<int64_t, kActivities>> times_between(int64_t from_ns, int64_t to_ns) const;
@@ -97,6 +104,12 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
 using ActivityNameOf = std::function<uint32_t(Activity, const std::string& function)>;
 std::vector<DerivedTrack> state_tracks(const trace::Reader& reader, const FilePlaces& places,
                                        const ActivityNameOf& name_of, const ShouldStop& should_stop);
+
+// One track for each rank of a merged trace. `name_of` gives the id of the name of an iteration or of a wait, with and
+// without its number.
+enum class RankSpan : uint8_t { Iteration, Waiting, Awaited };
+using RankNameOf = std::function<uint32_t(RankSpan, const std::string& text, const std::string& base)>;
+std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePlaces& places, const RankNameOf& name_of);
 
 // Calls `sample` for each sample of the file with a stack, and then `stack` once for each of these stacks, innermost
 // function first.

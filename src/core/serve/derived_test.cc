@@ -427,5 +427,133 @@ TEST_F(DerivedTest, ArrowsAreBounded) {
   }));
 }
 
+// Two ranks with eight steps of 1 ms: a kernel, and a collective. The second one computes 0.4 ms longer.
+void write_ranks(const std::string& path) {
+  constexpr uint64_t kStep = 1'000'000, kLate = 400'000;
+  for (const uint8_t rank : {0, 1}) {
+    TestRecorder recorder(path, static_cast<uint8_t>(rank + 1), 100 + rank,
+                          rank == 0 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append, 0, "/usr/bin/train",
+                          {{"RANK", std::to_string(rank)}});
+    recorder.add_class(1, "step {}", "training", {{"", FieldType::Int}});
+    recorder.add_class(2, "cudaLaunchKernel", "cuda_runtime");
+    recorder.add_class(3, "gemm");
+    recorder.add_class(4, "ncclDevKernel_AllReduce_Sum_f32");
+    recorder.add_class(5, "power [W]", "", {{"value", FieldType::Double}});
+    recorder.add_thread(1, 1, "main");
+    recorder.add_queue(2, "device " + std::to_string(rank), "queue");
+    for (uint64_t step = 0; step < 8; ++step) {
+      const uint64_t at = (step + 1) * kStep, arrival = at + 300'000 + rank * kLate;
+      recorder.begin(1, at, 1, {int64_t(step)});
+      for (const uint64_t call : {0, 1}) {
+        recorder.begin(1, at + 1000 + 5000 * call, 2, {}, 2 * step + call + 1);
+        recorder.end(1, at + 4000 + 5000 * call);
+      }
+      recorder.end(1, at + 900'000);
+      recorder.point(1, at + 50'000, PointKind::Counter, 5, 0, {double(100 * step)});
+      recorder.point(1, at + 150'000, PointKind::Counter, 5, 0, {double(100 * step + 50)});
+      recorder.complete(2, at + 100'000, arrival, 3, 0, 0, 2 * step + 1);
+      recorder.complete(2, arrival, at + 800'000, 4, 0, 0, 2 * step + 2);
+    }
+    recorder.close();
+  }
+}
+
+TEST_F(DerivedTest, RanksHaveTheirIterationsAndWaits) {
+  write_ranks(folder_ / "a.kymo");
+  open();
+  std::vector<std::shared_ptr<const DerivedTrack>> ranks;
+  for (auto& track : view_->derived())
+    if (track->kind == DerivedTrack::Kind::Rank) ranks.push_back(std::move(track));
+  ASSERT_EQ(ranks.size(), 2u);
+  const auto shown = [&](const DerivedTrack& rank, uint16_t depth) {
+    std::vector<std::string> texts;
+    for (const Item& item : rank.items)
+      if (item.depth == depth && texts.size() < 2)
+        texts.push_back(
+            base::format("{} {}-{}", view_->names().entry(item.name).text, item.start / 1000, item.end / 1000));
+    return texts;
+  };
+  EXPECT_EQ(shown(*ranks[0], 0), (std::vector<std::string>{"step 0 0-900", "step 1 1000-1900"}));
+  EXPECT_EQ(shown(*ranks[0], 1),
+            (std::vector<std::string>{"waiting for rank 1 300-700", "waiting for rank 1 1300-1700"}));
+  EXPECT_EQ(shown(*ranks[1], 1), (std::vector<std::string>{"all others wait 300-700", "all others wait 1300-1700"}));
+  const json::Document trace = get("trace");
+  std::map<std::string, json::Value> by_name;
+  for (const json::Value& track : trace.root()["tracks"].list(""))
+    if (track["kind"].text("") == "rank") by_name.emplace(track["name"].text(""), track);
+  ASSERT_EQ(by_name.size(), 2u);
+  EXPECT_FALSE(by_name.at("rank 0")["straggler"].boolean(""));
+  EXPECT_EQ(by_name.at("rank 0")["waited_ns"].number(""), 8 * 400'000u);
+  EXPECT_TRUE(by_name.at("rank 1")["straggler"].boolean(""));
+  EXPECT_EQ(by_name.at("rank 1")["calls"].number(""), 8u);
+  EXPECT_EQ(by_name.at("rank 1")["last_at"].number(""), 8u);
+  EXPECT_EQ(by_name.at("rank 1")["awaited_ns"].number(""), 8 * 400'000u);
+  for (const json::Value& track : trace.root()["tracks"].list("")) {
+    if (track["kind"].text("") == "rank") continue;
+    ASSERT_TRUE(track.find("rank")) << track["name"].text("");
+    EXPECT_TRUE(track["rank"].number("") == ranks[0]->id || track["rank"].number("") == ranks[1]->id);
+  }
+  const Item& wait = ranks[0]->items[1];
+  const json::Document details =
+      get("event", base::format("track={}&chunk={}&index={}", ranks[0]->id, wait.chunk, wait.index));
+  EXPECT_EQ(details.root()["name"].text(""), "waiting for rank 1");
+  EXPECT_EQ(details.root()["kind"].text(""), "rank");
+  // A rank stands for all of its tracks.
+  const json::Document totals = get("selection", base::format("from=0&to=20000000&tracks={}", ranks[0]->id));
+  std::map<std::string, uint64_t> counts;
+  for (const json::Value& row : totals.root()["ranges"].list(""))
+    counts[std::string(row["name"].text(""))] = row["count"].number("");
+  EXPECT_EQ(counts.at("gemm"), 8u);
+}
+
+TEST_F(DerivedTest, WorkHasItsLaunchAndCountersAndRangesTheirWork) {
+  write_ranks(folder_ / "a.kymo");
+  open();
+  const auto track_of = [&](size_t position) { return view_->track_id(0, position); };
+  size_t thread = SIZE_MAX, queue = SIZE_MAX;
+  const auto& tracks = view_->sources()[0]->tracks();
+  for (size_t i = 0; i < tracks.size(); ++i)
+    if (tracks[i].writer.bytes[0] == 1) (tracks[i].is_queue ? queue : thread) = i;
+  ASSERT_NE(thread, SIZE_MAX);
+  ASSERT_NE(queue, SIZE_MAX);
+  // Of the first kernel, from 100 to 300 µs: 0 W for 50 µs, then 50 W.
+  const std::string first = base::format("track={}&chunk={}&index=0", track_of(queue), tracks[queue].chunks[0]);
+  const json::Document kernel = get("event", first);
+  EXPECT_EQ(kernel.root()["launched_by"]["name"].text(""), "cudaLaunchKernel");
+  const auto stack = kernel.root()["launch_stack"].list("");
+  ASSERT_EQ(stack.size(), 1u);
+  EXPECT_EQ(stack[0]["name"].text(""), "step 0");
+  EXPECT_EQ(stack[0]["category"].text(""), "training");
+  const auto counters = kernel.root()["counters"].list("");
+  ASSERT_EQ(counters.size(), 1u);
+  EXPECT_EQ(counters[0]["name"].text(""), "power [W]");
+  const std::string text = answer(*view_, analyses_, "event", Query::parse(first)).body;
+  EXPECT_NE(text.find(R"("mean": 37.5,)"), std::string::npos) << text;
+  EXPECT_EQ(counters[0]["values"].number(""), 1u);
+
+  const json::Document step = get("launched", base::format("track={}&from=1000000&to=1900000", track_of(thread)));
+  ASSERT_EQ(step.root()["count"].number(""), 2u);
+  EXPECT_EQ(step.root()["work"].list("")[0]["start_ns"].number(""), 1'100'000u);
+  EXPECT_EQ(step.root()["work"].list("")[1]["name"].text(""), "ncclDevKernel_AllReduce_Sum_f32");
+  const json::Document all = get("launched", "file=0&name=step+%7B%7D");
+  EXPECT_EQ(all.root()["count"].number(""), 32u);
+  EXPECT_TRUE(all.root()["complete"].boolean(""));
+  EXPECT_EQ(all.root()["names"].list("")[0]["count"].number(""), 16u);
+  EXPECT_EQ(get("launched", "name=step+3").root()["count"].number(""), 4u);
+  EXPECT_EQ(get("launched", "name=nothing").root()["count"].number(""), 0u);
+  EXPECT_EQ(answer(*view_, analyses_, "launched", Query::parse("track=999&from=0&to=9")).status, 404);
+  EXPECT_EQ(answer(*view_, analyses_, "launched", Query::parse("file=9&name=a")).status, 404);
+  EXPECT_EQ(answer(*view_, analyses_, "launched", Query::parse("from=0&to=9")).status, 400);
+
+  const json::Document flame = get("flame", "by=device&from=0&to=20000000");
+  std::map<std::string, uint64_t> of_device;
+  for (const json::Value& frame : flame.root()["flame"].list(""))
+    of_device[std::string(frame["name"].text(""))] += frame["total_ns"].number("");
+  EXPECT_EQ(of_device.at("gemm"), 8 * (200'000u + 600'000u));
+  EXPECT_EQ(of_device.at("step {}"), 8 * 2 * 700'000u);
+  EXPECT_EQ(of_device.at("all"), 8 * 2 * 700'000u);
+  EXPECT_EQ(answer(*view_, analyses_, "flame", Query::parse("by=range&from=0&to=9")).status, 400);
+}
+
 }  // namespace
 }  // namespace kymo::serve

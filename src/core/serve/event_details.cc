@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "serve/api.h"
 #include "serve/event_reader.h"
+#include "trace/read_if_whole.h"
 
 namespace kymo::serve {
 
@@ -45,7 +46,19 @@ class Details {
   void write_states(int64_t start, int64_t end);
   std::string full_name(const trace::OpenRange& open);
   std::string full_name(size_t index);
-  void write_parents(size_t index);
+  // A range around another one, with its class.
+  struct Parent {
+    EventRef event;
+    uint32_t class_id = 0;
+    uint64_t start = 0;  // ticks
+  };
+  std::vector<Parent> parents_of(size_t index);
+  void find_ends(std::vector<Parent>& parents) const;
+  std::string category_of(uint32_t class_id) const {
+    return view_.names().entry(source_.class_of(track_.writer, class_id).name).category;
+  }
+  void write_launch_stack(const EventRef& launch);
+  void write_counters(int64_t start, int64_t end);
   std::optional<EventRef> write_links(uint64_t correlation, int64_t start);
   void write_flows(int64_t start, int64_t end, size_t index);
   std::vector<symbols::Frame> frames_of(uint32_t point) const;
@@ -147,31 +160,124 @@ std::string Details::full_name(size_t index) {
                                          : events_.class_name(track_.writer, class_id);
 }
 
-// The next range of each lower depth in the order of ends is around it.
-void Details::write_parents(size_t index) {
-  std::vector<EventRef> parents;
+// The next range of each lower depth in the order of ends is around it. The outermost is the first of the result.
+std::vector<Details::Parent> Details::parents_of(size_t index) {
+  std::vector<Parent> parents;
   const trace::Ranges& ranges = batch_.ranges;
   const auto lane = [&](size_t i) { return ranges.lane.empty() ? 0 : ranges.lane[i]; };
   size_t depth = ranges.depth[index];
   for (size_t i = index + 1; i < ranges.size() && depth > 0; ++i) {
     if (lane(i) != lane(index) || ranges.depth[i] >= depth) continue;
     depth = ranges.depth[i];
-    parents.push_back(events_.range(chunk_, batch_, i));
-    parents.back().name = full_name(i);
+    parents.push_back({events_.range(chunk_, batch_, i), ranges.class_id[i], ranges.end[i] - ranges.duration[i]});
+    parents.back().event.name = full_name(i);
   }
   if (lane(index) == 0) {
     for (size_t i = std::min(depth, batch_.closing.size()); i-- > 0;) {
       const trace::OpenRange& open = batch_.closing[i];
-      EventRef& parent = parents.emplace_back();
-      parent.track = track_id_;
-      parent.name = full_name(open);
-      parent.start_ns = track_.clock.ns(open.start);
-      parent.end_ns = std::max(parent.start_ns, source_.chunks()[chunk_].last);
+      Parent& parent = parents.emplace_back();
+      parent.class_id = open.class_id;
+      parent.start = open.start;
+      parent.event.track = track_id_;
+      parent.event.name = full_name(open);
+      parent.event.start_ns = track_.clock.ns(open.start);
+      parent.event.end_ns = std::max(parent.event.start_ns, source_.chunks()[chunk_].last);
     }
   }
-  json_.begin_array("parents");
-  for (auto parent = parents.rbegin(); parent != parents.rend(); ++parent) write_event(json_, *parent);
-  json_.end_array();
+  std::ranges::reverse(parents);
+  find_ends(parents);
+  return parents;
+}
+
+// Those that end in later chunks: so many are read.
+void Details::find_ends(std::vector<Parent>& parents) const {
+  constexpr int kMaxChunks = 32;
+  int left = kMaxChunks;
+  const auto is_open = [](const Parent& parent) { return parent.event.chunk == kNoChunk; };
+  trace::EventBatch batch;
+  for (const uint32_t chunk : track_.chunks) {
+    if (chunk <= chunk_ || source_.reader().event_chunks()[chunk].range_count == 0) continue;
+    if (std::ranges::none_of(parents, is_open) || left-- == 0) return;
+    if (!trace::read_if_whole(source_.reader(), source_.reader().event_chunks()[chunk], batch,
+                              trace::kRangeTimes | trace::kRangeClasses))
+      continue;  // tiles report damaged chunks
+    for (Parent& parent : parents) {
+      if (!is_open(parent)) continue;
+      for (size_t i = 0; i < batch.ranges.size(); ++i) {
+        if (batch.ranges.class_id[i] != parent.class_id ||
+            batch.ranges.end[i] - batch.ranges.duration[i] != parent.start)
+          continue;
+        const std::string name = std::move(parent.event.name);
+        parent.event = events_.range(chunk, batch, i);
+        parent.event.name = name;
+        break;
+      }
+    }
+  }
+}
+
+// The ranges around the launch of work on a device: operators, functions of Python, any other.
+void Details::write_launch_stack(const EventRef& launch) {
+  const std::optional<TrackRef> ref = view_.find_track(launch.track);
+  if (!ref || ref->kind != TrackRef::Kind::Track) return;
+  Details of(view_, launch.track, *ref, launch.chunk);
+  if (!trace::read_if_whole(source_.reader(), source_.reader().event_chunks()[launch.chunk], of.batch_,
+                            trace::kEverything))
+    return;  // tiles report damaged chunks
+  const std::vector<Parent> around = of.parents_of(launch.index);
+  json_.array("launch_stack", around,
+              [&](const Parent& parent) { write_event(json_, parent.event, of.category_of(parent.class_id)); });
+}
+
+// The values of counters while work was on a device: those of this device and of the program. A value holds until the
+// next one.
+void Details::write_counters(int64_t start, int64_t end) {
+  constexpr size_t kMaxCounters = 64;
+  const auto uuid_of = [&](const SourceTrack& track) {
+    return source_.reader().writers().at(track.writer).tracks.at(track.track).device_uuid;
+  };
+  const std::string uuid = uuid_of(track_);
+  struct Value {
+    std::string name;
+    double mean = 0, last = 0;
+    uint64_t count = 0;
+  };
+  std::vector<Value> values;
+  for (const Counter& counter : view_.counters()) {
+    if (counter.file != file_ || counter.chunks.empty() || values.size() >= kMaxCounters) continue;
+    const SourceTrack& on = source_.tracks()[source_.chunks()[counter.chunks.front()].track];
+    if (counter.writer != track_.writer && (uuid.empty() || uuid_of(on) != uuid)) continue;
+    Value value{counter.name};
+    int64_t from = start, since = start;  // from when a value is known; the last one holds since
+    bool is_known = false;
+    double sum = 0;
+    const auto after = std::ranges::partition_point(
+        counter.chunks, [&](uint32_t chunk) { return source_.chunks()[chunk].first <= start; });
+    // A chunk may begin before another one ends, if several threads count.
+    for (auto chunk = after - std::min<ptrdiff_t>(after - counter.chunks.begin(), 2);
+         chunk != counter.chunks.end() && source_.chunks()[*chunk].first <= end; ++chunk) {
+      for (const CounterBin& one : view_.decoded(file_, *chunk)->counters) {
+        if (!counter.has(one) || one.time > end) continue;
+        if (one.time > start) {
+          if (is_known) sum += value.last * static_cast<double>(one.time - since);
+          if (!is_known) from = one.time;
+          since = one.time;
+          ++value.count;
+        }
+        value.last = one.last;
+        is_known = true;
+      }
+    }
+    if (!is_known) continue;
+    sum += value.last * static_cast<double>(end - since);
+    value.mean = end > from ? sum / static_cast<double>(end - from) : value.last;
+    values.push_back(std::move(value));
+  }
+  json_.objects("counters", values, [&](const Value& value) {
+    json_.field("name", value.name);
+    json_.field("mean", value.mean);
+    json_.field("values", value.count);
+  });
 }
 
 // Returns the launch, if there is one.
@@ -271,10 +377,12 @@ std::string Details::range(uint32_t index) {
   json_.field("lane", batch_.ranges.lane.empty() ? uint16_t{0} : batch_.ranges.lane[index]);
   json_.field("unfinished", false);
   write_states(start, end);
-  write_parents(index);
+  json_.array("parents", parents_of(index), [&](const Parent& parent) { write_event(json_, parent.event); });
   const uint64_t correlation = batch_.ranges.correlation.empty() ? 0 : batch_.ranges.correlation[index];
   const std::optional<EventRef> launch = write_links(correlation, start);
   write_waited_for(class_id, start, end, launch);
+  if (launch) write_launch_stack(*launch);
+  if (track_.is_queue) write_counters(start, end);
   write_flows(start, end, index);
   json_.end_object();
   return json_.text();
@@ -375,7 +483,9 @@ std::string event_json(View& view, const Query& query) {
     Details details(view, track, begin, static_cast<uint32_t>(chunk));
     if (derived->kind != DerivedTrack::Kind::AcrossThreads)
       return details.of_samples(*item, derived->points[item->index],
-                                derived->kind == DerivedTrack::Kind::Functions ? "function" : "thread state");
+                                derived->kind == DerivedTrack::Kind::Functions ? "function"
+                                : derived->kind == DerivedTrack::Kind::Rank    ? "rank"
+                                                                               : "thread state");
     return details.across_threads(*item, derived->end_tracks[static_cast<size_t>(item - derived->items.begin())]);
   }
   if (chunk >= source.chunks().size() || source.chunks()[chunk].track != ref->position)

@@ -25,8 +25,9 @@ void write_members(base::JsonWriter& json, const EventRef& event) {
 
 }  // namespace
 
-void write_event(base::JsonWriter& json, const EventRef& event) {
+void write_event(base::JsonWriter& json, const EventRef& event, const std::optional<std::string>& category) {
   json.begin_object();
+  if (category) json.field("category", *category);
   write_members(json, event);
 }
 

@@ -25,8 +25,8 @@ struct EventRef {
   std::optional<Row> row = std::nullopt;  // of tracks that may be higher than the screen: the page scrolls to it
 };
 
-// In an array, or as the member of an object.
-void write_event(base::JsonWriter& json, const EventRef& event);
+// In an array, if needed with its category; or as the member of an object.
+void write_event(base::JsonWriter& json, const EventRef& event, const std::optional<std::string>& category = {});
 void write_event(base::JsonWriter& json, std::string_view member, const EventRef& event);
 
 class EventReader {

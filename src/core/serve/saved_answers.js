@@ -35,6 +35,7 @@ function event(data, query) {
     const range = { ...about(track.name[i], track.start[i], track.end[i]), arguments: argumentsOf(data, `arguments.${id}`, i) };
     if (info.kind === 'functions')
       return { ...range, category: 'function', kind: 'function', depth: track.depth[i], stack: stackOf(data, `functions.${id}`, i) };
+    if (info.kind === 'rank') return { ...range, kind: 'rank', depth: track.depth[i] };
     if (info.kind === 'states') return { ...range, kind: 'thread state', depth: 0, stack: stackOf(data, `functions.${id}`, i) };
     if (info.kind === 'across') {
       const thread = (end) => (trackInfo(data, data.columns[`across.${id}.${end}`][i]) || { name: '' }).name;
@@ -171,7 +172,7 @@ function search(data, query) {
   const counts = new Map(), hits = [], tracks = [];
   for (const [id, track] of data.tracks) {
     const info = trackInfo(data, id);
-    if (info.kind === 'states') continue;
+    if (info.kind === 'states' || info.kind === 'rank') continue;
     const bin = Math.floor(data.answers.trace.files[info.file].duration_ns / kBins) + 1, bins = new Map();
     let total = 0;
     const hit = (name, found) => {
@@ -220,7 +221,7 @@ function selection(data, query) {
   for (const [id, track] of data.tracks) {
     if (chosen.length > 0 && !chosen.includes(id)) continue;
     const info = trackInfo(data, id);
-    if (info.kind === 'states' || (chosen.length === 0 && (info.file !== 0 || info.kind === 'functions'))) continue;
+    if (info.kind === 'states' || info.kind === 'rank' || (chosen.length === 0 && (info.file !== 0 || info.kind === 'functions'))) continue;
     const process = data.answers.trace.processes.find((one) => one.id === info.process);
     const top = () => child(child(root, 'process', process ? process.label : '?'), 'track', info.name);
     const order = [];

@@ -1,4 +1,4 @@
-// api/selection: statistics, functions and flame graphs of a part of a file.
+// api/selection and api/flame: statistics, functions and flame graphs of a part of a file.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -7,11 +7,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyze/functions/flame_paths.h"
 #include "analyze/functions/functions.h"
 #include "analyze/stats.h"
 #include "analyze/views/paths.h"
 #include "base/clock_map.h"
 #include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/quantile.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
@@ -276,6 +278,9 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
     std::shared_ptr<const DerivedTrack> derived = view.derived(ref->position);
     if (derived->kind == DerivedTrack::Kind::Functions || derived->kind == DerivedTrack::Kind::States)
       add_thread(source, derived->of_track);
+    if (derived->kind == DerivedTrack::Kind::Rank)
+      for (const SourceTrack& track : source.tracks())
+        if (derived->writers.contains(track.writer)) chosen.tracks.insert({track.writer, track.track});
     if (derived->kind == DerivedTrack::Kind::AcrossThreads) chosen.across.push_back(std::move(derived));
   }
   if (!ids.empty() && chosen.tracks.empty() && chosen.across.empty())
@@ -332,14 +337,31 @@ trace::Reader copy_of(const trace::Reader& reader, const Chosen& chosen) {
 
 }  // namespace
 
-std::string selection_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone) {
+namespace {
+
+// The part that a request asks for.
+struct Part {
+  int64_t from = 0, to = 0;
+  std::vector<uint32_t> ids;
+  Chosen chosen;
+};
+
+Part part_of(View& view, const Analyses& analyses, const Query& query) {
   constexpr uint64_t kLatest = INT64_MAX / 2;
-  const int64_t from = static_cast<int64_t>(query.number("from", kLatest));
-  const int64_t to = static_cast<int64_t>(query.number("to", kLatest));
-  if (from >= to) throw BadRequest(base::format("from: {} is not before {}", from, to));
-  const std::vector<uint32_t> ids = query.numbers("tracks", UINT32_MAX, 100'000);
-  const Chosen chosen = choose(view, from, to, ids);
+  Part part;
+  part.from = static_cast<int64_t>(query.number("from", kLatest));
+  part.to = static_cast<int64_t>(query.number("to", kLatest));
+  if (part.from >= part.to) throw BadRequest(base::format("from: {} is not before {}", part.from, part.to));
+  part.ids = query.numbers("tracks", UINT32_MAX, 100'000);
+  part.chosen = choose(view, part.from, part.to, part.ids);
   if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
+  return part;
+}
+
+}  // namespace
+
+std::string selection_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone) {
+  const auto [from, to, ids, chosen] = part_of(view, analyses, query);
   Json json(Json::Layout::OneLine);
   json.begin_object();
   json.field("from_ns", from);
@@ -356,6 +378,27 @@ std::string selection_json(View& view, const Analyses& analyses, const Query& qu
     write_file_part(json, reader, across.statistics.ranges);
   }
   write_states(json, total_items(chosen.states, view.names(), from, to, SumsOf::Texts));
+  json.end_object();
+  return json.text();
+}
+
+// What `kymo flame --by` shows, of a part of a file. The launches of the work of a device may be on any thread, so by
+// device, all threads and queues count.
+std::string flame_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone) {
+  static const std::map<std::string, functions::FlameBy> kBy = {{"wait", functions::FlameBy::Wait},
+                                                                {"device", functions::FlameBy::Device}};
+  const std::string text = query.text("by", 20);
+  const auto by = kBy.find(text);
+  if (by == kBy.end()) throw BadRequest(base::format("by: '{}' is not wait or device", base::printable(text)));
+  const Part part = part_of(view, analyses, query);
+  trace::Reader reader = analyses.reopen(part.chosen.file, is_gone);
+  reader.narrow(part.chosen.windows);
+  const bool is_device = by->second == functions::FlameBy::Device;
+  if (!is_device && !part.chosen.tracks.empty()) reader = copy_of(reader, part.chosen);
+  const views::Paths paths = functions::flame_paths(by->second, reader);
+  Json json(Json::Layout::OneLine);
+  json.begin_object();
+  write_flame(json, "flame", paths);
   json.end_object();
   return json.text();
 }

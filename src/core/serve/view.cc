@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "kymo/error.h"
+#include "serve/api.h"
 
 namespace kymo::serve {
 
@@ -321,7 +322,11 @@ void View::derive(uint32_t file) {
       has_samples || any_writer([](const trace::WriterInfo& writer) {
         return std::ranges::any_of(writer.costs, [](const auto& cost) { return cost.second.blocked_ns != 0; });
       });
-  if (!has_memory && !has_ranges && !has_states) return;
+  const bool may_have_ranks = [&] {
+    const Lock files = lock();
+    return sources_[file]->reader().writers().size() > 1;
+  }();
+  if (!has_memory && !has_ranges && !has_states && !may_have_ranks) return;
   FilePlaces places;
   std::string path;
   size_t chunks = 0;
@@ -333,6 +338,7 @@ void View::derive(uint32_t file) {
   }
   const trace::Reader reader = reopen_ ? reopen_(file) : trace::Reader(path);
   const auto should_stop = [this] { return stopping_.load(); };
+  if (may_have_ranks) derive_ranks(file, reader, places);
   if (has_memory) set_derived(file, DerivedTrack::Kind::Memory, memory_tracks(reader, places, should_stop));
   if (has_samples) derive_functions(file, reader, places);
   if (has_states) derive_states(file, reader, places);
@@ -375,6 +381,23 @@ void View::derive_states(uint32_t file, const trace::Reader& reader, const FileP
   };
   set_derived(file, DerivedTrack::Kind::States,
               state_tracks(reader, places, name_of, [this] { return stopping_.load(); }));
+}
+
+void View::derive_ranks(uint32_t file, const trace::Reader& reader, const FilePlaces& places) {
+  const auto name_of = [this](RankSpan span, const std::string& text, const std::string& base) {
+    constexpr uint32_t kColours[] = {0, 0xffb4bcc6, 0xffd14b6a};
+    const uint32_t of = names_.of_class(base, "rank", kColours[static_cast<size_t>(span)]);
+    return text == base ? of : names_.of_text(text, of);
+  };
+  reader.on_read([this](const trace::EventChunk&) {
+    if (stopping_) throw Abandoned();
+  });
+  try {
+    set_derived(file, DerivedTrack::Kind::Rank, rank_tracks(reader, places, name_of));
+  } catch (const Abandoned&) {
+    // the view ends
+  }
+  reader.on_read({});
 }
 
 void View::set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks) {

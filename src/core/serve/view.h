@@ -197,6 +197,7 @@ class View {
   void derive(uint32_t file);
   void derive_functions(uint32_t file, const trace::Reader& reader, const FilePlaces& places);
   void derive_states(uint32_t file, const trace::Reader& reader, const FilePlaces& places);
+  void derive_ranks(uint32_t file, const trace::Reader& reader, const FilePlaces& places);
   void set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks);
 
   const ViewLimits limits_;

@@ -1,6 +1,6 @@
 // Requests to the server, relative to the address of the page, which contains the token.
 
-import { decodeTiles, EventDetails, EventRef, LinksAnswer, LiveEvent, MemoryAnswer, SearchAnswer, SelectionAnswer, SqlAnswer, SqlTables, TilesAnswer, TraceInfo } from './protocol';
+import { decodeTiles, EventDetails, EventRef, FlameFrame, LaunchedAnswer, LinksAnswer, LiveEvent, MemoryAnswer, SearchAnswer, SelectionAnswer, SqlAnswer, SqlTables, TilesAnswer, TraceInfo } from './protocol';
 import type { TileRequest } from './tile_cache';
 
 /** The server answered, and said that the request is wrong or that it failed. */
@@ -50,6 +50,15 @@ export class Client {
   selection(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<SelectionAnswer> {
     const times = `selection?from=${Math.max(0, Math.floor(from))}&to=${Math.max(0, Math.ceil(to))}`;
     return this.json(tracks.length > 0 ? `${times}&tracks=${tracks.join(',')}` : times, signal);
+  }
+  flame(by: string, from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<{ flame: FlameFrame[] }> {
+    return this.json(`flame?by=${by}&from=${from}&to=${to}&tracks=${tracks.join(',')}`, signal);
+  }
+  launchedIn(track: number, from: number, to: number, signal?: AbortSignal): Promise<LaunchedAnswer> {
+    return this.json(`launched?track=${track}&from=${from}&to=${to}`, signal);
+  }
+  launchedByName(file: number, name: string, signal?: AbortSignal): Promise<LaunchedAnswer> {
+    return this.json(`launched?file=${file}&name=${encodeURIComponent(original(name))}`, signal);
   }
   links(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<LinksAnswer> {
     return this.json(`links?from=${Math.max(0, Math.floor(from))}&to=${Math.max(1, Math.ceil(to))}&tracks=${tracks.join(',')}`, signal);

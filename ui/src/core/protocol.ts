@@ -1,6 +1,6 @@
 // What the server says: the JSON answers as types, and the decoder of tiles. docs/view.md describes the protocol.
 
-export type TrackKind = 'thread' | 'states' | 'functions' | 'across' | 'queue' | 'counter' | 'memory';
+export type TrackKind = 'rank' | 'thread' | 'states' | 'functions' | 'across' | 'queue' | 'counter' | 'memory';
 
 export interface TraceFile {
   name: string;
@@ -42,6 +42,12 @@ export interface Track {
   end_ns?: number;
   busy_ns?: number; // of threads and queues: how long they were in ranges; of states: how long the thread ran
   unit?: string;
+  rank?: number; // of a merged trace: the track of the rank that it belongs to
+  calls?: number; // of a rank: collectives with others
+  last_at?: number; // it arrived last at so many of them
+  waited_ns?: number; // in them, for others
+  awaited_ns?: number; // all others waited for this one
+  straggler?: boolean; // they waited for it the longest
 }
 
 export interface Loss {
@@ -119,6 +125,8 @@ export interface EventDetails {
   parents?: LinkedEvent[];
   launched_by?: LinkedEvent;
   launched?: LinkedEvent[];
+  launch_stack?: Array<LinkedEvent & { category: string }>; // of work on a device: the ranges around its launch
+  counters?: Array<{ name: string; mean: number; values: number }>; // likewise: of its device and its program, meanwhile
   waited_for?: LinkedEvent[];
   begins_on?: string; // of a range across threads
   ends_on?: string;
@@ -184,6 +192,14 @@ export interface SelectionAnswer {
   sampled_ns?: number; // that the samples stand for
   function_flame?: FlameFrame[];
   states?: Array<{ name: string; count: number; total_ns: number; max_ns: number; longest: LinkedEvent }>; // of the threads, if they are known
+}
+
+/** The work of devices that was launched in a part of a thread, or by all ranges and functions of one name. */
+export interface LaunchedAnswer {
+  count: number;
+  complete: boolean; // false: reading stopped
+  names: Array<{ name: string; count: number; total_ns: number; max_ns: number }>;
+  work: LinkedEvent[]; // the first ones
 }
 
 /** One end of an arrow. */

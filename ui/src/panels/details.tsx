@@ -1,9 +1,12 @@
 // Everything about the selected range: times, arguments, stack, and the ranges that belong to it.
 
+import { useState } from 'preact/hooks';
 import type { App } from '../app';
-import type { EventDetails, Frame, LinkedEvent, SearchAnswer } from '../core/protocol';
-import { count, counted, duration, timeLabel } from '../core/units';
-import { Answer, Swatch } from './parts';
+import type { EventDetails, Frame, LaunchedAnswer, LinkedEvent, SearchAnswer } from '../core/protocol';
+import { count, counted, duration, quantity, splitUnit, timeLabel } from '../core/units';
+import { describe } from '../timeline/name_column';
+import { useAnswer } from './hooks';
+import { Answer, Swatch, Table } from './parts';
 import { exactly, namePart } from '../core/names';
 
 const kMaxLinks = 50;
@@ -56,11 +59,17 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
               {event.held_up_ns ? <><dt title="it waited for the collector of Kymo">Held up by Kymo</dt><dd>{duration(event.held_up_ns, 6)}</dd></> : null}
             </>
           )}
+          {event.kind === 'rank' && track?.calls ? (
+            <>
+              <dt>Rank</dt>
+              <dd>{describe(app.laneOf(track.id)!).join('; ')}</dd>
+            </>
+          ) : null}
           {event.correlation ? <><dt>Correlation</dt><dd>{event.correlation}</dd></> : null}
         </dl>
         <p class="buttons">
           <button title="m" onClick={() => void app.select({ from: event.start_ns + shift, to: Math.max(event.end_ns, event.start_ns + 1) + shift, tracks: [event.track] })}>Measure</button>
-          {event.kind !== 'thread state' && <button title="o" onClick={() => void app.find(exactly(event.name), false)}>Histogram and other ranges of this name</button>}
+          {event.kind !== 'thread state' && event.kind !== 'rank' && <button title="o" onClick={() => void app.find(exactly(event.name), false)}>Histogram and other ranges of this name</button>}
         </p>
       </section>
       {event.arguments?.length ? (
@@ -77,13 +86,27 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
         </section>
       ) : null}
       <section>
-        <Links app={app} title="Launched by" events={event.launched_by ? [event.launched_by] : []} />
+        <LaunchedBy app={app} event={event} />
         <Links app={app} title="Launched" events={event.launched ?? []} />
         <Links app={app} title="Waited for" events={event.waited_for ?? []} />
         <Links app={app} title="Flows from" events={(event.flows ?? []).filter((f) => f.direction === 'from').map((f) => f.event)} />
         <Links app={app} title="Flows to" events={(event.flows ?? []).filter((f) => f.direction === 'to').map((f) => f.event)} />
         <Links app={app} title="Inside of" events={[...(event.parents ?? [])].reverse()} />
       </section>
+      {event.counters?.length ? (
+        <section>
+          <h3>Counters meanwhile</h3>
+          <dl>
+            {event.counters.map(({ name, mean, values }) => (
+              <>
+                <dt>{splitUnit(name).name}</dt>
+                <dd title={`mean over time, with ${counted(values, 'value')} in it`}>{quantity(mean, splitUnit(name).unit)}</dd>
+              </>
+            ))}
+          </dl>
+        </section>
+      ) : null}
+      {launches(app, event) && <section class="wide"><LaunchedInside app={app} event={event} /></section>}
       {app.trace!.saved && <section><p class="hint">{savedHint(app.trace!.saved.arguments_left_out)}</p></section>}
       {event.stack?.length ? (
         <section>
@@ -92,6 +115,84 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
         </section>
       ) : null}
     </div>
+  );
+}
+
+/** Where work on a device was launched, and by which operator and functions of Python. */
+function LaunchedBy({ app, event }: { app: App; event: EventDetails }) {
+  const launch = event.launched_by;
+  if (!launch) return null;
+  const around = [...(event.launch_stack ?? [])].reverse();
+  const isPython = (one: { category: string }) => one.category.startsWith('python');
+  const operator = around.find((one) => one.category === 'cpu_op');
+  return (
+    <>
+      <Links app={app} title={`Launched by ${app.track(launch.track)?.name ?? ''}, ${duration(Math.max(0, event.start_ns - launch.start_ns))} before its start`} events={[launch]} />
+      <Links app={app} title="Operator" events={operator ? [operator] : []} />
+      <Links app={app} title="Python stack" events={around.filter(isPython)} />
+      <Links app={app} title="Ranges around the launch" events={around.filter((one) => one !== operator && !isPython(one))} />
+    </>
+  );
+}
+
+/** Whether work of devices may have been launched in it. */
+function launches(app: App, event: EventDetails): boolean {
+  const kind = app.track(event.track)?.kind;
+  return (kind === 'thread' || kind === 'functions') && !app.trace!.saved && event.end_ns > event.start_ns && app.trace!.tracks.some((track) => track.kind === 'queue' && track.file === event.file);
+}
+
+/** The kernels of a range or a function, or of all with its name. */
+function LaunchedInside({ app, event }: { app: App; event: EventDetails }) {
+  const [all, setAll] = useState(false);
+  return (
+    <>
+      <p class="buttons">
+        <button class={all ? '' : 'current'} onClick={() => setAll(false)}>Kernels of this range</button>
+        <button class={all ? 'current' : ''} onClick={() => setAll(true)}>Of all with this name</button>
+      </p>
+      {all ? <LaunchedByName app={app} file={event.file} name={event.base ?? event.name} /> : <Kernels app={app} id={`${event.track} ${event.start_ns} ${event.end_ns}`} request={(signal) => app.client.launchedIn(event.track, event.start_ns, event.end_ns, signal)} />}
+    </>
+  );
+}
+
+export function LaunchedByName({ app, file, name }: { app: App; file: number; name: string }) {
+  return <Kernels app={app} id={`${file} ${name}`} request={(signal) => app.client.launchedByName(file, name, signal)} />;
+}
+
+function Kernels({ app, id, request }: { app: App; id: string; request: (signal: AbortSignal) => Promise<LaunchedAnswer> }) {
+  const pending = useAnswer(`launched ${id}`, request);
+  return (
+    <Answer pending={pending}>
+      {({ count: all, complete, names, work }) => (
+        <>
+          <p class="hint">{all === 0 ? 'No work of a device was launched here.' : `${complete ? '' : 'at least '}${counted(all, 'operation')} of devices, ${duration(names.reduce((sum, one) => sum + one.total_ns, 0))}${work.length < all ? `; the first ${count(work.length)} are listed` : ''}`}</p>
+          {names.length > 1 && (
+            <Table
+              rows={names}
+              sort={2}
+              choose={(row) => void app.find(exactly(row.name), false)}
+              columns={[
+                { title: 'Kernel', wide: true, text: (r) => <><Swatch name={r.name} app={app} />{r.name}</>, value: (r) => r.name },
+                { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
+                { title: 'Total', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
+                { title: 'Max', text: (r) => duration(r.max_ns), value: (r) => r.max_ns },
+              ]}
+            />
+          )}
+          {work.length > 0 && (
+            <Table
+              rows={work}
+              choose={(row) => app.goTo(row)}
+              columns={[
+                { title: 'Each', wide: true, text: (r) => <><Swatch name={r.name} app={app} />{r.name}</>, value: (r) => r.name },
+                { title: 'Start', text: (r) => timeLabel(r.start_ns, 1000), value: (r) => r.start_ns },
+                { title: 'Duration', text: (r) => duration(r.end_ns - r.start_ns), value: (r) => r.end_ns - r.start_ns },
+              ]}
+            />
+          )}
+        </>
+      )}
+    </Answer>
   );
 }
 

@@ -31,3 +31,19 @@ export function flameBoxes(frames: readonly FlameFrame[], root = 0): FlameBox[] 
   }
   return boxes;
 }
+
+/** The frames below `root` with a text in their name, and their time: a frame inside of another one counts once. */
+export function flameHits(frames: readonly FlameFrame[], root: number, search: string): { has: (frame: FlameFrame) => boolean; found: number; total: number } {
+  const text = search.toLowerCase();
+  const has = (frame: FlameFrame) => text !== '' && frame.name.toLowerCase().includes(text);
+  let [found, total, inside] = [0, 0, Infinity]; // `inside`: the depth of the hit that it is in
+  for (let i = root; i < frames.length && (i === root || frames[i].depth > frames[root].depth); ++i) {
+    const frame = frames[i];
+    if (frame.depth <= inside) inside = Infinity;
+    if (!has(frame)) continue;
+    ++found;
+    if (inside === Infinity) total += frame.total_ns;
+    inside = Math.min(inside, frame.depth);
+  }
+  return { has, found, total };
+}

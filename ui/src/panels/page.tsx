@@ -1,6 +1,6 @@
 // The frame around the timeline: toolbar, banner, panel and help.
 
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { App, kTabs, Tab } from '../app';
 import { fileName, isGap, longest } from '../core/protocol';
 import { bytes, count, counted, duration, timeLabel } from '../core/units';
@@ -8,6 +8,7 @@ import { wholeSpan } from '../core/viewport';
 import type { Action } from '../keys';
 import { describe } from '../timeline/name_column';
 import { Compare, Comparing } from './compare';
+import { copyText, textOf } from './copy';
 import { Details } from './details';
 import { useApp, useFocus } from './hooks';
 import { Memory } from './memory';
@@ -169,11 +170,21 @@ export function Panel({ app }: { app: App }) {
           <button class={app.tab === tab ? 'current' : ''} aria-pressed={app.tab === tab} title={`key ${i + 1}`} onClick={() => app.setTab(app.tab === tab ? undefined : tab)}>{kTitles[tab]}</button>
         ))}
         <span class="space" />
+        {app.tab && <Copy of={() => box.current!.querySelector('.content')!} />}
         {app.tab && <button aria-label="close the panel" title="close (`)" onClick={() => app.setTab(undefined)}>×</button>}
       </nav>
       {Current && <div class="content"><Current app={app} /></div>}
     </aside>
   );
+}
+
+function Copy({ of }: { of: () => Element }) {
+  const [said, setSaid] = useState('');
+  const copy = async () => {
+    setSaid((await copyText(textOf(of()))) ? 'Copied' : 'Not allowed by the browser');
+    setTimeout(() => setSaid(''), 2000);
+  };
+  return <button title="what the panel shows, with tabs between the cells" onClick={() => void copy()}>{said || 'Copy as text'}</button>;
 }
 
 export function Help({ app, actions }: { app: App; actions: readonly Action[] }) {

@@ -3,9 +3,11 @@
 import { useState } from 'preact/hooks';
 import type { App } from '../app';
 import { exactly } from '../core/names';
-import { fileName, FlameFrame, NameTotal, SelectionAnswer } from '../core/protocol';
+import { fileName, FlameFrame, NameTotal, SelectionAnswer, TrackKind } from '../core/protocol';
 import { count, counted, duration, percent, quantity, splitUnit } from '../core/units';
-import { flameBoxes, FlameBox } from './flame_boxes';
+import { LaunchedByName } from './details';
+import { flameBoxes, FlameBox, flameHits } from './flame_boxes';
+import { useAnswer } from './hooks';
 import { Answer, Swatch, Table } from './parts';
 import { css } from '../timeline/palette';
 
@@ -163,46 +165,74 @@ export function Flame({ app }: { app: App }) {
 
 const hasTime = (frames: readonly FlameFrame[] | undefined) => (frames?.[0]?.total_ns ?? 0) > 0;
 
-/** Ranges, functions, or a choice of both. */
+type FlameBy = 'ranges' | 'functions' | 'wait' | 'device';
+const kFlameTitles: Record<FlameBy, string> = { ranges: 'Ranges', functions: 'Functions', wait: 'Waits', device: 'Devices' };
+
+/** By what the trace has: ranges, functions of samples, waits, work of devices. */
 function FlameGraphs({ app, totals }: { app: App; totals: SelectionAnswer }) {
-  const [byFunction, setByFunction] = useState(false);
-  const [ranges, functions] = [hasTime(totals.flame), hasTime(totals.function_flame)];
-  if (!ranges && !functions) return <p class="hint">No ranges or functions in this part.</p>;
-  const shown = functions && (byFunction || !ranges) ? totals.function_flame! : totals.flame!;
+  const [wanted, setWanted] = useState<FlameBy | undefined>(undefined);
+  const file = totals.file ?? 0;
+  const hasKind = (kind: TrackKind) => !app.trace!.saved && app.trace!.tracks.some((track) => track.kind === kind && track.file === file);
+  const has: Record<FlameBy, boolean> = { ranges: hasTime(totals.flame), functions: hasTime(totals.function_flame), wait: hasKind('states'), device: hasKind('queue') };
+  const choices = (Object.keys(has) as FlameBy[]).filter((by) => has[by]);
+  if (choices.length === 0) return <p class="hint">No ranges or functions in this part.</p>;
+  const by = wanted && has[wanted] ? wanted : choices[0];
   return (
     <>
-      {ranges && functions && (
+      {choices.length > 1 && (
         <p class="buttons">
-          <button class={byFunction ? '' : 'current'} onClick={() => setByFunction(false)}>Ranges</button>
-          <button class={byFunction ? 'current' : ''} onClick={() => setByFunction(true)}>Functions</button>
+          {choices.map((one) => <button class={by === one ? 'current' : ''} onClick={() => setWanted(one)}>{kFlameTitles[one]}</button>)}
         </p>
       )}
-      <FlameGraph key={shown === totals.flame ? 'ranges' : 'functions'} app={app} frames={shown} />
+      {by === 'ranges' || by === 'functions' ? <FlameGraph key={by} app={app} file={file} frames={by === 'ranges' ? totals.flame! : totals.function_flame!} /> : <FlameOf key={by} app={app} by={by} totals={totals} />}
     </>
+  );
+}
+
+/** As `kymo flame --by` computes it. */
+function FlameOf({ app, by, totals }: { app: App; by: FlameBy; totals: SelectionAnswer }) {
+  const file = totals.file ?? 0;
+  const tracks = app.measured.tracks.filter((id) => app.track(id)?.file === file);
+  const pending = useAnswer(`flame ${by} ${totals.from_ns} ${totals.to_ns} ${tracks.join()}`, (signal) => app.client.flame(by, totals.from_ns, totals.to_ns, tracks, signal));
+  return (
+    <Answer pending={pending}>
+      {({ flame }) => (hasTime(flame) ? <FlameGraph app={app} file={file} frames={flame} /> : <p class="hint">{by === 'wait' ? 'No waits with a stack in this part: record with kymo record --with waits.' : 'No work of a device in this part.'}</p>)}
+    </Answer>
   );
 }
 
 const kColoured = new Set(['range', 'work', 'function']);
 
-function FlameGraph({ app, frames }: { app: App; frames: FlameFrame[] }) {
+function FlameGraph({ app, file, frames }: { app: App; file: number; frames: FlameFrame[] }) {
   const [root, setRoot] = useState(0);
+  const [search, setSearch] = useState('');
   const at = root < frames.length ? root : 0;
   const boxes = flameBoxes(frames, at);
   const whole = frames[at].total_ns;
   const rows = boxes.reduce((most, box) => Math.max(most, box.row), 0) + 1;
+  const { has, found, total } = flameHits(frames, at, search);
   const colour = (box: FlameBox) => (kColoured.has(box.frame.kind) ? css(app.theme.colours[app.names.colourOfText(box.frame.name)]) : 'var(--header)');
   const times = (frame: FlameFrame) => (frame.kind === 'function' ? counted(frame.count, 'sample') : counted(frame.count, 'time'));
   return (
-    <div class="flame" style={{ height: `${rows * 19}px` }}>
-      {boxes.map((box) => (
-        <button
-          title={`${box.frame.name}\n${duration(box.frame.total_ns)} (${percent(box.frame.total_ns, whole)}), self ${duration(box.frame.self_ns)}, ${times(box.frame)}`}
-          style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.row * 19}px`, background: colour(box) }}
-          onClick={() => setRoot(box.index === at ? 0 : box.index)}
-        >
-          {box.width > 0.02 ? box.frame.name : ''}
-        </button>
-      ))}
-    </div>
+    <>
+      <p class="buttons">
+        <input aria-label="search the flame graph" placeholder="Search the flame graph" spellcheck={false} value={search} onInput={(event) => setSearch((event.currentTarget as HTMLInputElement).value)} />
+        {search !== '' && <span class="hint" role="status">{`${counted(found, 'frame')}, ${duration(total)} (${percent(total, whole)})`}</span>}
+      </p>
+      <div class="flame" style={{ height: `${rows * 19}px` }}>
+        {boxes.map((box) => (
+          <button
+            class={search === '' ? '' : has(box.frame) ? 'hit' : 'miss'}
+            data-row={box.row}
+            title={`${box.frame.name}\n${duration(box.frame.total_ns)} (${percent(box.frame.total_ns, whole)}), self ${duration(box.frame.self_ns)}, ${times(box.frame)}`}
+            style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.row * 19}px`, background: colour(box) }}
+            onClick={() => setRoot(box.index === at ? 0 : box.index)}
+          >
+            {box.width > 0.02 ? box.frame.name : ''}
+          </button>
+        ))}
+      </div>
+      {frames[at].kind === 'range' && frames.some((frame) => frame.kind === 'work') && !app.trace!.saved && <LaunchedByName key={frames[at].name} app={app} file={file} name={frames[at].name} />}
+    </>
   );
 }

@@ -70,14 +70,16 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
   const isPinned = new Set(options.pinned);
   const matches = compileFilter(options.filter);
   const all = trace.tracks.filter((track) => !isPinned.has(track.id) && !isOnlySamples(track));
-  const visible = all.filter((track) => !isHidden(track, options.hidden) && matches(track, processOf(track)));
-  layout.leftOut = all.length - visible.length;
-  const place = new Map(options.order.map((id, at) => [id, at]));
   const isFlat = options.arrangement !== 'process';
+  const wanted = all.filter((track) => !isHidden(track, options.hidden) && matches(track, processOf(track)));
+  layout.leftOut = all.length - wanted.length;
+  // The tracks of a rank are shown if it is open, or if the filter finds them.
+  const visible = wanted.filter((track) => isFlat || options.filter !== '' || track.rank === undefined || options.toggled.has(`t${track.rank}`));
+  const place = new Map(options.order.map((id, at) => [id, at]));
   for (const [group, tracks] of arrange(trace, visible, processOf, options.arrangement)) {
     const process = processOf(tracks[0]);
     const collapsed = options.toggled.has(group);
-    if (!isFlat || trace.files.length > 1) {
+    if (isFlat ? trace.files.length > 1 : tracks[0].kind !== 'rank') {
       const file = trace.files.length > 1 ? fileName(trace.files[process.file]) : '';
       const label = isFlat ? file : `${file && `${file}: `}${process.label ?? `${process.name} (${process.pid})`}`;
       layout.lanes.push({ group, process, label, others: [], y: layout.height, height: kHeaderHeight, rows: 0, firstRow: 0, hiddenRows: 0, instants: false, collapsed, folds: true, pinned: false });
@@ -99,7 +101,9 @@ export function buildLayout(trace: TraceInfo, rows: Rows, options: LayoutOptions
 
 /** The key of the header that a track is below. */
 export function groupOf(track: Track, arrangement: Arrangement): string {
-  return arrangement === 'process' ? `p${track.process}` : `f${track.file}`;
+  if (arrangement !== 'process') return `f${track.file}`;
+  if (track.kind === 'rank') return `r${track.id}`;
+  return track.rank === undefined ? `p${track.process}` : `p${track.process}r${track.rank}`;
 }
 
 /** The unit of a counter. */
@@ -139,7 +143,7 @@ export function tracksOf(lane: Lane): Track[] {
 
 /** What is hidden, of which a track is a part. */
 export function hiddenBy(track: Track): string[] {
-  return [`t${track.id}`, `t${track.thread}`, `p${track.process}`];
+  return [`t${track.id}`, `t${track.thread}`, `t${track.rank}`, `p${track.process}`];
 }
 
 function isHidden(track: Track, hidden: ReadonlySet<string>): boolean {
@@ -173,7 +177,7 @@ function arrange(trace: TraceInfo, tracks: readonly Track[], processOf: (track: 
   const busiest = new Map([...groups].map(([key, group]) => [key, group.reduce((most, track) => Math.max(most, activity.get(track.id) ?? 0), 0)]));
   return [...groups].sort(([a, [first]], [b, [second]]) => {
     const [p, q] = [processOf(first), processOf(second)];
-    return arrangement === 'process' ? byFile(p, q) || busiest.get(b)! - busiest.get(a)! || byPid(p, q) : p.file - q.file;
+    return arrangement === 'process' ? p.file - q.file || byRank(first, second) || byFile(p, q) || busiest.get(b)! - busiest.get(a)! || byPid(p, q) : p.file - q.file;
   });
 }
 
@@ -187,7 +191,7 @@ function labels(trace: TraceInfo): (track: Track) => string {
   return (track) => (track.kind === 'thread' && track.tid && twins.get(nameOf(track))! > 1 ? `${track.name} ${track.tid}` : track.name || `track ${track.id}`);
 }
 
-const kKinds = ['memory', 'thread', 'states', 'functions', 'across', 'queue', 'counter']; // memory is one row, and stays in sight
+const kKinds = ['rank', 'memory', 'thread', 'states', 'functions', 'across', 'queue', 'counter']; // memory is one row, and stays in sight
 
 /** Of threads that are equally busy. */
 function mainFirst(a: Track, b: Track, processOf: (track: Track) => Process): number {
@@ -214,6 +218,12 @@ function partsBelowThreads(tracks: Track[]): Track[] {
   return tracks.flatMap((track) => (track.thread !== undefined && ids.has(track.thread) ? [] : [track, ...(parts.get(track.id) ?? [])]));
 }
 
+/** A rank, and what belongs to it; then what belongs to none. */
+function byRank(a: Track, b: Track): number {
+  const rank = (track: Track) => (track.kind === 'rank' ? track.id : (track.rank ?? Infinity));
+  return rank(a) === rank(b) ? Number(b.kind === 'rank') - Number(a.kind === 'rank') : rank(a) - rank(b);
+}
+
 /** Devices before the programs of a file: they have few rows, and those of many threads would move them out of sight. */
 function byFile(a: Process, b: Process): number {
   return a.file - b.file || Number(b.device ?? false) - Number(a.device ?? false);
@@ -228,18 +238,20 @@ function byPid(a: Process, b: Process): number {
 function laneOf({ tracks: [track, ...others], folds }: Together, process: Process, label: string, table: Rows, y: number, { toggled, arrangement }: LayoutOptions, pinned: boolean): Lane {
   const all = table.count(track);
   const isDeep = track.kind === 'functions' && all > kShortRows;
-  const collapsed = track.kind === 'counter' ? others.length > 0 : toggled.has(`t${track.id}`) !== isDeep;
+  const isRank = track.kind === 'rank'; // its triangle is about its tracks
+  const collapsed = track.kind === 'counter' ? others.length > 0 : toggled.has(`t${track.id}`) !== (isDeep || isRank);
   const instants = !collapsed && (track.points ?? 0) > 0;
   const empty = instants && (track.ranges ?? 0) === 0;
-  const rows = collapsed ? (isDeep ? kShortRows : 1) : empty ? 0 : all;
+  const rows = collapsed && !isRank ? (isDeep ? kShortRows : 1) : empty ? 0 : all;
   let height = rows * kRowHeight + (instants ? kInstantHeight + (empty ? 6 : 0) : 0) + 2 * kPadding;
   if (track.kind === 'counter') height = Math.max(kCounterHeight, others.length > 0 ? 2 * kPadding + kLegendHeight * (others.length + 2) : 0);
   else if ((collapsed && rows === 1) || track.kind === 'states') height = kCollapsedHeight;
   else if (isPlot(track)) height = kCounterHeight;
+  else if (isRank) height = Math.max(height, 2 * kPadding + 3 * kLegendHeight); // for what it waited
   // The outermost functions that all samples share say nothing: the last of them is the first row.
   const firstRow = collapsed && track.kind === 'functions' ? Math.max(0, Math.min((track.shared ?? 0) - 1, all - rows)) : 0;
   const hiddenRows = track.kind === 'functions' ? all - rows : 0;
-  return { group: groupOf(track, arrangement), process, track, others, label: others.length > 0 ? label.replace(track.name, `${others.length + 1} counters [${unitOf(track)}]`) : label, y, height, rows, firstRow, hiddenRows, instants, collapsed, folds, pinned };
+  return { group: groupOf(track, arrangement), process, track, others, label: isRank && track.straggler ? `${label}: straggler` : others.length > 0 ? label.replace(track.name, `${others.length + 1} counters [${unitOf(track)}]`) : label, y, height, rows, firstRow, hiddenRows, instants, collapsed, folds, pinned };
 }
 
 export function isPlot(track: Track): boolean {

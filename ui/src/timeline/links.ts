@@ -32,7 +32,7 @@ export class Links {
     }
     const files = new Map<number, number[]>();
     for (const { lane } of placed) {
-      if (!lane.track || isPlot(lane.track) || lane.track.kind === 'across' || lane.track.kind === 'functions') continue;
+      if (!lane.track || isPlot(lane.track) || lane.track.kind === 'across' || lane.track.kind === 'rank' || lane.track.kind === 'functions') continue;
       const tracks = files.get(lane.track.file) ?? [];
       if (tracks.length < kMaxTracks) tracks.push(lane.track.id);
       files.set(lane.track.file, tracks);

@@ -95,7 +95,7 @@ export class Minimap {
     if (round && round.level === level && round.next < round.tracks.length) return round;
     const isOld = round?.preliminary && now - round.ended > kPreliminaryMs;
     if (round && round.level === level && !isOld && round.trace === trace && round.generation === generation && round.shifts === app.shifts) return round;
-    const tracks = trace.tracks.filter((track) => !isPlot(track) && track.kind !== 'states' && (track.ranges ?? 0) > 0).map((track) => track.id);
+    const tracks = trace.tracks.filter((track) => !isPlot(track) && track.kind !== 'states' && track.kind !== 'rank' && (track.ranges ?? 0) > 0).map((track) => track.id);
     return { trace, tracks, generation, shifts: app.shifts, level, next: 0, bins: new Float32Array(kBinsPerTile), showsProgress: this.level !== level, preliminary: false, ended: now };
   }
 

@@ -1,7 +1,7 @@
 // The column at the left: names of processes and tracks, with a triangle to fold and a pin.
 
 import type { App } from '../app';
-import { counted, splitUnit } from '../core/units';
+import { count, counted, duration, splitUnit } from '../core/units';
 import { Geometry, kTop } from './geometry';
 import { isPlot, kLegendHeight, Lane, tracksOf } from './layout';
 import { lineColour } from './plots';
@@ -56,7 +56,7 @@ function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geo
   const indent = lane.pinned ? 20 : kIndent;
   const room = geometry.left - indent - kPinWidth - (app.focus === track.id ? kMenuWidth : 2);
   if (lane.folds && (track.kind !== 'memory' || lane.collapsed)) triangle(context, indent - 9, y - 4, lane.collapsed, app.theme.muted);
-  context.fillStyle = app.theme.text;
+  context.fillStyle = track.straggler ? app.theme.hit : app.theme.text;
   context.fillText(fitter.fit(lane.label, room), indent, y);
   if (lane.height >= 40) {
     context.fillStyle = app.theme.muted;
@@ -79,6 +79,7 @@ function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geo
 export function describe(lane: Lane): string[] {
   const track = lane.track!;
   if (track.kind === 'memory') return ['memory in use'];
+  if (track.kind === 'rank') return track.calls ? [`others wait ${duration(track.awaited_ns!)}, waits ${duration(track.waited_ns!)}`, `last at ${count(track.last_at!)} of ${counted(track.calls, 'collective')}`] : [];
   if (track.kind === 'functions') return lane.hiddenRows > 0 ? ['from CPU samples', `${lane.rows} of ${lane.rows + lane.hiddenRows} rows`] : ['from CPU samples'];
   if (lane.others.length > 0) return tracksOf(lane).map(({ name }) => splitUnit(name).name);
   if (isPlot(track)) return [track.values !== undefined ? counted(track.values, 'value') : track.kind];

@@ -201,7 +201,7 @@ class Builder {
     const { list, pool } = this.scene;
     const { left, colours } = this.input;
     const bases = this.input.rows.basesOf(tile.track);
-    const isStates = lane.track!.kind === 'states'; // they are no ranges of the trace
+    const isStates = lane.track!.kind === 'states' || lane.track!.kind === 'rank'; // they are no ranges of the trace
     const visibleFrom = Math.max(from, this.span.from);
     const visibleTo = Math.min(to, this.span.to);
     const right = left + this.input.width;

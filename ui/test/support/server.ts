@@ -49,6 +49,7 @@ export async function serve(engine: Engine, pageFolder: string, port = 0, token 
     if (path === 'api/search') return json(engine.search(url.searchParams.get('q') ?? '', number('limit') || 1000, number('at')));
     if (path === 'api/selection') return json(engine.selection(number('from'), number('to'), ids()));
     if (path === 'api/links') return json(engine.links(number('from'), number('to'), ids()));
+    if (path === 'api/launched') return json({ count: 0, complete: true, names: [], work: [] });
     if (path === 'api/memory') return json(engine.memory(number('at')));
     if (path === 'api/report') return json(report(engine, number('file')));
     if (path === 'api/idle') return json({ devices: report(engine, number('file')).devices });

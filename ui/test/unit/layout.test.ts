@@ -169,3 +169,23 @@ test('counters of a process with the same unit are in one lane until it is unfol
   assert.deepEqual(ids({ hidden: new Set(['t1']) }), ['2', '3', '5', '6', '4']);
   assert.deepEqual(buildLayout(info, new Rows(), { ...kPlain, pinned: [3, 1] }).pinned.map((lane) => lane.label), ['2 counters [%] · GPU']);
 });
+
+test('the tracks of a rank are below it if it is open, if the filter finds them, or if tracks are sorted', () => {
+  const [one, two] = [training(1).trace(), training(1).trace()];
+  const ranks = { ...one, tracks: [...one.tracks, ...two.tracks.map((track) => ({ ...track, id: track.id + 50, process: track.process + 10 }))], processes: [...one.processes, ...two.processes.map((process) => ({ ...process, id: process.id + 10 }))] };
+  const rank = (id: number, process: number, straggler: boolean) => ({ id, file: 0, process, kind: 'rank' as TrackKind, name: `rank ${id - 100}`, rows: 2, ranges: 3, calls: 3, last_at: 1, waited_ns: 5, awaited_ns: 7, straggler });
+  for (const track of ranks.tracks) track.rank = track.id < 50 ? 100 : 101;
+  ranks.tracks.push(rank(100, 0, false), rank(101, 10, true));
+  const built = (options: Partial<LayoutOptions>) => buildLayout(ranks, new Rows(), { ...kPlain, ...options });
+  const closed = built({});
+  assert.deepEqual(closed.lanes.map((lane) => [lane.label, lane.collapsed, lane.rows]), [['rank 0', true, 2], ['rank 1: straggler', true, 2]]);
+  assert.equal(closed.leftOut, 0); // they are not hidden
+  assert.deepEqual(describe(closed.lanes[1]), ['others wait 7 ns, waits 5 ns', 'last at 1 of 3 collectives']);
+  const open = built({ toggled: new Set(['t101']) });
+  assert.deepEqual(open.lanes.slice(0, 2).map((lane) => lane.label), ['rank 0', 'rank 1: straggler']);
+  const below = open.lanes.slice(2);
+  assert.ok(below.length > 2 && below.every((lane) => (lane.track ? lane.track.rank === 101 : lane.group.endsWith('r101'))));
+  assert.ok(names(built({ filter: 'main' })).length > 0);
+  assert.ok(built({ arrangement: 'name' }).lanes.length > below.length);
+  assert.deepEqual(names(built({ hidden: new Set(['t100', 't101']) })), []);
+});

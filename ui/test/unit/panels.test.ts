@@ -7,7 +7,7 @@ import { TextFitter } from '../../src/timeline/text';
 import { dimmed, kDark, kLight, nameColour, ownColour, Rgb } from '../../src/timeline/palette';
 import { evidenceOf } from '../../src/panels/evidence';
 import { changesByName, iterationShift, lastName } from '../../src/panels/changes';
-import { flameBoxes } from '../../src/panels/flame_boxes';
+import { flameBoxes, flameHits } from '../../src/panels/flame_boxes';
 import { decodeTiles } from '../../src/core/protocol';
 import { fasterBackend } from '../../src/render/choose';
 import { splitUnit } from '../../src/core/units';
@@ -172,4 +172,11 @@ test('a counter has its smallest and its largest value, with the unit of its nam
   assert.equal(`${name}: ${rangeText({ low: 90.25, high: 612 }, unit)}`, 'power: min 90.3 W, max 612 W');
   assert.deepEqual(splitUnit('a[3]'), { name: 'a[3]', unit: '' });
   assert.deepEqual(splitUnit('[W]'), { name: '[W]', unit: '' });
+});
+
+test('a frame inside of a hit is a hit too, and its time counts once', () => {
+  const frames = [frame('all', 0, 100), frame('load', 1, 60), frame('reload', 2, 20), frame('parse', 2, 30), frame('Load', 1, 30), frame('other', 1, 10)];
+  assert.deepEqual([flameHits(frames, 0, 'load')].map(({ found, total }) => ({ found, total })), [{ found: 3, total: 90 }]);
+  assert.equal(flameHits(frames, 1, 'load').total, 60); // of the part that is shown
+  assert.equal(flameHits(frames, 0, '').found, 0);
 });

@@ -63,6 +63,13 @@ class Finder {
 
 }  // namespace
 
+const RankArrivals* straggler_of(const Arrivals& arrivals) {
+  const auto last = std::max_element(
+      arrivals.ranks.begin(), arrivals.ranks.end(),
+      [](const RankArrivals& a, const RankArrivals& b) { return a.awaited.length() < b.awaited.length(); });
+  return last == arrivals.ranks.end() || last->awaited.empty() ? nullptr : &*last;
+}
+
 Arrivals find_arrivals(EventWalk& walk, const DeviceWork& work, const Intervals& window) {
   return Finder(walk, work, window).find();
 }

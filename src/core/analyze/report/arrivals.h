@@ -29,6 +29,9 @@ struct Arrivals {
   std::map<uint32_t, Intervals> waiting;  // by device: in a call, before the last rank arrived
 };
 
+// The one that all others wait for the longest; null: they wait for none.
+const RankArrivals* straggler_of(const Arrivals& arrivals);
+
 // Reads the device tracks once if at least two devices communicate. Only arrivals in the window count.
 Arrivals find_arrivals(EventWalk& walk, const DeviceWork& work, const Intervals& window);
 

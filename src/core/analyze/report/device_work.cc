@@ -80,12 +80,13 @@ Device::Start Device::start(const Launch& launch, int64_t free, int64_t begin) c
   return start;
 }
 
-std::optional<uint32_t> launching_track(const DeviceWork& work) {
-  std::map<uint32_t, size_t> counts;
-  for (const Launch& launch : work.launches) ++counts[launch.track];
-  const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? std::nullopt : std::optional(most->first);
+std::optional<uint32_t> launching_track(const DeviceWork& work, const std::function<bool(uint32_t track)>& counts) {
+  std::map<uint32_t, size_t> launches;
+  for (const Launch& launch : work.launches)
+    if (!counts || counts(launch.track)) ++launches[launch.track];
+  const auto most = std::max_element(launches.begin(), launches.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == launches.end() ? std::nullopt : std::optional(most->first);
 }
 
 namespace {
@@ -114,7 +115,7 @@ bool list_devices(const EventWalk& walk, DeviceWork& work, std::vector<uint32_t>
 
 }  // namespace
 
-std::string rank_name(const trace::WriterInfo& process) {
+std::string rank_number(const trace::WriterInfo& process) {
   constexpr std::string_view kRank = "\"rank\"";
   std::string digits;
   if (const std::string* const rank = metadata_of(process.origin, "RANK")) digits = *rank;
@@ -125,7 +126,11 @@ std::string rank_name(const trace::WriterInfo& process) {
     if (at != std::string::npos) digits = info->substr(at, info->find_first_not_of("0123456789", at) - at);
   }
   const bool is_number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == digits.npos;
-  if (is_number) return "rank " + digits;
+  return is_number ? digits : std::string();
+}
+
+std::string rank_name(const trace::WriterInfo& process) {
+  if (const std::string number = rank_number(process); !number.empty()) return "rank " + number;
   const std::string program = trace::program_name(process.origin);
   return program.empty() ? base::format("process {}", process.origin.pid)
                          : base::format("{} ({})", program, process.origin.pid);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -78,6 +79,8 @@ struct DeviceWork {
 
 // How people call a process of a distributed program: "rank 3", or its program and its number.
 std::string rank_name(const trace::WriterInfo& process);
+// "3"; empty: its trace does not say it.
+std::string rank_number(const trace::WriterInfo& process);
 
 // By category and name; nothing for ranges on a device that are not work, such as annotations.
 std::optional<WorkKind> work_kind(std::string_view category, std::string_view name);
@@ -85,8 +88,8 @@ std::optional<WorkKind> work_kind(std::string_view category, std::string_view na
 // Reads the device tracks, and the correlations of the host's. Nothing is read if there is no device.
 DeviceWork read_device_work(EventWalk& walk);
 
-// The thread that launches the most; nothing: there are no launches.
-std::optional<uint32_t> launching_track(const DeviceWork& work);
+// The thread that launches the most, of those that count; nothing: there are no launches.
+std::optional<uint32_t> launching_track(const DeviceWork& work, const std::function<bool(uint32_t track)>& counts = {});
 
 // How a device spent a window of time: each nanosecond is counted once.
 //

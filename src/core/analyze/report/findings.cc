@@ -194,10 +194,8 @@ class Search {
 
   void straggler() {
     const std::vector<RankArrivals>& ranks = report_.arrivals.ranks;
-    const auto last = std::max_element(ranks.begin(), ranks.end(), [](const RankArrivals& a, const RankArrivals& b) {
-      return a.awaited.length() < b.awaited.length();
-    });
-    if (last == ranks.end() || last->awaited.empty()) return;
+    const RankArrivals* const last = straggler_of(report_.arrivals);
+    if (last == nullptr) return;
     const auto by_number = [&](uint32_t number) -> const DeviceReport& {
       return *std::find_if(report_.devices.begin(), report_.devices.end(),
                            [&](const DeviceReport& one) { return one.number == number; });

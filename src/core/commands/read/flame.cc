@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
+#include "analyze/functions/flame_paths.h"
 #include "analyze/functions/functions.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
@@ -20,6 +22,8 @@
 
 namespace kymo::cli {
 namespace {
+
+using functions::FlameBy;
 
 class PrintedStream : public convert::ExportStream {
  public:
@@ -72,37 +76,25 @@ std::unique_ptr<convert::ExportStream> open_output(const std::string& output) {
   return std::make_unique<convert::FileStream>(output);
 }
 
-enum class By : uint8_t { Default, Range, Function, Wait, Fault };
-
 // A trace that has only samples is shown by function.
-bool shows_functions(By by, const trace::Reader& reader) {
-  if (by != By::Default) return by != By::Range;
-  return functions::has_samples(reader) &&
-         std::ranges::none_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
-}
-
-functions::What what_of(By by) {
-  using functions::What;
-  return by == By::Wait ? What::Waits : by == By::Fault ? What::PageFaults : What::Cpu;
-}
-
-views::Paths read_paths(By by, const trace::Reader& reader, const views::PathOptions& options) {
-  if (!shows_functions(by, reader)) return views::collect_paths(reader, options);
-  functions::Samples samples = functions::read_samples(reader, what_of(by));
-  return functions::paths_of_samples(samples, options);
+FlameBy default_of(const trace::Reader& reader) {
+  const bool has_ranges =
+      std::ranges::any_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
+  return functions::has_samples(reader) && !has_ranges ? FlameBy::Function : FlameBy::Range;
 }
 
 // Why there is no frame, and what to do.
-std::string no_frames_text(By by, const trace::Reader& reader, const std::string& path) {
+std::string no_frames_text(FlameBy by, const trace::Reader& reader, const std::string& path) {
   using functions::What;
-  if (by == By::Range && functions::has_samples(reader))
+  if (by == FlameBy::Device) return base::format("{} has no work of a device: --by range shows its threads", path);
+  if (by == FlameBy::Range && functions::has_samples(reader))
     return base::format("{} has no ranges on threads or devices, only samples: --by function shows them", path);
-  if (by == By::Default || by == By::Range)
+  if (by == FlameBy::Range)
     return base::format(
         "{} has no ranges on threads or devices, and no samples: annotate the program, or record more of its CPU time "
         "with kymo record",
         path);
-  const What what = what_of(by);
+  const What what = by == FlameBy::Wait ? What::Waits : by == FlameBy::Fault ? What::PageFaults : What::Cpu;
   return base::format("{} has {}", path, nothing_text(what, functions::was_requested(reader, what)));
 }
 
@@ -133,11 +125,16 @@ int flame(const Arguments& arguments) {
       "kymo flame --compare before.kymo after.kymo -o change.svg");
   line.argument("FILE", path, "the trace");
   line.value("-o,--output", "OUT", output, "the file to write");
-  By by = By::Default;
+  std::optional<FlameBy> wanted;
   line.choice(
-      "--by", by, {{"range", By::Range}, {"function", By::Function}, {"wait", By::Wait}, {"fault", By::Fault}},
+      "--by", wanted,
+      {{"range", FlameBy::Range},
+       {"function", FlameBy::Function},
+       {"wait", FlameBy::Wait},
+       {"fault", FlameBy::Fault},
+       {"device", FlameBy::Device}},
       "what a frame stands for; default: range. wait: time\noff the CPU, fault: page faults, by function (kymo\n"
-      "record --sample-faults)");
+      "record --sample-faults); device: what launched the\nwork of devices, and the work");
   line.value("--compare", "BEFORE", before, "the trace to compare with");
   line.flag("--full-text", options.full_text,
             "separate frames for 'step 7' and 'step 8', instead of one for 'step {}'");
@@ -152,25 +149,23 @@ int flame(const Arguments& arguments) {
   if (options.without_pids && format == views::FlameFormat::Speedscope)
     throw options::UsageError("flame", "--compare writes .svg, .folded or --json, not for speedscope");
   const trace::Reader reader = open_trace(path);
+  const FlameBy by = wanted.value_or(default_of(reader));
   const std::unique_ptr<convert::ExportStream> out = open_output(output);
   views::Paths paths;
   {
     const ReadProgress progress(reader, "reading " + path);
-    paths = read_paths(by, reader, options);
+    paths = functions::flame_paths(by, reader, options);
   }
   if (!before.empty()) {
     const trace::Reader before_reader = open_trace(before);
     const ReadProgress progress(before_reader, "reading " + before);
-    const By same = by == By::Default && shows_functions(by, reader) ? By::Function
-                    : by == By::Default                              ? By::Range
-                                                                     : by;
-    const views::Paths before_paths = read_paths(same, before_reader, options);
+    const views::Paths before_paths = functions::flame_paths(by, before_reader, options);
     const Ledger before_ledger(analyze::summarise(before_reader), before_paths.problems);
     if (!before_ledger.empty()) {
       say(base::printable(before) + " is not complete:");
       before_ledger.show();
     }
-    if (before_paths.frames.size() <= 1) say(no_frames_text(same, before_reader, base::printable(before)));
+    if (before_paths.frames.size() <= 1) say(no_frames_text(by, before_reader, base::printable(before)));
     paths = views::compare_paths(before_paths, paths);
   }
   const Ledger ledger(analyze::summarise(reader), paths.problems);

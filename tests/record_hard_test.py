@@ -131,7 +131,13 @@ class HardTest(Recorded):
         self.assertEqual(done.returncode, 0, done.stderr)
         if "timers inside the program" in done.stderr:
             self.skipTest(done.stderr)
-        self.assertIn("no functions of the kernel and no stacks of waits: the kernel does not let this user", done.stderr)
+        why = "functions of the kernel, stacks of waits, wake-ups: the kernel does not let this user sample the kernel"
+        self.assertEqual(done.stderr.count("not recorded: " + why), 1, done.stderr)
+        for words in (["info", "run.kymo"], ["report", "run.kymo"]):
+            said = subprocess.run([kymo, *words], capture_output=True, timeout=LIMIT, **user)
+            self.assertIn(why, " ".join(said.stdout.split()), said)
+        said = subprocess.run([kymo, "doctor"], capture_output=True, timeout=LIMIT, **user)
+        self.assertIn("without: functions of the kernel, stacks of waits, wake-ups", said.stdout)
         with subprocess.Popen(["sleep", "600"], **user) as own:
             self.addCleanup(own.kill)
             done = subprocess.run([no_perf, "1", kymo, "record", "--pid", str(own.pid), "-o", "pid.kymo"],

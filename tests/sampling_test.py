@@ -289,6 +289,12 @@ class TimersTest(EachSampler, Recorded):
             self.assertRegex(err, "kymo: CPU samples by timers inside the program, [0-9]+ a second \\(.*" + words)
             self.assertRegex(err, r"2 events, [1-9][0-9]* samples? from 1 process")
             self.assertIn("spin_inside", self.functions("--in", "inner")[1])
+            missing = "functions of the kernel, waits, wake-ups"
+            self.assertEqual(err.count(missing), 1, err)
+            for reader in ("info", "report"):
+                said = " ".join(self.run_words(BIN / "kymo", reader, "run.kymo")[1].split())
+                self.assertRegex(said, f"{missing}: timers in the program sampled it, because .*{words}")
+            self.assertIn("timers inside them", self.run_words(BIN / "no_perf", error, BIN / "kymo", "doctor")[1])
             code, _, err = self.run_words(*recorder, "--sampler", "kernel", "--", BIN / "spins", "1")
             self.assertEqual(code, 0, err)
             self.assertRegex(err, "kymo: no CPU samples: .*" + words)

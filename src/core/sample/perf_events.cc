@@ -310,6 +310,25 @@ void PerfEvents::open_wake_ups(const Request& request, pid_t thread, int process
     why_no_wake_ups_ = "the kernel lets only root record them";
 }
 
+PerfEvents::Unseen PerfEvents::unseen() const {
+  Unseen unseen;
+  const auto add = [&](bool is_missing, const char* what) {
+    if (is_missing) unseen.what += (unseen.what.empty() ? "" : ", ") + std::string(what);
+  };
+  add(!has_kernel_, "functions of the kernel");
+  add(!has_waits_, "stacks of waits");
+  add(!why_no_wake_ups_.empty(), "wake-ups");
+  if (!has_kernel_)
+    unseen.why =
+        "the kernel does not let this user sample the kernel; run kymo as root, or sudo sysctl "
+        "kernel.perf_event_paranoid=1 for the functions";
+  else if (!why_no_wake_ups_.empty())
+    unseen.why = why_no_wake_ups_;
+  else if (!has_waits_)
+    unseen.why = "the kernel lets only root choose waits, from Linux 5.8 on; run kymo as root, or use --sample-waits";
+  return unseen;
+}
+
 // What does not come from the clock.
 void PerfEvents::open_others(const Request& request, pid_t thread, int processor, int leader) {
   perf_event_attr other = request.attributes;

@@ -76,6 +76,11 @@ class PerfEvents {
   bool has_kernel() const { return has_kernel_; }  // samples contain the kernel's functions
   bool has_waits() const { return has_waits_; }
   bool has_faults() const { return has_faults_; }
+  // What is not recorded, of all that root gets by default; empty: nothing. And why, with what to change.
+  struct Unseen {
+    std::string what, why;
+  };
+  Unseen unseen() const;
   // Why wake-ups of threads by others are not recorded; empty: they are.
   const std::string& why_no_wake_ups() const { return why_no_wake_ups_; }
   uint32_t copy_bytes() const { return copy_bytes_; }  // the longest copy of a stack; 0: none

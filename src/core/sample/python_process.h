@@ -1,7 +1,7 @@
 // The Python functions of a process that already runs, read from outside.
 //
-// Use it while the process is stopped: all that is read then is consistent. What is read is untrusted nevertheless.
-// Nothing of the process is called or changed. Not thread-safe.
+// Use it while the process is stopped, or at least the thread: all that is read then is consistent. What is read is
+// untrusted nevertheless. Nothing of the process is called or changed. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -25,6 +25,9 @@ class PythonProcess {
 
   // The version of a Python whose functions cannot be read. Empty: they can, or there is no Python.
   const std::string& unknown_version() const { return unknown_version_; }
+
+  // Its functions can be read.
+  bool has_python() const { return python_.minor != 0; }
 
   // What a thread runs, with its code in `functions`. `pointer` is its pthread_t; 0: not known. Nothing: no Python.
   std::optional<PythonStack> read(pid_t tid, uintptr_t pointer, PythonFunctions& functions);

@@ -1,5 +1,6 @@
 #include "sample/sampled_process.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,14 @@ enum EventClassId : uint32_t {
   kPython,
   kWakeUp
 };
+
+// On which it may run, or the recorder if it has ended.
+size_t processors_of(uint32_t pid) {
+  cpu_set_t set;
+  for (const pid_t one : {static_cast<pid_t>(pid), 0})
+    if (sched_getaffinity(one, sizeof set, &set) == 0) return static_cast<size_t>(CPU_COUNT(&set));
+  return static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
+}
 
 const std::vector<trace::EventClass>& event_classes() {
   using trace::FieldType;
@@ -208,10 +217,11 @@ void SampledProcess::introduce() {
     origin_.start_realtime_ns = base::realtime_ns();
     origin_.executable = code_.program().empty() ? command_.path : code_.program();
     find_command_line();
-    origin_.metadata = {{"sampling", shared_.rate}};
+    origin_.metadata = {{"sampling", shared_.rate}, {"processors", std::to_string(processors_of(pid_))}};
     if (!shared_.by.empty()) origin_.metadata.emplace_back("sampled by", shared_.by);
     if (!shared_.also.empty()) origin_.metadata.emplace_back("also sampled", shared_.also);
     if (!shared_.wake_ups.empty()) origin_.metadata.emplace_back("wake-ups", shared_.wake_ups);
+    if (!shared_.unseen.empty()) origin_.metadata.emplace_back("not recorded", shared_.unseen);
     if (is_command_own())
       for (const std::string& variable : command_.variables) {
         const size_t equals = variable.find('=');
@@ -322,7 +332,10 @@ void SampledProcess::sample(const Record& record) {
       Node root;
       const std::span<const uint64_t> stack = stack_of(record, root);
       one.wait_stack.assign(stack.begin(), stack.end());
+      const std::span<const uint64_t> ends = shared_.stacks.ends();
+      one.wait_ends.assign(ends.begin(), ends.end());
       one.wait_root = root;
+      one.python_read_ns = 0;
       return;
     }
     case Cause::PageFault: {
@@ -399,6 +412,35 @@ void SampledProcess::state_on_cpu(Thread& one, uint64_t time) {
   point(one, time, PointKind::Sample, kOnCpu, {std::exchange(one.on_ns, 0)});
 }
 
+void SampledProcess::read_waiting_python() {
+  constexpr unsigned kMostLooks = 5;  // the program may load it a while after its begin
+  for (auto& [tid, one] : threads_) {
+    if (one.out_since == 0 || !one.wait_root || one.was_preempted || one.python_read_ns != 0) continue;
+    if (!python_process_ || !python_process_->has_python()) {
+      if (looked_for_python_ == kMostLooks) return;
+      ++looked_for_python_;
+      python_process_.emplace(static_cast<pid_t>(pid_), code_);
+      if (!python_process_->has_python()) return;
+    }
+    const std::optional<PythonStack> python = python_process_->read(static_cast<pid_t>(tid), 0, python_);
+    one.python_read_ns = base::monotonic_ns();
+    one.python_wait_stack.clear();
+    if (!python) continue;
+    bool root_is_known = false;
+    const std::span<const uint64_t> stack = python_.put_into(one.wait_stack, one.wait_ends, *python, root_is_known);
+    one.python_wait_stack.assign(stack.begin(), stack.end());
+    one.python_wait_root = root_is_known ? unwind::kRoot : one.wait_root;
+  }
+}
+
+// If the wait had ended before they were read, they may be those of another one.
+void SampledProcess::take_waiting_python(Thread& one, uint64_t until) {
+  const uint64_t read_ns = std::exchange(one.python_read_ns, 0);
+  if (!one.wait_root || read_ns == 0 || read_ns > until || one.python_wait_stack.empty()) return;
+  one.wait_stack.swap(one.python_wait_stack);
+  one.wait_root = one.python_wait_root;
+}
+
 void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
   if (to <= from) return;
   const uint64_t preempted = one.was_preempted ? 1 : 0;
@@ -421,6 +463,7 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
 // recorded.
 void SampledProcess::waited(uint32_t tid, Thread& one, uint64_t from, uint64_t to) {
   constexpr uint64_t kBeforeStop = 10'000, kAfterThread = 10'000'000, kAfterProcess = 500'000'000;
+  take_waiting_python(one, to);
   const auto wake_up = shared_.last_wake_ups.extract(tid);
   const auto end = shared_.last_ends.find(pid_);
   std::optional<SharedState::WakeUp> last;
@@ -471,6 +514,7 @@ void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   if (known == threads_.end()) return;
   Thread& one = known->second;
   if (one.in_since != 0 && time > one.in_since) on_cpu(one, time - one.in_since, time);
+  take_waiting_python(one, time);
   if (one.out_since != 0 && !one.may_have_ended) off_cpu(one, one.out_since, time);
   if (cpu_ns != 0) on_cpu(one, cpu_ns, time);
   one.latest = std::max(one.latest, time);

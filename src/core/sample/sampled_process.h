@@ -28,6 +28,7 @@
 #include "sample/outbox.h"
 #include "sample/perf_record.h"
 #include "sample/python_functions.h"
+#include "sample/python_process.h"
 #include "sample/stack_finder.h"
 #include "trace/model.h"
 #include "unwind/stack_tree.h"
@@ -71,6 +72,7 @@ struct SharedState {
   std::string by;        // who samples
   std::string also;      // what else has samples
   std::string wake_ups;  // SamplerOptions::wake_ups
+  std::string unseen;    // SamplerOptions::unseen
   // By woken thread: the last thread that woke it, and when. Its next return to a processor removes it.
   struct WakeUp {
     uint64_t time = 0;
@@ -115,6 +117,8 @@ class SampledProcess {
   void sample(const Record& record);        // of any cause
   // What the threads of a Python send: their functions are a part of the next sample.
   void python(const Record& record);
+  // Of threads that still wait after all records were read, from outside: one that waits does not change what it has.
+  void read_waiting_python();
   bool has_thread(uint32_t tid) const { return threads_.contains(tid); }
   void switched(const Record& record);
   // Records of context switches were lost: what threads do now is not known.
@@ -145,9 +149,13 @@ class SampledProcess {
     uint64_t in_since = 0;
     uint64_t on_ns = 0;  // on a processor, not yet in the batch
     bool was_preempted = false;
-    bool may_have_ended = false;                         // records were lost since it was last seen
-    std::optional<unwind::Node> wait_root;               // how its stack ended when it stopped running; none: not known
-    std::vector<uint64_t> wait_stack;                    // not a node: the tree may be stated again during the wait
+    bool may_have_ended = false;              // records were lost since it was last seen
+    std::optional<unwind::Node> wait_root;    // how its stack ended when it stopped running; none: not known
+    std::vector<uint64_t> wait_stack;         // not a node: the tree may be stated again during the wait
+    std::vector<uint64_t> wait_ends;          // StackFinder::ends()
+    std::vector<uint64_t> python_wait_stack;  // the same stack with Python's functions
+    std::optional<unwind::Node> python_wait_root;
+    uint64_t python_read_ns = 0;                         // if it waited until then; 0: they were not read
     uint64_t waits = 0, all_waits = 0, page_faults = 0;  // in the batch
     std::optional<PythonStack> python;                   // of its next sample
     bool is_inside = false;  // it takes its own samples, of its own code; those of the kernel are only of system calls
@@ -180,6 +188,7 @@ class SampledProcess {
              std::initializer_list<uint64_t> values);
   void off_cpu(Thread& thread, uint64_t from, uint64_t to);
   void waited(uint32_t tid, Thread& thread, uint64_t from, uint64_t to);
+  void take_waiting_python(Thread& thread, uint64_t until);
 
   const uint32_t pid_, parent_pid_;
   AddressSpace code_;
@@ -200,6 +209,8 @@ class SampledProcess {
   std::set<uint64_t> stated_names_;            // by address
   std::set<uint64_t> made_;                    // addresses in no file, in stacks
   PythonFunctions python_;
+  std::optional<PythonProcess> python_process_;
+  unsigned looked_for_python_ = 0;  // times
   SampleTotals own_;
 };
 

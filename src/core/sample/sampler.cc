@@ -49,6 +49,7 @@ Sampler::Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options) :
   shared_.by = std::move(options.by);
   shared_.also = std::move(options.also);
   shared_.wake_ups = std::move(options.wake_ups);
+  shared_.unseen = std::move(options.unseen);
   shared_.piece_ns = options.piece_ns;
   try {
     thread_ = base::quiet_thread("kymo-sampler", [this] { run(); });
@@ -140,6 +141,8 @@ void Sampler::add_running(pid_t pid) {
 void Sampler::read(bool is_last) {
   const uint64_t now = base::monotonic_ns();
   source_->read(is_last, [this](const Record& record) { handle(record); });
+  if (source_->is_complete())
+    for (auto& [pid, process] : processes_) process->read_waiting_python();
   if (!source_->is_complete()) end_dead_processes(now);
   for (auto& [pid, process] : processes_) process->flush(now, false);
 }

@@ -29,6 +29,7 @@ struct SamplerOptions {
   uint64_t piece_ns = kPieceNs;
   std::string also = {};      // what has samples besides the CPU: "waits, page faults"
   std::string wake_ups = {};  // "recorded", or why not
+  std::string unseen = {};    // what else was not recorded, and why
 };
 
 // "1 kHz", "250 Hz"

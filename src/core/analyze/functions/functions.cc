@@ -64,11 +64,18 @@ bool is_in(std::string_view all, std::string_view one) {
   return one.find(' ') == one.npos && all.find(" " + std::string(one) + " ") != all.npos;
 }
 
+// Of Python: the interpreter, and the libraries that come with it.
+bool is_python_itself(std::string_view module, std::string_view file) {
+  if (file.starts_with("python3") || file.starts_with("libpython3")) return !file.ends_with(".py");
+  return module.starts_with("<frozen") ||
+         (module.find("/lib/python3") != module.npos && module.find("-packages/") == module.npos);
+}
+
 // Of the kernel, of what all programs have, and of what Kymo puts before it: "[kernel]", "libc.so.6", "libc-2.31.so",
 // "ld-linux-x86-64.so.2".
 bool is_standard_library(std::string_view module) {
   const std::string_view file = module.substr(module.rfind('/') + 1);
-  if (file.starts_with("[") || file.starts_with("ld-")) return true;
+  if (file.starts_with("[") || file.starts_with("ld-") || is_python_itself(module, file)) return true;
   const size_t end = std::min(file.find(".so"), file.find("-2."));
   return end != file.npos &&
          is_in(" libc libpthread librt libm libstdc++ libc++ libc++abi libgcc_s libkymo_waits ", file.substr(0, end));
@@ -228,10 +235,12 @@ FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines, Name
 
 }  // namespace
 
+bool is_own(const symbols::Frame& frame) {
+  return !is_standard_library(frame.module) && !is_standard_name(frame.function) && !memory::Stacks::is_cut(frame);
+}
+
 std::vector<symbols::Frame>::const_iterator innermost_own(const std::vector<symbols::Frame>& frames) {
-  return std::ranges::find_if(frames, [](const symbols::Frame& frame) {
-    return !is_standard_library(frame.module) && !is_standard_name(frame.function) && !memory::Stacks::is_cut(frame);
-  });
+  return std::ranges::find_if(frames, is_own);
 }
 
 std::string own_function(std::vector<symbols::Frame> frames) {
@@ -290,19 +299,6 @@ void add_times(FunctionTable& lines, const FunctionTable& other, uint64_t Functi
   }
   std::ranges::stable_sort(lines.rows, std::ranges::greater(),
                            [](const FunctionRow& row) { return row.self_ns + row.waiting_ns + row.device_ns; });
-}
-
-std::vector<OwnFunction> own_functions(Samples& samples) {
-  std::map<std::pair<std::string, std::string>, uint64_t> sums;  // by function and thread
-  for (const SampledThread& thread : samples.threads)
-    for (const SampledStack& one : thread.stacks) {
-      if (one.stack == 0) continue;
-      sums[{own_function(samples.stacks->frames(one.stack)), thread.place->name}] += one.weight;
-    }
-  std::vector<OwnFunction> all;
-  for (const auto& [key, ns] : sums) all.push_back({key.first, key.second, ns});
-  std::ranges::stable_sort(all, std::ranges::greater(), &OwnFunction::ns);
-  return all;
 }
 
 CallTree call_tree(Samples& samples, const CallTreeOptions& options) {

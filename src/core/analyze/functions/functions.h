@@ -72,19 +72,13 @@ std::vector<SampledInstruction> count_instructions(Samples& samples, const std::
 // All functions on the stacks of samples, without those whose names are not known.
 std::vector<std::string> function_names(Samples& samples);
 
-// The innermost function of the program itself in a stack; the end: it has none.
+// Whether it is a function of the program itself: not of the kernel or a standard library.
+bool is_own(const symbols::Frame& frame);
+// The innermost one in a stack; the end: it has none.
 std::vector<symbols::Frame>::const_iterator innermost_own(const std::vector<symbols::Frame>& frames);
 
 // The function of the program to which a wait with this stack belongs. `frames`: innermost first, at least one.
 std::string own_function(std::vector<symbols::Frame> frames);
-
-// By thread, the functions of the program from which the samples come, as waits are given to them above. Samples
-// without a stack are left out.
-struct OwnFunction {
-  std::string function, thread;
-  uint64_t ns = 0;
-};
-std::vector<OwnFunction> own_functions(Samples& samples);  // the longest first
 
 // Who called whom. A row is a function at one place of the tree; its total is that of the samples with this path.
 struct CallTree {

@@ -19,7 +19,7 @@
 namespace kymo::functions {
 
 struct WaitedLock {
-  std::string kind;     // "mutex", "read-write lock", "condition", "semaphore"
+  std::string kind;     // "mutex", "read-write lock", "lock of Python", "lock", "condition", "semaphore"
   uint64_t object = 0;  // its address
   uint64_t pid = 0;
   uint64_t count = 0, total_ns = 0, longest_ns = 0;
@@ -36,7 +36,7 @@ struct WaitedLock {
   std::vector<Place> holding;  // only of mutexes and of those that write; most first
 
   // Only one thread at a time can hold it: others cannot go on without it.
-  bool excludes() const { return kind == "mutex" || kind == "read-write lock"; }
+  bool excludes() const { return kind == "mutex" || kind == "read-write lock" || kind.starts_with("lock"); }
 };
 
 struct WaitedLocks {

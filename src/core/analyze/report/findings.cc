@@ -18,6 +18,7 @@ constexpr size_t kMost = 3, kRows = 3, kWidestName = 100;
 constexpr double kSmallestShare = 0.01;
 constexpr const char* kUneven = "uneven iterations";
 constexpr const char* kWaiting = "waiting";
+constexpr const char* kFunction = "function";
 constexpr uint64_t kLongestPause = 20'000;  // nanoseconds that a device may need between two operations
 constexpr uint64_t kSmallestEnd = 10;       // a tenth of the window
 
@@ -73,6 +74,8 @@ class Search {
       if (report_.is_by_state) {
         all_wait();
         largest_function();
+        slower_side();
+        bursts();
       } else {
         outside();
       }
@@ -80,6 +83,7 @@ class Search {
       crowded();
     }
     uneven_iterations();
+    name_runtime();
     std::erase_if(found_, [&](const Finding& one) {
       return one.ns == 0 || static_cast<double>(weight(one)) < kSmallestShare * static_cast<double>(report_.window_ns);
     });
@@ -92,11 +96,17 @@ class Search {
 
  private:
   // Uneven iterations are a symptom: a finding that explains all of them comes first, and if their cause is not known,
-  // one that explains most of them. That all threads wait is a symptom of a lock that explains most of it.
+  // one that explains most of them. That all threads wait is a symptom of what explains most of it.
   uint64_t weight(const Finding& one) const {
-    const uint64_t ns = one.saves_ns != 0 ? one.saves_ns : one.ns;
-    const uint64_t lock_ns = report_.functions.lock.longest_thread_ns;
-    if (one.kind == kWaiting && is_lock_slow() && lock_ns > ns / 2) return std::min(ns, lock_ns - 1);
+    const SampledFunctions& functions = report_.functions;
+    uint64_t ns = one.saves_ns != 0 ? one.saves_ns : one.ns;
+    if (one.kind == kWaiting) {
+      for (const uint64_t cause : {is_lock_slow() ? functions.lock.longest_thread_ns : 0, functions.limit.ns,
+                                   functions.bursts.action.empty() ? 0 : functions.bursts.ns})
+        if (cause > one.ns / 2) ns = std::min(ns, std::min(cause, report_.window_ns) - 1);
+      return ns;
+    }
+    if (one.kind == kFunction) return one.ns / 2;  // also if records were lost, so that no saving is proven
     if (one.kind != kUneven) return ns;
     return ns - ns / (report_.longer.name.empty() ? 4 : 32);
   }
@@ -402,9 +412,18 @@ class Search {
     std::string text = base::format("{} waiting for a {}", duration_text(lock.ns), lock.kind);
     if (!lock.function.empty()) text += base::format(", in {}", shown(lock.function));
     if (!lock.holder_function.empty())
-      text += base::format(", which {} held in {} for {} of it", lock.holder, shown(lock.holder_function),
+      text += base::format(", which {} held in {} for {} of it", holders(), shown(lock.holder_function),
                            percent(lock.held_ns, lock.ns));
     return text;
+  }
+  // "worker 2 and 3 other threads"
+  static std::string with_others(const std::string& thread, size_t others) {
+    return thread + (others == 0   ? std::string()
+                     : others == 1 ? " and another thread"
+                                   : base::format(" and {} other threads", others));
+  }
+  std::string holders() const {
+    return with_others(report_.functions.lock.holder, report_.functions.lock.other_holders);
   }
 
   // Without the lock, the thread that waited for it the longest would have ended so much earlier, and no other one
@@ -420,11 +439,54 @@ class Search {
         lock.unfinished == 0 ? "" : base::format(", of which {} did not end", lock.unfinished),
         duration_text(lock.longest_ns),
         lock.holder_function.empty() ? std::string("; where the lock was held is not known")
-                                     : base::format("; {} held it in {} for {} of the time", lock.holder,
+                                     : base::format("; {} held it in {} for {} of the time", holders(),
                                                     shown(lock.holder_function), percent(lock.held_ns, lock.ns))));
     one.evidence.push_back(base::format("one thread waits for it for {} of {}", duration_text(lock.longest_thread_ns),
                                         duration_text(report_.window_ns)));
-    one.command = "kymo stats FILE --by lock";
+    one.command = report_.functions.is_lock_recorded ? "kymo stats FILE --by lock" : "kymo stats FILE --by wait";
+    if (lock.holder_function.empty() && !report_.functions.is_lock_recorded)
+      one.record = "the locks and who held them: kymo record --with waits";
+  }
+
+  // ", where it sleeps"
+  static std::string where_it(const std::string& action) { return action.empty() ? "" : ", where it " + action; }
+
+  // A thread that waits for another one again and again is not the one to make faster.
+  void slower_side() {
+    const SampledFunctions::Limit& limit = report_.functions.limit;
+    if (limit.by.empty()) return;
+    const uint64_t ns = std::min(limit.ns, report_.window_ns);
+    std::string text = base::format("{}{} waits for {}: {}. The slower side is {}", limit.waiting,
+                                    limit.waiting_function.empty() ? "" : ", in " + shown(limit.waiting_function) + ",",
+                                    with_others(limit.by, limit.others), share(ns), limit.by);
+    if (!limit.function.empty())
+      text += base::format(", mostly in {}{}", shown(limit.function), where_it(limit.action));
+    Finding& one = add("slower side", ns, ns, std::move(text));
+    one.evidence.push_back(base::format("{} waits, {} on average", limit.count,
+                                        duration_text(limit.ns / std::max<uint64_t>(limit.count, 1))));
+    if (!limit.function.empty())
+      one.evidence.push_back(base::format("meanwhile {} {} in {} for {}", limit.by,
+                                          limit.action.empty() ? "runs" : limit.action, shown(limit.function),
+                                          duration_text(limit.function_ns)));
+    one.command = "kymo path FILE";
+  }
+
+  // Most of the program's iterations do not have it, so they are much shorter than those that have.
+  void bursts() {
+    const SampledFunctions::Bursts& bursts = report_.functions.bursts;
+    if (bursts.function.empty()) return;
+    const uint64_t ns = std::min(bursts.ns, report_.window_ns);
+    Finding& one =
+        add("bursts", ns, ns,
+            base::format(
+                "{} {} {}, for {} each time{}: {}. Most of the time nothing waits for it: divide its work, or do it "
+                "on another thread",
+                shown(bursts.function), bursts.action.empty() ? "runs" : bursts.action, times(bursts.count),
+                duration_text(bursts.median_ns),
+                bursts.period_ns == 0 ? "" : base::format(", every {}", duration_text(bursts.period_ns)), share(ns)));
+    one.evidence.push_back(base::format("{}, {} in all, median {}", times(bursts.count), duration_text(bursts.ns),
+                                        duration_text(bursts.median_ns)));
+    one.command = "kymo stats FILE --callees " + pattern(bursts.function);
   }
 
   // Nothing of the program can go on.
@@ -435,20 +497,31 @@ class Search {
     std::string text =
         base::format("{} for {}: {}", is_one ? report_.main_thread + " waits" : "All threads wait at the same time",
                      duration_text(ns), share(ns));
-    if (is_one && !functions.waiting.empty() && functions.waiting.front().ns >= ns / 2)
-      text += base::format(", mostly in {}", shown(functions.waiting.front().name));
+    // A thread that waits for the end of another one waits for what that does.
+    const auto most = std::ranges::find_if(functions.waiting, [](const SampledFunctions::Function& row) {
+      return row.action.find("the end of") == row.action.npos;
+    });
+    if (most != functions.waiting.end() && most->ns >= ns / 2)
+      text += is_one ? base::format(", mostly in {}{}", shown(most->name), where_it(most->action))
+                     : base::format(", mostly while {} is in {}{}", most->thread, shown(most->name),
+                                    where_it(most->action));
     Finding& one = add(kWaiting, ns, ns, std::move(text));
     one.evidence.push_back(base::format("{} for {} of {}", is_one ? "it runs" : "at least one thread runs",
                                         duration_text(report_.together.any_running_ns),
                                         duration_text(report_.window_ns)));
-    for (size_t i = 0; i < std::min(kRows, functions.waiting.size()); ++i)
-      one.evidence.push_back(base::format("{} waits in {} for {}", functions.waiting[i].thread,
-                                          shown(functions.waiting[i].name), duration_text(functions.waiting[i].ns)));
+    for (size_t i = 0; i < std::min(kRows, functions.waiting.size()); ++i) {
+      const SampledFunctions::Function& row = functions.waiting[i];
+      one.evidence.push_back(base::format("{} {} in {} for {} ({})", row.thread,
+                                          row.action.empty() ? "waits" : row.action, shown(row.name),
+                                          duration_text(row.ns), times(row.count)));
+    }
     if (functions.waits_without_stack_ns > 0)
       one.evidence.push_back(base::format("the stacks of {} more of the threads' waits were not recorded",
                                           duration_text(functions.waits_without_stack_ns)));
     one.command = functions.has_wait_stacks ? "kymo stats FILE --by wait" : "kymo stats FILE --by thread";
-    if (!functions.has_wait_stacks || functions.waits_without_stack_ns > 0)
+    if (most != functions.waiting.end() && most->ns >= ns / 2 && most->action == "waits for input")
+      one.record = "who sends the input: record that program too, with --pid if it runs already";
+    else if (!functions.has_wait_stacks || functions.waits_without_stack_ns > 0)
       one.record = "the functions that wait: kymo record --sample-waits";
     name_losses(one);
   }
@@ -461,7 +534,7 @@ class Search {
     uint64_t cpu_ns = lost;
     for (const ThreadStates& thread : report_.threads) cpu_ns += thread.running_ns;
     const uint64_t ns = std::min(functions.front().ns, report_.together.any_running_ns);
-    Finding& one = add("function", ns, is_cpu_lost() ? 0 : ns / 2,
+    Finding& one = add(kFunction, ns, is_cpu_lost() ? 0 : ns / 2,
                        base::format("{} uses {}{} of the {}CPU time itself. Twice as fast, it would save half of that",
                                     shown(functions.front().name), lost > 0 ? "at least " : "",
                                     percent(std::min(functions.front().ns, cpu_ns), cpu_ns),
@@ -497,14 +570,18 @@ class Search {
       wanted += thread.preempted_ns + thread.running_ns;
     }
     const ThreadsTogether& together = report_.together;
-    const bool are_own = together.most_wanting > together.most_running;
-    Finding& one = add(
-        "ready", together.any_preempted_ns, together.any_preempted_ns,
-        base::format("Threads are ready but do not run for {} of the time that they could: {}", percent(ready, wanted),
-                     are_own ? base::format("{} want to run at the same time, and at most {}", together.most_wanting,
-                                            together.most_running == 1 ? std::string("one runs")
-                                                                       : base::format("{} run", together.most_running))
-                             : std::string("other programs have the processors")));
+    const bool are_own = together.most_wanting > (report_.processors != 0 ? report_.processors : together.most_running);
+    const std::string who =
+        !are_own ? "Other programs have the processors"
+        : report_.processors != 0
+            ? base::format(
+                  "{} busy threads on {}", together.most_wanting,
+                  report_.processors == 1 ? "one processor" : base::format("{} processors", report_.processors))
+            : base::format("{} threads want to run at the same time, and at most {}", together.most_wanting,
+                           together.most_running == 1 ? "one runs" : base::format("{} run", together.most_running));
+    Finding& one = add("ready", together.any_preempted_ns, together.any_preempted_ns,
+                       base::format("{}: threads are ready but do not run for {} of the time that they could", who,
+                                    percent(ready, wanted)));
     std::vector<const ThreadStates*> most;
     for (const ThreadStates& thread : report_.threads) most.push_back(&thread);
     std::stable_sort(most.begin(), most.end(),
@@ -538,6 +615,22 @@ class Search {
                                         duration_text(report_.longest_ns), report_.longest_iteration,
                                         after_begin(slowest.begin)));
     one.command = timeline(slowest.begin, slowest.end);
+  }
+
+  // HotSpot waits with its own functions for everything that a program of Java waits for.
+  void name_runtime() {
+    const auto is_of_java = [](const std::string& function) {
+      return function.starts_with("os::") || function.starts_with("Parker::") ||
+             function.find("Monitor::") != function.npos;
+    };
+    const SampledFunctions& functions = report_.functions;
+    for (Finding& one : found_) {
+      std::string function;
+      if (one.kind == "lock") function = functions.lock.function;
+      if (one.kind == "slower side") function = functions.limit.waiting_function;
+      if (one.kind == kWaiting && !functions.waiting.empty()) function = functions.waiting.front().name;
+      if (is_of_java(function)) one.record = "the functions of Java: kymo record --with java --sample-waits";
+    }
   }
 
   static void rows(const DeviceReport& device, WorkKind kind, Finding& to) {

@@ -1,6 +1,7 @@
 #include "analyze/report/report.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <unordered_map>
 
@@ -383,9 +384,18 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
   EventWalk walk(reader);
   report.first_ns = walk.first_ns();
   report.last_ns = walk.last_ns();
-  for (const auto& [id, writer] : reader.writers())
-    for (const auto& [number, one] : writer.classes)
-      report.has_samples |= one.category == "cpu" && one.name == "sample";
+  for (const auto& [id, writer] : reader.writers()) {
+    const bool has_samples = std::ranges::any_of(
+        writer.classes, [](const auto& one) { return one.second.category == "cpu" && one.second.name == "sample"; });
+    if (!has_samples) continue;
+    report.has_samples = true;
+    for (const auto& [name, value] : writer.origin.metadata) {
+      uint64_t count = 0;
+      if (name == "processors") std::from_chars(value.data(), value.data() + value.size(), count);
+      report.processors = std::max(report.processors, count);
+      if (name == "not recorded") report.not_recorded = value;
+    }
+  }
   const DeviceWork work = read_device_work(walk);
   report.iterations = find_iterations(walk, launching_track(work));
   measure_iterations(report);

@@ -92,13 +92,15 @@ struct SampledFunctions {
     std::string name;
     std::string thread;  // empty: all threads
     uint64_t ns = 0;
+    std::string action = {};  // with which it waits: "sleeps"; empty: not known
+    uint64_t count = 0;       // of waits
   };
   std::map<std::string, uint64_t> cpu_by_range;  // CPU time by the innermost range
   uint64_t lost_cpu_ns = 0;                      // CPU time without samples, because records were lost
   uint64_t unknown_ns = 0;                       // for so long, threads may have run or not, because records were lost
   std::vector<Function> running;                 // CPU time in the function itself, most first
   std::vector<Function> waiting;                 // time in which the function of the program waits, most first
-  // The lock for which threads waited the longest, if waits were recorded (kymo record --with waits).
+  // The lock for which threads waited the longest.
   struct Lock {
     std::string kind;  // "mutex"; empty: none
     uint64_t count = 0, ns = 0, longest_ns = 0;
@@ -106,8 +108,26 @@ struct SampledFunctions {
     uint64_t longest_thread_ns = 0;       // of all waits of one thread
     std::string function;                 // in which threads wait most; empty: not known
     std::string holder, holder_function;  // of most of the time; empty: not known
-    uint64_t held_ns = 0;                 // of this thread, in this function
+    size_t other_holders = 0;             // threads that held it in this function too
+    uint64_t held_ns = 0;                 // of all these threads, in this function
   } lock;
+  // A thread that waits for others, which make what it takes or take what it makes.
+  struct Limit {
+    std::string waiting, waiting_function;  // the thread
+    std::string by;                         // the thread that ended most of the waits; empty: no thread waits so
+    size_t others = 0;                      // threads that ended some
+    uint64_t ns = 0, count = 0;             // of the waits
+    std::string function, action;           // of these threads meanwhile; no action: it runs
+    uint64_t function_ns = 0;
+  } limit;
+  // A function in which the main thread is seldom, but long each time.
+  struct Bursts {
+    std::string function;  // empty: there are none
+    std::string action;    // with which it waits for most of the time; empty: it runs
+    uint64_t count = 0, ns = 0, median_ns = 0;
+    uint64_t period_ns = 0;  // from begin to begin; 0: not regular
+  } bursts;
+  bool is_lock_recorded = false;        // by kymo record --with waits; otherwise it follows from stacks and wake-ups
   bool has_wait_stacks = false;         // they were recorded, also if nothing waited
   uint64_t waits_without_stack_ns = 0;  // only some waits have one, if a program waits often
 };
@@ -138,6 +158,7 @@ struct Report {
   HostWait wait;                                // of the main thread, without a device
   std::vector<ThreadStates> threads;            // without a device: sampled ones, the longest CPU time first
   ThreadsTogether together;                     // of these threads
+  uint64_t processors = 0;                      // on which the sampled program could run; 0: not known
   SampledFunctions functions;                   // of the program
   bool is_by_state = false;                     // there are no ranges, so the parts are the states of the main thread
   std::vector<Unfinished> unfinished;           // the window has them in addition to the iterations
@@ -147,6 +168,7 @@ struct Report {
   std::vector<ShapeRow> shapes;                 // operations of the main thread by the shapes of their inputs
   std::vector<ClockRate> clocks;                // frequencies, if the trace has such counters
   std::vector<GpuUse> gpus;                     // what the counters of GPUs say, if they were recorded
+  std::string not_recorded;                     // what the sampler could not see, and why; empty: it saw all
   uint64_t device_operations_left_out = 0;
   std::vector<Finding> findings;         // at most three
   std::vector<trace::Problem> problems;  // what could not be read

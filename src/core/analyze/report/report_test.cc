@@ -247,7 +247,7 @@ TEST_F(SampledReportTest, AThreadThatWaitsForAnotherOneSavesNothing) {
   ASSERT_EQ(report.findings.size(), 1u);
   EXPECT_EQ(report.findings[0].kind, "ready");
   EXPECT_EQ(report.findings[0].saves_ns, 40'000u);
-  EXPECT_NE(report.findings[0].text.find("other programs"), std::string::npos);
+  EXPECT_NE(report.findings[0].text.find("Other programs"), std::string::npos);
 }
 
 TEST_F(SampledReportTest, OnlyARangeThatRunsCanBecomeFaster) {
@@ -273,6 +273,26 @@ TEST_F(SampledReportTest, OnlyARangeThatRunsCanBecomeFaster) {
   ASSERT_GE(findings["wait"].evidence.size(), 2u);
   EXPECT_EQ(findings["wait"].evidence[0], "300 µs of self time (once), with 2.00 µs of CPU time");
   EXPECT_EQ(findings["wait"].evidence[1], "200 µs of self time in tick {}, which waits too");
+}
+
+TEST_F(SampledReportTest, TheSlowerSideIsNamedBeforeItsSymptoms) {
+  off(kMain, 1'000, 79'000);
+  on(kMain, 100'000, 20'000);
+  off(kWorker, 1'000, 78'000);
+  on(kWorker, 100'000, 20'000);
+  recorder_.close();
+  SampledFunctions functions;
+  functions.limit = {"thread 7", "take", "thread 8", 1, 70'000, 10, "read_block", "sleeps", 60'000};
+  const auto first = [&] { return make_report(trace::Reader(folder_ / "trace.kymo"), &functions).findings.at(0); };
+  EXPECT_EQ(first().kind, "slower side");
+  EXPECT_NE(first().text.find("thread 7, in take, waits for thread 8 and another thread: "), std::string::npos);
+  EXPECT_NE(first().text.find("The slower side is thread 8, mostly in read_block, where it sleeps"), std::string::npos);
+  EXPECT_EQ(first().saves_ns, 70'000u);
+  functions.limit = {};
+  functions.bursts = {"compact", "sleeps", 4, 60'000, 15'000, 25'000};
+  EXPECT_EQ(first().kind, "bursts");
+  EXPECT_NE(first().text.find("compact sleeps 4 times, for 15.0 µs each time, every 25.0 µs: "), std::string::npos)
+      << first().text;
 }
 
 TEST_F(SampledReportTest, ALockIsNamedBeforeItsSymptomThatAllThreadsWait) {
@@ -304,6 +324,7 @@ TEST_F(SampledReportTest, ALockForWhichThreadsWaitInTurnSavesTheLongestWaitOfOne
   functions.lock.count = 2;
   functions.lock.ns = 89'000;
   functions.lock.longest_ns = functions.lock.longest_thread_ns = 49'000;
+  functions.is_lock_recorded = true;
   const auto findings = [&] { return make_report(trace::Reader(folder_ / "trace.kymo"), &functions).findings; };
   ASSERT_FALSE(findings().empty());
   EXPECT_EQ(findings()[0].kind, "lock");

@@ -28,10 +28,14 @@ std::string problem(const std::function<void()>& use) {
 }
 
 Finding examine_sampling() {
-  const std::string refused = problem([] {
-    sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::None, false});
+  sample::PerfEvents::Unseen unseen;
+  const std::string refused = problem([&] {
+    unseen =
+        sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::Some, false, true}).unseen();
   });
-  if (refused.empty()) return {"sampling", Verdict::Good, "the kernel samples programs", {}};
+  if (refused.empty() && unseen.what.empty()) return {"sampling", Verdict::Good, "the kernel samples programs", {}};
+  if (refused.empty())
+    return {"sampling", Verdict::Doubtful, "the kernel samples programs, without: " + unseen.what, unseen.why};
   const std::string missing = problem([] { find_kymo_library("libkymo_sample.so"); });
   if (!missing.empty())
     return {"sampling", Verdict::Bad, base::format("programs cannot be sampled: {}", refused), missing};

@@ -209,7 +209,13 @@ std::string place_of(const analyze::EventWalk& walk, uint32_t track) {
   const bool has_ranks = std::any_of(walk.tracks().begin(), walk.tracks().end(), [&](const auto& other) {
     return other.on_device && other.writer_number != one.writer_number;
   });
-  if (!has_ranks) return one.name();
+  if (!has_ranks) {
+    const bool is_unique = std::ranges::none_of(walk.tracks(), [&](const auto& other) {
+      return !one.on_device && !other.on_device && other.number != one.number && other.track->tid != one.track->tid &&
+             other.name() == one.name();
+    });
+    return is_unique ? one.name() : base::format("{} (thread {})", one.name(), one.track->tid);
+  }
   const trace::Origin& origin = one.writer->origin;
   return base::format("{} of process {}{}{}", one.name(), origin.pid, origin.host.empty() ? "" : " on ", origin.host);
 }

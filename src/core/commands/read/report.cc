@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "analyze/functions/causes.h"
 #include "analyze/functions/functions.h"
 #include "analyze/functions/locks.h"
 #include "analyze/functions/samples.h"
@@ -435,7 +436,9 @@ std::string report_text(const ReportPage& page) {
           operations_text(report) + gpus_text(report) + clocks_text(report);
   if (page.functions) text += functions_text(*page.functions);
   if (page.memory) text += memory_text(*page.memory);
-  return text + cost_text(page.summary) + findings_text(page);
+  text += cost_text(page.summary) + findings_text(page);
+  if (!report.not_recorded.empty()) text += base::format("\nnot recorded: {}\n", base::printable(report.not_recorded));
+  return text;
 }
 
 namespace {
@@ -561,6 +564,7 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
   for (const analyze::DeviceReport& device : report.devices) write_device(json, device);
   json.end_array();
   json.field("device_operations_left_out", report.device_operations_left_out);
+  json.field("not_recorded", report.not_recorded);
   write_host_rows(json, "host", report.host.rows);
   json.field("host_outside_ns", report.host.outside_ns);
   json.field("host_profiling_ns", report.host.profiling_ns);
@@ -657,25 +661,31 @@ bool has_allocations(const trace::Reader& reader) {
   return false;
 }
 
-void add_lock(const trace::Reader& reader, analyze::SampledFunctions& all) {
-  const std::vector<functions::WaitedLock> locks = functions::read_locks(reader).locks;
+// The lock for which threads wait the longest, and the function in which it is held for most of that time.
+void add_lock(const std::vector<functions::WaitedLock>& locks, analyze::SampledFunctions& all) {
   const auto longest = std::ranges::find_if(locks, &functions::WaitedLock::excludes);
   if (longest == locks.end()) return;
-  all.lock = {longest->kind,
-              longest->count,
-              longest->total_ns,
-              longest->longest_ns,
-              longest->unfinished,
-              longest->longest_thread_ns,
-              symbols::short_name(longest->waiting.front().function),
-              {},
-              {},
-              0};
-  const auto known = std::ranges::find_if(longest->holding, [](const auto& one) { return !one.function.empty(); });
-  if (known == longest->holding.end()) return;
-  all.lock.holder = known->thread;
-  all.lock.holder_function = symbols::short_name(known->function);
-  all.lock.held_ns = known->ns;
+  all.lock.kind = longest->kind;
+  all.lock.count = longest->count;
+  all.lock.ns = longest->total_ns;
+  all.lock.longest_ns = longest->longest_ns;
+  all.lock.unfinished = longest->unfinished;
+  all.lock.longest_thread_ns = longest->longest_thread_ns;
+  all.lock.function = symbols::short_name(longest->waiting.front().function);
+  std::map<std::string, uint64_t> by_function;
+  for (const auto& one : longest->holding)
+    if (!one.function.empty()) by_function[one.function] += one.ns;
+  const auto most = std::ranges::max_element(by_function, {}, [](const auto& one) { return one.second; });
+  if (most == by_function.end()) return;
+  all.lock.holder_function = symbols::short_name(most->first);
+  all.lock.held_ns = most->second;
+  for (const auto& one : longest->holding) {  // the longest first
+    if (one.function != most->first) continue;
+    if (all.lock.holder.empty())
+      all.lock.holder = one.thread;
+    else
+      ++all.lock.other_holders;
+  }
 }
 
 // A page has room for a few.
@@ -689,15 +699,21 @@ analyze::SampledFunctions sampled_functions(const trace::Reader& reader, const f
     if (table.rows[i].self_ns != 0) all.running.push_back({names[i], "", table.rows[i].self_ns});
   all.lost_cpu_ns = samples.lost_cpu_ns;
   all.unknown_ns = samples.unknown_ns;
-  add_lock(reader, all);
   all.has_wait_stacks = functions::was_requested(reader, functions::What::Waits);
-  if (!all.has_wait_stacks) return all;
-  functions::Samples waits = functions::read_samples(reader, functions::What::Waits, false);
-  for (const functions::SampledThread& thread : waits.threads)
-    for (const functions::SampledStack& one : thread.stacks)
-      if (one.stack == 0) all.waits_without_stack_ns += one.weight;
-  for (const functions::OwnFunction& one : functions::own_functions(waits))
-    if (all.waiting.size() < kRows) all.waiting.push_back({symbols::short_name(one.function), one.thread, one.ns});
+  functions::Causes causes = functions::find_causes(reader);
+  const functions::WaitedLocks recorded = functions::read_locks(reader);
+  all.is_lock_recorded = recorded.were_recorded;
+  add_lock(recorded.were_recorded ? recorded.locks : causes.locks, all);
+  all.waits_without_stack_ns = all.has_wait_stacks ? causes.waits_without_stack_ns : 0;
+  for (analyze::SampledFunctions::Function& one : causes.waiting) {
+    if (all.waiting.size() == kRows) break;
+    one.name = symbols::short_name(one.name);
+    all.waiting.push_back(std::move(one));
+  }
+  all.limit = std::move(causes.limit);
+  all.bursts = std::move(causes.bursts);
+  for (std::string* const name : {&all.limit.waiting_function, &all.limit.function, &all.bursts.function})
+    *name = symbols::short_name(*name);
   return all;
 }
 

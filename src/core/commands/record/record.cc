@@ -296,7 +296,6 @@ Ending record_program(const RecordOptions& options) {
 
   std::string note;
   samples = RecordedSamples::of_next_program(options.samples, options.program, *recording, note);
-  if (!note.empty() && !options.quiet) say_warning(base::printable(note));
   Ending ending;
   try {
     Program::Environment environment = recording->environment();
@@ -319,6 +318,7 @@ Ending record_program(const RecordOptions& options) {
     const Progress progress = recording->finish();
     const uint64_t used_ns = cpu_ns_of_children();
     const uint64_t hertz = samples ? samples->hertz() : 0;
+    if (!note.empty() && !options.quiet) say_warning(base::printable(note));
     report(progress, options, ending, {totals, hertz, progress, options.flight, used_ns});
     keep_older_trace(*recording, progress, options, totals);
     const std::string unsampled = samples ? unsampled_text(used_ns, totals, hertz, samples->is_by_timers()) : "";
@@ -362,11 +362,10 @@ int record_process(RecordOptions options) {
   SignalInbox inbox(kWatchedSignals);
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
   std::unique_ptr<Recording> recording;
+  std::string note;
   try {
     const auto start = [&]() -> Recording& { return *(recording = start_recording(options)); };
-    std::string note;
     samples = RecordedSamples::of_process(pid, options.samples, start, note);
-    if (!note.empty() && !options.quiet) say_warning(base::printable(note));
   } catch (const NotAvailable& error) {
     recording.reset();
     if (!existed) fs::remove(options.output, ignored);
@@ -385,6 +384,7 @@ int record_process(RecordOptions options) {
   }
   const sample::SampleTotals totals = samples->finish();
   const Progress progress = recording->finish();
+  if (!note.empty() && !options.quiet) say_warning(base::printable(note));
   report(progress, options, {}, {totals, samples->hertz(), progress, options.flight, used_ns - used_before_ns});
   keep_older_trace(*recording, progress, options, totals);
   return options.strict && progress.lost + totals.lost + totals.lost_others != 0 ? kIncomplete : kDone;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kLowestRate = 1, kHighestRate = 50'000;
 constexpr const char* kTimerLibrary = "libkymo_sample.so";
+constexpr const char* kOnlyByKernel = "functions of the kernel, waits, wake-ups";
 
 void append_to_variable(RecordedSamples::Environment& environment, const char* name, const std::string& value) {
   std::string& list = variable_in(environment, name);
@@ -41,15 +42,16 @@ std::string wake_ups(const sample::PerfEvents& events) {
   return why_not.empty() ? "recorded" : "not recorded: " + why_not;
 }
 
+// Of what root gets by default.
+std::string unseen(const sample::PerfEvents& events) {
+  const auto [what, why] = events.unseen();
+  return what.empty() ? what : what + ": " + why;
+}
+
 // What the kernel refuses. Empty: nothing.
 std::string refused(const SampleOptions& options, const sample::PerfEvents& events) {
-  std::string note;
-  if (!events.has_kernel())
-    note =
-        "no functions of the kernel and no stacks of waits: the kernel does not let this user sample the kernel; sudo "
-        "sysctl kernel.perf_event_paranoid=1, or run kymo as root";
-  else if (options.waits && !events.has_waits())
-    note = "no stacks of waits (--sample-waits): the kernel refuses them";
+  std::string note = unseen(events);
+  if (!note.empty()) note = "not recorded: " + note;
   if (options.faults && !events.has_faults())
     note +=
         std::string(note.empty() ? "" : "; ") + "no stacks of page faults (--sample-faults): the kernel refuses them";
@@ -112,13 +114,16 @@ std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions&
   Environment environment = source->environment();
   std::unique_ptr<RecordedSamples> made(new RecordedSamples(
       std::move(source), {hertz, recording.session(), command_line, "timers in the program", options.piece_ns, "",
-                          "not recorded: only the kernel can, and timers in the program sampled it"}));
+                          "not recorded: only the kernel can, and timers in the program sampled it",
+                          base::format("{}: timers in the program sampled it{}", kOnlyByKernel,
+                                       note.empty() ? "" : ", because of the kernel: " + note)}));
   made->library_ = library;
   made->is_by_timers_ = true;
   made->environment_ = std::move(environment);
   recording.accompany(*made);
   const std::string why = note.empty() ? "" : base::format(" ({})", note);
-  note = base::format("CPU samples by timers inside the program, {} a second{}", hertz, why);
+  note = base::format("CPU samples by timers inside the program, {} a second{}; not recorded: {}", hertz, why,
+                      kOnlyByKernel);
   if (hertz < options.hertz && options.is_given)
     note += base::format("; the clock of this kernel permits no timer at {}", sample::rate_text(options.hertz));
   if (options.waits || options.faults)
@@ -136,11 +141,11 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
     try {
       auto events = sample::PerfEvents::for_next_program(event_options(options));
       note = refused(options, events);
-      const std::string also = also_sampled(options, events), wakes = wake_ups(events);
+      const std::string also = also_sampled(options, events), wakes = wake_ups(events), missing = unseen(events);
       Environment environment;
       std::unique_ptr<RecordedSamples> made(new RecordedSamples(
           source_with_python(std::move(events), options.hertz, environment),
-          {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also, wakes}));
+          {options.hertz, recording.session(), command_line, "the kernel", options.piece_ns, also, wakes, missing}));
       if (!environment.empty()) made->library_ = find_kymo_library(kTimerLibrary);
       made->environment_ = std::move(environment);
       recording.accompany(*made);
@@ -164,10 +169,10 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const Sa
   auto events = sample::PerfEvents::for_process(pid, event_options(options));
   collect::Recording& recording = start();
   note = refused(options, events);
-  const std::string also = also_sampled(options, events), wakes = wake_ups(events);
-  std::unique_ptr<RecordedSamples> made(
-      new RecordedSamples(std::make_unique<sample::PerfSource>(std::move(events)),
-                          {options.hertz, recording.session(), {}, "the kernel", options.piece_ns, also, wakes}));
+  const std::string also = also_sampled(options, events), wakes = wake_ups(events), missing = unseen(events);
+  std::unique_ptr<RecordedSamples> made(new RecordedSamples(
+      std::make_unique<sample::PerfSource>(std::move(events)),
+      {options.hertz, recording.session(), {}, "the kernel", options.piece_ns, also, wakes, missing}));
   made->sampler_.add_running(pid);
   recording.accompany(*made);
   return made;

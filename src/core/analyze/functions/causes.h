@@ -1,0 +1,39 @@
+// Why the threads of a sampled program were slow, from what the kernel recorded of every program: stacks of samples and
+// waits, and which thread woke which other one (docs/sampling.md). The program was not changed, and no call was
+// watched.
+//
+//   waits    what a thread did when it stopped follows from the function of the C library in its stack
+//   locks    the thread that ends the wait for a lock held it until then, since its own wait for it ended; before that,
+//            the one that had woken it. A lock is known by the function that waits, not by its address
+//   limit    a thread that waits for others, such as a consumer; what these did meanwhile
+//   bursts   a function in which the main thread is seldom, but long
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/functions/locks.h"
+#include "analyze/report/report.h"
+#include "symbols/file_symbols.h"
+#include "trace/reader.h"
+
+namespace kymo::functions {
+
+// What a thread does that stopped with this stack, innermost first: "sleeps", "waits for a mutex"; empty: not known.
+std::string_view action_of(const std::vector<symbols::Frame>& frames);
+
+struct Causes {
+  std::vector<WaitedLock> locks;  // the longest total first; without an address
+  std::vector<analyze::SampledFunctions::Function>
+      waiting;  // the longest first, and after all, of threads without work
+  uint64_t waits_without_stack_ns = 0;
+  analyze::SampledFunctions::Limit limit;
+  analyze::SampledFunctions::Bursts bursts;
+};
+
+// Never throws for a damaged trace. Memory depends on the number of samples and waits.
+Causes find_causes(const trace::Reader& reader);
+
+}  // namespace kymo::functions

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -50,34 +51,36 @@ class PushCrashTest(PushedTraces):
         disk.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], capture_output=True).returncode != 0:
             self.skipTest("no permission to mount a small file system")
-        server = clickhouse.Server(self.folder / "full", data=disk / "data")
         try:
-            server.start()
             for round_number in range(DISK_ROUNDS):
-                database = f"{self.database}{round_number}"
-                url = server.url(database)
-                kymo("push", self.traces[0], url)
-                free = os.statvfs(disk)
-                # Sometimes there is room for a part of what is pushed.
-                room = random.choice([0, 0, 4096, 16384, 65536])
-                with open(disk / "ballast", "wb") as ballast:
-                    try:
-                        ballast.write(b"\0" * max(0, free.f_bavail * free.f_frsize - room))
-                        ballast.flush()
-                    except OSError:
-                        pass
-                _, text = kymo("push", *self.traces, url, "--retries", 1, expect=1 if room == 0 else None)
-                if room == 0:
-                    self.assertIn("run the same command again", text)
-                    self.assertEqual(visible(server, "operations", database), OPERATIONS)
-                (disk / "ballast").unlink()
-                kymo("push", *self.traces, url, "--retries", 8)
-                self.assertEqual(visible(server, "operations", database), 4 * OPERATIONS)
-                self.assertEqual(visible(server, "iterations", database), 4 * STEPS)
-                server.query(f"DROP DATABASE {database} SYNC")  # at once: the disk is small
+                # A server keeps what is dropped for minutes, and the disk is small: each round has its own.
+                data = disk / f"data{round_number}"
+                with clickhouse.Server(self.folder / "full", data=data) as server:
+                    self.fill_disk_while_pushing(disk, server)
+                shutil.rmtree(data)
         finally:
-            server.kill()
             subprocess.run(["umount", "-l", disk], check=False)
+
+    def fill_disk_while_pushing(self, disk, server):
+        url = server.url(self.database)
+        kymo("push", self.traces[0], url)
+        free = os.statvfs(disk)
+        # Sometimes there is room for a part of what is pushed.
+        room = random.choice([0, 0, 4096, 16384, 65536])
+        with open(disk / "ballast", "wb") as ballast:
+            try:
+                ballast.write(b"\0" * max(0, free.f_bavail * free.f_frsize - room))
+                ballast.flush()
+            except OSError:
+                pass
+        _, text = kymo("push", *self.traces, url, "--retries", 1, expect=1 if room == 0 else None)
+        if room == 0:
+            self.assertIn("run the same command again", text)
+            self.assertEqual(visible(server, "operations", self.database), OPERATIONS)
+        (disk / "ballast").unlink()
+        kymo("push", *self.traces, url, "--retries", 8)
+        self.assertEqual(visible(server, "operations", self.database), 4 * OPERATIONS)
+        self.assertEqual(visible(server, "iterations", self.database), 4 * STEPS)
 
 
 if __name__ == "__main__":

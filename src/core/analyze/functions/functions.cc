@@ -192,7 +192,7 @@ FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines, Name
   table.cpu_ns += table.lost_cpu_ns = samples.lost_cpu_ns;
   table.unknown_ns = samples.unknown_ns;
   table.threads = threads.size();
-  if (!is_cpu_known) table.cpu_ns = 0;
+  if (!is_cpu_known && samples.lost_cpu_ns == 0) table.cpu_ns = 0;  // else it is what the kernel counted
   Rows rows(are_lines);
   for (const auto& [stack, sum] : sums_of_stacks(samples)) {
     table.samples += sum.count;

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "trace/test_recorder.h"
@@ -414,8 +416,11 @@ TEST_F(FunctionsTest, ThreadThatRunsAnotherProgramIsOneThread) {
 }
 
 TEST_F(FunctionsTest, LostCpuTimeIsAPartOfTheTotal) {
-  for (const bool is_counted : {true, false}) {
-    const std::string file = folder_ / (is_counted ? "counted.kymo" : "not.kymo");
+  // The worker has a sample, and its times are lost.
+  for (const auto& [is_counted, has_worker, cpu_ns] :
+       {std::tuple(true, false, 5'000'000u), {false, false, 2'000'000u}, {true, true, 5'000'000u}, {false, true, 0u}}) {
+    const std::string file = folder_ / "lost.kymo";
+    std::filesystem::remove(file);
     using Metadata = std::vector<std::pair<std::string, std::string>>;
     TestRecorder recorder(file, 1, 100, trace::Writer::Mode::Create, 0, "/usr/bin/train",
                           is_counted ? Metadata{{"CPU time of all", "0.005000 s"}} : Metadata());
@@ -425,6 +430,8 @@ TEST_F(FunctionsTest, LostCpuTimeIsAPartOfTheTotal) {
     recorder.point(kMain, 1'000'000, PointKind::Sample, kSample, 0, {int64_t{1}});
     recorder.point(kMain, 1'000'000, PointKind::Sample, kOnCpu, 0, {int64_t{1'000'000}});
     recorder.point(kMain, 10'000'000, PointKind::Sample, kOnCpu, 0, {int64_t{1'000'000}});
+    if (has_worker) recorder.add_thread(kWorker, 101, "worker");
+    if (has_worker) recorder.point(kWorker, 1'000'000, PointKind::Sample, kSample, 0, {int64_t{1}});
     trace::Loss loss;
     loss.cause = trace::LossCause::Reported;
     loss.count = 7;
@@ -432,7 +439,7 @@ TEST_F(FunctionsTest, LostCpuTimeIsAPartOfTheTotal) {
     recorder.close();
     Samples samples = read_samples(trace::Reader(file));
     const FunctionTable table = count_functions(samples);
-    EXPECT_EQ(table.cpu_ns, is_counted ? 5'000'000u : 2'000'000u);
+    EXPECT_EQ(table.cpu_ns, cpu_ns) << is_counted << has_worker;
     EXPECT_EQ(table.lost_cpu_ns, is_counted ? 3'000'000u : 0u);
     EXPECT_EQ(table.unknown_ns, is_counted ? 0u : 8'000'000u);
   }

@@ -68,6 +68,8 @@ std::string cpu_summary(const FunctionTable& table, const Ledger& ledger) {
   if (lost != 0 && lost >= missing_ns / std::max<uint64_t>(table.period_ns, 1) / 2)
     text += base::format("{} lost, because there was no space for them; record at a lower rate (--sample)\n",
                          count_of(lost, "sample was", "samples were"));
+  else if (table.lost_cpu_ns >= missing_ns / 2)
+    text += "records of it were lost, because there was no space for them; record at a lower rate (--sample)\n";
   else if (were_paused)
     text += "the kernel paused sampling, because it took too much time; record at a lower rate (--sample)\n";
   else

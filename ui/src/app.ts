@@ -483,6 +483,9 @@ export class App extends AppConnection {
   setTab(tab: Tab | undefined): void {
     this.tab = tab;
     this.measureVisible();
+    // What is alive at the end of what is visible, until the pointer rests somewhere: a leak is there.
+    const hasMemory = this.trace?.tracks.some((track) => track.kind === 'memory');
+    if (tab === 'memory' && hasMemory && !this.memory.value && !this.memory.loading) void this.askMemory(Math.min(this.span.to, this.duration));
     this.notify();
   }
 }

@@ -4,7 +4,6 @@ import { useState } from 'preact/hooks';
 import type { App } from '../app';
 import type { EventDetails, Frame, LaunchedAnswer, LinkedEvent, SearchAnswer } from '../core/protocol';
 import { count, counted, duration, quantity, splitUnit, timeLabel } from '../core/units';
-import { describe } from '../timeline/name_column';
 import { useAnswer } from './hooks';
 import { Answer, Swatch, Table } from './parts';
 import { exactly, namePart } from '../core/names';
@@ -62,7 +61,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
           {event.kind === 'rank' && track?.calls ? (
             <>
               <dt>Rank</dt>
-              <dd>{describe(app.laneOf(track.id)!).join('; ')}</dd>
+              <dd>{`last at ${count(track.last_at!)} of ${counted(track.calls, 'collective')}; all others waited ${duration(track.awaited_ns!)} for it; it waited ${duration(track.waited_ns!)} itself`}</dd>
             </>
           ) : null}
           {event.correlation ? <><dt>Correlation</dt><dd>{event.correlation}</dd></> : null}

@@ -79,7 +79,7 @@ function drawTrack(context: CanvasRenderingContext2D, lane: Lane, y: number, geo
 export function describe(lane: Lane): string[] {
   const track = lane.track!;
   if (track.kind === 'memory') return ['memory in use'];
-  if (track.kind === 'rank') return track.calls ? [`others wait ${duration(track.awaited_ns!)}, waits ${duration(track.waited_ns!)}`, `last at ${count(track.last_at!)} of ${counted(track.calls, 'collective')}`] : [];
+  if (track.kind === 'rank') return track.calls ? [track.awaited_ns! > track.waited_ns! ? `others wait ${duration(track.awaited_ns!)}` : `waits ${duration(track.waited_ns!)}`, `last at ${count(track.last_at!)} of ${count(track.calls)}`] : [];
   if (track.kind === 'functions') return lane.hiddenRows > 0 ? ['from CPU samples', `${lane.rows} of ${lane.rows + lane.hiddenRows} rows`] : ['from CPU samples'];
   if (lane.others.length > 0) return tracksOf(lane).map(({ name }) => splitUnit(name).name);
   if (isPlot(track)) return [track.values !== undefined ? counted(track.values, 'value') : track.kind];

@@ -1,10 +1,11 @@
 // Findings of the report in a real browser: a click goes to the evidence and selects it.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { duration } from '../../src/core/units';
 import { state } from '../support/browser';
-import { ChromeTrace, json } from '../support/command';
+import { binaries, ChromeTrace, json, notBuilt, recordSamples } from '../support/command';
 import { files, skip, viewing } from '../support/command_test';
 
 test('a finding goes to its evidence: the longest range of a name, or a time', { skip }, async () => {
@@ -37,5 +38,17 @@ test('a finding goes to its evidence: the longest range of a name, or a time', {
     await page.keyboard.press('1');
     await page.locator('.panel h2', { hasText: 'backward' }).waitFor();
     await page.locator('.panel dd', { hasText: duration(longest, 6) }).waitFor();
+  });
+});
+
+test('the report of the page is that of kymo report, with what samples and waits say', { skip: skip || notBuilt('waits') }, async (context) => {
+  const path = files.path('report.kymo');
+  if (!recordSamples(context, path, join(binaries, 'waits'), 'lock')) return;
+  const expected = json('report', path, '--json');
+  await viewing([path], async (page) => {
+    const shown = await page.evaluate(async () => (await (await fetch('api/report?file=0')).json()) as unknown);
+    assert.deepEqual(shown, expected);
+    await page.keyboard.press('4');
+    for (const { text } of expected.findings) await page.locator('.finding', { hasText: text }).waitFor();
   });
 });

@@ -1,7 +1,6 @@
 // Kernels in a real browser: where they were launched, what was launched where, and flame graphs, against `kymo`.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -9,28 +8,7 @@ import { duration } from '../../src/core/units';
 import { complete, stageTop } from '../support/browser';
 import { binaries, json, notBuilt, recordSamples } from '../support/command';
 import { files, skip, viewing } from '../support/command_test';
-
-const kSteps = 20;
-
-/** A training loop: train.py: step, aten::mm or aten::relu, cudaLaunchKernel, and the kernels 50 µs later. */
-function training(): string {
-  const events: object[] = [{ ph: 'M', name: 'thread_name', pid: 1, tid: 1, args: { name: 'main' } }];
-  const range = (tid: number, cat: string, name: string, start: number, end: number, args: object = {}) => events.push({ ph: 'X', cat, name, pid: tid === 7 ? 0 : 1, tid, ts: start, dur: end - start, args });
-  range(1, 'python_function', 'train.py(1): main', 0, kSteps * 1000);
-  for (let i = 0; i < kSteps; ++i) {
-    const at = i * 1000 + 10;
-    range(1, 'python_function', 'train.py(12): step', at, at + 800);
-    for (const [k, kernel] of ['mm', 'relu'].entries()) {
-      const call = at + 100 + 300 * k;
-      range(1, 'cpu_op', `aten::${kernel}`, call, call + 200);
-      range(1, 'cuda_runtime', 'cudaLaunchKernel', call + 50, call + 60, { correlation: 2 * i + k + 1 });
-      range(7, 'kernel', `${kernel}_kernel`, call + 100, call + 200 + i, { device: 0, stream: 7, correlation: 2 * i + k + 1 });
-    }
-  }
-  const path = files.path('training.json');
-  writeFileSync(path, JSON.stringify({ baseTimeNanoseconds: 1_700_000_000_000_000_000, traceEvents: events }));
-  return path;
-}
+import { kTrainingSteps, writeTraining } from '../support/kineto';
 
 interface Total { count: number; total: number }
 const totalOf = (path: string, name: string): Total => json('query', path, `SELECT count(*) AS count, sum(duration_ns) AS total FROM ranges WHERE name LIKE '${name}'`, '--json')[0];
@@ -47,7 +25,7 @@ async function select(page: Page, name: string): Promise<void> {
 const panelText = (page: Page) => page.locator('.panel .content').innerText();
 
 test('a kernel has its launch, operator and Python stack; a frame has its kernels', { skip }, async () => {
-  const path = training();
+  const path = writeTraining(files.path('training.json'));
   await viewing([path], async (page) => {
     await select(page, 'mm_kernel');
     await page.locator('.panel h3', { hasText: 'Launched by main, 50 µs before its start' }).waitFor();
@@ -75,7 +53,7 @@ test('a kernel has its launch, operator and Python stack; a frame has its kernel
 });
 
 test('the flame graph by device is that of kymo flame; it can be searched, and copied as text', { skip }, async () => {
-  const path = training();
+  const path = writeTraining(files.path('training.json'));
   const frames: Array<{ name: string; depth: number; total_ns: number }> = json('flame', path, '--by', 'device', '--json').frames;
   assert.equal(frames[0].total_ns, totalOf(path, '%_kernel').total);
   await viewing([path], async (page) => {
@@ -95,7 +73,7 @@ test('the flame graph by device is that of kymo flame; it can be searched, and c
     assert.ok(copied.every((line, i) => line.startsWith('  '.repeat(frames[i].depth) + frames[i].name)), copied.join('\n'));
     // A frame of Python: its kernels.
     await page.locator('.flame button', { hasText: 'train.py(12): step' }).click();
-    await page.locator('.panel p', { hasText: `${2 * kSteps} operations of devices` }).waitFor();
+    await page.locator('.panel p', { hasText: `${2 * kTrainingSteps} operations of devices` }).waitFor();
     // A table.
     await page.keyboard.press('2');
     await page.locator('.panel td', { hasText: 'mm_kernel' }).first().waitFor();

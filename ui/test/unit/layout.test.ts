@@ -180,7 +180,7 @@ test('the tracks of a rank are below it if it is open, if the filter finds them,
   const closed = built({});
   assert.deepEqual(closed.lanes.map((lane) => [lane.label, lane.collapsed, lane.rows]), [['rank 0', true, 2], ['rank 1: straggler', true, 2]]);
   assert.equal(closed.leftOut, 0); // they are not hidden
-  assert.deepEqual(describe(closed.lanes[1]), ['others wait 7 ns, waits 5 ns', 'last at 1 of 3 collectives']);
+  assert.deepEqual(describe(closed.lanes[1]), ['others wait 7 ns', 'last at 1 of 3']);
   const open = built({ toggled: new Set(['t101']) });
   assert.deepEqual(open.lanes.slice(0, 2).map((lane) => lane.label), ['rank 0', 'rank 1: straggler']);
   const below = open.lanes.slice(2);

@@ -719,6 +719,24 @@ analyze::SampledFunctions sampled_functions(const trace::Reader& reader, const f
 
 }  // namespace
 
+ReportPage read_report(const trace::Reader& reader, const std::string& path, const analyze::Summary& summary) {
+  ReportPage page{path, summary, {}, {}, {}};
+  if (functions::has_samples(reader)) {
+    functions::Samples samples = functions::read_samples(reader);
+    if (samples.samples != 0) page.functions = functions::count_functions(samples);
+    const analyze::SampledFunctions functions =
+        sampled_functions(reader, samples, page.functions.value_or(functions::FunctionTable()));
+    page.report = analyze::make_report(reader, page.functions || functions.has_wait_stacks ? &functions : nullptr);
+  } else {
+    page.report = analyze::make_report(reader);
+  }
+  if (has_allocations(reader)) {
+    const memory::Profile profile = memory::read_profile(reader);
+    if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile);
+  }
+  return page;
+}
+
 int report_command(const Arguments& arguments) {
   std::string path;
   bool json = false, strict = false;
@@ -739,24 +757,11 @@ int report_command(const Arguments& arguments) {
 
   const trace::Reader reader = open_trace(path);
   const analyze::Summary summary = analyze::summarise(reader);
-  std::optional<functions::FunctionTable> table;
-  const auto make_report = [&] {
+  const ReportPage page = [&] {
     const ReadProgress progress(reader, "reading " + path);
-    if (!functions::has_samples(reader)) return analyze::make_report(reader);
-    functions::Samples samples = functions::read_samples(reader);
-    const bool has_any = samples.samples != 0;
-    if (has_any) table = functions::count_functions(samples);
-    analyze::SampledFunctions functions =
-        sampled_functions(reader, samples, table.value_or(functions::FunctionTable()));
-    return analyze::make_report(reader, has_any || functions.has_wait_stacks ? &functions : nullptr);
-  };
-  ReportPage page{path, summary, make_report(), {}, {}};
+    return read_report(reader, path, summary);
+  }();
   const Ledger ledger(summary, page.report.problems);
-  if (has_allocations(reader)) {
-    const memory::Profile profile = memory::read_profile(reader);
-    if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile);
-  }
-  page.functions = std::move(table);
   print(json ? report_json(page, ledger) : report_text(page));
   if (!json) ledger.show();
   return strict && !ledger.empty() ? kIncomplete : kDone;

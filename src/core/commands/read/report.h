@@ -36,6 +36,9 @@ struct ReportPage {
   std::optional<functions::FunctionTable> functions;  // if there are CPU samples
 };
 
+// All that a trace has for the page. The summary must outlive it.
+ReportPage read_report(const trace::Reader& reader, const std::string& path, const analyze::Summary& summary);
+
 // The columns of a table for the counters of kernels, and their cells. "not enough samples" is in the last of them.
 std::vector<base::TextTable::Column> gpu_columns();
 std::vector<std::string> gpu_cells(const analyze::GpuUse& use, const analyze::GpuRow& row);

@@ -126,8 +126,7 @@ serve::Analyses ViewFiles::analyses() {
   all.report = [this](uint32_t file, const serve::IsGone& is_gone) {
     const trace::Reader reader = open_again(file, is_gone);
     const analyze::Summary summary = analyze::summarise(reader);
-    const ReportPage page{
-        files_.at(file).name, summary, analyze::make_report(reader), {}, functions::functions_on_cpu(reader)};
+    const ReportPage page = read_report(reader, files_.at(file).name, summary);
     return report_json(page, Ledger(summary, page.report.problems));
   };
   all.idle = [this](uint32_t file, const serve::IsGone& is_gone) {

@@ -526,6 +526,7 @@ class Finder {
     const uint64_t period = periods[periods.size() / 2];
     found.count = lengths.size();
     found.median_ns = lengths[lengths.size() / 2];
+    if (period < 2 * found.median_ns) return {};  // the others are the rare ones
     if (periods.back() - periods.front() <= period / 2) found.period_ns = period;
     if (seen.waiting_ns > seen.ns / 2)
       found.action = std::ranges::max_element(seen.actions, {}, [](const auto& one) { return one.second; })->first;

@@ -501,7 +501,9 @@ class Search {
     const auto most = std::ranges::find_if(functions.waiting, [](const SampledFunctions::Function& row) {
       return row.action.find("the end of") == row.action.npos;
     });
-    if (most != functions.waiting.end() && most->ns >= ns / 2)
+    const uint64_t known_ns = ns - std::min(ns, functions.waits_without_stack_ns);
+    const bool is_known = most != functions.waiting.end() && most->ns >= std::max(known_ns, ns / 4) / 2;
+    if (is_known)
       text += is_one ? base::format(", mostly in {}{}", shown(most->name), where_it(most->action))
                      : base::format(", mostly while {} is in {}{}", most->thread, shown(most->name),
                                     where_it(most->action));
@@ -519,7 +521,7 @@ class Search {
       one.evidence.push_back(base::format("the stacks of {} more of the threads' waits were not recorded",
                                           duration_text(functions.waits_without_stack_ns)));
     one.command = functions.has_wait_stacks ? "kymo stats FILE --by wait" : "kymo stats FILE --by thread";
-    if (most != functions.waiting.end() && most->ns >= ns / 2 && most->action == "waits for input")
+    if (is_known && most->action == "waits for input")
       one.record = "who sends the input: record that program too, with --pid if it runs already";
     else if (!functions.has_wait_stacks || functions.waits_without_stack_ns > 0)
       one.record = "the functions that wait: kymo record --sample-waits";
@@ -628,8 +630,11 @@ class Search {
       std::string function;
       if (one.kind == "lock") function = functions.lock.function;
       if (one.kind == "slower side") function = functions.limit.waiting_function;
-      if (one.kind == kWaiting && !functions.waiting.empty()) function = functions.waiting.front().name;
-      if (is_of_java(function)) one.record = "the functions of Java: kymo record --with java --sample-waits";
+      const bool is_waiting = one.kind == kWaiting && std::ranges::any_of(functions.waiting, [&](const auto& row) {
+                                return is_of_java(row.name);
+                              });
+      if (is_waiting || is_of_java(function))
+        one.record = "the functions of Java (kymo record --with java --sample-waits; kymo stats --by wait --tree)";
     }
   }
 

@@ -56,7 +56,7 @@ TEST_F(FailureTest, AMissingFolderIsRefused) {
   expect_refused(file("nowhere/a.kymo"), file("nowhere/a.kymo"), "No such file or directory");
 }
 
-TEST_F(FailureTest, APathThatIsAFolderIsRefused) { expect_refused(folder(), folder(), "directory"); }
+TEST_F(FailureTest, APathThatIsAFolderIsRefused) { expect_refused(folder(), folder(), "it is a folder"); }
 
 TEST_F(FailureTest, APathThatIsAPipeIsRefused) {
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,17 +55,17 @@ std::optional<std::string> nearest(std::string_view typed, std::span<const std::
 std::vector<std::string> closest(std::string_view typed, std::span<const std::string> words, size_t max) {
   constexpr size_t kLongest = 200;  // the time is the product of both lengths
   const std::string wanted = lowercase(typed.substr(0, kLongest));
-  std::vector<std::pair<size_t, size_t>> order;  // distance, index
+  std::vector<std::tuple<size_t, size_t, size_t>> order;  // distance, length, index
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string word = lowercase(std::string_view(words[i]).substr(0, kLongest));
     const bool contains = !wanted.empty() && word.find(wanted) != word.npos;
     const std::vector<size_t> distances = edits_to_beginnings(wanted, word);
-    order.emplace_back(contains ? 0 : *std::min_element(distances.begin(), distances.end()), i);
+    order.emplace_back(contains ? 0 : *std::min_element(distances.begin(), distances.end()), word.size(), i);
   }
   std::sort(order.begin(), order.end());
   order.resize(std::min(order.size(), max));
   std::vector<std::string> found;
-  for (const auto& [distance, index] : order) found.push_back(words[index]);
+  for (const auto& [distance, length, index] : order) found.push_back(words[index]);
   return found;
 }
 

@@ -441,17 +441,17 @@ void SampledProcess::take_waiting_python(Thread& one, uint64_t until) {
   one.wait_root = one.python_wait_root;
 }
 
-void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
+void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to, bool is_new) {
   if (to <= from) return;
   const uint64_t preempted = one.was_preempted ? 1 : 0;
   if (const std::optional<Node> root = std::exchange(one.wait_root, std::nullopt)) {
     const Node node = node_of(one, one.wait_stack, *root, from);  // it may state what the point refers to
     point(one, from, PointKind::Sample, kWait, {to - from, preempted, node});
-    ++one.waits;
-    ++one.all_waits;
+    one.waits += is_new ? 1 : 0;
+    one.all_waits += is_new ? 1 : 0;
   } else {
     point(one, from, PointKind::Sample, kOffCpu, {to - from, preempted});
-    one.all_waits += 1 - preempted;
+    one.all_waits += is_new ? 1 - preempted : 0;
   }
   own_.off_ns += to - from;
   if (one.was_preempted) ready_ns_ += to - from;
@@ -480,7 +480,7 @@ void SampledProcess::waited(uint32_t tid, Thread& one, uint64_t from, uint64_t t
   point(one, woken, PointKind::Sample, kWakeUp, {last->by_pid, last->by_tid});
   one.was_preempted = !last->is_end;
   one.wait_root = root;
-  off_cpu(one, woken, to);
+  off_cpu(one, woken, to, woken == from);
 }
 
 void SampledProcess::switched(const Record& record) {

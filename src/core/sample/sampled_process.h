@@ -186,7 +186,7 @@ class SampledProcess {
   void state_file(Thread& thread, uint64_t address, uint64_t time);
   void point(Thread& thread, uint64_t time, trace::PointKind kind, uint32_t class_id,
              std::initializer_list<uint64_t> values);
-  void off_cpu(Thread& thread, uint64_t from, uint64_t to);
+  void off_cpu(Thread& thread, uint64_t from, uint64_t to, bool is_new = true);
   void waited(uint32_t tid, Thread& thread, uint64_t from, uint64_t to);
   void take_waiting_python(Thread& thread, uint64_t until);
 

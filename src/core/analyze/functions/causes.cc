@@ -175,8 +175,12 @@ class Finder {
       const int64_t time = clock.to_monotonic_ns(batch_.points.time[i]);
       if (taken.kind == SampleStacks::Kind::Sample)
         thread.events.push_back({time, time, taken.stack, false, kNobody, 0});
-      else if (taken.kind == SampleStacks::Kind::OffCpu && !taken.is_preempted)
-        thread.events.push_back({time, time + static_cast<int64_t>(taken.ns), taken.stack, true, kNobody, 0});
+      if (taken.kind != SampleStacks::Kind::OffCpu || taken.is_preempted) continue;
+      const int64_t end = time + static_cast<int64_t>(taken.ns);
+      if (!thread.events.empty() && thread.events.back().is_wait && thread.events.back().end == time)
+        thread.events.back().end = end;  // the same wait, after another thread had ended
+      else
+        thread.events.push_back({time, end, taken.stack, true, kNobody, 0});
     }
   }
 

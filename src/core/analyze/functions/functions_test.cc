@@ -280,6 +280,18 @@ TEST_F(FunctionsTest, TimeOffTheCpuIsSummedUp) {
   EXPECT_EQ(table.preempted_ns, 100u);
 }
 
+TEST_F(FunctionsTest, WaitAndTheTimeUntilItsThreadRanAgainAreOneWait) {
+  node(kMain, 16, kComplete, 0x1101);
+  recorder_->point(kMain, 20, PointKind::Sample, kWait, 0, {int64_t{100}, int64_t{0}, int64_t{16}});
+  recorder_->point(kMain, 120, PointKind::Sample, kWait, 0, {int64_t{5}, int64_t{1}, int64_t{16}});
+  recorder_->point(kMain, 200, PointKind::Sample, kWait, 0, {int64_t{50}, int64_t{0}, int64_t{16}});
+  read();
+  Samples waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits, true);
+  const FunctionTable by_wait = count_functions(waits);
+  EXPECT_EQ(by_wait.samples, 2u);
+  EXPECT_EQ(by_wait.time_ns, 155u);
+}
+
 TEST(OwnFunctionTest, WaitInAThreadWithAnInlinedFunctionBelongsToItsFunctionObject) {
   const std::string begin = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<", end = " > > >::_M_run";
   const auto own = [&](const std::string& object, const std::string& module = "/bin/program") {

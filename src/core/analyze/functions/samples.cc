@@ -36,11 +36,12 @@ struct Timed {
   uint32_t range = 0;
   uint16_t depth = 0;      // of the range, counted from 1
   bool is_wanted = false;  // it is in a range with the wanted name
+  bool goes_on = false;    // a wait that was counted already
 };
 
 struct Sum {
   uint64_t count = 0, weight = 0;
-  void add(uint64_t more) { ++count, weight += more; }
+  void add(uint64_t more, bool goes_on) { count += goes_on ? 0 : 1, weight += more; }
 };
 
 struct Thread {
@@ -48,6 +49,7 @@ struct Thread {
   std::unordered_map<uint64_t, Sum, base::SeededHash> counts;  // by stack
   bool is_timed = false;                                       // there are ranges on this thread
   std::vector<Timed> timed;
+  uint64_t off_end = 0;  // of its last time off the processors, in ticks
 };
 
 // Gives samples their ranges, and marks those in ranges with the wanted name.
@@ -175,7 +177,10 @@ class Reading {
       const SampleStacks::Row& row = cursor.next(event_class);
       if (event_class == nullptr) continue;
       const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *event_class, batch_.points.id[i], row);
+      bool goes_on = false;  // until the thread ran again, after another one had woken it
       if (taken.kind == SampleStacks::Kind::OffCpu) {
+        const uint64_t begin = batch_.points.time[i];
+        goes_on = std::exchange(thread.off_end, begin + taken.ns) == begin;
         thread.result.off_ns += taken.ns;
         if (taken.is_preempted) thread.result.preempted_ns += taken.ns;
       } else if (taken.kind == SampleStacks::Kind::OnCpu) {
@@ -185,9 +190,12 @@ class Reading {
       if (!weight) continue;
       has_stacks_ = has_stacks_ || taken.has_stack;
       if (thread.is_timed)
-        thread.timed.push_back({clock.to_monotonic_ns(batch_.points.time[i]), taken.stack, *weight});
+        thread.timed.push_back({.time_ns = clock.to_monotonic_ns(batch_.points.time[i]),
+                                .stack = taken.stack,
+                                .weight = *weight,
+                                .goes_on = goes_on});
       else
-        thread.counts[taken.stack].add(*weight);
+        thread.counts[taken.stack].add(*weight, goes_on);
     }
   }
 
@@ -226,7 +234,7 @@ class Reading {
       if (!result_.is_part)
         for (const auto& [stack, sum] : thread.counts) sums[{static_cast<StackId>(stack), 0}] = sum;
       for (const Timed& one : thread.timed)
-        if (!result_.is_part || one.is_wanted) sums[{one.stack, one.range}].add(one.weight);
+        if (!result_.is_part || one.is_wanted) sums[{one.stack, one.range}].add(one.weight, one.goes_on);
       for (const auto& [what, sum] : sums) {
         thread.result.stacks.push_back({what.first, what.second, sum.count, sum.weight});
         thread.result.samples += sum.count;

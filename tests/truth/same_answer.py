@@ -164,7 +164,7 @@ import json, kymo, sys
 trace = kymo.open(sys.argv[1])
 try:
     durations = sorted(map(int, trace.durations("load")))
-except ImportError:  # of NumPy
+except kymo.NotAvailable:  # NumPy
     durations = None
 kinds = trace.query("SELECT kind, count(*) AS count FROM events GROUP BY ALL")
 print(json.dumps([trace.stats(), trace.report(), durations, [dict(row) for row in kinds]]))

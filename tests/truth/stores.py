@@ -62,7 +62,10 @@ def cut(case, trace, name, share=None):
     path = case.folder / f"{name}.kymo"
     case.run("import", whole, "-o", path)
     content = path.read_bytes()
-    path.write_bytes(content[:int(len(content) * (share or case.random.uniform(0.5, 0.95)))])
+    end = int(len(content) * (share or case.random.uniform(0.5, 0.95)))
+    while content[end:].startswith(b"\x93KYMO"):  # a beginning that ends with a chunk is a trace of its own
+        end -= 1
+    path.write_bytes(content[:end])
     whole.unlink()
     return path
 

@@ -199,9 +199,10 @@ class Finder {
         return std::tie(a.begin, a.is_wait) < std::tie(b.begin, b.is_wait);
       });
     for (const analyze::Handover& one : states_.handovers) {
-      const auto found = std::ranges::equal_range(threads_[one.waiting].events, one.begin, {}, &SeenEvent::begin);
-      for (SeenEvent& event : found)
-        if (event.is_wait) event.by = one.by, event.woken = one.woken;
+      std::vector<SeenEvent>& events = threads_[one.waiting].events;
+      auto event = std::ranges::lower_bound(events, one.begin, {}, &SeenEvent::begin);
+      for (; event != events.end() && event->begin == one.begin; ++event)
+        if (event->is_wait) event->by = one.by, event->woken = one.woken;
     }
   }
 

@@ -324,8 +324,8 @@ int annotate(const Arguments& arguments) {
   json.field("file", options.path);
   std::string text;
   if (options.as_instructions) {
-    const std::vector<Code> codes =
-        disassembled(functions::count_instructions(samples, options.function), options.function);
+    const auto sampled = functions::count_instructions(samples, options.function);  // which the codes refer to
+    const std::vector<Code> codes = disassembled(sampled, options.function);
     options.json ? write_instructions(json, codes) : void(text = instructions_as_text(codes, sources));
   } else {
     const std::vector<Section> sections = annotated(table, options.function, sources);

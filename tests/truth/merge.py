@@ -44,6 +44,8 @@ class Job:
         groups = {"0": range(self.ranks)}
         if self.has_groups and self.ranks > 3:
             groups.update({"1": range(0, self.ranks, 2), "2": range(1, self.ranks, 2)})
+        self.groups = groups
+        self.has_ranks = self.ranks % 2 == 0  # of its groups; then those of a half have the same name
         numbers = {group: random.randrange(0, 1000) for group in groups}
         cuts = random.choice([0, self.steps // 10, self.steps // 4])
         self.window = [(random.randrange(0, cuts + 1), self.steps - random.randrange(0, cuts + 1))
@@ -92,6 +94,8 @@ def write(job, rank, clock, mode, path):
             if of != rank:
                 continue
             more = {"Process Group Name": group, "In msg nelems": 4096, "Collective name": "x"} if job.has_groups else {}
+            if more and job.has_ranks:
+                more |= {"Process Group Name": "1" if group == "2" else group, "Process Group Ranks": str(list(job.groups[group]))}
             if job.has_numbers:
                 more["Seq"] = number
             trace.stream(device, 20 + int(group)).work(f"ncclDevKernel_{kind}", ahead + clock(begin),

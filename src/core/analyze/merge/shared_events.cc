@@ -24,13 +24,14 @@ struct CollectiveFields {
       const std::string& name = event_class.fields[i].name;
       if (name == "Collective name") collective = i;
       if (name == "Process Group Name") group = i;
+      if (name == "Process Group Ranks") ranks = i;
       if (name == "Seq") number = i;
       if (name == "In msg nelems") size = i;
     }
   }
-  bool any() const { return collective || group || number || size; }
+  bool any() const { return collective || group || ranks || number || size; }
 
-  std::optional<size_t> collective, group, number, size;  // indices of the fields
+  std::optional<size_t> collective, group, ranks, number, size;  // indices of the fields
 };
 
 // False for a message from one rank to another.
@@ -42,7 +43,7 @@ bool describe(const std::string& name, const CollectiveFields& fields, const Val
   };
   const std::string collective = value(fields.collective);
   if (collective == "send" || collective == "recv") return false;
-  text += "\n" + collective + "\n" + value(fields.group);
+  text += "\n" + collective + "\n" + value(fields.group) + "\n" + value(fields.ranks);  // groups of other ranks may have its name
   // In other collectives, each rank may have its own size.
   if (collective == "allreduce" || collective == "broadcast") text += "\n" + value(fields.size);
   if (fields.number && *fields.number < values.size()) event.number = static_cast<int64_t>(values[*fields.number].bits);

@@ -43,7 +43,8 @@ bool describe(const std::string& name, const CollectiveFields& fields, const Val
   };
   const std::string collective = value(fields.collective);
   if (collective == "send" || collective == "recv") return false;
-  text += "\n" + collective + "\n" + value(fields.group) + "\n" + value(fields.ranks);  // groups of other ranks may have its name
+  // Groups of different ranks may have one name.
+  text += "\n" + collective + "\n" + value(fields.group) + "\n" + value(fields.ranks);
   // In other collectives, each rank may have its own size.
   if (collective == "allreduce" || collective == "broadcast") text += "\n" + value(fields.size);
   if (fields.number && *fields.number < values.size()) event.number = static_cast<int64_t>(values[*fields.number].bits);

@@ -87,6 +87,16 @@ class FolderErrorsTest(unittest.TestCase):
         self.push(*self.traces)
         self.assertEqual(self.traces_of_operations(), {3})
 
+    def test_a_part_that_may_not_be_read_is_not_left_out(self):
+        kymo("push", *self.traces, self.url, "--job", "train", "-q")
+        self.path.chmod(0o755)
+        for hidden in [next((self.path / "kymo-7").glob("2*")), self.path / "kymo-7"]:
+            mode = hidden.stat().st_mode
+            hidden.chmod(0)
+            text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=2, prefix=clickhouse.AS_OTHERS)[1]
+            self.assertIn(f"cannot read {hidden}: Permission denied", text)
+            hidden.chmod(mode)
+
     def test_watch_pushes_all_traces_when_the_folder_can_be_written_again(self):
         self.make_read_only()
         said = self.folder / "said"

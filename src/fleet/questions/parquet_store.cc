@@ -107,6 +107,7 @@ ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), eng
 uint64_t ParquetStore::version() {
   std::error_code error;
   if (fs::exists(tables_of(folder_) + "/" + std::string(kEmpty), error)) return push::kSchemaVersion;
+  if (error) throw base::file_error("read", tables_of(folder_), error.value());
   for (auto entry = fs::directory_iterator(folder_, error); !error && entry != fs::end(entry); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     uint64_t version = 0;
@@ -263,7 +264,16 @@ void ParquetStore::refuse_damaged_file() {
   }
 }
 
+// DuckDB takes a part that it may not read for one that is not there.
+void ParquetStore::refuse_hidden_part() {
+  std::error_code error;
+  for (const auto& part : fs::directory_iterator(tables_of(folder_), error))
+    if (::access(part.path().c_str(), R_OK | X_OK) != 0 && errno == EACCES)
+      throw base::file_error("read", part.path(), errno);
+}
+
 push::Rows ParquetStore::ask(const std::string& statement) {
+  refuse_hidden_part();
   constexpr int kTries = 5;  // somebody may have joined files that the statement had found
   for (int left = kTries;; --left) {
     try {

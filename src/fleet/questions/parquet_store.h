@@ -37,6 +37,7 @@ class ParquetStore : public push::Store {
  private:
   push::Rows rows_of(const std::string& statement);
   void refuse_damaged_file();
+  void refuse_hidden_part();
   void join(const std::string& day, const std::vector<std::string>& parts);
   // Fills a new folder by `write`, which gets its path, and gives it its name.
   template <typename Write>

@@ -424,7 +424,8 @@ ThreadsTogether together(const std::vector<ThreadStates>& threads) {
   const size_t& running = now[static_cast<size_t>(ThreadState::Running)];
   const size_t& waiting = now[static_cast<size_t>(ThreadState::Waiting)];
   const size_t& preempted = now[static_cast<size_t>(ThreadState::Preempted)];
-  std::vector<uint64_t> running_times(threads.size() + 1), wanting_times(threads.size() + 1);
+  std::vector<uint64_t> running_times(threads.size() + 1);
+  all.wanting_ns.resize(threads.size() + 1);
   for (size_t i = 0; i < changes.size(); ++i) {
     if (i != 0 && changes[i].time > changes[i - 1].time) {
       const uint64_t ns = between(changes[i - 1].time, changes[i].time);
@@ -433,13 +434,19 @@ ThreadsTogether together(const std::vector<ThreadStates>& threads) {
       if (preempted != 0) all.any_preempted_ns += ns;
       if (now[kLiving] != 0 && waiting == now[kLiving]) all.all_waiting_ns += ns;
       running_times[std::min(running, threads.size())] += ns;
-      wanting_times[std::min(running + preempted, threads.size())] += ns;
+      all.wanting_ns[std::min(running + preempted, threads.size())] += ns;
     }
     now[changes[i].what] += changes[i].is_begin ? 1 : -1;
   }
   all.most_running = most(running_times, all.any_running_ns);
-  all.most_wanting = most(wanting_times, all.any_running_ns);
+  all.most_wanting = most(all.wanting_ns, all.any_running_ns);
   return all;
+}
+
+uint64_t ThreadsTogether::wanting_more_than(size_t number) const {
+  uint64_t ns = 0;
+  for (size_t i = number + 1; i < wanting_ns.size(); ++i) ns += wanting_ns[i];
+  return ns;
 }
 
 }  // namespace kymo::analyze

@@ -86,6 +86,10 @@ struct ThreadsTogether {
   uint64_t all_waiting_ns = 0;  // all threads that lived then
   // The largest number for at least a hundredth of the time in which any runs.
   size_t most_running = 0, most_wanting = 0;  // wanting: running or preempted
+  std::vector<uint64_t> wanting_ns;           // by number of threads
+
+  // The time in which more threads wanted to run.
+  uint64_t wanting_more_than(size_t number) const;
 };
 
 ThreadsTogether together(const std::vector<ThreadStates>& threads);

@@ -130,6 +130,9 @@ TEST_F(ThreadStatesTest, ThreadsAreLookedAtTogether) {
   EXPECT_EQ(all.all_waiting_ns, 1'000u + 2'000);
   EXPECT_EQ(all.most_running, 2u);
   EXPECT_EQ(all.most_wanting, 2u);
+  EXPECT_EQ(all.wanting_more_than(0), 1'000u + 5'000 + 1'000);
+  EXPECT_EQ(all.wanting_more_than(1), 1'000u);
+  EXPECT_EQ(all.wanting_more_than(2), 0u);
 }
 
 TEST_F(ThreadStatesTest, ForgedTimesOverflowNothing) {

@@ -572,7 +572,8 @@ class Search {
       wanted += thread.preempted_ns + thread.running_ns;
     }
     const ThreadsTogether& together = report_.together;
-    const bool are_own = together.most_wanting > (report_.processors != 0 ? report_.processors : together.most_running);
+    const size_t processors = report_.processors != 0 ? report_.processors : together.most_running;
+    const bool are_own = together.wanting_more_than(processors) > together.any_preempted_ns / 2;
     const std::string who =
         !are_own ? "Other programs have the processors"
         : report_.processors != 0

@@ -250,6 +250,19 @@ TEST_F(SampledReportTest, AThreadThatWaitsForAnotherOneSavesNothing) {
   EXPECT_NE(report.findings[0].text.find("Other programs"), std::string::npos);
 }
 
+TEST_F(SampledReportTest, ThreadsThatAreSeldomBusyTogetherWaitForOtherPrograms) {
+  off(kMain, 31'000, 19'000);
+  on(kMain, 52'000, 2'000);
+  off(kWorker, 30'000, 40'000, true);
+  on(kWorker, 99'500, 59'000);
+  const Report report = this->report();
+  EXPECT_EQ(report.together.most_wanting, 2u);
+  EXPECT_EQ(report.together.most_running, 1u);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, "ready");
+  EXPECT_NE(report.findings[0].text.find("Other programs"), std::string::npos) << report.findings[0].text;
+}
+
 TEST_F(SampledReportTest, OnlyARangeThatRunsCanBecomeFaster) {
   enum : uint32_t { kTick = 30 };
   recorder_.add_class(kTick, "tick {}", "", {{"", trace::FieldType::Int}});

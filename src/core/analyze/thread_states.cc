@@ -176,7 +176,7 @@ class Reading {
     if (!result_.are_placed || begin >= end) return kNoHandover;
     const uint32_t by = thread_of(key_of(info, pid, tid)).number;
     if (by == track.thread->number) return kNoHandover;
-    result_.handovers.push_back({track.thread->number, by, begin, end, end});
+    result_.handovers.push_back({track.thread->number, by, begin, end, end, false});
     if (++count_ > kMaxSpans) forget_places();
     return result_.handovers.size() - 1;
   }
@@ -216,8 +216,10 @@ class Reading {
       if (meaning->second == Meaning::OffCpu) {
         track.last_off = {time, sum(batch.points.time[i], row[0].bits)};
         const size_t handover = std::exchange(track.handover, kNoHandover);
-        if (handover < result_.handovers.size() && result_.handovers[handover].end == time)
+        if (handover < result_.handovers.size() && result_.handovers[handover].end == time) {
           result_.handovers[handover].end = after(time, row[0].bits);
+          result_.handovers[handover].is_guess = row[1].bits == 0;  // how long the thread was ready is not known
+        }
       }
       if (meaning->second == Meaning::Sample)
         keep(track.samples, time);

@@ -46,6 +46,7 @@ struct ThreadStates {
 struct Handover {
   uint32_t waiting = 0, by = 0;           // threads, in StatesOfThreads::keys
   int64_t begin = 0, woken = 0, end = 0;  // of the monotonic clock; at the end, it was on a processor again
+  bool is_guess = false;                  // only the end of the other one is known, shortly before that of the wait
 };
 
 struct StatesOfThreads {

@@ -11,7 +11,6 @@
 
 #include "analyze/functions/functions.h"
 #include "analyze/memory/stacks.h"
-#include "analyze/thread_states.h"
 #include "base/text.h"
 #include "convert/places.h"
 #include "kymo/error.h"
@@ -75,6 +74,14 @@ std::string_view action_of_python(const symbols::Frame& frame) {
                                                                        : std::string_view();
 }
 
+// A thread that does not come back from it.
+bool is_end(std::string_view function) {
+  return function == "do_exit" || function == "do_group_exit" || function == "_exit" || function == "__GI__exit";
+}
+
+// Or what it waits for is not known.
+bool may_wait_for_end(std::string_view action) { return action.empty() || action == kJoin || action == kChild; }
+
 bool is_lock(std::string_view action) { return action == kMutex || action == kReadWrite || action == kPythonLock; }
 
 // Of these, the one that woke the thread had to make or take something first.
@@ -93,6 +100,7 @@ struct SeenEvent {
   bool is_wait = false;
   uint32_t by = kNobody;  // the thread that ended the wait
   int64_t woken = 0;      // by it
+  uint32_t program = 0;
 };
 
 struct SeenThread {
@@ -106,6 +114,7 @@ struct SeenThread {
 struct SeenStack {
   std::string function;  // of the program
   std::string_view action;
+  bool is_end = false;              // the thread or its process ends
   std::vector<uint32_t> functions;  // all of the program, outermost first, each once; none: not known
 };
 
@@ -123,6 +132,22 @@ class Finder {
       : reader_(reader), places_(reader), states_(analyze::read_thread_states(reader)) {}
 
   Causes run() {
+    read();
+    forget_killers();
+    sum_up_waits();
+    find_limit();
+    find_locks();
+    find_bursts();
+    return std::move(result_);
+  }
+
+  analyze::StatesOfThreads run_states() {
+    read();
+    return std::move(states_);
+  }
+
+ private:
+  void read() {
     for (const std::string& key : states_.keys) number_of(key);
     for (const analyze::ThreadStates& one : states_.threads) {
       SeenThread& thread = threads_[number_of(one.key)];
@@ -132,14 +157,8 @@ class Finder {
     for (const trace::EventChunk& chunk : reader_.event_chunks()) read(chunk);
     name_threads();
     add_wake_ups();
-    sum_up_waits();
-    find_limit();
-    find_locks();
-    find_bursts();
-    return std::move(result_);
   }
 
- private:
   uint32_t number_of(const std::string& key) {
     const auto [entry, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(threads_.size()));
     if (is_new) threads_.emplace_back();
@@ -166,6 +185,7 @@ class Finder {
     thread.name = place->name != place->group->name ? place->name : base::format("thread {}", place->track->tid);
     thread.pid = info.origin.pid;
     thread.period_ns = static_cast<int64_t>(memory::sample_period_ns(reader_, info));
+    const uint32_t program = programs_.try_emplace(info.id, static_cast<uint32_t>(programs_.size())).first->second;
     trace::ValueCursor cursor(batch_.points.values);
     for (size_t i = 0; i < batch_.points.size(); ++i) {
       const trace::EventClass* const one = info.find_class(batch_.points.class_id[i]);
@@ -174,13 +194,13 @@ class Finder {
       const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *one, batch_.points.id[i], row);
       const int64_t time = clock.to_monotonic_ns(batch_.points.time[i]);
       if (taken.kind == SampleStacks::Kind::Sample)
-        thread.events.push_back({time, time, taken.stack, false, kNobody, 0});
+        thread.events.push_back({time, time, taken.stack, false, kNobody, 0, program});
       if (taken.kind != SampleStacks::Kind::OffCpu || taken.is_preempted) continue;
       const int64_t end = time + static_cast<int64_t>(taken.ns);
       if (!thread.events.empty() && thread.events.back().is_wait && thread.events.back().end == time)
         thread.events.back().end = end;  // the same wait, after another thread had ended
       else
-        thread.events.push_back({time, end, taken.stack, true, kNobody, 0});
+        thread.events.push_back({time, end, taken.stack, true, kNobody, 0, program});
     }
   }
 
@@ -198,12 +218,30 @@ class Finder {
       std::ranges::stable_sort(thread.events, [](const SeenEvent& a, const SeenEvent& b) {
         return std::tie(a.begin, a.is_wait) < std::tie(b.begin, b.is_wait);
       });
-    for (const analyze::Handover& one : states_.handovers) {
+    std::erase_if(states_.handovers, [this](const analyze::Handover& one) {
       std::vector<SeenEvent>& events = threads_[one.waiting].events;
+      bool is_wrong = false;
       auto event = std::ranges::lower_bound(events, one.begin, {}, &SeenEvent::begin);
-      for (; event != events.end() && event->begin == one.begin; ++event)
-        if (event->is_wait) event->by = one.by, event->woken = one.woken;
-    }
+      for (; event != events.end() && event->begin == one.begin; ++event) {
+        if (!event->is_wait) continue;
+        is_wrong = one.is_guess && !may_wait_for_end(stack(event->stack).action);
+        if (!is_wrong) event->by = one.by, event->woken = one.woken;
+      }
+      return is_wrong;
+    });
+  }
+
+  // The thread that ends its program, or runs another one, wakes all others so that they end too. It held nothing.
+  void forget_killers() {
+    std::vector<int64_t> last(programs_.size());  // when a thread of the program did something
+    for (const SeenThread& thread : threads_)
+      for (auto event = thread.events.rbegin(); event != thread.events.rend(); ++event)
+        if (last[event->program] < event->begin && !stack(event->stack).is_end) last[event->program] = event->begin;
+    for (SeenThread& thread : threads_)
+      for (SeenEvent& event : thread.events)
+        if (event.by != kNobody && threads_[event.by].pid == thread.pid && event.woken >= last[event.program] &&
+            !may_wait_for_end(stack(event.stack).action))
+          event.by = kNobody;
   }
 
   const SeenStack& stack(StackId id) {
@@ -213,6 +251,7 @@ class Finder {
     std::vector<symbols::Frame> frames = all_stacks_.frames(id);
     one.function = own_function(frames);
     one.action = action_of(frames);
+    one.is_end = std::ranges::any_of(frames, [](const symbols::Frame& frame) { return is_end(frame.function); });
     if (!frames.empty() && memory::Stacks::is_cut(frames.back())) return one;
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
       if (frame->inlined || !is_own(*frame)) continue;
@@ -270,17 +309,29 @@ class Finder {
     auto next = std::ranges::lower_bound(events, begin, {}, &SeenEvent::begin);
     if (next != events.begin() && std::prev(next)->end > begin) --next;
     StackId last = 0;
-    const auto add_until = [&](StackId where, int64_t until) {
+    const auto add_until = [&](StackId where, int64_t until, bool waits = false) {
       if (until <= begin) return;
-      take(where, length(begin, until));
+      take(where, begin, until, waits);
       begin = until;
     };
     for (; next != events.end() && next->begin < end; ++next) {
       add_until(!next->is_wait || next->begin - begin <= kNearNs ? next->stack : 0, next->begin);
-      add_until(last = next->stack, std::min(next->end, end));
+      add_until(last = next->stack, std::min(next->end, end), next->is_wait);
     }
     if (next != events.end() && !next->is_wait && next->begin - end <= kNearNs) last = next->stack;
     add_until(end - begin <= kNearNs ? last : 0, end);
+  }
+
+  // How long a thread that does not wait ran: it may have been ready while others ran.
+  uint64_t running(uint32_t number, int64_t begin, int64_t end) const {
+    const analyze::ThreadStates* const states = threads_[number].states;
+    if (states == nullptr || states->spans.empty()) return length(begin, end);
+    uint64_t ns = 0;
+    auto span = std::ranges::lower_bound(states->spans, begin, {}, &analyze::StateSpan::end);
+    for (; span != states->spans.end() && span->begin < end; ++span)
+      if (span->state == analyze::ThreadState::Running)
+        ns += length(std::max(begin, span->begin), std::min(end, span->end));
+    return ns;
   }
 
   // ---- Locks ----
@@ -336,8 +387,8 @@ class Finder {
       while (before != events.begin() && own == nullptr && std::prev(before)->end > wait.begin)
         if (--before; waits_for_lock(*before)) own = &*before;
       const int64_t since = own != nullptr ? std::clamp(own->end, wait.begin, until) : wait.begin;
-      each_place(holder, since, until, [&](StackId where, uint64_t ns) {
-        lock.holding[{threads_[holder].name, stack(where).function}] += ns;
+      each_place(holder, since, until, [&](StackId where, int64_t from, int64_t to, bool) {
+        lock.holding[{threads_[holder].name, stack(where).function}] += length(from, to);
       });
       if (own == nullptr) return;
       holder = own->by;
@@ -408,8 +459,9 @@ class Finder {
       const SeenStack& where = stack(event.stack);
       if (!is_for_work(where.action)) continue;
       if (!where.function.empty()) own[where.function] += length(event.begin, event.woken);
-      each_place(event.by, event.begin, event.woken, [&](StackId id, uint64_t ns) {
-        if (id != 0) meanwhile[{stack(id).function, stack(id).action}] += ns;
+      each_place(event.by, event.begin, event.woken, [&](StackId id, int64_t from, int64_t to, bool waits) {
+        if (id == 0) return;
+        meanwhile[{stack(id).function, stack(id).action}] += waits ? length(from, to) : running(event.by, from, to);
       });
     }
     limit.waiting_function = largest(own);
@@ -540,10 +592,11 @@ class Finder {
 
   const trace::Reader& reader_;
   convert::Places places_;
-  const analyze::StatesOfThreads states_;
+  analyze::StatesOfThreads states_;
   memory::Stacks all_stacks_;
   SampleStacks stacks_{all_stacks_, reader_};
   std::unordered_map<std::string, uint32_t> numbers_;  // of threads
+  std::map<trace::WriterId, uint32_t> programs_;
   std::vector<SeenThread> threads_;
   std::unordered_map<StackId, SeenStack> known_;
   std::unordered_map<std::string, uint32_t> functions_;
@@ -567,5 +620,9 @@ std::string_view action_of(const std::vector<symbols::Frame>& frames) {
 }
 
 Causes find_causes(const trace::Reader& reader) { return Finder(reader).run(); }
+
+analyze::StatesOfThreads read_thread_states_and_stacks(const trace::Reader& reader) {
+  return Finder(reader).run_states();
+}
 
 }  // namespace kymo::functions

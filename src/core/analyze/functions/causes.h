@@ -16,6 +16,7 @@
 
 #include "analyze/functions/locks.h"
 #include "analyze/report/report.h"
+#include "analyze/thread_states.h"
 #include "symbols/file_symbols.h"
 #include "trace/reader.h"
 
@@ -35,5 +36,9 @@ struct Causes {
 
 // Never throws for a damaged trace. Memory depends on the number of samples and waits.
 Causes find_causes(const trace::Reader& reader);
+
+// read_thread_states() without the guesses that the stacks of the waits disprove: the end of a thread or process ends
+// only waits for it. Costs and fails as find_causes().
+analyze::StatesOfThreads read_thread_states_and_stacks(const trace::Reader& reader);
 
 }  // namespace kymo::functions

@@ -105,6 +105,7 @@ TEST_F(CausesTest, LockWasHeldByTheThreadThatEndedTheWait) {
   wait(kFirst, 10, 30, waits, kSecond);
   wait(kFirst, 31, 50, sleeps);
   wait(kThird, 10, 50, waits, kFirst);
+  run(kThird, 50, 51, {"main"});
   const Causes causes = find();
   ASSERT_EQ(causes.locks.size(), 1u);
   const WaitedLock& lock = causes.locks[0];
@@ -122,6 +123,40 @@ TEST_F(CausesTest, LockWasHeldByTheThreadThatEndedTheWait) {
   }
   // The third one waited for the second one too, before that one woke the first one.
   EXPECT_EQ(holders, (std::map<std::string, uint64_t>{{"first", 20 * kMs}, {"second", 40 * kMs}}));
+}
+
+TEST_F(CausesTest, ThreadThatEndsTheProgramHeldNothing) {
+  run(kFirst, 0, 50, {"main", "work"});
+  wait(kSecond, 10, 50, {"want", "pthread_mutex_lock"}, kFirst);
+  wait(kThird, 5, 50, {"keep", "usleep"}, kFirst);
+  run(kFirst, 50, 60, {"main", "exit", "do_exit"});
+  const Causes causes = find();
+  ASSERT_EQ(causes.locks.size(), 1u);
+  EXPECT_EQ(causes.locks[0].total_ns, 40 * kMs);
+  EXPECT_TRUE(causes.locks[0].holding.empty());
+}
+
+TEST_F(CausesTest, EndOfAThreadEndsOnlyWaitsForIt) {
+  const auto wait_near_end = [&](uint64_t begin_ms, const std::string& call) {
+    const int64_t node = stack(kFirst, {"main", call});
+    recorder_.point(kFirst, begin_ms * kMs, PointKind::Sample, kCauseWait, 0, {int64_t{10 * kMs}, int64_t{0}, node});
+    recorder_.point(kFirst, (begin_ms + 10) * kMs, PointKind::Sample, kCauseWakeUp, 0, {kPid, tid_of(kSecond)});
+    recorder_.point(kFirst, (begin_ms + 10) * kMs, PointKind::Sample, kCauseWait, 0,
+                    {int64_t{2 * kMs}, int64_t{0}, node});
+  };
+  wait_near_end(0, "poll");
+  wait_near_end(20, "pthread_join");
+  recorder_.close();
+  const trace::Reader reader(folder_ / "run.kymo");
+  const Causes causes = find_causes(reader);
+  ASSERT_EQ(causes.waiting.size(), 2u);
+  EXPECT_EQ(causes.waiting[0].count, 1u);
+  EXPECT_EQ(causes.waiting[0].ns, 12 * kMs);
+  const analyze::StatesOfThreads all = analyze::read_thread_states(reader);
+  ASSERT_EQ(all.handovers.size(), 2u);
+  const analyze::StatesOfThreads states = read_thread_states_and_stacks(reader);
+  ASSERT_EQ(states.handovers.size(), 1u);
+  EXPECT_EQ(states.handovers[0].begin, all.handovers[1].begin);
 }
 
 TEST_F(CausesTest, ConsumerThatWaitsIsNotTheSlowerSide) {
@@ -143,6 +178,23 @@ TEST_F(CausesTest, ConsumerThatWaitsIsNotTheSlowerSide) {
   EXPECT_EQ(limit.function, "read_block");
   EXPECT_EQ(limit.action, "sleeps");
   EXPECT_EQ(limit.function_ns, 40 * kMs);
+}
+
+TEST_F(CausesTest, SlowerSideThatIsReadyDoesNotRun) {
+  for (uint64_t i = 0; i < 5; ++i) {
+    const int64_t node = stack(kSecond, {"produce"});
+    recorder_.point(kSecond, (10 * i + 2) * kMs, PointKind::Sample, kCauseSample, 0, {node});
+    recorder_.point(kSecond, (10 * i + 2) * kMs, PointKind::Sample, kCauseWait, 0,
+                    {int64_t{7 * kMs}, int64_t{1}, node});
+    recorder_.point(kSecond, (10 * i + 9) * kMs, PointKind::Sample, kCauseSample, 0, {node});
+    recorder_.point(kSecond, (10 * i + 10) * kMs, PointKind::Sample, kCauseOnCpu, 0, {int64_t{3 * kMs}});
+    wait(kFirst, 10 * i + 1, 10 * i + 10, {"consume", "take", "pthread_cond_wait"}, kSecond);
+  }
+  run(kFirst, 50, 60, {"consume"});
+  const analyze::SampledFunctions::Limit limit = find().limit;
+  EXPECT_EQ(limit.ns, 45 * kMs);
+  EXPECT_EQ(limit.function, "produce");
+  EXPECT_EQ(limit.function_ns, 10 * kMs);
 }
 
 TEST_F(CausesTest, SlowestOfThreeThreadsIsTheLimit) {

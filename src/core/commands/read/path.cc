@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analyze/functions/causes.h"
 #include "analyze/path/path.h"
 #include "analyze/path/what_if.h"
 #include "analyze/report/host_time.h"
@@ -18,7 +19,6 @@
 #include "analyze/report/profiler_times.h"
 #include "analyze/report/unfinished.h"
 #include "analyze/summary.h"
-#include "analyze/thread_states.h"
 #include "base/iteration_name.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
@@ -428,7 +428,7 @@ int path_command(const Arguments& arguments) {
   const bool is_whole = iterations.source == analyze::Iterations::Source::WholeTrace;
   const bool launches = analyze::launching_track(work).has_value();
   const std::vector<analyze::Unfinished> unfinished = analyze::find_unfinished(walk);
-  const analyze::StatesOfThreads states = analyze::read_thread_states(reader);
+  const analyze::StatesOfThreads states = functions::read_thread_states_and_stacks(reader);
   Page page;
   page.unfinished = unfinished.size();
   analyze::Activity activity;

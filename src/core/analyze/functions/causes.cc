@@ -461,7 +461,9 @@ class Finder {
       if (!where.function.empty()) own[where.function] += length(event.begin, event.woken);
       each_place(event.by, event.begin, event.woken, [&](StackId id, int64_t from, int64_t to, bool waits) {
         if (id == 0) return;
-        meanwhile[{stack(id).function, stack(id).action}] += waits ? length(from, to) : running(event.by, from, to);
+        const uint64_t ns = waits ? length(from, to) : running(event.by, from, to);
+        meanwhile[{stack(id).function, stack(id).action}] += ns;
+        limit.ready_ns += length(from, to) - std::min(ns, length(from, to));
       });
     }
     limit.waiting_function = largest(own);

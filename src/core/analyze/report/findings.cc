@@ -461,7 +461,7 @@ class Search {
                                     with_others(limit.by, limit.others), share(ns), limit.by);
     if (!limit.function.empty())
       text += base::format(", mostly in {}{}", shown(limit.function), where_it(limit.action));
-    Finding& one = add("slower side", ns, ns, std::move(text));
+    Finding& one = add("slower side", ns, ns - std::min(ns, limit.ready_ns), std::move(text));
     one.evidence.push_back(base::format("{} waits, {} on average", limit.count,
                                         duration_text(limit.ns / std::max<uint64_t>(limit.count, 1))));
     if (!limit.function.empty())

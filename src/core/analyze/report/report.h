@@ -119,6 +119,7 @@ struct SampledFunctions {
     uint64_t ns = 0, count = 0;             // of the waits
     std::string function, action;           // of these threads meanwhile; no action: it runs
     uint64_t function_ns = 0;
+    uint64_t ready_ns = 0;  // of ns: these threads wanted to run, and others ran
   } limit;
   // A function in which the main thread is seldom, but long each time.
   struct Bursts {

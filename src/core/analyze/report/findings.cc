@@ -101,7 +101,7 @@ class Search {
     const SampledFunctions& functions = report_.functions;
     uint64_t ns = one.saves_ns != 0 ? one.saves_ns : one.ns;
     if (one.kind == kWaiting) {
-      for (const uint64_t cause : {is_lock_slow() ? functions.lock.longest_thread_ns : 0, functions.limit.ns,
+      for (const uint64_t cause : {is_lock_slow() ? functions.lock.longest_thread_ns : 0, functions.limit.saves_ns(),
                                    functions.bursts.action.empty() ? 0 : functions.bursts.ns})
         if (cause > one.ns / 2) ns = std::min(ns, std::min(cause, report_.window_ns) - 1);
       return ns;
@@ -461,7 +461,7 @@ class Search {
                                     with_others(limit.by, limit.others), share(ns), limit.by);
     if (!limit.function.empty())
       text += base::format(", mostly in {}{}", shown(limit.function), where_it(limit.action));
-    Finding& one = add("slower side", ns, ns - std::min(ns, limit.ready_ns), std::move(text));
+    Finding& one = add("slower side", ns, std::min(limit.saves_ns(), ns), std::move(text));
     one.evidence.push_back(base::format("{} waits, {} on average", limit.count,
                                         duration_text(limit.ns / std::max<uint64_t>(limit.count, 1))));
     if (!limit.function.empty())

@@ -120,6 +120,7 @@ struct SampledFunctions {
     std::string function, action;           // of these threads meanwhile; no action: it runs
     uint64_t function_ns = 0;
     uint64_t ready_ns = 0;  // of ns: these threads wanted to run, and others ran
+    uint64_t saves_ns() const { return ns > ready_ns ? ns - ready_ns : 0; }
   } limit;
   // A function in which the main thread is seldom, but long each time.
   struct Bursts {

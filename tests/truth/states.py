@@ -147,12 +147,12 @@ def check(case):
         near(case, f"life of {tid}", row["life_ns"], right["wall"], 0.01, 20 * MS)
         # Of the time of the thread, of which it does not see the end.
         limit = right["wall"] // 100 + MS
-        near(case, f"CPU time of {tid}", row["running_ns"], right["cpu"], 0, limit + stolen)
+        near(case, f"CPU time of {tid}", row["running_ns"], right["cpu"], 0.02, min(limit, 5 * MS) + stolen)
         case.at_most(f"time of {tid} in the queue", row["preempted_ns"], right["ready"] + limit + stolen)
         # What a timer wakes, or the end of another thread, waits until it runs: no thread of the program woke it.
         near(case, f"time of {tid} in the queue", row["preempted_ns"], right["ready"], 0,
              limit + stolen + row["waiting_ns"])
-        near(case, f"unknown time of {tid}", row["unknown_ns"], 0, 0, right["wall"] // 50)
+        near(case, f"unknown time of {tid}", row["unknown_ns"], 0, 0, right["wall"] // 100)
         own_sleep = sleep * MS if threads == 0 or tid != min(truth) else 0
         case.true(f"{tid} waits for {row['waiting_ns']}, and it sleeps for {own_sleep}", row["waiting_ns"] >= own_sleep)
     if kind == "lock":  # one of them waits while the other one has the lock

@@ -16,13 +16,7 @@
 
 namespace kymo::sample {
 
-// The line of an instruction, in bytes from the first one, by the table of lines of CPython 3.`minor`. 0: not known.
-uint32_t python_line(unsigned minor, base::Bytes table, uint32_t first_line, int64_t instruction);
-
-// Characters of 1, 2 or 4 bytes, as UTF-8.
-std::string python_text(base::Bytes bytes, unsigned width);
-
-// What a thread runs, innermost first, with marks: see preload/python.h.
+// What a thread runs, innermost first, with marks: see python_code/frames.h.
 struct PythonStack {
   uint64_t interpreter_begin = 0, interpreter_end = 0;  // the native function that runs Python functions
   bool is_cut = false;                                  // there are more outside

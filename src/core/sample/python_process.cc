@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "python_code/code.h"
 
 namespace kymo::sample {
 namespace {
@@ -136,7 +137,7 @@ bool PythonProcess::add_code(PythonStack::Frame& frame, PythonFunctions& functio
   kymo_python_code code{};
   if (!kymo_read_python_code(&python_, {load, this}, frame.code, &code)) return false;
   const auto text = [&](const kymo_python_text& one) {
-    return python_text(bytes(one.at, size_t{one.length} * one.width), one.width);
+    return python_code::python_text(bytes(one.at, size_t{one.length} * one.width), one.width);
   };
   frame.code = code.identity;
   functions.add_code(code.identity, python_.minor, text(code.name), text(code.file), code.first_line,

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "python_code/frames.h"
 #include "sample/address_space.h"
-#include "sample/preload/python.h"
 #include "sample/python_functions.h"
 
 namespace kymo::sample {

@@ -19,7 +19,7 @@
 
 #include "own_signal.h"
 #include "packets.h"
-#include "python.h"
+#include "python_code/frames.h"
 
 static struct kymo_packets* packets;
 static uint64_t slots;

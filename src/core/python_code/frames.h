@@ -2,11 +2,12 @@
  *
  * The reader calls nothing of Python, takes no lock, and reads only with a function that cannot fault: in a signal
  * handler that is a load whose fault is caught (own_signal.h), in another process it is process_vm_readv. So what it
- * reads may be in the middle of a change: every pointer is checked by what it must point to. It reads only versions of
+ * reads may be in the middle of a change: every pointer is checked by what it must point to. A thread that is in a
+ * function that its Python called reads its own frames directly: nothing changes them. It reads only versions of
  * CPython whose layout is known. C and C++ use this header.
  */
-#ifndef KYMO_SAMPLE_PRELOAD_PYTHON_H
-#define KYMO_SAMPLE_PRELOAD_PYTHON_H
+#ifndef KYMO_PYTHON_CODE_FRAMES_H
+#define KYMO_PYTHON_CODE_FRAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@ extern "C" {
 typedef bool (*kymo_load_word)(void* context, uintptr_t from, uint64_t* into);
 
 struct kymo_memory {
-  kymo_load_word load;
+  kymo_load_word load; /* null: all of it is there, for the functions of the calling thread, outside of handlers */
   void* context;
 };
 

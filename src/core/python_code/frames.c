@@ -1,4 +1,4 @@
-#include "python.h"
+#include "python_code/frames.h"
 
 #include <string.h>
 
@@ -41,9 +41,15 @@ enum { kType = 8, kSizeOfObject = 16, kBytes = 32, kTextLength = 16, kTextHash =
 enum { kMostThreads = 4096, kMostInterpreters = 256, kMostFrames = 4096 };
 enum { kMostText = 4096, kMostLines = 4 << 20 };
 
+static bool load_word(struct kymo_memory memory, uintptr_t from, uint64_t* into) {
+  if (memory.load != NULL) return memory.load(memory.context, from, into);
+  memcpy(into, (const void*)from, sizeof *into);
+  return true;
+}
+
 static uint64_t word(struct kymo_memory memory, uintptr_t at) {
   uint64_t value = 0;
-  return memory.load(memory.context, at, &value) ? value : 0;
+  return load_word(memory, at, &value) ? value : 0;
 }
 
 static unsigned number_in(const char** text) {
@@ -55,7 +61,7 @@ static unsigned number_in(const char** text) {
 static bool read_offsets(uintptr_t runtime, struct kymo_memory memory, unsigned minor, struct kymo_python_layout* at) {
   uint64_t words[kOfferedWords];
   for (size_t i = 0; i < kOfferedWords; ++i)
-    if (!memory.load(memory.context, runtime + i * sizeof(uint64_t), &words[i])) return false;
+    if (!load_word(memory, runtime + i * sizeof(uint64_t), &words[i])) return false;
   if (memcmp(words, "xdebugpy", sizeof(uint64_t)) != 0 || words[kVersion] >> 24 != 3 ||
       (words[kVersion] >> 16 & 0xff) != minor || words[kFreeThreaded] != 0)
     return false;
@@ -187,8 +193,8 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 static bool read_text(const struct kymo_python* python, struct kymo_memory memory, uintptr_t object,
                       struct kymo_python_text* text, uint64_t* identity) {
   uint64_t length, state;
-  if (object == 0 || !memory.load(memory.context, object + kTextLength, &length) ||
-      !memory.load(memory.context, object + kTextState, &state))
+  if (object == 0 || !load_word(memory, object + kTextLength, &length) ||
+      !load_word(memory, object + kTextState, &state))
     return false;
   const unsigned kind = (unsigned)(state >> 2 & 7); /* bit fields, the same in all versions */
   const bool is_compact = (state >> 5 & 1) != 0, is_ascii = (state >> 6 & 1) != 0;

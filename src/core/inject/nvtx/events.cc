@@ -7,6 +7,7 @@
 
 #include "inject/adapter.h"
 #include "inject/nvtx/hot_path.h"
+#include "inject/nvtx/numbered_text.h"
 #include "record/interfaces.h"
 #include "record/numbers.h"
 #include "record/slow_path.h"
@@ -131,14 +132,23 @@ kymo_label label_of(const Domain& domain, std::string_view text, uint32_t colour
   return {text.data(), domain.name, static_cast<uint32_t>(text.size()), domain.name_length, colour};
 }
 
-uint32_t store_text(Kind kind, const Domain& domain, std::string_view text, uint64_t handle) noexcept {
+uint32_t store_text(Kind kind, const Domain& domain, std::string_view text, uint64_t handle,
+                    uint32_t colour = 0) noexcept {
   if (domain.stack == 0) return 0;
-  return store(kind, domain.stack, label_of(domain, text), nullptr, 0, handle);
+  const NumberedText numbered(text);
+  if (numbered.count() != 0)
+    return store(kind, domain.stack, label_of(domain, numbered.name(), colour), numbered.args(), numbered.count(),
+                 handle);
+  return store(kind, domain.stack, label_of(domain, text, colour), nullptr, 0, handle);
 }
 
 uint32_t store_attributes(Kind kind, Domain& domain, const EventAttributes* event, uint64_t handle) noexcept {
   if (domain.stack == 0) return 0;
   EventArgs args(domain, event);
+  if (args.count() == 0) {
+    const kymo_label& label = args.label();
+    return store_text(kind, domain, {label.name, label.name_length}, handle, label.colour);
+  }
   return store(kind, domain.stack, args.label(), args.data(), args.count(), handle);
 }
 

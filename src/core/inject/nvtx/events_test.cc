@@ -11,6 +11,7 @@
 
 #include "inject/nvtx/domain.h"
 #include "inject/nvtx/hot_path.h"
+#include "inject/nvtx/numbered_text.h"
 #include "inject/resource_names.h"
 
 namespace kymo::inject::nvtx {
@@ -48,6 +49,25 @@ TEST(NvtxDepthTest, ThousandsOfDomainsHaveDepths) {
   for (Domain* domain : all) EXPECT_EQ(push_text(*domain, "a"), 0);
   for (Domain* domain : all) EXPECT_EQ(pop(*domain), 0);
   EXPECT_EQ(pop(first), 0);
+}
+
+TEST(NvtxNumberedTextTest, NumbersAfterAnEqualsSignHavePlaces) {
+  const NumberedText text("aten::addmm, seq = 71, op_id = 1034");
+  EXPECT_EQ(text.name(), "aten::addmm, seq = {}, op_id = {}");
+  ASSERT_EQ(text.count(), 2u);
+  EXPECT_EQ(text.args()[0].value.as_uint, 71u);
+  EXPECT_EQ(text.args()[1].value.as_uint, 1034u);
+  const NumberedText xla("XlaCompileBackend:#module=jit_step,program_id=2000#");
+  EXPECT_EQ(xla.name(), "XlaCompileBackend:#module=jit_step,program_id={}#");
+  ASSERT_EQ(xla.count(), 1u);
+}
+
+TEST(NvtxNumberedTextTest, OtherTextsStayAsTheyAre) {
+  for (const char* text :
+       {"", "=", "step 7", "conv2d", "x = y2", "x = 2d", "x=1.5", "x = 99999999999999999999999", "{} = 7"})
+    EXPECT_EQ(NumberedText(text).count(), 0u) << text;
+  EXPECT_EQ(NumberedText(std::string(5000, '=') + "7").count(), 0u);
+  EXPECT_EQ(NumberedText("a=1 b=2 c=3 d=4 e=5").name(), "a={} b={} c={} d={} e=5");
 }
 
 TEST(NvtxDomainTest, ANameHasOneDomain) {

@@ -41,6 +41,7 @@ inline constexpr VariableDescription kInterfaceVariables[] = {
     {"KYMO_VULKAN_COMMANDS", "on, off", "Whether each Vulkan command has a time, and not only each submission."},
     {"KYMO_CUDA_GRAPH_NODES", "1", "Records each kernel of a CUDA graph, which costs more."},
     {"KYMO_CUPTI", "FILE", "The libcupti.so to use."},
+    {"KYMO_PYTHON_STACKS", "off", "No lines of Python for operators and launches; see `kymo record --python-stacks`."},
 };
 
 inline constexpr VariableDescription kDeviceVariables[] = {

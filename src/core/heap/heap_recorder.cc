@@ -17,7 +17,7 @@
 #include "heap/sampler.h"
 #include "record/clock.h"
 #include "record/layout.h"
-#include "record/slots.h"
+#include "record/stated.h"
 #include "record/store.h"
 #include "unwind/loaded_code.h"
 #include "unwind/quick_stack.h"
@@ -177,12 +177,9 @@ struct HeapThread {
   unwind::QuickStack stack;
   unwind::ThreadStacks stacks;
   Sampler sampler;
-  const record::Process* process = nullptr;
-  record::Slot* slot = nullptr;  // the slot whose readers got the stack's nodes
-  uint64_t described_until = 0;  // for a flight recorder: from this head on, the nodes may have been overwritten
-  uint32_t epoch = 0;            // the recording that got them
-  uint32_t code_changes = 0;     // how many files had been unloaded by then
-  uint32_t partings = 0;         // how often the thread's exit hook has run
+  record::Stated stated;      // the nodes of the stack
+  uint32_t code_changes = 0;  // how many files had been unloaded by then
+  uint32_t partings = 0;      // how often the thread's exit hook has run
 };
 
 // The state of the calling thread.
@@ -281,32 +278,18 @@ bool tell_node(void*, Node node, Node parent, uintptr_t address) noexcept {
 // After a new recording, a new ring or unloaded code, the readers do not know any of the nodes.
 __attribute__((noinline)) bool begin_anew(HeapThread& thread) noexcept {
   const GuardAs own(HeapGuard::OwnWork);
-  record::Slot* slot = record::enter_ring();
-  record::Process* shared = record::process();
-  if (slot == nullptr || shared == nullptr) return false;
-  const record::SegmentHeader* header = shared->segment.load(std::memory_order_acquire);
-  if (header == nullptr) return false;
-  const uint32_t epoch = shared->epoch.load(std::memory_order_relaxed);
-  if (stated_epoch.exchange(epoch, std::memory_order_relaxed) != epoch) forget_stated_code();
-  thread.stack.forget();
-  thread.process = shared;
-  thread.slot = slot;
-  thread.epoch = epoch;
-  thread.code_changes = code_changes.load(std::memory_order_relaxed);
-  thread.described_until = ~uint64_t{0};
-  if (header->policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(record::RingPolicy::Overwrite)) {
-    // The data that a flight recorder keeps must contain its nodes too. So they are written again as the ring wraps.
-    thread.described_until = slot->head.load(std::memory_order_relaxed) + (slot->mask + 1) / 4;
+  if (!thread.stated.begin()) return false;
+  // The data that a flight recorder keeps must contain the code of its nodes too.
+  if (stated_epoch.exchange(thread.stated.epoch(), std::memory_order_relaxed) != thread.stated.epoch() ||
+      thread.stated.is_overwritten())
     forget_stated_code();
-  }
+  thread.stack.forget();
+  thread.code_changes = code_changes.load(std::memory_order_relaxed);
   return true;
 }
 
 inline bool is_current(const HeapThread& thread) noexcept {
-  return thread.slot == record::this_slot && thread.slot != nullptr &&
-         thread.slot->head.load(std::memory_order_relaxed) < thread.described_until &&
-         thread.epoch == thread.process->epoch.load(std::memory_order_relaxed) &&
-         thread.code_changes == code_changes.load(std::memory_order_relaxed);
+  return thread.stated.is_current() && thread.code_changes == code_changes.load(std::memory_order_relaxed);
 }
 
 // A thread has a ring from its first record on. In a forked child, it has one from its first record in the child.
@@ -336,7 +319,7 @@ __attribute__((noinline)) void look_for_alternate_stack(HeapThread& thread) noex
 Node stack_of(HeapThread& thread, const Registers& caller) noexcept {
   if (__builtin_expect(!is_current(thread), 0) && !begin_anew(thread)) return kNoStack;
   // A signal handler has interrupted a store of the program: its nodes may not fit into the side buffer.
-  if (thread.slot->busy.load(std::memory_order_relaxed) != 0) return kNoStack;
+  if (thread.stated.is_storing()) return kNoStack;
   if (__builtin_expect(!thread.stacks.own.hold(caller.sp), 0)) look_for_alternate_stack(thread);
   return thread.stack.capture(caller, thread.stacks, {tell_node, nullptr});
 }

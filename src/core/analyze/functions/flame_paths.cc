@@ -2,9 +2,11 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analyze/functions/functions.h"
+#include "analyze/functions/launch_stacks.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/events.h"
 #include "analyze/report/known_names.h"
@@ -15,11 +17,16 @@ namespace {
 
 using views::FrameKind;
 
-// The work of devices below the ranges that were open when it was launched: Python functions, operators, any other.
+// The work of devices below what launched it: the Python functions of the thread, and the ranges that were open there,
+// which are operators or any other.
 class DevicePaths {
  public:
   DevicePaths(const trace::Reader& reader, const views::PathOptions& options)
-      : options_(options), walk_(reader), work_(analyze::read_device_work(walk_)), places_(reader) {}
+      : options_(options),
+        walk_(reader),
+        work_(analyze::read_device_work(walk_)),
+        stacks_(walk_, work_),
+        places_(reader) {}
 
   views::Paths run() {
     find_launches();
@@ -37,12 +44,11 @@ class DevicePaths {
   struct Open {
     int64_t begin = 0;
     uint32_t class_id = 0;
-    uint32_t path = views::PathTrie::kRoot;  // kRoot: nothing was launched in it yet
+    uint32_t base = views::PathTrie::kRoot, path = views::PathTrie::kRoot;  // the path of the last launch in it
   };
   struct Thread {
     analyze::RangesBackwards ranges;
     std::vector<Open> open;  // outermost first
-    uint32_t path = views::PathTrie::kRoot;
   };
 
   // A range is visited before those inside of it. Those that begin after its end are done then.
@@ -52,7 +58,9 @@ class DevicePaths {
     if (launch != analyze::kNone && work_.launches[launch].track == track.number &&
         work_.launches[launch].begin == range.begin) {
       const trace::EventClass* const known = track.writer->find_class(range.class_id);
-      uint32_t path = path_of(track, thread, range.begin);
+      LaunchStack stack = stacks_.of(launch);
+      if (stack.stack == 0) stack.track = track.number;
+      uint32_t path = path_of(track, thread, range.begin, base_of(stack));
       // An operator may launch itself; a call of the device's interface says nothing.
       if (known == nullptr || !analyze::is_library_call(known->category))
         path = child(path, name_of(track, range.class_id), FrameKind::Range);
@@ -61,15 +69,35 @@ class DevicePaths {
     thread.open.push_back({range.begin, range.class_id});
   }
 
-  uint32_t path_of(const analyze::TrackOfTrace& track, Thread& thread, int64_t time) {
-    if (thread.path == views::PathTrie::kRoot) thread.path = path_of(track);
-    uint32_t path = thread.path;
+  uint32_t path_of(const analyze::TrackOfTrace& track, Thread& thread, int64_t time, uint32_t path) {
     for (Open& open : thread.open) {
       if (open.begin > time) continue;  // it overlaps, and begins later
-      if (open.path == views::PathTrie::kRoot) open.path = child(path, name_of(track, open.class_id), FrameKind::Range);
+      if (open.base != path || open.path == views::PathTrie::kRoot) {
+        open.base = path;
+        open.path = child(path, name_of(track, open.class_id), FrameKind::Range);
+      }
       path = open.path;
     }
     return path;
+  }
+
+  // The thread, and its Python functions. Of a backward function, those of the thread that ran the forward operator.
+  uint32_t base_of(LaunchStack stack) {
+    const auto [entry, is_new] = bases_.try_emplace({stack.track, stack.stack, stack.of}, views::PathTrie::kRoot);
+    if (!is_new) return entry->second;
+    uint32_t path = path_of(walk_.tracks()[stack.track]);
+    if (stack.stack != 0) {
+      const std::vector<symbols::Frame>& frames = stacks_.frames(stack.stack);
+      for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+        path = child(path, name_of(*frame), FrameKind::Function);
+      if (stack.of != LaunchStack::Of::Launch) path = child(path, "(backward)", FrameKind::Function);
+    }
+    return entry->second = path;
+  }
+
+  static std::string name_of(const symbols::Frame& frame) {
+    if (frame.file.empty()) return frame.function;
+    return base::format("{} ({}:{})", frame.function, frame.file.substr(frame.file.rfind('/') + 1), frame.line);
   }
 
   void find_launches() {
@@ -92,10 +120,20 @@ class DevicePaths {
   void add(const analyze::DeviceOperation& operation) {
     if (operation.kind == analyze::WorkKind::Wait) return;  // the device does nothing
     const analyze::TrackOfTrace& queue = walk_.tracks()[operation.track];
-    uint32_t path = operation.launch == analyze::kNone ? views::PathTrie::kRoot : launched_from_[operation.launch];
+    uint32_t path = views::PathTrie::kRoot;
+    if (operation.captured != 0) path = captured_in(queue, operation);
+    if (path == views::PathTrie::kRoot && operation.launch != analyze::kNone) path = launched_from_[operation.launch];
     if (path == views::PathTrie::kRoot) path = child(path_of(queue), "(launch not recorded)", FrameKind::Range);
     const auto ns = static_cast<uint64_t>(analyze::time_between(operation.begin, operation.end));
     merged_.count(child(path, name_of(queue, operation.class_id), FrameKind::Work), 1, ns);
+  }
+
+  // A kernel of a graph has the operators of its capture. A graph as a whole has only the functions.
+  uint32_t captured_in(const analyze::TrackOfTrace& queue, const analyze::DeviceOperation& operation) {
+    const uint32_t call = work_.find_launch(queue.writer_number, operation.captured);
+    if (call != analyze::kNone) return launched_from_[call];
+    const LaunchStack stack = stacks_.of(operation);
+    return stack.stack == 0 ? views::PathTrie::kRoot : base_of(stack);
   }
 
   // The process or device, and the thread or queue.
@@ -122,6 +160,8 @@ class DevicePaths {
   const views::PathOptions options_;
   analyze::EventWalk walk_;
   const analyze::DeviceWork work_;
+  LaunchStacks stacks_;
+  std::map<std::tuple<uint32_t, memory::StackId, LaunchStack::Of>, uint32_t> bases_;
   const convert::Places places_;
   std::map<trace::WriterId, views::RangeNames> names_;
   std::vector<uint32_t> launched_from_;  // by launch: a path; kRoot: not known

@@ -10,6 +10,7 @@
 
 #include "analyze/innermost.h"
 #include "analyze/report/device_work.h"
+#include "base/text.h"
 
 namespace kymo::functions {
 namespace {
@@ -30,7 +31,7 @@ bool is_of_torch(std::string_view file) {
 // The device time of each launch, and then of the functions in which they were.
 class LaunchLines {
  public:
-  explicit LaunchLines(EventWalk& walk) : walk_(walk), work_(analyze::read_device_work(walk)) {}
+  LaunchLines(EventWalk& walk, const DeviceWork& work) : walk_(walk), work_(work) {}
 
   FunctionTable compute() {
     std::vector<uint64_t> ns(work_.launches.size());
@@ -110,14 +111,99 @@ class LaunchLines {
   }
 
   EventWalk& walk_;
-  const DeviceWork work_;
+  const DeviceWork& work_;
   FunctionTable table_;
   std::map<uint32_t, Thread> threads_;                         // by number of the track
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> classes_;  // rows, by writer and class
   std::map<std::tuple<std::string, std::string, uint32_t>, uint32_t> numbers_;
 };
 
+// The line of each operation, each looked up once.
+class OwnLines {
+ public:
+  OwnLines(LaunchStacks& stacks, const memory::OwnCode& own) : stacks_(stacks), own_(own) {}
+
+  // Null: it has none.
+  const OwnLine* of(const analyze::DeviceOperation& operation) {
+    const LaunchStack launch = stacks_.of(operation);
+    const auto [entry, is_new] = known_.try_emplace({launch.stack, launch.of});
+    if (is_new) entry->second = own_line(stacks_, launch, own_);
+    return entry->second ? &*entry->second : nullptr;
+  }
+
+ private:
+  LaunchStacks& stacks_;
+  const memory::OwnCode& own_;
+  std::map<std::pair<memory::StackId, LaunchStack::Of>, std::optional<OwnLine>> known_;
+};
+
+DeviceLines lines_of(EventWalk& walk, const DeviceWork& work, LaunchStacks& stacks, const memory::OwnCode& own,
+                     bool with_idle_time) {
+  DeviceLines all;
+  OwnLines lines(stacks, own);
+  std::map<OwnLine, DeviceLine> sums;
+  const analyze::ProfilerTimes profiler(walk);
+  for (const analyze::Device& device : work.devices) {
+    int64_t last = device.operations.front().begin;
+    for (const analyze::DeviceOperation& one : device.operations) {
+      if (one.kind == analyze::WorkKind::Wait) continue;
+      const uint64_t length = analyze::time_between(one.begin, one.end);
+      last = std::max(last, one.end);
+      all.device_ns += length;
+      const OwnLine* const line = lines.of(one);
+      if (line == nullptr) continue;
+      DeviceLine& sum = sums[*line];
+      sum.device_ns += length;
+      ++sum.operations;
+      all.with_line_ns += length;
+    }
+    if (!with_idle_time) continue;
+    const analyze::Intervals window({{device.operations.front().begin, last}});
+    for (const analyze::IdleGap& gap : device_time(work, device, window, profiler).gaps) {
+      const bool is_of_host =
+          gap.cause == analyze::IdleCause::LateLaunch || gap.cause == analyze::IdleCause::LaunchLatency;
+      if (!is_of_host || gap.next == analyze::kNone) continue;
+      all.idle_ns += gap.ns;
+      if (const OwnLine* const line = lines.of(device.operations[gap.next])) sums[*line].idle_ns += gap.ns;
+    }
+  }
+  for (auto& [line, sum] : sums) {
+    sum.line = line;
+    all.lines.push_back(std::move(sum));
+  }
+  std::ranges::stable_sort(all.lines, std::ranges::greater(),
+                           [](const DeviceLine& one) { return one.device_ns + one.idle_ns; });
+  return all;
+}
+
+FunctionTable table_of(const DeviceLines& lines) {
+  FunctionTable table;
+  table.device_ns = lines.device_ns;
+  table.device_with_line_ns = lines.with_line_ns;
+  for (const DeviceLine& one : lines.lines) {
+    FunctionRow& row = table.rows.emplace_back();
+    row.function = one.line.function;
+    row.module = row.file = one.line.file;
+    row.line = one.line.line;
+    row.device_ns = one.device_ns;
+  }
+  return table;
+}
+
 }  // namespace
+
+std::optional<OwnLine> own_line(LaunchStacks& stacks, const LaunchStack& launch, const memory::OwnCode& own) {
+  if (launch.stack == 0) return std::nullopt;
+  const std::vector<symbols::Frame>& frames = stacks.frames(launch.stack);
+  const auto frame = own.innermost(frames);
+  if (frame == frames.end()) return std::nullopt;
+  const bool is_call = launch.of == LaunchStack::Of::BackwardCall;
+  return OwnLine{frame->function + (is_call ? " (backward)" : ""), frame->file, frame->line};
+}
+
+std::string text_of(const OwnLine& line) {
+  return base::format("{}:{} in {}", line.file.substr(line.file.rfind('/') + 1), line.line, line.function);
+}
 
 std::optional<PythonFunction> python_function(std::string_view category, std::string_view name) {
   PythonFunction named;
@@ -138,10 +224,23 @@ std::optional<PythonFunction> python_function(std::string_view category, std::st
   return std::nullopt;
 }
 
-void add_device_time(FunctionTable& lines, const trace::Reader& reader, std::vector<trace::Problem>& problems) {
+std::optional<DeviceLines> device_lines(const trace::Reader& reader, const memory::OwnCode& own) {
+  EventWalk walk(reader);
+  if (std::ranges::none_of(walk.tracks(), &TrackOfTrace::on_device)) return std::nullopt;
+  const DeviceWork work = analyze::read_device_work(walk);
+  LaunchStacks stacks(walk, work);
+  if (stacks.empty()) return std::nullopt;
+  return lines_of(walk, work, stacks, own, true);
+}
+
+void add_device_time(FunctionTable& lines, const trace::Reader& reader, const memory::OwnCode& own,
+                     std::vector<trace::Problem>& problems) {
   EventWalk walk(reader);
   if (std::ranges::none_of(walk.tracks(), &TrackOfTrace::on_device)) return;
-  FunctionTable device = LaunchLines(walk).compute();
+  const DeviceWork work = analyze::read_device_work(walk);
+  LaunchStacks stacks(walk, work);
+  FunctionTable device =
+      stacks.empty() ? LaunchLines(walk, work).compute() : table_of(lines_of(walk, work, stacks, own, false));
   lines.device_ns = device.device_ns;
   lines.device_with_line_ns = device.device_with_line_ns;
   add_times(lines, device, &FunctionRow::device_ns, &FunctionRow::device_ns);

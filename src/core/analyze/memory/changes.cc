@@ -67,7 +67,8 @@ PointFields::PointFields(const trace::EventClass& event_class) {
     }
     return -1;
   };
-  is_stack_ = trace::is_definition(event_class) && (event_class.name == "stack node" || event_class.name == "module");
+  is_stack_ = trace::is_definition(event_class) && (event_class.name == "stack node" || event_class.name == "module" ||
+                                                    event_class.name == "symbol" || event_class.name == "python stack");
   bytes_ = find({"bytes", "Bytes"}, false);
   weight_ = find({"weight"}, false);
   node_ = find({"node"}, false);
@@ -76,6 +77,9 @@ PointFields::PointFields(const trace::EventClass& event_class) {
   address_ = find({"address"}, false);
   base_ = find({"base"}, false);
   size_ = find({"size"}, false);
+  name_ = find({"name"}, true);
+  file_ = find({"file"}, true);
+  line_ = find({"line"}, false);
   path_ = find({"path"}, true);
   build_id_ = find({"build_id"}, true);
   category_ = find({"category", "Category"}, true);
@@ -104,6 +108,11 @@ uint64_t PointFields::bytes(std::span<const Value> row) const {
   if (bytes_ < 0 || static_cast<size_t>(bytes_) >= row.size()) return 0;
   const bool negative = row[static_cast<size_t>(bytes_)].type == FieldType::Int && static_cast<int64_t>(bits) < 0;
   return negative ? uint64_t{0} - bits : bits;
+}
+
+symbols::Frame PointFields::python_line(std::span<const Value> row) const {
+  const std::string file(text(row, file_));
+  return {std::string(text(row, name_)), file, static_cast<uint32_t>(number(row, line_)), file, false};
 }
 
 std::optional<uint64_t> PointFields::node(std::span<const Value> row) const {
@@ -178,6 +187,7 @@ class TrackChanges {
   uint64_t outermost_start_ = 0;
   uint32_t outermost_ = 0;
   int64_t last_ns_ = INT64_MIN;
+  StackId python_stack_ = 0;  // the last one that the thread stated
   uint64_t seen_nodes_ = 0;
   std::vector<StackId> nodes_;  // by the track's own numbers
   std::unordered_map<uint64_t, StackId, base::SeededHash> far_nodes_;
@@ -302,6 +312,9 @@ void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
   const std::span<const Value> row = point_rows_.row(index);
   if (kind == PointKind::Instant) {
     if (fields.is_stack_node()) add_node(fields, row);
+    if (fields.is_python_line())
+      process_.tables.stacks.named(process_.number, fields.address(row), fields.python_line(row));
+    if (fields.is_python_stack()) python_stack_ = stack_at(fields.node(row).value_or(0));
     if (fields.is_loaded_file())
       process_.tables.stacks.loaded(process_.number, std::string(fields.path(row)), std::string(fields.build_id(row)),
                                     fields.base(row), fields.size(row));
@@ -331,7 +344,10 @@ void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
     change.stack = process_.tables.stacks.listed(process_.number, process_.writer, static_cast<uint32_t>(stack));
   } else {
     const auto told = std::find_if(open_.rbegin(), open_.rend(), [](const Open& one) { return one.stack != 0; });
-    if (told != open_.rend()) change.stack = told->stack;
+    if (told != open_.rend())
+      change.stack = told->stack;
+    else if (!fields.is_heap())
+      change.stack = python_stack_;
   }
 }
 

@@ -62,6 +62,10 @@ class PointFields {
   // An instant that describes one more stack frame, or a loaded file.
   bool is_stack_node() const { return is_stack_ && node_ >= 0 && parent_ >= 0 && address_ >= 0; }
   bool is_loaded_file() const { return is_stack_ && path_ >= 0 && base_ >= 0 && size_ >= 0; }
+  // A line of a Python function, and what the thread runs from then on (inject/python_stack.h).
+  bool is_python_line() const { return is_stack_ && address_ >= 0 && name_ >= 0 && file_ >= 0 && line_ >= 0; }
+  bool is_python_stack() const { return is_stack_ && node_ >= 0 && parent_ < 0; }
+  bool is_heap() const { return is_heap_; }
 
   // Values in a row of the class. A missing value is 0 or empty. `bytes` is never negative.
   uint64_t bytes(std::span<const Value> row) const;
@@ -74,6 +78,7 @@ class PointFields {
   uint64_t size(std::span<const Value> row) const { return number(row, size_); }
   std::string_view path(std::span<const Value> row) const { return text(row, path_); }
   std::string_view build_id(std::span<const Value> row) const { return text(row, build_id_); }
+  symbols::Frame python_line(std::span<const Value> row) const;
   std::string_view category(std::span<const Value> row) const { return text(row, category_); }
   std::string device(std::span<const Value> row) const;  // "cuda:0", "cpu", "heap", "host"
 
@@ -83,6 +88,7 @@ class PointFields {
 
   bool is_stack_ = false, is_heap_ = false;
   int bytes_ = -1, weight_ = -1, node_ = -1, stack_ = -1, parent_ = -1, address_ = -1, base_ = -1, size_ = -1;
+  int name_ = -1, file_ = -1, line_ = -1;
   int path_ = -1, build_id_ = -1, category_ = -1, device_ = -1, device_type_ = -1, device_id_ = -1;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -235,6 +236,12 @@ std::vector<symbols::Frame> Stacks::frames_in(const Process& process, const Load
   return frames;
 }
 
+// A caller is older than what it calls.
+StackId Stacks::common(StackId a, StackId b) const {
+  while (a != b) (a > b ? a : b) = nodes_[a > b ? a : b].caller;
+  return a;
+}
+
 const std::vector<symbols::Frame>& Stacks::frames_at(uint32_t place) {
   const auto [found, is_new] = known_.try_emplace(place);
   if (is_new) found->second = look_up(places_[place]);
@@ -258,6 +265,44 @@ std::optional<Stacks::Code> Stacks::code(StackId stack) const {
   const LoadedFile* const file = file_at(place);
   if (file == nullptr) return std::nullopt;
   return Code{file->path, file->build_id, place.value - file->base};
+}
+
+namespace {
+
+bool is_in_memory(const symbols::Frame& frame) {
+  return frame.file.starts_with('<') && !frame.file.starts_with("<frozen");
+}
+
+bool is_python(const symbols::Frame& frame) {
+  return frame.file.ends_with(".py") || is_in_memory(frame) || (!frame.file.empty() && frame.file == frame.module);
+}
+
+}  // namespace
+
+OwnCode::OwnCode(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    std::string path = std::filesystem::absolute(folder).lexically_normal().string();
+    folders_.push_back(path.ends_with('/') ? path : path + '/');
+  }
+}
+
+bool OwnCode::contains(const symbols::Frame& frame) const {
+  if (!is_python(frame)) return false;
+  const auto is_in = [&](const std::string& folder) {
+    return std::filesystem::absolute(frame.file).lexically_normal().string().starts_with(folder);
+  };
+  if (!folders_.empty()) return std::ranges::any_of(folders_, is_in);
+  const auto has = [&](std::string_view part) { return frame.file.find(part) != frame.file.npos; };
+  return !has("/site-packages/") && !has("/dist-packages/") && !has("/lib/python3") && !has("/torchinductor_") &&
+         !frame.file.starts_with("<frozen");
+}
+
+// Text that was executed is often made by a package: "<string>", "<eval_with_key>.1".
+std::vector<symbols::Frame>::const_iterator OwnCode::innermost(const std::vector<symbols::Frame>& frames) const {
+  const auto in_file =
+      std::ranges::find_if(frames, [&](const auto& one) { return contains(one) && !is_in_memory(one); });
+  return in_file != frames.end() ? in_file
+                                 : std::ranges::find_if(frames, [&](const auto& one) { return contains(one); });
 }
 
 size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
@@ -289,21 +334,12 @@ size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
                                            "torch::unwind::",
                                            "torch::CapturedTraceback",
                                            "??"};
-  const auto is_python = [](const symbols::Frame& frame) {
-    return frame.file.ends_with(".py") || (frame.file.starts_with('<') && !frame.file.starts_with("<frozen"));
-  };
-  const auto has = [](const symbols::Frame& frame, std::string_view part) {
-    return frame.file.find(part) != frame.file.npos;
-  };
   const auto is_not_of_torch = [&](const symbols::Frame& frame) {
-    return is_python(frame) && !has(frame, "-packages/torch/");
+    return is_python(frame) && frame.file.find("-packages/torch/") == frame.file.npos;
   };
-  const auto is_own = [&](const symbols::Frame& frame) {
-    return is_python(frame) && !has(frame, "/site-packages/") && !has(frame, "/dist-packages/") &&
-           !has(frame, "/lib/python3");  // the standard library
-  };
-  for (const auto& wanted : {std::ranges::find_if(frames, is_own), std::ranges::find_if(frames, is_not_of_torch),
-                             std::ranges::find_if(frames, is_python)})
+  static const OwnCode own;
+  for (const auto& wanted :
+       {own.innermost(frames), std::ranges::find_if(frames, is_not_of_torch), std::ranges::find_if(frames, is_python)})
     if (wanted != frames.end()) return static_cast<size_t>(wanted - frames.begin());
   const auto is_allocating = [&](const symbols::Frame& frame) {
     const std::string_view function = frame.function;
@@ -366,6 +402,7 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
                                  has({{"object", true}, {"node", false}, {"holder", false}})))  // of an imported file
     return Meaning::RecordedWait;
   if (!trace::is_definition(one)) return Meaning::None;
+  if (one.name == "python stack" && has({{"node", false}})) return Meaning::PythonStack;
   if (one.name == "stack node" && has({{"node", false}, {"parent", false}, {"address", false}})) return Meaning::Node;
   if (one.name == "module" && has({{"path", true}, {"base", false}, {"size", false}, {"build_id", true}}))
     return Meaning::Module;
@@ -381,6 +418,11 @@ SampleStacks::SampleStacks(Stacks& stacks, const trace::Reader& reader) : stacks
 
 bool SampleStacks::are_in(const trace::WriterInfo& writer) {
   return std::ranges::any_of(writer.classes, [](const auto& one) { return meaning_of(one.second) == Meaning::Sample; });
+}
+
+bool SampleStacks::has_python_stacks(const trace::WriterInfo& writer) {
+  return std::ranges::any_of(writer.classes,
+                             [](const auto& one) { return meaning_of(one.second) == Meaning::PythonStack; });
 }
 
 bool SampleStacks::is_recorded_wait(const trace::EventClass& one) { return meaning_of(one) == Meaning::RecordedWait; }
@@ -422,6 +464,8 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
     case Meaning::PageFault:
       return {
           .kind = Kind::PageFault, .stack = stack_of_point(info, writer, track, id, row[2].bits), .count = row[1].bits};
+    case Meaning::PythonStack:
+      return {.kind = Kind::PythonStack, .stack = stack_of_point(info, writer, track, id, row[0].bits)};
     case Meaning::RecordedWait:
       return {.kind = Kind::RecordedWait, .stack = stack_of_point(info, writer, track, id, row[1].bits)};
     case Meaning::OffCpu:

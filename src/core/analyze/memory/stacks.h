@@ -49,6 +49,8 @@ class Stacks {
   StackId listed(uint32_t process, const trace::WriterInfo& writer, uint32_t stack);
 
   size_t size() const { return nodes_.size(); }
+  // The outer functions that two stacks have in common; 0: none.
+  StackId common(StackId a, StackId b) const;
 
   // Innermost first. Empty for 0. The first lookup of an address is slow.
   std::vector<symbols::Frame> frames(StackId stack);
@@ -120,6 +122,20 @@ class Stacks {
 // allocator); if there is none, the innermost frame.
 size_t first_informative_frame(const std::vector<symbols::Frame>& frames);
 
+// The code that the user wrote: Python that is neither in an installed package nor in Python's own library, nor made by
+// PyTorch's compiler. With folders, all Python in them, and nothing else.
+class OwnCode {
+ public:
+  explicit OwnCode(const std::vector<std::string>& folders = {});
+
+  bool contains(const symbols::Frame& frame) const;
+  // The innermost one; the end: there is none.
+  std::vector<symbols::Frame>::const_iterator innermost(const std::vector<symbols::Frame>& frames) const;
+
+ private:
+  std::vector<std::string> folders_;  // each ends with a slash
+};
+
 // The stacks of CPU samples (docs/sampling.md): from the definitions in a trace to Stacks.
 //
 // Pass all points of the writers that have samples, in the order of the file. Nothing in them is trusted. A recorded
@@ -127,10 +143,10 @@ size_t first_informative_frame(const std::vector<symbols::Frame>& frames);
 class SampleStacks {
  public:
   using Row = std::vector<trace::ValueCursor::Value>;
-  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, PageFault, RecordedWait };
+  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, PageFault, RecordedWait, PythonStack };
   struct Taken {
     Kind kind = Kind::Other;
-    StackId stack = 0;       // of a Sample, a PageFault, a RecordedWait, and an OffCpu that has one
+    StackId stack = 0;       // of a Sample, a PageFault, a RecordedWait, a PythonStack, and an OffCpu that has one
     bool has_stack = false;  // of an OffCpu
     uint64_t ns = 0;         // of OnCpu and OffCpu
     uint64_t count = 0;      // of PageFault
@@ -143,6 +159,8 @@ class SampleStacks {
   static bool are_in(const trace::WriterInfo& writer);
   // True for the ranges of `kymo record --with waits`: {object, node, holder}.
   static bool is_recorded_wait(const trace::EventClass& event_class);
+  // True if the writer states what its threads run in Python when they launch work (inject/python_stack.h).
+  static bool has_python_stacks(const trace::WriterInfo& writer);
 
   // The next point of a track, or a recorded wait after the points that were stored before its end. `id` is that of the
   // point, `row` has its values.
@@ -158,6 +176,7 @@ class SampleStacks {
     Wait,
     PageFault,
     RecordedWait,
+    PythonStack,
     Node,
     Module,
     Symbol,

@@ -184,6 +184,23 @@ void measure_starts(const DeviceWork& work, Device& device) {
 
 }  // namespace
 
+namespace {
+
+bool is_captured(const trace::Field& field) { return field.name == "captured" && field.type == trace::FieldType::UInt; }
+
+bool has_captures(const trace::WriterInfo& writer) {
+  return std::ranges::any_of(writer.classes,
+                             [](const auto& one) { return std::ranges::any_of(one.second.fields, is_captured); });
+}
+
+uint64_t captured_in(const trace::EventClass* known, const std::vector<trace::ValueCursor::Value>& row) {
+  if (known == nullptr || row.size() != known->fields.size()) return 0;
+  const auto field = std::ranges::find_if(known->fields, is_captured);
+  return field == known->fields.end() ? 0 : row[static_cast<size_t>(field - known->fields.begin())].bits;
+}
+
+}  // namespace
+
 DeviceWork read_device_work(EventWalk& walk) {
   DeviceWork work;
   std::vector<uint32_t> device_of(walk.tracks().size());
@@ -194,22 +211,29 @@ DeviceWork read_device_work(EventWalk& walk) {
   std::map<uint32_t, SharedTime> shared;  // by track
   for (const TrackOfTrace& track : walk.tracks())
     if (track.on_device && has_shared_times(*track.writer)) shared[track.number];
+  constexpr unsigned kParts = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeCorrelations;
+  const bool needs_values = !shared.empty() || std::ranges::any_of(walk.reader().writers(), [](const auto& writer) {
+    return has_captures(writer.second);
+  });
   walk.each(
-      trace::kRangeTimes | trace::kRangeClasses | trace::kRangeCorrelations |
-          (shared.empty() ? 0u : trace::kRangeValues),
-      [](const TrackOfTrace&) { return true; },
+      kParts | (needs_values ? trace::kRangeValues : 0u), [](const TrackOfTrace&) { return true; },
       [&](TrackOfTrace& track, const trace::EventBatch& batch) {
         const trace::Ranges& ranges = batch.ranges;
         if (!track.on_device && ranges.correlation.empty()) return;
         const auto sharing = shared.find(track.number);
+        const bool reads_values = needs_values && track.on_device;
         trace::ValueCursor values(ranges.values);
         for (size_t i = 0; i < ranges.size(); ++i) {
           const uint64_t correlation = ranges.correlation.empty() ? 0 : ranges.correlation[i];
           if (!track.on_device && correlation == 0) continue;
           TickSpan span{ranges.end[i] - ranges.duration[i], ranges.end[i]};
-          if (sharing != shared.end()) {
+          uint64_t captured = 0;
+          if (reads_values) {
             const trace::EventClass* const known = track.writer->find_class(ranges.class_id[i]);
-            span = sharing->second.share_of(span.begin, span.end, operations_in_this_time(known, values.next(known)));
+            const auto& row = values.next(known);
+            if (sharing != shared.end())
+              span = sharing->second.share_of(span.begin, span.end, operations_in_this_time(known, row));
+            captured = captured_in(known, row);
           }
           const int64_t begin = track.ns(span.begin), end = track.ns(span.end);
           if (!track.on_device) {
@@ -224,7 +248,7 @@ DeviceWork read_device_work(EventWalk& walk) {
             continue;
           }
           work.devices[device_of[track.number]].operations.push_back(
-              {begin, end, correlation, track.number, ranges.class_id[i], kNone, *kind});
+              {begin, end, correlation, track.number, ranges.class_id[i], kNone, *kind, captured});
         }
       });
   for (Device& device : work.devices) {

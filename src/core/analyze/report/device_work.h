@@ -29,6 +29,9 @@ struct DeviceOperation {
   uint32_t class_id = 0;
   uint32_t launch = kNone;  // the call that launched it, in DeviceWork::launches; kNone: it is not in the trace
   WorkKind kind = WorkKind::Compute;
+  // Of a CUDA graph: the correlation of the call that was captured, or of a whole graph the number of what was captured
+  // (inject/cuda/graphs.h). 0: not known, or in no graph.
+  uint64_t captured = 0;
 };
 
 struct Launch {

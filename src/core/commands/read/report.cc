@@ -323,6 +323,27 @@ std::string clocks_text(const analyze::Report& report) {
   return text;
 }
 
+std::string lines_text(const functions::DeviceLines& all) {
+  base::TextTable table({{"device", Align::Right},
+                         {"share", Align::Right},
+                         {"idle before it", Align::Right},
+                         {"operations", Align::Right},
+                         {"line"}});
+  for (size_t i = 0; i < std::min(kRows, all.lines.size()); ++i) {
+    const functions::DeviceLine& one = all.lines[i];
+    table.add({duration_text(one.device_ns), percent(one.device_ns, all.device_ns), duration_text(one.idle_ns),
+               count_text(one.operations), short_name(text_of(one.line))});
+  }
+  std::string text = heading("Lines of the program that launched the work of devices") + shown(table, 2);
+  if (all.lines.size() > kRows)
+    text += base::format("  {} (kymo stats --by line has all)\n", count_of(all.lines.size() - kRows, "more line"));
+  const uint64_t missing_ns = all.device_ns - all.with_line_ns;
+  if (missing_ns != 0)
+    text += base::format("  {} ({}) of the work is of no line\n", duration_text(missing_ns),
+                         percent(missing_ns, all.device_ns));
+  return text;
+}
+
 std::string functions_text(const functions::FunctionTable& all) {
   base::TextTable table(
       {{"self", Align::Right}, {"share", Align::Right}, {"total", Align::Right}, {"module"}, function_column()});
@@ -344,9 +365,9 @@ std::string memory_text(const MemoryAtPeak& memory) {
   text +=
       base::format("  {} at the peak, {} after the first event; {} at the end (kymo memory shows more)\n",
                    bytes_text(memory.peak_bytes), duration_text(memory.after_begin_ns), bytes_text(memory.end_bytes));
-  for (const MemoryAtPeak::Holder& holder : memory.holders)
+  for (const MemoryAtPeak::Holder& holder : memory.lines.empty() ? memory.holders : memory.lines)
     text += base::format("  {} allocated in {}\n", bytes_text(holder.bytes),
-                         holder.range.empty() ? "no range" : short_name(holder.range));
+                         holder.where.empty() ? "no range" : short_name(holder.where));
   return text;
 }
 
@@ -408,7 +429,7 @@ void write_gpu_row(base::JsonWriter& json, const analyze::GpuUse& use, const ana
   json.end_object();
 }
 
-MemoryAtPeak MemoryAtPeak::of(const memory::Profile& profile) {
+MemoryAtPeak MemoryAtPeak::of(memory::Profile& profile, const memory::OwnCode& own) {
   constexpr size_t kHolders = 3;
   MemoryAtPeak at_peak;
   at_peak.peak_bytes = profile.peak_bytes;
@@ -419,6 +440,16 @@ MemoryAtPeak MemoryAtPeak::of(const memory::Profile& profile) {
     const bool known = group.key < profile.tables.ranges.size();
     at_peak.holders.push_back({known ? profile.tables.ranges[group.key] : std::string(), group.at_peak.bytes});
   }
+  std::map<std::string, uint64_t> lines;
+  for (const memory::Group& group : profile.by_stack) {
+    if (group.at_peak.bytes == 0) continue;
+    const std::vector<symbols::Frame> frames = profile.tables.stacks.frames(static_cast<memory::StackId>(group.key));
+    if (const auto line = own.innermost(frames); line != frames.end())
+      lines[text_of(functions::OwnLine{line->function, line->file, line->line})] += group.at_peak.bytes;
+  }
+  for (const auto& [line, bytes] : lines) at_peak.lines.push_back({line, bytes});
+  std::ranges::stable_sort(at_peak.lines, std::ranges::greater(), &Holder::bytes);
+  at_peak.lines.resize(std::min(kHolders, at_peak.lines.size()));
   return at_peak;
 }
 
@@ -432,8 +463,9 @@ std::string report_text(const ReportPage& page) {
   const analyze::Report& report = page.report;
   std::string text = file_text(page);
   if (page.summary.events() == 0 && report.unfinished.empty()) return text + "no events\n";
-  text += iterations_text(report) + parts_text(report) + threads_text(report) + devices_text(report) +
-          operations_text(report) + gpus_text(report) + clocks_text(report);
+  text += iterations_text(report) + parts_text(report) + threads_text(report) + devices_text(report);
+  if (page.lines) text += lines_text(*page.lines);
+  text += operations_text(report) + gpus_text(report) + clocks_text(report);
   if (page.functions) text += functions_text(*page.functions);
   if (page.memory) text += memory_text(*page.memory);
   text += cost_text(page.summary) + findings_text(page);
@@ -607,6 +639,17 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
     json.field("mean", rate.mean);
     json.field("max", rate.max);
   });
+  if (page.lines) {
+    json.objects("lines", page.lines->lines, [&](const functions::DeviceLine& one) {
+      json.field("line", text_of(one.line));
+      json.field("file", one.line.file);
+      json.field("device_ns", one.device_ns);
+      json.field("idle_before_ns", one.idle_ns);
+      json.field("operations", one.operations);
+    });
+    json.field("device_ns", page.lines->device_ns);
+    json.field("device_with_line_ns", page.lines->with_line_ns);
+  }
   if (page.functions) {
     constexpr size_t kMost = 20;  // kymo stats --by function --json has all
     json.begin_array("functions");
@@ -627,7 +670,11 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
     json.field("peak_after_ns", page.memory->after_begin_ns);
     json.field("end_bytes", page.memory->end_bytes);
     json.objects("at_peak", page.memory->holders, [&](const MemoryAtPeak::Holder& holder) {
-      json.field("range", holder.range);
+      json.field("range", holder.where);
+      json.field("bytes", holder.bytes);
+    });
+    json.objects("lines_at_peak", page.memory->lines, [&](const MemoryAtPeak::Holder& holder) {
+      json.field("line", holder.where);
       json.field("bytes", holder.bytes);
     });
     json.end_object();
@@ -719,8 +766,9 @@ analyze::SampledFunctions sampled_functions(const trace::Reader& reader, const f
 
 }  // namespace
 
-ReportPage read_report(const trace::Reader& reader, const std::string& path, const analyze::Summary& summary) {
-  ReportPage page{path, summary, {}, {}, {}};
+ReportPage read_report(const trace::Reader& reader, const std::string& path, const analyze::Summary& summary,
+                       const memory::OwnCode& own) {
+  ReportPage page{path, summary, {}, {}, {}, {}};
   if (functions::has_samples(reader)) {
     functions::Samples samples = functions::read_samples(reader);
     if (samples.samples != 0) page.functions = functions::count_functions(samples);
@@ -731,9 +779,10 @@ ReportPage read_report(const trace::Reader& reader, const std::string& path, con
     page.report = analyze::make_report(reader);
   }
   if (has_allocations(reader)) {
-    const memory::Profile profile = memory::read_profile(reader);
-    if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile);
+    memory::Profile profile = memory::read_profile(reader);
+    if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile, own);
   }
+  page.lines = functions::device_lines(reader, own);
   return page;
 }
 
@@ -751,6 +800,9 @@ int report_command(const Arguments& arguments) {
       "that repeats. Without any, the whole trace is one window.",
       "kymo report run.kymo\nkymo report trace.json.gz --json");
   line.argument("FILE", path, "the trace; also of another tool (see 'kymo import --help')");
+  std::vector<std::string> own;
+  line.values("--own", "FOLDER", own,
+              "the folder of your own Python code, to which device\nwork belongs; default: all but installed packages");
   line.flag("--json", json, "print everything as JSON");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
@@ -759,7 +811,7 @@ int report_command(const Arguments& arguments) {
   const analyze::Summary summary = analyze::summarise(reader);
   const ReportPage page = [&] {
     const ReadProgress progress(reader, "reading " + path);
-    return read_report(reader, path, summary);
+    return read_report(reader, path, summary, memory::OwnCode(own));
   }();
   const Ledger ledger(summary, page.report.problems);
   print(json ? report_json(page, ledger) : report_text(page));

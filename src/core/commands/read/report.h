@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "analyze/functions/functions.h"
+#include "analyze/functions/launch_lines.h"
 #include "analyze/memory/profile.h"
+#include "analyze/memory/stacks.h"
 #include "analyze/report/report.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
@@ -18,14 +20,15 @@ namespace kymo::cli {
 
 struct MemoryAtPeak {
   struct Holder {
-    std::string range;
+    std::string where;
     uint64_t bytes = 0;
   };
   uint64_t peak_bytes = 0, end_bytes = 0;
   uint64_t after_begin_ns = 0;
   std::vector<Holder> holders;  // the ranges in which most of it was allocated
+  std::vector<Holder> lines;    // the lines of the user's Python that allocated most of it
 
-  static MemoryAtPeak of(const memory::Profile& profile);
+  static MemoryAtPeak of(memory::Profile& profile, const memory::OwnCode& own);
 };
 
 struct ReportPage {
@@ -34,10 +37,12 @@ struct ReportPage {
   analyze::Report report;
   std::optional<MemoryAtPeak> memory;
   std::optional<functions::FunctionTable> functions;  // if there are CPU samples
+  std::optional<functions::DeviceLines> lines;        // of the user's code that launched work of devices
 };
 
 // All that a trace has for the page. The summary must outlive it.
-ReportPage read_report(const trace::Reader& reader, const std::string& path, const analyze::Summary& summary);
+ReportPage read_report(const trace::Reader& reader, const std::string& path, const analyze::Summary& summary,
+                       const memory::OwnCode& own = memory::OwnCode());
 
 // The columns of a table for the counters of kernels, and their cells. "not enough samples" is in the last of them.
 std::vector<base::TextTable::Column> gpu_columns();

@@ -169,10 +169,8 @@ std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger&
     all += base::format("{} on devices", duration_text(table.device_ns));
     const uint64_t missing_ns = table.device_ns - table.device_with_line_ns;
     if (missing_ns != 0)
-      all += base::format(
-          ", {} ({}) of it without a line: launched outside of all Python functions that were recorded "
-          "(kymo record --python)",
-          duration_text(missing_ns), percent_text(missing_ns, table.device_ns));
+      all += base::format(", {} ({}) of it without a line of Python that launched it (kymo record states them)",
+                          duration_text(missing_ns), percent_text(missing_ns, table.device_ns));
     all += "\n";
   }
   return all;
@@ -289,7 +287,8 @@ int show_functions(const trace::Reader& reader, const FunctionOptions& options) 
       functions::Samples waits = functions::read_samples(reader, What::Waits, false, options.range);
       table = functions::count_lines(samples);
       functions::add_waits(table, functions::count_lines(waits));
-      if (options.range.empty()) functions::add_device_time(table, reader, samples.problems);
+      if (options.range.empty())
+        functions::add_device_time(table, reader, memory::OwnCode(options.own), samples.problems);
     } else {
       table = functions::count_functions(samples, options.inlines);
     }
@@ -780,6 +779,10 @@ int stats(const Arguments& arguments) {
   line.value("--in", "RANGE", options.range,
              "with --by function: only samples inside ranges with this\nname or text, at any depth; * and ? are "
              "wildcards");
+  std::vector<std::string> own;
+  line.values("--own", "FOLDER", own,
+              "with --by line: the folder of your own Python code, to which\ndevice work belongs; default: all but "
+              "installed packages");
   functions::Inlines inlines = functions::Inlines::Fold;
   line.choice(
       "--inlines", inlines, {{"fold", functions::Inlines::Fold}, {"show", functions::Inlines::Show}},
@@ -809,13 +812,14 @@ int stats(const Arguments& arguments) {
     throw options::UsageError("stats", "--tree, --callers and --callees exclude each other");
   if (tree && by == By::Line)
     throw options::UsageError("stats", "--tree, --callers and --callees show functions, not lines: use --by function");
+  if (!own.empty() && by != By::Line) throw options::UsageError("stats", "--own is for lines: use it with --by line");
   if (by == By::Default && (tree || has_only_samples(reader))) by = By::Function;
   if (const std::optional<functions::What> what = sampled(by)) {
     if (!order.empty() && order != "self" && order != "total")
       throw options::UsageError("stats", base::format("--sort {} is not for functions; use self or total", order));
     return show_functions(
         reader, {options.path, *what, options.range, order == "total", options.top, options.json, options.strict,
-                 options.stats.full_text, inlines, tree, callers.empty() ? callees : callers, by == By::Line});
+                 options.stats.full_text, inlines, tree, callers.empty() ? callees : callers, own, by == By::Line});
   }
   if (by == By::Lock && order.empty() && options.range.empty() && !tree)
     return show_locks(reader, {.path = options.path,

@@ -26,8 +26,9 @@ struct FunctionOptions {
   bool full_text = false;  // names as they are, with all template arguments
   functions::Inlines inlines = functions::Inlines::Fold;
   std::optional<functions::CallTree::Shape> tree = {};
-  std::string function = {};  // of Callers and Callees
-  bool lines = false;         // a row for each source line, with its CPU time and waiting time
+  std::string function = {};          // of Callers and Callees
+  std::vector<std::string> own = {};  // folders of the user's code
+  bool lines = false;                 // a row for each source line, with its CPU time and waiting time
 };
 
 // The names of the first rows, as a table shows them, and the column for them.

@@ -38,6 +38,7 @@ int env_command(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   Variables variables = interface_environment(choice.selected());
+  std::ranges::copy(settings_environment(choice), std::back_inserter(variables));
   std::ranges::copy(compiler_environment(choice.compilers), std::back_inserter(variables));
   // A tool that may be needed later costs a program with OpenMP something from its start: only on request.
   if (std::ranges::find(choice.with, record::Interface::OpenMp) != choice.with.end() &&

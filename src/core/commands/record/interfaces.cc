@@ -200,6 +200,15 @@ void add_interface_options(options::CommandLine& line, InterfaceChoice& choice, 
       "without these interfaces; recorded by default:\n" + default_names() +
           (of_recorder ? base::format(",\n{}", kGpuCounters) : std::string()),
       without_names);
+  line.choice(
+      "--python-stacks", choice.without_python_stacks, {{"launches", false}, {"off", true}},
+      "where the outermost operators, and launches outside of\nthem, state what their thread runs in Python; default: "
+      "launches");
+}
+
+Variables settings_environment(const InterfaceChoice& choice) {
+  if (!choice.without_python_stacks) return {};
+  return {{"KYMO_PYTHON_STACKS", "off"}};
 }
 
 Variables interface_environment(const std::vector<Interface>& selected) {

@@ -20,6 +20,8 @@ struct InterfaceChoice {
   std::vector<std::string> compilers;
   // --without gpu-counters: no counters of GPUs beside the work that CUDA records.
   bool without_gpu_counters = false;
+  // --python-stacks off: operators and launches do not say which line of Python they are from.
+  bool without_python_stacks = false;
   // What is recorded: the interfaces that are recorded by default, with these changes.
   std::vector<record::Interface> selected() const;
 };
@@ -34,6 +36,9 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 Variables interface_environment(const std::vector<record::Interface>& selected);
 // The same; if it is not possible, prints one line that says why, and returns nothing.
 Variables interface_environment_or_warning(const std::vector<record::Interface>& selected);
+
+// What else the choice says to the libraries in programs.
+Variables settings_environment(const InterfaceChoice& choice);
 
 // The environment that makes these compilers write names. Options of the user stay.
 Variables compiler_environment(const std::vector<std::string>& compilers);

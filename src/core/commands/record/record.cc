@@ -282,6 +282,7 @@ Ending record_program(const RecordOptions& options) {
   const Program::Environment python =
       options.python.empty() ? Program::Environment{} : python_environment(options.python);
   Variables injected = interface_environment_or_warning(options.interfaces.selected());
+  std::ranges::copy(settings_environment(options.interfaces), std::back_inserter(injected));
   std::ranges::copy(compiler_environment(options.interfaces.compilers), std::back_inserter(injected));
   if (!options.memory.empty()) add_memory(injected, options.memory);
   // It is reported here, so the library need not.

@@ -82,6 +82,9 @@ const Cupti* load_cupti(std::string& why) {
   find(library, "cuptiSubscribe_v2", found.subscribe_named);
   find(library, "cuptiActivityRegisterTimestampCallback", found.register_clock);
   find(library, "cuptiGetCallbackName", found.call_name);
+  find(library, "cuptiGetGraphNodeId", found.graph_node_id);
+  find(library, "cuptiGetGraphId", found.graph_id);
+  find(library, "cuptiGetGraphExecId", found.graph_exec_id);
   if (missing == nullptr) return &found;
   why = std::string("this version of libcupti.so has no ") + missing;
   return nullptr;

@@ -16,7 +16,7 @@ inline constexpr Result kOtherSubscriber = 39;
 
 // ---- Calls of the program ------------------------------------------------------------------------------------------
 
-inline constexpr int kDriverDomain = 1;
+inline constexpr int kDriverDomain = 1, kResourceDomain = 3;
 enum CallSite : int { kEnter = 0, kExit = 1 };
 
 struct CallData {
@@ -29,6 +29,19 @@ struct CallData {
   uint32_t context_id;
   uint64_t* memory;  // the same at kEnter and kExit of a call
   uint32_t correlation;
+};
+
+// Callbacks about graphs.
+inline constexpr uint32_t kNodeCreated = 13, kGraphMadeExecutable = 18, kNodeCloned = 20;
+
+struct GraphData {
+  void *graph, *original_graph, *node, *original_node;
+  int node_type;
+  void *dependency, *executable;
+};
+struct ResourceData {
+  void *context, *resource;
+  const GraphData* graph;  // in callbacks about graphs
 };
 
 struct SubscriberParameters {
@@ -86,13 +99,20 @@ struct Kernel {
   uint32_t correlation;
   int64_t grid_id;
   const char* name;
+  void* reserved;
+  uint64_t queued, submitted;
+  uint8_t launch_type, carveout_requested, carveout, padding;
+  uint32_t shared_executed;
+  uint64_t graph_node;  // 0: in no graph
 };
 
 struct Copy {
   Kind kind;
   uint8_t direction, source, target, flags;
   uint64_t bytes, start, end;
-  uint32_t device, context, stream, correlation;
+  uint32_t device, context, stream, correlation, runtime_correlation, pad;
+  void* reserved;
+  uint64_t graph_node;
 };
 
 struct PeerCopy {
@@ -108,6 +128,10 @@ struct Fill {
   uint32_t value;
   uint64_t bytes, start, end;
   uint32_t device, context, stream, correlation;
+  uint16_t flags, memory_kind;
+  uint32_t pad;
+  void* reserved;
+  uint64_t graph_node;
 };
 
 struct Graph {
@@ -152,6 +176,10 @@ struct Cupti {
   Result (*subscribe_named)(Subscriber* subscriber, OnCall callback, void* user, SubscriberParameters* parameters);
   Result (*register_clock)(uint64_t (*clock)());
   Result (*call_name)(int domain, uint32_t call, const char** name);
+  Result (*graph_node_id)(void* node, uint64_t* id);
+  Result (*graph_id)(void* graph, uint32_t* id);
+  Result (*graph_exec_id)(void* executable, uint32_t* id);
+  bool has_graphs() const { return graph_node_id != nullptr && graph_id != nullptr && graph_exec_id != nullptr; }
 };
 
 // Null if there is none, or it lacks a function that is needed: then `why` says so. The library stays loaded. The

@@ -29,6 +29,7 @@ TEST(CuptiAbiTest, Kernel) {
   EXPECT_SAME_PLACE(Kernel, dynamic_shared, Theirs, dynamicSharedMemory);
   EXPECT_SAME_PLACE(Kernel, correlation, Theirs, correlationId);
   EXPECT_SAME_PLACE(Kernel, name, Theirs, name);
+  EXPECT_SAME_PLACE(Kernel, graph_node, Theirs, graphNodeId);
   EXPECT_LE(sizeof(Kernel), sizeof(Theirs));
 }
 
@@ -39,6 +40,7 @@ TEST(CuptiAbiTest, CopiesAndFills) {
   EXPECT_SAME_PLACE(Copy, device, CUpti_ActivityMemcpy6, deviceId);
   EXPECT_SAME_PLACE(Copy, stream, CUpti_ActivityMemcpy6, streamId);
   EXPECT_SAME_PLACE(Copy, correlation, CUpti_ActivityMemcpy6, correlationId);
+  EXPECT_SAME_PLACE(Copy, graph_node, CUpti_ActivityMemcpy6, graphNodeId);
   EXPECT_SAME_PLACE(PeerCopy, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
   EXPECT_SAME_PLACE(PeerCopy, stream, CUpti_ActivityMemcpyPtoP4, streamId);
   EXPECT_SAME_PLACE(PeerCopy, target_device, CUpti_ActivityMemcpyPtoP4, dstDeviceId);
@@ -47,6 +49,7 @@ TEST(CuptiAbiTest, CopiesAndFills) {
   EXPECT_SAME_PLACE(Fill, start, CUpti_ActivityMemset4, start);
   EXPECT_SAME_PLACE(Fill, stream, CUpti_ActivityMemset4, streamId);
   EXPECT_SAME_PLACE(Fill, correlation, CUpti_ActivityMemset4, correlationId);
+  EXPECT_SAME_PLACE(Fill, graph_node, CUpti_ActivityMemset4, graphNodeId);
 }
 
 TEST(CuptiAbiTest, OtherRecords) {
@@ -76,6 +79,19 @@ TEST(CuptiAbiTest, Calls) {
   EXPECT_SAME_PLACE(PitchParameters, pitch, cuMemAllocPitch_v2_params, pPitch);
   EXPECT_SAME_PLACE(PitchParameters, height, cuMemAllocPitch_v2_params, Height);
   EXPECT_SAME_PLACE(FreeParameters, address, cuMemFreeAsync_params, dptr);
+}
+
+TEST(CuptiAbiTest, Graphs) {
+  EXPECT_SAME_PLACE(GraphData, graph, CUpti_GraphData, graph);
+  EXPECT_SAME_PLACE(GraphData, original_graph, CUpti_GraphData, originalGraph);
+  EXPECT_SAME_PLACE(GraphData, node, CUpti_GraphData, node);
+  EXPECT_SAME_PLACE(GraphData, original_node, CUpti_GraphData, originalNode);
+  EXPECT_SAME_PLACE(GraphData, executable, CUpti_GraphData, graphExec);
+  EXPECT_SAME_PLACE(ResourceData, graph, CUpti_ResourceData, resourceDescriptor);
+  EXPECT_EQ(kResourceDomain, CUPTI_CB_DOMAIN_RESOURCE);
+  EXPECT_EQ(kNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+  EXPECT_EQ(kNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+  EXPECT_EQ(kGraphMadeExecutable, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED);
 }
 
 TEST(CuptiAbiTest, StreamsOfCalls) {

@@ -59,6 +59,7 @@ Work kernel(const Kernel& record) noexcept {
     work.grid[i] = positive(record.grid[i]);
     work.block[i] = positive(record.block[i]);
   }
+  work.graph_node = record.graph_node;
   work.registers = record.registers;
   work.shared_bytes = positive(record.static_shared) + positive(record.dynamic_shared);
   return work;
@@ -77,6 +78,7 @@ std::optional<Work> work_from(const void* record, size_t bytes) noexcept {
     if (!read(record, bytes, found)) return {};
     Work work = common(found, direction_of(found.direction));
     work.bytes = found.bytes;
+    work.graph_node = found.graph_node;
     return work;
   } else if (kind == Kind::PeerCopy) {
     PeerCopy found;
@@ -90,6 +92,7 @@ std::optional<Work> work_from(const void* record, size_t bytes) noexcept {
     if (!read(record, bytes, found)) return {};
     Work work = common(found, WorkKind::Fill);
     work.bytes = found.bytes;
+    work.graph_node = found.graph_node;
     return work;
   } else if (kind == Kind::Graph) {
     cuda::Graph found;
@@ -125,13 +128,14 @@ std::string readable_name(std::string_view mangled) {
   return shortened(text != nullptr ? std::string(text.get()) : name);
 }
 
-Site* KernelNames::site_of(std::string_view mangled) {
-  if (const auto found = names_.find(mangled); found != names_.end()) return &found->second->site;
+Site* KernelNames::site_of(std::string_view mangled, bool in_graph) {
+  const auto site = [&](Named& named) { return in_graph ? &named.in_graph : &named.site; };
+  if (const auto found = names_.find(mangled); found != names_.end()) return site(*found->second);
   if (names_.size() == kMaxNames) return nullptr;
   auto named = std::make_unique<Named>();
   named->name = readable_name(mangled);
-  named->site.label = Label(named->name);
-  return &names_.emplace(mangled, std::move(named)).first->second->site;
+  named->site.label = named->in_graph.label = Label(named->name);
+  return site(*names_.emplace(mangled, std::move(named)).first->second);
 }
 
 // ---- Queues
@@ -233,15 +237,20 @@ void Queues::write(const Work& work) {
   }
   ++written_;
   const uint64_t correlation = correlation_of(work.correlation);
+  const uint64_t captured =
+      work.kind == WorkKind::Graph ? graphs_.captured(work.graph) : graphs_.call_of(work.graph_node);
   if (work.kind == WorkKind::Kernel) {
     const auto span = [&](auto& label) {
-      queue.track.span(label, work.start, work.end, correlation, kymo::arg("grid_x", work.grid[0]),
-                       kymo::arg("grid_y", work.grid[1]), kymo::arg("grid_z", work.grid[2]),
-                       kymo::arg("block_x", work.block[0]), kymo::arg("block_y", work.block[1]),
-                       kymo::arg("block_z", work.block[2]), kymo::arg("registers", work.registers),
-                       kymo::bytes("shared_memory", work.shared_bytes));
+      const auto with = [&](const auto&... more) {
+        queue.track.span(label, work.start, work.end, correlation, kymo::arg("grid_x", work.grid[0]),
+                         kymo::arg("grid_y", work.grid[1]), kymo::arg("grid_z", work.grid[2]),
+                         kymo::arg("block_x", work.block[0]), kymo::arg("block_y", work.block[1]),
+                         kymo::arg("block_z", work.block[2]), kymo::arg("registers", work.registers),
+                         kymo::bytes("shared_memory", work.shared_bytes), more...);
+      };
+      captured != 0 ? with(kymo::arg("captured", captured)) : with();
     };
-    if (Site* const site = kernels_.site_of(work.name)) {
+    if (Site* const site = kernels_.site_of(work.name, captured != 0)) {
       span(*site);
     } else {
       const std::string name = readable_name(work.name);
@@ -250,11 +259,17 @@ void Queues::write(const Work& work) {
     }
   } else if (work.kind == WorkKind::Graph) {
     static constinit Site graph{Label("graph {}", "graph")};
-    queue.track.span(graph, work.start, work.end, correlation, work.graph);
+    queue.track.span(graph, work.start, work.end, correlation, work.graph, kymo::arg("captured", captured));
   } else {
     const auto ns = static_cast<double>(work.end - work.start);
-    queue.track.span(site_of(work.kind), work.start, work.end, correlation, kymo::bytes("bytes", work.bytes),
-                     kymo::arg("GB_per_s", ns > 0 ? static_cast<double>(work.bytes) / ns : 0.0));
+    const kymo_arg bytes = kymo::bytes("bytes", work.bytes),
+                   rate = kymo::arg("GB_per_s", ns > 0 ? static_cast<double>(work.bytes) / ns : 0.0);
+    Site& site = site_of(work.kind);
+    const Label label({site.label.name, site.label.name_length}, {site.label.category, site.label.category_length});
+    if (captured == 0)
+      queue.track.span(site, work.start, work.end, correlation, bytes, rate);
+    else
+      queue.track.span(label, work.start, work.end, correlation, bytes, rate, kymo::arg("captured", captured));
   }
 }
 

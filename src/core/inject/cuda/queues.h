@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "inject/cuda/cupti.h"
+#include "inject/cuda/graphs.h"
 #include "kymo/annotate.h"
 #include "kymo/queue_track.h"
 
@@ -43,6 +44,7 @@ struct Work {
   uint64_t bytes = 0;          // of a copy or fill
   uint32_t target_device = 0;  // of a copy between devices
   uint32_t graph = 0;
+  uint64_t graph_node = 0;  // 0: in no graph
   uint32_t grid[3] = {}, block[3] = {};
   uint32_t registers = 0, shared_bytes = 0;  // per thread; per block
 
@@ -56,9 +58,9 @@ std::optional<Work> work_from(const void* record, size_t bytes) noexcept;
 // The names of kernels as the trace shows them: C++ names are demangled, each name once.
 class KernelNames {
  public:
-  // The site of a kernel's executions. It lives as long as the process: recordings refer to it. Null if there are too
-  // many kernels: a program that generates its code may have any number of them.
-  Site* site_of(std::string_view mangled);
+  // The site of a kernel's executions, in graphs or not. It lives as long as the process: recordings refer to it. Null
+  // if there are too many kernels: a program that generates its code may have any number of them.
+  Site* site_of(std::string_view mangled, bool in_graph = false);
 
  private:
   struct Hash {
@@ -67,7 +69,7 @@ class KernelNames {
   };
   struct Named {
     std::string name;
-    Site site{Label("")};
+    Site site{Label("")}, in_graph{Label("")};
   };
   std::unordered_map<std::string, std::unique_ptr<Named>, Hash, std::equal_to<>> names_;
 };
@@ -85,7 +87,7 @@ inline constexpr uint64_t kConversionErrorNs = 1'000;
 // Writes finished work into the trace. One user at a time: the caller serializes.
 class Queues {
  public:
-  explicit Queues(const Cupti& cupti) : cupti_(cupti) {}
+  Queues(const Cupti& cupti, Graphs& graphs) : cupti_(cupti), graphs_(graphs) {}
 
   void write(const Work& work);
   // To be called before work on the stream is written.
@@ -114,6 +116,7 @@ class Queues {
   void note_clock(Queue& queue);
 
   const Cupti& cupti_;
+  Graphs& graphs_;
   KernelNames kernels_;
   std::map<uint32_t, Device> devices_;
   std::map<uint32_t, uint32_t> default_streams_;

@@ -27,7 +27,8 @@ TEST(CudaQueuesTest, AStreamHasTheNameThatTheProgramGave) {
     return 0;
   };
   Session session(file);
-  Queues queues(cupti);
+  Graphs graphs(cupti);
+  Queues queues(cupti, graphs);
   queues.note_default_stream(1, 7);
   queues.note_stream_name(1, 13, "copies");
   queues.note_stream_name(2, 14, "another context");

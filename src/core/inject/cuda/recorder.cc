@@ -24,7 +24,9 @@
 #include "inject/cuda/calls.h"
 #include "inject/cuda/cupti.h"
 #include "inject/cuda/deliveries.h"
+#include "inject/cuda/graphs.h"
 #include "inject/cuda/queues.h"
+#include "inject/python_stack.h"
 #include "inject/resource_names.h"
 #include "inject/torch/operators.h"
 #include "kymo/export.h"
@@ -68,6 +70,7 @@ struct Recorder {
 
   std::mutex writing;
   Queues* queues = nullptr;
+  Graphs* graphs = nullptr;  // before it has queues
   uint64_t counted = 0, counted_lost = 0;
 };
 
@@ -152,7 +155,15 @@ void note_stream(const Call& call, const CallData& data) noexcept {
   }
 }
 
+// The call of the program on this thread that does work; 0: none.
+thread_local constinit uint64_t current_call __attribute__((tls_model("initial-exec"))) = 0;
+
 void on_call(void*, int domain, uint32_t id, const void* untyped) {
+  if (domain == kResourceDomain) {
+    const auto* const data = static_cast<const ResourceData*>(untyped);
+    if (data->graph != nullptr && record::recording()) recorder().graphs->note(id, *data->graph, current_call);
+    return;
+  }
   const auto& data = *static_cast<const CallData*>(untyped);
   Call* const call = domain == kDriverDomain ? call_of(id) : nullptr;
   if (call == nullptr || data.memory == nullptr) return;
@@ -163,10 +174,13 @@ void on_call(void*, int domain, uint32_t id, const void* untyped) {
       return;
     }
     recorder().own.forget(data.correlation);
+    if (call->effect != Effect::None && !torch::is_in_operator()) state_python_stack();
     *data.memory = record::recording() ? kymo_ticks() : 0;
+    if (call->effect == Effect::Work) current_call = *data.memory != 0 ? correlation_of(data.correlation) : 0;
     if (*data.memory != 0 && call->effect == Effect::Free) record_memory(*call, data);
     return;
   }
+  current_call = 0;
   note_context(data);
   note_stream(*call, data);
   if (const uint64_t began = *data.memory; began != 0) {
@@ -294,6 +308,9 @@ void refuse(Recorder& self, std::string_view why, std::string_view untrusted) {
 void set_calls(Recorder& self, uint32_t enable) noexcept {
   for (const Call& call : recorded_calls())
     self.cupti->enable_callback(enable, self.subscriber, kDriverDomain, call.id);
+  if (!self.cupti->has_graphs()) return;
+  for (const uint32_t what : {kNodeCreated, kNodeCloned, kGraphMadeExecutable})
+    self.cupti->enable_callback(enable, self.subscriber, kResourceDomain, what);
 }
 
 void set_kinds(Recorder& self, bool enable) noexcept {
@@ -325,7 +342,8 @@ void attach(Recorder& self) {
     return refuse(self, "CUDA work is not recorded: CUPTI cannot be used, error ", std::to_string(result));
   }
   if (self.cupti->register_clock != nullptr) self.cupti->register_clock(clock);
-  if (self.queues == nullptr) self.queues = new Queues(*self.cupti);
+  if (self.graphs == nullptr) self.graphs = new Graphs(*self.cupti);
+  if (self.queues == nullptr) self.queues = new Queues(*self.cupti, *self.graphs);
   {
     const std::lock_guard lock(self.buffers);
     self.spare.reserve(kSpareBuffers);

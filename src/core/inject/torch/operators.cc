@@ -18,6 +18,7 @@
 #include "base/print.h"
 #include "inject/adapter.h"
 #include "inject/open_ranges.h"
+#include "inject/python_stack.h"
 #include "kymo/annotate.h"
 
 namespace kymo::inject::torch {
@@ -157,10 +158,15 @@ void begin_flow(int64_t sequence) noexcept {
   kymo::flow_begin(kBackwardFlow, flow_of(thread, sequence));
 }
 
+bool has_operator(const OpenRanges& open) noexcept {
+  return open.has(static_cast<uint8_t>(Kind::Operator)) || open.has(static_cast<uint8_t>(Kind::Backward));
+}
+
 template <Kind kKind>
 std::unique_ptr<ObserverContext> begins(const RecordFunction& call) {
   OpenRanges* const open = Ranges::get();
   if (open == nullptr) return nullptr;
+  if (kKind != Kind::User && !has_operator(*open)) state_python_stack();
   const char* const name = operators().functions.name(&call);
   const int64_t sequence = read_word(call, operators().sequence_offset);
   const kymo_arg argument = kymo::arg("Sequence number", sequence);
@@ -287,6 +293,11 @@ void* loaded_library() noexcept {
 bool has_own_client() noexcept { return dlsym(RTLD_DEFAULT, "kymo_link_torch") != nullptr; }
 
 }  // namespace
+
+bool is_in_operator() noexcept {
+  const OpenRanges* const open = Ranges::if_there();
+  return open != nullptr && has_operator(*open);
+}
 
 void start_if_loaded() noexcept {
   static constinit std::atomic<bool> is_done{false};

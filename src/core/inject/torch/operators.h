@@ -14,4 +14,7 @@ namespace kymo::inject::torch {
 // nothing, so call it again later. Any thread may call it, any number of times.
 void start_if_loaded() noexcept;
 
+// On the calling thread. The outermost operator has stated its Python stack (inject/python_stack.h).
+bool is_in_operator() noexcept;
+
 }  // namespace kymo::inject::torch

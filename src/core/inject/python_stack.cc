@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -204,8 +205,8 @@ Node node_of(ThreadStacks& self, const Python& python) {
   for (size_t i = 0; i < count; ++i) {
     if (frames[i].code == 0) continue;
     const Instruction one = instruction_of(python.layout, frames[i]);
-    hash = (hash ^ one.code ^ (one.at << 40)) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ hash >> 32 ^ one.name ^ (one.lines << 20)) * 0xbf58476d1ce4e5b9u;
+    const uint64_t mixed = one.code + std::rotl(one.at, 48) + std::rotl(one.name, 16) + std::rotl(one.lines, 32);
+    hash = (std::rotl(hash, 23) ^ mixed) * 0x9e3779b97f4a7c15u;
   }
   hash ^= hash >> 31;
   ThreadStacks::Known& known = self.known[hash % kKnownStacks];

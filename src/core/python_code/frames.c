@@ -4,10 +4,10 @@
 
 /* From CPython's headers, on 64-bit systems. */
 static const struct kymo_python_layout known[] = {
-    {32, 0, 8, 8, 176, 0, 24, 0, 0, 32, 24, 104, 0, 40, 104, 112, 120, 0, 48, 72},              /* 3.9 */
-    {32, 0, 8, 8, 176, 0, 24, 0, 8, 32, 24, 96, 0, 40, 104, 112, 120, 0, 48, 72},               /* 3.10 */
-    {40, 0, 16, 8, 152, 160, 56, 8, 16, 32, 48, 56, 69, 72, 112, 128, 136, 184, 48, 72},        /* 3.11 */
-    {40, 0, 72, 8, 136, 144, 56, 0, 8, 0, 8, 56, 70, 68, 112, 128, 136, 192, 40, 56},           /* 3.12 */
+    {32, 0, 8, 8, 176, 0, 24, 0, 0, 32, 24, 104, 0, 40, 104, 112, 120, 0, 48, 72},       /* 3.9 */
+    {32, 0, 8, 8, 176, 0, 24, 0, 8, 32, 24, 96, 0, 40, 104, 112, 120, 0, 48, 72},        /* 3.10 */
+    {40, 0, 16, 8, 152, 160, 56, 8, 16, 32, 48, 56, 69, 72, 112, 128, 136, 184, 48, 72}, /* 3.11 */
+    {40, 0, 72, 8, 136, 144, 56, 0, 8, 0, 8, 56, 70, 68, 112, 128, 136, 192, 40, 56},    /* 3.12 */
 };
 enum { kFirstMinor = 9, kFirstWithFrames = 11, kFirstWithShims = 12, kFirstWithOffsets = 13, kLastMinor = 13 };
 enum { kCFrame310 = 48 }; /* in the thread state of 3.10 */
@@ -37,7 +37,15 @@ enum {
 };
 enum { kOfferedWords = 71 };
 
-enum { kType = 8, kSizeOfObject = 16, kBytes = 32, kTextLength = 16, kTextHash = 24, kTextState = 32, kUtf8OfText = 16 };
+enum {
+  kType = 8,
+  kSizeOfObject = 16,
+  kBytes = 32,
+  kTextLength = 16,
+  kTextHash = 24,
+  kTextState = 32,
+  kUtf8OfText = 16
+};
 enum { kMostThreads = 4096, kMostInterpreters = 256, kMostFrames = 4096 };
 enum { kMostText = 4096, kMostLines = 4 << 20 };
 
@@ -65,13 +73,25 @@ static bool read_offsets(uintptr_t runtime, struct kymo_memory memory, unsigned 
   if (memcmp(words, "xdebugpy", sizeof(uint64_t)) != 0 || words[kVersion] >> 24 != 3 ||
       (words[kVersion] >> 16 & 0xff) != minor || words[kFreeThreaded] != 0)
     return false;
-  uint16_t* const into[] = {&at->interpreters, &at->interpreter_next, &at->threads,      &at->thread_next,
-                            &at->current,      &at->thread_id,        &at->thread_native_id, &at->previous,
-                            &at->code,         &at->instruction,      &at->owner,        &at->file,
-                            &at->name,         &at->lines,            &at->first_line,   &at->instructions,
+  uint16_t* const into[] = {&at->interpreters,
+                            &at->interpreter_next,
+                            &at->threads,
+                            &at->thread_next,
+                            &at->current,
+                            &at->thread_id,
+                            &at->thread_native_id,
+                            &at->previous,
+                            &at->code,
+                            &at->instruction,
+                            &at->owner,
+                            &at->file,
+                            &at->name,
+                            &at->lines,
+                            &at->first_line,
+                            &at->instructions,
                             &at->ascii};
-  const uint8_t from[] = {kInterpretersHead, kInterpreterNext, kThreadsHead, kThreadNext, kCurrentFrame, kThreadId,
-                          kNativeThreadId,   kPrevious,        kExecutable,  kInstruction, kOwner,       kFileName,
+  const uint8_t from[] = {kInterpretersHead, kInterpreterNext, kThreadsHead, kThreadNext,   kCurrentFrame, kThreadId,
+                          kNativeThreadId,   kPrevious,        kExecutable,  kInstruction,  kOwner,        kFileName,
                           kQualifiedName,    kLineTable,       kFirstLine,   kCodeAdaptive, kAsciiSize};
   for (size_t i = 0; i < sizeof from; ++i) {
     if (words[from[i]] > UINT16_MAX) return false;
@@ -144,8 +164,10 @@ static void add_frame(struct kymo_python_frame* frames, size_t* count, uint64_t 
   ++*count;
 }
 
-size_t kymo_python_frames(const struct kymo_python* python, struct kymo_memory memory, uintptr_t thread,
-                          struct kymo_python_frame* frames, size_t most, bool* is_cut) {
+static inline __attribute__((always_inline)) size_t read_frames(const struct kymo_python* python,
+                                                                struct kymo_memory memory, uintptr_t thread,
+                                                                struct kymo_python_frame* frames, size_t most,
+                                                                bool* is_cut) {
   const struct kymo_python_layout* const at = &python->at;
   size_t count = 0;
   uintptr_t frame = innermost(python, memory, thread);
@@ -183,6 +205,13 @@ size_t kymo_python_frames(const struct kymo_python* python, struct kymo_memory m
   }
   *is_cut = frame != 0;
   return count;
+}
+
+size_t kymo_python_frames(const struct kymo_python* python, struct kymo_memory memory, uintptr_t thread,
+                          struct kymo_python_frame* frames, size_t most, bool* is_cut) {
+  const struct kymo_memory own = {NULL, NULL}; /* a copy of its own, which calls nothing */
+  return memory.load == NULL ? read_frames(python, own, thread, frames, most, is_cut)
+                             : read_frames(python, memory, thread, frames, most, is_cut);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value) {

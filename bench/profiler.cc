@@ -105,7 +105,7 @@ void measure(const std::string& device, bool is_gpu) {
                  kymo::profiler::stop();
                  session.reset();
                }),
-           0);
+           is_gpu ? 1.10 : 0);
   }
   std::filesystem::remove(path);
   if (is_gpu) measure_large(device, kernel, stream);

@@ -73,7 +73,7 @@ void recording(bench::Meter& meter) {
     const kymo::Range range{name};
     bench::keep();
   });
-  recording_row(meter, "push_on", "push + pop, dynamic name", 1.5, [&name] {
+  recording_row(meter, "push_on", "push + pop, dynamic name", 1.25, [&name] {
     kymo::range_push(name);
     bench::keep();
     kymo::range_pop();

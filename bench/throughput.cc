@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
   }
   const double peak = bench::resident_mb("VmHWM");
   const Counted counted = read_back(path);
-  bench::row("throughput", "2 threads x 10 M ranges, until the file is complete", rates.text(), ">= 20 M/s",
-             rates.typical() >= 20, rates.rounds());
+  bench::row("throughput", "2 threads x 10 M ranges, until the file is complete", rates.text(), ">= 40 M/s",
+             rates.typical() >= 40, rates.rounds());
   bench::row("complete", "... of them in the file, read back",
              text("%.3f M, %llu lost", static_cast<double>(counted.ranges) / 1e6,
                   static_cast<unsigned long long>(counted.lost)),

@@ -103,6 +103,23 @@ TEST_P(EventTest, OneStreamWaitsForAnother) {
   }
 }
 
+// PoCL 5 dies if a launch needs new code while another runs, unless Kymo waits in between.
+TEST_P(EventTest, LaunchesOfOneKernelGrowWhileOthersRun) {
+  const Kernel scale = compile(kScale)["scale"];
+  const Stream one, two;
+  for (int64_t size = 64; size <= 1 << 16; size *= 2) {
+    const Tensor x = full({size}, 1), y = full({size}, 1);
+    synchronize();
+    for (int i = 0; i < 4; ++i) {
+      scale.on(one).group(64)(x, 2);
+      scale.on(two).group(64)(y, 3);
+    }
+    synchronize();
+    ASSERT_THAT(x.to_host<float>(), Each(16.0f));
+    ASSERT_THAT(y.to_host<float>(), Each(81.0f));
+  }
+}
+
 TEST_P(EventTest, CurrentStreamIsPerThread) {
   const Stream side;
   EXPECT_NE(side.id(), 0u);

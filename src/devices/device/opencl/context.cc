@@ -58,6 +58,10 @@ bool compiles_at_launch(cl_device_type type, const std::string& version) {
   return (type & CL_DEVICE_TYPE_CPU) != 0 && version.find("PoCL") != std::string::npos;
 }
 
+bool waits_for_other_code(const Api& cl, cl_device_id device, const std::string& version) {
+  return version.find("PoCL") != std::string::npos && std::atoi(ask_text(cl, device, CL_DRIVER_VERSION).c_str()) < 6;
+}
+
 bool makes_ptx(const Api& cl, cl_device_id device) {
   return has_word(ask_text(cl, device, CL_DEVICE_EXTENSIONS), "cl_nv_compiler_options");
 }
@@ -194,8 +198,8 @@ std::vector<FoundDevice> find_devices(const Api& cl) {
       found.push_back({rank(type),
                        {platform, ids[i], (type & CL_DEVICE_TYPE_CPU) != 0, non_uniform_groups(cl, ids[i], version),
                         fine_grained(cl, ids[i]), rounds_divisions(cl, ids[i]), makes_ptx(cl, ids[i]),
-                        compiles_at_launch(type, version), newest_language(cl, ids[i]),
-                        describe(cl, platform, ids[i], static_cast<int>(i))}});
+                        compiles_at_launch(type, version), waits_for_other_code(cl, ids[i], version),
+                        newest_language(cl, ids[i]), describe(cl, platform, ids[i], static_cast<int>(i))}});
     }
   }
   if (found.empty())

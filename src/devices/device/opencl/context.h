@@ -30,6 +30,10 @@ struct FoundDevice {
   // A program's binary has code that launches do not use, and is slow to make: PoCL compiles for the group size of a
   // launch, and caches that code itself.
   bool compiles_at_launch = false;
+  // A launch that needs other code of its kernel than the one before must wait for all others: PoCL before version 6.
+  // It keeps code for each group size, largest width and use of an offset, but a launch that ends counts down the code
+  // of its group size that was used last. Without waiting, PoCL ends the program: "found->ref_count > 0".
+  bool waits_for_other_code = false;
   std::string newest_language;  // "CL3.0": the highest -cl-std that its compiler supports
   DeviceInfo info;
 };
@@ -93,6 +97,11 @@ struct Context {
   FoundDevice device;
   Handle<cl_context> handle;
   HostMemory host_memory;
+
+  // Only with device.waits_for_other_code: what a launch holds while it is put into a queue, and the queues of the
+  // device.
+  std::mutex launching;
+  std::vector<const CommandQueue*> queues;
 
   // Counts the blocks that were returned to the driver. A driver may look up an address when it becomes an argument. So
   // arguments that were set before a block was returned are set again, even if the address is the same.

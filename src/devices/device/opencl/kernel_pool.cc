@@ -33,6 +33,18 @@ KernelPool::~KernelPool() {
 
 void KernelPool::prepare() { const Loan loan(*this); }
 
+bool KernelPool::needs_other_code(const Extent& group, const Extent& threads, bool has_offset) {
+  const Code needed{group, std::max({threads.x, threads.y, threads.z}), has_offset};
+  const auto last = std::ranges::find(code_, group, &Code::group);
+  if (last == code_.end()) {
+    code_.push_back(needed);
+    return true;
+  }
+  if (needed.width <= last->width && (last->takes_offset || !has_offset)) return false;
+  *last = needed;
+  return true;
+}
+
 KernelPool::Slot& KernelPool::lend() {
   for (;;) {
     for (Slot& slot : slots_) {

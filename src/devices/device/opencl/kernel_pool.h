@@ -32,6 +32,10 @@ class KernelPool {
   void prepare();
   bool takes_stamp() const { return takes_stamp_; }
 
+  // For FoundDevice::waits_for_other_code, with Context::launching held: true if the code of the last launch with this
+  // group size may not serve a launch with this number of threads.
+  bool needs_other_code(const Extent& group, const Extent& threads, bool has_offset);
+
  private:
   struct Remembered {
     ParameterKind kind = ParameterKind::Buffer;
@@ -87,6 +91,12 @@ class KernelPool {
   bool takes_grid_, takes_stamp_;
   std::string refused_parameter_;  // empty: all parameters can be passed
   std::array<Slot, 8> slots_;
+  struct Code {
+    Extent group;
+    uint64_t width;
+    bool takes_offset;
+  };
+  std::vector<Code> code_;  // at least what the driver's code that was used last can do, for each group size
 };
 
 }  // namespace kymo::device::opencl

@@ -19,9 +19,16 @@ OpenClQueue::OpenClQueue(Context& context, TimerCheck& timer)
       cl_(context.cl),
       queue_(context.make_queue(false)),
       tickets_(context, timer, queue_),
-      staging_(context) {}
+      staging_(context) {
+  const std::lock_guard lock(context_.launching);
+  context_.queues.push_back(&queue_);
+}
 
-OpenClQueue::~OpenClQueue() { cl_.clFinish(queue_.get()); }
+OpenClQueue::~OpenClQueue() {
+  cl_.clFinish(queue_.get());
+  const std::lock_guard lock(context_.launching);
+  std::erase(context_.queues, &queue_);
+}
 
 void OpenClQueue::start_profiling() {
   CommandQueue profiled = context_.make_queue(true);
@@ -30,13 +37,14 @@ void OpenClQueue::start_profiling() {
   const Event end_of_old = owned(event);
   check(cl_.clFlush(queue_.get()), "clFlush");
   check(cl_.clEnqueueBarrierWithWaitList(profiled.get(), 1, &event, nullptr), "clEnqueueBarrierWithWaitList");
-  queue_ = std::move(profiled);
   profiling_ = true;
+  const std::lock_guard lock(context_.launching);
+  queue_ = std::move(profiled);
 }
 
 // ---- Launches ------------------------------------------------------------------------------------------------------
 
-cl_int OpenClQueue::enqueue(cl_kernel kernel, const Piece& piece, cl_event* event) {
+cl_int OpenClQueue::enqueue(KernelPool& pool, cl_kernel kernel, const Piece& piece, cl_event* event) {
   const size_t offset[3] = {piece.offset.x, piece.offset.y, piece.offset.z};
   const size_t threads[3] = {piece.threads.x, piece.threads.y, piece.threads.z};
   const size_t group[3] = {piece.group.x, piece.group.y, piece.group.z};
@@ -44,6 +52,12 @@ cl_int OpenClQueue::enqueue(cl_kernel kernel, const Piece& piece, cl_event* even
   // A piece has as many dimensions as its launch. An edge may be only one thread thin; then its offset shows that the
   // dimension exists.
   const cl_uint dimensions = threads[2] > 1 || offset[2] != 0 ? 3 : threads[1] > 1 || offset[1] != 0 ? 2 : 1;
+  std::unique_lock<std::mutex> turn;
+  if (context_.device.waits_for_other_code) {
+    turn = std::unique_lock(context_.launching);
+    if (pool.needs_other_code(piece.group, piece.threads, has_offset))
+      for (const CommandQueue* queue : context_.queues) check(cl_.clFinish(queue->get()), "clFinish");
+  }
   return cl_.clEnqueueNDRangeKernel(queue_.get(), kernel, dimensions, has_offset ? offset : nullptr, threads, group, 0,
                                     nullptr, event);
 }
@@ -80,7 +94,7 @@ void OpenClQueue::launch_pieces(const Launch& launch, KernelPool& pool, std::spa
       if (pool.takes_stamp()) kernel.set_stamp(next);
       next.start = 0;  // only the first piece stores the start
       cl_event event = nullptr;
-      check(enqueue(kernel.get(), piece, wants_event ? &event : nullptr), "clEnqueueNDRangeKernel");
+      check(enqueue(pool, kernel.get(), piece, wants_event ? &event : nullptr), "clEnqueueNDRangeKernel");
       if (event != nullptr) (is_first ? first : last) = owned(event);
     }
   }

@@ -132,7 +132,7 @@ class OpenClQueue final : public Queue {
  private:
   void start_profiling();
   void launch_pieces(const Launch& launch, KernelPool& pool, std::span<const Piece> pieces, Ticket* ticket);
-  cl_int enqueue(cl_kernel kernel, const Piece& piece, cl_event* event);
+  cl_int enqueue(KernelPool& pool, cl_kernel kernel, const Piece& piece, cl_event* event);
   void memcpy_command(void* to, const void* from, size_t bytes, bool blocking, Ticket* ticket);
   void give_ticket_of_nothing(Ticket* ticket);
   Event owned(cl_event event) const { return {event, context_.cl.clReleaseEvent}; }

@@ -173,6 +173,21 @@ TEST_F(StampedLaunchTest, ProgramOfADriverThatCompilesAtLaunchIsStoredAsItsSourc
   EXPECT_EQ(settle(launch(*loaded), timing), Redeemed::Done);
 }
 
+TEST_F(StampedLaunchTest, WiderLaunchesAndOffsetsNeedOtherCode) {
+  const auto program = compile();
+  KernelPool& pool = program->kernel(0);
+  constexpr Extent kGroup{64}, kOther{32};
+  EXPECT_TRUE(pool.needs_other_code(kGroup, {640}, false)) << "no launch before it";
+  EXPECT_FALSE(pool.needs_other_code(kGroup, {640}, false));
+  EXPECT_FALSE(pool.needs_other_code(kGroup, {64}, false));
+  EXPECT_TRUE(pool.needs_other_code(kGroup, {1, 704}, false)) << "wider";
+  EXPECT_TRUE(pool.needs_other_code(kOther, {64}, false)) << "another group size";
+  EXPECT_FALSE(pool.needs_other_code(kGroup, {704}, false));
+  EXPECT_TRUE(pool.needs_other_code(kGroup, {64}, true)) << "an offset";
+  EXPECT_FALSE(pool.needs_other_code(kGroup, {64}, false)) << "code with an offset serves launches without";
+  EXPECT_TRUE(pool.needs_other_code(kGroup, {704}, false)) << "wider than the code that was used last";
+}
+
 TEST_F(StampedLaunchTest, FailedDeviceLosesPendingKernelsAndSynchronizeThrows) {
   const auto program = compile();
   const Ticket ticket = launch(*program);

@@ -151,7 +151,7 @@ def check(case):
             case.true(f"rank {rank} says why its clock is not known", answer["reason"])
         # What the trace determines must be found: by numbers, or because no two steps are alike.
         shared = [one for one in job.collectives if job.has(0, one) and job.has(rank, one)]
-        has_numbers = job.has_numbers and abs(clocks[rank].offset - clocks[0].offset) < 60_000_000_000
+        has_numbers = job.has_numbers and abs(clocks[rank].offset - clocks[0].offset) < 1_000_000_000
         if len(shared) >= 20 and (has_numbers or job.step_jitter >= 10 * (job.end_jitter + 500)):
             case.true(f"rank {rank} is aligned by collectives: {answer}", answer["by"] == "collectives")
             case.at_most(f"error of rank {rank}", answer["error_ns"], 3 * job.end_jitter + 300 + 50e-6 * job.duration)

@@ -20,7 +20,7 @@ def check(case):
     first = Job(case.random, run=1)
     case.random.setstate(state)
     again = Job(case.random, run=2)
-    later = case.random.choice([120, 3_600, 30_000]) * 1_000_000_000
+    later = first.duration + case.random.choice([2, 20, 120, 30_000]) * 1_000_000_000
     merged = case.folder / "all.kymo"
     one = write(first, 0, 0, case.folder / "first.json")
     two = write(again, case.random.randrange(0, 2), later, case.folder / "second.json")

@@ -80,12 +80,12 @@ FILL = {
     "waits": (20, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000, " + RUN +
               ", if(number % 2 = 0, concat('tp', toString(intDiv({i} % {ranks}, 8))), 'dp'), if(number % 2 = 0, 8, {ranks}), "
               "50, 25000 + rand() % 1000, -1, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL', concat('node', "
-              "toString(intDiv({i} % {ranks}, 8)))"),
+              "toString(intDiv({i} % {ranks}, 8))), 1000000 + rand() % 1000"),
     "iterations": (10, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
     "device_time": (4, "{i} % {ranks}, 'GPU', arrayElement(['compute', 'communication', 'copies', 'idle: other'], 1 + number % "
                     "4), 200000 + rand() % 1000"),
     "traces": (1, "{i} % {ranks}, 1, 10, rand64(), " + RUN + ", 100000 + rand() % 1000, concat('node', "
-               "toString(intDiv({i} % {ranks}, 8)))"),
+               "toString(intDiv({i} % {ranks}, 8))), 1000000 + rand() % 1000"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.
 JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600"}
@@ -95,7 +95,7 @@ def fill(server, traces, now, jobs=JOBS, ranks=64):
     for number, (job, age) in enumerate(jobs.items()):
         for table, (rows, columns) in FILL.items():
             words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1), "ranks": ranks}
-            names = ("(trace, attempt, started, job, rank, complete, iterations, recording, run, median_wall_ns, host)"
+            names = ("(trace, attempt, started, job, rank, complete, iterations, recording, run, median_wall_ns, host, wall_ns)"
                      if table == "traces" else "")
             server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {number * 10_000_000}, 1, "
                          f"toDateTime({now}) - ({age.format(**words)}) AS started, '{job}' AS job, {columns.format(**words)} "
@@ -152,7 +152,7 @@ def parquet(folder):
     print(f"push into a folder: {TRACES} traces in {wall:.1f} s, {cpu:.1f} s of processor, {memory:.0f} MB; {size / TRACES:,.0f} "
           f"bytes a trace, {len(list(store.glob('*/*/*.parquet')))} files")
     for table in ["operations", "iterations"]:  # ten times as many rows
-        for file in list(store.glob(f"kymo-7/2*/{table}.parquet")):
+        for file in list(store.glob(f"kymo-8/2*/{table}.parquet")):
             for copy in range(9):
                 (file.parent.parent / f"{file.parent.name}{copy}").mkdir(exist_ok=True)
                 shutil.copy(file, file.parent.parent / f"{file.parent.name}{copy}" / file.name)

@@ -35,8 +35,6 @@ class DashboardsTest(unittest.TestCase):
         cls.server = clickhouse.Server(folder / "server").start()
         file = write_trace(folder / "x.json", at_us=int(time.time() * 1e6) - 3_600_000_000)
         kymo("push", file, cls.server.url(), "--job", JOB)
-        cls.server.query("INSERT INTO kymo.memory SELECT trace, attempt, started, job, rank, 'gpu', 4096, 1, 0, 7 FROM "
-                         "kymo.traces")
 
     @classmethod
     def tearDownClass(cls):

@@ -77,7 +77,7 @@ class FolderErrorsTest(unittest.TestCase):
 
     def test_a_failed_push_leaves_no_files(self):
         self.make_read_only()
-        for folder in [self.part, self.path / "kymo-7"]:  # where files are written, and where they become visible
+        for folder in [self.part, self.path / "kymo-8"]:  # where files are written, and where they become visible
             self.part.chmod(0o755)
             folder.chmod(0o555)
             before = sorted(self.path.rglob("*"))
@@ -90,7 +90,7 @@ class FolderErrorsTest(unittest.TestCase):
     def test_a_part_that_may_not_be_read_is_not_left_out(self):
         kymo("push", *self.traces, self.url, "--job", "train", "-q")
         self.path.chmod(0o755)
-        for hidden in [next((self.path / "kymo-7").glob("2*")), self.path / "kymo-7"]:
+        for hidden in [next((self.path / "kymo-8").glob("2*")), self.path / "kymo-8"]:
             mode = hidden.stat().st_mode
             hidden.chmod(0)
             text = kymo("fleet", "top", "--db", self.url, "--since", "5000d", expect=2, prefix=clickhouse.AS_OTHERS)[1]

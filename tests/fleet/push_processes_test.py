@@ -153,7 +153,7 @@ class FolderTest(Processes, unittest.TestCase):
 
     def traces(self):
         path, copy = self.url.removeprefix("parquet:"), self.folder / "traces.csv"
-        clickhouse.run_duckdb(f"COPY (SELECT iterations, rank FROM '{path}/kymo-7/*/traces.parquet' QUALIFY attempt = "
+        clickhouse.run_duckdb(f"COPY (SELECT iterations, rank FROM '{path}/kymo-8/*/traces.parquet' QUALIFY attempt = "
                               f"max(attempt) OVER (PARTITION BY trace)) TO '{copy}' (HEADER false)")
         return [line.split(",") for line in copy.read_text().split()]
 

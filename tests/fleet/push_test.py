@@ -43,9 +43,9 @@ class PushTest(PushedTraces):
             [["", "ncclDevKernel_AllReduce_Sum", "0", "1", str((3 * 700 + 200) * 10_000), "40", "-1"]])
         parts = dict(self.server.rows(f"SELECT part, sum(ns) FROM {self.database}.device_time GROUP BY part"))
         self.assertEqual(int(parts["compute"]), 40_000_000)
-        trace = self.server.rows(f"SELECT DISTINCT job, program, iterations, median_wall_ns FROM "
+        trace = self.server.rows(f"SELECT DISTINCT job, iterations, wall_ns, median_wall_ns FROM "
                                  f"{self.database}.traces")
-        self.assertEqual([(row[0], row[2], row[3]) for row in trace], [("train", "10", "9000000")])
+        self.assertEqual(trace, [["train", "10", "90000000", "9000000"]])
 
     def test_a_second_push_adds_nothing(self):
         kymo("push", *self.traces, self.url)
@@ -224,7 +224,7 @@ class PushTest(PushedTraces):
                           "ORDER BY version")
         self.server.query(f"INSERT INTO {self.database}.kymo_schema (version, attempt) VALUES (4, 0)")
         _, text = kymo("push", self.traces[1], self.url, expect=1)
-        self.assertIn("has tables of version 4, and this kymo has version 7: push the traces into a new database", text)
+        self.assertIn("has tables of version 4, and this kymo has version 8: push the traces into a new database", text)
         self.assertEqual(len(text.splitlines()), 1)
 
     def test_wrong_addresses(self):

@@ -214,6 +214,27 @@ class WatchTest(unittest.TestCase):
         self.assertIn(f"cannot read the folder {self.arriving}/inside", text)
         self.assertEqual(self.names()["gemm"], 1)
 
+    def test_a_watched_folder_that_may_not_be_read_is_an_error(self):
+        self.add(self.traces[0], "a.kymo")
+        self.arriving.chmod(0)
+        for command in [["watch", self.arriving, "--push", self.url, "--once"], ["push", self.arriving, self.url]]:
+            _, text = kymo(*command, expect=1, prefix=clickhouse.AS_OTHERS)
+            self.assertIn(f"cannot read {self.arriving}: Permission denied", text)
+        self.arriving.chmod(0o755)
+
+    def test_push_of_a_folder_takes_what_it_may_read_and_names_the_rest(self):
+        self.add(self.traces[0], "a.kymo")
+        (self.arriving / "inside").mkdir()
+        (self.arriving / "inside").chmod(0)
+        _, text = kymo("push", self.arriving, self.url, expect=1, prefix=clickhouse.AS_OTHERS)
+        self.assertIn(f"cannot read the folder {self.arriving}/inside: its traces are not pushed", text)
+        self.assertIn("1 trace pushed", text)
+        self.assertEqual(self.names()["gemm"], 1)
+
+    def test_push_of_a_folder_without_traces_says_so(self):
+        _, text = kymo("push", self.arriving, self.url, expect=1)
+        self.assertIn(f"no traces in {self.arriving}: no file is named *.kymo, *.json or *.json.gz", text)
+
     def test_links_and_fifos_are_named_once(self):
         self.add(self.traces[0], "a.kymo")
         elsewhere = self.arriving.parent / f"elsewhere-{self.arriving.name}"

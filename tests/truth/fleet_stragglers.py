@@ -13,11 +13,13 @@ def check(case):
     ranks = tensor * data
     slow = case.random.randrange(ranks) if case.seed % 4 else None
     compute, late, jitter, wire = 4_000_000, case.random.randrange(300_000, 900_000), 8_000, 100_000
-    missing = case.random.choice([rank for rank in range(ranks) if rank != slow]) if case.seed % 5 == 3 and tensor > 2 else None
+    absent = case.random.choice([rank for rank in range(ranks) if rank != slow]) if case.seed % 5 >= 3 and tensor > 2 else None
+    missing, astray = (absent, None) if case.seed % 5 == 3 else (None, absent)  # no trace, or a wrong clock
     base = time.time_ns() - 600 * 10**9
     traces = []
     for rank in range(ranks):
-        trace = Trace(base_ns=base, distributedInfo={"rank": rank, "world_size": ranks})
+        ahead = case.random.choice([-1, 1]) * case.random.randrange(30, 300) * 10**9 if rank == astray else 0
+        trace = Trace(base_ns=base + ahead, distributedInfo={"rank": rank, "world_size": ranks})
         traces.append((trace, trace.thread(100, 100, "main"), trace.stream(0, 7)))
         traces[rank][1].range("setup", 0, 1000)  # as in all traces of PyTorch, the program is named before its devices
     clock = 1_000_000
@@ -48,12 +50,15 @@ def check(case):
     check_cut(case, answer, 0 if missing is None else 1)
     named = [row["rank"] for row in answer["rows"] if row["share"] > 0.01]
     case.equal("named ranks", named, [] if slow is None else [slow])
-    case.equal("partial", any(note.startswith("partial: ") for note in answer["notes"]), missing is not None)
+    case.equal("partial", any(note.startswith("partial: ") for note in answer["notes"]), absent is not None)
+    blamed = [note for note in answer["notes"] if "more than 10 s before or after the others" in note]
+    case.equal("whose clock is wrong", all(f"rank {astray} has them" in note for note in blamed) and bool(blamed),
+               astray is not None)
     if slow is None or not named:
         return
     row = answer["rows"][0]
     group = tensor if row["group"].startswith("tp") else data
-    group -= 1 if missing is not None and str(missing) in row["group"].split("[")[1].strip("]").split(", ") else 0
+    group -= 1 if absent is not None and str(absent) in row["group"].split("[")[1].strip("]").split(", ") else 0
     case.equal("others waited", row["others_waited_ns"], STEPS * late * (group - 1), tolerance=0.1)
-    case.equal("waited itself", row["waited_itself_ns"], waited[slow], tolerance=0.2 if missing is not None else 0.001)
+    case.equal("waited itself", row["waited_itself_ns"], waited[slow], tolerance=0.2 if absent is not None else 0.001)
     case.equal("share", row["share"], late * (group - 1) / (group * (compute + late)), tolerance=0.15)

@@ -384,11 +384,7 @@ class ChromeImport {
   // Of Kymo's own exports.
   void add_processes(const std::string& member) {
     for (const ExportedProcess& exported : exported_processes(member)) {
-      const auto number = rows_.find_process(exported.pid);
-      if (!number) continue;
-      ImportedProcess& process = builder_.process(*number);
-      process.host = exported.host;
-      for (const auto& [key, value] : exported.environment) add(process.metadata, key, value);
+      if (const auto number = rows_.find_process(exported.pid)) exported.add_to(builder_.process(*number));
     }
   }
 

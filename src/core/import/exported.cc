@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "convert/recording_parts.h"
 #include "json/document.h"
 #include "kymo/error.h"
 
@@ -17,12 +18,27 @@ ExportedProcess read_process(const json::Value& process) {
   const auto pid = process.find("pid_of_events");
   found.pid = (pid ? *pid : process["pid"]).number("pid");
   found.host = process["host"].text("host");
+  if (const auto recording = process.find("recording")) found.recording = recording->text("recording");
   for (const auto& [key, value] : process["metadata"].members("metadata"))
     if (names_variable(key) || key == kDistributedInfo) found.environment.emplace_back(key, value.text(key));
   return found;
 }
 
 }  // namespace
+
+void ExportedProcess::add_to(ImportedProcess& process) const {
+  process.host = host;
+  const auto known = [&](std::string_view key) {
+    return std::ranges::find(process.metadata, key, &std::pair<std::string, std::string>::first);
+  };
+  for (const auto& [key, value] : environment)
+    if (known(key) == process.metadata.end()) process.metadata.emplace_back(key, value);
+  if (recording.empty()) return;
+  if (const auto other = known(convert::kRecordingParts); other != process.metadata.end())
+    other->second += "," + recording;
+  else
+    process.metadata.emplace_back(convert::kRecordingParts, recording);
+}
 
 std::vector<ExportedProcess> exported_processes(std::string_view untrusted) {
   std::vector<ExportedProcess> found;

@@ -1,5 +1,4 @@
-// The processes of a trace that Kymo exported as JSON: its member "kymo" describes them
-// (convert/formats/chrome.cc).
+// The processes of a trace that Kymo exported: processes_json() describes them (convert/formats/chrome.h).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,14 @@
 namespace kymo::import {
 
 struct ExportedProcess {
-  uint64_t pid = 0;  // of its events
-  std::string host;
+  uint64_t pid = 0;                                              // of its events
+  std::string host, recording;                                   // convert/recording_parts.h
   std::vector<std::pair<std::string, std::string>> environment;  // job, rank and run are in it
+
+  void add_to(ImportedProcess& process) const;
 };
 
-// `untrusted` is the member. Empty if another tool wrote it.
+// Empty if another tool wrote it.
 std::vector<ExportedProcess> exported_processes(std::string_view untrusted);
 
 // Environment variables have such names.

@@ -106,6 +106,7 @@ class PerfettoRows {
         case track::kDescription: {
           constexpr std::string_view kOn = ", on ", kNamed = ": ";
           std::string_view text = field.bytes;
+          description.text = text;
           Queue queue;
           if (!take(text, "queue ", queue.queue) || !take(text, " of context ", queue.context) ||
               !take(text, ", of process ", queue.pid) || !text.starts_with(kOn))
@@ -195,6 +196,7 @@ class PerfettoRows {
       if (!description.process) continue;
       ImportedProcess& made = builder_.process(process(description.process->pid));
       made.name = !description.process->name.empty() ? description.process->name : description.name;
+      for (const ExportedProcess& exported : exported_processes(description.text)) exported.add_to(made);
       if (!description.process->command_line.empty())
         made.metadata.emplace_back("command line", description.process->command_line);
     }
@@ -248,7 +250,7 @@ class PerfettoRows {
   };
   struct Description {
     uint64_t parent = 0;
-    std::string name;
+    std::string name, text;
     std::optional<Process> process;
     std::optional<Thread> thread;
     std::optional<Counter> counter;

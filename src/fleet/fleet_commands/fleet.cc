@@ -10,18 +10,19 @@
 #include "base/printable.h"
 #include "base/quantile.h"
 #include "base/text.h"
-#include "base/text_table.h"
 #include "base/units.h"
 #include "cli/share.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "commands/read/diff.h"
+#include "fleet_commands/answer_table.h"
 #include "fleet_commands/period.h"
 #include "fleet_commands/program.h"
 #include "kymo/error.h"
 #include "options/command_line.h"
 #include "push/tables.h"
 #include "questions/answers.h"
+#include "questions/parquet_store.h"
 #include "questions/statements.h"
 #include "questions/stragglers.h"
 #include "questions/target.h"
@@ -55,25 +56,23 @@ class Notes {
   std::vector<std::string> lines_;
 };
 
-// {"rows": [...], "notes": [...], "exit_code": 0}; `write` adds the fields of a row, and `more` those after the rows.
-template <typename Rows, typename Write, typename More>
-std::string json_of(const Rows& rows, Write&& write, const Notes& notes, int exit_code, More&& more) {
+// As a table, or {"rows": [...], "notes": [...], "exit_code": 0}; `more` adds the fields after the rows. Returns the
+// exit code.
+template <typename More>
+int print_answer(const AnswerTable& rows, const Notes& notes, int exit_code, bool as_json, More&& more) {
+  if (!as_json) {
+    if (rows.size() > 0) print(shown(rows.table()));
+    return exit_code;
+  }
   base::JsonWriter json;
   json.begin_object();
-  json.begin_array("rows");
-  for (const auto& row : rows) {
-    json.begin_object();
-    write(json, row);
-    json.end_object();
-  }
-  json.end_array();
+  rows.write(json);
   more(json);
-  json.begin_array("notes");
-  for (const std::string& line : notes.lines()) json.value(line);
-  json.end_array();
+  json.values("notes", notes.lines());
   json.field("exit_code", exit_code);
   json.end_object();
-  return json.text();
+  print(json.text());
+  return exit_code;
 }
 
 std::string date_of(int64_t seconds) { return date_text(seconds * 1'000'000'000); }
@@ -108,38 +107,27 @@ void warn_of_other_times(const fleet::CountedTraces& traces, Notes& notes) {
        "--since 4000w counts such traces as of 1970");
 }
 
-// Says why a selection has no traces: false if it has some. After warn_of_other_times().
+// Says why no trace of a selection counts: false if some do. After warn_of_other_times().
 bool say_nothing_found(const fleet::Selection& selection, const fleet::CountedTraces& traces, Notes& notes) {
+  if (traces.counted > 0) return false;
+  if (traces.incomplete > 0) {
+    notes.say("no trace of this time is complete, so none counts");
+    return true;
+  }
   const push::Rows jobs = selection.target.store().ask(fleet::jobs_statement(selection, true));
   push::expect_columns(jobs, 2);
+  std::vector<std::string> latest;
+  for (const auto& row : jobs.rows)
+    latest.push_back(base::format("{} (last trace {})", job_text(row[0]), date_of(push::parse_i64(row[1], "last"))));
   const std::string place = selection.target.text();
-  std::vector<std::string> names;
-  int64_t last = 0;
-  bool is_known = !selection.job;
-  for (const auto& row : jobs.rows) {
-    names.push_back(job_text(row[0]));
-    if (selection.job && row[0] != *selection.job) continue;
-    is_known = true;
-    last = std::max(last, push::parse_i64(row[1], "last"));
-  }
-  const std::string of_job = selection.job ? base::format(" of job {}", job_text(*selection.job)) : "";
-  const std::string in_time =
-      base::format("no traces{} from {} to {} in {}", of_job, date_of(selection.from), date_of(selection.to), place);
-  if (names.empty())
-    notes.say(notes.lines().empty() ? base::format("{} has no traces; 'kymo push' writes them", place)
-                                    : base::format("{} has no trace that counts", place));
-  else if (!is_known)
-    notes.say(base::format("no traces{} in {}; the latest jobs are {}", of_job, place, base::join(names, ", ")));
-  else if (last < selection.from && last >= push::kFirstDate)
-    notes.say(base::format("{}; the last one began at {}: use a longer --since", in_time, date_of(last)));
-  else if (last < selection.from || last >= selection.to)
-    notes.say(in_time);  // warn_of_other_times() said why
-  else if (traces.counted == 0 && traces.incomplete > 0)
-    notes.say("no trace of this time is complete, so none counts");
-  else if (traces.counted == 0 && selection.is_narrow())
-    notes.say("no trace of this time is of this run, rank and host; 'kymo fleet jobs' lists the runs");
-  else
-    return false;
+  notes.say(latest.empty() ? base::format("{} has no traces; 'kymo push' writes them", place)
+                           : base::format("no traces{}{} from {} to {} in {}; {}: {}",
+                                          selection.job ? base::format(" of job {}", job_text(*selection.job)) : "",
+                                          selection.is_narrow() ? " of this run, rank and host" : "",
+                                          date_of(selection.from), date_of(selection.to), place,
+                                          notes.lines().empty() ? "use a longer --since, or one of the latest jobs"
+                                                                : "the latest jobs are",
+                                          base::join(latest, ", ")));
   return true;
 }
 
@@ -153,118 +141,57 @@ void warn_of_other_ranks(const fleet::DiffRanks& ranks, Notes& notes) {
   warn(ranks.too_few, "too rarely in A or in B");
 }
 
-// Says if there are few samples because a rank has less than half of the minutes of another one.
-void warn_of_few_samples(const fleet::DiffRanks& ranks, Notes& notes) {
-  const auto warn = [&](uint64_t fleet::DiffRanks::Compared::*minutes, const char* side) {
-    const auto [fewest, most] = std::ranges::minmax_element(ranks.compared, {}, minutes);
-    if (fewest == ranks.compared.end() || 2 * (*fewest.*minutes) >= *most.*minutes ||
-        *fewest.*minutes >= analyze::kMostValues)
-      return;
-    notes.warn(
-        base::format("only {} in {}: {} has {} there, and {} {}, several of which are one sample; record the ranks "
-                     "together for more",
-                     count_of(*fewest.*minutes, "sample"), side, fleet::rank_names({fewest->rank}),
-                     count_of(*fewest.*minutes, "minute"), fleet::rank_names({most->rank}), *most.*minutes));
-  };
-  warn(&fleet::DiffRanks::Compared::earlier, "A");
-  warn(&fleet::DiffRanks::Compared::later, "B");
-}
-
 // Says why there is nothing to compare. `middle`: where B begins, in seconds since 1970.
 void say_empty_sides(const fleet::Selection& selection, const fleet::DiffRanks& ranks, int64_t middle, Notes& notes) {
-  if (ranks.earlier + ranks.later == 0) {
+  const auto side = [&](size_t number, uint64_t samples, int64_t from, int64_t to) {
+    return base::format("{} has {} ({})", number == 0 ? "A" : "B", count_of(samples, "sample"),
+                        selection.runs.size() == 2 ? base::format("run '{}'", fleet::shown_name(selection.runs[number]))
+                                                   : base::format("from {} to {}", date_of(from), date_of(to)));
+  };
+  if (ranks.earlier + ranks.later == 0)
     notes.say(kNoIterations);
-    return;
-  }
-  if (ranks.earlier > 0 && ranks.later > 0) {
+  else if (ranks.earlier > 0 && ranks.later > 0)
     notes.say(
         "nothing to compare: no rank was recorded in both times; choose another --since, or record the same ranks");
-    return;
-  }
-  const bool is_a = ranks.earlier == 0;
-  if (selection.runs.size() == 2) {
-    notes.say(
-        base::format("nothing to compare: no iterations of run '{}' in this time; 'kymo fleet jobs' lists the runs",
-                     fleet::shown_name(selection.runs[is_a ? 0 : 1])));
-    return;
-  }
-  notes.say(base::format("nothing to compare: no iterations from {} to {} ({}), and {} {} it; choose another --since",
-                         date_of(is_a ? selection.from : middle), date_of(is_a ? middle : selection.to),
-                         is_a ? "A" : "B", count_of(ranks.earlier + ranks.later, "sample"), is_a ? "after" : "before"));
+  else
+    notes.say(base::format("nothing to compare: {}, {}; 'kymo fleet jobs' lists the runs and their times",
+                           side(0, ranks.earlier, selection.from, middle), side(1, ranks.later, middle, selection.to)));
 }
 
-using Align = base::TextTable::Align;
+std::string share_text(double share) { return base::format("{:.1f} %", 100 * share); }
 
 // Prints up to `limit` of them, and returns the exit code, for which all count.
-int show_stragglers(fleet::Stragglers stragglers, uint64_t limit, std::optional<double> fail_above, const Notes& notes,
-                    bool json) {
-  std::vector<fleet::StragglerRow>& rows = stragglers.rows;
-  const bool is_slow = fail_above && std::any_of(rows.begin(), rows.end(), [&](const fleet::StragglerRow& row) {
-                         return row.share > *fail_above;
-                       });
+int show_stragglers(const fleet::Stragglers& stragglers, uint64_t limit, std::optional<double> fail_above,
+                    const Notes& notes, bool json) {
+  const std::vector<fleet::StragglerRow>& rows = stragglers.rows;
+  const auto any_of = [&](auto&& is) { return std::any_of(rows.begin(), rows.end(), is); };
+  const bool is_slow = fail_above && any_of([&](const auto& row) { return row.share > *fail_above; });
   // A job of which nothing can be compared is not below a limit.
   const bool is_enough = !stragglers.jobs.empty() && !(fail_above && stragglers.has_unknown_job());
-  const int exit_code = is_slow ? kSlower : is_enough ? kFine : kTooFew;
+  const auto title_if = [](bool is_there, const char* title) { return is_there ? title : ""; };
   const bool has_jobs = stragglers.jobs.size() > 1 || stragglers.has_unknown_job();
-  if (rows.size() > limit) rows.resize(limit);
-  if (json) {
-    print(json_of(
-        rows,
-        [](base::JsonWriter& out, const fleet::StragglerRow& row) {
-          out.field("job", fleet::text_of_name(row.job));
-          if (row.period > 0) out.field("time", row.period);
-          out.field("rank", row.rank);
-          out.field("host", fleet::text_of_name(row.worst_host));
-          out.field("times_last", row.times_last);
-          out.field("others_waited_ns", row.others_waited_ns);
-          out.field("waited_itself_ns", row.waited_itself_ns);
-          out.field("share", row.share);
-          out.field("partial_iterations", row.partial_steps);
-          out.field("group", fleet::text_of_name(row.group));
-          out.field("worst_collective", fleet::text_of_name(row.worst_name));
-          out.field("worst_iteration", row.worst_iteration);
-          out.field("worst_trace", fleet::trace_text(row.worst_trace));
-        },
-        notes, exit_code, [](base::JsonWriter&) {}));
-    return exit_code;
-  }
-  const bool has_periods = !rows.empty() && rows.front().period > 0;
-  base::TextTable table({{"rank", Align::Right},
-                         {"last", Align::Right},
-                         {"others waited", Align::Right},
-                         {"of group time", Align::Right},
-                         {"waited itself", Align::Right},
-                         {"worst iteration", Align::Right},
-                         {"its trace"},
-                         {"collective"}});
-  const bool is_partial = !stragglers.partial.empty();
-  if (is_partial) table.add_column({"partial", Align::Right});
-  const bool has_groups =
-      std::any_of(rows.begin(), rows.end(), [](const fleet::StragglerRow& row) { return !row.group.empty(); });
-  const bool has_hosts =
-      std::any_of(rows.begin(), rows.end(), [](const fleet::StragglerRow& row) { return !row.worst_host.empty(); });
-  if (has_periods) table.add_column({"since"});
-  if (has_groups) table.add_column({"process group"});
-  if (has_hosts) table.add_column({"host"});
-  if (has_jobs) table.add_column({"job"});
+  const bool has_groups = any_of([](const auto& row) { return !row.group.empty(); });
+  const bool has_hosts = any_of([](const auto& row) { return !row.worst_host.empty(); });
+  AnswerTable table;
   for (const fleet::StragglerRow& row : rows) {
-    std::vector<std::string> cells{std::to_string(row.rank),
-                                   count_text(row.times_last),
-                                   duration_text(row.others_waited_ns),
-                                   base::format("{:.1f} %", 100 * row.share),
-                                   duration_text(row.waited_itself_ns),
-                                   std::to_string(row.worst_iteration),
-                                   fleet::trace_text(row.worst_trace),
-                                   base::printable(row.worst_name)};
-    if (is_partial) cells.push_back(count_text(row.partial_steps));
-    if (has_periods) cells.push_back(date_of(row.period));
-    if (has_groups) cells.push_back(base::printable(row.group));
-    if (has_hosts) cells.push_back(row.worst_host.empty() ? "(unknown)" : base::printable(row.worst_host));
-    if (has_jobs) cells.push_back(fleet::shown_name(row.job));
-    table.add(std::move(cells));
+    if (table.size() == limit) break;
+    table.begin_row();
+    table.number("rank", row.rank, "rank", std::to_string(row.rank));
+    table.count("times_last", row.times_last, "last");
+    table.duration("others_waited_ns", row.others_waited_ns, "others waited");
+    table.number("share", row.share, "of group time", share_text(row.share));
+    table.duration("waited_itself_ns", row.waited_itself_ns, "waited itself");
+    table.number("worst_iteration", row.worst_iteration, "worst iteration", std::to_string(row.worst_iteration));
+    table.trace("worst_trace", row.worst_trace, "its trace");
+    table.name("worst_collective", row.worst_name, "collective");
+    table.count("partial_iterations", row.partial_steps, title_if(!stragglers.partial.empty(), "partial"));
+    if (row.period > 0) table.date("time", row.period, "since");
+    table.name("group", row.group, title_if(has_groups, "process group"));
+    table.text("host", fleet::text_of_name(row.worst_host), title_if(has_hosts, "host"),
+               row.worst_host.empty() ? "(unknown)" : fleet::shown_name(row.worst_host));
+    table.name("job", row.job, title_if(has_jobs, "job"));
   }
-  print(shown(table));
-  return exit_code;
+  return print_answer(table, notes, is_slow ? kSlower : is_enough ? kFine : kTooFew, json, [](base::JsonWriter&) {});
 }
 
 enum class Question : uint8_t { Jobs, Top, Diff, Stragglers, History };
@@ -308,171 +235,127 @@ std::string json_of_error(const char* error) {
 std::string time(double ns) { return duration_text(static_cast<uint64_t>(std::llround(std::max(ns, 0.0)))); }
 std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
 
-int show_jobs(const std::vector<fleet::RunRow>& rows, const Notes& notes, bool json) {
-  const int exit_code = rows.empty() ? kTooFew : kFine;
-  if (json) {
-    print(json_of(
-        rows,
-        [](base::JsonWriter& out, const fleet::RunRow& row) {
-          out.field("job", fleet::text_of_name(row.job));
-          out.field("run", fleet::text_of_name(row.run));
-          out.field("first", row.first);
-          out.field("last", row.last);
-          out.field("traces", row.traces);
-          out.field("ranks", row.ranks);
-          out.field("hosts", row.hosts);
-          out.field("iteration_ns", row.iteration_ns);
-        },
-        notes, exit_code, [](base::JsonWriter&) {}));
-    return exit_code;
+int show_jobs(const push::Rows& found, const Notes& notes, bool json) {
+  push::expect_columns(found, 8);
+  AnswerTable table;
+  for (const auto& row : found.rows) {
+    const auto number = [&](size_t i) { return push::parse_u64(row[i], found.columns[i]); };
+    table.begin_row();
+    table.duration("iteration_ns", number(7), "iteration");
+    table.count("ranks", number(5), "ranks");
+    table.count("hosts", number(6), "hosts");
+    table.count("traces", number(4), "traces");
+    table.date("first", push::parse_i64(row[2], "first"), "first trace");
+    table.date("last", push::parse_i64(row[3], "last"), "last trace");
+    table.name("job", row[0], "job");
+    table.name("run", row[1], "run");
   }
-  base::TextTable table({{"iteration", Align::Right},
-                         {"ranks", Align::Right},
-                         {"hosts", Align::Right},
-                         {"traces", Align::Right},
-                         {"first trace"},
-                         {"last trace"},
-                         {"job"},
-                         {"run"}});
-  for (const fleet::RunRow& row : rows)
-    table.add({duration_text(row.iteration_ns), count_text(row.ranks), count_text(row.hosts), count_text(row.traces),
-               date_of(row.first), date_of(row.last), fleet::shown_name(row.job), fleet::shown_name(row.run)});
-  print(shown(table));
-  return exit_code;
+  return print_answer(table, notes, table.size() == 0 ? kTooFew : kFine, json, [](base::JsonWriter&) {});
 }
 
-int show_top(const std::vector<fleet::TopRow>& rows, const fleet::TimesOfTop& times, const Notes& notes,
-             const Options& options) {
-  const auto share = [&](uint64_t ns) {
-    return times.iterations_ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(times.iterations_ns);
-  };
-  const int exit_code = rows.empty() ? kTooFew : kFine;
-  if (options.json) {
-    print(json_of(
-        rows,
-        [&](base::JsonWriter& json, const fleet::TopRow& row) {
-          json.field("name", fleet::text_of_name(row.name));
-          json.field("device", row.on_device);
-          json.field("operation", fleet::operation_text(row.name, row.on_device));
-          json.field("calls", row.calls);
-          json.field("self_ns", row.self_ns);
-          json.field("share", share(row.self_ns));
-          json.field("total_ns", row.total_ns);
-          json.field("longest_ns", row.longest_ns);
-          json.field("traces", row.traces);
-          json.field("ranks", row.ranks);
-          json.field("slowest_trace", fleet::trace_text(row.slowest_trace));
-          json.field("slowest_rank", row.slowest_rank);
-        },
-        notes, exit_code,
-        [&](base::JsonWriter& json) {
-          json.field("iterations_ns", times.iterations_ns);
-          json.field("compute_ns", times.compute_ns);
-          json.field("communication_ns", times.communication_ns);
-          json.field("copies_ns", times.copies_ns);
-          json.field("idle_ns", times.idle_ns);
-        }));
-    return exit_code;
+int show_top(const push::Rows& found, const fleet::TimesOfTop& times, const Notes& notes, bool as_json) {
+  push::expect_columns(found, 10);
+  AnswerTable table;
+  for (const auto& row : found.rows) {
+    const auto number = [&](size_t i) { return push::parse_u64(row[i], found.columns[i]); };
+    const bool on_device = number(1) != 0;
+    const uint64_t calls = number(2), self_ns = number(3), total_ns = number(4);
+    const double share = static_cast<double>(self_ns) / static_cast<double>(std::max<uint64_t>(times.iterations_ns, 1));
+    const int64_t slowest_rank = push::parse_i64(row[9], found.columns[9]);
+    table.begin_row();
+    table.duration("self_ns", self_ns, "self");
+    table.number("share", share, "share", share_text(share));
+    table.count("calls", calls, "calls");
+    table.only_json("total_ns", total_ns);
+    table.duration("mean_ns", calls == 0 ? 0 : total_ns / calls, "mean");
+    table.duration("longest_ns", number(5), "longest");
+    table.count("traces", number(6), "traces");
+    table.only_json("ranks", number(7));
+    table.number("slowest_rank", slowest_rank, "slowest rank", rank_text(slowest_rank));
+    table.trace("slowest_trace", number(8), "slowest trace");
+    table.only_json("name", fleet::text_of_name(row[0]));
+    table.only_json("device", on_device);
+    const std::string operation = fleet::operation_text(row[0], on_device);
+    table.text("operation", operation, "operation", operation);
   }
-  if (const uint64_t all = times.devices_ns(); all > 0) {
-    const auto part = [&](uint64_t ns) { return 100 * static_cast<double>(ns) / static_cast<double>(all); };
-    print(base::format("devices: {:.1f} % compute, {:.1f} % communication, {:.1f} % copies, {:.1f} % idle\n",
-                       part(times.compute_ns), part(times.communication_ns), part(times.copies_ns),
-                       part(times.idle_ns)));
+  if (const uint64_t all = times.devices_ns(); all > 0 && !as_json) {
+    const auto part = [&](uint64_t ns) { return share_text(static_cast<double>(ns) / static_cast<double>(all)); };
+    print(base::format("devices: {} compute, {} communication, {} copies, {} idle\n", part(times.compute_ns),
+                       part(times.communication_ns), part(times.copies_ns), part(times.idle_ns)));
   }
-  base::TextTable table({{"self", Align::Right},
-                         {"share", Align::Right},
-                         {"calls", Align::Right},
-                         {"mean", Align::Right},
-                         {"longest", Align::Right},
-                         {"traces", Align::Right},
-                         {"slowest rank", Align::Right},
-                         {"slowest trace"},
-                         {"operation"}});
-  for (const fleet::TopRow& row : rows)
-    table.add({duration_text(row.self_ns), base::format("{:.1f} %", 100 * share(row.self_ns)), count_text(row.calls),
-               duration_text(row.calls == 0 ? 0 : row.total_ns / row.calls), duration_text(row.longest_ns),
-               count_text(row.traces), rank_text(row.slowest_rank), fleet::trace_text(row.slowest_trace),
-               fleet::operation_text(row.name, row.on_device)});
-  print(shown(table));
-  return exit_code;
+  return print_answer(table, notes, table.size() == 0 ? kTooFew : kFine, as_json, [&](base::JsonWriter& json) {
+    json.field("iterations_ns", times.iterations_ns);
+    json.field("compute_ns", times.compute_ns);
+    json.field("communication_ns", times.communication_ns);
+    json.field("copies_ns", times.copies_ns);
+    json.field("idle_ns", times.idle_ns);
+  });
 }
 
 // Of values without a change: which one would have been found. False if a larger one than the limit might not.
-bool say_smallest_change(const fleet::History& history, double median, std::optional<double> limit, Notes& notes) {
-  if (!history.smallest || median <= 0) return true;
-  const double share = std::max(history.smallest->shift / median, 0.0001);  // of samples without noise
+bool say_smallest_change(const fleet::History& history, double iteration_ns, std::optional<double> limit,
+                         Notes& notes) {
+  if (!history.smallest || iteration_ns <= 0) return true;
+  const double share = std::max(history.smallest->shift / iteration_ns, 0.0001);  // of samples without noise
   const bool is_decided = !limit || share <= *limit;
-  notes.say(base::format("a change by {:.2g} % in the last {} would have been found{}", 100 * share,
+  notes.say(base::format("a change by {:.2g} % of an iteration in the last {} would have been found{}", 100 * share,
                          count_of(history.smallest->values, "sample"),
                          is_decided ? "" : ", so these samples cannot decide about the limit: push more traces"));
   return is_decided;
 }
 
-int show_history(const fleet::History& history, Notes& notes, const Options& options) {
+double median_of(const fleet::History& history) {
+  std::vector<double> values;
+  for (const fleet::HistoryPoint& point : history.points) values.push_back(point.ns);
+  return base::median(values);
+}
+
+// `iteration_ns`: what shares of an iteration are of, as in diff.
+int show_history(const fleet::History& history, double iteration_ns, Notes& notes, const Options& options) {
   const bool is_enough = history.points.size() >= fleet::kFewestValues;
   const bool is_slower =
       options.fail_above && std::any_of(history.changes.begin(), history.changes.end(), [&](const auto& one) {
-        return one.change.shift > *options.fail_above * one.median_before;
+        return one.change.shift > *options.fail_above * iteration_ns;
       });
-  std::vector<double> values;
-  for (const fleet::HistoryPoint& point : history.points) values.push_back(point.ns);
-  const double median = base::median(values);
+  const double median = median_of(history);
   if (!is_enough && !history.points.empty())
     notes.say(
         base::format("too few samples: {}, and a change point needs at least {}; use a longer --since, or push "
                      "more traces",
                      history.points.size(), fleet::kFewestValues));
-  const bool is_decided = say_smallest_change(history, median, options.fail_above, notes);
-  const int exit_code = is_slower ? kSlower : is_enough && is_decided ? kFine : kTooFew;
-  if (options.json) {
-    print(json_of(
-        history.changes,
-        [&](base::JsonWriter& json, const fleet::ChangePoint& change) {
-          const fleet::HistoryPoint& point = history.points[change.at];
-          json.field("time", point.seconds);
-          json.field("trace", fleet::trace_text(point.shown_by));
-          json.field("before_ns", change.median_before);
-          json.field("after_ns", change.median_after);
-          json.field("shift_ns", change.change.shift);
-          json.field("low_ns", change.change.low);
-          json.field("high_ns", change.change.high);
-          json.field("p", change.p);
-        },
-        notes, exit_code,
-        [&](base::JsonWriter& json) {
-          json.field("median_ns", median);
-          if (history.smallest) json.field("smallest_visible_ns", history.smallest->shift);
-          json.begin_array("samples");
-          for (const fleet::HistoryPoint& point : history.points) {
-            json.begin_object();
-            json.field("time", point.seconds);
-            json.field("ns", point.ns);
-            json.field("trace", fleet::trace_text(point.shown_by));
-            json.end_object();
-          }
-          json.end_array();
-        }));
-    return exit_code;
+  const bool is_decided = say_smallest_change(history, iteration_ns, options.fail_above, notes);
+  if (!options.json) {
+    print(base::format("{}, median {} per iteration\n", count_of(history.points.size(), "sample"), time(median)));
+    if (is_enough && history.changes.empty()) print("no change point\n");
   }
-  print(base::format("{}, median {} per iteration\n", count_of(history.points.size(), "sample"), time(median)));
-  if (is_enough && history.changes.empty()) print("no change point\n");
-  base::TextTable table({{"since"},
-                         {"before", Align::Right},
-                         {"after", Align::Right},
-                         {"shift", Align::Right},
-                         {"p", Align::Right},
-                         {"trace that shows it"}});
-  for (size_t i = 0; i < history.changes.size(); ++i) {
-    const fleet::ChangePoint& change = history.changes[i];
+  AnswerTable table;
+  const auto of = [](double shift, double whole) {
+    return base::format("{:+.1f} %", whole == 0 ? 0 : 100 * shift / whole);
+  };
+  for (const fleet::ChangePoint& change : history.changes) {
     const fleet::HistoryPoint& point = history.points[change.at];
-    const double share = change.median_before == 0 ? 0 : change.change.shift / change.median_before;
-    table.add({date_text(point.seconds * 1'000'000'000), time(change.median_before), time(change.median_after),
-               base::format("{:+.1f} %", 100 * share), base::format("{:.4f}", change.p),
-               fleet::trace_text(point.shown_by)});
+    const double shift = change.change.shift;
+    table.begin_row();
+    table.date("time", point.seconds, "since");
+    table.number("before_ns", change.median_before, "before", time(change.median_before));
+    table.number("after_ns", change.median_after, "after", time(change.median_after));
+    table.number("shift_ns", shift, "of itself", of(shift, change.median_before));
+    table.only_json("low_ns", change.change.low);
+    table.only_json("high_ns", change.change.high);
+    table.number("of_iteration", shift / iteration_ns, "of iteration", of(shift, iteration_ns));
+    table.number("p", change.p, "p", base::format("{:.4f}", change.p));
+    table.trace("trace", point.shown_by, "trace that shows it");
   }
-  if (table.size() > 0) print(shown(table));
-  return exit_code;
+  const int exit_code = is_slower ? kSlower : is_enough && is_decided ? kFine : kTooFew;
+  return print_answer(table, notes, exit_code, options.json, [&](base::JsonWriter& json) {
+    json.field("median_ns", median);
+    if (history.smallest) json.field("smallest_visible_ns", history.smallest->shift);
+    json.objects("samples", history.points, [&](const fleet::HistoryPoint& point) {
+      json.field("time", point.seconds);
+      json.field("ns", point.ns);
+      json.field("trace", fleet::trace_text(point.shown_by));
+    });
+  });
 }
 
 // "Did last night's change make it slower?": if the iteration has another level since some time in B, this level is
@@ -532,8 +415,9 @@ int answer_stragglers(const fleet::Selection& selection, const fleet::CountedTra
   const bool has_collectives = !found.jobs.empty();
   if (has_collectives && found.rows.empty())
     notes.say(
-        base::format("no rank{} is late: none makes others wait for more than twice the time that it waits itself",
-                     options.rank || options.host ? " of these" : ""));
+        base::format("no rank{} is late: none makes others wait for more than twice the time that it waits itself{}",
+                     options.rank || options.host ? " of these" : "",
+                     options.every == 0 ? "; --every 1h looks at each hour for itself" : ""));
   else if (!has_collectives && !left_out.empty())
     notes.say("no wait in a collective can be compared, so no rank is named");
   else if (!has_collectives && !say_nothing_found(selection, traces, notes))
@@ -542,7 +426,7 @@ int answer_stragglers(const fleet::Selection& selection, const fleet::CountedTra
         "of a "
         "trace with a rank: push the traces of all ranks, with "
         "KYMO_RANK in the environment of the program if nothing else says the rank");
-  return show_stragglers(std::move(found), limit, options.fail_above, notes, options.json);
+  return show_stragglers(found, limit, options.fail_above, notes, options.json);
 }
 
 std::string statement_of(const Options& options, const fleet::Selection& selection, int64_t middle) {
@@ -578,6 +462,7 @@ int answer(const Options& options) {
   // The rows of stragglers are those with the longest waits, and a limit of their share applies to all.
   if (options.question == Question::Stragglers) selection.limit = kMostRows;
   if (options.sql) {
+    if (!target.server) print(fleet::kFunctionsOfDuckDb);
     print(statement_of(options, selection, middle) + "\n");
     return kFine;
   }
@@ -597,24 +482,21 @@ int answer(const Options& options) {
   const push::Rows rows = selection.target.store().ask(statement_of(options, selection, middle));
   switch (options.question) {
     case Question::Jobs: {
-      const auto found = fleet::read_runs(rows);
-      if (found.empty()) say_nothing_found(selection, traces, notes);
-      return show_jobs(found, notes, options.json);
+      if (rows.rows.empty()) say_nothing_found(selection, traces, notes);
+      return show_jobs(rows, notes, options.json);
     }
     case Question::Top: {
-      const auto found = fleet::read_top(rows);
       const fleet::TimesOfTop times = fleet::times_of_top(selection);
       for (const std::string& line : times.lines()) notes.warn(line);
-      if (found.empty() && !say_nothing_found(selection, traces, notes))
+      if (rows.rows.empty() && !say_nothing_found(selection, traces, notes))
         notes.say("these traces have no operations: they have no ranges on their main thread, and no work of devices");
-      return show_top(found, times, notes, options);
+      return show_top(rows, times, notes, options.json);
     }
     case Question::Diff: {
       const auto diff = fleet::read_diff(rows);
       const auto ranks =
           fleet::read_diff_ranks(selection.target.store().ask(fleet::diff_ranks_statement(selection, middle)), diff);
       if (ranks.earlier > 0 && ranks.later > 0) warn_of_other_ranks(ranks, notes);
-      warn_of_few_samples(ranks, notes);
       if (diff.replicates_a > 0 && diff.replicates_b > 0) return show_diff(diff, history, notes, options);
       if (ranks.earlier + ranks.later > 0 || !say_nothing_found(selection, traces, notes))
         say_empty_sides(selection, ranks, middle, notes);
@@ -637,7 +519,10 @@ int answer(const Options& options) {
                                                     fleet::operation_text(options.operation->name,
                                                                           options.operation->only_on_device)));
       if (history.points.empty() && !options.json) return kTooFew;
-      return show_history(history, notes, options);
+      const double iteration_ns = median_of(
+          options.operation ? fleet::read_history(selection.target.store().ask(fleet::history_statement(selection, {})))
+                            : history);
+      return show_history(history, iteration_ns, notes, options);
     }
     case Question::Stragglers:
       return answer_stragglers(selection, traces, rows, notes, options);
@@ -728,6 +613,8 @@ int fleet_command(const Arguments& arguments) {
       {options.operation && question != Question::History, "--operation is only for history"},
       {options.limit && is_one_job, "--limit is only for jobs, top and stragglers"},
       {options.runs.size() > (question == Question::Diff ? 2 : 1), "--run may be given once, and twice for diff"},
+      {options.runs.size() == 2 && options.runs[0] == options.runs[1],
+       "--run A --run B compares two runs, and both are the same one; 'kymo fleet jobs' lists the runs"},
       {options.until >= options.since, "--until must be a shorter time than --since: both count back from now"},
       {options.every > 0 && !is_stragglers, "--every is only for stragglers"},
       {options.sql && !options.job && is_one_job,

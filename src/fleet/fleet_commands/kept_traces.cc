@@ -25,43 +25,49 @@ std::optional<base::FileVersion> KeptTraces::version_of(const std::string& path)
 
 bool may_be_foreign_trace(const std::string& path) { return path.ends_with(".json") || path.ends_with(".json.gz"); }
 
-void KeptTraces::look(const Now& now) {
+void walk_folder(const std::string& folder, const std::function<void(const std::filesystem::directory_entry&)>& see,
+                 const std::function<void(const std::string& path)>& hidden) {
   namespace fs = std::filesystem;
-  std::error_code error;
+  const auto can_read = [](const fs::path& path) { return ::access(path.c_str(), R_OK | X_OK) == 0; };
+  if (!can_read(folder)) throw base::file_error("read", folder, errno);
+  std::error_code error, ignored;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
+    const bool is_folder = entry->is_directory(ignored) && !entry->is_symlink(ignored);
+    if (!is_folder || can_read(entry->path()) || errno != EACCES) {
+      see(*entry);
+      continue;
+    }
+    hidden(entry->path());
+    entry.disable_recursion_pending();
+  }
+  if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder, error.value());
+}
+
+void KeptTraces::look(const Now& now) {
   std::map<std::string, File> found;
   bytes_ = 0;
   ignored_.clear();
   has_unreadable_ = false;
   now_ = now;
-  fs::recursive_directory_iterator entry(folder_, fs::directory_options::skip_permission_denied, error);
-  if (error) throw base::file_error("read", folder_, error.value());
-  for (const fs::recursive_directory_iterator end; entry != end && !error; entry.increment(error)) {
-    if (std::error_code ignored; entry->is_directory(ignored) && !entry->is_symlink(ignored) &&
-                                 ::access(entry->path().c_str(), R_OK | X_OK) != 0) {
-      ignored_.insert(base::format("cannot read the folder {}: its traces are not pushed",
-                                   base::printable(entry->path().string())));
-      has_unreadable_ = true;
-      entry.disable_recursion_pending();
-      continue;
-    }
-    const std::string path = entry->path();
-    const bool is_trace = entry->path().extension() == ".kymo";
-    if (std::error_code ignored; entry->is_symlink(ignored) && (is_trace || entry->is_directory(ignored))) {
-      ignored_.insert(base::format("{} is a link, which is not followed: watch the folder that it leads to",
-                                   base::printable(path)));
-      continue;
-    }
+  const auto see = [&](const std::filesystem::directory_entry& entry) {
+    std::error_code error;
+    const std::string path = entry.path();
+    const bool is_trace = entry.path().extension() == ".kymo";
     if (may_be_foreign_trace(path))  // once for all: there may be one for each rank and hour
       ignored_.insert(
           base::format("{} has traces of other tools (*.json), which are not pushed: 'kymo push {} URL' does",
                        base::printable(folder_), base::printable(folder_)));
-    if (!is_trace) continue;
-    const auto version = version_of(path);
+    if (entry.is_symlink(error) && (is_trace || entry.is_directory(error))) {
+      ignored_.insert(base::format("{} is a link, which is not followed: watch the folder that it leads to",
+                                   base::printable(path)));
+      return;
+    }
+    const auto version = is_trace ? version_of(path) : std::nullopt;
     if (!version) {
-      std::error_code ignored;
-      if (entry->exists(ignored) && !entry->is_directory(ignored))
+      if (is_trace && entry.exists(error) && !entry.is_directory(error))
         ignored_.insert(base::printable(path) + " is not a regular file, and is not pushed");
-      continue;
+      return;
     }
     File& file = found[path];
     file.version = *version;
@@ -69,7 +75,11 @@ void KeptTraces::look(const Now& now) {
     bytes_ += version->size;
     if (const auto known = files_.find(path); known != files_.end() && known->second.version == *version)
       file = known->second;
-  }
+  };
+  walk_folder(folder_, see, [&](const std::string& path) {
+    ignored_.insert(base::format("cannot read the folder {}: its traces are not pushed", base::printable(path)));
+    has_unreadable_ = true;
+  });
   files_ = std::move(found);
 }
 

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -24,6 +25,11 @@ namespace kymo::cli {
 
 // Whether a file may be a trace of another tool, by its name: *.json, *.json.gz.
 bool may_be_foreign_trace(const std::string& path);
+
+// Calls `see` for what is in a folder and in its folders, and `hidden` for each of these that may not be read, whose
+// content is left out. Links are not followed. Throws kymo::Error if the folder itself cannot be read.
+void walk_folder(const std::string& folder, const std::function<void(const std::filesystem::directory_entry&)>& see,
+                 const std::function<void(const std::string& path)>& hidden);
 
 class KeptTraces {
  public:

@@ -61,21 +61,29 @@ void report_file(const push::FileOutcome& file, Totals& totals) {
   }
 }
 
-// A folder stands for the traces in it and in its folders.
-std::vector<std::string> with_files_of_folders(const std::vector<std::string>& arguments) {
-  namespace fs = std::filesystem;
+// A folder stands for the traces in it and in its folders. `has_hidden` becomes true if one of these may not be read.
+std::vector<std::string> with_files_of_folders(const std::vector<std::string>& arguments, bool& has_hidden) {
   std::vector<std::string> files;
   for (const std::string& argument : arguments) {
     std::error_code error;
-    if (!fs::is_directory(argument, error)) {
+    if (!std::filesystem::is_directory(argument, error)) {
       files.push_back(argument);
       continue;
     }
     std::set<std::string> found;
-    for (fs::recursive_directory_iterator entry(argument, error), end; !error && entry != end; entry.increment(error))
-      if (const std::string path = entry->path(); path.ends_with(".kymo") || may_be_foreign_trace(path))
-        found.insert(path);
-    if (error) throw base::file_error("read", argument, error.value());
+    walk_folder(
+        argument,
+        [&](const std::filesystem::directory_entry& entry) {
+          if (const std::string path = entry.path(); path.ends_with(".kymo") || may_be_foreign_trace(path))
+            found.insert(path);
+        },
+        [&](const std::string& path) {
+          say_error(base::format("cannot read the folder {}: its traces are not pushed", base::printable(path)));
+          has_hidden = true;
+        });
+    if (found.empty())
+      say_warning(
+          base::format("no traces in {}: no file is named *.kymo, *.json or *.json.gz", base::printable(argument)));
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
@@ -89,9 +97,7 @@ int push_command(const Arguments& arguments) {
       "push", "kymo push FILE|FOLDER... clickhouse://HOST[:PORT]/DATABASE|parquet:FOLDER [options]",
       "Writes the figures of traces into the tables of a ClickHouse server, or into a folder of Parquet files: "
       "traces,\n"
-      "iterations, operations, waits, device_time and memory. Creates what is missing. A folder stands for the traces "
-      "in "
-      "it.\n"
+      "iterations, operations, waits and device_time. Creates what is missing. A folder stands for the traces in it.\n"
       "A trace that is already there is skipped, so a push that was interrupted can simply be repeated.\n"
       "Nothing of a trace counts before all of it is there.\n"
       "A file with several ranks (kymo record -- torchrun ..., kymo merge) is one trace for each of them, and a\n"
@@ -131,10 +137,12 @@ int push_command(const Arguments& arguments) {
       throw options::UsageError("push",
                                 base::format("two databases given, {} and {}: push to each with a command of its own",
                                              fleet::parse_target(argument).text(), fleet::parse_target(target).text()));
-  options.arguments = with_files_of_folders(options.arguments);
   if (options.arguments.empty())
     throw options::UsageError(
         "push", "no trace given. Usage: kymo push FILE... clickhouse://HOST/DATABASE|parquet:FOLDER [options]");
+  bool has_hidden = false;
+  options.arguments = with_files_of_folders(options.arguments, has_hidden);
+  if (options.arguments.empty()) return kFailed;
 
   Totals totals;
   push::Pusher pusher(
@@ -164,7 +172,7 @@ int push_command(const Arguments& arguments) {
     if (totals.already > 0) text += base::format(", {} already there", count_text(totals.already));
     say(text);
   }
-  return totals.unreadable + totals.recording + totals.changed > 0 ? kFailed : kDone;
+  return has_hidden || totals.unreadable + totals.recording + totals.changed > 0 ? kFailed : kDone;
 }
 
 }  // namespace kymo::cli

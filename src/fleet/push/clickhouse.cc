@@ -420,8 +420,7 @@ void ClickHouseStore::prepare() {
 }
 
 KnownTraces ClickHouseStore::known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) {
-  return ask_known(table_everywhere(impl_->address, kTraces),
-                   base::format("toDateTime({}) AND toDateTime({})", from, to), traces);
+  return ask_known(table_everywhere(impl_->address, kTraces), traces, from, to);
 }
 
 // Inserts are not atomic. So each has an attempt of its own, and counts when its rows of `traces` are there (tables.h).

@@ -186,7 +186,7 @@ std::vector<TraceToPush> Pusher::Impl::find_missing(const TraceFile& file, FileO
     }
     TraceToPush& trace = missing.emplace_back();
     trace.rank = &rank;
-    trace.labels = {options.job, rank.rank, file.path, !rank.processes.empty(), rank.run, {}};
+    trace.labels = {options.job, rank.rank, file.path, rank.run, {}};
     if (trace.labels.job.empty()) trace.labels.job = rank.job;
   }
   if (!missing.empty()) outcome.outcome = Outcome::Pushed;

@@ -31,15 +31,16 @@ void SummaryBlocks::append(const SummaryBlocks& other) {
   iterations.append(other.iterations);
   operations.append(other.operations);
   device_time.append(other.device_time);
-  memory.append(other.memory);
   waits.append(other.waits);
   traces.append(other.traces);
 }
 
-KnownTraces Store::ask_known(const std::string& table, const std::string& times, const std::vector<uint64_t>& traces) {
+KnownTraces Store::ask_known(const std::string& table, const std::vector<uint64_t>& traces, uint32_t from,
+                             uint32_t to) {
   const Rows rows = ask(base::format(
-      "SELECT trace, max(problems) AS its_problems FROM {} WHERE started BETWEEN {} AND trace IN ({}) GROUP BY trace",
-      table, times, base::join(traces, ", ")));
+      "SELECT trace, max(problems) AS its_problems FROM {} WHERE started BETWEEN toDateTime({}) AND toDateTime({}) AND "
+      "trace IN ({}) GROUP BY trace",
+      table, from, to, base::join(traces, ", ")));
   expect_columns(rows, 2);
   KnownTraces found;
   for (const auto& row : rows.rows) found[parse_u64(row[0], rows.columns[0])] = parse_u64(row[1], rows.columns[1]) != 0;

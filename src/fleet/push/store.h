@@ -18,11 +18,11 @@ uint64_t new_attempt();
 
 // Rows of traces, a block for each table.
 struct SummaryBlocks {
-  Block iterations{kIterations}, operations{kOperations}, device_time{kDeviceTime}, memory{kMemory}, waits{kWaits};
+  Block iterations{kIterations}, operations{kOperations}, device_time{kDeviceTime}, waits{kWaits};
   Block traces{kTraces};
 
   // `traces` is the last one: what it names is there.
-  std::array<const Block*, 6> all() const { return {&iterations, &operations, &device_time, &memory, &waits, &traces}; }
+  std::array<const Block*, 5> all() const { return {&iterations, &operations, &device_time, &waits, &traces}; }
   size_t bytes() const;
   size_t rows() const;  // without those of `traces`
   void append(const SummaryBlocks& other);
@@ -77,8 +77,8 @@ class Store {
   virtual void tidy() {}
 
  protected:
-  // known(), where `started` is BETWEEN these `times`.
-  KnownTraces ask_known(const std::string& table, const std::string& times, const std::vector<uint64_t>& traces);
+  // known() by a statement.
+  KnownTraces ask_known(const std::string& table, const std::vector<uint64_t>& traces, uint32_t from, uint32_t to);
 };
 
 // Throws kymo::Error if `version` is another one than kSchemaVersion. `place` is for the message.

@@ -85,11 +85,9 @@ using enum ColumnType;
 constexpr std::string_view kOrder = "job, started, trace", kOrderByName = "job, name, started, trace";
 
 constexpr ColumnSpec kTraceColumns[] = {
-    {"trace", U64},     {"attempt", U64},     {"started", Date},   {"job", Name},           {"rank", I32},
-    {"host", Name},     {"program", Name},    {"file", Text},      {"kymo_version", Name},  {"devices", Name},
-    {"begin_ns", I64},  {"duration_ns", U64}, {"iterations", U32}, {"median_wall_ns", U64}, {"events", U64},
-    {"bytes", U64},     {"lost", U64},        {"problems", U32},   {"complete", U8},        {"run", Name},
-    {"recording", U64}, {"whole", U8},
+    {"trace", U64},    {"attempt", U64}, {"started", Date},   {"job", Name},    {"rank", I32},           {"host", Name},
+    {"file", Text},    {"run", Name},    {"iterations", U32}, {"wall_ns", U64}, {"median_wall_ns", U64}, {"lost", U64},
+    {"problems", U32}, {"complete", U8}, {"recording", U64},  {"whole", U8},
 };
 constexpr ColumnSpec kIterationColumns[] = {
     {"trace", U64},     {"attempt", U64}, {"started", Date}, {"job", Name},    {"rank", I32},
@@ -110,10 +108,6 @@ constexpr ColumnSpec kDeviceTimeColumns[] = {
     {"trace", U64}, {"attempt", U64}, {"started", Date}, {"job", Name},
     {"rank", I32},  {"device", Name}, {"part", Name},    {"ns", U64},
 };
-constexpr ColumnSpec kMemoryColumns[] = {
-    {"trace", U64},   {"attempt", U64},    {"started", Date}, {"job", Name},      {"rank", I32},
-    {"memory", Name}, {"peak_bytes", U64}, {"peak_ns", I64},  {"end_bytes", U64}, {"allocations", U64},
-};
 constexpr ColumnSpec kSchemaColumns[] = {{"version", U32}, {"attempt", U64}};
 
 }  // namespace
@@ -123,12 +117,11 @@ const TableSpec kIterations{"iterations", kOrder, kIterationColumns};
 const TableSpec kOperations{"operations", kOrderByName, kOperationColumns};
 const TableSpec kWaits{"waits", kOrder, kWaitColumns};
 const TableSpec kDeviceTime{"device_time", kOrder, kDeviceTimeColumns};
-const TableSpec kMemory{"memory", kOrder, kMemoryColumns};
 const TableSpec kSchema{"kymo_schema", "version", kSchemaColumns};
 
 namespace {
 
-constexpr const TableSpec* kAll[] = {&kIterations, &kOperations, &kDeviceTime, &kMemory, &kWaits, &kTraces, &kSchema};
+constexpr const TableSpec* kAll[] = {&kIterations, &kOperations, &kDeviceTime, &kWaits, &kTraces, &kSchema};
 
 }  // namespace
 

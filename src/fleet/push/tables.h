@@ -37,14 +37,14 @@ struct TableSpec {
 };
 
 // Tables of other versions are not read and not written.
-inline constexpr uint32_t kSchemaVersion = 7;
+inline constexpr uint32_t kSchemaVersion = 8;
 
 // The times of `started`, in seconds since 1970. A clock that began at 0 is before kFirstDate: such a trace does not
 // say when it was recorded. Traces from kEndOfDates on, 2042-11-19, are not taken: importers have no later times, and
 // the dates of ClickHouse end in 2106. Until then such a date is that of a wrong clock.
 inline constexpr uint32_t kFirstDate = 365 * 86'400, kEndOfDates = 2'300'000'000;
 
-extern const TableSpec kTraces, kIterations, kOperations, kWaits, kDeviceTime, kMemory, kSchema;
+extern const TableSpec kTraces, kIterations, kOperations, kWaits, kDeviceTime, kSchema;
 
 // The `part` of `device_time` that is not in an iteration. The others sum to the iterations.
 inline constexpr std::string_view kOutside = "outside of iterations";
@@ -68,8 +68,8 @@ std::string quoted_text(std::string_view text);
 
 // Rows of a table as CSV, which ClickHouse and DuckDB read: texts are in quotes, and a quote in one is doubled.
 //
-//   Block block(kMemory);
-//   block.number(id); block.text("heap"); … block.end_row();
+//   Block block(kDeviceTime);
+//   block.number(id); block.text("gpu 0"); … block.end_row();
 //   client.insert(block.table(), block.encode(attempt));
 //
 // Every table has a column `attempt`. Its value is the same in all rows and is known only when the block is sent, so it

@@ -57,7 +57,7 @@ TEST(BlockTest, AppendedRowsAreAsIfTheyWereAddedThere) {
   first.append(second);
   EXPECT_EQ(first.encode(7), expected.encode(7));
   EXPECT_EQ(first.rows(), 5u);
-  EXPECT_THROW(first.append(Block(kMemory)), Error);
+  EXPECT_THROW(first.append(Block(kDeviceTime)), Error);
 }
 
 TEST(BlockTest, RowsWithWrongValuesAreRefused) {

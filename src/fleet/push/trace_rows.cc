@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "analyze/memory/profile.h"
 #include "analyze/report/collective_calls.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/events.h"
@@ -19,6 +19,7 @@
 #include "base/quantile.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "convert/recording_parts.h"
 #include "kymo/error.h"
 #include "push/processes.h"
 #include "trace/model.h"
@@ -113,14 +114,6 @@ std::string job_of(const trace::Reader& reader, const analyze::Summary& summary)
   return job.empty() ? program_of(summary) : job;
 }
 
-template <typename Items, typename Text>
-std::string joined(const Items& items, Text&& text) {
-  std::set<std::string> names;
-  for (const auto& item : items)
-    if (std::string name = text(item); !name.empty()) names.insert(std::move(name));
-  return base::join(names, ", ");
-}
-
 void add_device_time(Block& block, const RowHead& head, const std::string& device, const analyze::DeviceTime& time,
                      uint64_t outside_ns) {
   const auto add = [&](std::string_view part, uint64_t ns) {
@@ -155,17 +148,6 @@ const std::string* damage_of_source(const trace::Reader& reader) {
     for (const trace::Loss& loss : writer.losses)
       if (loss.cause == trace::LossCause::SourceDamaged) return &loss.detail;
   return nullptr;
-}
-
-void add_memory(Block& block, const RowHead& head, const trace::Reader& reader, Damage& damage) {
-  const memory::Profile profile = memory::read_profile(reader);
-  add_damage(damage, reader, profile.problems);
-  for (size_t i = 0; i < profile.memories.size() && i < profile.tables.memories.size(); ++i) {
-    const memory::MemoryUse& use = profile.memories[i];
-    if (use.taken.count == 0 && use.returns == 0) continue;
-    head.add_to(block);
-    block.finish_row(profile.tables.memories[i].device, use.peak_bytes, use.peak_ns, use.in_use, use.taken.count);
-  }
 }
 
 // The rows of what happens in iterations, and how many are left out. Returns the lengths of the iterations.
@@ -217,48 +199,21 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
 // own clocks. A trace that does not say when it was recorded begins at any number, which others may have too.
 uint64_t recording_number(const RowHead& head, const trace::Reader& reader) {
   if (head.started < kFirstDate) return head.trace;
-  struct Part {
-    uint64_t first = UINT64_MAX, last = 0, events = 0;
-  };
-  std::map<trace::WriterId, Part> parts;
-  for (const trace::EventChunk& chunk : reader.event_chunks()) {
-    Part& part = parts[chunk.writer];
-    part.first = std::min(part.first, chunk.first);
-    part.last = std::max(part.last, chunk.last);
-    part.events += uint64_t{chunk.range_count} + chunk.point_count;
-  }
   std::set<std::string> texts;  // in an order that does not depend on the writers
-  for (const auto& [id, part] : parts)
-    texts.insert(base::format("{} {} {} {}", reader.writers().at(id).origin.start_realtime_ns, part.first, part.last,
-                              part.events));
+  for (const auto& [id, parts] : convert::recording_parts(reader))
+    for (std::string& part : base::split(parts, ',')) texts.insert(std::move(part));
   const std::string key = base::format("{} {} {} {} {} {} {}", base::join(texts, ", "), head.operation_calls,
                                        head.operation_ns, head.rank, head.job.size(), head.job, head.host);
   return base::hash(std::as_bytes(std::span(key)));
 }
 
-uint64_t bytes_of_events(const analyze::Summary& summary) {
-  uint64_t bytes = 0;
-  for (const analyze::ProcessSummary& process : summary.processes)
-    for (const analyze::TrackSummary& track : process.tracks) bytes += track.bytes;
-  return bytes;
-}
-
 void add_mark(Block& block, const RowHead& head, const trace::Reader& reader, const analyze::Summary& summary,
-              const TraceLabels& labels, const std::vector<uint64_t>& lengths, const Damage& damage) {
-  using analyze::ProcessSummary;
+              const TraceLabels& labels, const std::vector<uint64_t>& lengths, size_t problems) {
   const bool is_complete = !head.lacks_end && head.left_out == 0 && head.damage.empty();
-  std::set<std::string> devices;
-  for (const ProcessSummary& process : summary.processes)
-    for (const analyze::TrackSummary& track : process.tracks)
-      if (track.kind == trace::TrackKind::DeviceQueue)
-        devices.insert(track.device_name.empty() ? track.device_uuid : track.device_name);
   head.add_to(block);
-  block.finish_row(head.host, program_of(summary), labels.file,
-                   joined(summary.processes, [](const ProcessSummary& process) { return process.origin.kymo_version; }),
-                   base::join(devices, ", "), summary.begin_realtime_ns, summary.duration_ns, lengths.size(),
-                   base::round_ns(base::median(lengths)), summary.events(),
-                   labels.is_part || !is_complete ? bytes_of_events(summary) : summary.file_size, summary.lost,
-                   damage.size(), is_complete, head.run, recording_number(head, reader), head.is_whole);
+  block.finish_row(head.host, labels.file, head.run, lengths.size(),
+                   std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}), base::round_ns(base::median(lengths)),
+                   summary.lost, problems, is_complete, recording_number(head, reader), head.is_whole);
 }
 
 }  // namespace
@@ -289,14 +244,16 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
   head.job = labels.job.empty() ? job_of(reader, summary) : labels.job;
   head.rank = static_cast<int32_t>(std::min<int64_t>(labels.rank, INT32_MAX));
   head.run = labels.run.empty() ? find_run(reader) : labels.run;
-  head.host = joined(summary.processes, [](const analyze::ProcessSummary& process) { return process.origin.host; });
+  std::set<std::string> hosts;
+  for (const analyze::ProcessSummary& process : summary.processes)
+    if (!process.origin.host.empty()) hosts.insert(process.origin.host);
+  head.host = base::join(hosts, ", ");
   Damage damage;
   const std::vector<uint64_t> lengths = add_iterations(blocks, head, reader, summary, labels.helpers, damage);
-  add_memory(blocks.memory, head, reader, damage);
   if (const std::string* what = damage_of_source(reader)) damage[reader.file_size()] = "cannot read " + *what;
   head.lacks_end = !summary.missing.empty() || summary.torn_bytes != 0 || lacks_end(reader);
   if (!damage.empty()) head.damage = damage.begin()->second;
-  add_mark(blocks.traces, head, reader, summary, labels, lengths, damage);
+  add_mark(blocks.traces, head, reader, summary, labels, lengths, damage.size());
   return head;
 }
 

@@ -18,7 +18,6 @@ struct TraceLabels {
   std::string job;    // empty: from the environment of the recorded program, or its name
   int64_t rank = -1;  // -1: unknown
   std::string file;
-  bool is_part = false;                 // of the file, which has other traces too
   std::string run{};                    // empty: from the environment
   std::set<trace::WriterId> helpers{};  // their iterations do not count
 };

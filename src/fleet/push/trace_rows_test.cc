@@ -54,7 +54,7 @@ TEST(TraceRowsTest, IterationsAreNotThoseOfAHelper) {
     recorder.close();
   }
   SummaryBlocks blocks;
-  add_summary(blocks, trace::Reader(path), 1, {"job", 3, path, false, "", {trace::testing::writer_id(kLauncher)}});
+  add_summary(blocks, trace::Reader(path), 1, {"job", 3, path, "", {trace::testing::writer_id(kLauncher)}});
   EXPECT_EQ(blocks.iterations.rows(), 10U);
 }
 

@@ -27,28 +27,6 @@ constexpr uint64_t kIterationRows = 2;  // in the column of devices
 
 std::string trace_text(uint64_t trace) { return base::format("0x{:016x}", trace); }
 
-std::vector<RunRow> read_runs(const push::Rows& rows) {
-  push::expect_columns(rows, 8);
-  std::vector<RunRow> all;
-  for (const auto& row : rows.rows) {
-    const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
-    all.push_back({row[0], row[1], parse_i64(row[2], rows.columns[2]), parse_i64(row[3], rows.columns[3]), number(4),
-                   number(5), number(6), number(7)});
-  }
-  return all;
-}
-
-std::vector<TopRow> read_top(const push::Rows& rows) {
-  push::expect_columns(rows, 10);
-  std::vector<TopRow> all;
-  for (const auto& row : rows.rows) {
-    const auto number = [&](size_t i) { return parse_u64(row[i], rows.columns[i]); };
-    all.push_back({row[0], number(1) != 0, number(2), number(3), number(4), number(5), number(6), number(7), number(8),
-                   parse_i64(row[9], rows.columns[9])});
-  }
-  return all;
-}
-
 analyze::Diff read_diff(const push::Rows& rows) {
   push::expect_columns(rows, 6);
   struct Sample {
@@ -105,8 +83,6 @@ DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff) {
       ranks.only_b.push_back(rank);
     else if (earlier < diff.replicates_a || later < diff.replicates_b)
       ranks.too_few.push_back(rank);
-    else
-      ranks.compared.push_back({rank, earlier, later});
   }
   return ranks;
 }

@@ -14,22 +14,6 @@
 
 namespace kymo::fleet {
 
-// A run of a job.
-struct RunRow {
-  std::string job, run;         // empty: the traces name none
-  int64_t first = 0, last = 0;  // when its first and last trace began, in seconds since 1970
-  uint64_t traces = 0, ranks = 0, hosts = 0, iteration_ns = 0;
-};
-std::vector<RunRow> read_runs(const push::Rows& rows);
-
-struct TopRow {
-  std::string name;
-  bool on_device = false;
-  uint64_t calls = 0, self_ns = 0, total_ns = 0, longest_ns = 0, traces = 0, ranks = 0, slowest_trace = 0;
-  int64_t slowest_rank = -1;
-};
-std::vector<TopRow> read_top(const push::Rows& rows);
-
 // With the statistics of `kymo diff`: a sample is a minute in which traces began.
 analyze::Diff read_diff(const push::Rows& rows);
 
@@ -37,11 +21,6 @@ analyze::Diff read_diff(const push::Rows& rows);
 struct DiffRanks {
   uint64_t earlier = 0, later = 0;  // the most minutes that a rank has on a side
   std::vector<int64_t> only_a, only_b, too_few;
-  struct Compared {
-    int64_t rank;
-    uint64_t earlier, later;  // minutes
-  };
-  std::vector<Compared> compared;
 };
 DiffRanks read_diff_ranks(const push::Rows& rows, const analyze::Diff& diff);
 

@@ -159,7 +159,6 @@ TEST(FleetAnswersTest, AChangeInALongHistoryIsFound) {
 }
 
 TEST(FleetAnswersTest, WrongRowsAreErrors) {
-  EXPECT_THROW(read_top({{"a"}, {}}), Error);
   EXPECT_THROW(read_history({{"a", "b", "c", "d", "e", "f", "g"}, {{"1", "x", "1", "1", "1", "1", "[]"}}}), Error);
   EXPECT_THROW(read_diff({{"a", "b", "c", "d", "e", "f"}, {{"0", "x", "1", "[1,2]", "[1]", "[1]"}}}), Error);
   for (const char* const sample : {"[200]", "[-1]", "[nan]", "[1e300]"})

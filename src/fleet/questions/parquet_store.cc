@@ -102,7 +102,17 @@ void write_to_disk(const std::string& path) {
 
 }  // namespace
 
-ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {}
+const std::string_view kFunctionsOfDuckDb = R"(CREATE OR REPLACE TEMP MACRO intDiv(a, b) AS a // b;
+CREATE OR REPLACE TEMP MACRO toUnixTimestamp(t) AS epoch_us(t) // 1000000;
+CREATE OR REPLACE TEMP MACRO toDateTime(seconds) AS make_timestamp(seconds::BIGINT * 1000000);
+CREATE OR REPLACE TEMP MACRO cityHash64(text) AS hash(text);
+CREATE OR REPLACE TEMP MACRO groupArray(x) AS list(x);
+CREATE OR REPLACE TEMP MACRO groupUniqArray(x) AS list(DISTINCT x);
+)";
+
+ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {
+  engine_.execute(std::string(kFunctionsOfDuckDb));
+}
 
 uint64_t ParquetStore::version() {
   std::error_code error;
@@ -165,9 +175,7 @@ void ParquetStore::prepare() {
 }
 
 push::KnownTraces ParquetStore::known(const std::vector<uint64_t>& traces, uint32_t from, uint32_t to) {
-  return ask_known(
-      parquet_table(folder_, push::kTraces),
-      base::format("make_timestamp({}::BIGINT * 1000000) AND make_timestamp({}::BIGINT * 1000000)", from, to), traces);
+  return ask_known(parquet_table(folder_, push::kTraces), traces, from, to);
 }
 
 void ParquetStore::publish(const push::SummaryBlocks& rows, uint32_t day) {

@@ -1,6 +1,6 @@
 // The tables of many traces as a folder of Parquet files, which DuckDB reads and writes. No server is needed.
 //
-//   FOLDER/kymo-7/20261119-063f7d0c1c5a9b23/operations.parquet    version, day and attempt; a file for each table
+//   FOLDER/kymo-8/20261119-063f7d0c1c5a9b23/operations.parquet    version, day and attempt; a file for each table
 //   FOLDER/unfinished/063f7d0c1c5a9b24/operations.parquet         what a push writes now, or did not finish
 //
 // What is pushed together is a folder, which appears when it is complete, and is never changed. So several hosts can
@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "push/clickhouse.h"
@@ -46,6 +47,9 @@ class ParquetStore : public push::Store {
   std::string folder_;
   query::Engine engine_;
 };
+
+// The functions of ClickHouse that statements use, for DuckDB.
+extern const std::string_view kFunctionsOfDuckDb;
 
 // A table, for statements: read_parquet() of all its files.
 std::string parquet_table(const std::string& folder, const push::TableSpec& table);

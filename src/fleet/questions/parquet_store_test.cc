@@ -29,7 +29,7 @@ class ParquetStoreTest : public ::testing::Test {
     }
   }
 
-  // A trace with one row in `memory`.
+  // A trace with one row in `waits`.
   void publish(uint64_t trace, uint32_t day) {
     push::SummaryBlocks rows;
     const auto add = [&](push::Block& block) {
@@ -42,18 +42,18 @@ class ParquetStoreTest : public ::testing::Test {
       }
       block.end_row();
     };
-    add(rows.memory);
+    add(rows.waits);
     add(rows.traces);
     store_->publish(rows, day);
   }
 
   size_t parts() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(path_ + "/kymo-7"), fs::directory_iterator()));
+    return static_cast<size_t>(std::distance(fs::directory_iterator(path_ + "/kymo-8"), fs::directory_iterator()));
   }
-  // The rows of memory that count.
+  // The rows of waits that count.
   std::string counted() const {
     return store_
-        ->ask("SELECT count(*) AS n FROM " + parquet_table(path_, push::kMemory) +
+        ->ask("SELECT count(*) AS n FROM " + parquet_table(path_, push::kWaits) +
               " WHERE (trace, attempt) IN (SELECT (trace, max(attempt)) FROM " + parquet_table(path_, push::kTraces) +
               " GROUP BY trace)")
         .rows.at(0)

@@ -13,6 +13,8 @@ namespace kymo::fleet {
 namespace {
 
 constexpr int64_t kThen = 1 << 17;
+// Since 1970.
+constexpr std::string_view kMinuteOfTrace = "intDiv(toUnixTimestamp(started), 60)";
 
 }  // namespace
 
@@ -37,36 +39,6 @@ std::string Dialect::text(const std::string& value) const {
   return is_server_ ? push::quoted_text(value) : query::sql_literal(text_of_name(value));
 }
 
-std::string Dialect::time(int64_t seconds) const {
-  if (is_server_) return base::format("toDateTime({})", seconds);
-  const time_t given = seconds;
-  std::tm parts{};
-  ::gmtime_r(&given, &parts);
-  return base::format("TIMESTAMP '{:04}-{:02}-{:02} {:02}:{:02}:{:02}'", parts.tm_year + 1900, parts.tm_mon + 1,
-                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
-
-std::string Dialect::divided(const std::string& a, const std::string& b) const {
-  return is_server_ ? base::format("intDiv({}, {})", a, b) : base::format("{} // {}", a, b);
-}
-
-std::string Dialect::list(std::string_view of) const {
-  return base::format("{}({})", is_server_ ? "groupArray" : "list", of);
-}
-
-std::string Dialect::hash(std::string_view text) const {
-  return base::format("{}({})", is_server_ ? "cityHash64" : "hash", text);
-}
-
-std::string Dialect::second_largest(std::string_view of) const {
-  return is_server_ ? base::format("arrayElement(arrayReverseSort(groupArray({})), 2)", of)
-                    : base::format("coalesce(list_reverse_sort(list({}))[2], 0)", of);
-}
-
-std::string Dialect::set(std::string_view of) const {
-  return is_server_ ? base::format("groupUniqArray({})", of) : base::format("list(DISTINCT {})", of);
-}
-
 std::string Dialect::lower_median(std::string_view of) const {
   return is_server_ ? base::format("quantileExactLow(0.5)({})", of) : base::format("quantile_disc({}, 0.5)", of);
 }
@@ -77,16 +49,16 @@ std::string ordered(std::string_view value, const std::string& then) {
 std::string rising(std::string_view number) { return base::format("{} % {}", number, kThen); }
 std::string falling(std::string_view number) { return base::format("({} - {} % {})", kThen - 1, number, kThen); }
 
-std::string times_of(const Selection& selection, const Dialect& dialect) {
+std::string times_of(const Selection& selection) {
   const std::string times =
-      base::format("started >= {} AND started < {}", dialect.time(selection.from), dialect.time(selection.to));
+      base::format("started >= toDateTime({}) AND started < toDateTime({})", selection.from, selection.to);
   if (selection.gap_from == selection.gap_to) return times;
-  return base::format("{} AND (started < {} OR started >= {})", times, dialect.time(selection.gap_from),
-                      dialect.time(selection.gap_to));
+  return base::format("{} AND (started < toDateTime({}) OR started >= toDateTime({}))", times, selection.gap_from,
+                      selection.gap_to);
 }
 
 std::string job_and_times(const Selection& selection, const Dialect& dialect) {
-  const std::string times = times_of(selection, dialect);
+  const std::string times = times_of(selection);
   return selection.job ? base::format("job = {} AND {}", dialect.text(*selection.job), times) : times;
 }
 
@@ -108,14 +80,14 @@ std::string selected(const Selection& selection, const Dialect& dialect) {
 
 std::string chosen(const Selection& selection, const Dialect& dialect) {
   return sql(R"({job and times}
-  AND (trace, attempt) {in} (
+  AND (trace, attempt) {global}IN (
     SELECT argMax(trace, attempt) AS its_trace, max(attempt) AS newest FROM {traces}
     WHERE {selected} AND {times} AND complete = 1 GROUP BY recording))",
              {{"job and times", job_and_times(selection, dialect)},
-              {"in", dialect.in()},
+              {"global", dialect.global()},
               {"traces", dialect.table(push::kTraces)},
               {"selected", selected(selection, dialect)},
-              {"times", times_of(selection, dialect)}});
+              {"times", times_of(selection)}});
 }
 
 std::string traces_statement(const Selection& selection, int64_t now) {
@@ -124,30 +96,28 @@ std::string traces_statement(const Selection& selection, int64_t now) {
   argMax(trace, began) AS its_trace, argMax(file, began) AS its_file, argMax(its_host, began) AS host_of_trace,
   max(began) AS newest
 FROM (
-  SELECT *, {second} AS began, CAST(host AS String) AS its_host,
-    CASE WHEN {times} THEN 0 WHEN started >= {now} THEN 1 ELSE 2 END AS era
-  FROM {traces} WHERE {selected} AND ({times} OR started >= {now} OR started < {undated})) AS of_eras
+  SELECT *, toUnixTimestamp(started) AS began, CAST(host AS String) AS its_host,
+    CASE WHEN {times} THEN 0 WHEN started >= toDateTime({now}) THEN 1 ELSE 2 END AS era
+  FROM {traces} WHERE {selected} AND ({times} OR started >= toDateTime({now}) OR started < toDateTime({undated}))) AS of_eras
 GROUP BY era, complete, whole)",
-             {{"second", dialect.second()},
-              {"times", times_of(selection, dialect)},
-              {"now", dialect.time(now)},
-              {"undated", dialect.time(push::kFirstDate)},
+             {{"times", times_of(selection)},
+              {"now", std::to_string(now)},
+              {"undated", std::to_string(push::kFirstDate)},
               {"traces", dialect.table(push::kTraces)},
               {"selected", selected(selection, dialect)}});
 }
 
 std::string runs_statement(const Selection& selection) {
   const Dialect dialect(selection.target);
-  return sql(R"(SELECT CAST(job AS String) AS its_job, CAST(run AS String) AS its_run, min({second}) AS first,
-  max({second}) AS last, count(DISTINCT trace) AS traces, count(DISTINCT rank) AS ranks, count(DISTINCT host) AS hosts,
-  {median} AS iteration_ns
+  return sql(
+      R"(SELECT CAST(job AS String) AS its_job, CAST(run AS String) AS its_run, min(toUnixTimestamp(started)) AS first,
+  max(toUnixTimestamp(started)) AS last, count(DISTINCT trace) AS traces, count(DISTINCT rank) AS ranks, count(DISTINCT host) AS hosts,
+  intDiv(sum(wall_ns), greatest(sum(iterations), 1)) AS iteration_ns
 FROM {traces} WHERE {chosen}
 GROUP BY its_job, its_run ORDER BY last DESC, its_job, its_run LIMIT {limit})",
-             {{"second", dialect.second()},
-              {"median", dialect.lower_median("median_wall_ns")},
-              {"traces", dialect.table(push::kTraces)},
-              {"chosen", chosen(selection, dialect)},
-              {"limit", std::to_string(selection.limit)}});
+      {{"traces", dialect.table(push::kTraces)},
+       {"chosen", chosen(selection, dialect)},
+       {"limit", std::to_string(selection.limit)}});
 }
 
 std::string times_statement(const Selection& selection) {
@@ -156,7 +126,7 @@ std::string times_statement(const Selection& selection) {
 FROM {0} WHERE {1} GROUP BY its_part
 UNION ALL
 SELECT '' AS its_part, sum(wall_ns) AS its_ns, count(DISTINCT trace) AS traces FROM {2} WHERE {1})",
-                      dialect.table(push::kDeviceTime), chosen(selection, dialect), dialect.table(push::kIterations));
+                      dialect.table(push::kDeviceTime), chosen(selection, dialect), dialect.table(push::kTraces));
 }
 
 std::string top_statement(const Selection& selection) {
@@ -175,11 +145,10 @@ LIMIT {2})",
 
 std::string jobs_statement(const Selection& selection, bool of_all_times) {
   const Dialect dialect(selection.target);
-  return sql(R"(SELECT CAST(job AS String) AS its_job, max({second}) AS last FROM {traces} WHERE {times}
+  return sql(R"(SELECT CAST(job AS String) AS its_job, max(toUnixTimestamp(started)) AS last FROM {traces} WHERE {times}
 GROUP BY its_job ORDER BY {chosen first}last DESC, its_job LIMIT {most})",
-             {{"second", dialect.second()},
-              {"traces", dialect.table(push::kTraces)},
-              {"times", of_all_times ? "1 = 1" : times_of(selection, dialect)},
+             {{"traces", dialect.table(push::kTraces)},
+              {"times", of_all_times ? "1 = 1" : times_of(selection)},
               {"chosen first", selection.job ? base::format("its_job = {} DESC, ", dialect.text(*selection.job)) : ""},
               {"most", std::to_string(kMostJobs)}});
 }
@@ -203,11 +172,11 @@ minutes AS (
   SELECT rank, minute, side, sum(iterations) AS its_iterations FROM recorded GROUP BY rank, minute, side),
 ranks AS (
   SELECT rank, sum(1 - side) AS earlier, sum(side) AS later FROM minutes GROUP BY rank))",
-             {{"minute", dialect.minute()},
+             {{"minute", kMinuteOfTrace},
               {"traces", dialect.table(push::kTraces)},
               {"chosen", chosen(selection, dialect)},
               {"is b", selection.runs.size() == 2 ? "run = " + dialect.text(selection.runs[1])
-                                                  : base::format("{} >= {}", dialect.minute(), middle / kMinute)}});
+                                                  : base::format("{} >= {}", kMinuteOfTrace, middle / kMinute)}});
 }
 
 }  // namespace
@@ -227,7 +196,7 @@ compared_ranks AS (
     SELECT *, least(earlier, later) AS fewer, max(least(earlier, later)) OVER () AS most_of_all,
       {median} OVER () AS usual
     FROM ranks WHERE earlier > 0 AND later > 0) AS of_both_sides
-  WHERE fewer >= greatest({half of usual}, least({fewest}, most_of_all))),
+  WHERE fewer >= greatest(intDiv(usual, 2), least({fewest}, most_of_all))),
 placed AS (
   SELECT rank, minute, side, its_iterations,
     CASE WHEN side = 1 THEN later ELSE earlier END AS of_rank,
@@ -236,33 +205,29 @@ placed AS (
   FROM minutes INNER JOIN compared_ranks USING (rank)),
 sampled AS (
   SELECT rank, minute, side, sample, its_iterations, count() OVER (PARTITION BY rank, side, sample) AS together
-  FROM (SELECT rank, minute, side, its_iterations, {sample} AS sample FROM placed) AS its_samples),
+  FROM (SELECT rank, minute, side, its_iterations, intDiv(place * of_side, of_rank) AS sample FROM placed) AS its_samples),
 weighted AS (
   SELECT trace, attempt, side, sample, 1 / (its_iterations * together) AS weight
   FROM recorded INNER JOIN sampled USING (rank, minute, side))
-SELECT side, operation, device, {samples} AS samples, {sums} AS sums, {counts} AS counts
+SELECT side, operation, device, groupArray(sample) AS samples, groupArray(round(ns, 3)) AS sums,
+  groupArray(round(n, 6)) AS counts
 FROM (
   SELECT side, sample, CAST(name AS String) AS operation, CAST(on_device AS UInt8) AS device,
     sum(self_ns * weight) AS ns, count() * 1.0 AS n
-  FROM {operations} {join} (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
+  FROM {operations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
   WHERE {job and times} GROUP BY side, sample, operation, device
   UNION ALL
   SELECT side, sample, '' AS operation, CAST(2 AS UInt8) AS device, sum(wall_ns * weight) AS ns, sum(weight) AS n
-  FROM {iterations} {join} (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
+  FROM {iterations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
   WHERE {job and times} GROUP BY side, sample, operation, device) AS sums_of_samples
 GROUP BY side, operation, device ORDER BY side, operation, device)",
              {{"minutes", minutes_of_ranks(selection, dialect, middle)},
               {"most", std::to_string(analyze::kMostValues)},
               {"median", dialect.lower_median("least(earlier, later)")},
-              {"half of usual", dialect.divided("usual", "2")},
               {"fewest", std::to_string(analyze::Comparison::kFewest)},
-              {"sample", dialect.divided("(place * of_side)", "of_rank")},
-              {"samples", dialect.list("sample")},
-              {"sums", dialect.list("round(ns, 3)")},
-              {"counts", dialect.list("round(n, 6)")},
               {"operations", dialect.table(push::kOperations)},
               {"iterations", dialect.table(push::kIterations)},
-              {"join", dialect.join_everywhere()},
+              {"global", dialect.global()},
               {"job and times", job_and_times(selection, dialect)}});
 }
 
@@ -276,7 +241,7 @@ namespace {
 // Columns: rank, device, sample, ns, n, its_trace.
 std::string times_of_ranks(const Selection& selection, const Dialect& dialect,
                            const std::optional<Operation>& operation) {
-  const std::string iterations = dialect.table(push::kIterations), minute = dialect.minute(),
+  const std::string iterations = dialect.table(push::kIterations), minute(kMinuteOfTrace),
                     where = chosen(selection, dialect);
   if (!operation)
     return sql(R"(SELECT rank, 0 AS device, {minute} AS sample, sum(wall_ns) AS ns, count() AS n,
@@ -321,29 +286,24 @@ halves AS (
   SELECT *, {median}(ns / n) OVER (PARTITION BY rank, half) AS level,
     row_number() OVER (PARTITION BY rank, half ORDER BY sample) AS place,
     count() OVER (PARTITION BY rank, half) AS of_half, count() OVER (PARTITION BY rank) AS of_rank
-  FROM (SELECT *, CASE WHEN number > {half of samples} THEN 1 ELSE 0 END AS half FROM numbered) AS of_halves),
+  FROM (SELECT *, CASE WHEN number > intDiv(samples, 2) THEN 1 ELSE 0 END AS half FROM numbered) AS of_halves),
 ranks AS (
   SELECT *, (min(level) OVER (PARTITION BY rank) + max(level) OVER (PARTITION BY rank)) / 2 AS usual,
     least(of_half, of_rank - of_half) AS fewer
   FROM halves)
 SELECT counted, its_sample, sum(ns) AS sum_ns, sum(n) AS iterations, round(sum(n * usual), 3) AS usual_ns,
-  argMax(its_trace, ns / n - usual) AS shown_by, {left out} AS left_out
+  argMax(its_trace, ns / n - usual) AS shown_by, groupUniqArray(its_rank) AS left_out
 FROM (
   SELECT *, CASE WHEN counted = 1 THEN sample ELSE 0 END AS its_sample,
     CASE WHEN counted = 1 THEN -1 ELSE rank END AS its_rank
   FROM (
-    SELECT *, CASE WHEN fewer >= least({fewest around}, {quarter of samples}) THEN 1 ELSE 0 END AS counted
+    SELECT *, CASE WHEN fewer >= least({fewest around}, intDiv(samples, 4)) THEN 1 ELSE 0 END AS counted
     FROM ranks) AS of_ranks
-  WHERE counted = 0 OR fewer = 0 OR {kept until here} > {kept before}) AS kept
+  WHERE counted = 0 OR fewer = 0 OR intDiv(place * 2 * fewer, of_half) > intDiv((place - 1) * 2 * fewer, of_half)) AS kept
 GROUP BY counted, its_sample ORDER BY counted, its_sample)",
              {{"times", times_of_ranks(selection, dialect, operation)},
               {"median", dialect.median()},
-              {"half of samples", dialect.divided("samples", "2")},
-              {"quarter of samples", dialect.divided("samples", "4")},
-              {"fewest around", std::to_string(kFewestAround)},
-              {"left out", dialect.set("its_rank")},
-              {"kept until here", dialect.divided("(place * 2 * fewer)", "of_half")},
-              {"kept before", dialect.divided("((place - 1) * 2 * fewer)", "of_half")}});
+              {"fewest around", std::to_string(kFewestAround)}});
 }
 
 }  // namespace kymo::fleet

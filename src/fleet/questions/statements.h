@@ -31,8 +31,8 @@ struct Selection {
   bool is_narrow() const { return !runs.empty() || rank || host; }
 };
 
-// Columns: its_job, its_run, first, last (seconds since 1970), traces, ranks, hosts, iteration_ns (the median of the
-// traces). The runs of jobs, the latest first.
+// Columns: its_job, its_run, first, last (seconds since 1970), traces, ranks, hosts, iteration_ns (the mean). The
+// runs of jobs, the latest first.
 std::string runs_statement(const Selection& selection);
 
 // The iteration itself is last. Columns: name, on_device, calls, self_sum, total_sum, longest, traces, ranks,
@@ -74,33 +74,15 @@ std::string jobs_statement(const Selection& selection, bool of_all_times);
 // at again. Throws kymo::Error for a name that has no value.
 std::string sql(std::string_view text, std::initializer_list<std::pair<std::string_view, std::string_view>> values);
 
-// What ClickHouse and DuckDB write differently. Functions and types that both have are written as both accept them.
+// What ClickHouse and DuckDB write differently, beside the functions that ParquetStore defines.
 class Dialect {
  public:
   explicit Dialect(const Target& target) : target_(target), is_server_(target.server.has_value()) {}
 
   std::string table(const push::TableSpec& table) const;
   std::string text(const std::string& value) const;
-  std::string time(int64_t seconds) const;
-  // The minute in which a trace began, since 1970.
-  std::string minute() const {
-    return is_server_ ? "intDiv(toUnixTimestamp(started), 60)" : "epoch_us(started) // 60000000";
-  }
-  // The second, the same.
-  std::string_view second() const { return is_server_ ? "toUnixTimestamp(started)" : "epoch_us(started) // 1000000"; }
-  std::string divided(const std::string& a, const std::string& b) const;
-  // GLOBAL: the marks of all servers of a cluster count, and not only those beside the rows.
-  std::string_view in() const { return is_server_ ? "GLOBAL IN" : "IN"; }
-  // Of a table of the selection: each server of a cluster gets the right side.
-  std::string_view join_everywhere() const { return is_server_ ? "GLOBAL INNER JOIN" : "INNER JOIN"; }
-  // A number for a text.
-  std::string hash(std::string_view text) const;
-  // Of the rows of a group; 0 if there is only one.
-  std::string second_largest(std::string_view of) const;
-  // Of any row: the same in all rows of a group.
-  std::string_view any() const { return is_server_ ? "any" : "any_value"; }
-  std::string list(std::string_view of) const;
-  std::string set(std::string_view of) const;  // a list without duplicates
+  // Before IN and JOIN: each server of a cluster gets the right side.
+  std::string_view global() const { return is_server_ ? "GLOBAL " : ""; }
   // The mean of the two values in the middle, or one of them.
   std::string_view median() const { return is_server_ ? "quantileExactInclusive(0.5)" : "median"; }
   std::string lower_median(std::string_view of) const;
@@ -118,7 +100,7 @@ std::string rising(std::string_view number);
 std::string falling(std::string_view number);
 
 // The condition of the selected time.
-std::string times_of(const Selection& selection, const Dialect& dialect);
+std::string times_of(const Selection& selection);
 
 // The conditions of the sorting key.
 std::string job_and_times(const Selection& selection, const Dialect& dialect);

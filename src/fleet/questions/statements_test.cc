@@ -16,7 +16,7 @@ std::vector<std::string> all(const Selection& chosen, const std::string& operati
   return {top_statement(chosen),
           diff_statement(chosen, 1'500),
           stragglers_statement(chosen, 0),
-          members_statement(chosen),
+          members_statement(chosen, 0),
           history_statement(chosen, Operation{operation}),
           history_statement(chosen, std::nullopt)};
 }
@@ -46,12 +46,11 @@ TEST(StatementsTest, ACaseOfInjectionStaysAText) {
 TEST(StatementsTest, AFolderIsReadByDuckDb) {
   const std::string evil = "x'; DROP TABLE traces; --\\\xff";
   for (const std::string& statement : all(selection("parquet:/it's", evil), evil)) {
-    EXPECT_NE(statement.find("FROM read_parquet('/it''s/kymo-7/*/traces.parquet', hive_partitioning = false)"),
+    EXPECT_NE(statement.find("FROM read_parquet('/it''s/kymo-8/*/traces.parquet', hive_partitioning = false)"),
               std::string::npos)
         << statement;
     EXPECT_NE(statement.find("'x''; DROP TABLE traces; --\\\\xFF'"), std::string::npos) << statement;
-    EXPECT_NE(statement.find("TIMESTAMP '1970-01-01 00:16:40'"), std::string::npos) << statement;
-    for (const char* const foreign : {"GLOBAL", "intDiv", "groupArray", "toDateTime", "`"})
+    for (const char* const foreign : {"GLOBAL", "quantileExact", "`"})
       EXPECT_EQ(statement.find(foreign), std::string::npos) << statement;
   }
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "push/clickhouse.h"
@@ -20,12 +21,11 @@ enum class LeftOut : uint8_t {
   No,
   MissingRanks,    // at most half of the ranks of the group have them, or more than the group has
   UnknownMembers,  // the trace does not say how many ranks take part
-  RunsAtOnce,      // a rank has the iteration in two traces that began it at nearly the same time
+  RunsAtOnce,      // a rank has the iteration more than once at nearly the same time
 };
 
 // Columns: its_job, left_out (LeftOut), its_rank, steps, times_last, others_waited, mean_wait, waited_itself, group_ns,
-// its_group, worst_iteration, worst_trace, worst_name, partial_steps, older_runs, period,
-// worst_host.
+// its_group, worst_iteration, worst_trace, worst_name, partial_steps, period, worst_host.
 //
 // A collective ends on all ranks at the same time. So in an iteration, the rank that spends the least time in the
 // collectives of a process group comes last, and what the others spend more is the time that they wait for it. That
@@ -34,19 +34,16 @@ enum class LeftOut : uint8_t {
 //
 // A row is a rank: with the process group in which the others wait the most for it together, what they wait there, what
 // it waits itself in all of its groups, and the time of all ranks of the group. mean_wait is what each of the others
-// waits on average, in the group where that is the most. The rows with waits that do not count have the rank -1.
-// Runs that say which run they are have rows of their own.
-// older_runs is 1 if iterations have older runs, which do not count.
-//
-// Runs of a job that say which run they are (push/processes.h) are compared apart. If others have the same iterations,
-// only the newest run of an iteration counts, and none of them if they are too close to each other.
+// waits on average, in the group where that is the most. Waits that do not count have the rank -1, and `steps` is how
+// many iterations have some. Runs that say which run they are (push/processes.h) have rows of their own; others are
+// told apart by time.
 //
 // With `every`, in seconds, a row is a rank in a period of this length, which begins at `period` (seconds since 1970).
 std::string stragglers_statement(const Selection& selection, uint64_t ranks, int64_t every = 0);
 
-// Columns: its_job, its_group, its_members, its_rank, its_calls: how many calls of a group each rank has that could
-// count.
-std::string members_statement(const Selection& selection);
+// Columns: its_job, its_group, members, its_rank, all_calls, calls_apart: how many calls of a group each rank has, and
+// how many of them too few others have at the same time.
+std::string members_statement(const Selection& selection, uint64_t ranks);
 
 struct StragglerRow {
   std::string job;
@@ -65,19 +62,11 @@ struct StragglerRow {
   bool is_straggler() const { return mean_wait_ns > 0 && 2 * waited_itself_ns <= mean_wait_ns; }
 };
 
-// Waits of a job that do not count.
-struct WaitsLeftOut {
-  std::string job;
-  LeftOut why = LeftOut::No;
-  uint64_t steps = 0;  // iterations, for each process group
-};
-
 struct Stragglers {
   std::set<std::string> jobs;      // those with waits that count
   std::vector<StragglerRow> rows;  // only stragglers; by period, and the largest shares first
-  std::vector<WaitsLeftOut> left_out;
-  std::set<std::string> with_older_runs;    // jobs
-  std::map<std::string, uint64_t> partial;  // by job: waits that count, and that ranks lack
+  std::map<std::pair<std::string, LeftOut>, uint64_t> left_out;  // by job and reason: iterations with such waits
+  std::set<std::string> partial;                                 // jobs with waits that count, and that ranks lack
 
   bool has_unknown_job() const;  // one that has waits, and none of them counts
 };
@@ -86,23 +75,16 @@ struct Stragglers {
 // asks for.
 Stragglers read_stragglers(const push::Rows& rows);
 
-// The same, and `notes`: which waits do not count, and why (below). If ranks lack some, asks which.
+// The same, and `notes`: which waits do not count, and why. If ranks lack some, asks which.
 Stragglers ask_stragglers(const Selection& selection, const push::Rows& rows, uint64_t ranks,
                           std::vector<std::string>& notes);
 
-// `members` are the rows of members_statement(), if ranks lack calls. They are untrusted: the functions below throw
-// kymo::Error if rows are not what the statement asks for. `ranks` are those of a group that is not named.
+// `members` are the rows of members_statement(), if ranks lack calls. They are untrusted, too.
 
 // Which ranks of a job lack calls: "none of rank 3 of process group …". Empty if all have the same number.
-std::string missing_ranks(const push::Rows& members, const std::string& job, uint64_t ranks);
+std::string missing_ranks(const push::Rows& members, const std::string& job);
 
 // A line for each job and reason.
-std::vector<std::string> notes_of(const std::vector<WaitsLeftOut>& left_out, const push::Rows& members, uint64_t ranks);
-
-// A line for each job with waits that some ranks lack.
-std::vector<std::string> notes_of_partial(const std::map<std::string, uint64_t>& partial, const push::Rows& members,
-                                          uint64_t ranks);
-
-std::vector<std::string> notes_of_older_runs(const std::set<std::string>& jobs);
+std::vector<std::string> notes_of(const Stragglers& found, const push::Rows& members);
 
 }  // namespace kymo::fleet

@@ -21,6 +21,7 @@
 #include "convert/kineto.h"
 #include "convert/launches.h"
 #include "convert/places.h"
+#include "convert/recording_parts.h"
 #include "trace/clock.h"
 #include "trace/device_range.h"
 #include "trace/loss_words.h"
@@ -155,7 +156,7 @@ void append_cost(TextBuffer& out, const trace::WriterInfo& writer) {
 }
 
 // `pid` is that of its events in the file: two processes of different hosts may have the same one.
-void append_process(TextBuffer& out, const trace::WriterInfo& writer, uint64_t pid) {
+void append_process(TextBuffer& out, const trace::WriterInfo& writer, uint64_t pid, const std::string& recording) {
   const trace::Origin& origin = writer.origin;
   JsonObject object(out);
   append_number(object, "pid", origin.pid);
@@ -168,6 +169,7 @@ void append_process(TextBuffer& out, const trace::WriterInfo& writer, uint64_t p
   append_number(object, "start_ns", origin.start_realtime_ns);
   append_string(object, "policy", origin.policy);
   append_string(object, "kymo_version", origin.kymo_version);
+  append_string(object, "recording", recording);
   JsonObject metadata(object.key("metadata"));
   for (const auto& [key, value] : origin.metadata) {
     append_json_string(metadata.escaped_key(base::json_string(key) + ':'), value);
@@ -177,6 +179,25 @@ void append_process(TextBuffer& out, const trace::WriterInfo& writer, uint64_t p
   append_losses(object.key("losses"), writer);
   object.close();
 }
+
+}  // namespace
+
+std::string processes_json(const trace::Reader& reader, const Places& places, const Group* group) {
+  const std::map<trace::WriterId, std::string> recordings = recording_parts(reader);
+  std::vector<const trace::WriterInfo*> chosen;
+  for (const auto& [id, writer] : reader.writers())
+    if (group == nullptr || &places.process(writer) == group) chosen.push_back(&writer);
+  TextBuffer out;
+  append(out, "{\"processes\": ");
+  append_array(out, chosen, [&](TextBuffer& item, const trace::WriterInfo* writer) {
+    const auto recording = recordings.find(writer->id);
+    append_process(item, *writer, places.process(*writer).pid, recording == recordings.end() ? "" : recording->second);
+  });
+  append(out, "}");
+  return std::string(out.view());
+}
+
+namespace {
 
 // The value of a numeric metadata entry. Distributed launchers store their numbers there.
 std::optional<uint64_t> metadata_number(const trace::Reader& reader, std::string_view upper, std::string_view lower) {
@@ -241,12 +262,7 @@ void write_chrome_header(CompactChromeWriter& writer, const trace::Reader& reade
   append_json_string(writer.member("host_name"), origin == nullptr ? "" : origin->host);
   append_json_string(writer.member("trace_id"), origin == nullptr ? "" : trace_id_of(*origin));
   if (const std::string rate = sampling_of(reader); !rate.empty()) append_json_string(writer.member("sampling"), rate);
-  TextBuffer& kymo = writer.member("kymo");
-  append(kymo, "{\"processes\": ");
-  append_array(kymo, reader.writers(), [&](TextBuffer& item, const auto& process) {
-    append_process(item, process.second, places.process(process.second).pid);
-  });
-  append(kymo, "}");
+  append(writer.member("kymo"), processes_json(reader, places, nullptr));
   append_json_string(writer.member("traceName"), reader.path());
 }
 

@@ -25,13 +25,20 @@
 // "name (lane n)". Losses, the tool's own cost, command lines and versions are in the object "kymo".
 #pragma once
 
+#include <string>
+
 #include "convert/events.h"
 #include "convert/export_stream.h"
+#include "convert/places.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
 // Streams: a few hundred bytes per event, memory for one chunk. Does not finish the sink. Throws what the sink throws.
 WalkReport write_chrome(const trace::Reader& reader, ExportStream& sink);
+
+// {"processes": [...]}: what an export says of the processes, or of those of a group, so that an import into Kymo knows
+// them again. Other exports have it too.
+std::string processes_json(const trace::Reader& reader, const Places& places, const Group* group);
 
 }  // namespace kymo::convert

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "convert/event_note.h"
 #include "convert/flows.h"
+#include "convert/formats/chrome.h"
 #include "convert/formats/point_notes.h"
 #include "convert/json_args.h"
 #include "convert/launches.h"
@@ -95,7 +96,8 @@ class PerfettoTracks {
       describe({.uuid = uuid_of(group),
                 .name = is_device ? std::string_view(group.name) : std::string_view(),
                 .process = is_device ? nullptr : &group,
-                .rank = group.index});
+                .rank = group.index,
+                .text = is_device ? "" : processes_json(reader_, places, &group)});
     }
     for (const Place& place : places.all()) {
       const bool is_thread = place.track->kind == trace::TrackKind::Thread;

@@ -280,6 +280,9 @@ class KernelTest(EachSampler, Recorded):
             self.skipTest(err)
         self.assertEqual(code, 0, err)
         self.assertIn("busy_sleep", self.recorded_waits(err))
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "thread", "--json")
+        for row in json.loads(out)["rows"]:
+            self.assertLessEqual(row["life_ns"], 1_100_000_000, row)
 
     def recorded_waits(self, err):
         """By function. As many are in the trace as the summary says."""

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -109,9 +110,8 @@ std::vector<std::byte> contents_of(const std::string& path) {
   return bytes;
 }
 
-// Of a file. Nothing: it has none.
-std::optional<Clock::time_point> time_of_last_event(const std::string& path) {
-  const trace::Reader reader(path);
+// Nothing: there is none.
+std::optional<Clock::time_point> time_of_last_event(const trace::Reader& reader) {
   std::map<trace::WriterId, trace::TrackClocks> clocks;
   std::optional<int64_t> latest;
   for (const trace::EventChunk& chunk : reader.event_chunks()) {
@@ -125,8 +125,7 @@ std::optional<Clock::time_point> time_of_last_event(const std::string& path) {
   return std::min(Clock::now(), Clock::time_point(std::chrono::nanoseconds(*latest)));  // it is CLOCK_MONOTONIC
 }
 
-void add_endings(const std::string& path, const Output::Endings& endings) {
-  trace::Writer writer(path, trace::Writer::Mode::Append);
+void add_endings(trace::Writer&& writer, const Output::Endings& endings) {
   for (const auto& [id, ending] : endings) writer.ending(id, ending);
   writer.close();
 }
@@ -150,7 +149,7 @@ void Output::begin_generation() {
     if (copy_) copy_->done = 0;
     last.bytes = last.writer->bytes_written();
     last.writer.reset();
-    last.ended = time_of_last_event(last.path).value_or(last.began);
+    last.ended = time_of_last_event(trace::Reader(last.path)).value_or(last.began);
   }
   const std::string folder = segment_folder();
   if (link_.empty()) {
@@ -185,7 +184,7 @@ bool Output::is_rotation_due() {
   const Clock::time_point now = Clock::now();
   if (flight_.seconds == 0 || now - newest.began < std::chrono::duration<double>(flight_.seconds / (kGenerations - 1)))
     return false;
-  if (time_of_last_event(newest.path)) return true;
+  if (time_of_last_event(trace::Reader(newest.path))) return true;
   newest.began = now;
   return false;
 }
@@ -217,9 +216,32 @@ void Output::dump(const std::string& path, const Endings& endings) {
     File dumped(file.temporary_path(), O_WRONLY);
     for (const Generation& generation : generations_) dumped.append(File(generation.path, O_RDONLY));
   }
-  add_endings(file.temporary_path(), endings);
+  trace::Writer writer(file.temporary_path(), trace::Writer::Mode::Append);
+  state_windows(writer);
+  add_endings(std::move(writer), endings);
   file.commit();
   was_dumped_ |= path == path_;
+}
+
+// The files contain a little more than what is to be kept, and what began long before: waits, ranges.
+void Output::state_windows(trace::Writer& writer) const {
+  std::optional<Clock::time_point> latest;
+  std::set<trace::WriterId> writers;
+  for (const Generation& generation : generations_) {
+    if ((generation.writer ? generation.writer->bytes_written() : generation.bytes) == 0) continue;
+    const trace::Reader reader(generation.path);
+    latest = std::max(latest, time_of_last_event(reader));
+    for (const auto& [id, info] : reader.writers()) writers.insert(id);
+  }
+  if (!latest) return;
+  Clock::time_point from;
+  if (next_generation_ != generations_.size()) from = generations_.front().began;
+  if (flight_.seconds != 0)
+    from = std::max(
+        from, *latest - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(flight_.seconds)));
+  const auto from_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(from.time_since_epoch()).count();
+  for (const trace::WriterId& id : writers)
+    if (from_ns > 0) writer.window(id, {static_cast<uint64_t>(from_ns), 0});
 }
 
 void Output::begin_copy(const std::string& path, Clock::time_point from) {
@@ -252,7 +274,7 @@ void Output::end_copy(const Endings& endings) {
   const Copy copy = std::move(*copy_);
   copy_.reset();
   if (copy.failure) std::rethrow_exception(copy.failure);
-  add_endings(copy.path, endings);
+  add_endings(trace::Writer(copy.path, trace::Writer::Mode::Append), endings);
 }
 
 void Output::add_to_file(const std::function<void(trace::Writer&)>& write) {
@@ -269,10 +291,12 @@ void Output::close() {
     dump(last_dump_, {});
     forget_flight();
   }
+  if (flight_.on() && !generations_.empty()) {
+    if (generations_.back().writer) generations_.back().writer->close();
+    state_windows(*file_);
+  }
   while (flight_.on() && !generations_.empty()) {
     Generation& oldest = generations_.front();
-    if (oldest.writer) oldest.writer->close();
-    oldest.writer.reset();
     file_->append_chunks(contents_of(oldest.path));
     drop_oldest();
   }

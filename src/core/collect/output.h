@@ -98,6 +98,7 @@ class Output {
   uint64_t max_flight_bytes() const;
   void begin_generation();
   void drop_oldest();
+  void state_windows(trace::Writer& writer) const;
   void drop_all();
 
   std::string path_, session_;

@@ -244,6 +244,28 @@ TEST_F(SessionTest, AFlightRecorderKeepsTheTimeBeforeTheLastEvent) {
   EXPECT_EQ(names_in(file()), (std::map<std::string, uint64_t>{{"last", 1}}));
 }
 
+TEST_F(SessionTest, AFlightRecorderKeepsOnlyItsTimeOfALongRange) {
+  Session session(file(), {.flight_seconds = 0.1});
+  const RangeId id = range_start("long");
+  mark("before");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  {
+    const Range whole{"whole"};
+  }
+  range_end(id);
+  dump(file("dump.kymo"));
+  session.close();
+  const auto names = names_in(file("dump.kymo"));
+  EXPECT_EQ(names.count("before"), 0u);
+  EXPECT_EQ(names.at("whole"), 1u);
+  const trace::Reader reader(file("dump.kymo"));
+  const trace::WriterInfo& writer = reader.writers().begin()->second;
+  ASSERT_TRUE(writer.window);
+  for (const trace::EventChunk& chunk : reader.event_chunks())
+    EXPECT_GE(trace::TrackClocks(writer).find(chunk.track)->to_monotonic_ns(chunk.first) + 1,
+              static_cast<int64_t>(writer.window->from_ns));
+}
+
 TEST_F(SessionTest, AWindowStatedDuringTheSessionLimitsTheTrace) {
   Session session(file());
   mark("before");
@@ -277,7 +299,7 @@ TEST_F(SessionTest, AWindowStatedDuringAFlightCopyIsInTheCopy) {
   collect::end_flight_copy();
   session.close();
   EXPECT_EQ(names_in(file("copy.kymo")), (std::map<std::string, uint64_t>{{"inside", 1}}));
-  EXPECT_EQ(names_in(file()).at("before"), 1u) << "the flight recorder's own trace has no window";
+  EXPECT_EQ(names_in(file()).at("before"), 1u) << "the flight recorder's own trace has another window";
 }
 
 TEST_F(SessionTest, LongAndManyNamesAreStoredInline) {

@@ -199,6 +199,26 @@ class KernelTest(EachSampler, Recorded):
             busiest = max(path["rows"], key=lambda row: row["ns"])
             self.assertIn(busiest["where"].split(" (thread ")[0], names, path["rows"])
 
+    def test_path_names_the_last_program_of_a_process(self):
+        for _ in range(3):  # the order of the two programs in the trace is random
+            self.record("sh", "-c", f"{BIN / 'busy'} one 50; exec {BIN / 'busy'} one 100")
+            _, out, err = self.run_words(BIN / "kymo", "path", "run.kymo", "--json")
+            self.assertEqual({row["where"].split(" ")[0] for row in json.loads(out)["rows"]}, {"busy"}, out)
+
+    def test_path_of_a_running_process_whose_first_thread_only_waits(self):
+        process = start([sys.executable, "-S", "-c", "import threading\ndef work():\n while True: sum(range(1000))\n"
+                         "one = threading.Thread(target=work)\none.start()\nprint('runs', flush=True)\none.join()"],
+                        self.folder)
+        try:
+            process.stdout.readline()
+            self.run_words(BIN / "kymo", "record", "--pid", process.pid, "--duration", "1s", "-o", "run.kymo")
+        finally:
+            process.kill()
+            process.communicate()
+        code, out, err = self.run_words(BIN / "kymo", "path", "run.kymo", "--json")
+        self.assertEqual(code, 0, err)
+        self.assertTrue(json.loads(out)["rows"], out)
+
     def test_static_program(self):
         if not (BIN / "busy_static").exists():
             self.skipTest("there is no static C library")

@@ -410,14 +410,15 @@ ThreadsTogether together(const std::vector<ThreadStates>& threads) {
     int64_t time;
     uint8_t what;  // a state, or kLiving
     bool is_begin;
+    uint32_t thread;
   };
   std::vector<Change> changes;
-  for (const ThreadStates& thread : threads) {
-    changes.push_back({thread.begin_ns, kLiving, true});
-    changes.push_back({thread.end_ns, kLiving, false});
-    for (const StateSpan& span : thread.spans) {
-      changes.push_back({span.begin, static_cast<uint8_t>(span.state), true});
-      changes.push_back({span.end, static_cast<uint8_t>(span.state), false});
+  for (uint32_t i = 0; i < threads.size(); ++i) {
+    changes.push_back({threads[i].begin_ns, kLiving, true, i});
+    changes.push_back({threads[i].end_ns, kLiving, false, i});
+    for (const StateSpan& span : threads[i].spans) {
+      changes.push_back({span.begin, static_cast<uint8_t>(span.state), true, i});
+      changes.push_back({span.end, static_cast<uint8_t>(span.state), false, i});
     }
   }
   std::ranges::sort(changes, {}, &Change::time);
@@ -434,10 +435,18 @@ ThreadsTogether together(const std::vector<ThreadStates>& threads) {
       if (now[kLiving] != 0) all.any_living_ns += ns;
       if (running != 0) all.any_running_ns += ns;
       if (preempted != 0) all.any_preempted_ns += ns;
-      if (now[kLiving] != 0 && waiting == now[kLiving]) all.all_waiting_ns += ns;
+      if (now[kLiving] != 0 && waiting == now[kLiving]) {
+        all.all_waiting_ns += ns;
+        if (all.pauses.empty() || all.pauses.back().end != changes[i - 1].time)
+          all.pauses.push_back({changes[i - 1].time, 0, 0});
+        all.pauses.back().end = changes[i].time;
+      }
       running_times[std::min(running, threads.size())] += ns;
       all.wanting_ns[std::min(running + preempted, threads.size())] += ns;
     }
+    const bool is_wait = changes[i].what == static_cast<uint8_t>(ThreadState::Waiting);
+    if (is_wait && !changes[i].is_begin && !all.pauses.empty() && all.pauses.back().end == changes[i].time)
+      all.pauses.back().thread = changes[i].thread;
     now[changes[i].what] += changes[i].is_begin ? 1 : -1;
   }
   all.most_running = most(running_times, all.any_running_ns);

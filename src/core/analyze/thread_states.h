@@ -85,6 +85,12 @@ struct ThreadsTogether {
   uint64_t any_running_ns = 0;
   uint64_t any_preempted_ns = 0;
   uint64_t all_waiting_ns = 0;  // all threads that lived then
+  // The same in order, with the thread whose wait was the first to end.
+  struct Pause {
+    int64_t begin = 0, end = 0;
+    uint32_t thread = 0;
+  };
+  std::vector<Pause> pauses;
   // The largest number for at least a hundredth of the time in which any runs.
   size_t most_running = 0, most_wanting = 0;  // wanting: running or preempted
   std::vector<uint64_t> wanting_ns;           // by number of threads

@@ -23,48 +23,10 @@ namespace {
 using memory::SampleStacks;
 using memory::StackId;
 
-constexpr std::string_view kMutex = "waits for a mutex", kReadWrite = "waits for a read-write lock",
-                           kPythonLock = "waits for a lock of Python", kCondition = "waits for a condition",
-                           kSleep = "sleeps", kJoin = "waits for the end of a thread",
-                           kChild = "waits for the end of a process";
 constexpr int64_t kNearNs = 2'000'000;  // a thread that runs has a sample each millisecond
 constexpr uint64_t kShortestBurst = 5'000'000;
 constexpr size_t kFewestBursts = 3, kFewestWaits = 3;
 constexpr int kMostSteps = 64;  // from one holder of a lock to the one before it
-
-struct Calls {
-  std::string_view action;
-  std::string_view names;  // begin and end with a space, without underscores at their begin
-};
-constexpr Calls kCalls[] = {
-    {kSleep, " nanosleep clock_nanosleep usleep sleep thrd_sleep "},
-    {kMutex, " pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock mtx_lock lll_lock_wait "},
-    {kReadWrite,
-     " pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock "
-     "pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock "},
-    {kCondition, " pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait cnd_wait "},
-    {kPythonLock, " PyThread_acquire_lock_timed "},
-    {"waits for a semaphore", " sem_wait sem_timedwait sem_clockwait "},
-    {kJoin, " pthread_join pthread_clockjoin_np pthread_timedjoin_np thrd_join pthread_clockjoin_ex "},
-    {kChild, " wait3 wait4 waitpid waitid wait "},
-    {"waits for input",
-     " read readv pread64 preadv recv recvfrom recvmsg recvmmsg accept accept4 poll ppoll select "
-     "pselect epoll_wait epoll_pwait epoll_pwait2 io_getevents "},
-    {"waits for a disk", " fsync fdatasync sync_file_range syncfs sync msync "},
-    {"waits until output is taken", " write writev pwrite64 pwritev send sendto sendmsg sendmmsg sendfile "},
-};
-
-std::string_view action_of_call(std::string_view function) {
-  while (function.starts_with("_")) function.remove_prefix(1);
-  if (function.starts_with("GI_")) function.remove_prefix(3);
-  while (function.starts_with("_")) function.remove_prefix(1);
-  function = function.substr(0, function.find('@'));
-  if (function.empty() || function.find(' ') != function.npos) return {};
-  const std::string word = " " + std::string(function) + " ";
-  for (const Calls& calls : kCalls)
-    if (calls.names.find(word) != calls.names.npos) return calls.action;
-  return {};
-}
 
 // Python's own module waits with locks for everything.
 std::string_view action_of_python(const symbols::Frame& frame) {
@@ -109,6 +71,7 @@ struct SeenThread {
   int64_t period_ns = 0;
   std::vector<SeenEvent> events;
   const analyze::ThreadStates* states = nullptr;
+  uint64_t unknown_ns = 0;  // of its waits that another thread of its process ended, maybe for a lock
 };
 
 struct SeenStack {
@@ -134,7 +97,7 @@ class Finder {
   Causes run() {
     read();
     forget_killers();
-    sum_up_waits();
+    find_pauses();
     find_limit();
     find_locks();
     find_bursts();
@@ -263,42 +226,50 @@ class Finder {
     return one;
   }
 
-  // A thread that does next to nothing waits for work, and holds up nobody.
-  static bool is_idle(const SeenThread& thread, std::string_view action) {
-    return is_for_work(action) && thread.states != nullptr &&
-           thread.states->running_ns < thread.states->life_ns() / 100;
+  // Backwards from a time of a thread, through the threads that ended its waits. Takes the waits that none of them
+  // ended.
+  template <typename Take>
+  void walk_back(uint32_t thread, int64_t time, int64_t until, const Take& take) const {
+    for (bool goes_on = true; goes_on && time > until;) {
+      goes_on = false;
+      const std::vector<SeenEvent>& events = threads_[thread].events;
+      for (auto event = std::ranges::lower_bound(events, time, {}, &SeenEvent::begin); event != events.begin();) {
+        if (--event; !event->is_wait || event->begin >= time) continue;
+        goes_on = event->by != kNobody && event->woken < time;
+        if (goes_on) time = event->woken, thread = event->by;
+        take(thread, goes_on ? nullptr : &*event, std::max(event->begin, until), std::min(event->end, time));
+        if (goes_on || event->begin <= until) break;
+      }
+    }
   }
 
-  void sum_up_waits() {
+  // What the program waits for while all of its threads wait. A thread that only looks around ends no pause.
+  void find_pauses() {
+    constexpr int64_t kShortRun = 20;  // a part of the pause before it
     struct Sum {
       uint64_t count = 0, ns = 0;
-      bool is_idle = false;
     };
     std::map<std::tuple<std::string, std::string, std::string_view>, Sum> sums;
-    for (const SeenThread& thread : threads_)
-      for (const SeenEvent& event : thread.events) {
-        if (!event.is_wait) continue;
-        const uint64_t ns = length(event.begin, event.end);
-        if (event.stack == 0) {
-          result_.waits_without_stack_ns += ns;
-          continue;
-        }
-        const SeenStack& where = stack(event.stack);
-        Sum& sum = sums[{where.function, thread.name, where.action}];
+    const std::vector<analyze::ThreadsTogether::Pause> pauses = analyze::together(states_.threads).pauses;
+    for (size_t i = 0; i < pauses.size(); ++i) {
+      const int64_t begin = pauses[i].begin;
+      while (i + 1 < pauses.size() &&
+             pauses[i + 1].begin - pauses[i].end < (pauses[i].end - pauses[i].begin) / kShortRun)
+        ++i;
+      const auto take = [&](uint32_t thread, const SeenEvent* wait, int64_t from, int64_t to) {
+        if (wait == nullptr) return;
+        const SeenStack& where = stack(wait->stack);
+        Sum& sum = sums[{where.function, threads_[thread].name, where.action}];
         sum.count += 1;
-        sum.ns += ns;
-        sum.is_idle = is_idle(thread, where.action);
-      }
-    for (const bool is_idle : {false, true}) {
-      const auto first = static_cast<ptrdiff_t>(result_.waiting.size());
-      for (const auto& [what, sum] : sums) {
-        const auto& [function, thread, action] = what;
-        if (sum.is_idle == is_idle)
-          result_.waiting.push_back({function, thread, sum.ns, std::string(action), sum.count});
-      }
-      std::stable_sort(result_.waiting.begin() + first, result_.waiting.end(),
-                       [](const auto& one, const auto& other) { return one.ns > other.ns; });
+        sum.ns += length(from, to);
+      };
+      walk_back(numbers_.at(states_.threads[pauses[i].thread].key), pauses[i].end, begin, take);
     }
+    for (const auto& [what, sum] : sums) {
+      const auto& [function, thread, action] = what;
+      result_.waiting.push_back({function, thread, sum.ns, std::string(action), sum.count});
+    }
+    std::ranges::stable_sort(result_.waiting, std::ranges::greater(), &analyze::SampledFunctions::Function::ns);
   }
 
   // Where a thread was from one time to another. Where it runs is where it is at the next sample, or if that is far
@@ -352,12 +323,15 @@ class Finder {
     std::map<std::tuple<uint64_t, std::string, std::string_view>, Lock> locks;
     for (uint32_t number = 0; number < threads_.size(); ++number)
       for (const SeenEvent& event : threads_[number].events) {
+        if (event.is_wait && event.stack == 0 && event.by != kNobody && threads_[event.by].pid == threads_[number].pid)
+          threads_[number].unknown_ns += length(event.begin, event.end);
+        if (event.is_wait && event.stack != 0) result_.stacked_ns += length(event.begin, event.end);
         if (!waits_for_lock(event)) continue;
         const SeenStack& where = stack(event.stack);
         Lock& lock = locks[{threads_[number].pid, where.function, where.action}];
         const uint64_t ns = length(event.begin, event.end);
         lock.result.kind = where.action == kMutex        ? "mutex"
-                           : where.action == kPythonLock ? "lock of Python"
+                           : where.action == kPythonLock ? kLockOfPython
                            : where.action == kReadWrite  ? "read-write lock"
                                                          : "lock";
         lock.result.pid = threads_[number].pid;
@@ -368,6 +342,10 @@ class Finder {
         add_holders(event, lock);
       }
     for (auto& [key, lock] : locks) {
+      for (const auto& [number, ns] : lock.threads) {
+        const uint64_t all_ns = ns + threads_[number].unknown_ns, longest_ns = lock.result.longest_thread_ns;
+        lock.result.maybe_ns = std::max(lock.result.maybe_ns, all_ns - std::min(all_ns, longest_ns));
+      }
       lock.result.waiting.push_back({"", std::get<1>(key), lock.result.total_ns});
       for (const auto& [where, ns] : lock.holding) lock.result.holding.push_back({where.first, where.second, ns});
       std::ranges::stable_sort(lock.result.holding, std::ranges::greater(), &WaitedLock::Place::ns);
@@ -482,20 +460,9 @@ class Finder {
       return one.states == nullptr ? uint64_t{0} : one.states->life_ns();
     });
     if (last == threads_.end() || last->states == nullptr) return found;
-    auto thread = static_cast<uint32_t>(last - threads_.begin());
-    int64_t time = last->states->end_ns;
-    for (bool goes_on = true; goes_on;) {
-      found.insert(thread);
-      goes_on = false;
-      const std::vector<SeenEvent>& events = threads_[thread].events;
-      for (auto event = std::ranges::lower_bound(events, time, {}, &SeenEvent::begin); event != events.begin();) {
-        if (--event; !event->is_wait || event->by == kNobody || event->woken >= time) continue;
-        time = event->woken;
-        thread = event->by;
-        goes_on = true;
-        break;
-      }
-    }
+    const auto thread = static_cast<uint32_t>(last - threads_.begin());
+    found.insert(thread);
+    walk_back(thread, last->states->end_ns, INT64_MIN, [&](uint32_t one, auto...) { found.insert(one); });
     return found;
   }
 

@@ -27,9 +27,9 @@ std::string_view action_of(const std::vector<symbols::Frame>& frames);
 
 struct Causes {
   std::vector<WaitedLock> locks;  // the longest total first; without an address
-  std::vector<analyze::SampledFunctions::Function>
-      waiting;  // the longest first, and after all, of threads without work
-  uint64_t waits_without_stack_ns = 0;
+  // While all threads wait: those whose waits no other one ended. The longest first; no name: no stack is known.
+  std::vector<analyze::SampledFunctions::Function> waiting;
+  uint64_t stacked_ns = 0;  // of all waits: those that have a stack
   analyze::SampledFunctions::Limit limit;
   analyze::SampledFunctions::Bursts bursts;
 };

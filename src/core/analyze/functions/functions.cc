@@ -81,17 +81,41 @@ bool is_standard_library(std::string_view module) {
          is_in(" libc libpthread librt libm libstdc++ libc++ libc++abi libgcc_s libkymo_waits ", file.substr(0, end));
 }
 
+// The functions of the C library that wait. No action: for what, their callers know.
+struct Calls {
+  std::string_view action;
+  std::string_view names;  // begin and end with a space
+};
+constexpr Calls kCalls[] = {
+    {kSleep, " nanosleep clock_nanosleep usleep sleep thrd_sleep "},
+    {kMutex, " pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock mtx_lock lll_lock_wait "},
+    {kReadWrite,
+     " pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock "
+     "pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock "},
+    {kCondition, " pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait cnd_wait "},
+    {kPythonLock, " PyThread_acquire_lock_timed "},
+    {"waits for a semaphore", " sem_wait sem_timedwait sem_clockwait "},
+    {kJoin, " pthread_join pthread_clockjoin_np pthread_timedjoin_np thrd_join pthread_clockjoin_ex "},
+    {kChild, " wait3 wait4 waitpid waitid wait "},
+    {"waits for input",
+     " read readv pread64 preadv recv recvfrom recvmsg recvmmsg accept accept4 poll ppoll select "
+     "pselect epoll_wait epoll_pwait epoll_pwait2 io_getevents "},
+    {"waits for a connection", " connect "},
+    {"waits for a disk", " fsync fdatasync sync_file_range syncfs sync msync "},
+    {"waits until output is taken", " write writev pwrite64 pwritev send sendto sendmsg sendmmsg sendfile "},
+    {"", " _start futex_wait pause sched_yield sigsuspend sigwait syscall "},
+};
+
+const Calls* find_call(std::string_view function) {
+  const auto found = std::ranges::find_if(kCalls, [&](const Calls& calls) { return is_in(calls.names, function); });
+  return found != std::end(kCalls) ? found : nullptr;
+}
+
 // Of the libraries of C and C++ in a static program, and of the stubs through which a file calls them. Names that begin
 // with two underscores are reserved for them.
-constexpr std::string_view kStandardNames =
-    " _start accept clock_nanosleep connect epoll_pwait epoll_wait fsync futex_wait nanosleep pause poll ppoll pselect"
-    " pthread_cond_timedwait pthread_cond_wait pthread_join pthread_mutex_lock read readv recv recvfrom recvmsg"
-    " sched_yield select sem_timedwait sem_wait send sendmsg sendto sigsuspend sigwait sleep syscall usleep wait4"
-    " waitid waitpid write writev ";
-
 bool is_standard_name(std::string_view function) {
   return function.starts_with("__") || function.starts_with("std::") || function.ends_with("@plt") ||
-         is_in(kStandardNames, function);
+         find_call(function) != nullptr;
 }
 
 // The operator() of the function object that a std::thread runs: "main::{lambda()#1}::operator()". Empty: `function` is
@@ -234,6 +258,14 @@ FunctionTable count_rows(Samples& samples, Inlines inlines, bool are_lines, Name
 }
 
 }  // namespace
+
+std::string_view action_of_call(std::string_view function) {
+  while (function.starts_with("_")) function.remove_prefix(1);
+  if (function.starts_with("GI_")) function.remove_prefix(3);
+  while (function.starts_with("_")) function.remove_prefix(1);
+  const Calls* const calls = find_call(function.substr(0, function.find('@')));
+  return calls != nullptr ? calls->action : std::string_view();
+}
 
 bool is_own(const symbols::Frame& frame) {
   return !is_standard_library(frame.module) && !is_standard_name(frame.function) && !memory::Stacks::is_cut(frame);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/functions/samples.h"
@@ -71,6 +72,13 @@ std::vector<SampledInstruction> count_instructions(Samples& samples, const std::
 
 // All functions on the stacks of samples, without those whose names are not known.
 std::vector<std::string> function_names(Samples& samples);
+
+// What a thread does in a function of the C library that waits, as its callers see it. Empty: no such function.
+inline constexpr std::string_view kMutex = "waits for a mutex", kReadWrite = "waits for a read-write lock",
+                                  kPythonLock = "waits for a lock of Python", kCondition = "waits for a condition",
+                                  kSleep = "sleeps", kJoin = "waits for the end of a thread",
+                                  kChild = "waits for the end of a process";
+std::string_view action_of_call(std::string_view function);
 
 // Whether it is a function of the program itself: not of the kernel or a standard library.
 bool is_own(const symbols::Frame& frame);

@@ -11,12 +11,15 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "trace/reader.h"
 
 namespace kymo::functions {
+
+inline constexpr std::string_view kLockOfPython = "lock of Python";
 
 struct WaitedLock {
   std::string kind;     // "mutex", "read-write lock", "lock of Python", "lock", "condition", "semaphore"
@@ -25,6 +28,7 @@ struct WaitedLock {
   uint64_t count = 0, total_ns = 0, longest_ns = 0;
   uint64_t unfinished = 0;         // of the waits
   uint64_t longest_thread_ns = 0;  // of all waits of one thread
+  uint64_t maybe_ns = 0;           // more, with its waits without a stack
 
   // The function of a thread, and the time of the waits that it stands for.
   struct Place {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -89,16 +90,21 @@ std::vector<uint32_t> tracks_of_threads(const EventWalk& walk, const Activity& a
   std::map<std::string_view, uint32_t> numbers;
   for (const std::string& key : states.keys) numbers.emplace(key, static_cast<uint32_t>(numbers.size()));
   std::vector<uint32_t> tracks(states.keys.size(), kNone);
+  std::set<std::pair<trace::WriterId, uint32_t>> last;  // of the programs that a process runs
+  for (const ThreadStates& one : states.threads) last.emplace(one.writer, one.track);
   const auto ranges_on = [&](uint32_t track) {
     const auto found = activity.threads.find(track);
     return found == activity.threads.end() ? 0 : found->second.ranges.size();
+  };
+  const auto rank = [&](const TrackOfTrace& one) {
+    return std::pair(ranges_on(one.number), last.contains({one.writer->id, one.track->id}));
   };
   for (const TrackOfTrace& one : walk.tracks()) {
     if (one.on_device) continue;
     const auto thread = numbers.find(thread_key(*one.writer, *one.track));
     if (thread == numbers.end()) continue;
     uint32_t& track = tracks[thread->second];
-    if (track == kNone || ranges_on(one.number) > ranges_on(track)) track = one.number;
+    if (track == kNone || rank(one) > rank(walk.tracks()[track])) track = one.number;
   }
   return tracks;
 }

@@ -101,7 +101,7 @@ class Search {
     const SampledFunctions& functions = report_.functions;
     uint64_t ns = one.saves_ns != 0 ? one.saves_ns : one.ns;
     if (one.kind == kWaiting) {
-      for (const uint64_t cause : {is_lock_slow() ? functions.lock.longest_thread_ns : 0, functions.limit.saves_ns(),
+      for (const uint64_t cause : {is_lock_slow() ? functions.lock.saves_ns() : 0, functions.limit.saves_ns(),
                                    functions.bursts.action.empty() ? 0 : functions.bursts.ns})
         if (cause > one.ns / 2) ns = std::min(ns, std::min(cause, report_.window_ns) - 1);
       return ns;
@@ -400,10 +400,11 @@ class Search {
     if (!report_.has_samples) one.record = "more ranges, or the functions that run then: kymo record samples them";
   }
 
-  // Threads wait for one lock for at least a tenth of all the time that they wait.
+  // Threads wait for one lock for at least a tenth of all the time that they wait, as far as it is known for what.
   bool is_lock_slow() const {
-    uint64_t waiting = 0;
-    for (const ThreadStates& thread : report_.threads) waiting += thread.waiting_ns;
+    uint64_t waiting = report_.functions.is_lock_recorded ? 0 : report_.functions.stacked_ns;
+    if (waiting == 0)
+      for (const ThreadStates& thread : report_.threads) waiting += thread.waiting_ns;
     return !report_.functions.lock.kind.empty() && report_.functions.lock.ns > waiting / 10;
   }
   // "4.16 s waiting for a mutex, in log_result, which worker 2 held in write_line for 51 % of it"
@@ -432,7 +433,7 @@ class Search {
     if (!is_lock_slow()) return;
     const SampledFunctions::Lock& lock = report_.functions.lock;
     Finding& one = add("lock", std::min(lock.ns, report_.window_ns),
-                       lock.unfinished != 0 ? 0 : std::min(lock.longest_thread_ns, report_.window_ns),
+                       lock.unfinished != 0 ? 0 : std::min(lock.saves_ns(), report_.window_ns),
                        lock_text() + ". Hold it for less time, or divide what it protects");
     one.evidence.push_back(base::format(
         "{} of a {}{}, longest {}{}", lock.count == 1 ? "one wait" : base::format("{} waits", lock.count), lock.kind,
@@ -443,8 +444,12 @@ class Search {
                                                     shown(lock.holder_function), percent(lock.held_ns, lock.ns))));
     one.evidence.push_back(base::format("one thread waits for it for {} of {}", duration_text(lock.longest_thread_ns),
                                         duration_text(report_.window_ns)));
+    if (lock.maybe_ns != 0)
+      one.evidence.push_back(
+          base::format("{} of its waits that other threads ended have no stack: they may be for it too",
+                       duration_text(lock.maybe_ns)));
     one.command = report_.functions.is_lock_recorded ? "kymo stats FILE --by lock" : "kymo stats FILE --by wait";
-    if (lock.holder_function.empty() && !report_.functions.is_lock_recorded)
+    if ((lock.holder_function.empty() || lock.maybe_ns > lock.longest_thread_ns) && !report_.functions.is_lock_recorded)
       one.record = "the locks and who held them: kymo record --with waits";
   }
 
@@ -497,12 +502,8 @@ class Search {
     std::string text =
         base::format("{} for {}: {}", is_one ? report_.main_thread + " waits" : "All threads wait at the same time",
                      duration_text(ns), share(ns));
-    // A thread that waits for the end of another one waits for what that does.
-    const auto most = std::ranges::find_if(functions.waiting, [](const SampledFunctions::Function& row) {
-      return row.action.find("the end of") == row.action.npos;
-    });
-    const uint64_t known_ns = ns - std::min(ns, functions.waits_without_stack_ns);
-    const bool is_known = most != functions.waiting.end() && most->ns >= std::max(known_ns, ns / 4) / 2;
+    const auto most = functions.waiting.begin();
+    const bool is_known = most != functions.waiting.end() && !most->name.empty() && most->ns >= ns / 2;
     if (is_known)
       text += is_one ? base::format(", mostly in {}{}", shown(most->name), where_it(most->action))
                      : base::format(", mostly while {} is in {}{}", most->thread, shown(most->name),
@@ -513,17 +514,15 @@ class Search {
                                         duration_text(report_.window_ns)));
     for (size_t i = 0; i < std::min(kRows, functions.waiting.size()); ++i) {
       const SampledFunctions::Function& row = functions.waiting[i];
-      one.evidence.push_back(base::format("{} {} in {} for {} ({})", row.thread,
-                                          row.action.empty() ? "waits" : row.action, shown(row.name),
+      one.evidence.push_back(base::format("{} {}{} for {} ({})", row.thread, row.action.empty() ? "waits" : row.action,
+                                          row.name.empty() ? ", with no recorded stack," : " in " + shown(row.name),
                                           duration_text(row.ns), times(row.count)));
     }
-    if (functions.waits_without_stack_ns > 0)
-      one.evidence.push_back(base::format("the stacks of {} more of the threads' waits were not recorded",
-                                          duration_text(functions.waits_without_stack_ns)));
+    const bool is_complete = std::ranges::none_of(functions.waiting, [](const auto& row) { return row.name.empty(); });
     one.command = functions.has_wait_stacks ? "kymo stats FILE --by wait" : "kymo stats FILE --by thread";
     if (is_known && most->action == "waits for input")
       one.record = "who sends the input: record that program too, with --pid if it runs already";
-    else if (!functions.has_wait_stacks || functions.waits_without_stack_ns > 0)
+    else if (!functions.has_wait_stacks || !is_complete)
       one.record = "the functions that wait: kymo record --sample-waits";
     name_losses(one);
   }

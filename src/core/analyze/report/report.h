@@ -99,17 +99,20 @@ struct SampledFunctions {
   uint64_t lost_cpu_ns = 0;                      // CPU time without samples, because records were lost
   uint64_t unknown_ns = 0;                       // for so long, threads may have run or not, because records were lost
   std::vector<Function> running;                 // CPU time in the function itself, most first
-  std::vector<Function> waiting;                 // time in which the function of the program waits, most first
+  std::vector<Function> waiting;                 // why all threads wait, most first; no name: not known
+  uint64_t stacked_ns = 0;                       // of all waits: those that have a stack
   // The lock for which threads waited the longest.
   struct Lock {
     std::string kind;  // "mutex"; empty: none
     uint64_t count = 0, ns = 0, longest_ns = 0;
     uint64_t unfinished = 0;              // of the waits
     uint64_t longest_thread_ns = 0;       // of all waits of one thread
+    uint64_t maybe_ns = 0;                // more, if its waits without a stack were for the lock too
     std::string function;                 // in which threads wait most; empty: not known
     std::string holder, holder_function;  // of most of the time; empty: not known
     size_t other_holders = 0;             // threads that held it in this function too
     uint64_t held_ns = 0;                 // of all these threads, in this function
+    uint64_t saves_ns() const { return longest_thread_ns + maybe_ns; }
   } lock;
   // A thread that waits for others, which make what it takes or take what it makes.
   struct Limit {
@@ -131,7 +134,6 @@ struct SampledFunctions {
   } bursts;
   bool is_lock_recorded = false;        // by kymo record --with waits; otherwise it follows from stacks and wake-ups
   bool has_wait_stacks = false;         // they were recorded, also if nothing waited
-  uint64_t waits_without_stack_ns = 0;  // only some waits have one, if a program waits often
 };
 
 // Something that costs time, with what proves it.

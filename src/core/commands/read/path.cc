@@ -233,13 +233,12 @@ StatesOfTracks states_of_tracks(const analyze::StatesOfThreads& states, const st
 }
 
 // Of a program without ranges, the path ends on the main thread that lived longest.
-uint32_t longest_main_thread(const StatesOfTracks& states) {
+uint32_t longest_thread(const StatesOfTracks& states) {
   uint32_t found = analyze::kNone;
-  const analyze::ThreadStates* longest = nullptr;
-  for (const auto& [track, one] : states) {
-    const bool is_longer = longest == nullptr || one->life_ns() > longest->life_ns();
-    if (one->pid == one->tid && is_longer) std::tie(found, longest) = std::pair(track, one);
-  }
+  std::pair<bool, uint64_t> most;  // the main thread of a process, if any of them did something
+  for (const auto& [track, one] : states)
+    if (const std::pair length(one->pid == one->tid, one->life_ns()); found == analyze::kNone || length > most)
+      std::tie(found, most) = std::pair(track, length);
   return found;
 }
 
@@ -447,7 +446,7 @@ int path_command(const Arguments& arguments) {
     threads = states_of_tracks(states, analyze::tracks_of_threads(walk, activity, states));
     // Of the whole trace, a thread that hangs in a range counts as well.
     page.track = iterations.track && (!is_whole || launches) ? *iterations.track : activity.busiest_thread();
-    if (page.track == analyze::kNone) page.track = longest_main_thread(threads);
+    if (page.track == analyze::kNone) page.track = longest_thread(threads);
   }
   if (window.begin >= window.end || page.track == analyze::kNone) {
     progress.reset();

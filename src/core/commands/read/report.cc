@@ -718,6 +718,7 @@ void add_lock(const std::vector<functions::WaitedLock>& locks, analyze::SampledF
   all.lock.longest_ns = longest->longest_ns;
   all.lock.unfinished = longest->unfinished;
   all.lock.longest_thread_ns = longest->longest_thread_ns;
+  all.lock.maybe_ns = longest->maybe_ns;
   all.lock.function = symbols::short_name(longest->waiting.front().function);
   std::map<std::string, uint64_t> by_function;
   for (const auto& one : longest->holding)
@@ -748,10 +749,14 @@ analyze::SampledFunctions sampled_functions(const trace::Reader& reader, const f
   all.unknown_ns = samples.unknown_ns;
   all.has_wait_stacks = functions::was_requested(reader, functions::What::Waits);
   functions::Causes causes = functions::find_causes(reader);
-  const functions::WaitedLocks recorded = functions::read_locks(reader);
-  all.is_lock_recorded = recorded.were_recorded;
-  add_lock(recorded.were_recorded ? recorded.locks : causes.locks, all);
-  all.waits_without_stack_ns = all.has_wait_stacks ? causes.waits_without_stack_ns : 0;
+  functions::WaitedLocks locks = functions::read_locks(reader);
+  // Python makes its locks of semaphores and conditions, so only stacks say that they are locks.
+  for (functions::WaitedLock& one : causes.locks)
+    if (!locks.were_recorded || one.kind == functions::kLockOfPython) locks.locks.push_back(std::move(one));
+  std::ranges::stable_sort(locks.locks, std::ranges::greater(), &functions::WaitedLock::total_ns);
+  add_lock(locks.locks, all);
+  all.is_lock_recorded = locks.were_recorded && all.lock.kind != functions::kLockOfPython;
+  all.stacked_ns = causes.stacked_ns;
   for (analyze::SampledFunctions::Function& one : causes.waiting) {
     if (all.waiting.size() == kRows) break;
     one.name = symbols::short_name(one.name);

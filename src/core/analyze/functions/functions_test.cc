@@ -411,6 +411,20 @@ TEST_F(FunctionsTest, CpuTimeIsThatOfAllThreads) {
   EXPECT_EQ(table.threads, 2u);
 }
 
+TEST_F(FunctionsTest, FunctionsAreNotLongerThanTheirThreadUsedTheCpu) {
+  node(kMain, 16, kComplete, 0x1101);
+  node(kMain, 17, kComplete, 0x1201);
+  for (int i = 0; i < 20; ++i) sample(kMain, 10, i % 4 == 0 ? 17 : 16);
+  recorder_->point(kMain, 20, PointKind::Sample, kOnCpu, 0, {int64_t{19'000'000}});
+  Samples samples = read();
+  const FunctionTable table = count_functions(samples);
+  EXPECT_EQ(table.samples, 20u);
+  EXPECT_LE(table.time_ns, table.cpu_ns);
+  EXPECT_GE(table.time_ns + 10, table.cpu_ns);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(table.rows[0].self_ns), 14'250'000, 10);
+}
+
 TEST_F(FunctionsTest, ThreadThatRunsAnotherProgramIsOneThread) {
   node(kMain, 16, kComplete, 0x1101);
   sample(kMain, 10, 16);
@@ -497,6 +511,8 @@ TEST_F(FunctionsTest, SamplesInRangesWithANameAreAtAnyDepth) {
   node(kMain, 16, kComplete, 0x1101);
   node(kWorker, 16, kComplete, 0x1201);
   for (const uint64_t time : {50, 110, 150, 190, 250, 350}) sample(kMain, time, 16);
+  recorder_->point(kMain, 120, PointKind::Sample, kOffCpu, 0, {int64_t{30}, int64_t{0}});
+  recorder_->point(kMain, 200, PointKind::Sample, kOffCpu, 0, {int64_t{50}, int64_t{0}});
   recorder_->point(kMain, 400, PointKind::Sample, kOnCpu, 0, {int64_t{6'000'000}});
   sample(kWorker, 150, 16);
   recorder_->close();
@@ -522,6 +538,7 @@ TEST_F(FunctionsTest, SamplesInRangesWithANameAreAtAnyDepth) {
     const FunctionTable table = count_functions(samples);
     EXPECT_EQ(table.samples, count) << name;
     EXPECT_EQ(table.threads, count != 0 ? 1u : 0u) << name;
+    EXPECT_EQ(table.off_ns, count == 0 || name == "outer 4" ? 0u : name == "inn*" ? 10u : 30u) << name;
     EXPECT_EQ(table.cpu_ns, 0u) << "that of the ranges is not known";
     EXPECT_TRUE(samples.has_part) << name;
   }

@@ -49,7 +49,8 @@ struct Thread {
   std::unordered_map<uint64_t, Sum, base::SeededHash> counts;  // by stack
   bool is_timed = false;                                       // there are ranges on this thread
   std::vector<Timed> timed;
-  uint64_t off_end = 0;  // of its last time off the processors, in ticks
+  std::vector<std::pair<int64_t, int64_t>> wanted;  // the ranges with the wanted name
+  uint64_t off_end = 0;                             // of its last time off the processors, in ticks
 };
 
 // Gives samples their ranges, and marks those in ranges with the wanted name.
@@ -69,6 +70,7 @@ class RangeVisitor : public convert::EventVisitor {
     const auto threads = threads_.find(key_of(*range.place));
     if (threads == threads_.end()) return;
     for (Thread* const thread : threads->second) {
+      if (is_wanted) thread->wanted.emplace_back(range.start_ns, range.end_ns);
       auto at = std::lower_bound(thread->timed.begin(), thread->timed.end(), range.start_ns,
                                  [](const Timed& one, int64_t time) { return one.time_ns < time; });
       for (; at != thread->timed.end() && at->time_ns < range.end_ns; ++at) {
@@ -226,7 +228,50 @@ class Reading {
     result_.has_part = !result_.is_part || visitor.found_wanted();
   }
 
+  // How long the threads were off the processors in the wanted ranges.
+  void cut_times() {
+    const analyze::StatesOfThreads states = analyze::read_thread_states(reader_);
+    std::map<std::string_view, const analyze::ThreadStates*> by_key;
+    for (const analyze::ThreadStates& one : states.threads) by_key.emplace(one.key, &one);
+    for (auto& [key, thread] : threads_) {
+      const auto known = by_key.find(analyze::thread_key(reader_.writers().at(key.first), *thread.result.place->track));
+      thread.result.off_ns = thread.result.preempted_ns = 0;
+      // Of the programs that a process runs one after another, only one: the states are those of all of them.
+      if (known == by_key.end() || known->second->writer != key.first || known->second->track != key.second) continue;
+      const analyze::StateTimes times(*known->second);
+      std::ranges::sort(thread.wanted);
+      int64_t done = INT64_MIN;  // a range may be inside of another one
+      for (const auto& [begin, end] : thread.wanted) {
+        const auto inside = times.between(std::max(begin, done), std::max(end, done));
+        thread.result.preempted_ns += inside[static_cast<size_t>(analyze::ThreadState::Preempted)];
+        thread.result.off_ns += inside[static_cast<size_t>(analyze::ThreadState::Waiting)] +
+                                inside[static_cast<size_t>(analyze::ThreadState::Preempted)];
+        done = std::max(done, end);
+      }
+    }
+  }
+
+  // A sample stands for a period, but a thread has not used the CPU for longer than it has. The first sample of a short
+  // one may come early, which is right on average.
+  static void limit(Thread& thread) {
+    constexpr uint64_t kFewest = 8;
+    uint64_t count = 0;
+    for (const auto& [stack, sum] : thread.counts) count += sum.count;
+    count += thread.timed.size();
+    const uint64_t period = thread.result.period_ns, on_ns = thread.result.on_ns;
+    if (on_ns == 0 || count < kFewest || on_ns / count >= period) return;
+    const auto limited = [&](uint64_t& ns) {
+      ns = static_cast<uint64_t>(static_cast<double>(ns) / static_cast<double>(count * period) *
+                                 static_cast<double>(on_ns));
+    };
+    for (auto& [stack, sum] : thread.counts) limited(sum.weight);
+    for (Timed& one : thread.timed) limited(one.weight);
+  }
+
   void finish() {
+    if (result_.is_part) cut_times();
+    if (result_.what == What::Cpu && !was_lost())
+      for (auto& [key, thread] : threads_) limit(thread);
     const bool are_counted = result_.what != What::Waits || has_stacks_ || was_requested(reader_, What::Waits);
     for (auto& [key, thread] : threads_) {
       if (!are_counted) thread.counts.clear(), thread.timed.clear();
@@ -241,26 +286,31 @@ class Reading {
         if (result_.what == What::Waits && what.first == 0) result_.without_stack += sum.count;
       }
       result_.samples += thread.result.samples;
-      if (thread.result.samples != 0 || (!result_.is_part && (thread.result.on_ns != 0 || thread.result.off_ns != 0)))
+      if (thread.result.samples != 0 || thread.result.off_ns != 0 || (!result_.is_part && thread.result.on_ns != 0))
         result_.threads.push_back(std::move(thread.result));
     }
     if (result_.what == What::Cpu && !result_.is_part) find_lost_time();
   }
 
+  bool was_lost() const {
+    return std::ranges::any_of(reader_.writers(), [](const auto& one) {
+      return SampleStacks::are_in(one.second) && std::ranges::any_of(one.second.losses, [](const trace::Loss& loss) {
+               return loss.cause == trace::LossCause::Reported || loss.cause == trace::LossCause::SamplesLost;
+             });
+    });
+  }
+
   // The kernel counts the CPU time of all programs also while records are lost.
   void find_lost_time() {
     uint64_t counted = 0, known = 0;
-    bool is_lost = false, is_whole = true;
+    bool is_whole = true;
     for (const auto& [id, writer] : reader_.writers()) {
       if (!SampleStacks::are_in(writer)) continue;
       is_whole = is_whole && !writer.window;
-      is_lost = is_lost || std::ranges::any_of(writer.losses, [](const trace::Loss& loss) {
-                  return loss.cause == trace::LossCause::Reported || loss.cause == trace::LossCause::SamplesLost;
-                });
       for (const auto& [name, value] : writer.origin.metadata)
         if (name == "CPU time of all") counted += seconds_as_ns(value);
     }
-    if (!is_lost) return;
+    if (!was_lost()) return;
     for (const SampledThread& thread : result_.threads) known += thread.on_ns;
     for (const analyze::ThreadStates& thread : analyze::read_thread_states(reader_).threads)
       result_.unknown_ns += std::min(thread.unknown_ns, UINT64_MAX - result_.unknown_ns);

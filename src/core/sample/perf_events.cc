@@ -50,6 +50,7 @@ constexpr bool kReturnsOnStack = false;
 #endif
 
 constexpr pid_t kThisThread = 0;
+constexpr uint64_t kFormatLost = 1 << 4;  // PERF_FORMAT_LOST, from Linux 6.0 on: after the value, the lost records
 
 std::optional<long> paranoid_level() {
   std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
@@ -180,6 +181,7 @@ struct PerfEvents::Request {
     attributes.sample_max_stack = kMaxChain;
     attributes.inherit = 1;
     attributes.sample_id_all = 1;
+    attributes.read_format = kFormatLost;
     attributes.use_clockid = 1;  // the host's clock of all traces (trace::ClockPair)
     attributes.clockid = CLOCK_MONOTONIC;
     attributes.mmap = attributes.mmap2 = attributes.build_id = 1;
@@ -259,6 +261,10 @@ int PerfEvents::open_sampling(Request& request, pid_t thread, int processor) {
     attributes.exclude_kernel = 1;
     // Without this, the chain of a user is empty but still costs time.
     if (attributes.exclude_callchain_user == 1) attributes.sample_type &= ~uint64_t{PERF_SAMPLE_CALLCHAIN};
+    event = open_event(attributes, thread, processor);
+  }
+  if (event < 0 && errno == EINVAL && attributes.read_format != 0) {
+    attributes.read_format = 0;
     event = open_event(attributes, thread, processor);
   }
   if (event < 0 && errno == EINVAL && attributes.build_id == 1) {
@@ -417,12 +423,17 @@ void PerfEvents::wake() {
 
 RecordSource::Counts PerfEvents::counts() const {
   RecordSource::Counts sums;
-  const auto add = [](int counter, uint64_t& to) {
-    uint64_t count = 0;
-    if (read(counter, &count, sizeof count) == sizeof count) to += count;
+  const auto add = [&](int counter, uint64_t& to) {
+    uint64_t counts[2] = {};
+    if (read(counter, counts, sizeof counts) < static_cast<ssize_t>(sizeof *counts)) return;
+    to += counts[0];
+    sums.lost += counts[1];
   };
+  uint64_t others = 0;
   for (const base::FileDescriptor& counter : faults_) add(counter.get(), sums.page_faults);
-  for (const int clock : clocks_) add(clock, sums.cpu_ns);
+  for (const base::FileDescriptor& event : wake_ups_) add(event.get(), others);
+  for (const base::FileDescriptor& event : events_)
+    add(event.get(), std::ranges::find(clocks_, event.get()) != clocks_.end() ? sums.cpu_ns : others);
   return sums;
 }
 
@@ -498,6 +509,18 @@ void PerfSource::count_lost_samples(RingState& ring, Record& record) const {
   ring.lost_ns -= record.lost_samples * period;
 }
 
+// The kernel reports losses when there is space again: never, if a ring stays full to the end.
+void PerfSource::report_last_losses(const Handle& handle) {
+  const uint64_t lost = events_.counts().lost;
+  if (lost <= lost_ || states_.empty()) return;
+  Record record;
+  record.kind = RecordKind::Lost;
+  record.time = base::monotonic_ns();
+  record.lost = lost - std::exchange(lost_, lost);
+  count_lost_samples(*std::ranges::min_element(states_, {}, &RingState::last_ns), record);
+  handle(record);
+}
+
 void PerfSource::read(bool is_last, const Handle& handle) {
   const uint64_t settled = is_last ? ~uint64_t{0} : base::monotonic_ns() - kSettledNs;
   struct Next {
@@ -533,7 +556,10 @@ void PerfSource::read(bool is_last, const Handle& handle) {
     RingState& state = states_[next.ring];
     if (record.kind == RecordKind::Fork) first_samples_.started();
     if (record.kind == RecordKind::Exit) first_samples_.ended(record.tid);
-    if (record.kind == RecordKind::Lost) count_lost_samples(state, record);
+    if (record.kind == RecordKind::Lost) {
+      count_lost_samples(state, record);
+      lost_ += record.lost;
+    }
     if (record.kind == RecordKind::Sample && record.cause == Cause::WakeUp) ++wake_ups;
     const bool is_of_clock = record.kind == RecordKind::Sample && record.cause == Cause::Clock;
     const uint64_t period = std::exchange(record.period, 0);
@@ -543,6 +569,7 @@ void PerfSource::read(bool is_last, const Handle& handle) {
     push_front(next.ring);
   }
   for (PerfRing& ring : rings) ring.release();
+  if (is_last) report_last_losses(handle);
   const bool has_room = wake_up_limit_.go_on(wake_ups, base::monotonic_ns());
   if (std::exchange(records_wake_ups_, has_room) != has_room) events_.record_wake_ups(has_room);
   const bool should_vary = first_samples_.should_vary(base::monotonic_ns());

@@ -176,6 +176,7 @@ class PerfSource : public RecordSource {
     uint64_t lost_ns = 0;  // for how long it was full, if no lost sample stands for it
   };
   void count_lost_samples(RingState& ring, Record& record) const;
+  void report_last_losses(const Handle& handle);
   void draw_periods();
 
   PerfEvents events_;
@@ -183,6 +184,7 @@ class PerfSource : public RecordSource {
   WakeUpLimit wake_up_limit_;
   bool is_varied_ = false, records_wake_ups_ = true;
   std::vector<RingState> states_;
+  uint64_t lost_ = 0;  // records, as far as they were reported
 };
 
 }  // namespace kymo::sample

@@ -125,6 +125,7 @@ class RecordSource {
   struct Counts {
     uint64_t page_faults = 0, cpu_ns = 0;
     uint64_t without_wake_ups_ns = 0;  // there were too many
+    uint64_t lost = 0;                 // records for which a ring had no space
   };
   virtual std::optional<Counts> counts() const = 0;
   // True if each change of a process is reported: code that is loaded, names, ends. Otherwise, /proc has to be read.

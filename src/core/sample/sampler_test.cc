@@ -62,6 +62,24 @@ void use_cpu(uint64_t ns) {
   while (base::clock_ns(CLOCK_THREAD_CPUTIME_ID) < end) sum = sum * 31 + 1;
 }
 
+TEST(SamplerTest, RingThatStaysFullToTheEndHasLostRecords) {
+  std::optional<PerfEvents> events;
+  try {
+    events.emplace(PerfEvents::for_process(getpid(), {.hertz = 20'000}));
+  } catch (const NotAvailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  PerfSource source(std::move(*events));
+  volatile char stack[16'384] = {};  // a copy of it is in each sample
+  use_cpu(500'000'000);
+  stack[0] = 1;
+  const uint64_t counted = source.counts()->lost;
+  if (counted == 0) GTEST_SKIP() << "before Linux 6.0, the kernel does not count them";
+  uint64_t lost = 0;
+  source.read(true, [&](const Record& record) { lost += record.kind == RecordKind::Lost ? record.lost : 0; });
+  EXPECT_GE(lost, counted);
+}
+
 TEST(SamplerTest, RunningProcessIsSampledAndStatedAgain) {
   const trace::testing::TemporaryFolder folder;
   std::optional<PerfEvents> events;

@@ -73,7 +73,20 @@ main()
 EXEC = """import os, sys
 left = int(sys.argv[1])
 for i in range(20000): pass
+for i in range(20): os.read(os.open("/dev/urandom", os.O_RDONLY), 20000)
 if left: os.execv(sys.executable, [sys.executable, "-S", "-E", __file__, str(left - 1)])
+"""
+SYSTEM_CALLS = """import os, time
+def reader():
+    file = os.open("/dev/urandom", os.O_RDONLY)
+    for i in range(400): os.read(file, 200000)
+def sleeper():
+    for i in range(60): time.sleep(0.003)
+def compute():
+    for i in range(3000000): pass
+reader()
+sleeper()
+compute()
 """
 SIGNALS = """import faulthandler, os, signal, sys
 seen = []
@@ -129,6 +142,20 @@ class PythonSamples(Recorded):
             with self.subTest(version=version):
                 self.record(program, "program.py")
                 self.check(points=0.03)
+
+    def test_system_calls_and_waits_belong_to_their_functions(self):
+        (self.folder / "program.py").write_text(SYSTEM_CALLS)
+        self.record(sys.executable, "program.py")
+        table, rows = self.functions()
+        self.assertLessEqual(sum(row["self_ns"] for row in rows.values()), table["cpu_ns"])
+        if "get_random_bytes_user" not in rows:
+            self.skipTest("the kernel's functions may not be sampled")
+        self.assertGreater(rows["reader"]["total_ns"], 0.9 * rows["get_random_bytes_user"]["total_ns"])
+        self.assert_path(r";reader;.*;get_random_bytes_user")
+        _, out, _ = self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "wait", "--json")
+        waits = {row["function"]: row["self_ns"] for row in json.loads(out)["functions"]}
+        native = sum(ns for function, ns in waits.items() if "nanosleep" in function)
+        self.assertGreater(waits.get("sleeper", 0), 4 * native, waits)
 
     def test_functions_by_timers(self):
         (self.folder / "program.py").write_text(PROGRAM)

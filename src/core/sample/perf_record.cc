@@ -129,6 +129,7 @@ Record decode(base::Bytes bytes, const RecordLayout& layout) {
   Record record;
   if (type == PERF_RECORD_SAMPLE) {
     read_sample(reader, layout, record);
+    record.is_of_kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
     return record;
   }
   const size_t trailer = trailer_bytes(layout.sample_type);

@@ -91,13 +91,14 @@ struct Record {
   base::Bytes python;  // Python, PythonCode: see python_functions.h
 
   // Sample
-  bool is_inside = false;  // taken by the thread itself, which the kernel samples too
+  bool is_inside = false;     // taken by the thread itself, which the kernel samples too
+  bool is_of_kernel = false;  // taken in the kernel; of a thread itself: it stands for its time there too
   Cause cause = Cause::Clock;
   uint64_t instruction = 0;
   uint64_t address = 0;  // PageFault: of the memory
   uint32_t woken = 0;    // WakeUp: the other thread; 0: not known, or an interrupt has woken it
   // Of an event of the kernel: CPU time since its last sample, in ns. Of a timer: how many of its expirations the
-  // sample stands for; 0: one.
+  // sample stands for; 0: none, it says only where the thread is.
   uint64_t period = 0;
   Words chain;          // return addresses, and the kernel's marks between its own and those of the program
   Words registers;      // of the program, in ascending order of their numbers; empty: none

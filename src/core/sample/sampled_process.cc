@@ -93,6 +93,7 @@ using unwind::Node;
 constexpr uint32_t kClock = 1;
 constexpr size_t kMaxPoints = 16'384;  // of a chunk
 constexpr size_t kMaxModulePath = 4096;
+constexpr uint64_t kMostAtOnce = 1000;  // samples
 
 trace::ClockDomain clock_now() {
   trace::ClockDomain clock;
@@ -120,6 +121,7 @@ SampledProcess::Thread& SampledProcess::thread(uint32_t tid) {
   found.track = next_track_++;
   found.batch.track = found.track;
   found.batch.ring = found.track;
+  found.is_inside = is_inside_;
   if (const auto main = threads_.find(pid_); main != threads_.end()) found.name = main->second.name;
   return found;
 }
@@ -267,6 +269,7 @@ void SampledProcess::hand_over(uint32_t tid, Thread& one) {
   trace::EventBatch batch;
   batch.track = batch.ring = one.track;
   std::swap(batch, one.batch);
+  one.native_wait = {};
   batch.sequence_begin = one.sequence;
   batch.sequence_end = one.sequence += batch.points.size();
   shared_.outbox.add({id_, std::move(batch)});
@@ -334,6 +337,7 @@ void SampledProcess::sample(const Record& record) {
       one.wait_stack.assign(stack.begin(), stack.end());
       const std::span<const uint64_t> ends = shared_.stacks.ends();
       one.wait_ends.assign(ends.begin(), ends.end());
+      one.wait_at = copied_stack(record).at;
       one.wait_root = root;
       one.python_read_ns = 0;
       return;
@@ -353,42 +357,120 @@ void SampledProcess::sample(const Record& record) {
 
 void SampledProcess::clock_sample(const Record& record, Thread& one) {
   if (!shared_.is_complete && one.batch.points.size() == 0) read_name(record.tid);
-  if (record.is_inside) {
-    one.is_inside = true;
-    one.missed = 0;
-  } else if (shared_.is_complete) {
+  if (!record.is_inside && shared_.is_complete) {
     if (one.in_since != 0 && record.time > one.in_since) on_cpu(one, record.time - one.in_since, record.time);
     one.in_since = record.time;
     one.out_since = 0;  // the record of its return was lost
     one.may_have_ended = false;
   }
-  if (one.is_inside && !record.is_inside && shared_.stacks.find_kernel(record).empty()) {
+  if (record.is_inside) return inside_sample(record, one);
+  if (one.is_inside && !record.is_of_kernel) {
     constexpr unsigned kMostMissed = 20;  // then it does not sample itself any more: the program has closed its files
-    if (++one.missed < kMostMissed) return;
+    if (++one.missed < kMostMissed) return one.last_inside == 0 ? keep_kernel_sample(record, one) : void();
+    count_pending(one);
     one.is_inside = false;
   }
+  if (one.is_inside && is_inside_) return keep_kernel_sample(record, one);
   Node root;
-  std::span<const uint64_t> stack = stack_of(record, root);
-  stack = with_python(stack, one, root);
-  const Node node = node_of(one, stack, root, record.time);
+  const std::span<const uint64_t> stack = stack_of(record, root);
   // A timer that could not interrupt the thread at once stands for several samples.
-  constexpr uint64_t kMost = 1000;
-  const uint64_t count = std::clamp<uint64_t>(record.period, 1, kMost);
-  for (uint64_t i = 0; i < count; ++i) point(one, record.time, PointKind::Sample, kSample, {node});
-  shared_.totals.samples += count;
-  own_.samples += count;
-  if (record.period <= kMost) return;
-  shared_.totals.lost += record.period - kMost;
-  lose(trace::LossCause::SamplesLost, record.period - kMost, record.tid, record.time);
+  count_samples(one, record.time, std::clamp<uint64_t>(record.period, 1, kMostAtOnce), stack, shared_.stacks.ends(),
+                root, std::exchange(one.python, std::nullopt));
+  lose_beyond_most(record, record.period);
 }
 
-std::span<const uint64_t> SampledProcess::with_python(std::span<const uint64_t> stack, Thread& one, Node& root) {
-  const std::optional<PythonStack> python = std::exchange(one.python, std::nullopt);
-  if (!python) return stack;
+void SampledProcess::lose_beyond_most(const Record& record, uint64_t count) {
+  if (count <= kMostAtOnce) return;
+  shared_.totals.lost += count - kMostAtOnce;
+  lose(trace::LossCause::SamplesLost, count - kMostAtOnce, record.tid, record.time);
+}
+
+void SampledProcess::count_samples(Thread& one, uint64_t time, uint64_t count, std::span<const uint64_t> stack,
+                                   std::span<const uint64_t> ends, Node root,
+                                   const std::optional<PythonStack>& python) {
   bool root_is_known = false;
-  stack = python_.put_into(stack, shared_.stacks.ends(), *python, root_is_known);
-  if (root_is_known) root = unwind::kRoot;
-  return stack;
+  if (python) stack = python_.put_into(stack, ends, *python, root_is_known);
+  const Node node = node_of(one, stack, root_is_known ? unwind::kRoot : root, time);
+  for (uint64_t i = 0; i < count; ++i) point(one, time, PointKind::Sample, kSample, {node});
+  shared_.totals.samples += count;
+  own_.samples += count;
+}
+
+// After a system call, the thread is still where it called it: the functions of the kernel are from the kernel's
+// samples with the same registers, and Python's from the thread.
+void SampledProcess::inside_sample(const Record& record, Thread& one) {
+  const std::optional<PythonStack> python = std::exchange(one.python, std::nullopt);
+  const unwind::Registers at = copied_stack(record).at;
+  const auto is_here = [&](const unwind::Registers& other) { return other.pc == at.pc && other.sp == at.sp; };
+  if (python && is_here(one.wait_at)) name_native_wait(one, *python);
+  one.is_inside = true;
+  is_inside_ = record.is_of_kernel;
+  one.missed = 0;
+  uint64_t left = record.period - std::min(record.period, std::exchange(one.counted, 0));
+  for (auto pending = one.pending.begin(); pending != one.pending.end() && left != 0;) {
+    if (!is_here(pending->at)) {
+      ++pending;
+      continue;
+    }
+    const uint64_t time = std::max(pending->time, one.last_inside);
+    count_samples(one, time, 1, pending->stack, pending->ends, pending->root, python);
+    --left;
+    pending = one.pending.erase(pending);
+  }
+  one.last_inside = record.time;
+  if (left == 0) return;
+  Node root;
+  const std::span<const uint64_t> stack = stack_of(record, root);
+  count_samples(one, record.time, std::min(left, kMostAtOnce), stack, shared_.stacks.ends(), root, python);
+  lose_beyond_most(record, left);
+}
+
+void SampledProcess::keep_kernel_sample(const Record& record, Thread& one) {
+  constexpr size_t kMostPending = 1000;
+  Node root;
+  const std::span<const uint64_t> stack = stack_of(record, root), ends = shared_.stacks.ends();
+  one.pending.push_back(
+      {record.time, copied_stack(record).at, {stack.begin(), stack.end()}, {ends.begin(), ends.end()}, root});
+  if (one.pending.size() > kMostPending) count_pending(one);
+}
+
+// Those since its last own sample.
+void SampledProcess::count_pending(Thread& one) {
+  for (const KernelSample& pending : std::exchange(one.pending, {})) {
+    if (pending.time <= one.last_inside) continue;
+    count_samples(one, pending.time, 1, pending.stack, pending.ends, pending.root);
+    ++one.counted;
+  }
+}
+
+// Puts Python's functions into the stack of a wait that was recorded already. Their nodes come before it.
+void SampledProcess::name_native_wait(Thread& one, const PythonStack& python) {
+  const auto wait = std::exchange(one.native_wait, {});
+  if (wait.points >= one.batch.points.size()) return;
+  const auto cut = [](auto& all, size_t at) {
+    std::remove_reference_t<decltype(all)> tail(all.begin() + static_cast<ptrdiff_t>(at), all.end());
+    all.resize(at);
+    return tail;
+  };
+  const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  const auto each = [](trace::Points& points, const auto& act, auto&... other) {
+    act(points.time, other.time...);
+    act(points.kind, other.kind...);
+    act(points.class_id, other.class_id...);
+    act(points.id, other.id...);
+  };
+  trace::Points later, &points = one.batch.points;
+  each(
+      points, [&](auto& from, auto& to) { to = cut(from, wait.points); }, later);
+  later.values.ints = cut(points.values.ints, wait.ints);
+  later.values.text = cut(points.values.text, wait.text);
+  bool root_is_known = false;
+  const std::span<const uint64_t> stack = python_.put_into(one.wait_stack, one.wait_ends, python, root_is_known);
+  const Node node = node_of(one, stack, root_is_known ? unwind::kRoot : wait.root, later.time.front());
+  for (const size_t at : wait.nodes) later.values.ints[at - wait.ints] = node;
+  each(points, append, later);
+  append(points.values.ints, later.values.ints);
+  append(points.values.text, later.values.text);
 }
 
 void SampledProcess::python(const Record& record) {
@@ -439,6 +521,7 @@ void SampledProcess::take_waiting_python(Thread& one, uint64_t until) {
   if (!one.wait_root || read_ns == 0 || read_ns > until || one.python_wait_stack.empty()) return;
   one.wait_stack.swap(one.python_wait_stack);
   one.wait_root = one.python_wait_root;
+  one.wait_at = {};  // it has Python's functions already
 }
 
 void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to, bool is_new) {
@@ -446,7 +529,10 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to, bool is_ne
   const uint64_t preempted = one.was_preempted ? 1 : 0;
   if (const std::optional<Node> root = std::exchange(one.wait_root, std::nullopt)) {
     const Node node = node_of(one, one.wait_stack, *root, from);  // it may state what the point refers to
+    const trace::Points& points = one.batch.points;
+    if (is_new) one.native_wait = {points.size(), points.values.ints.size(), points.values.text.size(), {}, *root};
     point(one, from, PointKind::Sample, kWait, {to - from, preempted, node});
+    one.native_wait.nodes.push_back(points.values.ints.size() - 1);
     one.waits += is_new ? 1 : 0;
     one.all_waits += is_new ? 1 : 0;
   } else {
@@ -491,6 +577,7 @@ void SampledProcess::switched(const Record& record) {
     one.in_since = 0;
     one.out_since = record.time;
     one.was_preempted = record.is_preempted;
+    if (!record.is_preempted) one.native_wait = {};  // what the thread sends from now on is of this wait
   } else {
     if (one.out_since != 0) waited(record.tid, one, one.out_since, record.time);
     one.out_since = 0;
@@ -517,6 +604,7 @@ void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   take_waiting_python(one, time);
   if (one.out_since != 0 && !one.may_have_ended) off_cpu(one, one.out_since, time);
   if (cpu_ns != 0) on_cpu(one, cpu_ns, time);
+  count_pending(one);
   one.latest = std::max(one.latest, time);
   state_on_cpu(one, one.latest);
   if (threads_.size() == 1) state_made_names(one, one.latest);

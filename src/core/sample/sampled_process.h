@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,6 +33,7 @@
 #include "sample/stack_finder.h"
 #include "trace/model.h"
 #include "unwind/stack_tree.h"
+#include "unwind/walk.h"
 
 namespace kymo::sample {
 
@@ -137,6 +139,12 @@ class SampledProcess {
   bool has_threads() const { return !threads_.empty(); }
 
  private:
+  struct KernelSample {
+    uint64_t time = 0;
+    unwind::Registers at;  // of the program
+    std::vector<uint64_t> stack, ends;
+    unwind::Node root = unwind::kNoStack;
+  };
   struct Thread {
     uint32_t track = 0;
     std::string name;
@@ -153,13 +161,26 @@ class SampledProcess {
     std::optional<unwind::Node> wait_root;    // how its stack ended when it stopped running; none: not known
     std::vector<uint64_t> wait_stack;         // not a node: the tree may be stated again during the wait
     std::vector<uint64_t> wait_ends;          // StackFinder::ends()
+    unwind::Registers wait_at{};              // of the program
     std::vector<uint64_t> python_wait_stack;  // the same stack with Python's functions
     std::optional<unwind::Node> python_wait_root;
     uint64_t python_read_ns = 0;                         // if it waited until then; 0: they were not read
     uint64_t waits = 0, all_waits = 0, page_faults = 0;  // in the batch
-    std::optional<PythonStack> python;                   // of its next sample
-    bool is_inside = false;  // it takes its own samples, of its own code; those of the kernel are only of system calls
-    unsigned missed = 0;     // samples of the kernel in its code since then
+    // The last wait in the batch, while its stack has no functions of Python: its first point, and what these are
+    // before it; the nodes that name the stack.
+    struct {
+      size_t points = SIZE_MAX, ints = 0, text = 0;
+      std::vector<size_t> nodes;
+      unwind::Node root = unwind::kNoStack;
+    } native_wait;
+    std::optional<PythonStack> python;  // of its next sample
+    // It takes its own samples. Those of the kernel only say which functions of the kernel a system call runs, or what
+    // a thread did that has ended since.
+    bool is_inside = false;
+    uint64_t last_inside = 0;  // its time
+    unsigned missed = 0;       // samples of the kernel in its code since then
+    uint64_t counted = 0;      // samples of the kernel since then that are in the batch
+    std::deque<KernelSample> pending;
   };
   Thread& thread(uint32_t tid);
   void introduce();
@@ -180,7 +201,13 @@ class SampledProcess {
   void on_cpu(Thread& thread, uint64_t ns, uint64_t time);
   void state_on_cpu(Thread& thread, uint64_t time);
   void clock_sample(const Record& record, Thread& thread);
-  std::span<const uint64_t> with_python(std::span<const uint64_t> stack, Thread& thread, unwind::Node& root);
+  void inside_sample(const Record& record, Thread& thread);
+  void count_samples(Thread& thread, uint64_t time, uint64_t count, std::span<const uint64_t> stack,
+                     std::span<const uint64_t> ends, unwind::Node root, const std::optional<PythonStack>& python = {});
+  void lose_beyond_most(const Record& record, uint64_t count);
+  void keep_kernel_sample(const Record& record, Thread& thread);
+  void count_pending(Thread& thread);
+  void name_native_wait(Thread& thread, const PythonStack& python);
   void state_symbol(Thread& thread, uint64_t time, uint64_t address, std::string_view name);
   void state_python(Thread& thread, uint64_t time, uint64_t address);
   void state_file(Thread& thread, uint64_t address, uint64_t time);
@@ -209,6 +236,7 @@ class SampledProcess {
   std::set<uint64_t> stated_names_;            // by address
   std::set<uint64_t> made_;                    // addresses in no file, in stacks
   PythonFunctions python_;
+  bool is_inside_ = false;  // new threads will take their own samples
   std::optional<PythonProcess> python_process_;
   unsigned looked_for_python_ = 0;  // times
   SampleTotals own_;

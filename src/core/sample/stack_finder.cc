@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "sample/perf_events.h"
@@ -166,12 +167,6 @@ size_t StackFinder::take_kernel(const Record& record, size_t& count) {
   return at;
 }
 
-std::span<const uint64_t> StackFinder::find_kernel(const Record& record) {
-  size_t count = 0;
-  take_kernel(record, count);
-  return std::span(addresses_).first(count);
-}
-
 std::span<const uint64_t> StackFinder::find(const Record& record, AddressSpace& code, pid_t pid, unwind::Node& root) {
   size_t count = 0;
   size_t at = take_kernel(record, count);
@@ -179,10 +174,11 @@ std::span<const uint64_t> StackFinder::find(const Record& record, AddressSpace& 
   known_ends_ = 0;
   const bool is_walked = at < chain;  // by the kernel
   if (!is_walked && !record.stack.empty() && record.registers.size() >= 3) {
-    const WalkedCopy walked =
-        walk_copy(copied_stack(record), code, pid, std::span(addresses_).subspan(count), std::span(ends_));
+    std::fill_n(ends_.begin(), count, 0);
+    const WalkedCopy walked = walk_copy(copied_stack(record), code, pid, std::span(addresses_).subspan(count),
+                                        std::span(ends_).subspan(count));
     root = walked.root;
-    known_ends_ = walked.count;
+    known_ends_ = count + walked.count;
     return std::span(addresses_).first(count + walked.count);
   }
   root = unwind::kRoot;

@@ -46,10 +46,8 @@ class StackFinder {
   // Innermost first. User addresses are return addresses; those of the kernel are the beginnings of functions. `root`
   // says how the stack ends. The result is valid until the next call.
   std::span<const uint64_t> find(const Record& record, AddressSpace& code, pid_t pid, unwind::Node& root);
-  // The kernel's functions among these, if there are any. Valid until the next call.
-  std::span<const uint64_t> find_kernel(const Record& record);
-  // Of the last result, after the kernel's functions: where the frames of the functions end in the stack. Empty: it is
-  // not known.
+  // Of the last result: where the frames of the functions end in the stack; of those of the kernel 0. Empty: it is not
+  // known.
   std::span<const uint64_t> ends() const { return std::span(ends_).first(known_ends_); }
 
  private:

@@ -325,10 +325,11 @@ static void send_unknown_python(struct kymo_who who, const char* version) {
 }
 
 bool kymo_find_own_python(struct kymo_who who) {
+  if (_PyRuntime == NULL) return false;
+  const uintptr_t runtime = (uintptr_t)_PyRuntime;
   const char* (*version)(void);
   *(void**)&version = dlsym(RTLD_DEFAULT, "Py_GetVersion");
-  const uintptr_t runtime = (uintptr_t)dlsym(RTLD_DEFAULT, "_PyRuntime");
-  if (version == NULL || runtime == 0) return false;
+  if (version == NULL) return false;
   /* Until now, its code is only loaded: this function puts together a constant text. */
   const char* const text = version();
   struct kymo_python found;
@@ -366,10 +367,17 @@ static bool send_code(struct kymo_who who, const struct kymo_python_code* code) 
     struct packet packet = claim(who.pid);
     if (packet.slot == NULL) return false;
     const uint32_t most = KYMO_PACKET_BYTES - name_bytes - file_bytes - others, left = code->lines_bytes - sent;
-    const struct kymo_python_definition definition = {code->identity,    python.minor,      code->first_line,
-                                                      code->name.length, code->name.width,  code->file.length,
-                                                      code->file.width,  code->lines_bytes, sent,
-                                                      left < most ? left : most, 0};
+    const struct kymo_python_definition definition = {code->identity,
+                                                      python.minor,
+                                                      code->first_line,
+                                                      code->name.length,
+                                                      code->name.width,
+                                                      code->file.length,
+                                                      code->file.width,
+                                                      code->lines_bytes,
+                                                      sent,
+                                                      left < most ? left : most,
+                                                      0};
     char* const record = begin_record(&packet, KYMO_RECORD_PYTHON_CODE, 0);
     put(&packet, &definition, sizeof definition);
     put_from(&packet, code->name.at, name_bytes);
@@ -452,7 +460,7 @@ static size_t copy_unknown(char* into, uintptr_t from, size_t bytes) {
   return copied > 0 ? (size_t)copied : 0;
 }
 
-void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at, uintptr_t stack_low,
+void kymo_send_sample(struct kymo_who who, uint64_t count, bool has_kernel, const ucontext_t* at, uintptr_t stack_low,
                       uintptr_t stack_high) {
   struct packet packet = claim(who.pid);
   if (packet.slot == NULL) {
@@ -463,7 +471,8 @@ void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at,
   if (__atomic_exchange_n(&is_unload_pending, false, __ATOMIC_RELAXED)) put_unload(&packet, who);
   if (python.minor != 0 && kymo_may_load(at)) put_python(&packet, who);
   const struct registers registers = registers_of(at);
-  char* const record = begin_record(&packet, PERF_RECORD_SAMPLE, 0);
+  const uint16_t mode = has_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+  char* const record = begin_record(&packet, PERF_RECORD_SAMPLE, mode);
   put_64(&packet, registers.pc);
   put_who(&packet, who);
   put_64(&packet, now_ns());
@@ -475,7 +484,9 @@ void kymo_send_sample(struct kymo_who who, uint64_t count, const ucontext_t* at,
   const size_t most = (size_t)(packet.end - packet.at - 2 * (ptrdiff_t)sizeof(uint64_t)) & ~(size_t)7;
   size_t bytes = 0;
   bool is_cut = true;
-  if (registers.sp >= stack_low && registers.sp < stack_high) {
+  if (count == 0) {
+    is_cut = false;
+  } else if (registers.sp >= stack_low && registers.sp < stack_high) {
     bytes = (stack_high - registers.sp) & ~(uintptr_t)7;
     is_cut = bytes > most;
     if (is_cut) bytes = most;

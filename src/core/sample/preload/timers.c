@@ -2,10 +2,10 @@
  * Python, whose functions only the thread itself can read at the moment of a sample.
  *
  * LD_PRELOAD puts it into programs that `kymo record` starts. In Python, one performance event of the process sends a
- * signal to the thread that used the CPU. Otherwise each thread has a timer on its own CPU clock. Neither signal
- * interrupts a sleep or a system call: the clock stands still there, and the event is only of the program's own code.
- * The handler copies the registers, the stack and the Python frames into memory of the recorder (packets.h), which
- * unwinds the copy. docs/sampling.md describes the limits.
+ * signal to the thread that used the CPU, and another one to a thread that has waited. Otherwise each thread has a
+ * timer on its own CPU clock. No signal interrupts a sleep or a system call: the clock stands still there, and an event
+ * sends its signal when the system call returns. The handler copies the registers, the stack and the Python frames into
+ * memory of the recorder (packets.h), which unwinds the copy. docs/sampling.md describes the limits.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,10 +14,12 @@
 #include <link.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <threads.h>
@@ -37,7 +39,10 @@ extern const char* gnu_get_libc_version(void) __attribute__((weak));
 
 static bool is_on;
 static bool is_by_event; /* beside the kernel's samples: one of the process, instead of timers of the threads */
-static int event = -1;
+static int event = -1, waits = -1;
+static bool is_of_kernel; /* the event is also of system calls */
+static bool are_waits_off;
+static pid_t own_pid;
 static uint32_t process;
 static pthread_key_t at_thread_end;
 
@@ -48,17 +53,50 @@ static __thread struct {
   bool has_timer;
   int timer; /* the kernel's number */
   uintptr_t stack_low, stack_high;
+  uint64_t counted_ns; /* of its CPU time: its samples stand for so much */
 } self __attribute__((tls_model("initial-exec")));
 
 static struct kymo_who who(void) { return (struct kymo_who){process, self.tid}; }
 
 static uint32_t find_tid(void);
 
+static uint64_t cpu_ns(clockid_t clock) {
+  struct timespec time;
+  return clock_gettime(clock, &time) == 0 ? (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec : 0;
+}
+
+/* A long system call is many intervals, and one signal; so may be a wait, which is none. */
+static uint64_t intervals_since_last(void) {
+  const uint64_t interval = kymo_interval_ns(), now = cpu_ns(CLOCK_THREAD_CPUTIME_ID) + interval / 2;
+  const uint64_t count = now > self.counted_ns ? (now - self.counted_ns) / interval : 0;
+  self.counted_ns += count * interval;
+  return count;
+}
+
+/* After at most 100 waits at once, and 500 a second, the event of the waits is off until the program has used the CPU
+ * for a while. */
+static bool is_permitted(bool is_wait) {
+  const uint64_t each = 2000000, most = 200000000;
+  static uint64_t used_until;
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+  uint64_t used = __atomic_load_n(&used_until, __ATOMIC_RELAXED);
+  if (used < now - most) used = now - most;
+  if (is_wait) __atomic_store_n(&used_until, used + each, __ATOMIC_RELAXED);
+  const bool is_over = used + (is_wait ? each : most / 2) > now;
+  if (is_over == is_wait && waits >= 0 && __atomic_exchange_n(&are_waits_off, is_wait, __ATOMIC_RELAXED) != is_wait)
+    ioctl(waits, is_wait ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+  return !is_wait || !is_over;
+}
+
 static void on_sample(siginfo_t* info, void* context) {
   if (is_by_event ? !is_on : !self.has_timer) return; /* it was deleted a moment ago */
-  if (self.tid == 0) self.tid = find_tid(); /* made without pthread_create */
-  const uint64_t count = 1 + (!is_by_event && info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
-  kymo_send_sample(who(), count, context, self.stack_low, self.stack_high);
+  if (self.tid == 0) self.tid = find_tid();           /* made without pthread_create */
+  uint64_t count = 1;
+  if (is_of_kernel && !is_permitted((count = intervals_since_last()) == 0)) return;
+  if (!is_by_event && info->si_overrun > 0) count += (uint64_t)info->si_overrun;
+  kymo_send_sample(who(), count, is_of_kernel, context, self.stack_low, self.stack_high);
 }
 
 static void find_stack(void) {
@@ -134,38 +172,57 @@ static bool is_event_safe(void) {
 }
 
 /* All threads of the process have it, and no program that it executes. */
-static bool open_event(void) {
+static int open_event(uint64_t what, uint64_t period) {
 #if defined(PERF_ATTR_SIZE_VER7)
-  struct perf_event_attr what;
-  memset(&what, 0, sizeof what);
-  what.size = sizeof what;
-  what.type = PERF_TYPE_SOFTWARE;
-  what.config = PERF_COUNT_SW_TASK_CLOCK;
-  what.sample_period = kymo_interval_ns();
-  /* A signal from within the kernel could arrive after exec, and would end the new program. */
-  what.exclude_kernel = what.exclude_hv = 1;
-  what.sigtrap = what.remove_on_exec = what.inherit = what.inherit_thread = 1;
-  if (!is_event_safe()) return false;
-  event = (int)syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  struct perf_event_attr one;
+  memset(&one, 0, sizeof one);
+  one.size = sizeof one;
+  one.type = PERF_TYPE_SOFTWARE;
+  one.config = what;
+  one.sample_period = period;
+  one.exclude_kernel = !is_of_kernel;
+  one.exclude_hv = 1;
+  one.sigtrap = one.remove_on_exec = one.inherit = one.inherit_thread = 1;
+  const int low = (int)syscall(SYS_perf_event_open, &one, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
   /* Programs expect the lowest numbers for their own files, and daemons close many of them. */
-  const int high = event >= 0 ? fcntl(event, F_DUPFD_CLOEXEC, 1000) : -1;
-  if (high >= 0) {
-    close(event);
-    event = high;
-  }
+  const int high = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, 1000) : -1;
+  if (high < 0) return low;
+  close(low);
+  return high;
+#else
+  return -1;
 #endif
+}
+
+/* System calls and waits only for users who may sample the kernel. */
+static bool open_events(void) {
+  if (!is_event_safe()) return false;
+  own_pid = getpid();
+  are_waits_off = false;
+  self.counted_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+  is_of_kernel = true;
+  event = open_event(PERF_COUNT_SW_TASK_CLOCK, kymo_interval_ns());
+  if (event >= 0) waits = open_event(PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
+  if (event >= 0) return true;
+  is_of_kernel = false;
+  event = open_event(PERF_COUNT_SW_TASK_CLOCK, kymo_interval_ns());
   return event >= 0;
 }
 
 /* The program may have closed it, and have another file with this number. */
-static void close_event(void) {
+static void close_event(int* file) {
   char path[64], name[64];
-  const int length = snprintf(path, sizeof path, "/proc/self/fd/%d", event);
-  if (event < 0 || length <= 0) return;
+  const int length = snprintf(path, sizeof path, "/proc/self/fd/%d", *file);
+  if (*file < 0 || length <= 0) return;
   const ssize_t found = readlink(path, name, sizeof name - 1);
   name[found > 0 ? found : 0] = '\0';
-  if (strstr(name, "perf_event") != NULL) close(event);
-  event = -1;
+  if (strstr(name, "perf_event") != NULL) close(*file);
+  *file = -1;
+}
+
+static void close_events(void) {
+  close_event(&event);
+  close_event(&waits);
 }
 
 static void start_sampling(void) {
@@ -187,11 +244,6 @@ static void start_sampling(void) {
   syscall(SYS_timer_settime, self.timer, 0, &spec, NULL);
 }
 
-static uint64_t cpu_ns(clockid_t clock) {
-  struct timespec time;
-  return clock_gettime(clock, &time) == 0 ? (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec : 0;
-}
-
 static void end_thread(void* ignored) {
   (void)ignored;
   if (!self.has_timer) return;
@@ -208,8 +260,8 @@ static void after_fork(void) {
   find_numbers();
   kymo_forget_sent_code();
   if (is_by_event) {
-    close_event();
-    is_on = open_event();
+    close_events();
+    is_on = open_events();
   } else {
     kymo_send_fork(who(), parent);
   }
@@ -218,12 +270,12 @@ static void after_fork(void) {
 
 /* The kernel samples the program too, and reports its threads. They add what they see in their own code. */
 static void start_beside_kernel(void) {
-  if (dlsym(RTLD_DEFAULT, "_PyRuntime") == NULL || !kymo_open_packets(KYMO_PACKETS_OF_PYTHON)) return;
+  if (_PyRuntime == NULL || !kymo_open_packets(KYMO_PACKETS_OF_PYTHON)) return;
   find_numbers();
   if (!kymo_find_own_python(who())) return;
   find_first_stack();
   is_by_event = true;
-  is_on = kymo_install_handler(KYMO_BY_PERF, on_sample) && open_event();
+  is_on = kymo_install_handler(KYMO_BY_PERF, on_sample) && open_events();
 }
 
 static void start_alone(int argc, char** argv) {
@@ -257,9 +309,61 @@ __attribute__((constructor)) static void start(int argc, char** argv) {
 __attribute__((destructor)) static void stop(void) {
   if (!is_on) return;
   is_on = false;
-  close_event();
+  close_events();
   end_thread(NULL);
 }
+
+/* ---- Other programs in this process ----------------------------------------------------------------------------- */
+
+/* A signal that an event has sent from within the kernel could arrive after exec, and would end the new program. A
+ * child that shares our memory until its exec has no events. */
+static bool switch_events(unsigned long how) {
+  if (!is_on || !is_of_kernel || getpid() != own_pid) return false;
+  ioctl(event, how, 0);
+  if (waits >= 0) ioctl(waits, how, 0);
+  are_waits_off = false;
+  return true;
+}
+
+#define KYMO_EXPORT __attribute__((visibility("default")))
+#define KYMO_EXEC(name, parameters, arguments)                  \
+  KYMO_EXPORT int name parameters {                             \
+    static int(*next) parameters;                               \
+    if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name); \
+    const bool was_on = switch_events(PERF_EVENT_IOC_DISABLE);  \
+    const int failure = next arguments;                         \
+    const int error = errno;                                    \
+    if (was_on) switch_events(PERF_EVENT_IOC_ENABLE);           \
+    errno = error;                                              \
+    return failure;                                             \
+  }
+KYMO_EXEC(execv, (const char* path, char* const words[]), (path, words))
+KYMO_EXEC(execve, (const char* path, char* const words[], char* const variables[]), (path, words, variables))
+KYMO_EXEC(execvp, (const char* file, char* const words[]), (file, words))
+KYMO_EXEC(execvpe, (const char* file, char* const words[], char* const variables[]), (file, words, variables))
+KYMO_EXEC(fexecve, (int file, char* const words[], char* const variables[]), (file, words, variables))
+KYMO_EXEC(execveat, (int folder, const char* path, char* const words[], char* const variables[], int flags),
+          (folder, path, words, variables, flags))
+
+/* With the words one by one. `execute` may use `words` and `list`, which is behind them. */
+#define KYMO_EXEC_LIST(name, execute)                                   \
+  KYMO_EXPORT int name(const char* path, const char* first, ...) {      \
+    size_t count = 1;                                                   \
+    va_list list;                                                       \
+    va_start(list, first);                                              \
+    while (va_arg(list, const char*) != NULL) ++count;                  \
+    va_end(list);                                                       \
+    char* words[count + 1];                                             \
+    words[0] = (char*)first;                                            \
+    va_start(list, first);                                              \
+    for (size_t i = 1; i <= count; ++i) words[i] = va_arg(list, char*); \
+    const int failure = execute;                                        \
+    va_end(list);                                                       \
+    return failure;                                                     \
+  }
+KYMO_EXEC_LIST(execl, execv(path, words))
+KYMO_EXEC_LIST(execlp, execvp(path, words))
+KYMO_EXEC_LIST(execle, execve(path, words, va_arg(list, char* const*)))
 
 /* ---- New threads ------------------------------------------------------------------------------------------------ */
 
@@ -291,8 +395,8 @@ static int run_c11(void* data) {
   return beginning.c11_function(beginning.argument);
 }
 
-__attribute__((visibility("default"))) int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                                                          void* (*function)(void*), void* argument) {
+KYMO_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                               void* argument) {
   static int (*next)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "pthread_create");
   struct beginning* const beginning = is_on ? malloc(sizeof *beginning) : NULL;
@@ -303,7 +407,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread, con
   return failure;
 }
 
-__attribute__((visibility("default"))) int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
+KYMO_EXPORT int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
   static int (*next)(thrd_t*, thrd_start_t, void*);
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "thrd_create");
   struct beginning* const beginning = is_on ? malloc(sizeof *beginning) : NULL;
@@ -331,7 +435,7 @@ static bool was_unloaded(void) {
   return __atomic_exchange_n(&known, unloads, __ATOMIC_RELAXED) != unloads;
 }
 
-__attribute__((visibility("default"))) int dlclose(void* handle) {
+KYMO_EXPORT int dlclose(void* handle) {
   static int (*next)(void*);
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "dlclose");
   const int failure = next(handle);

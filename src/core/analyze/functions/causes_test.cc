@@ -181,7 +181,8 @@ TEST_F(CausesTest, PauseIsOfTheServerAndNotOfItsClient) {
     run(kSecond, 20 * i + 10, 20 * i + 14, {"serve"});
     wait(kFirst, 20 * i, 20 * i + 14, {"ask", "read"}, kSecond);
     run(kFirst, 20 * i + 14, 20 * i + 20, {"main"});
-    wait(kSecond, 20 * i + 14, 20 * i + 20, {"serve", "read"}, kFirst);
+    wait(kSecond, 20 * i + 14, 20 * i + 19, {"serve", "read"}, kFirst);
+    run(kSecond, 20 * i + 19, 20 * i + 20, {"serve"});
   }
   const Causes causes = find();
   ASSERT_FALSE(causes.waiting.empty());

@@ -503,10 +503,18 @@ class Search {
         base::format("{} for {}: {}", is_one ? report_.main_thread + " waits" : "All threads wait at the same time",
                      duration_text(ns), share(ns));
     const auto most = functions.waiting.begin();
-    const bool is_known = most != functions.waiting.end() && !most->name.empty() && most->ns >= ns / 2;
+    uint64_t most_ns = 0;
+    bool is_one_of_many = false;
+    for (const SampledFunctions::Function& row : functions.waiting) {
+      if (row.name != most->name || row.action != most->action) continue;
+      most_ns += row.ns;
+      is_one_of_many = is_one_of_many || row.thread != most->thread;
+    }
+    const bool is_known = most_ns >= ns / 2 && most_ns != 0 && !most->name.empty();
     if (is_known)
       text += is_one ? base::format(", mostly in {}{}", shown(most->name), where_it(most->action))
-                     : base::format(", mostly while {} is in {}{}", most->thread, shown(most->name),
+                     : base::format(", mostly while {} is in {}{}",
+                                    is_one_of_many ? "one of several threads" : most->thread, shown(most->name),
                                     where_it(most->action));
     Finding& one = add(kWaiting, ns, ns, std::move(text));
     one.evidence.push_back(base::format("{} for {} of {}", is_one ? "it runs" : "at least one thread runs",

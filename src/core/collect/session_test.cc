@@ -249,9 +249,7 @@ TEST_F(SessionTest, AFlightRecorderKeepsOnlyItsTimeOfALongRange) {
   const RangeId id = range_start("long");
   mark("before");
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  {
-    const Range whole{"whole"};
-  }
+  { const Range whole{"whole"}; }
   range_end(id);
   dump(file("dump.kymo"));
   session.close();

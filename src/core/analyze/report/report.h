@@ -132,8 +132,8 @@ struct SampledFunctions {
     uint64_t count = 0, ns = 0, median_ns = 0;
     uint64_t period_ns = 0;  // from begin to begin; 0: not regular
   } bursts;
-  bool is_lock_recorded = false;        // by kymo record --with waits; otherwise it follows from stacks and wake-ups
-  bool has_wait_stacks = false;         // they were recorded, also if nothing waited
+  bool is_lock_recorded = false;  // by kymo record --with waits; otherwise it follows from stacks and wake-ups
+  bool has_wait_stacks = false;   // they were recorded, also if nothing waited
 };
 
 // Something that costs time, with what proves it.

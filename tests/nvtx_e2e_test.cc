@@ -326,5 +326,25 @@ TEST_F(NvtxOnDemandTest, ADormantProgramIsListedAndTracedOnRequest) {
   EXPECT_EQ(again.code, 0) << again.out << again.err;
 }
 
+TEST_F(NvtxOnDemandTest, IterationsOfADormantProgramAreCounted) {
+  if (access(program("nvtx_client").c_str(), X_OK) != 0) GTEST_SKIP() << "NVTX's headers are not installed";
+  const std::string start_it =
+      "eval \"$(" + program("kymo") + " env --socket " + socket() + ")\"; exec " + program("nvtx_client") + " steps";
+  for (const char* with : {"text", "registered"}) {
+    Process client = start({"/bin/sh", "-c", start_it + " " + with});
+    wait_until_connected(client);
+    for (const char* name : {"first", "second"}) {  // what was recorded once is counted too
+      const std::string path = file(std::string(name) + "-{pid}.kymo");
+      const Ending done = kymo({"trigger", "--pid", std::to_string(client.pid()), "--iterations", "5", "-o", path});
+      EXPECT_EQ(done.code, 0) << done.out << done.err;
+      const Readback trace =
+          read_back(file(std::string(name) + "-" + std::to_string(client.pid()) + ".kymo"), Detail::Arguments);
+      EXPECT_TRUE(sound(trace));
+      EXPECT_EQ(trace.count("work"), 5u) << trace.summary();
+      EXPECT_EQ(trace.lost(), 0u) << trace.summary();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kymo::e2e

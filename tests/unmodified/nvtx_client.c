@@ -197,6 +197,25 @@ static void serve(const char* plugin) {
   }
 }
 
+/* A training loop that runs until it is killed. */
+static void steps(const char* with) {
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("loop");
+  nvtxEventAttributes_t event = registered(nvtxDomainRegisterStringA(domain, "step"));
+  for (;;) {
+    if (strcmp(with, "text") == 0)
+      nvtxRangePushA("step");
+    else
+      nvtxDomainRangePushEx(domain, &event);
+    nvtxRangePushA("work");
+    usleep(500);
+    nvtxRangePop();
+    if (strcmp(with, "text") == 0)
+      nvtxRangePop();
+    else
+      nvtxDomainRangePop(domain);
+  }
+}
+
 int main(int count, char** words) {
   const char* what = count > 1 ? words[1] : "core";
   if (strcmp(what, "core") == 0) core();
@@ -225,6 +244,7 @@ int main(int count, char** words) {
     core();
   }
   if (strcmp(what, "serve") == 0) serve(words[2]);
+  if (strcmp(what, "steps") == 0) steps(words[2]);
   if (strcmp(what, "none") == 0) printf("no calls\n");
   return 0;
 }

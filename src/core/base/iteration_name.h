@@ -20,6 +20,13 @@ inline bool names_iteration(std::string_view name) noexcept {
   return false;
 }
 
+// PyTorch has a range in every training loop, also in one that nobody has annotated: the end of an iteration. The agent
+// counts it if it sees no other.
+inline bool names_optimizer_step(std::string_view name) noexcept { return name.starts_with("Optimizer.step#"); }
+inline bool may_begin_iteration(std::string_view name) noexcept {
+  return names_iteration(name) || names_optimizer_step(name);
+}
+
 // The name that all iterations have: "step 7" is "step {}", as a program would write it with a value. Other names stay.
 inline std::string without_iteration_number(std::string_view name) {
   const size_t end = name.find_last_not_of("0123456789") + 1;

@@ -7,6 +7,8 @@
 
 #include "base/print.h"
 #include "base/static_program.h"
+#include "inject/torch/operators.h"
+#include "record/process.h"
 
 namespace kymo::inject {
 namespace {
@@ -14,9 +16,15 @@ namespace {
 constinit std::atomic<const Adapter*> adapters[record::kMaxInterfaces];
 
 void activate_all() noexcept {
+  torch::start_if_loaded();  // it may have been loaded after the last call of the program that led here
   for (const auto& adapter : adapters)
-    if (const Adapter* started = adapter.load(std::memory_order_acquire)) started->activate();
+    if (const Adapter* started = adapter.load(std::memory_order_acquire))
+      if (started->has_iterations || record::recording()) started->activate();
 }
+
+bool is_needed() noexcept { return record::recording() || record::range_watcher() != nullptr; }
+
+void note_change() noexcept { is_needed() ? activate_all() : become_dormant(); }
 
 // True if a list such as "nvtx,opencl" contains the name.
 bool lists(const char* list, std::string_view name) noexcept {
@@ -43,18 +51,20 @@ bool is_wanted(record::Interface interface) noexcept {
   return wanted == nullptr || lists(wanted, record::name_of(interface));
 }
 
+void listen() noexcept { record::call_when_wanted(note_change); }
+
 void start(const Adapter& adapter) noexcept {
   const Adapter* expected = nullptr;
   if (!adapters[static_cast<uint32_t>(adapter.interface)].compare_exchange_strong(expected, &adapter)) return;
-  // A recording that starts now calls activate_all(), or is seen by recording().
-  record::call_when_recording_starts(activate_all);
-  if (record::recording()) adapter.activate();
+  // A recording that starts now calls note_change(), or is seen by recording().
+  listen();
+  if (record::recording() || (adapter.has_iterations && record::range_watcher() != nullptr)) adapter.activate();
 }
 
 void become_dormant() noexcept {
   for (const auto& adapter : adapters)
     if (const Adapter* started = adapter.load(std::memory_order_acquire)) started->deactivate();
-  if (record::recording()) activate_all();  // one has started meanwhile
+  if (is_needed()) activate_all();  // a recording has started meanwhile
 }
 
 bool is_on(base::Variable variable, bool if_not_set) {

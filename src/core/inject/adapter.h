@@ -22,6 +22,8 @@ struct Adapter {
   // `deactivate` after it has ended. They must not call into the program.
   void (*activate)() noexcept;
   void (*deactivate)() noexcept;
+  // It has ranges that may be iterations: `activate` is also called when somebody watches ranges while nothing records.
+  bool has_iterations = false;
 };
 
 // False if the user excluded the interface (KYMO_INTERFACES, set by `kymo record --with, --without`), or if the program
@@ -32,8 +34,11 @@ bool is_wanted(record::Interface interface) noexcept;
 // adapter does nothing. The adapter must live as long as the process.
 void start(const Adapter& adapter) noexcept;
 
-// For the functions of an adapter that are called although nothing records: the recording has ended in a way that
-// nobody reported. Makes all adapters dormant.
+// For a program that may start no adapter before it is traced: libtorch calls no tool.
+void listen() noexcept;
+
+// For the functions of an adapter that are called although nothing records and nobody watches ranges: the recording has
+// ended in a way that nobody reported. Makes all adapters dormant.
 void become_dormant() noexcept;
 
 // ---- What adapters have in common

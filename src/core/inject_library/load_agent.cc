@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/print.h"
 #include "base/version.h"
+#include "inject/adapter.h"
 
 namespace kymo::inject {
 namespace {
@@ -23,6 +24,7 @@ std::string folder_of_this_library() {
 }
 
 __attribute__((constructor(105))) void load_agent() {
+  listen();
   const char* const daemon = base::environment("KYMO_DAEMON");
   if (daemon == nullptr || *daemon == '\0' || base::environment("KYMO_SESSION") != nullptr) return;
   if (dlsym(RTLD_DEFAULT, "kymo_link_ondemand") != nullptr) return;  // the program has one

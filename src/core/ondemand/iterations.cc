@@ -6,6 +6,7 @@
 #include "kymo/ondemand.h"
 #include "kymo/sink_calls.h"
 #include "ondemand/own_file.h"
+#include "record/process.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -17,6 +18,7 @@ constexpr uint64_t kClockErrorNs = 200;
 
 // If ranges with several such names are nested, only those with the first name that was seen count.
 constinit std::atomic<uint64_t> counted_name{0};
+constinit std::atomic<uint32_t> optimizers_before{0};
 
 uint64_t name_hash(std::string_view name) noexcept {
   uint64_t hash = 0xcbf29ce484222325;
@@ -26,11 +28,17 @@ uint64_t name_hash(std::string_view name) noexcept {
 
 void note_range(const kymo_label* label) noexcept {
   const std::string_view name(label->name, label->name_length);
-  if (!base::names_iteration(name)) return;
+  if (!base::may_begin_iteration(name)) return;
   // A name that contains its number ("step 7", not "step {}") is different each time: only the part before the number
   // counts.
-  const uint64_t hash = name_hash(name.substr(0, name.find_first_of("0123456789{#")));
+  const uint64_t hash =
+      name_hash(base::names_optimizer_step(name) ? name : name.substr(0, name.find_first_of("0123456789{#")));
+  // Iterations may have another name too, which is better: theirs is the whole iteration.
+  constexpr uint32_t kOptimizersBefore = 3;
   uint64_t nobody = 0;
+  if (base::names_optimizer_step(name) && counted_name.load(std::memory_order_relaxed) == nobody &&
+      optimizers_before.fetch_add(1, std::memory_order_relaxed) < kOptimizersBefore)
+    return;
   if (counted_name.compare_exchange_strong(nobody, hash, std::memory_order_relaxed) || nobody == hash) seen.begin_one();
 }
 
@@ -86,10 +94,16 @@ Iterations& seen_iterations() noexcept { return seen; }
 bool watch_ranges() noexcept {
   seen.restart();
   counted_name.store(0, std::memory_order_relaxed);
-  return kymo_add_sink(&the_range_sink) != 0;
+  optimizers_before.store(0, std::memory_order_relaxed);
+  if (kymo_add_sink(&the_range_sink) == 0) return false;
+  record::watch_ranges(note_range);
+  return true;
 }
 
-void stop_watching_ranges() noexcept { kymo_remove_sink(&the_range_sink); }
+void stop_watching_ranges() noexcept {
+  record::watch_ranges(nullptr);
+  kymo_remove_sink(&the_range_sink);
+}
 
 uint64_t first_iteration(uint64_t next, uint64_t roundup) noexcept {
   if (roundup <= 1) return next;

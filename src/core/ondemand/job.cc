@@ -356,7 +356,7 @@ void Job::close_down() noexcept {
   }
   stepped_iterations().wait_no_more();
   seen_iterations().wait_no_more();
-  if (std::exchange(watches_ranges_, false)) stop_watching_ranges();
+  stop_watching_ranges();  // also informs the interfaces that nothing records any more
 }
 
 uint64_t Job::due_ns() const {

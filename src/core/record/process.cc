@@ -310,6 +310,16 @@ __attribute__((constructor(101))) void on_load(int, char**, char** environment) 
 
 }  // namespace
 
+namespace {
+
+void call_changed(const Process& shared) noexcept {
+  const uint32_t count = shared.copy_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
+    if (const auto changed = shared.copies[i].changed.load(std::memory_order_acquire)) changed();
+}
+
+}  // namespace
+
 Process* process() noexcept {
   Process* known = joined.load(std::memory_order_acquire);
   return __builtin_expect(known != nullptr, 1) ? known : join();
@@ -347,18 +357,23 @@ void start_recording(Process& shared) noexcept {
   for (uint32_t i = 0; i < used; ++i)
     if (has_memory(*header, i)) slot_page(header, i)->slot.limit.store(0, std::memory_order_seq_cst);
   set_mode(shared, kRecordingBit, true);
-  const uint32_t count = shared.copy_count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
-    if (const auto started = shared.copies[i].started.load(std::memory_order_acquire)) started();
+  call_changed(shared);
 }
 
-void call_when_recording_starts(void (*started)() noexcept) noexcept {
+void call_when_wanted(void (*changed)() noexcept) noexcept {
   Process* shared = process();
   if (shared == nullptr) return;
   const uint32_t count = shared->copy_count.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
     if (shared->copies[i].mode.load(std::memory_order_acquire) == &kymo_mode)
-      shared->copies[i].started.store(started, std::memory_order_release);
+      shared->copies[i].changed.store(changed, std::memory_order_release);
+}
+
+KYMO_API void watch_ranges(void (*saw)(const kymo_label* label) noexcept) noexcept {
+  Process* shared = process();
+  if (shared == nullptr) return;
+  shared->range_watcher.store(saw, std::memory_order_seq_cst);
+  call_changed(*shared);
 }
 
 void stop_recording(Process& shared) noexcept { set_mode(shared, kRecordingBit, false); }

@@ -26,7 +26,7 @@ inline constexpr uint32_t kSinkBit = KYMO_MODE_SINKS;
 inline constexpr uint32_t kWatchBit = KYMO_MODE_WATCHED;
 inline constexpr uint32_t kReceiverBits = KYMO_MODE_HEARD;
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kProcessVersion = 10;
+inline constexpr uint32_t kProcessVersion = 11;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 inline constexpr uint32_t kMaxSinks = 8;
 
@@ -34,7 +34,7 @@ inline constexpr uint32_t kMaxSinks = 8;
 struct Copy {
   std::atomic<std::atomic<uint32_t>*> mode;  // the mask that its inlined guards test
   std::atomic<Slot** (*)() noexcept> slot;   // where the calling thread's slot pointer is
-  std::atomic<void (*)() noexcept> started;  // called when a recording has started; null: not wanted
+  std::atomic<void (*)() noexcept> changed;  // call_when_wanted(); null: nobody
 };
 
 // A callback before a session ends: run_flush().
@@ -75,10 +75,11 @@ struct Process {
 
   // sinks.h. A sink keeps its index permanently, so that the index identifies it for all ranges that were sent to it.
   std::atomic<const kymo_sink*> sinks[kMaxSinks];
-  std::atomic<uint32_t> sinks_on;    // one bit per index
-  std::atomic<uint32_t> sinks_lock;  // held while sinks_on changes
-  std::atomic<bool> sinks_asked;     // a copy has read KYMO_SINKS
-  pthread_key_t sent_key;            // the ranges that the thread has sent and not ended
+  std::atomic<uint32_t> sinks_on;                                         // one bit per index
+  std::atomic<uint32_t> sinks_lock;                                       // held while sinks_on changes
+  std::atomic<bool> sinks_asked;                                          // a copy has read KYMO_SINKS
+  std::atomic<void (*)(const kymo_label* label) noexcept> range_watcher;  // watch_ranges()
+  pthread_key_t sent_key;  // the ranges that the thread has sent and not ended
 };
 
 // The state of this process. Not null after the first call of Kymo, except if another copy has a different version.
@@ -101,9 +102,18 @@ Outcome ensure_segment(Process&) noexcept;
 void start_recording(Process&) noexcept;
 void stop_recording(Process&) noexcept;
 
-// Calls `started` after each start of a recording, whichever copy starts it, on the thread that starts it. One callback
-// per copy. Nothing is called if a recording runs already.
-void call_when_recording_starts(void (*started)() noexcept) noexcept;
+// Calls `changed` after each start of a recording and after watch_ranges(), whichever copy calls these, on their
+// thread. One callback per copy. Nothing is called if a recording runs already.
+void call_when_wanted(void (*changed)() noexcept) noexcept;
+
+// For the agent, which counts iterations while nothing records: interfaces of other tools call `saw` for each range
+// that may be one, on its thread, before it is stored. Null: no more; a call may still run. Kymo's own annotations, and
+// interfaces that use them, go to sinks instead.
+void watch_ranges(void (*saw)(const kymo_label* label) noexcept) noexcept;
+inline auto range_watcher() noexcept {
+  Process* const shared = process();
+  return shared != nullptr ? shared->range_watcher.load(std::memory_order_acquire) : nullptr;
+}
 
 // Called in a forked child, by each copy. The parent's segment stays with the parent, and the child's thread keeps its
 // depth. Recording continues in a segment of the child, which its first record creates.

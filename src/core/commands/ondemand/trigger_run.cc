@@ -157,8 +157,9 @@ std::string TriggerProgress::hint() const {
           target.pid);
     if (target.state != RequestState::Waiting) continue;
     return base::format(
-        "{} {}; an iteration is a call of kymo::step(), or a range named step, iteration or ProfilerStep", target.pid,
-        target.text.empty() ? "waits" : base::printable(target.text));
+        "{} {}; an iteration is a call of kymo::step(), or a range named step, iteration, ProfilerStep or "
+        "Optimizer.step",
+        target.pid, target.text.empty() ? "waits" : base::printable(target.text));
   }
   return {};
 }

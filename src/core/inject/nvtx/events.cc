@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/iteration_name.h"
 #include "inject/adapter.h"
 #include "inject/nvtx/hot_path.h"
 #include "inject/nvtx/numbered_text.h"
 #include "record/interfaces.h"
 #include "record/numbers.h"
+#include "record/process.h"
 #include "record/slow_path.h"
 
 namespace kymo::inject::nvtx {
@@ -110,9 +112,13 @@ void EventArgs::add_value(int32_t type, const PayloadValue& value) noexcept {
 
 namespace {
 
-// Stores the event. Returns the word of its record if that is all of it: an event with only a class. 0: it has more.
+// Stores the event. Returns the word of its record if that is all of it: an event with only a class. 0: it has more, or
+// may be an iteration, which an agent may wait for: such events come here each time.
 uint32_t store(Kind kind, uint16_t stack, const kymo_label& label, const kymo_arg* args, uint32_t count,
                uint64_t handle) noexcept {
+  const bool may_be_iteration = base::may_begin_iteration({label.name, label.name_length});
+  if (const auto saw = record::range_watcher(); saw != nullptr && may_be_iteration && kind != Kind::Instant)
+    saw(&label);
   const record::FoundClass found = record::class_for(label, args, count);
   record::set_interface(found.id, record::Interface::Nvtx);
   const uint32_t word = kind == Kind::Begin ? record::on_stack(found.id, stack) : found.id;
@@ -125,7 +131,7 @@ uint32_t store(Kind kind, uint16_t stack, const kymo_label& label, const kymo_ar
     record::store_number(kind, word, handle);
   else
     record::store_cell(kind, word);
-  return word;
+  return may_be_iteration ? 0 : word;
 }
 
 kymo_label label_of(const Domain& domain, std::string_view text, uint32_t colour = 0) noexcept {
@@ -189,8 +195,25 @@ void remember(const Domain& domain, const EventAttributes& event, uint32_t word)
 }  // namespace
 
 void idle_call() noexcept {
-  if (!record::recording()) become_dormant();
+  if (!record::recording() && record::range_watcher() == nullptr) become_dormant();
 }
+
+namespace {
+
+// A range begins while nothing records: an agent may wait for an iteration.
+void begins_unrecorded(const Domain& domain, std::string_view text) noexcept {
+  const auto saw = record::range_watcher();
+  if (saw == nullptr) return idle_call();
+  const kymo_label label = label_of(domain, text);
+  saw(&label);
+}
+void begins_unrecorded(Domain& domain, const EventAttributes* event) noexcept {
+  const auto saw = record::range_watcher();
+  if (saw == nullptr) return idle_call();
+  saw(&EventArgs(domain, event).label());
+}
+
+}  // namespace
 
 // ---- Nested ranges -------------------------------------------------------------------------------------------------
 
@@ -227,11 +250,11 @@ int push_event_slowly(Domain& domain, const EventAttributes* event) noexcept {
 }
 
 int store_pushed_text(Domain& domain, const char* text, int depth) noexcept {
+  const Text message(text);
   if (!record::recording()) {
-    idle_call();
+    begins_unrecorded(domain, message.view());
     return depth;
   }
-  const Text message(text);
   const uint32_t word = store_text(Kind::Begin, domain, message.view(), 0);
   if (text != nullptr) remember(domain, text, text, 0, word);
   return depth;
@@ -239,7 +262,7 @@ int store_pushed_text(Domain& domain, const char* text, int depth) noexcept {
 
 int store_pushed_event(Domain& domain, const EventAttributes* event, int depth) noexcept {
   if (!record::recording()) {
-    idle_call();
+    begins_unrecorded(domain, event);
     return depth;
   }
   const uint32_t word = store_attributes(Kind::Begin, domain, event, 0);
@@ -286,7 +309,7 @@ uint64_t start_range(Domain& domain, std::string_view text) noexcept {
   if (recorded)
     store_text(Kind::AsyncBegin, domain, text, handle);
   else
-    idle_call();
+    begins_unrecorded(domain, text);
   return handle;
 }
 
@@ -296,7 +319,7 @@ uint64_t start_range(Domain& domain, const EventAttributes* event) noexcept {
   if (recorded)
     store_attributes(Kind::AsyncBegin, domain, event, handle);
   else
-    idle_call();
+    begins_unrecorded(domain, event);
   return handle;
 }
 

@@ -167,14 +167,18 @@ constinit std::atomic<bool> has_images{false};
 
 // If a recording runs before the first image gets its functions, the adapter sees every call of the process.
 void activate() noexcept {
-  if (images_active()) return;
+  // What was pushed while only iterations were counted is not in the recording: depths begin at 0 again.
+  static constinit std::atomic<bool> has_recorded{false};
+  const bool records = record::recording();
+  if (images_active() && (!records || has_recorded.load(std::memory_order_relaxed))) return;
+  has_recorded.store(records, std::memory_order_relaxed);
   // With a chained tool it gets every call also while it is dormant, so it knows the depths.
   if (!has_chained_tool() || !has_images.load(std::memory_order_acquire))
     begin_activity(!has_images.load(std::memory_order_acquire));
   activate_images();
 }
 
-constexpr Adapter kAdapter{record::Interface::Nvtx, activate, deactivate_images};
+constexpr Adapter kAdapter{record::Interface::Nvtx, activate, deactivate_images, true};
 
 }  // namespace
 }  // namespace kymo::inject::nvtx

@@ -101,7 +101,7 @@ struct Operators {
   size_t sequence_offset = 0;  // 0: not tested yet
   bool is_refused = false;
   std::array<uint64_t, 3> handles{};
-  bool is_active = false;
+  size_t added = 0;  // of these
 };
 Operators& operators() {
   static Immortal<Operators> storage;
@@ -247,17 +247,19 @@ size_t tested_offset(const Functions& functions) {
 void activate() noexcept {
   Operators& self = operators();
   const std::lock_guard lock(self.control);
-  if (self.is_active || self.is_refused) return;
+  // While nothing records, only the scopes of the program may be iterations.
+  const size_t wanted = record::recording() ? self.handles.size() : 1;
+  if (self.added >= wanted || self.is_refused) return;
   try {
     if (self.sequence_offset == 0) self.sequence_offset = tested_offset(self.functions);
     if (self.sequence_offset == 0) {
       self.is_refused = true;
       return base::say_to_user("PyTorch's operators are not recorded: this version of libtorch has another layout", "");
     }
-    self.handles = {self.functions.add(callback_of<Kind::Operator>({kFunction, kTorchScriptFunction})),
-                    self.functions.add(callback_of<Kind::Backward>({kBackwardFunction})),
-                    self.functions.add(callback_of<Kind::User>({kUserScope}))};
-    self.is_active = true;
+    const Callback callbacks[] = {callback_of<Kind::User>({kUserScope}),
+                                  callback_of<Kind::Operator>({kFunction, kTorchScriptFunction}),
+                                  callback_of<Kind::Backward>({kBackwardFunction})};
+    for (; self.added < wanted; ++self.added) self.handles[self.added] = self.functions.add(callbacks[self.added]);
   } catch (...) {  // of libtorch, or no memory
     self.is_refused = true;
   }
@@ -266,14 +268,13 @@ void activate() noexcept {
 void deactivate() noexcept {
   Operators& self = operators();
   const std::lock_guard lock(self.control);
-  if (!std::exchange(self.is_active, false)) return;
   try {
-    for (const uint64_t handle : self.handles) self.functions.remove(handle);
+    while (self.added != 0) self.functions.remove(self.handles[--self.added]);
   } catch (...) {  // of libtorch: they find that nothing records
   }
 }
 
-constexpr Adapter kAdapter{record::Interface::Torch, activate, deactivate};
+constexpr Adapter kAdapter{record::Interface::Torch, activate, deactivate, true};
 
 // Null: the process has not loaded it. It stays loaded from now on. Distributions add a version to its name.
 void* loaded_library() noexcept {

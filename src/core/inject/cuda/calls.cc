@@ -138,6 +138,21 @@ bool allocated_by(const Call& call, const CallData& data, Memory& memory) noexce
   return false;
 }
 
+bool failed_to_allocate(const Call& call, const CallData& data, Memory& memory) noexcept {
+  constexpr int kOutOfMemory = 2;
+  if (data.parameters == nullptr || data.result == nullptr || *data.result != kOutOfMemory) return false;
+  if (call.effect == Effect::Allocate) {
+    memory = {0, static_cast<const AllocateParameters*>(data.parameters)->bytes};
+    return true;
+  }
+  if (call.effect == Effect::AllocatePitch) {
+    const auto* const asked = static_cast<const PitchParameters*>(data.parameters);
+    memory = {0, asked->width * asked->height};
+    return true;
+  }
+  return false;
+}
+
 bool freed_by(const Call& call, const CallData& data, Memory& memory) noexcept {
   if (call.effect != Effect::Free || data.parameters == nullptr) return false;
   memory = {static_cast<const FreeParameters*>(data.parameters)->address, 0};

@@ -47,6 +47,8 @@ struct Memory {
   uint64_t address, bytes;
 };
 bool allocated_by(const Call& call, const CallData& data, Memory& memory) noexcept;
+// What a call has asked for, if there was not so much memory.
+bool failed_to_allocate(const Call& call, const CallData& data, Memory& memory) noexcept;
 bool freed_by(const Call& call, const CallData& data, Memory& memory) noexcept;
 
 // Is Kymo's device runtime calling, on this thread? It may be another copy of Kymo's code in the process. It finds

@@ -82,6 +82,10 @@ TEST(CudaCallsTest, MemoryOfAnAllocationAndAFree) {
   EXPECT_EQ(memory.bytes, 100u);
   result = 2;
   EXPECT_FALSE(allocated_by(*call_of(243), data, memory)) << "the call failed";
+  ASSERT_TRUE(failed_to_allocate(*call_of(243), data, memory));
+  EXPECT_EQ(memory.bytes, 100u) << "asked for";
+  result = 1;
+  EXPECT_FALSE(failed_to_allocate(*call_of(243), data, memory)) << "for another reason";
   result = 0;
 
   const PitchParameters rows{&address, &pitch, 500, 10};

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/environment.h"
@@ -58,6 +59,11 @@ bool find(void* library, const char* name, Function& function) {
 
 }  // namespace
 
+bool is_cupti_loaded() noexcept {
+  return base::environment("KYMO_CUPTI") == nullptr &&
+         std::ranges::any_of(kNames, [](const char* name) { return dlopen(name, RTLD_NOW | RTLD_NOLOAD) != nullptr; });
+}
+
 const Cupti* load_cupti(std::string& why) {
   static Cupti found{};
   void* const library = open_library(why);
@@ -68,14 +74,15 @@ const Cupti* load_cupti(std::string& why) {
   };
   need("cuptiGetVersion", found.version);
   need("cuptiSubscribe", found.subscribe);
+  need("cuptiUnsubscribe", found.unsubscribe);
   need("cuptiEnableCallback", found.enable_callback);
+  need("cuptiEnableDomain", found.enable_domain);
   need("cuptiActivityEnable", found.enable);
   need("cuptiActivityDisable", found.disable);
   need("cuptiActivityRegisterCallbacks", found.register_buffers);
   need("cuptiActivityGetNextRecord", found.next_record);
   need("cuptiActivityFlushAll", found.flush);
   need("cuptiActivityGetNumDroppedRecords", found.dropped);
-  need("cuptiGetTimestamp", found.timestamp);
   need("cuptiFinalize", found.finalize);
   need("cuptiGetDeviceId", found.device_of);
   need("cuptiGetStreamIdEx", found.stream_of);

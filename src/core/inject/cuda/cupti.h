@@ -160,14 +160,15 @@ struct Cupti {
 
   Result (*version)(uint32_t* version);
   Result (*subscribe)(Subscriber* subscriber, OnCall callback, void* user);
+  Result (*unsubscribe)(Subscriber subscriber);
   Result (*enable_callback)(uint32_t enable, Subscriber subscriber, int domain, uint32_t call);
+  Result (*enable_domain)(uint32_t enable, Subscriber subscriber, int domain);
   Result (*enable)(Kind kind);
   Result (*disable)(Kind kind);
   Result (*register_buffers)(Requested requested, Completed completed);
   Result (*next_record)(uint8_t* buffer, size_t valid, void** record);
   Result (*flush)(uint32_t forced);
   Result (*dropped)(void* context, uint32_t stream, size_t* count);
-  Result (*timestamp)(uint64_t* now);
   Result (*finalize)();
   Result (*device_of)(void* context, uint32_t* device);
   Result (*stream_of)(void* context, void* stream, uint8_t per_thread, uint32_t* id);
@@ -181,6 +182,9 @@ struct Cupti {
   Result (*graph_exec_id)(void* executable, uint32_t* id);
   bool has_graphs() const { return graph_node_id != nullptr && graph_id != nullptr && graph_exec_id != nullptr; }
 };
+
+// The program has loaded a library of CUPTI that load_cupti() will use.
+bool is_cupti_loaded() noexcept;
 
 // Null if there is none, or it lacks a function that is needed: then `why` says so. The library stays loaded. The
 // variable KYMO_CUPTI names another one.

@@ -209,7 +209,7 @@ Queues::Queue& Queues::queue_of(const Work& work) {
     info.device_name = device.name.c_str();
     info.context = work.context;
     info.queue = work.stream;
-    info.clock = 1;  // CUPTI has one for all devices
+    info.clock = 1;  // the host's, for all devices
     info.period_numerator = info.period_denominator = 1;
     at->second.track = QueueTrack(info);
   }
@@ -218,14 +218,10 @@ Queues::Queue& Queues::queue_of(const Work& work) {
 }
 
 void Queues::note_clock(Queue& queue) {
-  const uint64_t before = base::monotonic_ns();
-  if (queue.clock_noted_ns != 0 && before - queue.clock_noted_ns < kClockEvery) return;
-  uint64_t ticks = 0;
-  if (cupti_.timestamp(&ticks) != 0) return;
-  const uint64_t after = base::monotonic_ns(), middle = before + (after - before) / 2;
-  queue.track.clock_pair(ticks, middle, middle + base::realtime_offset().ns,
-                         (after - before + 1) / 2 + kConversionErrorNs);
-  queue.clock_noted_ns = after;
+  const uint64_t now = base::monotonic_ns();
+  if (queue.clock_noted_ns != 0 && now - queue.clock_noted_ns < kClockEvery) return;
+  queue.track.clock_pair(now, now, now + base::realtime_offset().ns, kConversionErrorNs);
+  queue.clock_noted_ns = now;
 }
 
 void Queues::write(const Work& work) {

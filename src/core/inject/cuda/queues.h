@@ -1,7 +1,6 @@
 // Finished work on a device, from a record of CUPTI into the trace: one track for each stream of each context.
 //
-// Times are on the clock that Kymo gave to CUPTI (CLOCK_MONOTONIC), or on CUPTI's own one: the clock's pairs tell
-// readers which. CUPTI converts the device's times to it.
+// Times are on CLOCK_MONOTONIC. CUPTI converts the device's times to it.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +37,7 @@ enum class WorkKind : uint8_t {
 struct Work {
   WorkKind kind = WorkKind::Kernel;
   std::string_view name;        // a kernel's, mangled; valid as long as the record
-  uint64_t start = 0, end = 0;  // on CUPTI's clock; 0: unknown
+  uint64_t start = 0, end = 0;  // nanoseconds; 0: unknown
   uint32_t device = 0, context = 0, stream = 0;
   uint32_t correlation = 0;
   uint64_t bytes = 0;          // of a copy or fill
@@ -87,7 +86,7 @@ inline constexpr uint64_t kConversionErrorNs = 1'000;
 // Writes finished work into the trace. One user at a time: the caller serializes.
 class Queues {
  public:
-  Queues(const Cupti& cupti, Graphs& graphs) : cupti_(cupti), graphs_(graphs) {}
+  explicit Queues(Graphs& graphs) : graphs_(graphs) {}
 
   void write(const Work& work);
   // To be called before work on the stream is written.
@@ -113,9 +112,8 @@ class Queues {
 
   const Device& describe(uint32_t device);
   Queue& queue_of(const Work& work);
-  void note_clock(Queue& queue);
+  static void note_clock(Queue& queue);
 
-  const Cupti& cupti_;
   Graphs& graphs_;
   KernelNames kernels_;
   std::map<uint32_t, Device> devices_;

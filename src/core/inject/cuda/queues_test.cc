@@ -21,14 +21,10 @@ namespace {
 TEST(CudaQueuesTest, AStreamHasTheNameThatTheProgramGave) {
   char pattern[] = "/tmp/kymo-cuda-test-XXXXXX";
   const std::string folder = mkdtemp(pattern), file = folder + "/a.kymo";
-  Cupti cupti{};
-  cupti.timestamp = [](uint64_t* now) {
-    *now = base::monotonic_ns();
-    return 0;
-  };
   Session session(file);
+  const Cupti cupti{};
   Graphs graphs(cupti);
-  Queues queues(cupti, graphs);
+  Queues queues(graphs);
   queues.note_default_stream(1, 7);
   queues.note_stream_name(1, 13, "copies");
   queues.note_stream_name(2, 14, "another context");

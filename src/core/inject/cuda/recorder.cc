@@ -3,21 +3,19 @@
 //   the program's thread ──(a call: callback)──▶ kymo_span: the call, on its thread, with CUPTI's correlation
 //   the device ──▶ CUPTI's buffer ──(completed)──▶ Queues ──▶ kymo_queue_span: the work, on its stream
 //
-// CUPTI allows one tool at a time. If another one has it, nothing of CUDA is recorded, and the user is told once.
+// CUPTI allows one tool at a time. If another one has it, nothing of CUDA is recorded, and the user is told once. A
+// profiler of the program shares it with us: shared_cupti.h.
 //
 // The CUDA driver loads libkymo_inject.so as the library that CUDA_INJECTION64_PATH names. If the variable named
 // another library before, KYMO_CUDA_CHAIN names it: it comes first, and may take CUPTI.
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/clock.h"
 #include "base/environment.h"
 #include "base/print.h"
 #include "inject/adapter.h"
@@ -26,6 +24,7 @@
 #include "inject/cuda/deliveries.h"
 #include "inject/cuda/graphs.h"
 #include "inject/cuda/queues.h"
+#include "inject/cuda/shared_cupti.h"
 #include "inject/python_stack.h"
 #include "inject/resource_names.h"
 #include "inject/torch/operators.h"
@@ -37,9 +36,6 @@
 namespace kymo::inject::cuda {
 namespace {
 
-// About 1,200 kernels. CUPTI delivers a buffer when all of it is complete, so a long queue on the device holds it back.
-constexpr size_t kBufferBytes = size_t{1} << 18;
-constexpr size_t kSpareBuffers = 32;
 constexpr uint32_t kComplete = 0, kForced = 1;  // which buffers a flush delivers: those that are complete, or all
 
 constexpr Kind kKinds[] = {Kind::Kernel, Kind::Copy, Kind::PeerCopy, Kind::Fill, Kind::Overhead};
@@ -58,12 +54,9 @@ struct Recorder {
   std::mutex control;  // start and stop
   std::atomic<State> state{State::Off};
   const Cupti* cupti = nullptr;
-  Cupti::Subscriber subscriber = nullptr;
+  SharedCupti* shared = nullptr;
   pid_t pid = 0;
   bool flushes_at_end = false;
-
-  std::mutex buffers;
-  std::vector<uint8_t*> spare;
 
   OwnWork own;
   Deliveries deliveries{ask_for_complete};
@@ -94,13 +87,27 @@ std::string device_of(void* context) {
   return self.queues->device_name(device);
 }
 
+// What did not fit is recorded as allocated for a moment: so the peak of memory is that moment, with all that was alive
+// then, and its last holder is the request that failed.
+void record_out_of_memory(const kymo_arg (&args)[2]) noexcept {
+  static constexpr Label kMark("out of memory: {bytes} more on {device}", "memory"), kLabel("out of memory", "cuda");
+  static constinit std::atomic<uint64_t> address{~uint64_t{0}};  // where no memory can be
+  const uint64_t nowhere = address.fetch_sub(1, std::memory_order_relaxed);
+  kymo_record(KYMO_INSTANT, &kMark, args, 2, 0);
+  kymo_allocation(&kLabel, args, 2, nowhere);
+  kymo_free(&kLabel, &args[1], 1, nowhere);
+}
+
 void record_memory(const Call& call, const CallData& data) noexcept {
   static constexpr Label kLabel("cuda");
   Memory memory{};
-  if (data.site == kEnter ? !freed_by(call, data, memory) : !allocated_by(call, data, memory)) return;
+  const bool is_out_of_memory = data.site == kExit && failed_to_allocate(call, data, memory);
+  if (!is_out_of_memory && (data.site == kEnter ? !freed_by(call, data, memory) : !allocated_by(call, data, memory)))
+    return;
   try {
     const std::string device = device_of(data.context);
     const kymo_arg args[] = {kymo::bytes("bytes", memory.bytes), kymo::arg("device", device)};
+    if (is_out_of_memory) return record_out_of_memory(args);
     if (data.site == kEnter)
       kymo_free(&kLabel, &args[1], 1, memory.address);
     else
@@ -196,34 +203,11 @@ void on_call(void*, int domain, uint32_t id, const void* untyped) {
 
 // ---- Buffers
 
-void requested(uint8_t** buffer, size_t* size, size_t* max_records) {
-  Recorder& self = recorder();
-  *buffer = nullptr;
-  *max_records = 0;  // as many as fit
-  {
-    const std::lock_guard lock(self.buffers);
-    if (!self.spare.empty()) {
-      *buffer = self.spare.back();
-      self.spare.pop_back();
-    }
-  }
-  if (*buffer == nullptr) *buffer = static_cast<uint8_t*>(aligned_alloc(64, kBufferBytes));
-  *size = *buffer != nullptr ? kBufferBytes : 0;  // without memory CUPTI counts what it drops
-}
-
-void give_back(uint8_t* buffer) noexcept {
-  Recorder& self = recorder();
-  const std::lock_guard lock(self.buffers);
-  if (self.spare.size() < kSpareBuffers && self.spare.capacity() > self.spare.size())
-    self.spare.push_back(buffer);
-  else
-    free(buffer);
-}
-
 bool wants_graph_nodes() noexcept { return base::environment("KYMO_CUDA_GRAPH_NODES") != nullptr; }
 
-uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
+uint64_t read_records(Recorder& self, uint8_t* buffer, size_t valid) {
   uint64_t overhead_ns = 0, operations = 0;
+  const RecordClock clock = self.shared->record_clock();
   void* record = nullptr;
   while (self.cupti->next_record(buffer, valid, &record) == 0 && record != nullptr) {
     const auto* const at = static_cast<const uint8_t*>(record);
@@ -233,7 +217,9 @@ uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
     if (kind == Kind::Overhead && left >= sizeof(Overhead)) {
       const auto& overhead = *reinterpret_cast<const Overhead*>(at);
       if (overhead.end > overhead.start) overhead_ns += overhead.end - overhead.start;
-    } else if (const auto work = work_from(at, left); work && !self.own.contains(work->correlation)) {
+    } else if (auto work = work_from(at, left); work && !self.own.contains(work->correlation)) {
+      work->start = clock.to_monotonic(work->start);
+      work->end = clock.to_monotonic(work->end);
       self.queues->write(*work);
       ++operations;
     }
@@ -244,25 +230,19 @@ uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
 }
 
 // Runs on a thread of CUPTI, or on one that flushes.
-void completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
+void read_buffer(uint8_t* buffer, size_t valid) {
   Recorder& self = recorder();
-  if (buffer == nullptr) return;
-  if (valid != 0) {
-    const std::lock_guard lock(self.writing);
-    try {
-      const uint64_t overhead_ns = read_buffer(self, buffer, valid);
-      record::add_interface(record::Interface::Cuda, self.queues->written() - self.counted,
-                            self.queues->lost() - self.counted_lost, overhead_ns);
-    } catch (...) {  // no memory for a queue: what is left of the buffer is missing
-      record::add_interface(record::Interface::Cuda, 0, 1, 0);
-    }
-    self.counted = self.queues->written();
-    self.counted_lost = self.queues->lost();
+  const std::lock_guard lock(self.writing);
+  try {
+    const uint64_t overhead_ns = read_records(self, buffer, valid);
+    record::add_interface(record::Interface::Cuda, self.queues->written() - self.counted,
+                          self.queues->lost() - self.counted_lost, overhead_ns);
+  } catch (...) {  // no memory for a queue: what is left of the buffer is missing
+    record::add_interface(record::Interface::Cuda, 0, 1, 0);
   }
-  give_back(buffer);
+  self.counted = self.queues->written();
+  self.counted_lost = self.queues->lost();
 }
-
-uint64_t clock() { return base::monotonic_ns(); }
 
 // ---- Start and end
 
@@ -287,17 +267,8 @@ void flush(void*) {
 void ask_for_complete() {
   Recorder& self = recorder();
   const std::unique_lock lock(self.control, std::try_to_lock);
-  if (lock && self.state.load(std::memory_order_relaxed) == State::On && !is_forked_child())
+  if (lock && self.state.load(std::memory_order_relaxed) == State::On && !is_forked_child() && !self.shared->is_lent())
     self.cupti->flush(kComplete);
-}
-
-Result subscribe(Recorder& self, std::string& other) {
-  if (self.cupti->subscribe_named == nullptr) return self.cupti->subscribe(&self.subscriber, on_call, nullptr);
-  char name[kSubscriberNameBytes + 1] = {};
-  SubscriberParameters parameters{sizeof(SubscriberParameters), "Kymo", name, kSubscriberNameBytes};
-  const Result result = self.cupti->subscribe_named(&self.subscriber, on_call, nullptr, &parameters);
-  other = name;
-  return result;
 }
 
 void refuse(Recorder& self, std::string_view why, std::string_view untrusted) {
@@ -305,24 +276,32 @@ void refuse(Recorder& self, std::string_view why, std::string_view untrusted) {
   base::say_to_user(why, untrusted);
 }
 
-void set_calls(Recorder& self, uint32_t enable) noexcept {
-  for (const Call& call : recorded_calls())
-    self.cupti->enable_callback(enable, self.subscriber, kDriverDomain, call.id);
+void set_calls(Recorder& self, bool enable) noexcept {
+  for (const Call& call : recorded_calls()) self.shared->record_call(kDriverDomain, call.id, enable);
   if (!self.cupti->has_graphs()) return;
   for (const uint32_t what : {kNodeCreated, kNodeCloned, kGraphMadeExecutable})
-    self.cupti->enable_callback(enable, self.subscriber, kResourceDomain, what);
+    self.shared->record_call(kResourceDomain, what, enable);
 }
 
 void set_kinds(Recorder& self, bool enable) noexcept {
-  for (const Kind kind : kKinds) enable ? self.cupti->enable(kind) : self.cupti->disable(kind);
+  for (const Kind kind : kKinds) self.shared->record_kind(kind, enable);
   // With this kind a graph is one piece of work. Its kernels are not recorded one by one.
-  if (!wants_graph_nodes()) enable ? self.cupti->enable(Kind::Graph) : self.cupti->disable(Kind::Graph);
+  if (!wants_graph_nodes()) self.shared->record_kind(Kind::Graph, enable);
 }
 
-// PyTorch's profiler would find CUPTI taken, and report no more than a hint about privileges.
+// False: there is no CUPTI; `why` says so.
+bool prepare(Recorder& self, std::string& why) {
+  if (self.cupti == nullptr) self.cupti = load_cupti(why);
+  if (self.cupti == nullptr) return false;
+  if (self.shared == nullptr) self.shared = new SharedCupti(*self.cupti, {on_call, read_buffer});
+  return true;
+}
+
+// A copy of libkineto that is not linked with CUPTI, but contains one, would find CUPTI taken, and report no more than
+// a hint about privileges.
 void warn_pytorch() {
   static bool warned = false;
-  void* const torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  void* const torch = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
   if (torch == nullptr) return;
   dlclose(torch);
   if (std::exchange(warned, true)) return;
@@ -332,29 +311,23 @@ void warn_pytorch() {
 
 void attach(Recorder& self) {
   std::string why;
-  if (self.cupti == nullptr) self.cupti = load_cupti(why);
-  if (self.cupti == nullptr) return refuse(self, "CUDA work is not recorded: ", why);
+  if (!prepare(self, why)) return refuse(self, "CUDA work is not recorded: ", why);
+  if (self.graphs == nullptr) self.graphs = new Graphs(*self.cupti);
+  if (self.queues == nullptr) self.queues = new Queues(*self.graphs);
+  const bool shares_with_program = lead_calls_here();
   std::string other;
-  if (const Result result = subscribe(self, other); result != 0) {
+  if (const Result result = self.shared->attach(shares_with_program, other); result != 0) {
     if (result == kOtherSubscriber)
       return refuse(self,
                     "CUDA work is not recorded, because another tool has CUPTI: ", other.empty() ? "unknown" : other);
     return refuse(self, "CUDA work is not recorded: CUPTI cannot be used, error ", std::to_string(result));
   }
-  if (self.cupti->register_clock != nullptr) self.cupti->register_clock(clock);
-  if (self.graphs == nullptr) self.graphs = new Graphs(*self.cupti);
-  if (self.queues == nullptr) self.queues = new Queues(*self.cupti, *self.graphs);
-  {
-    const std::lock_guard lock(self.buffers);
-    self.spare.reserve(kSpareBuffers);
-  }
-  self.cupti->register_buffers(requested, completed);
   self.pid = getpid();
   set_kinds(self, true);
-  set_calls(self, 1);
+  set_calls(self, true);
   if (!self.flushes_at_end) self.flushes_at_end = kymo_on_flush(flush, nullptr) != 0;
   self.state.store(State::On, std::memory_order_release);
-  warn_pytorch();
+  if (!shares_with_program) warn_pytorch();
 }
 
 // On a thread of the program, when its call returns: the only place where CUPTI may be detached. Afterwards calls cost
@@ -363,9 +336,8 @@ void leave() noexcept {
   Recorder& self = recorder();
   const std::unique_lock lock(self.control, std::try_to_lock);
   if (!lock || self.state.load(std::memory_order_relaxed) != State::Leaving) return;
-  set_calls(self, 0);
-  self.cupti->finalize();
-  self.subscriber = nullptr;
+  set_calls(self, false);
+  self.shared->detach();
   self.state.store(State::Off, std::memory_order_release);
 }
 
@@ -398,6 +370,14 @@ void stop_recording() noexcept {
 
 constexpr Adapter kAdapter{record::Interface::Cuda, start_recording, stop_recording};
 
+// A profiler of the program may start before the first recording.
+void share_cupti() noexcept {
+  Recorder& self = recorder();
+  const std::lock_guard lock(self.control);
+  std::string why;
+  if (is_cupti_loaded() && prepare(self, why)) lead_calls_here();
+}
+
 void start_other_tool() {
   const char* const path = base::environment("KYMO_CUDA_CHAIN");
   if (path == nullptr || *path == '\0') return;
@@ -417,6 +397,9 @@ extern "C" KYMO_API int InitializeInjection() {
   using namespace kymo::inject;
   cuda::start_other_tool();
   torch::start_if_loaded();
-  if (is_wanted(kymo::record::Interface::Cuda)) start(cuda::kAdapter);
+  if (is_wanted(kymo::record::Interface::Cuda)) {
+    cuda::share_cupti();
+    start(cuda::kAdapter);
+  }
   return 1;
 }

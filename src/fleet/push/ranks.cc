@@ -117,7 +117,8 @@ std::vector<Leader> find_leaders(trace::Reader& reader, const std::vector<Proces
   };
   for (Tree& tree : trees) {
     for (const size_t i : tree.may_lead)
-      tree.has_leader |= add(read_iterations(reader, i, {processes[i].info->id}, {StepMarks, NamedRanges}));
+      tree.has_leader |=
+          add(read_iterations(reader, i, {processes[i].info->id}, {StepMarks, NamedRanges, OptimizerSteps}));
     if (!tree.has_leader) add(read_iterations(reader, tree.top, tree.with_events, {RepeatingRange}));
   }
   add_whole_recordings(reader, processes, trees, leaders);

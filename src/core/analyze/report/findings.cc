@@ -82,6 +82,7 @@ class Search {
       slow_lock();
       crowded();
     }
+    data_loader();
     uneven_iterations();
     name_runtime();
     std::erase_if(found_, [&](const Finding& one) {
@@ -90,6 +91,7 @@ class Search {
     std::stable_sort(found_.begin(), found_.end(),
                      [&](const Finding& a, const Finding& b) { return weight(a) > weight(b); });
     unfinished();
+    out_of_memory();
     if (found_.size() > kMost) found_.resize(kMost);
     return std::move(found_);
   }
@@ -156,6 +158,39 @@ class Search {
     one.command = timeline(worst.begin, worst.until);
     if (!report_.has_samples) one.record = "the functions in which threads wait: kymo record --sample-waits";
     found_.insert(found_.begin(), std::move(one));
+  }
+
+  void out_of_memory() {
+    if (report_.out_of_memory.empty()) return;
+    const OutOfMemory& last = report_.out_of_memory.back();
+    Finding one;
+    one.kind = "out of memory";
+    one.text = base::format("A device was out of memory {}, for the last time at {}: {} asked for {}",
+                            times(report_.out_of_memory.size()), after_begin(last.time), last.thread, last.what);
+    one.command = "kymo memory FILE --by range";
+    found_.insert(found_.begin(), std::move(one));
+  }
+
+  // PyTorch has a range around each fetch of a batch. What counts is the time in which no device is busy either.
+  void data_loader() {
+    const auto fetches = [](const HostRow& row) { return row.name.starts_with("enumerate(DataLoader)#"); };
+    const std::vector<HostRow>& rows =
+        report_.devices.empty() ? report_.host.rows : report_.devices.front().during_late;
+    const auto worst = std::ranges::max_element(
+        rows, {}, [&](const HostRow& row) { return fetches(row) ? row.total_ns + 1 : uint64_t{0}; });
+    if (worst == rows.end() || !fetches(*worst)) return;
+    const bool has_workers = worst->name.find("MultiProcessing") != std::string::npos;
+    Finding& one =
+        add("data loader", worst->total_ns, worst->total_ns,
+            has_workers ? base::format("The loop waits for the workers of its DataLoader: {}. Give it more "
+                                       "workers (num_workers), or less to do for each batch",
+                                       share(worst->total_ns))
+                        : base::format("The loop loads its data itself: {}. Give the DataLoader processes of "
+                                       "its own (num_workers)",
+                                       share(worst->total_ns)));
+    one.evidence.push_back(
+        base::format("{} in {} ({})", duration_text(worst->total_ns), shown(worst->name), times(worst->count)));
+    one.command = "kymo hist FILE " + pattern(worst->name);
   }
 
   void late_launches(const DeviceReport& device) {

@@ -19,10 +19,11 @@ constexpr std::string_view kProfilerSteps = "ProfilerStep#{}";
 constexpr uint32_t kUsualClasses = 1 << 20;  // only a forged trace has others
 
 // What a class of a writer can be.
-enum class Role : uint8_t { Plain, StepMark, Iteration };
+enum class Role : uint8_t { Plain, StepMark, Iteration, Optimizer };
 
 Role role_of_class(const trace::EventClass& one, const std::string& name) {
   if (one.category == "kymo" && name == "step {}") return Role::StepMark;
+  if (base::names_optimizer_step(name)) return Role::Optimizer;
   return base::names_iteration(name) ? Role::Iteration : Role::Plain;
 }
 
@@ -32,6 +33,7 @@ struct Candidate {
   bool may_repeat = true;         // calls of libraries, waits and the work of a profiler are no iterations
   bool is_profiler = false;
   std::vector<Interval> list;      // only of iterations by name
+  std::vector<int64_t> ends;       // only of optimizers
   std::vector<Interval> crossing;  // outermost ones on other lanes
   double crossing_ns = 0;          // their total
 };
@@ -50,7 +52,8 @@ class Finder {
         [this](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
     if (!crossed_.empty()) add_crossing();
     Iterations found;
-    if (from_profiler(found) || from_marks(found) || from_names(found) || from_repeats(found)) return found;
+    if (from_profiler(found) || from_marks(found) || from_names(found) || from_optimizer(found) || from_repeats(found))
+      return found;
     found.list = {{walk_.first_ns(), walk_.last_ns()}};
     found.track = busiest();
     return found;
@@ -132,6 +135,11 @@ class Finder {
           roles_[track.number][ranges.class_id[i]].role == Role::Plain)
         continue;
       const ClassRole& role = role_of(track, ranges.class_id[i]);
+      if (role.role == Role::Optimizer) {
+        std::vector<int64_t>& ends = role.candidate->ends;
+        if (ends.size() < kMostIterations) ends.push_back(track.ns(ranges.end[i]));
+        continue;
+      }
       if (ranges.depth[i] != 0 && role.role != Role::Iteration) continue;
       if (role.role == Role::Plain && !ranges.lane.empty() && ranges.lane[i] != 0) {
         crossed_.insert(track.number);
@@ -172,12 +180,29 @@ class Finder {
     const auto most = most_marks();
     if (most == marks_.end() || most->second.size() < 2) return false;
     std::vector<int64_t>& marks = most->second;
-    std::sort(marks.begin(), marks.end());
     found.source = Iterations::Source::StepMarks;
     found.name = "step";
     found.track = most->first;
-    for (size_t i = 0; i + 1 < marks.size(); ++i) found.list.push_back({marks[i], marks[i + 1]});
+    take_between(marks, found);
     return true;
+  }
+
+  // A loop that has several optimizers calls each of them once in most cases.
+  bool from_optimizer(Iterations& found) {
+    std::pair<const Key, Candidate>* best = nullptr;
+    for (auto& entry : candidates_)
+      if (entry.second.ends.size() > (best == nullptr ? 1 : best->second.ends.size())) best = &entry;
+    if (best == nullptr) return false;
+    found.source = Iterations::Source::OptimizerSteps;
+    found.name = best->first.second;
+    found.track = best->first.first;
+    take_between(best->second.ends, found);
+    return true;
+  }
+
+  static void take_between(std::vector<int64_t>& times, Iterations& found) {
+    std::sort(times.begin(), times.end());
+    for (size_t i = 0; i + 1 < times.size(); ++i) found.list.push_back({times[i], times[i + 1]});
   }
 
   bool from_names(Iterations& found) {

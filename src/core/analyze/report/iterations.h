@@ -4,6 +4,7 @@
 //   kymo::step()            the time from one mark "step N" to the next one
 //   "ProfilerStep#3",       ranges that are named like steps or iterations. One or two of them must take half of the
 //   "step 7", "iteration 2"  trace, unless a profiler named them
+//   "Optimizer.step#Adam"   the time from one end to the next one: PyTorch has this range in every training loop
 //   a range that repeats    the outermost range of a thread that takes most of its time, if there are at least three,
 //                           and others are inside
 //   none of these           the whole trace is one window
@@ -21,7 +22,7 @@
 namespace kymo::analyze {
 
 struct Iterations {
-  enum class Source : uint8_t { StepMarks, NamedRanges, RepeatingRange, WholeTrace };
+  enum class Source : uint8_t { StepMarks, NamedRanges, OptimizerSteps, RepeatingRange, WholeTrace };
   Source source = Source::WholeTrace;
   std::string name;               // of the ranges, without their numbers: "ProfilerStep#{}"
   std::optional<uint32_t> track;  // of the thread that has them

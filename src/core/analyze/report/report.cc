@@ -368,6 +368,32 @@ void add_parts_by_state(Report& report) {
   add("before its begin and after its end", report.window_ns - std::min(report.window_ns, thread.life_ns()));
 }
 
+std::vector<OutOfMemory> find_out_of_memory(EventWalk& walk) {
+  constexpr std::string_view kBegin = "out of memory: ";
+  constexpr size_t kMost = 1000;
+  const auto is_one = [&](const trace::EventClass& known) {
+    return known.category == "memory" && known.name.starts_with(kBegin);
+  };
+  std::vector<OutOfMemory> found;
+  walk.each(
+      trace::kPoints | trace::kPointValues,
+      [&](const TrackOfTrace& track) {
+        return std::ranges::any_of(track.writer->classes, [&](const auto& one) { return is_one(one.second); });
+      },
+      [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+        trace::ValueCursor values(batch.points.values);
+        for (size_t i = 0; i < batch.points.size(); ++i) {
+          const trace::EventClass* const known = track.writer->find_class(batch.points.class_id[i]);
+          const auto& row = values.next(known);
+          if (known != nullptr && is_one(*known) && found.size() < kMost)
+            found.push_back(
+                {track.ns(batch.points.time[i]), trace::full_name(known, row).substr(kBegin.size()), track.name()});
+        }
+      });
+  std::ranges::sort(found, {}, &OutOfMemory::time);
+  return found;
+}
+
 // The least idle device first; those of the process that has the iterations before others.
 void sort_devices(std::vector<DeviceReport>& devices, const std::string& main_rank) {
   std::stable_sort(devices.begin(), devices.end(), [&](const DeviceReport& a, const DeviceReport& b) {
@@ -466,6 +492,7 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
     report.longer = find_longer(walk, work, report, main_track);
   report.gpus = gpu_use(walk, work, window);
   if (report.gpus.empty()) report.clocks = clock_rates(walk, window);  // else they are among the sensors
+  report.out_of_memory = find_out_of_memory(walk);
   report.findings = findings_of(report);
   report.problems = walk.problems();
   return report;

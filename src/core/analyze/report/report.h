@@ -147,6 +147,13 @@ struct Finding {
   std::string record;                 // what to record to know more; empty: nothing is missing
 };
 
+// A device had not so much memory as a thread asked for.
+struct OutOfMemory {
+  int64_t time = 0;
+  std::string what;  // "2.15 GB more on NVIDIA H200"
+  std::string thread;
+};
+
 struct Report {
   Iterations iterations;
   uint64_t window_ns = 0;
@@ -167,6 +174,7 @@ struct Report {
   bool is_by_state = false;                     // there are no ranges, so the parts are the states of the main thread
   std::vector<Unfinished> unfinished;           // the window has them in addition to the iterations
   std::vector<std::string> unfinished_threads;  // their names
+  std::vector<OutOfMemory> out_of_memory;       // in order of time; at most 1,000
   Arrivals arrivals;                            // of the ranks of a merged trace
   std::vector<DeviceReport> devices;            // busiest first
   std::vector<ShapeRow> shapes;                 // operations of the main thread by the shapes of their inputs

@@ -1,5 +1,6 @@
 #include "analyze/report/report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -378,6 +379,46 @@ TEST_F(ReportTest, StepMarksAreIterations) {
   EXPECT_EQ(report.longest_ns, 50u);
   ASSERT_EQ(report.host.rows.size(), 1u);
   EXPECT_EQ(report.host.rows[0].self_ns, 80u);
+}
+
+TEST_F(ReportTest, TheLoopAroundAnOptimizerHasIterations) {
+  recorder_.add_class(20, "Optimizer.step#Adam.step", "user_annotation", {});
+  recorder_.complete(kMain, 0, 30, kLoad);  // the start of the program
+  for (const uint64_t time : {40u, 60u, 90u}) {
+    recorder_.complete(kMain, time - 10, time - 5, kOperator);
+    recorder_.complete(kMain, time - 5, time, 20);
+  }
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.source, Iterations::Source::OptimizerSteps);
+  EXPECT_EQ(report.iterations.name, "Optimizer.step#Adam.step");
+  ASSERT_EQ(report.iterations.list.size(), 2u);
+  EXPECT_EQ(report.iterations.list[1].begin, static_cast<int64_t>(kMonotonicZero + 60));
+  EXPECT_EQ(report.longest_ns, 30u);
+}
+
+TEST_F(ReportTest, ALoopThatWaitsForItsDataLoaderIsNamed) {
+  recorder_.add_class(20, "Optimizer.step#Adam.step", "user_annotation", {});
+  recorder_.add_class(21, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "user_annotation", {});
+  for (const uint64_t time : {100u, 200u, 300u}) {
+    recorder_.complete(kMain, time - 60, time - 20, 21);
+    recorder_.complete(kMain, time - 20, time, 20);
+  }
+  const Report report = this->report();
+  const auto found = std::ranges::find(report.findings, "data loader", &Finding::kind);
+  ASSERT_NE(found, report.findings.end());
+  EXPECT_EQ(found->ns, 80u);
+  EXPECT_THAT(found->text, testing::HasSubstr("waits for the workers of its DataLoader: 40.0 % of the iterations"));
+}
+
+TEST_F(ReportTest, TheLastTimeThatADeviceWasOutOfMemoryIsTheFirstFinding) {
+  recorder_.add_class(20, "out of memory: {bytes} more on {device}", "memory",
+                      {{"bytes", trace::FieldType::ByteCount}, {"device", trace::FieldType::String}});
+  recorder_.complete(kMain, 0, 100, kLoad);
+  recorder_.point(kMain, 50, trace::PointKind::Instant, 20, 0, {uint64_t{4096}, "GPU"});
+  const Report report = this->report();
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(std::string_view(report.findings.front().kind), "out of memory");
+  EXPECT_THAT(report.findings.front().text, testing::HasSubstr("on GPU"));
 }
 
 TEST_F(ReportTest, ProfilerThatMarksItsStepsHasRangesForAll) {

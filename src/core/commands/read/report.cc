@@ -92,8 +92,9 @@ std::string iterations_text(const analyze::Report& report) {
   if (iterations.source == Iterations::Source::WholeTrace)
     return "no iterations found: the whole trace is one window (call kymo::step() once per iteration)\n";
   const size_t count = iterations.list.size();
-  const std::string of = iterations.source == Iterations::Source::StepMarks
-                             ? std::string("kymo::step()")
+  const std::string of = iterations.source == Iterations::Source::StepMarks ? std::string("kymo::step()")
+                         : iterations.source == Iterations::Source::OptimizerSteps
+                             ? base::format("the loop around \"{}\"", short_name(iterations.name))
                              : base::format("\"{}\"", short_name(iterations.name));
   std::string text = base::format(
       "{} of {} on {}: median {}, {} to {}; the longest is number {}, at +{}\n", count_of(count, "iteration"), of,
@@ -483,6 +484,8 @@ const char* source_name(analyze::Iterations::Source source) {
       return "step";
     case analyze::Iterations::Source::NamedRanges:
       return "named ranges";
+    case analyze::Iterations::Source::OptimizerSteps:
+      return "optimizer steps";
     case analyze::Iterations::Source::RepeatingRange:
       return "repeating range";
     case analyze::Iterations::Source::WholeTrace:

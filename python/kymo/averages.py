@@ -1,6 +1,7 @@
 """The time of a recording by name, as profile.key_averages() returns it."""
 import dataclasses
 import json
+import statistics
 
 from kymo import command
 from kymo.errors import InvalidArgument
@@ -19,6 +20,14 @@ class EventAverage:
     max_us: float
     on_device: bool
     category: str
+    launched_us: float = 0.0  # of the work on devices that it launched, and what is inside of it
+    self_launched_us: float = 0.0
+    cpu_memory_usage: int = 0  # bytes that it allocated and did not free
+    self_cpu_memory_usage: int = 0
+    device_memory_usage: int = 0
+    self_device_memory_usage: int = 0
+    input_shapes: str = ""
+    stack: tuple = ()
 
     @property
     def cpu_time_total(self):
@@ -30,11 +39,11 @@ class EventAverage:
 
     @property
     def device_time_total(self):
-        return self.total_us if self.on_device else 0.0
+        return self.total_us if self.on_device else self.launched_us
 
     @property
     def self_device_time_total(self):
-        return self.self_us if self.on_device else 0.0
+        return self.self_us if self.on_device else self.self_launched_us
 
     @property
     def cpu_time(self):
@@ -45,6 +54,72 @@ class EventAverage:
         return self.device_time_total / self.count if self.count else 0.0
 
     cuda_time_total, self_cuda_time_total, cuda_time = device_time_total, self_device_time_total, device_time
+
+
+class _Row:
+    """The ranges of one name, while they are added up."""
+
+    def __init__(self):
+        self.durations, self.self_us, self.launched, self.self_launched = [], 0.0, 0.0, 0.0
+        self.memory = [0, 0, 0, 0]  # of the host, of the host itself, of devices, of devices itself
+        self.category, self.on_device = "", False
+
+
+def _is_device_work(event):
+    return "stream" in event.get("args", {}) and "External id" in event["args"]
+
+
+def of_events(events, by_shape=False, stack_n=0):
+    """Averages of events of a Chrome trace by name, and by the shapes of inputs and the innermost functions of Python.
+
+    Work on a device belongs to the range that launched it, and an allocation to the range that was open then.
+    """
+    rows, launched, threads = {}, {}, {}
+    for event in events:
+        if event["ph"] == "X" and _is_device_work(event):
+            number = event["args"]["External id"]
+            launched[number] = launched.get(number, 0.0) + event.get("dur", 0.0)
+            row = rows.setdefault((event["name"], "", ()), _Row())
+            row.durations.append(event.get("dur", 0.0))
+            row.self_us += event.get("dur", 0.0)
+            row.category, row.on_device = event.get("cat", ""), True
+        elif event["ph"] == "X" or event["name"] == "[memory]":
+            threads.setdefault((event["pid"], event["tid"]), []).append(event)
+    for list_of_thread in threads.values():
+        list_of_thread.sort(key=lambda event: (event["ts"], -event.get("dur", -1.0)))
+        open_ranges = []  # (end, row, event)
+        for event in list_of_thread:
+            while open_ranges and open_ranges[-1][0] <= event["ts"]:
+                open_ranges.pop()
+            above = {id(row): row for _, row, _ in open_ranges}.values()
+            if event["ph"] != "X":
+                args = event["args"]
+                place = 0 if args.get("Device Type", 0) == 0 and args.get("device", "cpu") in ("cpu", "host", "heap") else 2
+                for row in above:
+                    row.memory[place] += args.get("Bytes", args.get("bytes", 0))
+                if open_ranges:
+                    open_ranges[-1][1].memory[place + 1] += args.get("Bytes", args.get("bytes", 0))
+                continue
+            args, duration = event.get("args", {}), event.get("dur", 0.0)
+            stack = tuple(one["name"] for _, _, one in reversed(open_ranges) if one.get("cat") == "python")[:stack_n]
+            row = rows.setdefault((event["name"], str(args.get("Input Dims", "")) if by_shape else "", stack), _Row())
+            row.durations.append(duration)
+            row.self_us += duration
+            row.category = event.get("kymo_category", event.get("cat", ""))
+            if open_ranges:
+                open_ranges[-1][1].self_us -= duration
+            device_us = launched.get(args.get("External id"), 0.0) if "correlation" not in args else 0.0
+            row.self_launched += device_us
+            for one in {id(row): row, **{id(one): one for one in above}}.values():
+                one.launched += device_us
+            open_ranges.append((event["ts"] + duration, row, event))
+    found = EventAverages(
+        EventAverage(name, len(row.durations), sum(row.durations), row.self_us, min(row.durations),
+                     statistics.median(row.durations), max(row.durations), row.on_device, row.category, row.launched,
+                     row.self_launched, *row.memory, shapes, stack)
+        for (name, shapes, stack), row in rows.items())
+    found.sort(key=lambda one: -one.total_us)
+    return found._with_steps_together()
 
 
 # What table() can sort by.

@@ -1,4 +1,4 @@
-from typing import Optional, Union, overload
+from typing import Any, Optional, Union, overload
 
 class EventAverage:
     key: str
@@ -10,6 +10,14 @@ class EventAverage:
     max_us: float
     on_device: bool
     category: str
+    launched_us: float
+    self_launched_us: float
+    cpu_memory_usage: int
+    self_cpu_memory_usage: int
+    device_memory_usage: int
+    self_device_memory_usage: int
+    input_shapes: str
+    stack: tuple[str, ...]
     @property
     def cpu_time(self) -> float: ...
     @property
@@ -29,6 +37,7 @@ class EventAverage:
     @property
     def self_cuda_time_total(self) -> float: ...
 
+def of_events(events: list[dict[str, Any]], by_shape: bool = False, stack_n: int = 0) -> EventAverages: ...
 def time_text(us: float) -> str: ...
 
 class EventAverages(list[EventAverage]):

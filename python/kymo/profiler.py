@@ -11,18 +11,21 @@
 >>> prof.export_chrome_trace("trace.json")
 """
 import collections.abc
+import ctypes
 import enum
 import gzip
 import json
 import os
+import shlex
 import shutil
 import socket
+import sys
 import tempfile
 import time
 import warnings
 
 from kymo import _annotate, command, decorating, ondemand
-from kymo.averages import EventAverage, EventAverages
+from kymo.averages import EventAverage, EventAverages, of_events
 from kymo.errors import Error, InvalidArgument
 
 __all__ = [
@@ -137,6 +140,8 @@ def _remove_folder(folder, listdir=os.listdir, unlink=os.unlink, rmdir=os.rmdir)
 class profile:
     """Records a program, or those steps of it that a schedule selects.
 
+    If PyTorch is imported, its operators are recorded, and the kernels that they launch.
+
     `on_trace_ready` is called with the profiler whenever a recording is complete; there export_chrome_trace(),
     export(), key_averages() and events() work. `with_stack` records every Python function. `record_shapes`,
     `profile_memory`, `with_flops` and `with_modules` go to the clients of kymo.ondemand: frameworks that report their
@@ -233,6 +238,7 @@ class profile:
             self._remove_files()
             self._folder = tempfile.mkdtemp(prefix="kymo-profile-")
             self._path = os.path.join(self._folder, "profile.kymo")
+            _listen_to_torch()
             try:
                 ondemand.prepare(bool(self.record_shapes), bool(self.profile_memory), bool(self.with_stack),
                                  bool(self.with_flops), bool(self.with_modules))
@@ -297,17 +303,39 @@ class profile:
                 shutil.move(plain, path)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0):
-        """The time by name: see EventAverages.table(). Names of ranges have their arguments in them."""
-        return EventAverages.of_trace(self.trace_path)
+        """The time by name: see EventAverages.table(). Names of ranges have their arguments in them.
+
+        With operators of PyTorch, work on devices belongs to the operator that launched it, and memory to the one that
+        allocated it. A row may also stand for the shapes of inputs, or for the innermost functions of Python
+        (with_stack).
+        """
+        if not group_by_input_shape and not group_by_stack_n and _adapters is None:
+            return EventAverages.of_trace(self.trace_path)
+        return of_events(self._trace_events(), group_by_input_shape, group_by_stack_n)
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        """Writes the functions of Python and what they called, with a number of microseconds, for flamegraph.pl and
+        speedscope. Needs with_stack; `metric` is self_cpu_time_total or self_device_time_total."""
+        if metric not in ("self_cpu_time_total", "self_cuda_time_total", "self_device_time_total"):
+            raise InvalidArgument(f'metric is "{metric}"; use self_cpu_time_total or self_device_time_total')
+        if not self.with_stack:
+            raise Error("this profiler has no stacks: use profile(with_stack=True)")
+        with open(path, "w", encoding="utf-8") as file:
+            for one in self.key_averages(group_by_stack_n=1000):
+                if int(getattr(one, metric)) > 0 and not one.on_device:
+                    frames = [*reversed(one.stack), one.key]
+                    file.write(";".join(name.replace(";", ",") for name in frames) + f" {int(getattr(one, metric))}\n")
 
     def events(self):
         """All ranges as dictionaries of Chrome JSON, in the order of their start."""
+        return sorted((event for event in self._trace_events() if event["ph"] == "X"), key=lambda event: event["ts"])
+
+    def _trace_events(self):
         with tempfile.TemporaryDirectory(prefix="kymo-export-") as folder:
             plain = os.path.join(folder, "trace.json")
             command.run("export", self.trace_path, "-o", plain)
             with open(plain, encoding="utf-8") as file:
-                events = json.load(file)["traceEvents"]
-        return sorted((event for event in events if event["ph"] == "X"), key=lambda event: event["ts"])
+                return json.load(file)["traceEvents"]
 
     def add_metadata(self, key, value):
         """Adds a text to what export_chrome_trace() writes."""
@@ -326,6 +354,26 @@ class profile:
         folder = getattr(self, "_folder", None)
         if folder is not None:
             remove_folder(folder)
+
+
+_adapters = None  # libkymo_inject.so, if this module has loaded it
+
+
+def _listen_to_torch():
+    """From now on, recordings of this process have PyTorch's operators, and the work of CUDA if it is used."""
+    global _adapters
+    torch = sys.modules.get("torch")
+    if _adapters is not None or torch is None:
+        return
+    variable = "CUDA_INJECTION64_PATH"
+    for line in command.run("env", "--without", "openmp,opencl,vulkan").splitlines():
+        name, _, value = line.removeprefix("export ").partition("=")
+        if name == variable:
+            path, = shlex.split(value)
+            _adapters = ctypes.CDLL(path)
+            if torch.cuda.is_initialized() and os.environ.get(variable) != path:
+                _adapters.InitializeInjection()  # what CUDA calls when it is used first
+            os.environ.setdefault(variable, path)
 
 
 def _who_records():

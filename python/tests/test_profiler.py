@@ -1,5 +1,6 @@
 """kymo.profiler: what users of torch.profiler write, on a recording of Kymo; and kymo.ondemand."""
 import gzip
+import importlib.util
 import json
 import os
 import tempfile
@@ -8,6 +9,7 @@ import warnings
 
 import kymo
 from kymo import ondemand
+from kymo.averages import of_events
 from kymo.profiler import (ProfilerAction, ProfilerActivity, profile, record_function, schedule,
                            tensorboard_trace_handler)
 from traces import Trace, python
@@ -183,6 +185,51 @@ class ProfileTest(unittest.TestCase):
             prof.key_averages().table(sort_by="time")
         with self.assertRaises(TypeError):
             record_function(3)
+
+    def test_work_of_devices_belongs_to_what_launched_it(self):
+        def host(name, ts, dur, number=None, **args):
+            return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur,
+                    "args": {"External id": number, **args} if number else args}
+
+        events = [host("linear", 0, 100, 1), host("addmm", 10, 50, 2, **{"Input Dims": [[2, 3]]}),
+                  host("cuLaunchKernel", 20, 5, 2, correlation=7), host("addmm", 200, 10, 3, **{"Input Dims": [[4]]}),
+                  {"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 30, "args": {"bytes": 64, "device": "GPU"}},
+                  {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 90, "dur": 30,
+                   "args": {"External id": 2, "correlation": 7, "stream": 7}}]
+        averages = of_events(events)
+        linear, addmm, kernel = averages["linear"], averages["addmm"], averages["gemm"]
+        self.assertEqual((linear.device_time_total, linear.self_device_time_total), (30, 0))
+        self.assertEqual((addmm.device_time_total, addmm.self_device_time_total, addmm.count), (30, 30, 2))
+        self.assertEqual((linear.self_cpu_time_total, addmm.self_cpu_time_total), (50, 55))
+        self.assertEqual((kernel.device_time_total, kernel.cpu_time_total), (30, 0))
+        self.assertEqual((linear.device_memory_usage, linear.self_device_memory_usage), (64, 0))
+        by_shape = [one for one in of_events(events, by_shape=True) if one.key == "addmm"]
+        self.assertEqual([(one.input_shapes, one.count) for one in by_shape], [("[[2, 3]]", 1), ("[[4]]", 1)])
+
+    def test_operators_of_pytorch(self):
+        if importlib.util.find_spec("torch") is None:
+            self.skipTest("PyTorch is not installed")
+        path = os.path.join(self.folder, "stacks.txt")
+        python("""
+            import sys
+            import torch
+            from kymo.profiler import profile
+            network = torch.nn.Linear(8, 8)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+            def train(prof):
+                with prof:
+                    for _ in range(3):
+                        network(torch.ones(2, 8)).sum().backward()
+                        optimizer.step()
+                return prof
+            averages = train(profile()).key_averages()
+            for name in "aten::linear", "aten::addmm", "AddmmBackward0", "Optimizer.step#SGD.step":
+                assert averages[name].count == 3, (name, averages[name])
+            assert averages["aten::linear"].cpu_time_total >= averages["aten::addmm"].cpu_time_total
+            train(profile(with_stack=True)).export_stacks(sys.argv[1])
+        """, path)
+        with open(path, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"(?m)Linear\.forward [^;]*;aten::linear.* \d+$")
 
     def test_a_process_that_is_recorded_already(self):
         path = os.path.join(self.folder, "outside.kymo")

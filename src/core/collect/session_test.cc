@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "collect/own_session.h"
 #include "kymo/annotate.h"
+#include "trace/clock.h"
 #include "trace/reader.h"
 
 namespace kymo {

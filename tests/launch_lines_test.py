@@ -167,6 +167,19 @@ player.play_wait()
         self.assertEqual(table["device_with_line_ns"], table["device_ns"])
         self.assertEqual({key[1:] for key in lines}, {(line_of(GRAPH, "    model()"), "main")})
 
+    def test_a_thread_without_python_has_what_the_main_thread_does(self):
+        program = BEGIN + """import time
+def compile_it():
+    player.play_launch_elsewhere(b"elsewhere", 100000)
+compile_it()
+player.play_wait()
+"""
+        lines, table = self.record_lines(program)
+        if sys.version_info < (3, 11):
+            self.skipTest("this Python does not know the numbers of its threads")
+        self.assertEqual(table["device_with_line_ns"], table["device_ns"])
+        self.assertEqual({key[1:] for key in lines}, {(line_of(program, '"elsewhere"'), "compile_it (by another thread)")})
+
     def test_a_backward_function_has_the_line_of_its_forward_operator(self):
         python = "/usr/bin/python3"
         if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode != 0:

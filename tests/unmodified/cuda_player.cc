@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -106,6 +107,9 @@ void play_launch(const char* name, uint64_t ns) {
     captured.push_back(node);
     tell(kNodeCreated, {&graph_handle, nullptr, &node, nullptr, 0, nullptr, nullptr});
   });
+}
+void play_launch_elsewhere(const char* name, uint64_t ns) {  // on a thread of its own
+  std::thread([=] { play_launch(name, ns); }).join();
 }
 void play_begin_capture() {
   captured.clear();

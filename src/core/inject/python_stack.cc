@@ -1,8 +1,12 @@
 #include "inject/python_stack.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -12,7 +16,9 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/print.h"
 #include "inject/adapter.h"
@@ -29,13 +35,21 @@ namespace {
 using unwind::Node;
 
 constexpr kymo_memory kOwnMemory{nullptr, nullptr};
+
+// Of another thread, which may change it, or give it back, at any moment.
+bool load_safely(void*, uintptr_t from, uint64_t* into) noexcept {
+  iovec local{into, sizeof *into}, remote{reinterpret_cast<void*>(from), sizeof *into};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof *into);
+}
+constexpr kymo_memory kOtherMemory{load_safely, nullptr};
 constexpr size_t kMostFrames = 256;
-constexpr size_t kKnownStacks = 1024;
+constexpr size_t kKnownStacks = 1024, kWays = 4;
 constexpr size_t kMostPlaces = 1 << 20;
 constexpr uint64_t kFirstAddress = uint64_t{1} << 62;  // where no code can be
 
-constinit Site stack_site{Label("python stack", "kymo.stack")}, node_site{Label("stack node", "kymo.stack")},
-    symbol_site{Label("symbol", "kymo.stack")};
+constinit Site stack_site{Label("python stack", "kymo.stack")},
+    main_stack_site{Label("python stack of the main thread", "kymo.stack")},
+    node_site{Label("stack node", "kymo.stack")}, symbol_site{Label("symbol", "kymo.stack")};
 
 // ---- The interpreter of the process
 
@@ -93,25 +107,46 @@ struct Places {
   std::unordered_map<Instruction, std::shared_ptr<Place>, Hash> by_instruction, by_line;
   uint64_t next = kFirstAddress;
 };
+// A forked child begins anew: another thread of its parent may have been in the middle of a change.
 Places& places() noexcept {
   static Immortal<Places> storage;
-  static Places& made = storage.make();
-  return made;
+  static Places* made = nullptr;
+  static const int is_registered = pthread_atfork(nullptr, nullptr, [] { made = &storage.make(); });
+  static const bool is_made = (made = &storage.make()) != nullptr;
+  static_cast<void>(is_registered + is_made);
+  return *made;
 }
 
-std::string text_of(const kymo_python_text& text) {
-  const auto* const at = reinterpret_cast<const std::byte*>(text.at);
-  return python_code::python_text({at, size_t{text.length} * text.width}, text.width);
+uint64_t word_at(kymo_memory memory, uint64_t address) noexcept {
+  uint64_t word = 0;
+  if (memory.load == nullptr)
+    memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
+  else
+    memory.load(memory.context, address, &word);
+  return word;
+}
+
+std::vector<std::byte> bytes_of(kymo_memory memory, uint64_t address, size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
+    const uint64_t word = word_at(memory, address + i);
+    memcpy(bytes.data() + i, &word, std::min(count - i, sizeof word));
+  }
+  return bytes;
+}
+
+std::string text_of(kymo_memory memory, const kymo_python_text& text) {
+  return python_code::python_text(bytes_of(memory, text.at, size_t{text.length} * text.width), text.width);
 }
 
 // Null: it cannot be read, or there are too many.
-std::shared_ptr<Place> place_of(const Instruction& one) {
+std::shared_ptr<Place> place_of(const Instruction& one, kymo_memory memory) {
   Places& all = places();
   const std::lock_guard lock(all.mutex);
   if (const auto known = all.by_instruction.find(one); known != all.by_instruction.end()) return known->second;
   const kymo_python& layout = this_python().layout;
   kymo_python_code code{};
-  if (all.by_instruction.size() >= kMostPlaces || !kymo_read_python_code(&layout, kOwnMemory, one.code, &code))
+  if (all.by_instruction.size() >= kMostPlaces || !kymo_read_python_code(&layout, memory, one.code, &code))
     return nullptr;
   const auto* const lines = reinterpret_cast<const std::byte*>(code.lines);
   const uint32_t line =
@@ -120,8 +155,8 @@ std::shared_ptr<Place> place_of(const Instruction& one) {
   if (place == nullptr) {
     place = std::make_shared<Place>();
     place->address = all.next++;
-    place->function = text_of(code.name);
-    place->file = text_of(code.file);
+    place->function = text_of(memory, code.name);
+    place->file = text_of(memory, code.file);
     place->line = line;
   }
   all.by_instruction[one] = place;
@@ -138,10 +173,14 @@ struct ThreadStacks {
   record::Stated stated;
   unwind::StackTree tree;
   std::array<Known, kKnownStacks> known;
+  size_t replaced = 0;
+  uint64_t main_read_ns = 0;
+  Node main_node = 0;  // as it was then
 
   void begin() noexcept {
     tree.forget();
     known.fill({});
+    main_read_ns = 0;
   }
 };
 
@@ -171,18 +210,13 @@ bool state(Site& site, const Values&... values) noexcept {
   return true;
 }
 
-uint64_t word_at(uint64_t address) noexcept {
-  uint64_t word = 0;
-  memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
-  return word;
+Instruction instruction_of(const kymo_python& layout, const kymo_python_frame& frame, kymo_memory memory) noexcept {
+  return {frame.code, frame.at, word_at(memory, frame.code + layout.at.name),
+          word_at(memory, frame.code + layout.at.lines)};
 }
 
-Instruction instruction_of(const kymo_python& layout, const kymo_python_frame& frame) noexcept {
-  return {frame.code, frame.at, word_at(frame.code + layout.at.name), word_at(frame.code + layout.at.lines)};
-}
-
-Node child(ThreadStacks& self, Node parent, const Instruction& one) {
-  const std::shared_ptr<Place> place = place_of(one);
+Node child(ThreadStacks& self, Node parent, const Instruction& one, kymo_memory memory) {
+  const std::shared_ptr<Place> place = place_of(one, memory);
   if (place == nullptr) return parent;
   bool is_fresh = false;
   const Node node = self.tree.child(parent, place->address, is_fresh);
@@ -195,37 +229,44 @@ Node child(ThreadStacks& self, Node parent, const Instruction& one) {
   return node;
 }
 
-Node node_of(ThreadStacks& self, const Python& python) {
-  const auto thread = reinterpret_cast<uintptr_t>(python.thread_state());
-  if (thread == 0) return unwind::kNoStack;
+// `thread`: the state of a thread of Python.
+Node node_of(ThreadStacks& self, const kymo_python& layout, uintptr_t thread, kymo_memory memory) {
   std::array<kymo_python_frame, kMostFrames> frames;
   bool is_cut = false;
-  const size_t count = kymo_python_frames(&python.layout, kOwnMemory, thread, frames.data(), frames.size(), &is_cut);
+  const size_t count = kymo_python_frames(&layout, memory, thread, frames.data(), frames.size(), &is_cut);
   uint64_t hash = count;
+  bool is_any = false;
   for (size_t i = 0; i < count; ++i) {
     if (frames[i].code == 0) continue;
-    const Instruction one = instruction_of(python.layout, frames[i]);
+    is_any = true;
+    const Instruction one = instruction_of(layout, frames[i], memory);
     const uint64_t mixed = one.code + std::rotl(one.at, 48) + std::rotl(one.name, 16) + std::rotl(one.lines, 32);
     hash = (std::rotl(hash, 23) ^ mixed) * 0x9e3779b97f4a7c15u;
   }
-  hash ^= hash >> 31;
-  ThreadStacks::Known& known = self.known[hash % kKnownStacks];
-  if (known.hash == hash && known.node != 0) return known.node;
-  Node node = is_cut ? unwind::kCutTooDeep : unwind::kRoot;
-  bool is_any = false;
-  for (size_t i = count; i-- > 0;) {
-    if (frames[i].code == 0) continue;
-    is_any = true;
-    node = child(self, node, instruction_of(python.layout, frames[i]));
-  }
   if (!is_any) return unwind::kNoStack;
-  known = {hash, node};
+  hash ^= hash >> 31;
+  ThreadStacks::Known* const known = &self.known[hash % (kKnownStacks / kWays) * kWays];
+  for (size_t i = 0; i < kWays; ++i)
+    if (known[i].hash == hash && known[i].node != 0) return known[i].node;
+  Node node = is_cut ? unwind::kCutTooDeep : unwind::kRoot;
+  for (size_t i = count; i-- > 0;)
+    if (frames[i].code != 0) node = child(self, node, instruction_of(layout, frames[i], memory), memory);
+  known[self.replaced++ % kWays] = {hash, node};
   return node;
+}
+
+Node node_of_main_thread(ThreadStacks& self, const kymo_python& layout) {
+  constexpr uint64_t kEvery = 1'000'000;
+  const uint64_t now = base::monotonic_ns();
+  if (self.main_read_ns != 0 && now - self.main_read_ns < kEvery) return self.main_node;
+  self.main_read_ns = now;
+  const uintptr_t thread = kymo_python_thread(&layout, kOtherMemory, 0, 0, static_cast<uint32_t>(getpid()));
+  return self.main_node = thread == 0 ? unwind::kNoStack : node_of(self, layout, thread, kOtherMemory);
 }
 
 }  // namespace
 
-void state_python_stack() noexcept {
+void state_python_stack(bool or_of_main_thread) noexcept {
   if (!record::recording()) return;
   const Python& python = this_python();
   if (python.layout.minor == 0) return;
@@ -238,8 +279,13 @@ void state_python_stack() noexcept {
     }
     if (self->stated.is_storing()) return;
     static constexpr kymo_arg kNode[] = {{"node", {}, 0, KYMO_UINT}};
-    const Node node = node_of(*self, python);
-    const record::FoundClass found = record::class_at(stack_site, kNode, 1);
+    const auto thread = reinterpret_cast<uintptr_t>(python.thread_state());
+    Node node = thread != 0 ? node_of(*self, python.layout, thread, kOwnMemory) : unwind::kNoStack;
+    Site* site = &stack_site;
+    if (node == unwind::kNoStack && or_of_main_thread &&
+        (node = node_of_main_thread(*self, python.layout)) != unwind::kNoStack)
+      site = &main_stack_site;
+    const record::FoundClass found = record::class_at(*site, kNode, 1);
     if (!found.name_inline) record::store_number(record::Kind::Instant, found.id, node);
   } catch (...) {  // no memory: this launch has no line
   }

@@ -90,7 +90,10 @@ class DevicePaths {
       const std::vector<symbols::Frame>& frames = stacks_.frames(stack.stack);
       for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
         path = child(path, name_of(*frame), FrameKind::Function);
-      if (stack.of != LaunchStack::Of::Launch) path = child(path, "(backward)", FrameKind::Function);
+      if (stack.of == LaunchStack::Of::MainThread)
+        path = child(path, "(another thread)", FrameKind::Function);
+      else if (stack.of != LaunchStack::Of::Launch)
+        path = child(path, "(backward)", FrameKind::Function);
     }
     return entry->second = path;
   }

@@ -197,8 +197,10 @@ std::optional<OwnLine> own_line(LaunchStacks& stacks, const LaunchStack& launch,
   const std::vector<symbols::Frame>& frames = stacks.frames(launch.stack);
   const auto frame = own.innermost(frames);
   if (frame == frames.end()) return std::nullopt;
-  const bool is_call = launch.of == LaunchStack::Of::BackwardCall;
-  return OwnLine{frame->function + (is_call ? " (backward)" : ""), frame->file, frame->line};
+  const std::string_view mark = launch.of == LaunchStack::Of::BackwardCall ? " (backward)"
+                                : launch.of == LaunchStack::Of::MainThread ? " (by another thread)"
+                                                                           : "";
+  return OwnLine{frame->function + std::string(mark), frame->file, frame->line};
 }
 
 std::string text_of(const OwnLine& line) {

@@ -37,7 +37,7 @@ LaunchStacks::LaunchStacks(EventWalk& walk, const analyze::DeviceWork& work) : w
   std::map<StackId, bool> calls;
   for (const auto& [number, thread] : threads_)
     for (const Stated& one : thread.stated) {
-      if (one.stack == 0) continue;
+      if (one.stack == 0 || one.is_of_main) continue;
       const auto [entry, is_new] = calls.try_emplace(one.stack, false);
       if (is_new) entry->second = calls_backward(one.stack);
       if (entry->second) backward_calls_[walk.tracks()[number].writer_number].push_back({one.time, {number, one.time}});
@@ -91,7 +91,9 @@ void LaunchStacks::read(EventWalk& walk) {
                   graphs_[{track.writer_number, row[0].bits}].push_back(row[1].bits);
                 } else {
                   const auto taken = stacks.take(*track.writer, track.track->id, *known, 0, row);
-                  if (taken.kind == SampleStacks::Kind::PythonStack) thread.stated.push_back({time, taken.stack});
+                  const bool is_of_main = taken.kind == SampleStacks::Kind::MainPythonStack;
+                  if (is_of_main || taken.kind == SampleStacks::Kind::PythonStack)
+                    thread.stated.push_back({time, taken.stack, is_of_main});
                 }
               }
             });
@@ -122,7 +124,8 @@ LaunchStack LaunchStacks::find(uint32_t track, int64_t time, unsigned depth) con
       if (forward.stack != 0) return forward;
     }
   }
-  if (stated.stack != 0) return {stated.stack, track, LaunchStack::Of::Launch};
+  if (stated.stack != 0)
+    return {stated.stack, track, stated.is_of_main ? LaunchStack::Of::MainThread : LaunchStack::Of::Launch};
   // A thread without Python that works for backward().
   const auto calls = backward_calls_.find(writer);
   if (calls == backward_calls_.end()) return {};

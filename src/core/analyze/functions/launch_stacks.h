@@ -3,6 +3,7 @@
 //
 // A kernel of a backward function was launched by a thread of PyTorch that runs no Python. It has the stack of the
 // forward operator that created the function, by the arrow between the two, or else the stack that called backward().
+// Another thread without Python, as of XLA's compiler, has the stack that the main thread had then.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace kymo::functions {
 struct LaunchStack {
   memory::StackId stack = 0;  // 0: not known
   uint32_t track = 0;         // the thread that ran it: not the one of a backward function
-  enum class Of : uint8_t { Launch, ForwardOperator, BackwardCall } of = Of::Launch;
+  enum class Of : uint8_t { Launch, ForwardOperator, BackwardCall, MainThread } of = Of::Launch;
 };
 
 class LaunchStacks {
@@ -40,6 +41,7 @@ class LaunchStacks {
   struct Stated {
     int64_t time;
     memory::StackId stack;
+    bool is_of_main;  // a thread without Python, and what the main thread did meanwhile
   };
   struct Arrow {
     int64_t time;

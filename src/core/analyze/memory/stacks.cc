@@ -403,6 +403,7 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
     return Meaning::RecordedWait;
   if (!trace::is_definition(one)) return Meaning::None;
   if (one.name == "python stack" && has({{"node", false}})) return Meaning::PythonStack;
+  if (one.name == "python stack of the main thread" && has({{"node", false}})) return Meaning::MainPythonStack;
   if (one.name == "stack node" && has({{"node", false}, {"parent", false}, {"address", false}})) return Meaning::Node;
   if (one.name == "module" && has({{"path", true}, {"base", false}, {"size", false}, {"build_id", true}}))
     return Meaning::Module;
@@ -421,8 +422,10 @@ bool SampleStacks::are_in(const trace::WriterInfo& writer) {
 }
 
 bool SampleStacks::has_python_stacks(const trace::WriterInfo& writer) {
-  return std::ranges::any_of(writer.classes,
-                             [](const auto& one) { return meaning_of(one.second) == Meaning::PythonStack; });
+  return std::ranges::any_of(writer.classes, [](const auto& one) {
+    const Meaning meaning = meaning_of(one.second);
+    return meaning == Meaning::PythonStack || meaning == Meaning::MainPythonStack;
+  });
 }
 
 bool SampleStacks::is_recorded_wait(const trace::EventClass& one) { return meaning_of(one) == Meaning::RecordedWait; }
@@ -466,6 +469,8 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
           .kind = Kind::PageFault, .stack = stack_of_point(info, writer, track, id, row[2].bits), .count = row[1].bits};
     case Meaning::PythonStack:
       return {.kind = Kind::PythonStack, .stack = stack_of_point(info, writer, track, id, row[0].bits)};
+    case Meaning::MainPythonStack:
+      return {.kind = Kind::MainPythonStack, .stack = stack_of_point(info, writer, track, id, row[0].bits)};
     case Meaning::RecordedWait:
       return {.kind = Kind::RecordedWait, .stack = stack_of_point(info, writer, track, id, row[1].bits)};
     case Meaning::OffCpu:

@@ -143,7 +143,7 @@ class OwnCode {
 class SampleStacks {
  public:
   using Row = std::vector<trace::ValueCursor::Value>;
-  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, PageFault, RecordedWait, PythonStack };
+  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, PageFault, RecordedWait, PythonStack, MainPythonStack };
   struct Taken {
     Kind kind = Kind::Other;
     StackId stack = 0;       // of a Sample, a PageFault, a RecordedWait, a PythonStack, and an OffCpu that has one
@@ -177,6 +177,7 @@ class SampleStacks {
     PageFault,
     RecordedWait,
     PythonStack,
+    MainPythonStack,
     Node,
     Module,
     Symbol,

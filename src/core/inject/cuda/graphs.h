@@ -23,9 +23,9 @@ class Graphs {
   // program on this thread; 0: none that is recorded.
   void note(uint32_t what, const GraphData& graph, uint64_t call) noexcept;
 
-  // 0: not known.
+  // 0: not known. The number of a graph is not one of a call.
   uint64_t call_of(uint64_t node);
-  uint32_t captured(uint32_t graph);
+  uint64_t captured(uint32_t graph);
 
  private:
   uint32_t number_of(void* graph) const;
@@ -33,7 +33,7 @@ class Graphs {
   const Cupti& cupti_;
   std::mutex mutex_;
   std::unordered_map<uint64_t, uint64_t> calls_;     // by node
-  std::unordered_map<uint32_t, uint32_t> captured_;  // by the number of a graph, or of an executable one
+  std::unordered_map<uint32_t, uint64_t> captured_;  // by the number of a graph, or of an executable one
 };
 
 }  // namespace kymo::inject::cuda

@@ -181,7 +181,7 @@ void on_call(void*, int domain, uint32_t id, const void* untyped) {
       return;
     }
     recorder().own.forget(data.correlation);
-    if (call->effect != Effect::None && !torch::is_in_operator()) state_python_stack();
+    if (call->effect != Effect::None && !torch::is_in_operator()) state_python_stack(true);
     *data.memory = record::recording() ? kymo_ticks() : 0;
     if (call->effect == Effect::Work) current_call = *data.memory != 0 ? correlation_of(data.correlation) : 0;
     if (*data.memory != 0 && call->effect == Effect::Free) record_memory(*call, data);

@@ -176,9 +176,8 @@ class ServerTest(clickhouse.WithServer, Ranks, unittest.TestCase):
             rows = self.server.rows(f"SELECT rank, count() FROM {self.database}.{table} WHERE {condition} GROUP BY rank "
                                     "ORDER BY rank")
             self.assertEqual(rows, [[rank, str(count)] for rank in ranks], (table, condition))
-        marks = self.server.rows(f"SELECT rank, complete, problems, events, bytes FROM {self.database}.traces ORDER BY rank")
-        self.assertEqual([mark[:3] for mark in marks], [[rank, "1", "0"] for rank in ranks])
-        self.assertLess(sum(int(mark[4]) for mark in marks), self.recorded.stat().st_size)
+        marks = self.server.rows(f"SELECT rank, complete, problems FROM {self.database}.traces ORDER BY rank")
+        self.assertEqual(marks, [[rank, "1", "0"] for rank in ranks])
 
 
 if __name__ == "__main__":

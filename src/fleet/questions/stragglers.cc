@@ -96,7 +96,7 @@ std::string stragglers_statement(const Selection& selection, uint64_t ranks, int
   argMax(group_others, {most}) AS others_waited, max(group_mean) AS mean_wait, sum(group_own) AS waited_itself,
   argMax(group_time, {most}) AS group_ns, argMax(named_group, {most}) AS worst_group,
   argMax(group_iteration, {most}) AS worst_iteration, argMax(group_trace, {most}) AS worst_trace,
-  argMax(group_name, {most}) AS worst_name, argMax(group_partial, {most}) AS partial_steps,
+  argMax(group_name, {most}) AS worst_name, max(group_partial) AS partial_steps,
   its_period AS period, argMax(group_host, {most}) AS worst_host
 FROM (
   SELECT its_job, its_run, left_out, its_period, named_rank AS its_rank, named_group,

@@ -51,7 +51,7 @@ struct StragglerRow {
   int64_t period = 0;  // when it begins; 0: all of the time
   uint64_t times_last = 0, others_waited_ns = 0, waited_itself_ns = 0;
   uint64_t mean_wait_ns = 0;   // what each of the others waited
-  uint64_t partial_steps = 0;  // of times_last: other ranks lack them
+  uint64_t partial_steps = 0;  // iterations of a group in which it was last, and that other ranks lack
   uint64_t group_ns = 0;       // the time of all ranks of the group
   uint64_t worst_iteration = 0, worst_trace = 0;
   std::string group, worst_name, worst_host;

@@ -22,6 +22,7 @@
 #include "serve/derived.h"
 #include "serve/event_reader.h"
 #include "serve/names.h"
+#include "symbols/short_name.h"
 #include "trace/writer.h"
 
 namespace kymo::serve {
@@ -223,10 +224,12 @@ void write_flame(Json& json, const char* field, const views::Paths& paths) {
     std::nth_element(times.begin(), times.begin() + kMaxFrames, times.end(), std::greater<>());
     shortest = times[kMaxFrames] + 1;
   }
+  symbols::ShortNames names;
   json.array(field, paths.frames, [&](const views::PathFrame& frame) {
     if (frame.total_ns < shortest) return;
     json.begin_object();
-    json.field("name", frame.name);
+    const std::string name(frame.name);
+    json.field("name", frame.kind == views::FrameKind::Function ? names.of(name) : name);
     json.field("kind", kind_name(frame.kind));
     json.field("depth", frame.depth);
     json.field("count", frame.count);
@@ -236,11 +239,12 @@ void write_flame(Json& json, const char* field, const views::Paths& paths) {
   });
 }
 
-// As `kymo stats --by function` counts them.
+// As `kymo stats --by function` counts them, with the names that the lanes of functions have.
 void write_functions(Json& json, const functions::FunctionTable& table) {
+  symbols::ShortNames names;
   json.objects("functions", std::min(table.rows.size(), kMaxRows), [&](size_t i) {
     const functions::FunctionRow& row = table.rows[i];
-    json.field("function", row.function);
+    json.field("function", names.of(row.function));
     json.field("module", row.module);
     json.field("self_samples", row.self_samples);
     json.field("total_samples", row.total_samples);
@@ -290,7 +294,10 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
     const SourceTrack& track = view.sources()[chosen.file]->tracks()[derived->of_track];
     if (ids.empty() || chosen.tracks.contains({track.writer, track.track})) chosen.states.push_back(std::move(derived));
   }
-  if (chosen.file < view.sources().size()) chosen.windows = view.sources()[chosen.file]->between(from, to);
+  if (chosen.file < view.sources().size()) {
+    const Source& source = *view.sources()[chosen.file];
+    chosen.windows = source.between(from, to == source.duration_ns() ? to + 1 : to);  // all of it has the last event
+  }
   return chosen;
 }
 
@@ -392,10 +399,18 @@ std::string flame_json(View& view, const Analyses& analyses, const Query& query,
   if (by == kBy.end()) throw BadRequest(base::format("by: '{}' is not wait or device", base::printable(text)));
   const Part part = part_of(view, analyses, query);
   trace::Reader reader = analyses.reopen(part.chosen.file, is_gone);
-  reader.narrow(part.chosen.windows);
-  const bool is_device = by->second == functions::FlameBy::Device;
-  if (!is_device && !part.chosen.tracks.empty()) reader = copy_of(reader, part.chosen);
-  const views::Paths paths = functions::flame_paths(by->second, reader);
+  views::Paths paths;
+  if (by->second == functions::FlameBy::Device) {
+    // The launches may be before the part.
+    auto until = part.chosen.windows;
+    for (auto& [writer, window] : until) window.from_ns = 0;
+    reader.narrow(until);
+    paths = functions::device_paths_in(part.chosen.windows, reader);
+  } else {
+    reader.narrow(part.chosen.windows);
+    if (!part.chosen.tracks.empty()) reader = copy_of(reader, part.chosen);
+    paths = functions::flame_paths(by->second, reader);
+  }
   Json json(Json::Layout::OneLine);
   json.begin_object();
   write_flame(json, "flame", paths);

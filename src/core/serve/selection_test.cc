@@ -179,5 +179,54 @@ TEST_F(SelectionTest, RangesAcrossThreadsAreCountedOnTheirTrack) {
   EXPECT_EQ(counts, (std::map<std::string, uint64_t>{{"outer", 1}, {"request {}", 3}}));
 }
 
+TEST_F(SelectionTest, AllOfTheTimeHasTheLastEvent) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "mark");
+    recorder.add_thread(1, 100, "main");
+    for (uint64_t i = 1; i <= 3; ++i) recorder.point(1, 1'000 * i, PointKind::Instant, 1);
+    recorder.close();
+  }
+  open();
+  const json::Document all = get("selection", base::format("from=0&to={}", view_->sources()[0]->duration_ns()));
+  EXPECT_EQ(all.root()["instants"].list("").at(0)["count"].number(""), 3u);
+}
+
+TEST_F(SelectionTest, WorkOfADeviceHasItsLaunchAlsoIfThatIsBeforeThePart) {
+  {
+    TestRecorder recorder(folder_ / "a.kymo");
+    recorder.add_class(1, "step");
+    recorder.add_class(2, "launch", "cuda_runtime");
+    recorder.add_class(3, "gemm", "kernel");
+    recorder.add_thread(1, 100, "main");
+    testing::add_queue(recorder, 2);
+    recorder.begin(1, 0, 1);
+    for (uint64_t i = 1; i <= 2; ++i) {
+      recorder.begin(1, 1'000 * i, 2, {}, i);
+      recorder.end(1, 1'000 * i + 100);
+      recorder.complete(2, 10'000 * i, 10'000 * i + 5'000, 3, 0, 0, i);
+    }
+    recorder.end(1, 4'000);
+    recorder.close();
+  }
+  open();
+  const auto flame = [&](const std::string& times) {
+    std::vector<std::string> frames;
+    const json::Document answer = get("flame", "by=device&" + times);
+    for (const json::Value& frame : answer.root()["flame"].list(""))
+      frames.push_back(
+          base::format("{} {} {}", frame["depth"].number(""), frame["name"].text(""), frame["total_ns"].number("")));
+    return frames;
+  };
+  const std::vector<std::string> all = flame("from=0&to=30000");
+  ASSERT_EQ(all.back(), "4 gemm 10000");
+  EXPECT_EQ(all[all.size() - 2], "3 step 10000");
+  const std::vector<std::string> part = flame("from=12000&to=23000");  // 3,000 ns of each kernel
+  ASSERT_EQ(part.size(), all.size());
+  EXPECT_EQ(part.back(), "4 gemm 6000");
+  EXPECT_EQ(part[part.size() - 2], "3 step 6000");
+  EXPECT_EQ(flame("from=16000&to=19000").back(), "0 all 0");
+}
+
 }  // namespace
 }  // namespace kymo::serve

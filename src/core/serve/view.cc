@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "kymo/error.h"
 #include "serve/api.h"
+#include "symbols/short_name.h"
 
 namespace kymo::serve {
 
@@ -376,8 +377,10 @@ void View::derive_states(uint32_t file, const trace::Reader& reader, const FileP
   const auto name_of = [this](Activity activity, const std::string& function) {
     const Named& of = kNames[static_cast<size_t>(activity)];
     const uint32_t base = names_.of_class(of.name, "thread state", of.colour);
-    return function.empty() ? base
-                            : names_.of_text(base::format("{}: {}", of.name, base::readable_text(function)), base);
+    return function.empty()
+               ? base
+               : names_.of_text(base::format("{}: {}", of.name, base::readable_text(symbols::short_name(function))),
+                                base);
   };
   set_derived(file, DerivedTrack::Kind::States,
               state_tracks(reader, places, name_of, [this] { return stopping_.load(); }));

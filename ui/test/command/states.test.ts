@@ -19,7 +19,8 @@ test('thread states below their thread, with the function that waits, its stack 
     const rows: State[] = json('query', path, `SELECT state, function, thread, greatest(start_ns, ${zero}) - ${zero} AS from_ns, end_ns - ${zero} AS to_ns FROM states WHERE state != 'unknown' AND end_ns > ${zero}`, '--json');
     const longest = rows.filter((row) => row.state === 'waiting' && row.function).sort((a, b) => b.to_ns - b.from_ns - (a.to_ns - a.from_ns))[0];
     if (!longest) return context.skip('kymo record has no stack of a wait here');
-    const name = `waiting: ${longest.function}`;
+    const shortName = longest.function!.replace(/\([^()]*\)$/, ''); // as everywhere on the page: without parameters
+    const name = `waiting: ${shortName}`;
     await page.waitForFunction((thread) => window.kymo.lanes().some((lane) => lane.name === `${thread}: states`), longest.thread); // they come later
     await complete(page);
     const lanes = await page.evaluate(() => window.kymo.lanes());
@@ -35,7 +36,7 @@ test('thread states below their thread, with the function that waits, its stack 
     assert.equal((await state(page)).ranges, ranges);
     await page.mouse.click(wait.x + wait.width / 2, (await stageTop(page)) + wait.y + wait.height / 2);
     await page.locator('.panel h2', { hasText: name }).waitFor();
-    await page.locator('.panel .stack', { hasText: longest.function! }).waitFor();
+    await page.locator('.panel .stack', { hasText: shortName }).waitFor();
     await page.keyboard.press('v');
     const table = page.locator('.panel table', { hasText: 'Thread state' });
     await table.waitFor();

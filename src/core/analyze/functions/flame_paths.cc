@@ -1,6 +1,8 @@
 #include "analyze/functions/flame_paths.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -21,8 +23,10 @@ using views::FrameKind;
 // which are operators or any other.
 class DevicePaths {
  public:
-  DevicePaths(const trace::Reader& reader, const views::PathOptions& options)
+  using Part = std::map<trace::WriterId, trace::Window>;
+  DevicePaths(const trace::Reader& reader, const views::PathOptions& options, const Part& part = {})
       : options_(options),
+        part_(part),
         walk_(reader),
         work_(analyze::read_device_work(walk_)),
         stacks_(walk_, work_),
@@ -55,7 +59,7 @@ class DevicePaths {
   void visit(const analyze::TrackOfTrace& track, Thread& thread, const analyze::TrackRange& range) {
     while (!thread.open.empty() && thread.open.back().begin >= range.end) thread.open.pop_back();
     const uint32_t launch = work_.find_launch(track.writer_number, range.correlation);
-    if (launch != analyze::kNone && work_.launches[launch].track == track.number &&
+    if (launch != analyze::kNone && is_wanted_[launch] && work_.launches[launch].track == track.number &&
         work_.launches[launch].begin == range.begin) {
       const trace::EventClass* const known = track.writer->find_class(range.class_id);
       LaunchStack stack = stacks_.of(launch);
@@ -105,8 +109,18 @@ class DevicePaths {
 
   void find_launches() {
     launched_from_.assign(work_.launches.size(), views::PathTrie::kRoot);
+    is_wanted_.assign(work_.launches.size(), false);
     std::map<uint32_t, Thread> threads;
-    for (const analyze::Launch& launch : work_.launches) threads[launch.track];
+    for (const analyze::Device& device : work_.devices)
+      for (const analyze::DeviceOperation& operation : device.operations) {
+        if (!time_of(operation)) continue;
+        const uint32_t writer = walk_.tracks()[operation.track].writer_number;
+        for (const uint32_t launch : {operation.launch, work_.find_launch(writer, operation.captured)}) {
+          if (launch == analyze::kNone) continue;
+          is_wanted_[launch] = true;
+          threads[work_.launches[launch].track];
+        }
+      }
     walk_.each_backwards(
         analyze::RangesBackwards::kParts | trace::kRangeCorrelations,
         [&](const analyze::TrackOfTrace& track) { return threads.contains(track.number); },
@@ -120,15 +134,27 @@ class DevicePaths {
     }
   }
 
+  // How long an operation is in the part; nothing: it is outside of it, or the device does nothing.
+  std::optional<uint64_t> time_of(const analyze::DeviceOperation& operation) const {
+    if (operation.kind == analyze::WorkKind::Wait) return {};
+    int64_t begin = operation.begin, end = operation.end;
+    if (const auto window = part_.find(walk_.tracks()[operation.track].writer->id); window != part_.end()) {
+      begin = std::max(begin, static_cast<int64_t>(window->second.from_ns));
+      if (window->second.to_ns != 0) end = std::min(end, static_cast<int64_t>(window->second.to_ns));
+      if (begin > end || (begin == end && operation.begin != operation.end)) return {};
+    }
+    return static_cast<uint64_t>(analyze::time_between(begin, end));
+  }
+
   void add(const analyze::DeviceOperation& operation) {
-    if (operation.kind == analyze::WorkKind::Wait) return;  // the device does nothing
+    const std::optional<uint64_t> ns = time_of(operation);
+    if (!ns) return;
     const analyze::TrackOfTrace& queue = walk_.tracks()[operation.track];
     uint32_t path = views::PathTrie::kRoot;
     if (operation.captured != 0) path = captured_in(queue, operation);
     if (path == views::PathTrie::kRoot && operation.launch != analyze::kNone) path = launched_from_[operation.launch];
     if (path == views::PathTrie::kRoot) path = child(path_of(queue), "(launch not recorded)", FrameKind::Range);
-    const auto ns = static_cast<uint64_t>(analyze::time_between(operation.begin, operation.end));
-    merged_.count(child(path, name_of(queue, operation.class_id), FrameKind::Work), 1, ns);
+    merged_.count(child(path, name_of(queue, operation.class_id), FrameKind::Work), 1, *ns);
   }
 
   // A kernel of a graph has the operators of its capture. A graph as a whole has only the functions.
@@ -161,12 +187,14 @@ class DevicePaths {
   }
 
   const views::PathOptions options_;
+  const Part part_;  // a writer without a window counts with all of its work
   analyze::EventWalk walk_;
   const analyze::DeviceWork work_;
   LaunchStacks stacks_;
   std::map<std::tuple<uint32_t, memory::StackId, LaunchStack::Of>, uint32_t> bases_;
   const convert::Places places_;
   std::map<trace::WriterId, views::RangeNames> names_;
+  std::vector<bool> is_wanted_;          // by launch: its work is in the part
   std::vector<uint32_t> launched_from_;  // by launch: a path; kRoot: not known
   views::MergedPaths merged_;
   uint64_t over_limit_ = 0;
@@ -183,6 +211,10 @@ views::Paths flame_paths(FlameBy by, const trace::Reader& reader, const views::P
   if (by == FlameBy::Device) return DevicePaths(reader, options).run();
   Samples samples = read_samples(reader, what_of(by));
   return paths_of_samples(samples, options);
+}
+
+views::Paths device_paths_in(const std::map<trace::WriterId, trace::Window>& part, const trace::Reader& reader) {
+  return DevicePaths(reader, {}, part).run();
 }
 
 }  // namespace kymo::functions

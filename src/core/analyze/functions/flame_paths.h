@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "analyze/views/paths.h"
 #include "trace/reader.h"
@@ -18,5 +19,9 @@ enum class FlameBy : uint8_t {
 
 // Never throws for a damaged trace.
 views::Paths flame_paths(FlameBy by, const trace::Reader& reader, const views::PathOptions& options = {});
+
+// Of work of devices in these windows of its writers. The reader also has what is before them, such as the launches of
+// that work.
+views::Paths device_paths_in(const std::map<trace::WriterId, trace::Window>& part, const trace::Reader& reader);
 
 }  // namespace kymo::functions

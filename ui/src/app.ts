@@ -250,8 +250,9 @@ export class App extends AppConnection {
   /** What the totals are of: the selection, or what is visible of all tracks. */
   get measured(): Selection {
     if (this.selection) return this.selection;
-    const { files, tracks } = this.trace!;
-    return { from: Math.max(0, this.span.from), to: Math.min(this.duration, this.span.to), tracks: files.length === 1 ? [] : tracks.map((track) => track.id) };
+    const { files, tracks, saved } = this.trace!;
+    const { from, to } = saved ? wholeSpan(this.duration) : this.span;
+    return { from: Math.max(0, from), to: Math.min(this.duration, to), tracks: files.length === 1 ? [] : tracks.map((track) => track.id) };
   }
 
   /** The totals of what is visible, once it rests: they may need all of the trace. */
@@ -287,7 +288,7 @@ export class App extends AppConnection {
     this.notify();
     try {
       const files = tracksByFile(selection.tracks, (id) => this.track(id));
-      const value = await requestTotals(this.client, selection, files, (file) => this.shiftOf(file), abort.signal);
+      const value = await requestTotals(this.client, selection, files, (file) => (this.trace!.saved ? 0 : this.shiftOf(file)), abort.signal);
       this.totals = { loading: false, value };
     } catch (error) {
       if (abort.signal.aborted) return;
@@ -427,15 +428,15 @@ export class App extends AppConnection {
 
   // Memory
 
-  /** Asks what is alive at a time of the page, in the file of the track that has the focus. */
-  async askMemory(time: number): Promise<void> {
+  /** Asks what is alive at a time of the page, or at the peak, in the file of the track that has the focus. */
+  async askMemory(time?: number): Promise<void> {
     this.abortMemory?.abort();
     const abort = (this.abortMemory = new AbortController());
     const file = this.track(this.focus ?? -1)?.file ?? 0;
     this.memory = { loading: true, value: this.memory.value };
     this.notify();
     try {
-      const value = await this.client.memory(file, time - this.shiftOf(file), abort.signal);
+      const value = await this.client.memory(file, time && time - this.shiftOf(file), abort.signal);
       this.memory = { loading: false, value };
     } catch (error) {
       if (abort.signal.aborted) return;
@@ -443,6 +444,14 @@ export class App extends AppConnection {
       if (error instanceof ConnectionError) this.failed(error);
     }
     this.notify();
+  }
+
+  async goToPeak(): Promise<void> {
+    await this.askMemory();
+    const { value } = this.memory;
+    if (!value || this.memory.error) return;
+    const [peak, half] = [value.at_ns + this.shiftOf(value.file), (this.span.to - this.span.from) / 2];
+    this.show({ from: peak - half, to: peak + half });
   }
 
   // SQL

@@ -10,7 +10,9 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "serve/event_reader.h"
 #include "serve/tiles.h"
+#include "symbols/short_name.h"
 
 namespace kymo::serve {
 
@@ -471,27 +473,30 @@ void write_holders(Json& json, std::string_view member, memory::Profile& profile
   constexpr size_t kMaxRows = 50;
   json.objects(member, memory::distinct(profile, by, &memory::Group::left, kMaxRows), [&](const memory::Group& group) {
     const memory::Holder holder = memory::describe(profile, group, by);
-    json.field("name", holder.name);
+    json.field("name", by == memory::GroupBy::Stack ? symbols::short_name(holder.name) : holder.name);
     if (!holder.where.empty()) json.field("where", holder.where);
     json.field("bytes", group.left.bytes);
     json.field("count", group.left.count);
+    write_frames(json, holder.frames);
   });
 }
 
 }  // namespace
 
 std::string memory_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone) {
-  const uint64_t file = query.number_or("file", UINT32_MAX, 0);
-  const int64_t at = static_cast<int64_t>(query.number("at", INT64_MAX / 2));
-  std::map<trace::WriterId, trace::Window> windows;
+  const uint32_t file = file_number(view, query, "file", 0);
+  if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
+  trace::Reader reader = analyses.reopen(file, is_gone);
+  const memory::Profile whole = query.find("at") ? memory::Profile() : memory::read_profile(reader);
+  if (!query.find("at") && whole.memories.empty()) throw BadRequest("at: the file has no allocations", 404);
+  int64_t at = 0;
   {
     const View::Lock lock = view.lock();
-    if (file >= view.sources().size()) throw BadRequest(base::format("file: there is no file {}", file), 404);
-    windows = view.sources()[file]->between(0, at + 1);
+    const Source& source = *view.sources()[file];
+    at = query.find("at") ? static_cast<int64_t>(query.number("at", INT64_MAX / 2))
+                          : peak_of(whole, FilePlaces::of(source));
+    reader.narrow(source.between(0, at + 1));
   }
-  if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
-  trace::Reader reader = analyses.reopen(static_cast<uint32_t>(file), is_gone);
-  reader.narrow(windows);
   // What it calls left is what is alive at the end of a window.
   memory::Profile profile = memory::read_profile(reader, {.only_alive = true});
   Json json(Json::Layout::OneLine);

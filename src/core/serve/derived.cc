@@ -109,6 +109,12 @@ class InUse : public memory::BlockVisitor {
 
 }  // namespace
 
+int64_t peak_of(const memory::Profile& profile, const FilePlaces& places) {
+  const memory::Tables& tables = profile.tables;
+  const auto place = places.processes.find(tables.processes[tables.memories[profile.peak_memory].process].pid);
+  return place == places.processes.end() ? 0 : place->second.clock.of_realtime(profile.peak_ns);
+}
+
 std::vector<DerivedTrack> memory_tracks(const trace::Reader& reader, const FilePlaces& places,
                                         const ShouldStop& should_stop) {
   memory::Changes changes(reader);
@@ -277,7 +283,8 @@ namespace {
 using memory::SampleStacks;
 using memory::StackId;
 
-// Calls visit(chunk, point, time, taken) for the points with stacks of one writer, or of all.
+// Calls visit(chunk, index, time, taken) for the points with stacks of one writer, or of all, and for recorded waits
+// (analyze/functions/locks.h). The index is that of Item::index.
 template <typename Visit>
 bool visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const trace::WriterId* only,
                    const ShouldStop& should_stop, Visit&& visit) {
@@ -287,10 +294,13 @@ bool visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const tr
   for (uint32_t chunk = 0; chunk < chunks.size(); ++chunk) {
     if (should_stop && should_stop()) return false;
     const auto writer = reader.writers().find(chunks[chunk].writer);
-    if (chunks[chunk].point_count == 0 || writer == reader.writers().end() ||
-        (only != nullptr && writer->first != *only) || !SampleStacks::are_in(writer->second))
-      continue;
-    if (!trace::read_if_whole(reader, chunks[chunk], batch, trace::kPoints | trace::kPointValues))
+    if (writer == reader.writers().end() || (only != nullptr && writer->first != *only)) continue;
+    const bool has_waits = std::ranges::any_of(
+        writer->second.classes, [](const auto& one) { return SampleStacks::is_recorded_wait(one.second); });
+    if (!has_waits && (chunks[chunk].point_count == 0 || !SampleStacks::are_in(writer->second))) continue;
+    constexpr unsigned kOfRanges = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues;
+    if (!trace::read_if_whole(reader, chunks[chunk], batch,
+                              trace::kPoints | trace::kPointValues | (has_waits ? kOfRanges : 0u)))
       continue;  // tiles report it
     const trace::Points& points = batch.points;
     trace::ValueCursor cursor(points.values);
@@ -302,7 +312,15 @@ bool visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const tr
       const SampleStacks::Taken taken =
           samples.take(writer->second, chunks[chunk].track, *event_class, points.id[i], row);
       if (taken.kind == SampleStacks::Kind::Sample || taken.kind == SampleStacks::Kind::PageFault || taken.has_stack)
-        visit(chunk, i, points.time[i], taken);
+        visit(chunk, kPointIndex + i, points.time[i], taken);
+    }
+    trace::ValueCursor waits(batch.ranges.values);
+    for (uint32_t i = 0; has_waits && i < batch.ranges.size(); ++i) {
+      const trace::EventClass* const event_class = writer->second.find_class(batch.ranges.class_id[i]);
+      if (event_class == nullptr && batch.ranges.class_id[i] != trace::kInlineName) break;
+      const SampleStacks::Row& row = waits.next(event_class);
+      if (event_class == nullptr || !SampleStacks::is_recorded_wait(*event_class)) continue;
+      visit(chunk, i, batch.ranges.end[i], samples.take(writer->second, chunks[chunk].track, *event_class, 0, row));
     }
   }
   return true;
@@ -411,7 +429,7 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
   std::map<std::string, Thread> threads;  // by thread_key(): one thread before and after exec
   const bool is_read = visit_samples(
       reader, stacks, nullptr, should_stop,
-      [&](uint32_t chunk, uint32_t point, uint64_t time, const SampleStacks::Taken& taken) {
+      [&](uint32_t chunk, uint32_t index, uint64_t time, const SampleStacks::Taken& taken) {
         if (taken.kind != SampleStacks::Kind::Sample) return;
         const trace::EventChunk& of = reader.event_chunks()[chunk];
         const auto place = places.tracks.find({of.writer, of.track});
@@ -424,7 +442,7 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
           thread.place = &place->second;
           thread.period = static_cast<int64_t>(memory::sample_period_ns(reader, reader.writers().at(of.writer)));
         }
-        thread.samples.push_back({place->second.clock.ns(time), taken.stack, chunk, point});
+        thread.samples.push_back({place->second.clock.ns(time), taken.stack, chunk, index - kPointIndex});
       });
   if (!is_read) return {};
   StackNames names(stacks, name_of);
@@ -599,9 +617,9 @@ bool name_waits(const trace::Reader& reader, const ActivityNameOf& name_of, cons
   memory::Stacks stacks;
   std::vector<std::pair<Item*, StackId>> found;
   const bool is_read = visit_samples(reader, stacks, nullptr, should_stop,
-                                     [&](uint32_t chunk, uint32_t point, uint64_t, const SampleStacks::Taken& taken) {
+                                     [&](uint32_t chunk, uint32_t index, uint64_t, const SampleStacks::Taken& taken) {
                                        if (!taken.has_stack) return;
-                                       const auto wait = waits.find(record_key(chunk, point));
+                                       const auto wait = waits.find(record_key(chunk, index - kPointIndex));
                                        if (wait != waits.end()) found.emplace_back(wait->second, taken.stack);
                                      });
   std::unordered_map<StackId, uint32_t> names;
@@ -724,24 +742,24 @@ std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePla
 }
 
 void each_sample_stack(const trace::Reader& reader,
-                       const std::function<void(uint32_t chunk, uint32_t point, StackId)>& sample,
+                       const std::function<void(uint32_t chunk, uint32_t index, StackId)>& sample,
                        const std::function<void(StackId, const std::vector<symbols::Frame>&)>& stack) {
   memory::Stacks stacks;
   std::set<StackId> used;
   visit_samples(reader, stacks, nullptr, {},
-                [&](uint32_t chunk, uint32_t point, uint64_t, const SampleStacks::Taken& taken) {
-                  sample(chunk, point, taken.stack);
+                [&](uint32_t chunk, uint32_t index, uint64_t, const SampleStacks::Taken& taken) {
+                  sample(chunk, index, taken.stack);
                   used.insert(taken.stack);
                 });
   for (const StackId id : used) stack(id, stacks.frames(id));
 }
 
-std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t chunk, uint32_t point) {
+std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t chunk, uint32_t index) {
   memory::Stacks stacks;
   StackId found = 0;
   const trace::WriterId& writer = reader.event_chunks()[chunk].writer;
   visit_samples(reader, stacks, &writer, {}, [&](uint32_t at, uint32_t i, uint64_t, const SampleStacks::Taken& taken) {
-    if (at == chunk && i == point) found = taken.stack;
+    if (at == chunk && i == index) found = taken.stack;
   });
   return stacks.frames(found);
 }

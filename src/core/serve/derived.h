@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/memory/profile.h"
 #include "analyze/memory/stacks.h"
 #include "serve/chunk_data.h"
 #include "serve/source.h"
@@ -83,6 +84,9 @@ struct FilePlaces {
   static FilePlaces of(const Source& source);
 };
 
+// When the most memory was in use, as a time of the file. The profile has allocations.
+int64_t peak_of(const memory::Profile& profile, const FilePlaces& places);
+
 // One track for each memory of the file. Linear in the number of allocations; memory for those that live at a time.
 std::vector<DerivedTrack> memory_tracks(const trace::Reader& reader, const FilePlaces& places,
                                         const ShouldStop& should_stop);
@@ -111,13 +115,14 @@ enum class RankSpan : uint8_t { Iteration, Waiting, Awaited };
 using RankNameOf = std::function<uint32_t(RankSpan, const std::string& text, const std::string& base)>;
 std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePlaces& places, const RankNameOf& name_of);
 
-// Calls `sample` for each sample of the file with a stack, and then `stack` once for each of these stacks, innermost
-// function first.
+// Calls `sample` for each sample and recorded wait of the file with a stack (Item::index), and then `stack` once for
+// each of these stacks, innermost function first.
 void each_sample_stack(const trace::Reader& reader,
-                       const std::function<void(uint32_t chunk, uint32_t point, memory::StackId)>& sample,
+                       const std::function<void(uint32_t chunk, uint32_t index, memory::StackId)>& sample,
                        const std::function<void(memory::StackId, const std::vector<symbols::Frame>&)>& stack);
 
-// The stack of a CPU sample, innermost function first. Reads all points of its writer. Empty: it is none.
-std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t chunk, uint32_t point);
+// The stack of a CPU sample or of a recorded wait, innermost function first. Reads all points of its writer.
+// Empty: it is none.
+std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t chunk, uint32_t index);
 
 }  // namespace kymo::serve

@@ -62,7 +62,6 @@ class Details {
   std::optional<EventRef> write_links(uint64_t correlation, int64_t start);
   void write_flows(int64_t start, int64_t end, size_t index);
   std::vector<symbols::Frame> frames_of(uint32_t point) const;
-  void write_stack(uint32_t point);
   void write_waited_for(uint32_t class_id, int64_t start, int64_t end, const std::optional<EventRef>& launch);
   template <typename ClassIds>
   const Row* row_of(trace::ValueCursor& cursor, const ClassIds& class_ids, size_t index);
@@ -335,7 +334,7 @@ void Details::write_flows(int64_t start, int64_t end, size_t index) {
 // The stack of a sample: stored in the trace, or found by its addresses.
 std::vector<symbols::Frame> Details::frames_of(uint32_t point) const {
   const uint64_t stack = point < batch_.points.size() ? batch_.points.id[point] : 0;
-  if (stack == 0) return sample_frames(source_.reader(), chunk_, point);
+  if (stack == 0) return sample_frames(source_.reader(), chunk_, kPointIndex + point);
   std::vector<symbols::Frame> frames;
   const auto writer = source_.reader().writers().find(track_.writer);
   if (writer == source_.reader().writers().end() || stack > UINT32_MAX) return frames;
@@ -351,17 +350,6 @@ std::vector<symbols::Frame> Details::frames_of(uint32_t point) const {
   return frames;
 }
 
-void Details::write_stack(uint32_t point) {
-  const std::vector<symbols::Frame> frames = frames_of(point);
-  if (frames.empty()) return;
-  json_.objects("stack", frames, [&](const symbols::Frame& frame) {
-    json_.field("function", frame.function);
-    json_.field("file", frame.file);
-    json_.field("line", frame.line);
-    json_.field("module", frame.module);
-  });
-}
-
 std::string Details::range(uint32_t index) {
   read(trace::kEverything);
   if (index >= batch_.ranges.size())
@@ -371,6 +359,9 @@ std::string Details::range(uint32_t index) {
   trace::ValueCursor cursor(batch_.ranges.values);
   const uint32_t class_id = batch_.ranges.class_id[index];
   begin("range", class_id, row_of(cursor, batch_.ranges.class_id, index));
+  const trace::EventClass* const event_class = source_.class_of(track_.writer, class_id).event_class;
+  if (event_class != nullptr && memory::SampleStacks::is_recorded_wait(*event_class))
+    write_frames(json_, sample_frames(source_.reader(), chunk_, index));
   const int64_t start = start_of(index), end = std::max(start, track_.clock.ns(batch_.ranges.end[index]));
   write_times(start, end);
   json_.field("depth", batch_.ranges.depth[index]);
@@ -420,7 +411,7 @@ std::string Details::point(uint32_t index) {
         row_of(cursor, batch_.points.class_id, index));
   const int64_t time = track_.clock.ns(batch_.points.time[index]);
   write_times(time, time);
-  if (batch_.points.kind[index] == trace::PointKind::Sample) write_stack(index);
+  if (batch_.points.kind[index] == trace::PointKind::Sample) write_frames(json_, frames_of(index));
   json_.end_object();
   return json_.text();
 }
@@ -439,7 +430,7 @@ std::string Details::of_samples(const Item& item, uint32_t point, std::string_vi
   json_.field("depth", item.depth);
   if (point != kNoIndex) {
     read(trace::kPoints | trace::kPointValues);
-    write_stack(point);
+    write_frames(json_, frames_of(point));
   }
   json_.end_object();
   return json_.text();

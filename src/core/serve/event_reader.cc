@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kymo/error.h"
+#include "symbols/short_name.h"
 #include "trace/read_if_whole.h"
 
 namespace kymo::serve {
@@ -34,6 +35,16 @@ void write_event(base::JsonWriter& json, const EventRef& event, const std::optio
 void write_event(base::JsonWriter& json, std::string_view member, const EventRef& event) {
   json.begin_object(member);
   write_members(json, event);
+}
+
+void write_frames(base::JsonWriter& json, const std::vector<symbols::Frame>& frames) {
+  if (frames.empty()) return;
+  json.objects("stack", frames, [&](const symbols::Frame& frame) {
+    json.field("function", symbols::short_name(frame.function));
+    json.field("file", frame.file);
+    json.field("line", frame.line);
+    json.field("module", frame.module);
+  });
 }
 
 std::string EventReader::class_name(const trace::WriterId& writer, uint32_t class_id) const {

@@ -28,6 +28,8 @@ struct EventRef {
 // In an array, if needed with its category; or as the member of an object.
 void write_event(base::JsonWriter& json, const EventRef& event, const std::optional<std::string>& category = {});
 void write_event(base::JsonWriter& json, std::string_view member, const EventRef& event);
+// The member "stack", if there are frames. Their names are as short as everywhere on the page.
+void write_frames(base::JsonWriter& json, const std::vector<symbols::Frame>& frames);
 
 class EventReader {
  public:

@@ -1,18 +1,14 @@
-// Part of the script of a saved page: details of an event, search, and the totals of a selection.
+// Part of the script of a saved page: details of an event, search, and totals.
 
 const trackInfo = (data, id) => data.info.get(id);
 const nameOf = (data, id) => (id === kUnknown ? '?' : data.answers.names.names[id]);
 const baseOf = (data, id) => nameOf(data, data.answers.names.bases[id]);
 const reference = (data, id, track, i) => ({
   track: id, chunk: track.chunk[i], index: track.index[i], name: nameOf(data, track.name[i]),
-  start_ns: track.start[i], end_ns: track.end[i],
+  start_ns: track.start[i], end_ns: track.end[i], category: data.answers.names.categories[track.name[i]],
 });
-// As the server: of tracks that may be higher than the screen, with the row.
-const hitOf = (data, id, track, i) => {
-  const hit = reference(data, id, track, i);
-  const { kind } = trackInfo(data, id);
-  return kind === 'functions' || kind === 'across' ? { ...hit, depth: track.depth[i], lane: track.lane[i] } : hit;
-};
+// As the server, with the row.
+const hitOf = (data, id, track, i) => ({ ...reference(data, id, track, i), depth: track.depth[i], lane: track.lane[i] });
 
 const kPointKinds = { 5: 'flow', 6: 'flow', 7: 'flow', 8: 'allocation', 9: 'free', 10: 'sample' };
 
@@ -42,7 +38,7 @@ function event(data, query) {
       return { ...range, kind: 'range across threads', lane: track.lane[i], begins_on: thread('begins'), ends_on: thread('ends') };
     }
     return {
-      ...range, kind: 'range', depth: track.depth[i], lane: track.lane[i], unfinished: index >= 0x80000000,
+      ...range, kind: 'range', depth: track.depth[i], lane: track.lane[i], unfinished: index >= 0x80000000, stack: stackOf(data, `functions.${id}`, i),
       parents: parentsOf(data, id, track, i), ...linksOf(data, id, i), ...statesOf(data, id, track.start[i], track.end[i]),
     };
   }
@@ -172,7 +168,6 @@ function search(data, query) {
   const counts = new Map(), hits = [], tracks = [];
   for (const [id, track] of data.tracks) {
     const info = trackInfo(data, id);
-    if (info.kind === 'states' || info.kind === 'rank') continue;
     const bin = Math.floor(data.answers.trace.files[info.file].duration_ns / kBins) + 1, bins = new Map();
     let total = 0;
     const hit = (name, found) => {
@@ -207,67 +202,12 @@ function search(data, query) {
   return { total: hits.length, complete: true, names, ...nearest, slowest, lengths, tracks };
 }
 
-const kKindOfFrames = { queue: 'work', functions: 'function' };
-
-function selection(data, query) {
-  const from = Number(query.get('from')), to = Number(query.get('to'));
-  const chosen = (query.get('tracks') || '').split(',').filter(Boolean).map(Number);
-  const totals = new Map(), root = { name: 'all', kind: 'all', count: 0, total: 0, self: 0, inside: new Map() };
-  const child = (of, kind, name) => {
-    const key = `${kind} ${name}`;
-    if (!of.inside.has(key)) of.inside.set(key, { name, kind, count: 0, total: 0, self: 0, inside: new Map() });
-    return of.inside.get(key);
-  };
-  for (const [id, track] of data.tracks) {
-    if (chosen.length > 0 && !chosen.includes(id)) continue;
-    const info = trackInfo(data, id);
-    if (info.kind === 'states' || info.kind === 'rank' || (chosen.length === 0 && (info.file !== 0 || info.kind === 'functions'))) continue;
-    const process = data.answers.trace.processes.find((one) => one.id === info.process);
-    const top = () => child(child(root, 'process', process ? process.label : '?'), 'track', info.name);
-    const order = [];
-    for (let i = 0; i < track.n; ++i) if (track.start[i] < to && track.end[i] > from) order.push(i);
-    order.sort((a, b) => track.lane[a] - track.lane[b] || track.start[a] - track.start[b] || track.depth[a] - track.depth[b]);
-    let open = [];
-    for (const i of order) {
-      const length = Math.min(track.end[i], to) - Math.max(track.start[i], from);
-      open = open.filter((one) => one.lane === track.lane[i] && one.depth < track.depth[i] && one.end > track.start[i]);
-      const parent = open[open.length - 1], name = baseOf(data, track.name[i]);
-      const frame = child(parent ? parent.frame : top(), kKindOfFrames[info.kind] || 'range', name);
-      const key = `${info.kind === 'queue'} ${name}`;
-      if (!totals.has(key))
-        totals.set(key, { name, category: data.answers.names.categories[track.name[i]], on_device: info.kind === 'queue',
-                          across_threads: info.kind === 'across', unfinished: false, count: 0, total_ns: 0, self_ns: 0, all: [] });
-      const sum = totals.get(key);
-      ++sum.count;
-      ++frame.count;
-      sum.total_ns += length;
-      sum.self_ns += length;
-      frame.self += length;
-      sum.all.push(length);
-      if (parent) {
-        parent.sum.self_ns -= length;
-        parent.frame.self -= length;
-      }
-      open.push({ lane: track.lane[i], depth: track.depth[i], end: track.end[i], frame, sum });
-    }
-  }
-  const flame = [];
-  const add = (frame, depth) => {
-    const line = { name: frame.name, kind: frame.kind, depth, count: frame.count, total_ns: 0, self_ns: frame.self };
-    flame.push(line);
-    line.total_ns = [...frame.inside.values()].reduce((sum, one) => sum + add(one, depth + 1), frame.self);
-    return line.total_ns;
-  };
-  add(root, 0);
-  const ranges = [...totals.values()].map(({ all, ...row }) => {
-    all.sort((a, b) => a - b);
-    const quantile = (share) => {
-      const at = share * (all.length - 1);
-      const low = Math.floor(at);
-      return Math.round(all[low] + (at - low) * (all[Math.min(low + 1, all.length - 1)] - all[low]));
-    };
-    return { ...row, min_ns: all[0], median_ns: quantile(0.5), p99_ns: quantile(0.99), max_ns: all[all.length - 1] };
-  });
-  ranges.sort((a, b) => b.total_ns - a.total_ns);
-  return { from_ns: from, to_ns: to, file: 0, ranges, instants: [], counters: [], flame };
+// The totals of all of a file, as the server computes them: what "selection", "wait" or "device" asks for.
+function totals(data, query, what) {
+  const ids = (query.get('tracks') || '').split(',').filter(Boolean).map(Number);
+  const file = ids.length > 0 ? trackInfo(data, ids[0]).file : 0;
+  const isAll = ids.length === 0 || ids.length === data.answers.trace.tracks.filter((track) => track.file === file).length;
+  if (!isAll || Number(query.get('from')) > 0 || Number(query.get('to')) < data.answers.trace.files[file].duration_ns)
+    return { error: 'A saved page has the totals of the whole trace only. kymo view shows those of a part.' };
+  return data.answers.totals[file][what] || missing;
 }

@@ -69,8 +69,11 @@ function linksOf(data, id, item) {
     const begin = first(0, number.length, (k) => number[k] >= number[self]);
     const end = first(begin, number.length, (k) => number[k] > number[self]);
     const isWork = (i) => data.info.get(track[i]).kind === 'queue';
-    if (isWork(self)) answer.launched_by = of(track[begin], items[begin]);
-    else answer.launched = [...number.slice(begin, end).keys()].map((k) => begin + k).filter(isWork).map((i) => of(track[i], items[i]));
+    if (isWork(self)) {
+      const host = data.tracks.get(track[begin]);
+      answer.launched_by = of(track[begin], items[begin]);
+      answer.launch_stack = parentsOf(data, track[begin], host, items[begin]);
+    } else answer.launched = [...number.slice(begin, end).keys()].map((k) => begin + k).filter(isWork).map((i) => of(track[i], items[i]));
   }
   answer.flows = flowsOf(data, id, item);
   return answer;
@@ -97,10 +100,10 @@ function flowsOf(data, id, item) {
 }
 
 // The stack of a sample, innermost function first.
-function stackOf(data, column, i) {
-  const nodes = data.columns[column], stack = [];
-  const { 'stack.caller': caller, 'stack.frame': frame } = data.columns;
-  for (let node = nodes ? nodes[i] : 0; node !== 0; node = caller[node]) {
+const stackOf = (data, column, i) => (data.columns[column] ? framesOf(data, data.columns[column][i]) : []);
+function framesOf(data, innermost) {
+  const stack = [], { 'stack.caller': caller, 'stack.frame': frame } = data.columns;
+  for (let node = innermost; node !== 0; node = caller[node]) {
     const [name, file, line, module] = data.answers.frames[frame[node]];
     stack.push({ function: name, file, line, module });
   }

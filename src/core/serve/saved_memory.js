@@ -3,9 +3,9 @@
 const kMaxHolders = 50;
 
 function memory(data, query) {
-  const file = Number(query.get('file') || 0), at = Number(query.get('at'));
-  const about = data.answers.memory[file];
+  const file = Number(query.get('file') || 0), about = data.answers.memory[file];
   if (!about) return { error: `file ${file} has no allocations` };
+  const at = Number(query.get('at') ?? about.peak_at);
   const [taken, freed, bytes, memories, ranges, stacks] =
     ['taken', 'freed', 'bytes', 'memory', 'range', 'stack'].map((name) => data.columns[`blocks.${file}.${name}`]);
   const sums = () => ({ bytes: new Map(), count: new Map() });
@@ -30,6 +30,6 @@ function memory(data, query) {
     file, at_ns: at, bytes: total, blocks, sampled: about.sampled,
     memories: about.memories.map((name, i) => ({ name, bytes: byMemory.bytes.get(i) || 0 })),
     by_range: largest(byRange, (i) => ({ name: about.ranges[i] })),
-    by_stack: largest(byStack, (i) => ({ name: about.stacks[i][0], where: about.stacks[i][1] || undefined })),
+    by_stack: largest(byStack, (i) => ({ name: about.stacks[i][0], where: about.stacks[i][1] || undefined, stack: framesOf(data, about.stacks[i][2]) })),
   };
 }

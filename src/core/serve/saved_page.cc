@@ -20,6 +20,7 @@
 #include "kymo/error.h"
 #include "serve/embedded.h"
 #include "serve/tiles.h"
+#include "symbols/short_name.h"
 #include "trace/read_if_whole.h"
 
 extern "C" {
@@ -195,6 +196,8 @@ void save_links(View& view, const std::vector<Tile>& tiles, SavedColumns& column
 // The stacks of CPU samples, and the threads of ranges across threads, of a saved page.
 
 // Stacks that share their outermost functions share their nodes.
+//   stack.caller, stack.frame   of each node; node 0 is no stack. A frame is a position in the JSON that is returned.
+// The JSON is [["function", "file", line, "module"], …].
 class StackTree {
  public:
   // Innermost first.
@@ -227,7 +230,7 @@ class StackTree {
                                                      static_cast<uint32_t>(frames_.size()));
     if (is_new) {
       json_.begin_array();
-      json_.value(frame.function);
+      json_.value(names_.of(frame.function));
       json_.value(frame.file);
       json_.value(frame.line);
       json_.value(frame.module);
@@ -239,8 +242,13 @@ class StackTree {
   std::vector<uint32_t> callers_{0}, frames_of_{0};
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> nodes_;  // by caller and frame
   std::map<std::tuple<std::string, std::string, uint32_t, std::string>, uint32_t> frames_;
+  symbols::ShortNames names_;
   base::JsonWriter json_{base::JsonWriter::Layout::OneLine};
 };
+
+bool has_any(const std::vector<uint32_t>& numbers) {
+  return std::any_of(numbers.begin(), numbers.end(), [](uint32_t number) { return number != 0; });
+}
 
 // The nodes of the samples of one file.
 class FileStacks {
@@ -249,30 +257,27 @@ class FileStacks {
     std::unordered_map<memory::StackId, uint32_t> nodes;
     each_sample_stack(
         reader,
-        [&](uint32_t chunk, uint32_t point, memory::StackId stack) { samples_.emplace(key(chunk, point), stack); },
+        [&](uint32_t chunk, uint32_t index, memory::StackId stack) { samples_.emplace(key(chunk, index), stack); },
         [&](memory::StackId stack, const std::vector<symbols::Frame>& frames) { nodes[stack] = tree.add(frames); });
     for (auto& [place, stack] : samples_) stack = nodes[stack];
   }
 
-  uint32_t node(uint32_t chunk, uint32_t point) const {
-    const auto found = samples_.find(key(chunk, point));
+  uint32_t node(uint32_t chunk, uint32_t index) const {
+    const auto found = samples_.find(key(chunk, index));
     return found == samples_.end() ? 0 : found->second;
   }
   bool empty() const { return samples_.empty(); }
 
  private:
-  static uint64_t key(uint32_t chunk, uint32_t point) { return uint64_t{chunk} << 32 | point; }
+  static uint64_t key(uint32_t chunk, uint32_t index) { return uint64_t{chunk} << 32 | index; }
   std::unordered_map<uint64_t, uint32_t> samples_;
 };
 
 // The stacks of CPU samples as a tree.
-//   stack.caller, stack.frame   of each node; node 0 is no stack. A frame is a position in the JSON that is returned.
-//   functions.TRACK             of each item in the tile of a track of functions or states: the node of its first
-//                               sample, or of its record; 0: none
-//   samples.TRACK               of each instant in the tile of a thread: its node, or 0
-// The JSON is [["function", "file", line, "module"], …].
-std::string save_stacks(View& view, const std::vector<Tile>& tiles, SavedColumns& columns) {
-  StackTree tree;
+//   functions.TRACK   of each item in the tile of a track: the node of its first sample or of its record; of a thread's
+//                     ranges, that of a recorded wait; 0: none
+//   samples.TRACK     of each instant in the tile of a thread: its node, or 0
+void save_stacks(View& view, const std::vector<Tile>& tiles, StackTree& tree, SavedColumns& columns) {
   for (uint32_t file = 0; file < view.sources().size(); ++file) {
     const FileStacks stacks(view.sources()[file]->reader(), tree);
     if (stacks.empty()) continue;
@@ -281,21 +286,22 @@ std::string save_stacks(View& view, const std::vector<Tile>& tiles, SavedColumns
       if (ref.file != file) continue;
       std::vector<uint32_t> nodes;
       if (ref.kind == TrackRef::Kind::Track) {
-        for (const InstantBin& instant : tile.instants)
-          nodes.push_back(instant.index == kNoIndex ? 0 : stacks.node(instant.chunk, instant.index - kPointIndex));
-        columns.add(base::format("samples.{}", tile.track), nodes);
+        for (const InstantBin& instant : tile.instants) nodes.push_back(stacks.node(instant.chunk, instant.index));
+        if (has_any(nodes)) columns.add(base::format("samples.{}", tile.track), nodes);
+        nodes.clear();
+        for (const Item& item : tile.items) nodes.push_back(stacks.node(item.chunk, item.index));
+        if (has_any(nodes)) columns.add(base::format("functions.{}", tile.track), nodes);
       } else if (ref.kind == TrackRef::Kind::Derived) {
         const auto derived = view.derived(ref.position);
         if (derived->points.empty()) continue;
         for (const Item& item : tile.items) {
           const uint32_t point = derived->points[item.index];
-          nodes.push_back(point == kNoIndex ? 0 : stacks.node(item.chunk, point));
+          nodes.push_back(point == kNoIndex ? 0 : stacks.node(item.chunk, kPointIndex + point));
         }
         columns.add(base::format("functions.{}", tile.track), nodes);
       }
     }
   }
-  return tree.save(columns);
 }
 
 // Of each item in the tile of a track with ranges across threads: the threads where it begins and ends.
@@ -378,47 +384,48 @@ class Blocks : public memory::BlockVisitor {
   std::vector<uint32_t> memory_, range_, stack_;
 };
 
-// Writes the texts of stacks, each once, and returns the row of each stack.
-std::unordered_map<memory::StackId, uint32_t> write_stacks(Json& json, memory::Profile& profile) {
+// Writes the stacks, each once, and returns the row of each.
+std::unordered_map<memory::StackId, uint32_t> write_stacks(Json& json, memory::Profile& profile, StackTree& tree) {
   std::unordered_map<memory::StackId, uint32_t> rows;
-  std::map<std::pair<std::string, std::string>, uint32_t> texts;
+  std::map<std::pair<std::string, uint32_t>, uint32_t> known;  // by name and node
   json.begin_array("stacks");
-  const auto row_of = [&](const std::string& name, const std::string& where) {
-    const auto [known, is_new] = texts.try_emplace({name, where}, static_cast<uint32_t>(texts.size()));
+  const auto row_of = [&](const memory::Holder& holder) {
+    const uint32_t node = tree.add(holder.frames);
+    const auto [row, is_new] = known.try_emplace({holder.name, node}, static_cast<uint32_t>(known.size()));
     if (is_new) {
       json.begin_array();
-      json.value(name);
-      json.value(where);
+      json.value(symbols::short_name(holder.name));
+      json.value(holder.where);
+      json.value(node);
       json.end_array();
     }
-    return known->second;
+    return row->second;
   };
-  row_of("other stacks", "");
-  for (const memory::Group& group : memory::largest(profile.by_stack, &memory::Group::taken, kMaxStacks)) {
-    const memory::Holder holder = memory::describe(profile, group, memory::GroupBy::Stack);
-    rows[static_cast<memory::StackId>(group.key)] = row_of(holder.name, holder.where);
-  }
+  row_of({.name = "other stacks", .where = {}, .frames = {}});
+  for (const memory::Group& group : memory::largest(profile.by_stack, &memory::Group::taken, kMaxStacks))
+    rows[static_cast<memory::StackId>(group.key)] = row_of(memory::describe(profile, group, memory::GroupBy::Stack));
   json.end_array();
   return rows;
 }
 
 // False if the file has no allocations.
-bool save_file(View& view, uint32_t file, Json& json, SavedColumns& columns) {
+bool save_file(View& view, uint32_t file, Json& json, StackTree& tree, SavedColumns& columns) {
   const Source& source = *view.sources()[file];
   memory::Profile profile = memory::read_profile(source.reader());
   if (profile.counts.allocations == 0) return false;
   json.begin_object();
   json.field("sampled", profile.sampled);
+  const FilePlaces places = FilePlaces::of(source);
+  json.field("peak_at", peak_of(profile, places));
   json.array("memories", profile.memories.size(), [&](size_t i) { json.value(memory::memory_name(profile, i)); });
   json.array("ranges", profile.tables.ranges.size(), [&](size_t i) {
     memory::Group group;
     group.key = i;
     json.value(memory::describe(profile, group, memory::GroupBy::Range).name);
   });
-  const std::unordered_map<memory::StackId, uint32_t> stacks = write_stacks(json, profile);
+  const std::unordered_map<memory::StackId, uint32_t> stacks = write_stacks(json, profile, tree);
   json.end_object();
   memory::Changes changes(source.reader());  // another pass gives the same numbers
-  const FilePlaces places = FilePlaces::of(source);
   Blocks blocks(changes.tables(), places);
   memory::replay(changes, blocks);
   blocks.save(file, stacks, columns);
@@ -429,14 +436,14 @@ bool save_file(View& view, uint32_t file, Json& json, SavedColumns& columns) {
 //   blocks.F.taken, blocks.F.freed   times of the file; infinity: never freed
 //   blocks.F.bytes
 //   blocks.F.memory, blocks.F.range, blocks.F.stack   positions in the JSON that is returned
-// The JSON is, by file, null or {"sampled": false, "memories": ["cuda:0"], "ranges": ["forward"],
-// "stacks": [["resize", "tensor.cc:12"], …]}.
-std::string save_blocks(View& view, SavedColumns& columns) {
+// The JSON is, by file, null or {"sampled": false, "peak_at": 7, "memories": ["cuda:0"], "ranges": ["forward"],
+// "stacks": [["resize", "tensor.cc:12", node in the tree of stacks], …]}.
+std::string save_blocks(View& view, StackTree& tree, SavedColumns& columns) {
   std::string all;
   for (uint32_t file = 0; file < view.sources().size(); ++file) {
     Json json(Json::Layout::OneLine);
     all += file == 0 ? "[" : ", ";
-    all += save_file(view, file, json, columns) ? json.text() : "null";
+    all += save_file(view, file, json, tree, columns) ? json.text() : "null";
   }
   return all + "]";
 }
@@ -517,10 +524,6 @@ class FileArguments {
   ArgumentLists& lists_;
   std::unordered_map<uint64_t, uint32_t> numbers_;
 };
-
-bool has_any(const std::vector<uint32_t>& numbers) {
-  return std::any_of(numbers.begin(), numbers.end(), [](uint32_t number) { return number != 0; });
-}
 
 // The arguments of events, at most 16 MiB of text.
 //   arguments.TRACK           of each item in the tile: a position in "rows"; a track without arguments has none
@@ -697,6 +700,25 @@ std::string comparisons_of(const Analyses& analyses, size_t files) {
                       result_or_null([&] { return analyses.diff(1, 0, {}); }));
 }
 
+// What the page asks for if it shows totals of everything.
+std::string totals_of(View& view, const Analyses& analyses, uint32_t file) {
+  int64_t end = 1;
+  for (const auto& source : view.sources()) end = std::max(end, source->duration_ns());
+  std::multimap<std::string, std::string> whole{{"from", "0"}, {"to", std::to_string(end)}};
+  std::vector<std::string> ids;
+  for (uint32_t id = 0; view.sources().size() > 1 && view.find_track(id); ++id)
+    if (view.find_track(id)->file == file) ids.push_back(std::to_string(id));
+  if (!ids.empty()) whole.emplace("tracks", base::join(ids, ","));
+  const auto flame = [&](const char* by) {
+    auto query = whole;
+    query.emplace("by", by);
+    return result_or_null([&] { return flame_json(view, analyses, Query(query)); });
+  };
+  return base::format(R"({{"selection": {}, "wait": {}, "device": {}}})",
+                      result_or_null([&] { return selection_json(view, analyses, Query(whole)); }), flame("wait"),
+                      flame("device"));
+}
+
 void append_padded(std::string& data, const std::string& part) {
   data += part;
   data.resize((data.size() + 7) / 8 * 8);
@@ -712,17 +734,20 @@ std::string page_data(View& view, const Analyses& analyses) {
     const View::Lock lock = view.lock();
     const std::vector<Tile> tiles = all_tracks(view);
     save_links(view, tiles, columns);
-    stacks = save_stacks(view, tiles, columns);
+    StackTree tree;
+    save_stacks(view, tiles, tree, columns);
     save_ends(view, tiles, columns);
-    blocks = save_blocks(view, columns);
+    blocks = save_blocks(view, tree, columns);
+    stacks = tree.save(columns);
     arguments = save_arguments(view, tiles, columns);
     tracks = encode_tiles(tiles, view.names().size());
   }
   const size_t files = view.sources().size();
   const std::string answers = base::format(
-      R"({{"trace": {}, "names": {}, "reports": {}, "idle": {}, "comparisons": {}, )"
+      R"({{"trace": {}, "names": {}, "reports": {}, "idle": {}, "totals": {}, "comparisons": {}, )"
       R"("frames": {}, "memory": {}, "arguments": {}, "columns": {}}})",
       trace_json(view), all_names_json(view), results_of(analyses.report, files), results_of(analyses.idle, files),
+      results_of([&](uint32_t file, const IsGone&) { return totals_of(view, analyses, file); }, files),
       comparisons_of(analyses, files), stacks, blocks, arguments, columns.index());
   const uint32_t lengths[] = {static_cast<uint32_t>(answers.size()), static_cast<uint32_t>(tracks.size())};
   std::string data(reinterpret_cast<const char*>(lengths), sizeof lengths);

@@ -18,8 +18,8 @@ std::string_view page_style();
 // A browser has to hold all of it.
 inline constexpr uint64_t kMaxSavedEvents = 1'000'000;
 
-// Throws kymo::Error if the files have more events; the message names `kymo cut`. The page does not have what a
-// call waited for, and arguments only up to a limit; it says so.
+// Throws kymo::Error if the files have more events; the message names `kymo cut`. The page does not have totals of a
+// part, what a call waited for, and arguments beyond a limit; it says so.
 std::string saved_page(View& view, const Analyses& analyses);
 
 }  // namespace kymo::serve

@@ -31,7 +31,9 @@ window.fetch = async (address) => {
     case 'api/search':
       return json(search(data, query));
     case 'api/selection':
-      return json(selection(data, query));
+      return json(totals(data, query, 'selection'));
+    case 'api/flame':
+      return json(totals(data, query, query.get('by')));
     case 'api/links':
       return json(links(data, query));
     case 'api/memory':

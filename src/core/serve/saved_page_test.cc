@@ -320,16 +320,6 @@ TEST_F(SavedContentTest, FunctionsAndSamplesHaveTheirStacks) {
       "event", base::format("track=0&chunk={}&index={}", function.chunk, kPointIndex + view_->derived()[0]->points[0]));
   EXPECT_EQ(sample.root()["kind"].text(""), "sample");
   EXPECT_EQ(sample.root()["stack"].list("").size(), server.root()["stack"].list("").size());
-  const auto [saved_part, part] =
-      both("selection", base::format("from=500000&to=9500000&tracks={}", view_->derived()[0]->id));
-  // A saved page has no samples: it sums up the lanes of the functions.
-  const auto names_of = [](const json::Document& answer, const char* rows, const char* name) {
-    std::set<std::string> names;
-    for (const json::Value& row : answer.root()[rows].list("")) names.insert(std::string(row[name].text("")));
-    return names;
-  };
-  EXPECT_EQ(names_of(part, "functions", "function").size(), 3u);
-  EXPECT_EQ(names_of(saved_part, "ranges", "name"), names_of(part, "functions", "function"));
   const auto [found, expected] = both("search", "q=lib*");
   EXPECT_EQ(found.root()["total"].number(""), expected.root()["total"].number(""));
   EXPECT_EQ(event_text(found.root()["hits"].list("").at(0)), event_text(expected.root()["hits"].list("")[0]));
@@ -372,6 +362,127 @@ TEST_F(SavedContentTest, EventsHaveTheirArguments) {
   const DerivedTrack& across = *view_->derived().at(0);
   for (const Item& item : across.items) compare(across.id, item.chunk, item.index);
   EXPECT_GE(compared, 5u * 4);
+}
+
+TEST_F(SavedContentTest, TotalsAreThoseOfTheServerOrLeftOut) {
+  {
+    TestRecorder recorder(folder_ / "run.kymo");
+    testing::add_sample_classes(recorder);
+    recorder.add_class(9, "outer");
+    recorder.add_class(10, "inner {}", "io", {{"", trace::FieldType::Int}});
+    recorder.add_class(11, "launch", "cuda_runtime");
+    recorder.add_class(12, "kernel", "kernel");
+    recorder.add_class(13, "load", "", {{"value", trace::FieldType::Int}});
+    recorder.add_thread(1, 1, "worker");
+    testing::add_queue(recorder, 2);
+    testing::add_stack(recorder, 1, {0x1101, 0x1201});
+    for (uint64_t i = 0; i < 20; ++i) {
+      const uint64_t time = 1'000'000 * (i + 1);
+      recorder.begin(1, time, 9);
+      recorder.begin(1, time + 1'000, 10, {static_cast<int64_t>(i)});
+      recorder.begin(1, time + 2'000, 11, {}, i + 1);
+      recorder.point(1, time + 2'500, trace::PointKind::Sample, 1, 0, {int64_t{16} + static_cast<int64_t>(i % 2)});
+      recorder.point(1, time + 2'600, trace::PointKind::Counter, 13, 0, {static_cast<int64_t>(i)});
+      recorder.end(1, time + 3'000);
+      recorder.end(1, time + 9'000);
+      recorder.end(1, time + 20'000);
+      recorder.point(1, time + 500'000, trace::PointKind::Instant, 4, 0, {int64_t{400'000}, int64_t{0}, int64_t{17}});
+      recorder.complete(2, time + 30'000, time + 90'000 + i, 12, 0, 0, i + 1);
+    }
+    recorder.close();
+  }
+  open();
+  const std::string all = base::format("from=0&to={}", view_->sources()[0]->duration_ns());
+  const auto without_blanks = [](std::string text) {
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+    return text;
+  };
+  for (const auto& [path, query] : {std::pair<std::string, std::string>{"selection", all},
+                                    {"flame", all + "&by=device"},
+                                    {"flame", all + "&by=wait"}}) {
+    const Answer server = answer(*view_, analyses_, path, Query::parse(query));
+    ASSERT_EQ(server.status, 200) << server.body;
+    EXPECT_EQ(without_blanks(script_->answers({path + "?" + query})[0]), without_blanks(server.body));
+  }
+  EXPECT_NE(script_->answers({"selection?" + all})[0].find("\"functions\""), std::string::npos);
+  EXPECT_NE(script_->answers({"selection?" + all})[0].find("\"states\""), std::string::npos);
+  for (const char* part : {"selection?from=5&to=9000000000", "selection?from=0&to=5000000", "flame?by=wait&from=5&to=9",
+                           "selection?from=0&to=9000000000&tracks=0"})
+    EXPECT_NE(script_->answers({part})[0].find("totals of the whole trace only"), std::string::npos) << part;
+  // The operator and the functions around a launch.
+  const uint32_t chunk = view_->sources()[0]->tracks()[1].chunks[0];
+  const auto [saved, server] = both("event", base::format("track=1&chunk={}&index=7", chunk));
+  const std::vector<json::Value> made = saved.root()["launch_stack"].list("");
+  const std::vector<json::Value> expected = server.root()["launch_stack"].list("");
+  ASSERT_EQ(expected.size(), 2u);
+  ASSERT_EQ(made.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(event_text(made[i]), event_text(expected[i]));
+    EXPECT_EQ(made[i]["category"].text(""), expected[i]["category"].text(""));
+  }
+}
+
+TEST_F(SavedContentTest, WaitsForLocksHaveTheirStackAndAreFound) {
+  {
+    TestRecorder recorder(folder_ / "run.kymo");
+    testing::add_sample_classes(recorder);
+    recorder.add_class(
+        9, "wait for mutex", "wait",
+        {{"object", trace::FieldType::Pointer}, {"node", trace::FieldType::UInt}, {"holder", trace::FieldType::UInt}});
+    recorder.add_thread(1, 1, "worker");
+    recorder.add_thread(2, 2, "main");
+    for (int64_t i = 0; i < 3; ++i)
+      recorder.point(1, 0, trace::PointKind::Instant, 2, 0, {16 + i, i == 0 ? int64_t{1} : 15 + i, 0x1101 + 0x100 * i});
+    recorder.point(1, 100, trace::PointKind::Sample, 1, 0, {int64_t{16}});
+    recorder.begin(1, 1'000, 9, {int64_t{0x7000}, int64_t{17}, int64_t{2}});
+    recorder.end(1, 5'000);
+    recorder.point(1, 9'000'000, trace::PointKind::Instant, 4, 0, {int64_t{8'000'000}, int64_t{0}, int64_t{18}});
+    recorder.cut(1);
+    // The files of the program are described in a chunk that comes later.
+    recorder.point(2, 0, trace::PointKind::Instant, 3, 0,
+                   {std::string("/gone/lib.so"), int64_t{0x1000}, int64_t{0x1000}, std::string()});
+    recorder.close();
+  }
+  open();
+  const uint32_t chunk = view_->sources()[0]->tracks()[0].chunks[0];
+  const auto [saved, server] = both("event", base::format("track=0&chunk={}&index=0", chunk));
+  for (const json::Document* one : {&saved, &server}) {
+    const std::vector<json::Value> stack = one->root()["stack"].list("");
+    ASSERT_EQ(stack.size(), 2u);
+    EXPECT_EQ(stack[0]["function"].text(""), "lib.so+0x201");
+    EXPECT_EQ(stack[1]["function"].text(""), "lib.so+0x101");
+  }
+  // A state of a thread is found by its name, like everything that is drawn.
+  const auto [found, expected] = both("search", "q=waiting*");
+  EXPECT_EQ(expected.root()["total"].number(""), 1u);
+  ASSERT_EQ(found.root()["total"].number(""), 1u);
+  EXPECT_EQ(event_text(found.root()["hits"].list("").at(0)), event_text(expected.root()["hits"].list("").at(0)));
+}
+
+TEST_F(SavedContentTest, TheMostMemoryIsInUseAtThePeak) {
+  {
+    TestRecorder other(folder_ / "run.kymo", 2, 200);  // a process that begins earlier
+    other.add_class(1, "work");
+    other.add_thread(1, 200, "main");
+    other.complete(1, 10, 20, 1);
+    other.close();
+    TestRecorder recorder(folder_ / "run.kymo", 1, 100, trace::Writer::Mode::Append);
+    recorder.add_class(1, "alloc", "", {{"bytes", trace::FieldType::ByteCount}, {"device", trace::FieldType::String}});
+    recorder.add_thread(1, 100, "main");
+    const auto change = [&](uint64_t time, trace::PointKind kind, uint64_t address, int64_t bytes) {
+      recorder.point(1, time, kind, 1, address, {bytes, std::string("cuda:0")});
+    };
+    change(1'003, trace::PointKind::Allocation, 0x10, 100);
+    change(2'007, trace::PointKind::Allocation, 0x20, 900);
+    change(2'008, trace::PointKind::Free, 0x20, 0);
+    recorder.close();
+  }
+  open();
+  const auto [saved, server] = both("memory", "file=0");
+  for (const json::Document* one : {&saved, &server}) {
+    EXPECT_EQ(one->root()["at_ns"].number(""), 1'997u);
+    EXPECT_EQ(one->root()["bytes"].number(""), 1'000u);
+  }
 }
 
 }  // namespace

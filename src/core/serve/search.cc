@@ -425,13 +425,13 @@ void Search::scan_items(uint32_t file, uint32_t track, std::span<const Item> ite
   }
 }
 
-// What is not in a chunk as it is shown: ranges across threads, functions of samples, and ranges without an end.
+// What is not in a chunk as it is shown: ranges across threads, functions of samples, states of threads, times of
+// ranks, and ranges without an end.
 void Search::scan_kept_items(Found& into) {
   const auto is_wanted = [&](uint32_t file, size_t track) { return is_on_wanted_thread(file, track); };
   for (const auto& track : view_.derived()) {
-    const bool is_functions = track->kind == DerivedTrack::Kind::Functions;
-    if ((is_functions && is_wanted(track->file, track->of_track)) ||
-        (track->kind == DerivedTrack::Kind::AcrossThreads && wanted_.has_thread(track->name)))
+    const bool is_of_thread = track->kind == DerivedTrack::Kind::Functions || track->kind == DerivedTrack::Kind::States;
+    if (is_of_thread ? is_wanted(track->file, track->of_track) : wanted_.has_thread(track->name))
       scan_items(track->file, track->id, track->items, into);
   }
   for (uint32_t file = 0; file < view_.sources().size(); ++file)

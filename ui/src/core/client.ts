@@ -63,8 +63,9 @@ export class Client {
   links(from: number, to: number, tracks: readonly number[], signal?: AbortSignal): Promise<LinksAnswer> {
     return this.json(`links?from=${Math.max(0, Math.floor(from))}&to=${Math.max(1, Math.ceil(to))}&tracks=${tracks.join(',')}`, signal);
   }
-  memory(file: number, at: number, signal?: AbortSignal): Promise<MemoryAnswer> {
-    return this.json(`memory?file=${file}&at=${Math.max(0, Math.round(at))}`, signal);
+  /** Without a time: at the peak. */
+  memory(file: number, at: number | undefined, signal?: AbortSignal): Promise<MemoryAnswer> {
+    return this.json(`memory?file=${file}${at === undefined ? '' : `&at=${Math.max(0, Math.round(at))}`}`, signal);
   }
   report(file: number, signal?: AbortSignal): Promise<unknown> {
     return this.json(`report?file=${file}`, signal);

@@ -218,6 +218,7 @@ export interface LinksAnswer {
 export interface Holder {
   name: string;
   where?: string;
+  stack?: Frame[];
   bytes: number;
   count: number;
 }

@@ -14,7 +14,8 @@ export function textOf(element: Element): string {
     else if (one.matches('dl')) for (const name of one.querySelectorAll('dt')) add(`${cell(name)}\t${cell(name.nextElementSibling!)}`);
     else if (one.matches('[data-row]')) add('  '.repeat(Number(one.getAttribute('data-row'))) + (one as HTMLElement).title.replace('\n', '\t'));
     else if (one.matches('.legend li')) add([...one.children].map(cell).join('\t').trim());
-    else if (one.matches('p, h2, h3, li, pre, .finding')) add(cell(one));
+    else if (one.matches('pre, .finding')) (one as HTMLElement).innerText.split('\n').forEach(add);
+    else if (one.matches('p, h2, h3, li')) add(cell(one));
     else for (const child of one.children) walk(child);
   };
   walk(element);

@@ -2,10 +2,10 @@
 
 import { useState } from 'preact/hooks';
 import type { App } from '../app';
-import type { EventDetails, Frame, LaunchedAnswer, LinkedEvent, SearchAnswer } from '../core/protocol';
+import type { EventDetails, LaunchedAnswer, LinkedEvent, SearchAnswer } from '../core/protocol';
 import { count, counted, duration, quantity, splitUnit, timeLabel } from '../core/units';
 import { useAnswer } from './hooks';
-import { Answer, Swatch, Table } from './parts';
+import { Answer, Stack, Swatch, Table } from './parts';
 import { exactly, namePart } from '../core/names';
 
 const kMaxLinks = 50;
@@ -26,6 +26,9 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
   const track = app.track(event.track);
   const length = event.end_ns - event.start_ns;
   const shift = app.shiftOf(event.file);
+  // Of a wait for a lock (kymo record --with waits).
+  const holder = event.category === 'wait' && event.arguments?.find((argument) => argument.name === 'holder')?.value;
+  const heldBy = holder && app.trace!.tracks.find((one) => one.tid === Number(holder) && one.process === track?.process);
   return (
     <div class="columns">
       <section>
@@ -46,6 +49,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
           <dd>{track?.name ?? event.track}</dd>
           {event.begins_on ? <><dt>Begins on</dt><dd>{event.begins_on}</dd></> : null}
           {event.ends_on ? <><dt>Ends on</dt><dd>{event.ends_on}</dd></> : null}
+          {heldBy ? <><dt>Held by</dt><dd>{heldBy.name}</dd></> : null}
           {event.category ? <><dt>Category</dt><dd>{event.category}</dd></> : null}
           {event.kind !== 'range' && event.kind !== event.category ? <><dt>Kind</dt><dd>{event.kind}</dd></> : null}
           {event.running_ns === undefined ? null : (
@@ -68,7 +72,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
         </dl>
         <p class="buttons">
           <button title="m" onClick={() => void app.select({ from: event.start_ns + shift, to: Math.max(event.end_ns, event.start_ns + 1) + shift, tracks: [event.track] })}>Measure</button>
-          {event.kind !== 'thread state' && event.kind !== 'rank' && <button title="o" onClick={() => void app.find(exactly(event.name), false)}>Histogram and other ranges of this name</button>}
+          <button title="o" onClick={() => void app.find(exactly(event.name), false)}>Histogram and other ranges of this name</button>
         </p>
       </section>
       {event.arguments?.length ? (
@@ -110,7 +114,7 @@ function Event({ app, event }: { app: App; event: EventDetails }) {
       {event.stack?.length ? (
         <section>
           <h3>Stack</h3>
-          <ol class="stack">{event.stack.map((frame) => <li>{frameText(frame)}</li>)}</ol>
+          <Stack frames={event.stack} />
         </section>
       ) : null}
     </div>
@@ -197,12 +201,7 @@ function Kernels({ app, id, request }: { app: App; id: string; request: (signal:
 
 function savedHint(leftOut: number): string {
   const left = leftOut > 0 ? `, and not the arguments of ${count(leftOut)} events: they are too long` : '';
-  return `This page was saved. It does not have what a call waited for${left}. kymo view shows it from the trace.`;
-}
-
-function frameText(frame: Frame): string {
-  const place = frame.file ? ` (${frame.file}${frame.line ? `:${frame.line}` : ''})` : frame.module ? ` (${frame.module})` : '';
-  return `${frame.function ?? '?'}${place}`;
+  return `This page was saved. It does not have what a call waited for, the counters and the kernels of a range${left}. kymo view shows it from the trace.`;
 }
 
 function Links({ app, title, events }: { app: App; title: string; events: LinkedEvent[] }) {

@@ -3,12 +3,11 @@
 import { exactly } from '../core/names';
 import type { Span } from '../core/viewport';
 
-export type Evidence = { span: Span } | { search: string } | 'totals';
+export type Evidence = { span: Span } | { search: string } | 'functions' | 'totals';
 
 const kNs = 1000; // of the microseconds in a command
 
-/** `functions`: of the report, the one with the most CPU time first. */
-export function evidenceOf(command: string, functions: ReadonlyArray<{ function: string }>): Evidence {
+export function evidenceOf(command: string): Evidence {
   const time = command.match(/ --from (\d+)us --to (\d+)us$/);
   if (time) return { span: { from: Number(time[1]) * kNs, to: Number(time[2]) * kNs } };
   const name = command.startsWith('kymo hist ') ? command.match(/ ('(?:[^']|'\\'')*'|[^' ]+)$/)?.[1] : undefined;
@@ -16,5 +15,5 @@ export function evidenceOf(command: string, functions: ReadonlyArray<{ function:
     const text = name.replaceAll("'\\''", '\0').replaceAll("'", '').replaceAll('\0', "'");
     return { search: /[*?]/.test(text) ? text : exactly(text) };
   }
-  return command.endsWith(' --by function') && functions.length > 0 ? { search: exactly(functions[0].function) } : 'totals';
+  return command.endsWith(' --by function') ? 'functions' : 'totals';
 }

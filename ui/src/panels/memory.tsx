@@ -1,9 +1,10 @@
 // Memory: how much was in use over time, what is alive at the pointer, and what was alive at the peak.
 
+import { useState } from 'preact/hooks';
 import type { App } from '../app';
 import type { Holder, MemoryAnswer, Track } from '../core/protocol';
-import { bytes, count, duration, timeLabel } from '../core/units';
-import { Answer, Table } from './parts';
+import { bytes, count, timeLabel } from '../core/units';
+import { Answer, Stack, Table } from './parts';
 import { fileOfFocus, useReport } from './report';
 import { Counters } from './selection';
 
@@ -68,12 +69,16 @@ function Alive({ memory }: { memory: MemoryAnswer }) {
   );
 }
 
+/** A click on a row shows its callers. */
 function Holders({ title, rows }: { title: string; rows: Holder[] }) {
+  const [chosen, setChosen] = useState<Holder | undefined>(undefined);
   return (
     <section class="wide">
+      {chosen?.stack && rows.includes(chosen) && <><h3>{`Callers of ${chosen.name}`}</h3><Stack frames={chosen.stack} /></>}
       <Table
         rows={rows}
         sort={1}
+        choose={rows.some((row) => row.stack) ? (row) => setChosen(row === chosen ? undefined : row) : undefined}
         columns={[
           { title, wide: true, text: (r) => <>{r.name || 'no range'} {r.where ? <small>{r.where}</small> : null}</>, value: (r) => r.name },
           { title: 'Size', text: (r) => bytes(r.bytes), value: (r) => r.bytes },
@@ -93,15 +98,7 @@ function Peak({ app }: { app: App }) {
           <>
             <h3>{`At the peak: ${bytes(memory.peak_bytes)}`}</h3>
             <p class="buttons">
-              <button
-                onClick={() => {
-                  const half = (app.span.to - app.span.from) / 2;
-                  app.show({ from: memory.peak_after_ns - half, to: memory.peak_after_ns + half });
-                  void app.askMemory(memory.peak_after_ns);
-                }}
-              >
-                {`Go to the peak at ${duration(memory.peak_after_ns)}`}
-              </button>
+              <button onClick={() => void app.goToPeak()}>Go to the peak</button>
             </p>
           </>
         ) : null

@@ -31,10 +31,12 @@ const kSearchHelp = 'a part of a name, a pattern with * and ?, or "the whole nam
 
 export function Toolbar({ app }: { app: App }) {
   useApp(app);
+  const [typed, setTyped] = useState({ text: '', after: '' }); // a search that has not begun, and the one before it
   const { trace } = app;
   if (!trace) return <header class="toolbar"><b>kymo</b></header>;
-  const found = app.found.value;
-  const hits = app.search === '' ? '' : app.found.loading ? '…' : found ? (!found.complete ? `at least ${counted(found.total, 'hit')}` : app.hit >= 0 ? `${count(found.before + app.hit + 1)} of ${count(found.total)}` : counted(found.total, 'hit')) : app.found.error ?? '';
+  const query = typed.after === app.search ? typed.text : app.search;
+  const found = query === app.search ? app.found.value : undefined;
+  const hits = app.search === '' || query !== app.search ? '' : app.found.loading ? '…' : found ? (!found.complete ? `at least ${counted(found.total, 'hit')}` : app.hit >= 0 ? `${count(found.before + app.hit + 1)} of ${count(found.total)}` : counted(found.total, 'hit')) : app.found.error ?? '';
   const events = trace.files.reduce((sum, file) => sum + (file.events ?? 0), 0);
   const size = trace.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const search = (event: Event) => {
@@ -43,8 +45,10 @@ export function Toolbar({ app }: { app: App }) {
     else void app.nextHit(1);
   };
   const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') setTyped({ text: '', after: '' });
     if (event.key !== 'Enter') return;
     const input = event.currentTarget as HTMLInputElement;
+    setTyped({ text: input.value, after: input.value });
     if (input.value === app.search) void app.nextHit(event.shiftKey ? -1 : 1);
     else search(event);
   };
@@ -64,7 +68,7 @@ export function Toolbar({ app }: { app: App }) {
         </button>
       </span>
       <span class="searchbox">
-        <input id="search" aria-label="search" placeholder="Search (/)" title={kSearchHelp} spellcheck={false} value={app.search} onKeyDown={onKey} />
+        <input id="search" aria-label="search" placeholder="Search (/)" title={kSearchHelp} spellcheck={false} value={query} onInput={(event) => setTyped({ text: event.currentTarget.value, after: app.search })} onKeyDown={onKey} />
         <span class={app.found.error ? 'hits problem' : 'hits'} role="status" title={hits}>{hits}</span>
         <button aria-label="previous hit" title="previous hit (Shift+N)" disabled={!found?.hits.length} onClick={() => void app.nextHit(-1)}>‹</button>
         <button aria-label="next hit" title="next hit (n)" disabled={!found?.hits.length} onClick={() => void app.nextHit(1)}>›</button>

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { App, Pending } from '../app';
+import type { Frame } from '../core/protocol';
+import { count } from '../core/units';
 import { css } from '../timeline/palette';
 
 export function Answer<T>({ pending, children }: { pending: Pending<T>; children: (value: T) => ComponentChildren }) {
@@ -22,11 +24,12 @@ export interface Column<Row> {
   wide?: boolean;
 }
 
-const kMaxRows = 500;
+const kMaxRows = 500; // more at a click
 
 /** A table that is sorted by a click on a title. `sort`: the column to begin with; none: the rows are in order. */
 export function Table<Row>({ rows, columns, sort, choose }: { rows: readonly Row[]; columns: Array<Column<Row>>; sort?: number; choose?: (row: Row) => void }) {
   const [order, setOrder] = useState({ column: sort ?? -1, down: true });
+  const [shown, setShown] = useState(kMaxRows);
   const value = columns[order.column]?.value;
   const sorted = [...rows];
   if (value) {
@@ -51,16 +54,16 @@ export function Table<Row>({ rows, columns, sort, choose }: { rows: readonly Row
         </tr>
       </thead>
       <tbody>
-        {sorted.slice(0, kMaxRows).map((row) => (
+        {sorted.slice(0, shown).map((row) => (
           <tr class={choose ? 'link' : ''} tabIndex={choose ? 0 : undefined} onClick={choose && (() => choose(row))} onKeyDown={choose && ((event) => { if (event.key === 'Enter') choose(row); })}>
             {columns.map((column) => (
               <td class={column.wide ? 'wide' : 'number'}>{column.text(row)}</td>
             ))}
           </tr>
         ))}
-        {sorted.length > kMaxRows && (
+        {sorted.length > shown && (
           <tr>
-            <td class="hint" colSpan={columns.length}>{`${sorted.length - kMaxRows} more rows are not shown`}</td>
+            <td class="hint" colSpan={columns.length}><button onClick={() => setShown(shown + kMaxRows)}>{`The first ${count(shown)} of ${count(sorted.length)} rows: show more`}</button></td>
           </tr>
         )}
       </tbody>
@@ -77,4 +80,10 @@ export function Bar({ parts, whole }: { parts: Array<{ name: string; value: numb
       ))}
     </div>
   );
+}
+
+/** Innermost function first. */
+export function Stack({ frames }: { frames: readonly Frame[] }) {
+  const place = (frame: Frame) => (frame.file ? ` (${frame.file}${frame.line ? `:${frame.line}` : ''})` : frame.module ? ` (${frame.module})` : '');
+  return <ol class="stack">{frames.map((frame) => <li>{`${frame.function ?? '?'}${place(frame)}`}</li>)}</ol>;
 }

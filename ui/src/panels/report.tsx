@@ -17,6 +17,7 @@ interface HostRow {
   count: number;
   longest_ns: number;
 }
+type Places = Record<string, { start_ns: number; duration_ns: number }>; // by cause
 export interface DeviceReport {
   name: string;
   window_ns: number;
@@ -26,7 +27,9 @@ export interface DeviceReport {
   idle_ns: Record<string, number>;
   operations: number;
   longest: Array<{ name: string; kind: string; count: number; total_ns: number; longest_ns: number }>;
+  longest_idle?: Places;
   host_during_late_launches?: HostRow[];
+  host_during_late_launches_outside_ns?: number;
 }
 export interface Report {
   window_ns: number;
@@ -36,8 +39,7 @@ export interface Report {
   parts: Array<{ name: string; ns: number }>;
   devices: DeviceReport[];
   host: HostRow[];
-  memory?: { peak_bytes: number; peak_after_ns: number; end_bytes: number; at_peak: Array<{ range: string; bytes: number }> };
-  functions?: Array<{ function: string }>; // of CPU samples
+  memory?: { peak_bytes: number };
   findings: Finding[];
 }
 export interface Finding {
@@ -77,14 +79,14 @@ export function ReportPanel({ app }: { app: App }) {
                 </>
               )}
             </dl>
-            <Parts app={app} parts={report.parts ?? []} whole={report.window_ns} />
+            <Parts app={app} file={file} parts={report.parts ?? []} places={report.devices?.[0]?.longest_idle} whole={report.window_ns} />
           </section>
           <section>
             <h3>Findings</h3>
             {(report.findings ?? []).length === 0 && <p class="hint">None.</p>}
             {(report.findings ?? []).map((finding) => (
               <div class="finding">
-                <button title={`show the evidence; in a terminal: ${finding.command}`} onClick={() => void showEvidence(app, file, finding, report)}>
+                <button title={`show the evidence; in a terminal: ${finding.command}`} onClick={() => void app.attempt(() => showEvidence(app, file, finding))}>
                   {finding.text} {finding.saves_ns > 0 && <small>{`saves at most ${duration(finding.saves_ns)}`}</small>}
                   {finding.evidence.map((line) => <span>{line}</span>)}
                 </button>
@@ -112,29 +114,41 @@ export function ReportPanel({ app }: { app: App }) {
   );
 }
 
-/** Goes to the evidence, and selects it. Of a name, that is its longest range. */
-async function showEvidence(app: App, file: number, finding: Finding, report: Report): Promise<void> {
-  const evidence = evidenceOf(finding.command, report.functions ?? []);
-  const shift = app.shiftOf(file);
-  const tracks = app.trace!.tracks.filter((track) => track.file === file).map((track) => track.id);
-  if (evidence === 'totals') {
-    app.show(wholeSpan(app.duration));
-    return app.select({ from: shift, to: app.trace!.files[file].duration_ns + shift, tracks });
+const tracksOf = (app: App, file: number) => app.trace!.tracks.filter((track) => track.file === file).map((track) => track.id);
+
+/** Shows a time of a file, and selects it. */
+function showTime(app: App, file: number, from: number, to: number): void {
+  const shift = app.shiftOf(file), margin = (to - from) * 0.1;
+  app.show({ from: from + shift - margin, to: to + shift + margin });
+  void app.select({ from: from + shift, to: to + shift, tracks: tracksOf(app, file) }, false);
+}
+
+/** Goes to the evidence, and selects it. Of a name, that is its longest range; of functions, the one with the most CPU time. */
+async function showEvidence(app: App, file: number, { command }: Finding): Promise<void> {
+  const evidence = evidenceOf(command);
+  const tracks = tracksOf(app, file);
+  const length = app.trace!.files[file].duration_ns;
+  if (typeof evidence !== 'string') return 'search' in evidence ? app.findLongest(evidence.search) : showTime(app, file, evidence.span.from, evidence.span.to);
+  if (evidence === 'functions') {
+    const { functions } = await app.client.selection(0, length, tracks);
+    if (functions?.length) return app.findLongest(exactly(functions[0].function));
   }
-  if ('search' in evidence) return app.findLongest(evidence.search);
-  const span = { from: evidence.span.from + shift, to: evidence.span.to + shift };
-  const margin = (span.to - span.from) * 0.1;
-  app.show({ from: span.from - margin, to: span.to + margin });
-  return app.select({ ...span, tracks }, false);
+  app.show(wholeSpan(app.duration));
+  return app.select({ from: app.shiftOf(file), to: length + app.shiftOf(file), tracks });
 }
 
 /** The operations of devices and the ranges of the host; none if the program was only sampled. */
 function longest(report: Report): Array<{ name: string; where: string; count: number; total_ns: number }> {
-  return [...(report.devices ?? []).flatMap((d) => d.longest.map((o) => ({ name: o.name, where: d.name, count: o.count, total_ns: o.total_ns }))), ...(report.host ?? []).map((h) => ({ name: h.name, where: 'host', count: h.count, total_ns: h.self_ns }))];
+  return [...(report.devices ?? []).flatMap((d) => d.longest.map((o) => ({ name: o.name, where: d.name, count: o.count, total_ns: o.total_ns }))), ...(report.host ?? []).map((h) => ({ name: h.name, where: report.iterations?.thread || 'host', count: h.count, total_ns: h.self_ns }))];
 }
 
-function Parts({ app, parts, whole }: { app: App; parts: Array<{ name: string; ns: number }>; whole: number }) {
+/** A click on idle time goes to the longest one of its cause. */
+function Parts({ app, file, parts, places, whole }: { app: App; file: number; parts: Array<{ name: string; ns: number }>; places?: Places; whole: number }) {
   const shown = parts.filter((part) => part.ns > 0);
+  const name = (part: { name: string }) => {
+    const place = places?.[part.name.replace(/^(device )?idle: /, '')];
+    return place ? <button title="go to the longest one" onClick={() => showTime(app, file, place.start_ns, place.start_ns + place.duration_ns)}>{part.name}</button> : part.name;
+  };
   const colour = (i: number) => css(app.theme.colours[i % 16]);
   return (
     <>
@@ -143,7 +157,7 @@ function Parts({ app, parts, whole }: { app: App; parts: Array<{ name: string; n
         {shown.map((part, i) => (
           <li>
             <i class="swatch" style={{ background: colour(i) }} />
-            <span>{part.name}</span>
+            <span>{name(part)}</span>
             <b>{duration(part.ns)}</b>
             <small>{percent(part.ns, whole)}</small>
           </li>
@@ -151,6 +165,12 @@ function Parts({ app, parts, whole }: { app: App; parts: Array<{ name: string; n
       </ul>
     </>
   );
+}
+
+/** As `kymo report` lists them. */
+function duringLate(device: DeviceReport): Array<{ name: string; self_ns: number; count?: number }> {
+  const outside = device.host_during_late_launches_outside_ns ?? 0;
+  return [...(device.host_during_late_launches ?? []), ...(outside > 0 ? [{ name: '(outside of any range)', self_ns: outside }] : [])];
 }
 
 export function Idle({ app }: { app: App }) {
@@ -164,34 +184,38 @@ export function Idle({ app }: { app: App }) {
         ) : (
           <div class="columns">
             {answer.devices!.map((device) => (
-              <section>
-                <h2>{device.name}</h2>
-                <Parts
-                  app={app}
-                  whole={device.window_ns}
-                  parts={[
-                    { name: 'computes', ns: device.compute_ns },
-                    { name: 'communication that nothing hides', ns: device.exposed_communication_ns },
-                    { name: 'copies that nothing hides', ns: device.exposed_copies_ns },
-                    ...Object.entries(device.idle_ns ?? {}).map(([cause, ns]) => ({ name: `idle: ${cause}`, ns })),
-                  ]}
-                />
-                {device.host_during_late_launches?.length ? (
-                  <>
+              <>
+                <section>
+                  <h2>{device.name}</h2>
+                  <Parts
+                    app={app}
+                    file={file}
+                    places={device.longest_idle}
+                    whole={device.window_ns}
+                    parts={[
+                      { name: 'computes', ns: device.compute_ns },
+                      { name: 'communication that nothing hides', ns: device.exposed_communication_ns },
+                      { name: 'copies that nothing hides', ns: device.exposed_copies_ns },
+                      ...Object.entries(device.idle_ns ?? {}).map(([cause, ns]) => ({ name: `idle: ${cause}`, ns })),
+                    ]}
+                  />
+                </section>
+                {duringLate(device).length > 0 && (
+                  <section class="wide">
                     <h3>What the host did while the device waited for a launch</h3>
                     <Table
-                      rows={device.host_during_late_launches}
+                      rows={duringLate(device)}
                       sort={1}
-                      choose={(row) => void app.find(exactly(row.name), false)}
+                      choose={(row) => row.count !== undefined && void app.find(exactly(row.name), false)}
                       columns={[
                         { title: 'Name', wide: true, text: (r) => r.name, value: (r) => r.name },
                         { title: 'Self', text: (r) => duration(r.self_ns), value: (r) => r.self_ns },
-                        { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
+                        { title: 'Count', text: (r) => (r.count === undefined ? '' : count(r.count)), value: (r) => r.count ?? 0 },
                       ]}
                     />
-                  </>
-                ) : null}
-              </section>
+                  </section>
+                )}
+              </>
             ))}
           </div>
         )

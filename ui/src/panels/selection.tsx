@@ -14,7 +14,7 @@ import { css } from '../timeline/palette';
 export function Statistics({ app }: { app: App }) {
   const { from, to, tracks } = app.measured;
   const length = to - from;
-  const where = !app.selection ? 'visible, on all tracks (drag over the timeline to select a part of it)' : tracks.length === 0 ? 'selected on all tracks' : tracks.length === 1 ? `selected on ${app.track(tracks[0])?.name ?? '1 track'}` : `selected on ${tracks.length} tracks`;
+  const where = !app.selection ? app.trace!.saved ? 'in the whole trace' : 'visible, on all tracks (drag over the timeline to select a part of it)' : tracks.length === 0 ? 'selected on all tracks' : tracks.length === 1 ? `selected on ${app.track(tracks[0])?.name ?? '1 track'}` : `selected on ${tracks.length} tracks`;
   return (
     <>
       <p class="summary">
@@ -172,7 +172,7 @@ const kFlameTitles: Record<FlameBy, string> = { ranges: 'Ranges', functions: 'Fu
 function FlameGraphs({ app, totals }: { app: App; totals: SelectionAnswer }) {
   const [wanted, setWanted] = useState<FlameBy | undefined>(undefined);
   const file = totals.file ?? 0;
-  const hasKind = (kind: TrackKind) => !app.trace!.saved && app.trace!.tracks.some((track) => track.kind === kind && track.file === file);
+  const hasKind = (kind: TrackKind) => app.trace!.tracks.some((track) => track.kind === kind && track.file === file);
   const has: Record<FlameBy, boolean> = { ranges: hasTime(totals.flame), functions: hasTime(totals.function_flame), wait: hasKind('states'), device: hasKind('queue') };
   const choices = (Object.keys(has) as FlameBy[]).filter((by) => has[by]);
   if (choices.length === 0) return <p class="hint">No ranges or functions in this part.</p>;

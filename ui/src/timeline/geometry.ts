@@ -11,6 +11,7 @@ export const kAxisHeight = 26;
 export const kTop = kMinimapHeight + kAxisHeight;
 const kMaxPinnedShare = 0.6;
 const kTickDistance = 110;
+const kScrollbarWidth = 13; // of page.css
 
 export class Geometry {
   constructor(readonly width: number, readonly height: number, readonly span: Span, readonly layout: Layout, readonly scroll: number) {}
@@ -21,6 +22,10 @@ export class Geometry {
   }
   get plotWidth(): number {
     return Math.max(1, this.width - this.left);
+  }
+  /** Where text ends: the scrollbar of the tracks covers the rest. */
+  get right(): number {
+    return this.layout.height > this.height - this.bodyTop ? this.width - kScrollbarWidth : this.width;
   }
   get pinnedHeight(): number {
     return Math.min(this.layout.pinnedHeight, Math.floor((this.height - kTop) * kMaxPinnedShare));

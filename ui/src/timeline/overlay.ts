@@ -144,7 +144,7 @@ export class Overlay {
     context.font = kFont;
     for (const label of scene.labels) {
       const name = label.name < 0 ? '' : app.names.of(label.name);
-      const room = label.width - 8;
+      const room = Math.min(label.width, geometry.right - label.x) - 8;
       let text = name;
       if (label.count > 1) {
         const times = `${shortCount(label.count)} ranges`;

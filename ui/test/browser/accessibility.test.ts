@@ -47,6 +47,24 @@ function faintTexts(page: Page): Promise<string[]> {
   }, kLeastContrast);
 }
 
+pageTest('all buttons are in reach on a narrow screen', () => training(3), async (page) => {
+  await page.keyboard.press('2');
+  for (const width of [900, 480, 320]) {
+    await page.setViewportSize({ width, height: 700 });
+    await page.waitForFunction((wanted) => innerWidth === wanted, width);
+    const outside = await page.evaluate(() =>
+      [...document.querySelectorAll('.toolbar button, .toolbar input, .panel nav button')]
+        .filter((one) => {
+          one.scrollIntoView({ block: 'nearest', inline: 'nearest' }); // the list of panels scrolls
+          const { left, right } = one.getBoundingClientRect();
+          return one.getClientRects().length > 0 && (left < 0 || right > innerWidth + 1);
+        })
+        .map((one) => one.textContent || one.id));
+    assert.deepEqual(outside, [], `${width} pixels`);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+});
+
 for (const dark of [false, true]) {
   pageTest(`text can be read in the ${dark ? 'dark' : 'light'} theme`, () => training(3), async (page) => {
     assert.equal((await state(page)).theme, dark ? 'dark' : 'light');

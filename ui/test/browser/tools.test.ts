@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { complete, shape, state } from '../support/browser';
 import { pageTest } from '../support/page_test';
+import { Engine } from '../support/engine';
 import { training } from '../support/traces';
 
 pageTest('totals of what is visible, without a selection, also after a move', () => training(8), async (page, _, engine) => {
@@ -70,4 +71,56 @@ pageTest('a flag has a note, is in the link and in a picture, and an empty note 
   note = '';
   await page.mouse.click(700, (await page.evaluate(() => document.querySelector('.stage')!.getBoundingClientRect().top)) + 48);
   await page.waitForFunction(() => !location.hash.includes('n='));
+});
+
+pageTest('a long table says how many rows it has, and shows more', () => {
+  const engine = new Engine('many.kymo');
+  const thread = engine.track(engine.process('many', 7), 'thread', 'main');
+  for (let i = 0; i < 1200; ++i) engine.range(thread, `name ${[...i.toString(5)].map((digit) => 'abcde'[Number(digit)]).join('')}`, i * 1000, i * 1000 + 500);
+  return engine;
+}, async (page) => {
+  await page.keyboard.press('2');
+  const rows = page.locator('.panel tr.link');
+  await page.locator('.panel td', { hasText: 'The first 500 of 1,200 rows' }).waitFor();
+  assert.equal(await rows.count(), 500);
+  for (let i = 0; i < 2; ++i) await page.locator('.panel td button', { hasText: 'show more' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.panel tr.link').length === 1200);
+});
+
+pageTest('hits are those of the text in the box', () => training(3), async (page) => {
+  const box = page.locator('#search'), hits = page.locator('.searchbox .hits');
+  await box.fill('forward');
+  assert.equal(await hits.innerText(), '');
+  await box.press('Enter');
+  await page.waitForFunction(() => /hit|of/.test(document.querySelector('.searchbox .hits')!.textContent!));
+  await box.fill('forwar');
+  await page.waitForFunction(() => document.querySelector('.searchbox .hits')!.textContent === '');
+  await box.fill('forward');
+  await page.waitForFunction(() => /hit|of/.test(document.querySelector('.searchbox .hits')!.textContent!));
+  await box.press('Escape');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape'); // the search, after the range
+  await page.waitForFunction(() => (document.getElementById('search') as HTMLInputElement).value === '');
+});
+
+pageTest('idle time goes to its longest one, and has what is outside of any range; lines of a finding stay lines', () => training(8), async (page, _, engine) => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.keyboard.press('5');
+  const outside = page.locator('.panel tr', { hasText: '(outside of any range)' });
+  await outside.waitFor();
+  await outside.click(); // finds nothing: it is no name
+  assert.equal((await state(page)).search, '');
+  await page.locator('.legend button', { hasText: 'idle: launch came late' }).click();
+  await page.waitForFunction(() => window.kymo.state().selection);
+  const { selection, from, to } = await state(page);
+  assert.deepEqual([selection!.from, selection!.to], [engine.duration * 0.4, engine.duration * 0.42]);
+  assert.ok(from <= selection!.from && to >= selection!.to && to - from < engine.duration * 0.04);
+  await page.keyboard.press('4');
+  await page.locator('.legend button', { hasText: 'device idle: launch came late' }).waitFor();
+  await page.locator('.panel tr', { hasText: 'aten::linear' }).locator('td', { hasText: 'main' }).waitFor();
+  await page.locator('.panel button', { hasText: 'Copy as text' }).click();
+  await page.locator('.panel button', { hasText: 'Copied' }).waitFor();
+  const lines = (await page.evaluate(() => navigator.clipboard.readText())).split('\n');
+  const at = lines.findIndex((line) => line.startsWith('The device waits for launches'));
+  assert.equal(lines[at + 1], 'aten::linear 0.2 ms', lines.join('\n'));
 });

@@ -90,7 +90,8 @@ function report(engine: Engine, file: number) {
     name: 'GPU 0', window_ns: window, compute_ns: window * 0.58, communication_ns: 0, exposed_communication_ns: 0, copies_ns: window * 0.08, exposed_copies_ns: window * 0.05,
     idle_ns: { 'launch came late': window * 0.21, 'launch latency': window * 0.09, 'queued, not started': window * 0.07 }, operations: 1000,
     longest: [{ name: 'gemm_bf16_128x256', kind: 'compute', count: 288, total_ns: window * 0.3, longest_ns: 20000 }],
-    host_during_late_launches: [{ name: 'aten::linear', self_ns: window * 0.1, total_ns: window * 0.1, count: 200, longest_ns: 4000 }],
+    host_during_late_launches: [{ name: 'aten::linear', self_ns: window * 0.1, total_ns: window * 0.1, count: 200, longest_ns: 4000 }], host_during_late_launches_outside_ns: window * 0.03,
+    longest_idle: { 'launch came late': { start_ns: window * 0.4, duration_ns: window * 0.02 } },
   };
   return {
     events: main.start.length, duration_ns: window, window_ns: window,

@@ -153,6 +153,7 @@ class ProfileBuilder : public BlockVisitor {
     if (now_bytes_ > profile_.peak_bytes) {
       profile_.peak_bytes = now_bytes_;
       profile_.peak_ns = block.taken_ns;
+      profile_.peak_memory = block.memory;
       peak_event_ = event_;
       returned_since_peak_.clear();
     }

@@ -85,6 +85,7 @@ struct Profile {
   Holding taken, left;
   uint64_t peak_bytes = 0;
   int64_t peak_ns = 0;
+  uint32_t peak_memory = 0;  // of the allocation that made the peak: its clock is that of peak_ns
   BytesByCategory at_peak{};
   uint64_t end_bytes = 0;  // in use at the end of each process, or of the recording: of all memories
 

@@ -521,7 +521,7 @@ void write_iterations(JsonWriter& json, const analyze::Report& report) {
   json.end_object();
 }
 
-void write_device(JsonWriter& json, const analyze::DeviceReport& device) {
+void write_device(JsonWriter& json, const analyze::DeviceReport& device, int64_t first_ns) {
   const analyze::DeviceTime& time = device.time;
   json.begin_object();
   json.field("name", device.name);
@@ -535,6 +535,16 @@ void write_device(JsonWriter& json, const analyze::DeviceReport& device) {
   json.begin_object("idle_ns");
   for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
     json.field(analyze::text_of(static_cast<analyze::IdleCause>(cause)), time.idle_ns[cause]);
+  json.end_object();
+  json.begin_object("longest_idle");
+  for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause) {
+    const analyze::GapSummary& gaps = device.gaps[cause];
+    if (gaps.longest_ns == 0) continue;
+    json.begin_object(analyze::text_of(static_cast<analyze::IdleCause>(cause)));
+    json.field("start_ns", gaps.longest_begin - first_ns);
+    json.field("duration_ns", gaps.longest_ns);
+    json.end_object();
+  }
   json.end_object();
   json.field("profiling_ns", time.profiling_ns);
   json.field("busy_outside_ns", time.busy_outside_ns);
@@ -596,7 +606,7 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
     json.field("unknown_ns", thread.unknown_ns);
   });
   json.begin_array("devices");
-  for (const analyze::DeviceReport& device : report.devices) write_device(json, device);
+  for (const analyze::DeviceReport& device : report.devices) write_device(json, device, report.first_ns);
   json.end_array();
   json.field("device_operations_left_out", report.device_operations_left_out);
   json.field("not_recorded", report.not_recorded);
@@ -692,7 +702,7 @@ std::string idle_json(const analyze::Report& report) {
   JsonWriter json;
   json.begin_object();
   json.begin_array("devices");
-  for (const analyze::DeviceReport& device : report.devices) write_device(json, device);
+  for (const analyze::DeviceReport& device : report.devices) write_device(json, device, report.first_ns);
   json.end_array();
   json.end_object();
   return json.text();

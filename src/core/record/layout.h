@@ -173,7 +173,7 @@ static_assert(sizeof(SlotPage) <= kPage);
 inline constexpr uint32_t kMaxClasses = 16384;
 inline constexpr uint32_t kIndexEntries = 32768;  // open addressing: class ids by the hash of their entry
 inline constexpr uint32_t kArenaBytes = 2 << 20;
-inline constexpr uint32_t kMaxInternedName = 1024;
+inline constexpr uint32_t kMaxInternedName = 16384;  // kernels of CUTLASS have names of some thousand bytes
 
 // One class in the arena, 8-byte aligned. After it come the fields {type, name length}, the name, the category, and the
 // names of the fields.

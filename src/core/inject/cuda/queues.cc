@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "record/layout.h"
 
 namespace kymo::inject::cuda {
 namespace {
@@ -110,22 +109,14 @@ namespace {
 
 constexpr size_t kMaxNames = 50'000;
 
-// A longer name would be stored with each execution, and cut off there. The number keeps names apart that begin alike.
-std::string shortened(std::string name) {
-  if (name.size() <= record::kMaxInternedName) return name;
-  const std::string end = base::format("... #{:016x}", std::hash<std::string>{}(name));
-  name.resize(record::kMaxInternedName - end.size());
-  return name + end;
-}
-
 }  // namespace
 
 std::string readable_name(std::string_view mangled) {
   std::string name(mangled);
-  if (!mangled.starts_with("_Z")) return shortened(name);
+  if (!mangled.starts_with("_Z")) return name;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), free);
-  return shortened(text != nullptr ? std::string(text.get()) : name);
+  return text != nullptr ? std::string(text.get()) : name;
 }
 
 Site* KernelNames::site_of(std::string_view mangled, bool in_graph) {

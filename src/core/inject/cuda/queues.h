@@ -73,7 +73,7 @@ class KernelNames {
   std::unordered_map<std::string, std::unique_ptr<Named>, Hash, std::equal_to<>> names_;
 };
 
-// Demangled, and short enough to be stored once.
+// Demangled.
 std::string readable_name(std::string_view mangled);
 
 // What a launch and its work have in common. CUPTI's numbers start at 1 in each process, as Kymo's own do.

@@ -140,9 +140,8 @@ TEST(CudaKernelNamesTest, AreDemangledOnce) {
   EXPECT_EQ(names.site_of("_Z4stepPf"), site);
   EXPECT_EQ(readable_name("triton_poi_fused_0"), "triton_poi_fused_0");
   EXPECT_EQ(readable_name("_Znonsense"), "_Znonsense");
-  const std::string beginning(2000, 'x');
-  EXPECT_EQ(readable_name(beginning + "1").size(), 1024u);
-  EXPECT_NE(readable_name(beginning + "1"), readable_name(beginning + "2")) << "long names stay apart";
+  const std::string cutlass(5000, 'x');
+  EXPECT_EQ(readable_name(cutlass), cutlass);
 }
 
 // Records of CUPTI 13.0 on an H200, of a training step of PyTorch 2.11 and two copies. The file has for each record:

@@ -90,7 +90,7 @@ class Lock {
 inline constexpr std::string_view kUnnamed = "(no message)";
 // Longer messages are shortened. A name that the registry does not take would be stored with each event, and readers
 // could not tell such names apart.
-inline constexpr size_t kMaxTextBytes = record::kMaxInternedName;
+inline constexpr size_t kMaxTextBytes = 1024;  // of a message
 inline constexpr size_t kMaxConvertedBytes =
     kMaxTextBytes - 4;  // of a wide text: the last character may have four bytes
 

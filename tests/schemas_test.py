@@ -18,7 +18,7 @@ HERE = pathlib.Path(os.environ["KYMO_SOURCE_DIR"]) / "tests"
 KINETO = HERE / "data/kineto/torch-2.11-api.json.gz"
 
 TRACES = ["gpu", "in_ranges", "lossy", "memory", "rich", "sampled", "unfinished"]
-BY = ["name", "thread", "function", "line", "lock", "kernel", "wait"]
+BY = ["name", "thread", "function", "line", "lock", "kernel", "stall", "wait"]
 # The schema of a command that has another name, or several. Those of `kymo fleet` are checked where there are tables.
 OTHER_NAMES = {"trigger": ["trigger", "trigger-status", "trigger-cancel"], "info": ["info", "info-capture"],
                "fleet": ["fleet-jobs", "fleet-top", "fleet-stragglers", "fleet-diff", "fleet-history"]}
@@ -41,7 +41,7 @@ def of_traces(folder):
         file = f"{trace}.kymo"
         for by in BY:
             yield "stats", kymo(folder, "stats", file, "--json", "--by", by)
-        for command in ("report", "path", "timeline", "flame", "info", "recover"):
+        for command in ("report", "path", "roofline", "timeline", "flame", "info", "recover"):
             yield command, kymo(folder, command, file, "--json")
         yield "stats", kymo(folder, "stats", file, "--json", "--tree")
         yield "path", kymo(folder, "path", file, "--json", "--what-if", "*=0.5")

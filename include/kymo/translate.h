@@ -44,6 +44,7 @@ struct Options {
   // target: CUDA's tensor cores. They add in another order, so results may differ in their last bits from those of
   // other targets. Other targets and types are not changed.
   bool tensor_cores = false;
+  bool lines = false;  // on CUDA, #line directives, so that profilers show the lines of the source
   // The kernels to translate, by the names that callers use; empty: all. The bodies of the others are parsed only, and
   // errors in them are not found.
   std::vector<std::string> kernels = {};

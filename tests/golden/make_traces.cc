@@ -45,6 +45,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -178,7 +179,8 @@ void write_captures() {
 
 int main(int argc, char** argv) try {
   using namespace kymo::golden;
-  if (argc != 2) return std::fputs("usage: golden_traces FOLDER\n", stderr), 2;
+  if (argc == 3 && argv[1] == std::string("--gpu")) return write_described_gpu(argv[2], std::cin), 0;
+  if (argc != 2) return std::fputs("usage: golden_traces FOLDER, or golden_traces --gpu TRACE < LINES\n", stderr), 2;
   std::filesystem::create_directories(argv[1]);
   std::filesystem::current_path(argv[1]);
   write_rich("rich.kymo");

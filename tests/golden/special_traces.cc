@@ -1,4 +1,8 @@
 // The traces that are not made from rich.kymo: hostile, many, device, models, clockless and memory.
+#include <istream>
+#include <map>
+#include <sstream>
+
 #include "trace_parts.h"
 
 namespace kymo::golden {
@@ -82,15 +86,20 @@ void write_device() {
 }
 
 // Ten steps of 20 ms: a product for 10 ms, a copy for 6 ms, 2 ms of nothing, and a kernel of 20 µs. One sample each
-// millisecond, one reading each 100 ms.
+// millisecond, one reading each 20 ms, and samples of instructions.
 void write_gpu(const std::string& name, double clock_mhz) {
-  enum : uint32_t { kProduct = 20, kCopyKernel, kTiny, kCounters = 1, kSensors, kFirstSensor = 1000 };
+  enum : uint32_t { kProduct = 20, kCopyKernel, kTiny, kStall, kCounters = 1, kSensors, kFirstSensor = 1000 };
   Writer writer(name, Writer::Mode::Create);
   const WriterId id = writer_id(0x78), gpu = writer_id(0x79);
   write_catalog(writer, id, 4711, "train");
   const std::vector<Field> launch = {{"block_x", FieldType::UInt}, {"registers", FieldType::UInt}};
   writer.classes(id, std::vector{class_of(kProduct, "gemm_bf16", "", launch), class_of(kCopyKernel, "copy_kernel", ""),
-                                 class_of(kTiny, "zero_kernel", "")});
+                                 class_of(kTiny, "zero_kernel", ""),
+                                 class_of(kStall, "copy_kernel", "gpu stall",
+                                          {{"reason", FieldType::String},
+                                           {"samples", FieldType::UInt},
+                                           {"instruction", FieldType::UInt},
+                                           {"line", FieldType::String}})});
   Track queue = queue_of(kCompute, kClock, "8f3a", 7, "cuda:0 stream 7");
   queue.device_name = "NVIDIA H200";
   writer.tracks(id, std::vector{queue});
@@ -101,6 +110,7 @@ void write_gpu(const std::string& name, double clock_mhz) {
   origin.metadata = {{"GPU counters", "NVIDIA H200"},
                      {"sample interval", "1000000"},
                      {"multiprocessors", "132"},
+                     {"compute capability, major", "9"},
                      {"threads per multiprocessor", "2048"},
                      {"registers per multiprocessor", "65536"},
                      {"max SM clock [MHz]", "1980"},
@@ -110,8 +120,9 @@ void write_gpu(const std::string& name, double clock_mhz) {
   writer.clock(gpu, clock_of());
   const char* const counters[] = {"multiprocessors active [%]", "warps active [%]",
                                   "tensor cores active [%]",    "DRAM read [%]",
-                                  "DRAM written [%]",           "instructions per cycle"};
-  const char* const sensors[] = {"power [W]", "SM clock [MHz]", "throttle reasons"};
+                                  "DRAM written [%]",           "instructions per cycle",
+                                  "SM cycles per second",       "FMA pipe active [%]"};
+  const char* const sensors[] = {"power [W]", "SM clock [MHz]", "throttle reasons", "energy [J]"};
   std::vector<EventClass> classes;
   const auto add_class = [&](size_t number, const char* of) {
     classes.push_back(class_of(static_cast<uint32_t>(number), of, "gpu", {{"value", FieldType::Double}}));
@@ -126,7 +137,9 @@ void write_gpu(const std::string& name, double clock_mhz) {
     writer.tracks(gpu, std::vector{track});
   }
 
-  constexpr double kOfProduct[] = {100, 12.5, 96, 14, 2, 0.75}, kOfCopy[] = {100, 80, 0, 41, 37, 0.25}, kIdle[6] = {};
+  const double cycles = 1e6 * clock_mhz;
+  const double of_product[] = {100, 12.5, 96, 14, 2, 0.75, cycles, 1}, of_copy[] = {100, 80, 0, 41, 37, 0.25, cycles, 2};
+  const double idle[8] = {0, 0, 0, 0, 0, 0, cycles, 0};
   Recorder main(kMain), compute(kCompute), samples(kCounters), readings(kSensors);
   for (uint64_t step = 0; step < 10; ++step) {
     const uint64_t start = step * 20 * kMillisecond;
@@ -136,14 +149,83 @@ void write_gpu(const std::string& name, double clock_mhz) {
     compute.range(start + 19 * kMillisecond, 20 * kMicrosecond, kTiny, 0);
     for (uint64_t ms = 0; ms < 20; ++ms)
       for (uint32_t i = 0; i < std::size(counters); ++i)
-        samples.measure(start + ms * kMillisecond, 1 + i, (ms < 10 ? kOfProduct : ms < 16 ? kOfCopy : kIdle)[i]);
+        samples.measure(start + ms * kMillisecond, 1 + i, (ms < 10 ? of_product : ms < 16 ? of_copy : idle)[i]);
   }
   for (uint64_t i = 0; i < 10; ++i) {
     readings.measure(i * 20 * kMillisecond + kMillisecond, kFirstSensor, 640);
     readings.measure(i * 20 * kMillisecond + kMillisecond, kFirstSensor + 1, clock_mhz);
     readings.measure(i * 20 * kMillisecond + kMillisecond, kFirstSensor + 2, clock_mhz < 1900 ? 4 : 0);
+    readings.measure(i * 20 * kMillisecond + kMillisecond, kFirstSensor + 3, 12.8 * static_cast<double>(i));
   }
+  const auto stall = [&main](const std::string& reason, uint64_t count, uint64_t instruction, const std::string& line) {
+    main.point(200 * kMillisecond, PointKind::Instant, kStall);
+    main.values({reason.size(), count, instruction, line.size()}, reason + line);
+  };
+  stall("long_scoreboard", 700, 0x1a0, "/home/a/copy.cu:12");
+  stall("selected", 100, 0x1a0, "/home/a/copy.cu:12");
+  stall("long_scoreboard", 100, 0x1b0, "/home/a/copy.cu:12");
+  stall("lg_throttle", 80, 0x1c0, "/home/a/copy.cu:13");
+  stall("wait", 20, 0x200, "");
   for (Recorder* recorder : {&main, &compute}) writer.events(id, recorder->batch());
+  for (Recorder* recorder : {&samples, &readings}) writer.events(gpu, recorder->batch());
+  writer.close();
+}
+
+// A GPU as tests/truth/gpu_counters.py describes it, by lines of words between tabs: "metadata NAME VALUE", "kernel QUEUE
+// BEGIN END NAME BLOCK REGISTERS", "copy QUEUE BEGIN END", "sample COUNTER TIME VALUE", "sensor SENSOR TIME VALUE".
+void write_described_gpu(const std::string& name, std::istream& lines) {
+  enum : uint32_t { kCounters = 1, kSensors };
+  Writer writer(name, Writer::Mode::Create);
+  const WriterId id = writer_id(0x78), gpu = writer_id(0x79);
+  write_catalog(writer, id, 4711, "train");
+  Origin origin = origin_of(4700, "kymo");
+  origin.executable.clear();
+  origin.command_line = {"GPU counters"};
+  origin.metadata.clear();
+  std::map<std::string, uint32_t> kernels, values;
+  std::vector<EventClass> kernel_classes{class_of(20, "copy on device", "copy")}, value_classes;
+  std::map<uint32_t, Recorder> queues;
+  Recorder samples(kCounters), readings(kSensors);
+  const std::vector<Field> launch = {{"block_x", FieldType::UInt}, {"registers", FieldType::UInt}};
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> words;
+    std::istringstream parts(line);
+    for (std::string word; std::getline(parts, word, '\t');) words.push_back(word);
+    const auto number = [&](size_t i) { return std::stoull(words.at(i)); };
+    if (words.at(0) == "metadata") {
+      origin.metadata.emplace_back(words.at(1), words.at(2));
+    } else if (words[0] == "kernel" || words[0] == "copy") {
+      const auto queue = static_cast<uint32_t>(kCompute + number(1));
+      const uint64_t begin = number(2), length = number(3) - begin;
+      if (words[0] == "copy") {
+        queues.try_emplace(queue, queue).first->second.range(begin, length, 20, 0);
+        continue;
+      }
+      const auto [known, is_new] = kernels.try_emplace(words.at(4), static_cast<uint32_t>(21 + kernels.size()));
+      if (is_new) kernel_classes.push_back(class_of(known->second, words[4], "", launch));
+      queues.try_emplace(queue, queue).first->second.range(begin, length, known->second, 0, {number(5), number(6)});
+    } else {
+      const auto [known, is_new] = values.try_emplace(words.at(1), static_cast<uint32_t>(1 + values.size()));
+      if (is_new) value_classes.push_back(class_of(known->second, words[1], "gpu", {{"value", FieldType::Double}}));
+      (words[0] == "sample" ? samples : readings).measure(number(2), known->second, std::stod(words.at(3)));
+    }
+  }
+  writer.classes(id, kernel_classes);
+  writer.origin(gpu, origin);
+  writer.clock(gpu, clock_of());
+  writer.classes(gpu, value_classes);
+  for (const uint32_t one : {kCounters, kSensors}) {
+    Track track = queue_of(one, kClock, "8f3a", 0, one == kCounters ? "cuda:0 counters" : "cuda:0 sensors");
+    track.kind = TrackKind::Process;
+    track.device_name = "NVIDIA H200";
+    writer.tracks(gpu, std::vector{track});
+  }
+  for (auto& [track, recorder] : queues) {
+    Track queue = queue_of(track, kClock, "8f3a", track, "");
+    queue.device_name = "NVIDIA H200";
+    writer.tracks(id, std::vector{queue});
+    writer.events(id, recorder.batch());
+  }
   for (Recorder* recorder : {&samples, &readings}) writer.events(gpu, recorder->batch());
   writer.close();
 }

@@ -1,6 +1,7 @@
 // What the traces of the golden tests share: one process, its threads and classes, and a recorder for their events.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -157,6 +158,7 @@ void write_hostile();
 void write_many();
 void write_device();
 void write_gpu(const std::string& name, double clock_mhz);
+void write_described_gpu(const std::string& name, std::istream& lines);
 void write_models();
 void write_clockless();
 void write_memory();

@@ -15,6 +15,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/printable.h"
@@ -24,6 +26,7 @@
 #include "daemon/dynolog.h"
 #include "daemon/server.h"
 #include "metrics/endpoint.h"
+#include "sensors/gpu_sensors.h"
 #include "wire/message.h"
 
 namespace kymo::daemon {
@@ -94,6 +97,39 @@ EndpointOptions endpoint_options(const DaemonOptions& options) {
   return endpoint;
 }
 
+// "SM clock [MHz]" is kymod_gpu_sm_clock_mhz.
+std::string gpu_metric(const std::string& sensor) {
+  std::string name = "kymod_gpu";
+  bool is_new_word = true;
+  for (const char c : sensor) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!is_letter && c != '%') {
+      is_new_word = true;
+      continue;
+    }
+    if (std::exchange(is_new_word, false)) name += '_';
+    if (c == '%') name += "percent";
+    if (is_letter) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name;
+}
+
+// The sensors of the GPUs of this host, which take some milliseconds.
+void add_gpu_metrics(metrics::Text& text) {
+  static const auto gpus = sensors::GpuSensors::all();
+  const std::vector<std::string> names = sensors::GpuSensors::names();
+  std::vector<std::vector<std::pair<std::string, double>>> values(names.size());  // of a sensor: labels, value
+  for (size_t number = 0; number < gpus.size(); ++number) {
+    std::string device = gpus[number]->device_name();
+    std::erase_if(device, [](char c) { return c == '"' || c == '\\' || c < ' '; });
+    const std::string labels = base::format("gpu=\"{}\",name=\"{}\"", number, device);
+    gpus[number]->read(true, [&](size_t index, double value) { values[index].emplace_back(labels, value); });
+  }
+  for (size_t i = 0; i < names.size(); ++i)
+    for (const auto& [labels, value] : values[i])
+      text.gauge(gpu_metric(names[i]), "Of NVML: " + names[i] + ".", labels, value);
+}
+
 std::string metrics_text(const Programs& programs, const Server& server) {
   const Triggers::Counts counts = server.triggers().counts();
   metrics::Text text;
@@ -104,6 +140,7 @@ std::string metrics_text(const Programs& programs, const Server& server) {
   text.counter("kymod_requests_done_total", "Requests that programs have ended, in any way.", counts.done);
   text.counter("kymod_trace_bytes_total", "Bytes of the traces that programs have written.", counts.bytes);
   text.counter("kymod_trace_losses_total", "Events that programs lost in traces.", counts.losses);
+  add_gpu_metrics(text);
   return text.text();
 }
 

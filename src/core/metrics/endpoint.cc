@@ -60,6 +60,12 @@ void Text::add(std::string_view name, std::string_view help, std::string_view ty
   base::format_to(text_, "# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
 }
 
+void Text::gauge(std::string_view name, std::string_view help, std::string_view labels, double value) {
+  if (last_ != name) base::format_to(text_, "# HELP {0} {1}\n# TYPE {0} gauge\n", name, help);
+  last_ = name;
+  base::format_to(text_, "{}{{{}}} {}\n", name, labels, value);
+}
+
 std::string answer(std::string_view request, const std::string& body) {
   if (request.find("\r\n\r\n") == request.npos)
     return request.size() >= kLongestRequest ? response("431 Request Header Fields Too Large", "") : std::string();

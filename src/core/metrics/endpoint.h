@@ -19,11 +19,14 @@ class Text {
   void counter(std::string_view name, std::string_view help, uint64_t value) { add(name, help, "counter", value); }
   void gauge(std::string_view name, std::string_view help, uint64_t value) { add(name, help, "gauge", value); }
 
+  // One of several gauges with this name; `labels` are `gpu="0",name="NVIDIA H200"`. Those of a name come together.
+  void gauge(std::string_view name, std::string_view help, std::string_view labels, double value);
+
   const std::string& text() const { return text_; }
 
  private:
   void add(std::string_view name, std::string_view help, std::string_view type, uint64_t value);
-  std::string text_;
+  std::string text_, last_;  // last_: the name of the last gauge with labels
 };
 
 // The answer to an HTTP request, or an empty text if the request is not complete yet. The request is untrusted; what is

@@ -21,8 +21,8 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "kymo/error.h"
-#include "sample/gpu_sensors.h"
 #include "sample/pm_sampling.h"
+#include "sensors/gpu_sensors.h"
 
 namespace kymo::sample {
 
@@ -31,6 +31,8 @@ namespace {
 constexpr std::chrono::milliseconds kReadEvery(kGpuReadsMs), kLookEvery(20);
 constexpr uint64_t kSensorsEvery = 100'000'000, kSlowEvery = 1'000'000'000, kHandOverEvery = 200'000'000;
 constexpr uint32_t kHostClock = 1, kGpuClock = 2, kSampleTrack = 1, kSensorTrack = 2, kFirstSensor = 1000;
+
+constexpr const char* kDriverDevice = "/dev/nvidiactl";
 
 // CUPTI gives the times of samples as the host's real time.
 base::ClockPair sample_time() { return base::read_clock_pair(base::realtime_ns); }
@@ -69,6 +71,10 @@ Driver load_driver() {
   return driver;
 }
 
+bool has_loaded_cupti(uint32_t pid) {
+  return content_of(base::format("/proc/{}/maps", pid)).find("/libcupti.so") != std::string::npos;
+}
+
 // CUPTI as the program has it: libkymo_inject.so has loaded it there, and it belongs to the program's CUDA.
 void* load_cupti(uint32_t user) {
   std::string path;
@@ -104,8 +110,11 @@ struct GpuCounters::Device {
     origin.start_realtime_ns = base::realtime_ns();
     origin.command_line = {"GPU counters"};  // no program: it is in no list of them
     origin.metadata = {{"GPU counters", name}};
-    constexpr std::pair<const char*, int> kAttributes[] = {
-        {"multiprocessors", 16}, {"threads per multiprocessor", 39}, {"registers per multiprocessor", 82}};
+    constexpr std::pair<const char*, int> kAttributes[] = {{"multiprocessors", 16},
+                                                           {"threads per multiprocessor", 39},
+                                                           {"registers per multiprocessor", 82},
+                                                           {"compute capability, major", 75},
+                                                           {"compute capability, minor", 76}};
     for (const auto& [what, attribute] : kAttributes) {
       int value = 0;
       if (driver.attribute(&value, attribute, handle) == 0) origin.metadata.emplace_back(what, std::to_string(value));
@@ -115,13 +124,14 @@ struct GpuCounters::Device {
 
   // Whether a process of the recording computes on it, and whether others do. In another process namespace than the
   // driver's, only the number of processes is known.
-  void look_for_users(const std::string& session, bool is_only_device) {
+  void look_for_users(const GpuCounterOptions& options, bool is_only_device) {
     const auto pids = sensors ? sensors->processes() : std::nullopt;
     is_used = is_used || is_only_device;
     if (!pids) return;
-    const std::string wanted = "KYMO_SESSION=" + session;
+    const std::string wanted = "KYMO_SESSION=" + options.session;
     const auto own = static_cast<size_t>(std::ranges::count_if(*pids, [&](uint32_t pid) {
-      return content_of(base::format("/proc/{}/environ", pid)).find(wanted) != std::string::npos;
+      return options.pid != 0 ? pid == options.pid
+                              : content_of(base::format("/proc/{}/environ", pid)).find(wanted) != std::string::npos;
     }));
     std::error_code unknown;
     const bool is_first_namespace = std::filesystem::read_symlink("/proc/self/ns/pid", unknown) == "pid:[4026531836]";
@@ -163,7 +173,7 @@ struct GpuCounters::Device {
     };
     if (sampling)
       for (size_t i = 0; i < sampling->set().counters().size(); ++i) add(1 + i, sampling->set().counters()[i].name);
-    const std::vector<std::string> names = GpuSensors::names();
+    const std::vector<std::string> names = sensors::GpuSensors::names();
     for (size_t i = 0; i < names.size(); ++i) add(kFirstSensor + i, names[i]);
     out->add({id, std::move(classes)});
     std::vector<trace::Track> tracks(2);
@@ -234,7 +244,7 @@ struct GpuCounters::Device {
 
   const int number;
   std::string name, uuid;
-  std::optional<GpuSensors> sensors;
+  std::optional<sensors::GpuSensors> sensors;
   std::unique_ptr<PmSampling> sampling;
   trace::WriterId id = trace::random_writer_id();
   trace::Origin origin;
@@ -260,7 +270,12 @@ GpuCounters::~GpuCounters() {
 }
 
 void GpuCounters::run() {
-  while (!stopping_.load(std::memory_order_acquire) && user_ == 0) std::this_thread::sleep_for(kLookEvery);
+  if (options_.pid != 0 && access(kDriverDevice, F_OK) != 0) return;
+  for (uint64_t i = 0; !stopping_.load(std::memory_order_acquire) && user_ == 0; ++i) {
+    constexpr uint64_t kMapsEvery = 5;
+    if (options_.pid != 0 && i % kMapsEvery == 0 && has_loaded_cupti(options_.pid)) user_ = options_.pid;
+    std::this_thread::sleep_for(kLookEvery);
+  }
   if (user_ == 0) return;
   try {
     begin();
@@ -292,10 +307,9 @@ void GpuCounters::read(bool is_last) {
   const std::lock_guard lock(mutex_);
   const uint64_t now = base::monotonic_ns();
   for (const auto& device : devices_) {
-    if (!device->is_used || now - device->slow_ns >= kSlowEvery)
-      device->look_for_users(options_.session, devices_.size() == 1);
+    if (!device->is_used || now - device->slow_ns >= kSlowEvery) device->look_for_users(options_, devices_.size() == 1);
     if (!device->is_used) continue;
-    if (!std::exchange(device->is_started, true)) {
+    if (options_.hertz != 0 && !std::exchange(device->is_started, true)) {
       try {
         device->start(load_cupti(user_), options_);
         const std::vector<std::string>& refused = device->sampling->set().refused();
@@ -330,7 +344,7 @@ std::string GpuCounters::finish(bool was_asked) {
   stopping_.store(true, std::memory_order_release);
   if (thread_.joinable()) thread_.join();
   if (user_ != 0 || !was_asked) return problem_;
-  return access("/dev/nvidiactl", F_OK) == 0
+  return access(kDriverDevice, F_OK) == 0
              ? "no GPU counters: no recorded program used CUDA"
              : "no GPU counters: this machine has no NVIDIA GPU, or its driver is not loaded (/dev/nvidiactl)";
 }

@@ -1,5 +1,5 @@
 // The counters of GPUs beside the kernels of a recorded program: PM sampling (pm_sampling.h) and sensors
-// (gpu_sensors.h), from the process of the recorder.
+// (sensors/gpu_sensors.h), from the process of the recorder.
 //
 // Nothing is loaded and no GPU is touched until a recorded program uses CUDA. Each device is a writer of the trace with
 // two tracks: the samples, on the GPU's clock, and the sensors. Every value is a counter event, which holds until the
@@ -19,9 +19,10 @@
 namespace kymo::sample {
 
 struct GpuCounterOptions {
-  uint64_t hertz = 1000;
+  uint64_t hertz = 1000;                // 0: only sensors
   std::vector<std::string> names = {};  // of CUPTI; empty: a default set
   std::string session = {};             // of the recording
+  uint32_t pid = 0;                     // instead: of a program that may begin to use CUDA's tools; 0: none
 };
 
 class GpuCounters {

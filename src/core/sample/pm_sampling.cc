@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cupti_reason.h"
 #include "base/text.h"
 #include "kymo/error.h"
 #include "sample/pm_sampling_abi.h"
@@ -13,7 +14,7 @@ namespace kymo::sample {
 
 namespace {
 
-constexpr int kHardwareBusy = 26, kInsufficientRights = 35, kVirtualInsufficientRights = 40;
+constexpr int kOutOfMemory = 8, kHardwareBusy = 26, kInsufficientRights = 35;
 constexpr uint32_t kPmSampling = 1, kByTime = 1, kByCycles = 0;
 constexpr uint64_t kFewestDecoded = 64, kMostDecoded = 4096;  // samples at a time: each needs 26 kB on GH100
 constexpr size_t kBufferBytes = size_t{64} << 20;
@@ -25,7 +26,21 @@ const GpuCounter kDefaults[] = {
     {"dram__read_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM read [%]"},
     {"dram__write_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM written [%]"},
     {"sm__inst_executed_realtime.avg.per_cycle_active", "instructions per cycle"},
+    {"sm__cycles_elapsed.avg.per_second", "SM cycles per second"},
+    // For the roofline. Chips call them differently: the first one that is accepted counts.
+    {"TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed", "FMA pipe active [%]"},
+    {"TPC.TriageCompute.sm__pipe_fma_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed", "FMA pipe active [%]"},
+    {"sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed", "FMA pipe active [%]"},
+    {"TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
+     "FP64 pipe active [%]"},
 };
+
+// Null for a counter that the user has named.
+const char* default_name(const std::string& metric) {
+  for (const GpuCounter& one : kDefaults)
+    if (one.metric == metric) return one.name.c_str();
+  return nullptr;
+}
 
 // Calls a function of the library with a structure. The size that CUPTI expects ends with the last member.
 template <class Parameters, class Last>
@@ -37,18 +52,8 @@ int cupti_call(void* cupti, const char* name, Parameters& parameters, Last Param
   return function(&parameters);
 }
 
-[[noreturn]] void refuse_counters(const char* what, int result) {
-  if (result == kInsufficientRights || result == kVirtualInsufficientRights)
-    throw NotAvailable(
-        "the driver permits them only to root; as root, put 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' "
-        "into "
-        "/etc/modprobe.d/nvidia.conf and restart, or run kymo as root");
-  if (result == kHardwareBusy) throw NotAvailable("another tool has them (DCGM, ncu, nsys or another kymo)");
-  throw NotAvailable(base::format("{}: error {} of CUPTI", what, result));
-}
-
 void require_success(const char* what, int result) {
-  if (result != 0) refuse_counters(what, result);
+  if (result != 0) throw NotAvailable(base::format("{}: {}", what, base::cupti_reason(result)));
 }
 
 std::vector<const char*> metric_names(const std::vector<GpuCounter>& counters) {
@@ -59,8 +64,7 @@ std::vector<const char*> metric_names(const std::vector<GpuCounter>& counters) {
 
 // "pcie__read_bytes.sum [byte]"
 std::string shown_name(void* cupti, void* host, const std::string& metric) {
-  for (const GpuCounter& one : kDefaults)
-    if (one.metric == metric) return one.name;
+  if (const char* const name = default_name(metric)) return name;
   const std::string short_name = metric.substr(0, metric.find('.'));
   if (metric.find(".pct") != metric.npos) return short_name + " [%]";
   if (metric.find(".per_") != metric.npos) return metric;
@@ -80,7 +84,15 @@ CounterSet::CounterSet(void* cupti, std::string_view chip, const std::vector<uin
   std::vector<std::string> names = wanted;
   if (names.empty())
     for (const GpuCounter& one : kDefaults) names.push_back(one.metric);
+  const auto has_name_of = [this](const std::string& metric) {
+    const char* const name = default_name(metric);
+    return name != nullptr && std::ranges::any_of(counters_, [&](const GpuCounter& one) {
+             const char* const other = default_name(one.metric);
+             return other != nullptr && std::string_view(other) == name;
+           });
+  };
   for (const std::string& name : names) {
+    if (has_name_of(name)) continue;
     std::vector<std::string> forms{name};
     if (name.find('.') == name.npos) forms = {name + ".avg.pct_of_peak_sustained_elapsed", name + ".sum"};
     const auto is_accepted = [this](const std::string& form) {
@@ -247,7 +259,12 @@ bool PmSampling::read(const Visit& visit) {
     decode.object = object_;
     decode.image = image_.data();
     decode.bytes = image_.size();
-    require_success("samples", cupti_call(cupti_, "cuptiPmSamplingDecodeData", decode, &cupti::Decode::overflow));
+    const int result = cupti_call(cupti_, "cuptiPmSamplingDecodeData", decode, &cupti::Decode::overflow);
+    if (result == kOutOfMemory) {  // so CUPTI 13 says that the GPU's buffer was full, at 20 kHz
+      reset_image();
+      return false;
+    }
+    require_success("samples", result);
     is_whole = is_whole && decode.overflow == 0;
     cupti::DataInfo info{};
     info.image = image_.data();

@@ -97,6 +97,11 @@ TEST_F(PmSamplingTest, AnotherToolKeepsTheCounters) {
   EXPECT_EQ(state("fake_started"), 0);
 }
 
+TEST_F(PmSamplingTest, AGpuThatMigDividesSaysSo) {
+  state("fake_enable_result") = 43;
+  EXPECT_THAT(why([this] { PmSampling(cupti, 0, 1'000'000, {"a"}); }), HasSubstr("divided by MIG"));
+}
+
 TEST_F(PmSamplingTest, ItEndsWhatItHasStarted) {
   {
     PmSampling sampling(cupti, 0, 1'000'000, {"a"});
@@ -183,7 +188,8 @@ TEST_F(CounterSetTest, DefaultSetOfHopperIsComplete) {
   const CounterSet set(cupti, "GH100", all, {});
   EXPECT_THAT(names(set),
               testing::ElementsAre("multiprocessors active [%]", "warps active [%]", "tensor cores active [%]",
-                                   "DRAM read [%]", "DRAM written [%]", "instructions per cycle"));
+                                   "DRAM read [%]", "DRAM written [%]", "instructions per cycle",
+                                   "SM cycles per second", "FMA pipe active [%]", "FP64 pipe active [%]"));
   EXPECT_TRUE(set.refused().empty());
   EXPECT_FALSE(set.config().empty());
 }

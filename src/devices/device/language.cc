@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "kymo/translate.h"
 
@@ -234,6 +235,7 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
   given.headers.insert(options.headers.begin(), options.headers.end());
   given.constants.insert(options.constants.begin(), options.constants.end());
   given.tensor_cores = options.tensor_cores;
+  given.lines = base::environment("KYMO_GPU_STALLS") != nullptr;
   if (!only.empty()) given.kernels.emplace_back(only);
   shader::Translation translated = shader::translate(source, given);
   if (const shader::Diagnostic* error = translated.first_error()) {

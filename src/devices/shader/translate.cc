@@ -139,7 +139,7 @@ void warn_about_group_memory(const ir::Module& module, const std::vector<Kernel>
 
 constexpr std::string_view kTargetNames[] = {"opencl", "cuda", "glsl"};
 
-Emitted emit_for(Target target, ir::Module& module) {
+Emitted emit_for(Target target, ir::Module& module, const SourceFiles* lines) {
   // Operations of simdgroups need all of their threads: on CUDA those of a warp, elsewhere of a group.
   ir::CollectiveRules rules;
   rules.may_be_in_branches = rules.may_leave_pointers_unset = target != Target::OpenCl;
@@ -148,7 +148,7 @@ Emitted emit_for(Target target, ir::Module& module) {
     case Target::OpenCl:
       return emit_opencl(module);
     case Target::Cuda:
-      return emit_cuda(module);
+      return emit_cuda(module, lines);
     case Target::Glsl:
       break;
   }
@@ -202,7 +202,7 @@ Translation translate(std::string_view source, const Options& options) {
   if (!diagnostics.has_errors()) {
     try {
       warn_about_barriers(module, diagnostics);
-      Emitted emitted = emit_for(options.target, module);
+      Emitted emitted = emit_for(options.target, module, options.lines ? &files : nullptr);
       warn_about_group_memory(module, emitted.kernels, diagnostics);
       translation.text = std::move(emitted.text);
       translation.kernels = std::move(emitted.kernels);

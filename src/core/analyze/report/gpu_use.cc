@@ -14,12 +14,37 @@
 namespace kymo::analyze {
 namespace {
 
-constexpr std::string_view kThrottle = "throttle reasons", kEnergy = "energy [J]";
+constexpr std::string_view kThrottle = "throttle reasons", kEnergy = "energy [J]", kCorrected = "ECC errors, corrected",
+                           kNotCorrected = "ECC errors, not corrected", kNvLink = "NVLink errors";
 constexpr size_t kMostSamples = 8 << 20;
 constexpr uint64_t kFewestSamples = 5;
 constexpr double kSmallestCover = 0.1;  // of the time of the samples: else their edges decide
 constexpr int64_t kMostOfOthers = 100;  // a hundredth of the time of a kernel
-constexpr double kNearPeak = 60, kFewActive = 50, kLowClock = 0.9;
+constexpr double kNearPeak = 60, kFewActive = 50, kLowClock = 0.9, kUnused = 1;
+constexpr double kAlone = 0.95;  // of the time between two readings of the energy
+
+// What a multiprocessor can do in a cycle: fused multiplications and additions of 32-bit and 64-bit floats, and
+// operations of tensor cores on 16-bit floats that are not sparse.
+struct Multiprocessor {
+  int capability;  // 10 * major + minor
+  double fma, fma64, tensor;
+};
+constexpr Multiprocessor kMultiprocessors[] = {{70, 64, 32, 1024},  {75, 64, 2, 1024},  {80, 64, 32, 2048},
+                                               {86, 128, 2, 1024},  {89, 128, 2, 1024}, {90, 128, 64, 4096},
+                                               {100, 128, 64, 8192}};
+
+// The type of the operands of a product that tensor cores can do, by the names that libraries and compilers give to
+// such kernels; null: it is another kernel, or its name does not say it.
+const char* type_of_product(std::string_view kernel) {
+  const auto has_any = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::any_of(words, [&](std::string_view word) { return kernel.find(word) != kernel.npos; });
+  };
+  if (!has_any({"gemm", "matmul", "Gemm", "conv2d", "convolve", "attention", "fmha", "flash_fwd", "flash_bwd"}))
+    return nullptr;
+  return has_any({"bf16", "bfloat16", "BFloat16"})               ? "bfloat16"
+         : has_any({"__half", "f16", "fp16", "half_t", "hgemm"}) ? "float16"
+                                                                 : nullptr;
+}
 
 // The bits of NVML's reasons.
 constexpr std::pair<uint64_t, const char*> kReasons[] = {
@@ -183,6 +208,37 @@ struct KernelSums {
   }
 };
 
+// A kernel gets the energy between two readings if it ran nearly all of this time.
+void add_energy(const Device& device, const std::vector<uint32_t>& name_of, const Intervals& window,
+                const std::vector<Reading>& readings, std::vector<KernelSums>& kernels) {
+  const Reading* before = nullptr;
+  size_t first = 0, hint = 0;
+  for (const Reading& one : readings) {
+    if (one.name != kEnergy) continue;
+    const Reading* const last = std::exchange(before, &one);
+    if (last == nullptr || one.value < last->value || one.time <= last->time) continue;
+    const auto length = static_cast<uint64_t>(time_between(last->time, one.time));
+    if (window.covered(last->time, one.time, hint) < length) continue;
+    std::map<uint32_t, std::pair<double, double>> by_name;  // time, launches
+    for (; first < device.operations.size() && device.operations[first].end <= last->time; ++first) {
+    }
+    for (size_t i = first; i < device.operations.size() && device.operations[i].begin < one.time; ++i) {
+      const DeviceOperation& work = device.operations[i];
+      const auto inside =
+          static_cast<double>(time_between(std::max(work.begin, last->time), std::min(work.end, one.time)));
+      if (!is_kernel(work) || inside <= 0) continue;
+      auto& [ns, launches] = by_name[name_of[i]];
+      ns += inside;
+      launches += inside / static_cast<double>(time_between(work.begin, work.end));
+    }
+    for (const auto& [name, sums] : by_name) {
+      if (sums.first < kAlone * static_cast<double>(length)) continue;
+      kernels[name].row.joules += one.value - last->value;
+      kernels[name].row.joules_launches += sums.second;
+    }
+  }
+}
+
 void give_to_kernels(const EventWalk& walk, const Device& device, const Intervals& window, RecordedCounters& recorded) {
   GpuUse& use = recorded.use;
   const DeviceSamples& samples = recorded.samples;
@@ -229,6 +285,7 @@ void give_to_kernels(const EventWalk& walk, const Device& device, const Interval
     if (is_kernel(device.operations[main]) && others <= covered / kMostOfOthers)
       kernels[name_of[main]].add(use.counters, values, length, static_cast<uint64_t>(covered));
   }
+  add_energy(device, name_of, window, recorded.readings, kernels);
   use.all = all.finish(use.counters);
   use.all.name = use.device;
   const std::vector<std::string> texts = names.all();
@@ -247,18 +304,22 @@ void add_sensors(const Device& device, const Intervals& window, RecordedCounters
       intersection(united(times_of(device, WorkKind::Compute), times_of(device, WorkKind::Communication)), window);
   std::map<std::string_view, GpuSensor> sensors;
   for (const Reading& one : recorded.readings) {
-    const Intervals& counted = one.name == kEnergy ? window : busy;
+    const bool is_total =
+        one.name == kEnergy || one.name == kCorrected || one.name == kNotCorrected || one.name == kNvLink;
+    const Intervals& counted = is_total ? window : busy;
     if (counted.covered(one.time, later(one.time, kAround)) == 0) continue;
     if (one.name == kThrottle) {
       ++recorded.use.throttled[static_cast<uint64_t>(std::clamp(one.value, 0.0, 1e15))];
       continue;
     }
     GpuSensor& sensor = sensors[one.name];
-    if (sensor.count++ == 0) sensor = {std::string(one.name), 1, 0, one.value, one.value, one.value, one.value};
+    if (sensor.count++ == 0)
+      sensor = {std::string(one.name), 1, 0, one.value, one.value, one.value, one.value, one.time, one.time};
     sensor.mean += (one.value - sensor.mean) / static_cast<double>(sensor.count);
     sensor.min = std::min(sensor.min, one.value);
     sensor.max = std::max(sensor.max, one.value);
     sensor.last = one.value;
+    sensor.last_ns = one.time;
   }
   for (auto& [name, sensor] : sensors) recorded.use.sensors.push_back(std::move(sensor));
 }
@@ -296,11 +357,7 @@ void add_launches(EventWalk& walk, const std::string& device, GpuUse& use) {
 
 // The share of the warps that fit if only registers limit it; 1: all. A warp gets registers in units of 256.
 double register_limit(const GpuUse& use, const GpuRow& row) {
-  const auto limit = [&](const char* name) {
-    const auto found = use.limits.find(name);
-    return found == use.limits.end() ? 0 : found->second;
-  };
-  const double registers = limit("registers per multiprocessor"), threads = limit("threads per multiprocessor");
+  const double registers = use.limit("registers per multiprocessor"), threads = use.limit("threads per multiprocessor");
   if (registers == 0 || threads == 0 || row.registers == 0 || row.threads == 0) return 1;
   const double warps = std::ceil(row.threads / 32), of_warp = std::ceil(row.registers * 32 / 256) * 256;
   return std::min(1.0, std::floor(registers / of_warp / warps) * warps * 32 / threads);
@@ -318,14 +375,43 @@ double GpuUse::memory(const GpuRow& row) const {
   return read < 0 && written < 0 ? -1 : std::min(std::max(read, 0.0) + std::max(written, 0.0), 100.0);
 }
 
+double GpuUse::limit(const std::string& name) const {
+  const auto found = limits.find(name);
+  return found == limits.end() ? 0 : found->second;
+}
+
 const GpuSensor* GpuUse::sensor(std::string_view name) const {
   const auto found = std::ranges::find(sensors, name, &GpuSensor::name);
   return found == sensors.end() ? nullptr : &*found;
 }
 
-double GpuUse::joules() const {
+double GpuUse::joules(uint64_t window_ns) const {
   const GpuSensor* const energy = sensor(kEnergy);
-  return energy == nullptr || energy->count < 2 ? -1 : energy->last - energy->first;
+  const auto span = energy == nullptr ? 0.0 : static_cast<double>(time_between(energy->first_ns, energy->last_ns));
+  const auto window = static_cast<double>(window_ns);
+  return span <= 0 || 2 * span < window ? -1 : (energy->last - energy->first) * window / span;
+}
+
+std::optional<Roofline> GpuUse::roofline(const GpuRow& row) const {
+  const auto capability =
+      static_cast<int>(10 * limit("compute capability, major") + limit("compute capability, minor"));
+  const auto known = std::ranges::find(kMultiprocessors, capability, &Multiprocessor::capability);
+  const double cycles = value(row, kCycles) * limit("multiprocessors"), share = memory(row);
+  const double peak_bytes = limit("max memory clock [MHz]") * 1e6 * 2 * limit("memory bus [bits]") / 8;
+  const double peak_cycles = limit("max SM clock [MHz]") * 1e6 * limit("multiprocessors");
+  if (known == std::end(kMultiprocessors) || cycles <= 0 || share < 0 || peak_bytes <= 0 || peak_cycles <= 0) return {};
+  const auto of = [&](std::string_view pipe, double operations) {
+    return std::max(value(row, pipe), 0.0) / 100 * operations * cycles;
+  };
+  Roofline line;
+  // Some moves of constants run on the tensor cores too: those are few, beside what the FMA pipe does.
+  if (value(row, kTensor) > value(row, kFma)) line.tensor_operations = of(kTensor, known->tensor);
+  line.operations = line.tensor_operations + of(kFma, 2 * known->fma) + of(kFp64, 2 * known->fma64);
+  line.bytes = share / 100 * peak_bytes;
+  line.peak = 2 * known->fma * peak_cycles;
+  line.tensor_peak = known->tensor * peak_cycles;
+  line.peak_bytes = peak_bytes;
+  return line;
 }
 
 std::vector<std::string> GpuUse::verdicts(const GpuRow& row) const {
@@ -334,17 +420,15 @@ std::vector<std::string> GpuUse::verdicts(const GpuRow& row) const {
   const auto add = [&](const std::string& text) {
     all.push_back(base::format("{} ({})", text, base::count_of(row.samples, "sample")));
   };
-  const auto limit = [&](const char* name) {
-    const auto found = limits.find(name);
-    return found == limits.end() ? 0.0 : found->second;
-  };
   if (const double share = memory(row); share >= kNearPeak) {
     const double peak = limit("max memory clock [MHz]") * 1e6 * 2 * limit("memory bus [bits]") / 8;
     add(base::format("memory: {:.0f} % of the peak{}", share,
                      peak > 0 ? base::format(" of {:.1f} TB/s", peak / 1e12) : std::string()));
   }
-  if (const double tensor = value(row, kTensor); tensor >= kNearPeak)
-    add(base::format("tensor cores: {:.0f} % of the peak", tensor));
+  const double tensor = value(row, kTensor);
+  if (tensor >= kNearPeak) add(base::format("tensor cores: {:.0f} % of the peak", tensor));
+  if (const char* const type = type_of_product(row.name); type != nullptr && tensor >= 0 && tensor < kUnused)
+    add(base::format("tensor cores unused although the operands are {}, by its name", type));
   const double active = value(row, kActive), multiprocessors = limit("multiprocessors");
   if (active >= 0 && active < kFewActive)
     add(multiprocessors > 0 ? base::format("few threads: {:.0f} of {:.0f} multiprocessors active",
@@ -358,10 +442,17 @@ std::vector<std::string> GpuUse::verdicts(const GpuRow& row) const {
 
 std::vector<std::string> GpuUse::verdicts() const {
   std::vector<std::string> all;
+  for (const auto& [name, text] :
+       {std::pair{kNotCorrected, "memory errors that ECC did not correct"},
+        std::pair{kCorrected, "memory errors that ECC corrected"}, std::pair{kNvLink, "errors of NVLink"}})
+    if (const GpuSensor* const errors = sensor(name); errors != nullptr && errors->last > errors->first)
+      all.push_back(
+          base::format("{}: {}", text, base::count_text(static_cast<uint64_t>(errors->last - errors->first))));
   const GpuSensor* const clock = sensor(kSmClock);
   const auto most = limits.find("max SM clock [MHz]");
-  if (clock == nullptr || most == limits.end() || clock->count < kFewestSamples ||
-      clock->mean >= kLowClock * most->second)
+  // NVML's clock is too high while the power limit changes it; the cycles are counted.
+  const double cycles = value(this->all, kCycles) / 1e6, mhz = cycles > 0 || clock == nullptr ? cycles : clock->mean;
+  if (clock == nullptr || most == limits.end() || clock->count < kFewestSamples || mhz >= kLowClock * most->second)
     return all;
   std::string reason = "the reason is not known";
   uint64_t readings = 0;
@@ -373,7 +464,7 @@ std::vector<std::string> GpuUse::verdicts() const {
     reason = text;
     break;
   }
-  all.push_back(base::format("clock {} of {} MHz: {} ({})", base::count_text(static_cast<uint64_t>(clock->mean + 0.5)),
+  all.push_back(base::format("clock {} of {} MHz: {} ({})", base::count_text(static_cast<uint64_t>(mhz + 0.5)),
                              base::count_text(static_cast<uint64_t>(most->second)), reason,
                              base::count_of(clock->count, "reading")));
   return all;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +19,12 @@
 
 namespace kymo::analyze {
 
-// Counters of the default set, as sample/pm_sampling.cc and sample/gpu_sensors.cc call them.
+// Counters of the default set, as sample/pm_sampling.cc and sensors/gpu_sensors.cc call them.
 inline constexpr std::string_view kActive = "multiprocessors active [%]", kWarps = "warps active [%]",
                                   kTensor = "tensor cores active [%]", kRead = "DRAM read [%]",
                                   kWritten = "DRAM written [%]", kInstructions = "instructions per cycle",
-                                  kPower = "power [W]", kSmClock = "SM clock [MHz]";
+                                  kPower = "power [W]", kSmClock = "SM clock [MHz]", kCycles = "SM cycles per second",
+                                  kFma = "FMA pipe active [%]", kFp64 = "FP64 pipe active [%]";
 
 // Of a kernel, or of a device as long as it works.
 struct GpuRow {
@@ -32,12 +34,34 @@ struct GpuRow {
   uint64_t covered_ns = 0, sampled_ns = 0;  // of the samples: in which it ran, and all
   std::vector<double> values;               // by GpuUse::counters; empty: not enough samples
   double registers = 0, threads = 0;        // for a thread; of a block: the largest. 0: not recorded
+  double joules = 0, joules_launches = 0;   // while only this kernel ran between two readings of the energy
+};
+
+// What a kernel, or a device as long as it works, computes and moves, against the peaks of the device. Operations are
+// those that its pipes can do in the cycles in which they are active: of 32-bit and 64-bit floats a fused
+// multiplication and addition of all 32 threads of a warp, of tensor cores products of 16-bit floats. So other
+// instructions and threads that are switched off make it too high.
+struct Roofline {
+  double operations = 0, tensor_operations = 0;  // a second; the second ones are of the first
+  double bytes = 0;                              // of DRAM, a second
+  double peak = 0, tensor_peak = 0, peak_bytes = 0;
+
+  double intensity() const { return bytes > 0 ? operations / bytes : 0; }  // operations of a byte
+  bool is_of_tensor_cores() const { return 2 * tensor_operations > operations; }
+  double highest() const { return is_of_tensor_cores() ? tensor_peak : peak; }
+  bool is_limited_by_memory() const { return operations * peak_bytes < highest() * bytes; }
+  // What it does of what the GPU could do with so many operations for each byte.
+  double share() const { return is_limited_by_memory() ? bytes / peak_bytes : operations / highest(); }
+  std::string_view limit() const {
+    return is_limited_by_memory() ? "memory" : is_of_tensor_cores() ? "tensor cores" : "32-bit floats";
+  }
 };
 
 struct GpuSensor {
   std::string name;  // "power [W]"
   uint64_t count = 0;
   double mean = 0, min = 0, max = 0, first = 0, last = 0;
+  int64_t first_ns = 0, last_ns = 0;
 };
 
 struct GpuUse {
@@ -55,11 +79,15 @@ struct GpuUse {
   double value(const GpuRow& row, std::string_view counter) const;
   double memory(const GpuRow& row) const;  // reads and writes, as a share of the peak in percent
   const GpuSensor* sensor(std::string_view name) const;
-  double joules() const;  // from the first reading of the energy to the last; negative: not counted
+  double limit(const std::string& name) const;  // 0: not known
+  // In the whole window, by the readings of the energy in it; negative: not counted, or for less than half of it.
+  double joules(uint64_t window_ns) const;
+  // Nothing if the device is not known, or the counters were not sampled.
+  std::optional<Roofline> roofline(const GpuRow& row) const;
 
   // What stands out, in words. Each says the number of samples it rests on.
   std::vector<std::string> verdicts(const GpuRow& row) const;
-  std::vector<std::string> verdicts() const;  // of clocks
+  std::vector<std::string> verdicts() const;  // of clocks and errors
 };
 
 // One for each device with samples. What counts is inside of `window`. Reads nothing if there are no counters.

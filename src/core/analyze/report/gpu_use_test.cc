@@ -18,7 +18,7 @@ using trace::testing::TestRecorder;
 constexpr uint64_t kInterval = 1'000'000;
 constexpr uint32_t kStream = 1, kSecondStream = 2, kCounters = 1, kSensors = 2;
 enum Class : uint32_t { kCopyKernel = 1, kProduct, kTiny, kMemcpy };
-enum Counter : uint32_t { kActiveId = 1, kReadId, kWrittenId, kInstructionsId, kClockId = 1000, kReasonsId };
+enum Counter : uint32_t { kActiveId = 1, kReadId, kWrittenId, kInstructionsId, kClockId = 1000, kReasonsId, kEnergyId, kErrorsId };
 
 // A program with two streams on a GPU, and the counters of this GPU. Times are in microseconds.
 class GpuUseTest : public ::testing::Test {
@@ -47,7 +47,9 @@ class GpuUseTest : public ::testing::Test {
                                                                        {kWrittenId, kWritten},
                                                                        {kInstructionsId, kInstructions},
                                                                        {kClockId, kSmClock},
-                                                                       {kReasonsId, "throttle reasons"}})
+                                                                       {kReasonsId, "throttle reasons"},
+                                                                       {kEnergyId, "energy [J]"},
+                                                                       {kErrorsId, "ECC errors, corrected"}})
       counters_->add_class(id, std::string(name), "gpu", value);
     for (const uint32_t id : {kCounters, kSensors}) {
       trace::Track track;
@@ -203,6 +205,26 @@ TEST_F(GpuUseTest, AHighClockIsNoVerdict) {
   sample(0, 100, 10, 10, 1);
   for (uint64_t i = 0; i < 10; ++i) sensor(100'000 * i + 50'000, kClockId, 1965);
   EXPECT_THAT(use().verdicts(), IsEmpty());
+}
+
+TEST_F(GpuUseTest, EnergyIsOfTheWholeWindowAndOfAKernelThatRanAlone) {
+  run(kCopyKernel, 0, 2'000'000);
+  run(kCopyKernel, 2'000'000, 4'000'000);
+  run(kProduct, 4'000'000, 4'600'000);
+  for (uint64_t i = 0; i < 5; ++i) sensor(1'000'000 * i + 500'000, kEnergyId, 1'000 + 500 * static_cast<double>(i));
+  const GpuUse use = this->use(0, 5'000'000);
+  EXPECT_DOUBLE_EQ(use.joules(5'000'000'000), 2'500);  // 500 W
+  EXPECT_LT(use.joules(10'000'000'000), 0) << "most of the window has no reading";
+  const GpuRow& copy = row(use, "copy(float*)");
+  EXPECT_DOUBLE_EQ(copy.joules, 1'500);  // of the first three of the four intervals
+  EXPECT_DOUBLE_EQ(copy.joules_launches, 1.5);
+  EXPECT_EQ(row(use, "product(float*)").joules_launches, 0);
+}
+
+TEST_F(GpuUseTest, ErrorsDuringTheRecordingAreAVerdict) {
+  run(kCopyKernel, 0, 3'000'000);
+  for (uint64_t i = 0; i < 3; ++i) sensor(1'000'000 * i, kErrorsId, 7 + static_cast<double>(i));
+  EXPECT_THAT(use(0, 3'000'000).verdicts(), ElementsAre("memory errors that ECC corrected: 2"));
 }
 
 struct SharedGpuTest : GpuUseTest {

@@ -491,6 +491,7 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
   if (has_main && report.is_of_iterations() && 4 * (report.longest_ns / 5) > report.median_ns)
     report.longer = find_longer(walk, work, report, main_track);
   report.gpus = gpu_use(walk, work, window);
+  report.stalls = gpu_stalls(walk);
   if (report.gpus.empty()) report.clocks = clock_rates(walk, window);  // else they are among the sensors
   report.out_of_memory = find_out_of_memory(walk);
   report.findings = findings_of(report);

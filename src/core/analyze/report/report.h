@@ -15,6 +15,7 @@
 #include "analyze/report/arrivals.h"
 #include "analyze/report/clock_rates.h"
 #include "analyze/report/device_work.h"
+#include "analyze/report/gpu_stalls.h"
 #include "analyze/report/gpu_use.h"
 #include "analyze/report/host_time.h"
 #include "analyze/report/iterations.h"
@@ -180,6 +181,7 @@ struct Report {
   std::vector<ShapeRow> shapes;                 // operations of the main thread by the shapes of their inputs
   std::vector<ClockRate> clocks;                // frequencies, if the trace has such counters
   std::vector<GpuUse> gpus;                     // what the counters of GPUs say, if they were recorded
+  std::vector<KernelStalls> stalls;  // by the most samples
   std::string not_recorded;                     // what the sampler could not see, and why; empty: it saw all
   uint64_t device_operations_left_out = 0;
   std::vector<Finding> findings;         // at most three

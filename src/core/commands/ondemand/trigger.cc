@@ -19,7 +19,9 @@
 #include "commands/ondemand/trigger_run.h"
 #include "hosts/process.h"
 #include "json/document.h"
+#include "sample/gpu_counters.h"
 #include "trace/clock.h"
+#include "trace/writer.h"
 
 namespace kymo::cli {
 namespace {
@@ -323,6 +325,35 @@ int nothing_matched(const TriggerOptions& options, const std::string& why) {
 
 }  // namespace
 
+namespace {
+
+// Adds the counters of the GPU that a program uses to its trace, when that has been written. The counters belong to the
+// device, so there are none for several programs at a time.
+class TriggeredGpuCounters {
+ public:
+  explicit TriggeredGpuCounters(const TriggerProgress& progress) : progress_(progress) {
+    if (progress.targets().size() != 1) return;
+    sample::GpuCounterOptions options;
+    options.pid = static_cast<uint32_t>(progress.targets()[0].pid);
+    counters_.emplace(options);
+  }
+  void add_to_trace() {
+    if (!counters_) return;
+    const TargetOutcome& target = progress_.targets()[0];
+    if (const std::string problem = counters_->finish(false); !problem.empty()) say_warning(base::printable(problem));
+    if (target.state != wire::RequestState::Finished || !target.path.ends_with(".kymo")) return;
+    trace::Writer file(target.path, trace::Writer::Mode::Append);
+    counters_->write(file);
+    file.close();
+  }
+
+ private:
+  const TriggerProgress& progress_;
+  std::optional<sample::GpuCounters> counters_;
+};
+
+}  // namespace
+
 int trigger(const Arguments& arguments) {
   const auto options = read_trigger_options(arguments, base::realtime_ns());
   if (!options) return kDone;
@@ -338,7 +369,9 @@ int trigger(const Arguments& arguments) {
   if (progress.targets().empty()) return nothing_matched(*options, run.why_nothing_matched());
   if (!options->wait) return ask_only(*options, run);
 
+  TriggeredGpuCounters gpu_counters(progress);
   const TriggerRun::Waited waited = run.wait_for_all(inbox);
+  gpu_counters.add_to_trace();
   report_outcome(*options, progress);
   if (!waited.lost.empty())
     say_error(waited.lost + "; recordings that have started continue, and their files will be written");

@@ -287,20 +287,33 @@ std::string gpus_text(const analyze::Report& report) {
     if (has_values)
       text += shown(table, 2) + more_text(use.kernels, rows, &analyze::GpuRow::total_ns);
     else
-      text += base::format("  not enough samples: kernels ran in {}, for {} of their time\n",
-                           count_of(use.all.samples, "sample"), percent(use.all.covered_ns, use.all.sampled_ns));
+      text += use.all.samples == 0
+                  ? "  not enough samples: no kernel ran while counters were sampled\n"
+                  : base::format("  not enough samples: kernels ran in {}, for {} of their time\n",
+                                 count_of(use.all.samples, "sample"), percent(use.all.covered_ns, use.all.sampled_ns));
     std::string sensors;
     for (const char* name : {"power [W]", "SM clock [MHz]", "temperature [C]"})
       if (const std::string one = sensor_text(use, name); !one.empty()) sensors += (sensors.empty() ? "" : ", ") + one;
     const uint64_t count = report.iterations.list.size();
-    if (const double joules = use.joules(); joules >= 0 && report.is_of_iterations() && count > 1)
+    if (const double joules = use.joules(report.window_ns); joules >= 0 && report.is_of_iterations() && count > 1)
       sensors += base::format(", {:.3g} J an iteration", joules / static_cast<double>(count));
     if (!sensors.empty()) text += "  on average " + sensors + "\n";
+    if (std::ranges::find(use.kernels, "graph {}", &analyze::GpuRow::name) != use.kernels.end())
+      text += "  graph {}: with KYMO_CUDA_GRAPH_NODES=1, kymo record shows the kernels in it\n";
     if (use.has_others) text += "  other processes used this GPU too: the counters are of all of them\n";
     for (const std::string& verdict : use.verdicts()) text += "  " + verdict + "\n";
-    for (size_t i = 0; i < rows; ++i)
+    for (size_t i = 0; i < rows; ++i) {
       for (const std::string& verdict : use.verdicts(use.kernels[i]))
         text += base::format("  {}: {}\n", short_name(names[i]), verdict);
+      if (const auto line = use.roofline(use.kernels[i]))
+        text += base::format(
+            "  {}: roofline: {:.3g} operations for each byte, {:.3g} TFLOP/s, {:.3g} TB/s: {:.0f} % of "
+            "what {} permit{}\n",
+            short_name(names[i]), line->intensity(), line->operations / 1e12, line->bytes / 1e12, 100 * line->share(),
+            line->limit(), line->is_limited_by_memory() ? "s" : "");
+      if (const analyze::GpuRow& row = use.kernels[i]; row.joules_launches > 0 && !use.has_others)
+        text += base::format("  {}: {:.3g} J a launch\n", short_name(names[i]), row.joules / row.joules_launches);
+    }
   }
   return text;
 }
@@ -428,6 +441,7 @@ void write_gpu_row(base::JsonWriter& json, const analyze::GpuUse& use, const ana
   json.begin_object("gpu_counters");
   for (size_t i = 0; i < row.values.size(); ++i) json.field(use.counters[i], row.values[i]);
   json.end_object();
+  if (row.joules_launches > 0) json.field("joules_per_launch", row.joules / row.joules_launches);
 }
 
 MemoryAtPeak MemoryAtPeak::of(memory::Profile& profile, const memory::OwnCode& own) {
@@ -467,6 +481,7 @@ std::string report_text(const ReportPage& page) {
   text += iterations_text(report) + parts_text(report) + threads_text(report) + devices_text(report);
   if (page.lines) text += lines_text(*page.lines);
   text += operations_text(report) + gpus_text(report) + clocks_text(report);
+  if (!report.stalls.empty()) text += heading("Why the warps of kernels wait") + stalls_text(report.stalls);
   if (page.functions) text += functions_text(*page.functions);
   if (page.memory) text += memory_text(*page.memory);
   text += cost_text(page.summary) + findings_text(page);
@@ -644,6 +659,7 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
     for (const std::string& verdict : use.verdicts()) json.value(verdict);
     json.end_array();
   });
+  if (!report.stalls.empty()) write_stalls(json, report.stalls);
   json.objects("clocks", report.clocks, [&](const analyze::ClockRate& rate) {
     json.field("name", rate.name);
     json.field("where", rate.where);

@@ -49,6 +49,10 @@ std::vector<base::TextTable::Column> gpu_columns();
 std::vector<std::string> gpu_cells(const analyze::GpuUse& use, const analyze::GpuRow& row);
 void write_gpu_row(base::JsonWriter& json, const analyze::GpuUse& use, const analyze::GpuRow& row);
 
+// Why the warps of kernels wait: a table, and "stalls" with everything (stalls.cc).
+std::string stalls_text(const std::vector<analyze::KernelStalls>& kernels);
+void write_stalls(base::JsonWriter& json, const std::vector<analyze::KernelStalls>& kernels);
+
 // The command of a finding, with the name of the trace in it.
 std::string command_of(const analyze::Finding& finding, const std::string& path);
 

@@ -722,7 +722,7 @@ bool has_only_samples(const trace::Reader& reader) {
 }
 
 // What a row stands for: ranges, or the functions of samples.
-enum class By : uint8_t { Default, Name, Thread, Category, Kernel, Function, Line, Wait, Fault, Lock };
+enum class By : uint8_t { Default, Name, Thread, Category, Kernel, Stall, Function, Line, Wait, Fault, Lock };
 
 std::optional<functions::What> sampled(By by) {
   switch (by) {
@@ -765,12 +765,14 @@ int stats(const Arguments& arguments) {
        {"thread", By::Thread},
        {"category", By::Category},
        {"kernel", By::Kernel},
+       {"stall", By::Stall},
        {"function", By::Function},
        {"line", By::Line},
        {"wait", By::Wait},
        {"fault", By::Fault},
        {"lock", By::Lock}},
-      "what a row stands for; default: name. kernel: kernels, with\nthe counters of their GPU; line: source lines, "
+      "what a row stands for; default: name. kernel: kernels, with\nthe counters of their GPU; stall: why their warps "
+      "wait\n(kymo record --gpu-stalls); line: source lines, "
       "with the\ntime that they used the CPU and waited, and that of the\ndevice work that they launched; wait: "
       "the functions that\nwaited; fault: those with page faults (kymo record\n--sample-faults); lock: locks by "
       "waiting time, and who held\nthem (kymo record --with waits)");
@@ -821,14 +823,16 @@ int stats(const Arguments& arguments) {
         reader, {options.path, *what, options.range, order == "total", options.top, options.json, options.strict,
                  options.stats.full_text, inlines, tree, callers.empty() ? callees : callers, own, by == By::Line});
   }
-  if (by == By::Lock && order.empty() && options.range.empty() && !tree)
-    return show_locks(reader, {.path = options.path,
-                               .top = options.top,
-                               .json = options.json,
-                               .strict = options.strict,
-                               .full_text = options.stats.full_text});
-  if (by == By::Lock && !order.empty())
-    throw options::UsageError("stats", base::format("--sort {} is not for locks: they are by total time", order));
+  if ((by == By::Lock || by == By::Stall) && order.empty() && options.range.empty() && !tree)
+    return (by == By::Lock ? show_locks : show_stalls)(reader, {.path = options.path,
+                                                                .top = options.top,
+                                                                .json = options.json,
+                                                                .strict = options.strict,
+                                                                .full_text = options.stats.full_text});
+  if ((by == By::Lock || by == By::Stall) && !order.empty())
+    throw options::UsageError(
+        "stats", base::format("--sort {} is not for {}", order,
+                              by == By::Lock ? "locks: they are by total time" : "stalls: they are by samples"));
   if (!options.range.empty()) throw options::UsageError("stats", "--in selects samples: use it with --by function");
   if (tree)
     throw options::UsageError("stats", "--tree, --callers and --callees show samples: use them with --by function");

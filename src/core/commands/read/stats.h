@@ -47,6 +47,7 @@ functions::Samples read_samples(const trace::Reader& reader, const FunctionOptio
 // Return the exit code. The second one is for options with `tree`.
 int show_functions(const trace::Reader& reader, const FunctionOptions& options);
 int show_call_tree(const trace::Reader& reader, const FunctionOptions& options);
-int show_locks(const trace::Reader& reader, const FunctionOptions& options);  // locks.cc
+int show_locks(const trace::Reader& reader, const FunctionOptions& options);   // locks.cc
+int show_stalls(const trace::Reader& reader, const FunctionOptions& options);  // stalls.cc
 
 }  // namespace kymo::cli

@@ -251,7 +251,8 @@ void keep_older_trace(Recording& recording, const Progress& progress, const Reco
 struct RecordedGpuCounters : collect::Companion {
   RecordedGpuCounters(const RecordOptions& options, Recording& recording_in)
       : recording(recording_in),
-        counters({options.gpu_counters.hertz, options.gpu_counters.names, recording_in.session()}) {
+        counters(
+            {options.gpu_stalls ? 0 : options.gpu_counters.hertz, options.gpu_counters.names, recording_in.session()}) {
     recording.accompany(*this);
   }
   // Null if they are off.
@@ -285,6 +286,7 @@ Ending record_program(const RecordOptions& options) {
   std::ranges::copy(settings_environment(options.interfaces), std::back_inserter(injected));
   std::ranges::copy(compiler_environment(options.interfaces.compilers), std::back_inserter(injected));
   if (!options.memory.empty()) add_memory(injected, options.memory);
+  if (options.gpu_stalls) injected.emplace_back("KYMO_GPU_STALLS", "1");
   // It is reported here, so the library need not.
   if (is_static_program(path)) injected.emplace_back("KYMO_STATIC_PROGRAM", "reported");
   if (const std::string why = options.python.empty() ? "" : python_obstacle(options.program); !why.empty())
@@ -314,7 +316,8 @@ Ending record_program(const RecordOptions& options) {
   try {
     const sample::SampleTotals totals = samples ? samples->finish() : sample::SampleTotals{};
     const std::string gpu_note =
-        gpu_counters ? gpu_counters->counters.finish(options.gpu_counters.is_given) : std::string();
+        gpu_counters ? gpu_counters->counters.finish(options.gpu_counters.is_given || options.gpu_stalls)
+                     : std::string();
     if (!gpu_note.empty() && !options.quiet) say_warning(base::printable(gpu_note));
     const Progress progress = recording->finish();
     const uint64_t used_ns = cpu_ns_of_children();

@@ -67,12 +67,18 @@ void check_sample_options(const SampleOptions& options) {
                              options.is_given ? "leave out --sample off" : "KYMO_SAMPLE is off; add --sample 1kHz"));
 }
 
-void check_gpu_counters(const RecordOptions& options) {
-  if (!options.gpu_counters.is_given) return;
-  if (options.interfaces.without_gpu_counters)
-    throw options::UsageError("record", "--gpu-counters and --without gpu-counters exclude each other");
-  if (std::ranges::count(options.interfaces.without, record::Interface::Cuda) != 0)
-    throw options::UsageError("record", "--gpu-counters needs the interface cuda: leave out --without cuda");
+void check_gpu_options(const RecordOptions& options) {
+  const auto exclude = [](const char* one, const char* other) {
+    throw options::UsageError("record", base::format("{} and {} exclude each other", one, other));
+  };
+  if (options.gpu_counters.is_given && options.interfaces.without_gpu_counters)
+    exclude("--gpu-counters", "--without gpu-counters");
+  if (options.gpu_counters.is_given && options.gpu_stalls) exclude("--gpu-counters", "--gpu-stalls");
+  if (options.gpu_stalls && options.flight) exclude("--gpu-stalls", "--flight");
+  if ((options.gpu_counters.is_given || options.gpu_stalls) &&
+      std::ranges::count(options.interfaces.without, record::Interface::Cuda) != 0)
+    throw options::UsageError("record", base::format("{} needs the interface cuda: leave out --without cuda",
+                                                     options.gpu_stalls ? "--gpu-stalls" : "--gpu-counters"));
 }
 
 void check_interfaces(const InterfaceChoice& choice) {
@@ -97,6 +103,7 @@ void check_process_options(const RecordOptions& options) {
       : !options.interfaces.with.empty() || !options.interfaces.compilers.empty()      ? "--with"
       : !options.interfaces.without.empty() || options.interfaces.without_gpu_counters ? "--without"
       : options.gpu_counters.is_given                                                  ? "--gpu-counters"
+      : options.gpu_stalls                                                             ? "--gpu-stalls"
       : options.samples.by == SampledBy::Timers                                        ? "--sampler timers"
                                                                                        : nullptr;
   if (without_effect != nullptr)
@@ -159,6 +166,9 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
             "by CUPTI's names, separated by commas; repeat it to\n"
             "set both",
             {"1kHz", "10kHz"});
+  line.flag("--gpu-stalls", options.gpu_stalls,
+            "instead of these counters, sample which instructions\n"
+            "of CUDA kernels wait, and why (kymo stats --by stall)");
   line.text(
       "--pid", "PID",
       [&options](const std::string& text) {
@@ -229,7 +239,6 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
     options.samples.hertz = SampleOptions{}.hertz;
   check_sample_options(options.samples);
   check_interfaces(options.interfaces);
-  check_gpu_counters(options);
 
   options.program = line.remaining();
   // After the program's name, "--" is an argument of the program.
@@ -241,6 +250,7 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
     throw options::UsageError("record", "no program given. Usage: kymo record [options] -- PROGRAM [args]");
   refuse_standard_output("record", options.output);
   if (options.session.policy == Policy::Overwrite) options.flight = true;
+  check_gpu_options(options);
   if (options.session.flight_seconds > 0) options.samples.piece_ns = piece_of_flight(options.session.flight_seconds);
   if (options.duration_ns != 0 && options.pid == 0)
     throw options::UsageError("record", "--duration is for --pid: a program is recorded until it ends");

@@ -30,6 +30,7 @@ struct RecordOptions {
     uint64_t hertz = 1000;
     std::vector<std::string> names;  // of CUPTI; empty: a default set
   } gpu_counters;
+  bool gpu_stalls = false;           // sample the instructions of kernels
   uint64_t pid = 0;                  // a process that already runs; 0: a program is started
   uint64_t duration_ns = 0;          // of the recording of such a process; 0: until it ends
   std::vector<std::string> program;  // and its arguments; empty only for a process that already runs

@@ -74,6 +74,11 @@ TEST(RecordOptionsTest, GpuCountersHaveARateAndNames) {
   refuses({"--gpu-counters", "1kHz", "--without", "gpu-counters", "--", "x"}, "exclude each other");
   refuses({"--gpu-counters", "1kHz", "--without", "cuda", "--", "x"}, "leave out --without cuda");
   refuses({"--gpu-counters", "1kHz", "--pid", "1"}, "--gpu-counters");
+  EXPECT_TRUE(read_record_options({"--gpu-stalls", "--", "x"})->gpu_stalls);
+  refuses({"--gpu-stalls", "--gpu-counters", "1kHz", "--", "x"}, "exclude each other");
+  refuses({"--gpu-stalls", "--flight", "1s", "--", "x"}, "exclude each other");
+  refuses({"--gpu-stalls", "--without", "cuda", "--", "x"}, "--gpu-stalls needs the interface cuda");
+  refuses({"--gpu-stalls", "--pid", "1"}, "--gpu-stalls is for a program");
 }
 
 TEST(RecordOptionsTest, FlightCanHaveATimeAndASize) {

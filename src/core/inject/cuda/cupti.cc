@@ -68,6 +68,7 @@ const Cupti* load_cupti(std::string& why) {
   static Cupti found{};
   void* const library = open_library(why);
   if (library == nullptr) return nullptr;
+  found.library = library;
   const char* missing = nullptr;
   const auto need = [&](const char* name, auto& function) {
     if (!find(library, name, function) && missing == nullptr) missing = name;

@@ -17,6 +17,7 @@ inline constexpr Result kOtherSubscriber = 39;
 // ---- Calls of the program ------------------------------------------------------------------------------------------
 
 inline constexpr int kDriverDomain = 1, kResourceDomain = 3;
+enum ResourceEvent : uint32_t { kContextCreated = 1, kContextEnds = 2, kModuleLoaded = 6 };
 enum CallSite : int { kEnter = 0, kExit = 1 };
 
 struct CallData {
@@ -39,9 +40,17 @@ struct GraphData {
   int node_type;
   void *dependency, *executable;
 };
+struct Module {
+  uint32_t id;
+  size_t bytes;
+  const void* cubin;
+};
 struct ResourceData {
   void *context, *resource;
-  const GraphData* graph;  // in callbacks about graphs
+  union {
+    const GraphData* graph;  // in callbacks about graphs
+    const Module* module;    // of kModuleLoaded
+  };
 };
 
 struct SubscriberParameters {
@@ -150,6 +159,93 @@ struct Overhead {
 // Values of `direction`.
 enum : uint8_t { kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 8, kHostToHost = 9, kPeerToPeer = 10 };
 
+// ---- PC sampling: parameters of functions, which begin with their size
+// -----------------------------------------------
+
+struct PcReason {
+  uint32_t number, samples;
+};
+struct PcRecord {
+  size_t size;
+  uint64_t cubin, offset;
+  uint32_t function_index, padding;
+  const char* function;
+  size_t reason_count;
+  PcReason* reasons;
+  uint32_t correlation;
+};
+struct PcSamples {
+  size_t size, capacity;
+  uint64_t total, dropped;
+  size_t count, remaining;  // records: here, and to be read
+  uint64_t range;
+  PcRecord* records;
+  uint64_t of_others;
+  uint8_t is_full;
+};
+
+struct PcContext {  // enable, disable
+  size_t size;
+  void* reserved;
+  void* context;
+};
+struct PcRead {
+  size_t size;
+  void* reserved;
+  void* context;
+  PcSamples* samples;
+};
+struct PcReasonCount {
+  size_t size;
+  void* reserved;
+  void* context;
+  size_t* count;
+};
+struct PcReasonNames {
+  size_t size;
+  void* reserved;
+  void* context;
+  size_t count;
+  uint32_t* numbers;
+  char** names;
+};
+enum class PcAttribute : uint32_t { Period = 1, Reasons = 2, CollectionMode = 5, Buffer = 8 };
+inline constexpr uint32_t kContinuous = 1;
+struct PcConfig {
+  PcAttribute attribute;
+  Result status;
+  union {
+    uint32_t number;
+    void* buffer;
+    struct {
+      size_t count;
+      uint32_t* numbers;
+    } reasons;
+    uint64_t all[3];
+  };
+};
+struct PcConfigure {
+  size_t size;
+  void* reserved;
+  void* context;
+  size_t count;
+  PcConfig* config;
+};
+struct CubinNumber {
+  size_t size, bytes;
+  const void* cubin;
+  uint64_t number;
+};
+struct CubinLine {
+  size_t size;
+  const void* cubin;
+  const char* function;
+  size_t bytes;
+  uint32_t line;
+  uint64_t offset;
+  char *file, *folder;  // for free()
+};
+
 // The functions of libcupti that Kymo uses. The library is the one that the program has loaded, or that its CUDA driver
 // belongs to. It is never linked.
 struct Cupti {
@@ -157,6 +253,8 @@ struct Cupti {
   using OnCall = void (*)(void* user, int domain, uint32_t call, const void* data);
   using Requested = void (*)(uint8_t** buffer, size_t* size, size_t* max_records);
   using Completed = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid);
+
+  void* library;  // for the functions that are found when they are needed
 
   Result (*version)(uint32_t* version);
   Result (*subscribe)(Subscriber* subscriber, OnCall callback, void* user);

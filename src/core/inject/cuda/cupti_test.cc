@@ -6,6 +6,7 @@
 #if __has_include(<cupti.h>)
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 
 namespace kymo::inject::cuda {
 namespace {
@@ -60,6 +61,39 @@ TEST(CuptiAbiTest, OtherRecords) {
   EXPECT_SAME_PLACE(Overhead, cause, CUpti_ActivityOverhead3, overheadKind);
   EXPECT_SAME_PLACE(Overhead, start, CUpti_ActivityOverhead3, start);
   EXPECT_SAME_PLACE(Overhead, end, CUpti_ActivityOverhead3, end);
+}
+
+TEST(CuptiAbiTest, PcSampling) {
+  EXPECT_EQ(sizeof(PcReason), sizeof(CUpti_PCSamplingStallReason));
+  EXPECT_EQ(sizeof(PcRecord), sizeof(CUpti_PCSamplingPCData));
+  EXPECT_SAME_PLACE(PcRecord, offset, CUpti_PCSamplingPCData, pcOffset);
+  EXPECT_SAME_PLACE(PcRecord, function, CUpti_PCSamplingPCData, functionName);
+  EXPECT_SAME_PLACE(PcRecord, reasons, CUpti_PCSamplingPCData, stallReason);
+  EXPECT_EQ(sizeof(PcSamples), sizeof(CUpti_PCSamplingData));
+  EXPECT_SAME_PLACE(PcSamples, capacity, CUpti_PCSamplingData, collectNumPcs);
+  EXPECT_SAME_PLACE(PcSamples, dropped, CUpti_PCSamplingData, droppedSamples);
+  EXPECT_SAME_PLACE(PcSamples, count, CUpti_PCSamplingData, totalNumPcs);
+  EXPECT_SAME_PLACE(PcSamples, remaining, CUpti_PCSamplingData, remainingNumPcs);
+  EXPECT_SAME_PLACE(PcSamples, records, CUpti_PCSamplingData, pPcData);
+  EXPECT_EQ(sizeof(PcContext), CUpti_PCSamplingEnableParamsSize);
+  EXPECT_SAME_PLACE(PcContext, context, CUpti_PCSamplingDisableParams, ctx);
+  EXPECT_EQ(sizeof(PcRead), CUpti_PCSamplingGetDataParamsSize);
+  EXPECT_SAME_PLACE(PcRead, samples, CUpti_PCSamplingGetDataParams, pcSamplingData);
+  EXPECT_EQ(sizeof(PcReasonCount), CUpti_PCSamplingGetNumStallReasonsParamsSize);
+  EXPECT_EQ(sizeof(PcReasonNames), CUpti_PCSamplingGetStallReasonsParamsSize);
+  EXPECT_SAME_PLACE(PcReasonNames, numbers, CUpti_PCSamplingGetStallReasonsParams, stallReasonIndex);
+  EXPECT_EQ(sizeof(PcConfig), sizeof(CUpti_PCSamplingConfigurationInfo));
+  EXPECT_EQ(offsetof(PcConfig, reasons.numbers),
+            offsetof(CUpti_PCSamplingConfigurationInfo, attributeData.stallReasonData.pStallReasonIndex));
+  EXPECT_EQ(sizeof(PcConfigure), CUpti_PCSamplingConfigurationInfoParamsSize);
+  EXPECT_SAME_PLACE(PcConfigure, config, CUpti_PCSamplingConfigurationInfoParams, pPCSamplingConfigurationInfo);
+  EXPECT_EQ(sizeof(CubinNumber), CUpti_GetCubinCrcParamsSize);
+  EXPECT_SAME_PLACE(CubinNumber, cubin, CUpti_GetCubinCrcParams, cubin);
+  EXPECT_EQ(sizeof(CubinLine), CUpti_GetSassToSourceCorrelationParamsSize);
+  EXPECT_SAME_PLACE(CubinLine, offset, CUpti_GetSassToSourceCorrelationParams, pcOffset);
+  EXPECT_SAME_PLACE(CubinLine, folder, CUpti_GetSassToSourceCorrelationParams, dirName);
+  EXPECT_SAME_PLACE(ResourceData, module, CUpti_ResourceData, resourceDescriptor);
+  EXPECT_SAME_PLACE(Module, cubin, CUpti_ModuleResourceData, pCubin);
 }
 
 TEST(CuptiAbiTest, Calls) {

@@ -25,6 +25,7 @@
 #include "inject/cuda/graphs.h"
 #include "inject/cuda/queues.h"
 #include "inject/cuda/shared_cupti.h"
+#include "inject/cuda/stalls.h"
 #include "inject/python_stack.h"
 #include "inject/resource_names.h"
 #include "inject/torch/operators.h"
@@ -64,6 +65,7 @@ struct Recorder {
   std::mutex writing;
   Queues* queues = nullptr;
   Graphs* graphs = nullptr;  // before it has queues
+  Stalls* stalls = nullptr;  // null: not wanted
   uint64_t counted = 0, counted_lost = 0;
 };
 
@@ -165,12 +167,20 @@ void note_stream(const Call& call, const CallData& data) noexcept {
 // The call of the program on this thread that does work; 0: none.
 thread_local constinit uint64_t current_call __attribute__((tls_model("initial-exec"))) = 0;
 
-void on_call(void*, int domain, uint32_t id, const void* untyped) {
-  if (domain == kResourceDomain) {
-    const auto* const data = static_cast<const ResourceData*>(untyped);
-    if (data->graph != nullptr && record::recording()) recorder().graphs->note(id, *data->graph, current_call);
-    return;
+void on_resource(uint32_t event, const ResourceData& data) noexcept {
+  Recorder& self = recorder();
+  if (event == kContextCreated || event == kContextEnds || event == kModuleLoaded) {
+    if (self.stalls == nullptr) return;
+    if (event == kContextCreated) self.stalls->context_created(data.context);
+    if (event == kContextEnds) self.stalls->context_ends(data.context);
+    if (event == kModuleLoaded && data.module != nullptr) self.stalls->module_loaded(data.context, *data.module);
+  } else if (data.graph != nullptr && record::recording()) {
+    self.graphs->note(event, *data.graph, current_call);
   }
+}
+
+void on_call(void*, int domain, uint32_t id, const void* untyped) {
+  if (domain == kResourceDomain) return on_resource(id, *static_cast<const ResourceData*>(untyped));
   const auto& data = *static_cast<const CallData*>(untyped);
   Call* const call = domain == kDriverDomain ? call_of(id) : nullptr;
   if (call == nullptr || data.memory == nullptr) return;
@@ -260,6 +270,7 @@ void flush(void*) {
   Recorder& self = recorder();
   const State state = self.state.load(std::memory_order_acquire);
   if (is_forked_child() || (state != State::On && state != State::Leaving)) return;
+  if (self.stalls != nullptr) self.stalls->finish();
   deliver_all(self);
 }
 
@@ -325,6 +336,11 @@ void attach(Recorder& self) {
   self.pid = getpid();
   set_kinds(self, true);
   set_calls(self, true);
+  if (base::environment("KYMO_GPU_STALLS") != nullptr) {
+    if (self.stalls == nullptr) self.stalls = new Stalls(self.cupti->library);
+    for (const uint32_t event : {kContextCreated, kContextEnds, kModuleLoaded})
+      self.shared->record_call(kResourceDomain, event, true);
+  }
   if (!self.flushes_at_end) self.flushes_at_end = kymo_on_flush(flush, nullptr) != 0;
   self.state.store(State::On, std::memory_order_release);
   if (!shares_with_program) warn_pytorch();

@@ -205,6 +205,7 @@ std::string Nvrtc::compile(std::string_view source, std::string_view file, int a
   if (!given(options, {"--fmad", "-fmad", "--use_fast_math", "-use_fast_math"})) all.emplace_back("--fmad=false");
   if (!given(options, {"--device-as-default-execution-space", "-default-device"}))
     all.emplace_back("--device-as-default-execution-space");
+  if (base::environment("KYMO_GPU_STALLS") != nullptr) all.emplace_back("--generate-line-info");
   all.insert(all.end(), options.begin(), options.end());
   all.insert(all.end(), include_options_.begin(), include_options_.end());  // after the user's folders
   std::vector<const char*> arguments;

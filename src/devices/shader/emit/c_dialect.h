@@ -113,6 +113,7 @@ class CDialect {
 
   const CTraits traits;
   CPrelude prelude;
+  const SourceFiles* lines = nullptr;  // for #line directives
 
   virtual const Reserved& reserved() const = 0;
   virtual std::string_view opening() const = 0;  // the first lines of a text

@@ -251,7 +251,15 @@ class CFunction {
     for (const ir::Statement* one : block) statement(*one);
   }
 
+  void state_line(const Location& at) {
+    if (dialect_.lines == nullptr || at.line == 0 || at.file >= dialect_.lines->size()) return;
+    const SourceFiles::Shown shown = dialect_.lines->shown(at);
+    if (shown.name.find_first_of("\"\\\n") == shown.name.npos)
+      base::format_to(out_, "#line {} \"{}\"\n", shown.line, shown.name);
+  }
+
   void statement(const ir::Statement& statement) {
+    state_line(statement.at);
     switch (statement.kind) {
       case StatementKind::Declare:
         return declare(statement);

@@ -316,6 +316,10 @@ class CudaDialect final : public CDialect {
 
 std::unique_ptr<CDialect> cuda_dialect() { return std::make_unique<CudaDialect>(); }
 
-Emitted emit_cuda(const ir::Module& module) { return emit_c(module, *cuda_dialect()); }
+Emitted emit_cuda(const ir::Module& module, const SourceFiles* lines) {
+  const std::unique_ptr<CDialect> dialect = cuda_dialect();
+  dialect->lines = lines;
+  return emit_c(module, *dialect);
+}
 
 }  // namespace kymo::shader

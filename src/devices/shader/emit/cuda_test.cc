@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "kymo/translate.h"
 #include "shader/emit/c_dialect.h"
 #include "shader/emit/test_modules.h"
 
@@ -356,6 +357,18 @@ extern "C" __global__ void positions(kymo_uint4* out, uint scratch_offset, kymo_
   out[i] = kymo_uint4(scratch[kymo_group_size(kymo_grid, 0, blockDim.x, blockIdx.x) - 1u], (kymo_grid.offset[1] / kymo_grid.group[1] + blockIdx.y) * kymo_group_count(kymo_grid.threads[0], kymo_grid.group[0]) + (kymo_grid.offset[0] / kymo_grid.group[0] + blockIdx.x), kymo_grid.group[0], kymo_group_size(kymo_grid, 1, blockDim.y, blockIdx.y));
 }
 )");
+}
+
+TEST(CudaDialectTest, LinesOfTheSourceAreStatedOnRequest) {
+  const std::string source =
+      "kernel void scale(device float* x, uint i [[thread_position_in_grid]]) {\n"
+      "  for (int k = 0; k < 3; ++k)\n"
+      "    x[i] = x[i] * 2;\n"
+      "}\n";
+  const Options options{.target = Target::Cuda, .file = "scale.metal", .lines = true};
+  EXPECT_NE(translate(source, options).text.find("#line 3 \"scale.metal\"\n    x[i]"), std::string::npos)
+      << translate(source, options).text;
+  EXPECT_EQ(translate(source, {.target = Target::Cuda}).text.find("#line"), std::string::npos);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "kymo/translate.h"
+#include "shader/diagnostic.h"
 #include "shader/ir/ir.h"
 
 namespace kymo::shader {
@@ -43,7 +44,7 @@ struct Emitted {
 
 // Throw Rejected for what the target does not support.
 Emitted emit_opencl(const ir::Module& module);
-Emitted emit_cuda(const ir::Module& module);
+Emitted emit_cuda(const ir::Module& module, const SourceFiles* lines = nullptr);  // lines: with #line directives
 Emitted emit_glsl(const ir::Module& module);
 
 }  // namespace kymo::shader

@@ -5,21 +5,25 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace kymo::sample {
+namespace kymo::sensors {
 
 class GpuSensors {
  public:
   // `bus` is the PCI address, as CUDA gives it. Without NVML it has no values.
   explicit GpuSensors(const std::string& bus);
+  // The GPUs of this machine, by their numbers; none without NVML.
+  static std::vector<std::unique_ptr<GpuSensors>> all();
   ~GpuSensors();
   GpuSensors(const GpuSensors&) = delete;
   GpuSensors& operator=(const GpuSensors&) = delete;
 
+  std::string device_name() const;  // "NVIDIA H200"
   // The names of all values, with their units, in the order of read().
   static std::vector<std::string> names();
   // Calls `visit` for each value that the device has. `with_slow`: also those that take milliseconds.
@@ -30,8 +34,10 @@ class GpuSensors {
   std::optional<std::vector<uint32_t>> processes() const;
 
  private:
+  GpuSensors();
+
   void* library_ = nullptr;
   void* device_ = nullptr;
 };
 
-}  // namespace kymo::sample
+}  // namespace kymo::sensors

@@ -1,4 +1,4 @@
-#include "sample/gpu_sensors.h"
+#include "sensors/gpu_sensors.h"
 
 #include <dlfcn.h>
 
@@ -6,11 +6,11 @@
 
 #include "base/text.h"
 
-namespace kymo::sample {
+namespace kymo::sensors {
 
 namespace {
 
-enum class SensorValue : uint8_t { Number, Wide, Percents, Memory };
+enum class SensorValue : uint8_t { Number, Wide, Percents, Memory, EccErrors, NvLinkErrors };
 
 struct Sensor {
   const char *name, *function;
@@ -29,6 +29,9 @@ constexpr Sensor kSensors[] = {
     {"device memory used [bytes]", "nvmlDeviceGetMemoryInfo", -1, 1, SensorValue::Memory},
     {"throttle reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", -1, 1, SensorValue::Wide},
     {"energy [J]", "nvmlDeviceGetTotalEnergyConsumption", -1, 1e-3, SensorValue::Wide, true},
+    {"ECC errors, corrected", "nvmlDeviceGetTotalEccErrors", 0, 1, SensorValue::EccErrors, true},
+    {"ECC errors, not corrected", "nvmlDeviceGetTotalEccErrors", 1, 1, SensorValue::EccErrors, true},
+    {"NVLink errors", "nvmlDeviceGetFieldValues", -1, 1, SensorValue::NvLinkErrors, true},
 };
 constexpr Sensor kLimits[] = {
     {"power limit [W]", "nvmlDeviceGetEnforcedPowerLimit", -1, 1e-3},
@@ -42,6 +45,27 @@ Function symbol_of(void* library, const char* name) {
   return library != nullptr ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
 }
 
+// Of all links: wrong checksums of packets and of data, packets that were sent again, and links that were started
+// again.
+std::optional<double> nvlink_errors(void* function, void* device) {
+  struct Field {
+    uint32_t id, scope;
+    int64_t time, latency;
+    uint32_t type;
+    int error;
+    uint64_t value;
+  };
+  Field fields[4]{};
+  constexpr uint32_t kIds[] = {38, 45, 52, 59};
+  for (size_t i = 0; i < std::size(kIds); ++i) fields[i].id = kIds[i];
+  const auto get = reinterpret_cast<int (*)(void*, int, Field*)>(function);
+  if (get(device, static_cast<int>(std::size(fields)), fields) != 0) return {};
+  std::optional<double> sum;
+  for (const Field& one : fields)
+    if (one.error == 0) sum = sum.value_or(0) + static_cast<double>(one.value);
+  return sum;
+}
+
 // Nothing if the library or the device does not have it.
 std::optional<double> value_of(void* library, void* device, const Sensor& sensor) {
   union {
@@ -52,6 +76,12 @@ std::optional<double> value_of(void* library, void* device, const Sensor& sensor
   } result{};
   void* const function = symbol_of<void*>(library, sensor.function);
   if (function == nullptr || device == nullptr) return {};
+  if (sensor.value == SensorValue::NvLinkErrors) return nvlink_errors(function, device);
+  if (sensor.value == SensorValue::EccErrors) {  // since the driver was loaded
+    const auto get = reinterpret_cast<int (*)(void*, int, int, uint64_t*)>(function);
+    return get(device, sensor.argument, 0, &result.wide) == 0 ? std::optional(static_cast<double>(result.wide))
+                                                              : std::nullopt;
+  }
   const int error = sensor.argument < 0
                         ? reinterpret_cast<int (*)(void*, void*)>(function)(device, &result)
                         : reinterpret_cast<int (*)(void*, int, void*)>(function)(device, sensor.argument, &result);
@@ -64,10 +94,30 @@ std::optional<double> value_of(void* library, void* device, const Sensor& sensor
 
 }  // namespace
 
-GpuSensors::GpuSensors(const std::string& bus) : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+GpuSensors::GpuSensors() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
   const auto begin = symbol_of<int (*)()>(library_, "nvmlInit_v2");
+  if (begin == nullptr || begin() != 0) library_ = nullptr;
+}
+
+GpuSensors::GpuSensors(const std::string& bus) : GpuSensors() {
   const auto get = symbol_of<int (*)(const char*, void**)>(library_, "nvmlDeviceGetHandleByPciBusId_v2");
-  if (begin == nullptr || get == nullptr || begin() != 0 || get(bus.c_str(), &device_) != 0) device_ = nullptr;
+  if (get == nullptr || get(bus.c_str(), &device_) != 0) device_ = nullptr;
+}
+
+std::vector<std::unique_ptr<GpuSensors>> GpuSensors::all() {
+  std::vector<std::unique_ptr<GpuSensors>> gpus;
+  for (uint32_t number = 0;; ++number) {
+    std::unique_ptr<GpuSensors> one(new GpuSensors);
+    const auto get = symbol_of<int (*)(uint32_t, void**)>(one->library_, "nvmlDeviceGetHandleByIndex_v2");
+    if (get == nullptr || get(number, &one->device_) != 0) return gpus;
+    gpus.push_back(std::move(one));
+  }
+}
+
+std::string GpuSensors::device_name() const {
+  char text[96] = {};
+  const auto get = symbol_of<int (*)(void*, char*, uint32_t)>(library_, "nvmlDeviceGetName");
+  return get != nullptr && device_ != nullptr && get(device_, text, sizeof text - 1) == 0 ? text : "";
 }
 
 GpuSensors::~GpuSensors() {
@@ -110,4 +160,4 @@ std::optional<std::vector<uint32_t>> GpuSensors::processes() const {
   return pids;
 }
 
-}  // namespace kymo::sample
+}  // namespace kymo::sensors

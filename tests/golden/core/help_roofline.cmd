@@ -1,0 +1,1 @@
+kymo roofline --help

@@ -35,7 +35,7 @@ fi
 # What the library shows is what its headers mark: nothing of the components inside.
 inside='base|client|trace|sink|collect|convert|symbols|counters|memory|wire|record|device::(opencl|vulkan|cuda|random|embedded)'
 # But for what one component needs of another, marked in the components' own headers.
-between='record::(forbid_recording_on_this_thread|push_unheard|(begin|end)(_site)?_on_stack)|collect::(start_session|close_session|flush_session|drop_unfinished_session|follow_forks'
+between='record::(forbid_recording_on_this_thread|watch_ranges|push_unheard|(begin|end)(_site)?_on_stack)|collect::(start_session|close_session|flush_session|drop_unfinished_session|follow_forks'
 between+='|dump_session|begin_flight_copy|end_flight_copy|session_taken|recorded_from_outside|options_from_environment|state_window)'
 for library in libkymo.so libkymo_shader.so libkymo_device.so libkymo_edge.so libkymo_ondemand.so; do
   if nm -DC --defined-only "$prefix/lib/$library" |

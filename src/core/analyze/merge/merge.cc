@@ -118,11 +118,18 @@ std::optional<Alignment> by_measurement(const Side& reference, const Side& other
   return alignment;
 }
 
-// Why two traces cannot be of the same run of a job; empty: nothing says so.
-std::string other_run(const Side& reference, const Side& other, std::optional<int64_t> by_system_clock) {
-  if (reference.rank && reference.rank == other.rank) return base::format("both are of rank {}", *other.rank);
-  if (reference.world_size && other.world_size && reference.world_size != other.world_size)
-    return base::format("their jobs have {} and {} ranks", *reference.world_size, *other.world_size);
+// Why two traces cannot be of the same run of a job; empty: nothing says so. Times of collectives may be proof that
+// they are of one run, but not for the same rank at another time.
+std::string other_run(const Side& reference, const Side& other, std::optional<int64_t> by_system_clock,
+                      bool is_proven) {
+  const bool is_same_rank = reference.rank && reference.rank == other.rank;
+  if (is_proven) {
+    if (!is_same_rank) return {};
+  } else {
+    if (is_same_rank) return base::format("both are of rank {}", *other.rank);
+    if (reference.world_size && other.world_size && reference.world_size != other.world_size)
+      return base::format("their jobs have {} and {} ranks", *reference.world_size, *other.world_size);
+  }
   constexpr int64_t kFarApart = 1'000'000'000;  // clocks that are set by a network differ by less
   if (!by_system_clock) return {};
   Alignment by;
@@ -150,7 +157,7 @@ Rank align_with(const Side& reference, const Side& other, const std::string& mar
   const Matching matching = match_events(reference.events, other.events, known);
   const std::string what = mark.empty() ? "collectives" : "events of this name";
   // Of a mark, the user says that it is the same.
-  const std::string run = matching.is_proven || !mark.empty() ? std::string() : other_run(reference, other, known);
+  const std::string run = mark.empty() ? other_run(reference, other, known, matching.is_proven) : std::string();
   if (matching.moments.size() < kFewestMoments) {
     rank.reason = base::format("it shares fewer than {} {} with the first trace", kFewestMoments, what);
   } else if (!run.empty()) {

@@ -108,6 +108,11 @@ class Search {
         if (cause > one.ns / 2) ns = std::min(ns, std::min(cause, report_.window_ns) - 1);
       return ns;
     }
+    // So is a slower side that itself waits for a lock.
+    if (one.kind == "slower side" && is_lock_slow() && functions.limit.action == "waits for a " + functions.lock.kind) {
+      const uint64_t lock = functions.lock.unfinished != 0 ? functions.lock.ns : functions.lock.saves_ns();
+      return std::min(ns, std::max<uint64_t>(std::min(lock, report_.window_ns), 1) - 1);
+    }
     if (one.kind == kFunction) return one.ns / 2;  // also if records were lost, so that no saving is proven
     if (one.kind != kUneven) return ns;
     return ns - ns / (report_.longer.name.empty() ? 4 : 32);

@@ -325,6 +325,8 @@ TEST_F(SampledReportTest, ALockIsNamedBeforeItsSymptomThatAllThreadsWait) {
   };
   EXPECT_EQ(first(70'000), "lock");
   EXPECT_EQ(first(30'000), "waiting") << "the lock explains less than half of it";
+  functions.limit = {"thread 7", "join", "thread 8", 1, 99'000, 10, "log_result", "waits for a mutex", 99'000};
+  EXPECT_EQ(first(70'000), "lock") << "the slower side waits for it";
 }
 
 TEST_F(SampledReportTest, ALockForWhichThreadsWaitInTurnSavesTheLongestWaitOfOneThread) {

@@ -211,16 +211,17 @@ struct PcReasonNames {
 };
 enum class PcAttribute : uint32_t { Period = 1, Reasons = 2, CollectionMode = 5, Buffer = 8 };
 inline constexpr uint32_t kContinuous = 1;
+struct PcReasons {
+  size_t count;
+  uint32_t* numbers;
+};
 struct PcConfig {
   PcAttribute attribute;
   Result status;
   union {
     uint32_t number;
     void* buffer;
-    struct {
-      size_t count;
-      uint32_t* numbers;
-    } reasons;
+    PcReasons reasons;
     uint64_t all[3];
   };
 };

@@ -10,6 +10,8 @@
 #include "device/embedded.h"
 #include "device/language.h"
 #include "device/random/fill.h"
+#include "device/storage.h"
+#include "device/stream_state.h"
 #include "device/work_capture.h"
 #include "kymo/random.h"
 
@@ -19,11 +21,14 @@ namespace {
 // The text of a kernel, with other kernels that are not compiled with it.
 std::string_view source_of(std::string_view name) {
   if (name.starts_with("strided_copy")) return embedded::strided_copy_metal;
-  static const std::string random =
-      base::format("#include <metal_stdlib>\nusing namespace metal;\n{}{}{}", embedded::random_core_metal,
-                   embedded::normal_table_metal, embedded::random_metal);
+  static const std::string random = base::format("#include <metal_stdlib>\nusing namespace metal;\n{}{}",
+                                                 embedded::random_core_metal, embedded::random_metal);
   return random;
 }
+
+constexpr uint32_t kNormalTable[257][4] = {
+#include "device/random/normal_table.inc"
+};
 
 }  // namespace
 
@@ -41,9 +46,27 @@ Kernel BuiltinKernels::get(std::string_view name) {
   return ShaderLibrary(found->second)[name];
 }
 
+Tensor BuiltinKernels::normal_table() {
+  std::lock_guard lock(mutex_);
+  if (!normal_table_.is_defined()) {
+    const CaptureScope own;  // a replay has its own table
+    // Not from the allocator, whose figures are those of the program's tensors. A reset destroys it.
+    const Address address = device_.allocate(sizeof kNormalTable);
+    if (address == 0)
+      throw OutOfMemory("the device has no memory left for the table of normal numbers", sizeof kNormalTable, 0, 0);
+    Tensor table(std::make_shared<Storage>(device_, address, sizeof kNormalTable, false, nullptr), DType::U32,
+                 {std::size(kNormalTable), 4}, {4, 1}, 0);
+    table.copy_from_bytes(std::as_bytes(std::span(kNormalTable)));
+    device_.current_stream().wait();  // all streams read it
+    normal_table_ = std::move(table);
+  }
+  return normal_table_;
+}
+
 void BuiltinKernels::forget() {
   std::lock_guard lock(mutex_);
   libraries_.clear();
+  normal_table_ = {};
 }
 
 namespace {
@@ -115,7 +138,11 @@ void run(const random::Fill& fill, Tensor& out, RandomFill asked) {
   const Kernel kernel = device.builtins().get(random::name_of(fill.kernel));
   const random::LaunchShape shape = random::launch_shape(fill, count, device.info().compute_units,
                                                          static_cast<uint32_t>(kernel.max_threads_per_threadgroup()));
-  kernel.threads(shape.threads).group(shape.group)(out, count, at.seed, at.offset, fill.x, fill.y, fill.z);
+  const Kernel sized = kernel.threads(shape.threads).group(shape.group);
+  if (asked.kind == RandomFill::Kind::Normal)
+    sized(out, count, at.seed, at.offset, fill.x, fill.y, fill.z, device.builtins().normal_table());
+  else
+    sized(out, count, at.seed, at.offset, fill.x, fill.y, fill.z);
 }
 
 }  // namespace

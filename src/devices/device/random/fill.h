@@ -3,7 +3,7 @@
 //   const Fill fill = normal_fill(DType::F32, 0, 1);                             // checks what was asked for
 //   const Reservation at = generator.reserve(fill.blocks(count));                // whose numbers
 //   launch the kernel name_of(fill.kernel) of random.metal over launch_shape(...) threads, with the tensor, the count,
-//   the reservation and fill.x, y and z                                                          // builtin.cc
+//   the reservation, fill.x, y and z, and for normal numbers their table                         // builtin.cc
 //
 // Numbering: block b of the reservation gives elements 4 b to 4 b + 3, one word each. If an element has 8 bytes, it
 // gives elements 2 b and 2 b + 1, two words each, the high word first. All devices give the same numbers, to the last

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes normal_table.metal: the inverse of the normal distribution as 256 cubics, for random_core.metal.
+"""Makes normal_table.inc: the inverse of the normal distribution as 256 cubics, for random_core.metal.
 
 What is approximated. A random word w has a sign, bit 31, and a magnitude m, its other 31 bits. z is the number that a
 normal variable exceeds with probability p = (2 m + 1) / 2^33: the middle of the m-th of 2^31 equal slices of the tail's
@@ -13,7 +13,7 @@ t of the row's cubic: exact, and centred. Row 256 is for the n that round up to 
 How it is fitted. Remez's exchange gives the cubic with the least largest error. Its coefficients are then rounded to
 float from the highest to the lowest; after each, the lower ones are fitted again to what is left.
 
-Usage: make_normal_table.py            writes normal_table.metal beside itself
+Usage: make_normal_table.py            writes normal_table.inc beside itself
        make_normal_table.py --check    fails where that file is not what would be written
 Only Python's standard library; about two seconds.
 """
@@ -110,17 +110,15 @@ def table():
     lines = [
         "// Made by make_normal_table.py, which says what this is. Rows of four floats, as bits: the cubic's",
         f"// coefficients, lowest first. Largest error of the cubics, before the rounding of their evaluation: {worst:.2e}.",
-        "constant uint4 kymo_normal_table[257] = {",
     ]
     for i, row in enumerate(rows):
         end = "," if i + 1 < len(rows) else ""
-        lines.append("  uint4(" + ", ".join(f"0x{bits(c):08x}u" for c in row) + ")" + end)
-    lines.append("};")
+        lines.append("{" + ", ".join(f"0x{bits(c):08x}u" for c in row) + "}" + end)
     return "\n".join(lines) + "\n"
 
 
 def main():
-    path = pathlib.Path(__file__).with_name("normal_table.metal")
+    path = pathlib.Path(__file__).with_name("normal_table.inc")
     text = table()
     if sys.argv[1:] == ["--check"]:
         if path.read_text() != text:

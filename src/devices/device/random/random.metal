@@ -1,5 +1,4 @@
-// The kernels of the fills. builtin.cc puts random_core.metal and the table for normal numbers before this text. fill.h
-// says how the kernels are launched.
+// The kernels of the fills. builtin.cc puts random_core.metal before this text. fill.h says how the kernels are launched.
 //
 // Each thread takes every (threads)-th block, so any number of threads is right. A block's elements are stored at once
 // if the output is aligned for that, else one by one; so are those of the last block if it is not full.
@@ -79,7 +78,8 @@ KYMO_FILL(bernoulli_16, 2, kymo_bernoulli_values(words, a, b))
 KYMO_FILL(bernoulli_32, 4, kymo_bernoulli_values(words, a, b))
 KYMO_FILL(bernoulli_64, 8, kymo_wide_bernoulli_values(words, a, b))
 
-// The normal's table, in the group's memory: lanes look up different rows, which constant memory serves one by one.
+// The normal's table is copied to the group's memory: lanes look up different rows, which constant memory serves one by
+// one. It comes in a buffer, because Mesa's driver for the CPU compiles a table in the text for half a minute.
 inline uint kymo_normal_lookup(uint word, threadgroup const uint4* table, ulong x) {
   const uint key = kymo_normal_key(word);
   return kymo_normal(word, key, table[kymo_normal_row(key)], kymo_normal_mean(x), kymo_normal_deviation(x));
@@ -91,9 +91,10 @@ inline uint4 kymo_normal_values(uint4 words, threadgroup const uint4* table, ulo
 
 #define KYMO_NORMAL_FILL(NAME, WIDTH, ROUNDED)                                                                     \
   [[kernel, max_total_threads_per_threadgroup(512)]] void kymo_random_##NAME(                                      \
-      KYMO_PARAMETERS, uint lane [[thread_position_in_threadgroup]], uint lanes [[threads_per_threadgroup]]) {     \
+      KYMO_PARAMETERS, device const uint4* normal_table [[buffer(7)]],                                             \
+      uint lane [[thread_position_in_threadgroup]], uint lanes [[threads_per_threadgroup]]) {                      \
     threadgroup uint4 rows[257];                                                                                   \
-    for (uint i = lane; i < 257; i += lanes) rows[i] = kymo_normal_table[i];                                       \
+    for (uint i = lane; i < 257; i += lanes) rows[i] = normal_table[i];                                            \
     threadgroup_barrier(mem_flags::mem_threadgroup);                                                               \
     threadgroup const uint4* table = rows;                                                                         \
     const ulong a = x;                                                                                             \

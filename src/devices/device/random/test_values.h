@@ -36,10 +36,10 @@ To as_type(From value) {
   return std::bit_cast<To>(value);
 }
 inline uint mulhi(uint a, uint b) { return static_cast<uint>(ulong{a} * b >> 32); }
-#define constant constexpr
-#include "device/random/normal_table.metal"
+inline constexpr uint4 kymo_normal_table[257] = {
+#include "device/random/normal_table.inc"
+};
 #include "device/random/random_core.metal"
-#undef constant
 
 template <int kWidth>  // bytes of an element
 void store(std::byte* out, uint64_t block, const uint4& v) {

@@ -60,7 +60,7 @@ struct Options {
 // How the generated kernel takes an argument. On OpenCL and CUDA an argument is a parameter of the kernel; on GLSL it
 // is a member of the push constants, with `scalar` layout. Sizes and alignments are those of Metal.
 //
-// If the push constants of a kernel would have more than 128 bytes, the generated GLSL has one push constant, the
+// If the push constants of a kernel would have more than 92 bytes, the generated GLSL has one push constant, the
 // device address of a block with all of them in the same order. The block must start at a multiple of 64. In it, an
 // Inline starts at a multiple of its `value_offset`, and an Address at a multiple of 8.
 enum class Passing : uint8_t {

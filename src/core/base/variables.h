@@ -55,14 +55,11 @@ inline constexpr VariableDescription kDeviceVariables[] = {
     {"KYMO_LOW_WATERMARK_RATIO", "0 to 2", "From this part on, memory that is not used is given back."},
     {"KYMO_VULKAN_TIMES", "dispatch, submission", "What has timestamps of its own on Vulkan."},
     {"KYMO_VULKAN_TRUST", "1", "Uses a Vulkan device although its driver is known to crash."},
-    {"KYMO_VULKAN_VALIDATION", "1", "Turns on Vulkan's validation layer."},
-    {"KYMO_VULKAN_HIDE", "NAME,NAME", "Extensions of Vulkan that are treated as missing, for tests."},
     {"KYMO_CUDA_LIBRARY", "FILE", "The libcuda.so to use."},
     {"KYMO_NVRTC_LIBRARY", "FILE", "The libnvrtc.so to use."},
     {"KYMO_OPENCL_LIBRARY", "FILE", "The libOpenCL.so to use."},
     {"KYMO_VULKAN_LIBRARY", "FILE", "The libvulkan.so to use."},
-    {"KYMO_SHADERC_LIBRARY", "FILE", "The libshaderc.so to use, which compiles GLSL."},
-    {"KYMO_GLSLANG", "FILE", "The glslang program to use if there is no libshaderc."},
+    {"KYMO_GLSLANG", "FILE", "The program to use that compiles GLSL: glslangValidator or glslang."},
 };
 
 inline constexpr VariableDescription kDataVariables[] = {

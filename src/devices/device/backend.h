@@ -46,8 +46,7 @@ enum class Language : uint8_t { OpenClC, Glsl, SpirV, CudaCpp, Metal };
 std::string_view language_name(Language);  // "OpenCL C", …
 
 struct DeviceInfo {
-  std::string name;  // "NVIDIA H200"
-  std::string vendor;
+  std::string name;           // "NVIDIA H200"
   std::string driver;         // its version and the API's: part of the key of compiled code
   std::string uuid;           // 32 hex digits; the same for one device in any process and API, if the driver reports it
   bool is_processor = false;  // the host's processor, offered as a device

@@ -65,7 +65,6 @@ DeviceInfo describe_device(const Api& api, CUdevice device, int nvrtc_version) {
   std::array<char, 256> name{};
   check(api, api.device_name(name.data(), static_cast<int>(name.size() - 1), device), "cuDeviceGetName");
   info.name = name.data();
-  info.vendor = "NVIDIA";
   info.driver =
       base::format("{}{}CUDA {}", api.driver_name, api.driver_name.empty() ? "" : ", ", version_text(api.version));
   if (nvrtc_version != 0) info.driver += ", NVRTC " + version_text(nvrtc_version);

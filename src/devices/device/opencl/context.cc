@@ -88,7 +88,8 @@ std::string uuid(const Api& cl, cl_platform_id platform, cl_device_id device, co
   if (has_word(extensions, "cl_khr_device_uuid") &&
       cl.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof bytes, bytes, nullptr) == CL_SUCCESS)
     return base::hex(bytes);
-  return base::opencl_device_uuid(ask_text(cl, platform, CL_PLATFORM_NAME), info.vendor, info.name, index_in_platform);
+  return base::opencl_device_uuid(ask_text(cl, platform, CL_PLATFORM_NAME), ask_text(cl, device, CL_DEVICE_VENDOR),
+                                  info.name, index_in_platform);
 }
 
 bool fine_grained(const Api& cl, cl_device_id device) {
@@ -112,7 +113,6 @@ DeviceInfo describe(const Api& cl, cl_platform_id platform, cl_device_id device,
   const std::string version = ask_text(cl, device, CL_DEVICE_VERSION);
   DeviceInfo info;
   info.name = ask_text(cl, device, CL_DEVICE_NAME);
-  info.vendor = ask_text(cl, device, CL_DEVICE_VENDOR);
   info.driver = base::format("{}, {}, {}", ask_text(cl, device, CL_DRIVER_VERSION), version,
                              ask_text(cl, platform, CL_PLATFORM_VERSION));
   info.uuid = uuid(cl, platform, device, extensions, info, index_in_platform);

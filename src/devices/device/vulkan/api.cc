@@ -35,7 +35,6 @@ LibraryApi open_library() {
   if (api.name == nullptr) half_installed(api.file, #name);
   KYMO_VULKAN_LOAD(vkCreateInstance)
   KYMO_VULKAN_LOAD(vkEnumerateInstanceVersion)
-  KYMO_VULKAN_LOAD(vkEnumerateInstanceLayerProperties)
 #undef KYMO_VULKAN_LOAD
   return api;
 }
@@ -47,8 +46,6 @@ InstanceApi instance_functions(const LibraryApi& library, VkInstance instance) {
   KYMO_VULKAN_LOAD(name)                \
   if (api.name == nullptr) half_installed(library.file, #name);
   KYMO_VULKAN_INSTANCE_FUNCTIONS(KYMO_VULKAN_LOAD_OR_THROW)
-  KYMO_VULKAN_LOAD(vkCreateDebugUtilsMessengerEXT)
-  KYMO_VULKAN_LOAD(vkDestroyDebugUtilsMessengerEXT)
   KYMO_VULKAN_LOAD(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)
 #undef KYMO_VULKAN_LOAD
 #undef KYMO_VULKAN_LOAD_OR_THROW

@@ -29,11 +29,10 @@ namespace kymo::device::vulkan {
   X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue)                  \
   X(vkCreateQueryPool) X(vkDestroyQueryPool) X(vkResetQueryPool) X(vkGetQueryPoolResults)                       \
   X(vkCreateShaderModule) X(vkDestroyShaderModule) X(vkCreatePipelineLayout) X(vkDestroyPipelineLayout)         \
-  X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout) X(vkCreateDescriptorPool)                      \
-  X(vkDestroyDescriptorPool) X(vkResetDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets)     \
+  X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout)                                                \
   X(vkCreateComputePipelines) X(vkDestroyPipeline) X(vkCreatePipelineCache) X(vkDestroyPipelineCache)           \
   X(vkGetPipelineCacheData) X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkAllocateCommandBuffers)          \
-  X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkCmdBindPipeline) X(vkCmdBindDescriptorSets)                 \
+  X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkCmdBindPipeline)                                             \
   X(vkCmdPushConstants) X(vkCmdDispatch) X(vkCmdPipelineBarrier) X(vkCmdCopyBuffer) X(vkCmdFillBuffer)          \
   X(vkCmdWriteTimestamp)
 
@@ -49,16 +48,12 @@ struct LibraryApi {
   PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
   KYMO_VULKAN_DECLARE(vkCreateInstance)
   KYMO_VULKAN_DECLARE(vkEnumerateInstanceVersion)
-  KYMO_VULKAN_DECLARE(vkEnumerateInstanceLayerProperties)
   std::string file;
 };
 
 struct InstanceApi {
   KYMO_VULKAN_INSTANCE_FUNCTIONS(KYMO_VULKAN_DECLARE)
-  // From VK_EXT_debug_utils and VK_EXT_calibrated_timestamps.
-  KYMO_VULKAN_DECLARE(vkCreateDebugUtilsMessengerEXT)
-  KYMO_VULKAN_DECLARE(vkDestroyDebugUtilsMessengerEXT)
-  KYMO_VULKAN_DECLARE(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)
+  KYMO_VULKAN_DECLARE(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)  // of an extension
 };
 
 struct DeviceApi {

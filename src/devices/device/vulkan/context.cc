@@ -21,7 +21,6 @@ std::optional<AddressRange> AddressTable::remove(uint64_t begin) {
   const AddressRange range = found->second;
   ranges_.erase(found);
   count_ = ranges_.size();
-  removals_.fetch_add(1, std::memory_order_release);
   return range;
 }
 
@@ -46,20 +45,7 @@ std::optional<AddressRange> AddressTable::find_mapped(uintptr_t begin, uintptr_t
 std::map<uint64_t, AddressRange> AddressTable::take_all() {
   const std::unique_lock lock(mutex_);
   count_ = 0;
-  removals_.fetch_add(1, std::memory_order_release);
   return std::exchange(ranges_, {});
-}
-
-const AddressRange* AddressCache::look_up(uint64_t address) {
-  if (const uint64_t removals = table_.removals(); removals != removals_) {
-    recent_.fill({});
-    removals_ = removals;
-  }
-  const auto found = table_.find(address);
-  if (!found) return nullptr;
-  AddressRange& entry = recent_[oldest_++ % recent_.size()];
-  entry = *found;
-  return &entry;
 }
 
 namespace {

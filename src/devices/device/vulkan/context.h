@@ -20,10 +20,7 @@
 
 namespace kymo::device::vulkan {
 
-// Finds the buffer of an address: Vulkan copies between buffers, the runtime between addresses.
-//
-// All threads share one table. A queue uses it through its own AddressCache. The cache answers repeated questions for
-// the same few buffers without a lock, in a few nanoseconds. It notices if an entry was removed since.
+// Finds the buffer of an address: Vulkan copies between buffers, the runtime between addresses. Thread-safe.
 struct AddressRange {
   uint64_t begin = 0, end = 0;  // the addresses that the runtime uses
   VkBuffer buffer = VK_NULL_HANDLE;
@@ -45,35 +42,11 @@ class AddressTable {
   std::map<uint64_t, AddressRange> take_all();
 
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
-  uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
 
  private:
   mutable std::shared_mutex mutex_;
   std::map<uint64_t, AddressRange> ranges_;  // by begin
   std::atomic<size_t> count_ = 0;
-  std::atomic<uint64_t> removals_ = 0;
-};
-
-// Used by one thread at a time.
-class AddressCache {
- public:
-  explicit AddressCache(const AddressTable& table) : table_(table) {}
-
-  // Null: no buffer contains it. Valid until the next call.
-  const AddressRange* find(uint64_t address) {
-    if (removals_ == table_.removals())
-      for (const AddressRange& range : recent_)
-        if (range.holds(address)) return &range;
-    return look_up(address);
-  }
-
- private:
-  const AddressRange* look_up(uint64_t address);
-
-  const AddressTable& table_;
-  std::array<AddressRange, 4> recent_{};
-  uint32_t oldest_ = 0;
-  uint64_t removals_ = 0;
 };
 
 // A queue of the driver. If there are more streams than driver queues, streams share them; submitting needs the lock.
@@ -109,11 +82,6 @@ class Context {
       fail(result, call);
   }
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
-  // Call it at the start of every queue operation: throws the errors that the validation layer found.
-  void check_validation() const {
-    if (Validation* validation = instance_->validation()) [[unlikely]]
-      validation->check();
-  }
 
   SharedQueue& next_queue();  // in turn
 

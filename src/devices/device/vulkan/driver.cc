@@ -24,13 +24,13 @@ constexpr size_t kAlignment = 512;  // of device memory
 
 // The GLSL compiler, or the reason why there is none.
 struct Glsl {
-  std::shared_ptr<GlslCompiler> compiler;
+  std::shared_ptr<const GlslCompiler> compiler;
   std::string missing;
 };
 
 Glsl find_glsl() {
   try {
-    return {find_glsl_compiler(), ""};
+    return {std::make_shared<GlslCompiler>(), ""};
   } catch (const NotAvailable& error) {
     return {nullptr, error.what()};
   }
@@ -207,9 +207,7 @@ class VulkanAccelerator final : public Accelerator {
     } else {
       throw InvalidArgument("vulkan: unsupported language: write the kernel in GLSL or SPIR-V");
     }
-    auto program = std::make_unique<DeviceProgram>(*context_, std::move(code), source.kernels);
-    context_->check_validation();
-    return program;
+    return std::make_unique<DeviceProgram>(*context_, std::move(code), source.kernels);
   }
 
   std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) override {

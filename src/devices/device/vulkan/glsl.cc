@@ -1,6 +1,5 @@
 #include "device/vulkan/glsl.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -80,10 +79,7 @@ GlslOptions parse_glsl_options(const std::vector<std::string>& options) {
   GlslOptions parsed;
   for (size_t i = 0; i < options.size(); ++i) {
     std::string_view option = options[i];
-    if (option == "-O0") continue;
-    if (option == "-O") {
-      parsed.optimise = true;
-    } else if (option == "-g") {
+    if (option == "-g") {
       parsed.debug = true;
     } else if (option.starts_with("-D")) {
       option.remove_prefix(2);
@@ -96,7 +92,7 @@ GlslOptions parse_glsl_options(const std::vector<std::string>& options) {
       parsed.macros.emplace_back(name, option.substr(std::min(equals + 1, option.size())));
     } else {
       throw InvalidArgument(
-          base::format("unknown option {} for a GLSL kernel: use -DNAME, -DNAME=VALUE, -O, -O0 or -g", option));
+          base::format("unknown option {} for a GLSL kernel: use -DNAME, -DNAME=VALUE or -g", option));
     }
   }
   return parsed;
@@ -150,21 +146,7 @@ CompileError glsl_error(std::string_view log, std::string_view file) {
   return {whole, std::string(file), line_number, 0, text};
 }
 
-std::unique_ptr<GlslCompiler> find_glsl_compiler() {
-  std::string why;
-  try {
-    return load_shaderc();
-  } catch (const NotAvailable& error) {
-    why = error.what();
-  }
-  try {
-    return find_glslang_program();
-  } catch (const NotAvailable& error) {
-    throw NotAvailable(base::format("vulkan: no GLSL compiler found: {}; {}", why, error.what()));
-  }
-}
-
-std::vector<ModuleCode> compile_glsl(GlslCompiler& compiler, const Source& source) {
+std::vector<ModuleCode> compile_glsl(const GlslCompiler& compiler, const Source& source) {
   const GlslOptions options = parse_glsl_options(source.options);
   const std::vector<std::string> names = kernel_pragmas(source.text, source.file);
   std::vector<ModuleCode> modules;
@@ -187,98 +169,7 @@ std::vector<ModuleCode> compile_glsl(GlslCompiler& compiler, const Source& sourc
   return modules;
 }
 
-// ---- With libshaderc, in this process ------------------------------------------------------------------------------
-
-namespace {
-
-// The part of shaderc's C interface that Kymo uses, declared here so that Kymo builds without shaderc's headers.
-using ShadercCompiler = struct ShadercCompilerObject*;
-using ShadercOptions = struct ShadercOptionsObject*;
-using ShadercResult = struct ShadercResultObject*;
-constexpr int kTargetVulkan = 0, kComputeShader = 2, kSuccess = 0, kOptimiseForSpeed = 2;
-constexpr uint32_t kVulkan1_2 = 1u << 22 | 2u << 12;
-
-// X(result, name, parameters)
-#define KYMO_SHADERC_FUNCTIONS(X)                                                                           \
-  X(ShadercCompiler, compiler_initialize, ())                                                               \
-  X(ShadercOptions, compile_options_initialize, ())                                                         \
-  X(void, compile_options_release, (ShadercOptions))                                                        \
-  X(void, compile_options_add_macro_definition, (ShadercOptions, const char*, size_t, const char*, size_t)) \
-  X(void, compile_options_set_generate_debug_info, (ShadercOptions))                                        \
-  X(void, compile_options_set_optimization_level, (ShadercOptions, int))                                    \
-  X(void, compile_options_set_target_env, (ShadercOptions, int, uint32_t))                                  \
-  X(ShadercResult, compile_into_spv,                                                                        \
-    (ShadercCompiler, const char*, size_t, int, const char*, const char*, ShadercOptions))                  \
-  X(void, result_release, (ShadercResult))                                                                  \
-  X(size_t, result_get_length, (ShadercResult))                                                             \
-  X(const char*, result_get_bytes, (ShadercResult))                                                         \
-  X(int, result_get_compilation_status, (ShadercResult))                                                    \
-  X(const char*, result_get_error_message, (ShadercResult))
-
-struct ShadercApi {
-#define KYMO_SHADERC_MEMBER(result, name, parameters) result(*name) parameters = nullptr;
-  KYMO_SHADERC_FUNCTIONS(KYMO_SHADERC_MEMBER)
-#undef KYMO_SHADERC_MEMBER
-  void (*compile_options_set_preserve_bindings)(ShadercOptions, bool) = nullptr;  // null: the library is too old
-};
-
-class Shaderc final : public GlslCompiler {
- public:
-  explicit Shaderc(const ShadercApi& api) : api_(api), compiler_(api.compiler_initialize()) {
-    if (compiler_ == nullptr) throw NotAvailable("libshaderc does not start");
-  }
-
-  std::vector<uint32_t> compile(std::string_view text, const GlslOptions& wanted, std::string_view file) override {
-    const std::unique_ptr<ShadercOptionsObject, void (*)(ShadercOptions)> options(api_.compile_options_initialize(),
-                                                                                  api_.compile_options_release);
-    api_.compile_options_set_target_env(options.get(), kTargetVulkan, kVulkan1_2);
-    for (const auto& [name, value] : wanted.macros)
-      api_.compile_options_add_macro_definition(options.get(), name.data(), name.size(), value.data(), value.size());
-    if (wanted.debug) api_.compile_options_set_generate_debug_info(options.get());
-    if (wanted.optimise) {
-      api_.compile_options_set_optimization_level(options.get(), kOptimiseForSpeed);
-      // A parameter stays a parameter even if the kernel does not use it.
-      if (api_.compile_options_set_preserve_bindings != nullptr)
-        api_.compile_options_set_preserve_bindings(options.get(), true);
-    }
-    const std::string name(file);
-    const std::unique_ptr<ShadercResultObject, void (*)(ShadercResult)> result(
-        api_.compile_into_spv(compiler_, text.data(), text.size(), kComputeShader, name.c_str(), "main", options.get()),
-        api_.result_release);
-    if (result == nullptr) throw DeviceError("vulkan: libshaderc returned no result");
-    if (api_.result_get_compilation_status(result.get()) != kSuccess)
-      throw glsl_error(api_.result_get_error_message(result.get()), file);
-    return spirv::Module::words_of({api_.result_get_bytes(result.get()), api_.result_get_length(result.get())});
-  }
-
- private:
-  const ShadercApi api_;
-  ShadercCompiler compiler_;  // lives as long as the library, which is never closed
-};
-
-}  // namespace
-
-std::unique_ptr<GlslCompiler> load_shaderc() {
-  constexpr const char* kLibrary = "libshaderc.so.1";
-  const char* chosen = base::environment("KYMO_SHADERC_LIBRARY");
-  const std::string file = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw NotAvailable(base::format("{} (Debian: libshaderc1)", dlerror()));
-  ShadercApi api;
-  const auto load = [&](auto& function, const char* name, bool needed = true) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr && needed)
-      throw NotAvailable(base::format("{} has no function {} (Debian: libshaderc1)", file, name));
-  };
-#define KYMO_SHADERC_LOAD(result, name, parameters) load(api.name, "shaderc_" #name);
-  KYMO_SHADERC_FUNCTIONS(KYMO_SHADERC_LOAD)
-#undef KYMO_SHADERC_LOAD
-  load(api.compile_options_set_preserve_bindings, "shaderc_compile_options_set_preserve_bindings", false);
-  return std::make_unique<Shaderc>(api);
-}
-
-// ---- With the glslang program, in a separate process ---------------------------------------------------------------
-// If libshaderc is missing, or cannot be loaded, as in Debian 12.
+// ---- The compiler: the program glslang, in a process of its own -----------------------------------------------------
 
 namespace {
 
@@ -339,30 +230,6 @@ std::string run(const std::string& program, std::vector<std::string> arguments) 
   return output;
 }
 
-class GlslangProgram final : public GlslCompiler {
- public:
-  explicit GlslangProgram(std::string program) : program_(std::move(program)) {}
-
-  std::vector<uint32_t> compile(std::string_view text, const GlslOptions& options, std::string_view file) override {
-    const TemporaryFolder folder;
-    const std::string input = folder / "kernel.comp", output = folder / "kernel.spv";
-    if (!(std::ofstream(input, std::ios::binary) << text).flush())
-      throw Error(base::format("{} cannot be written: is the disk full?", input));
-    std::vector<std::string> arguments{"-V", "--target-env", "vulkan1.2", "-S", "comp", "-o", output};
-    if (options.debug) arguments.emplace_back("-g");
-    for (const auto& [name, value] : options.macros)
-      arguments.push_back(value.empty() ? "-D" + name : base::format("-D{}={}", name, value));
-    arguments.push_back(input);
-    const std::string log = run(program_, std::move(arguments));
-    std::ifstream compiled(output, std::ios::binary);
-    if (!compiled) throw glsl_error(tidy_glslang_log(log, input, file), file);
-    return spirv::Module::words_of(std::string(std::istreambuf_iterator<char>(compiled), {}));
-  }
-
- private:
-  const std::string program_;
-};
-
 // Searches PATH like a shell; empty: not found.
 std::string in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
@@ -376,13 +243,30 @@ std::string in_path(const std::string& name) {
 
 }  // namespace
 
-std::unique_ptr<GlslCompiler> find_glslang_program() {
+GlslCompiler::GlslCompiler() {
   const char* chosen = base::environment("KYMO_GLSLANG");
   std::vector<std::string> names{"glslangValidator", "glslang"};
   if (chosen != nullptr && *chosen != '\0') names = {chosen};
   for (const std::string& name : names)
-    if (std::string found = in_path(name); !found.empty()) return std::make_unique<GlslangProgram>(std::move(found));
-  throw NotAvailable(base::format("program {} not found (Debian: glslang-tools)", names.front()));
+    if (program_ = in_path(name); !program_.empty()) return;
+  throw NotAvailable(base::format("vulkan: the GLSL compiler {} was not found (Debian: glslang-tools)", names.front()));
+}
+
+std::vector<uint32_t> GlslCompiler::compile(std::string_view text, const GlslOptions& options,
+                                            std::string_view file) const {
+  const TemporaryFolder folder;
+  const std::string input = folder / "kernel.comp", output = folder / "kernel.spv";
+  if (!(std::ofstream(input, std::ios::binary) << text).flush())
+    throw Error(base::format("{} cannot be written: is the disk full?", input));
+  std::vector<std::string> arguments{"-V", "--target-env", "vulkan1.2", "-S", "comp", "-o", output};
+  if (options.debug) arguments.emplace_back("-g");
+  for (const auto& [name, value] : options.macros)
+    arguments.push_back(value.empty() ? "-D" + name : base::format("-D{}={}", name, value));
+  arguments.push_back(input);
+  const std::string log = run(program_, std::move(arguments));
+  std::ifstream compiled(output, std::ios::binary);
+  if (!compiled) throw glsl_error(tidy_glslang_log(log, input, file), file);
+  return spirv::Module::words_of(std::string(std::istreambuf_iterator<char>(compiled), {}));
 }
 
 }  // namespace kymo::device::vulkan
@@ -395,7 +279,7 @@ std::vector<SpirvModule> compile_to_spirv(std::string_view glsl, std::string_vie
   source.text = glsl;
   source.file = file;
   std::vector<SpirvModule> modules;
-  for (vulkan::ModuleCode& module : vulkan::compile_glsl(*vulkan::find_glsl_compiler(), source))
+  for (vulkan::ModuleCode& module : vulkan::compile_glsl(vulkan::GlslCompiler(), source))
     modules.push_back({std::move(module.name), std::move(module.words)});
   return modules;
 }

@@ -9,50 +9,6 @@
 
 namespace kymo::device::vulkan {
 namespace {
-constexpr uint32_t kSetsPerPool = 32, kDescriptorsPerPool = 256;
-}
-
-DescriptorSets::~DescriptorSets() {
-  for (const VkDescriptorPool pool : pools_) context_.api().vkDestroyDescriptorPool(context_.device(), pool, nullptr);
-}
-
-VkDescriptorPool DescriptorSets::add_pool(size_t bindings) {
-  const uint32_t count = std::max(kDescriptorsPerPool, static_cast<uint32_t>(bindings));
-  const std::array sizes = {VkDescriptorPoolSize{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count},
-                            VkDescriptorPoolSize{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, count}};
-  auto create = structure<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
-  create.maxSets = kSetsPerPool;
-  create.poolSizeCount = sizes.size();
-  create.pPoolSizes = sizes.data();
-  VkDescriptorPool pool = VK_NULL_HANDLE;
-  context_.check(context_.api().vkCreateDescriptorPool(context_.device(), &create, nullptr, &pool),
-                 "vkCreateDescriptorPool");
-  pools_.push_back(pool);
-  return pool;
-}
-
-VkDescriptorSet DescriptorSets::make(VkDescriptorSetLayout layout, size_t bindings) {
-  auto allocate = structure<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
-  allocate.descriptorSetCount = 1;
-  allocate.pSetLayouts = &layout;
-  VkDescriptorSet set = VK_NULL_HANDLE;
-  for (;; ++current_) {
-    const bool fresh = current_ == pools_.size();
-    allocate.descriptorPool = fresh ? add_pool(bindings) : pools_[current_];
-    const VkResult result = context_.api().vkAllocateDescriptorSets(context_.device(), &allocate, &set);
-    if (result == VK_SUCCESS) return set;
-    if (fresh || (result != VK_ERROR_OUT_OF_POOL_MEMORY && result != VK_ERROR_FRAGMENTED_POOL))
-      context_.check(result, "vkAllocateDescriptorSets");
-  }
-}
-
-void DescriptorSets::reset() {
-  for (size_t i = 0; i < pools_.size() && i <= current_; ++i)
-    context_.check(context_.api().vkResetDescriptorPool(context_.device(), pools_[i], 0), "vkResetDescriptorPool");
-  current_ = 0;
-}
-
-namespace {
 
 [[noreturn]] void refuse_kernel(const std::string& why) { throw CompileError(why, "", 0, 0, why); }
 
@@ -72,7 +28,7 @@ DeviceKernel::DeviceKernel(Context& context, const spirv::Module& module, const 
   std::vector<uint32_t> words = std::exchange(patched_.words, {});
   if (context.physical().folds_zeros) words = spirv::hide_zeros(spirv::Module(std::move(words)));
   push_bytes_ = kernel.push_bytes;
-  if (patched_.place == spirv::Place::Pushed && patched_.tail_words != 0)
+  if (patched_.tail_words != 0)
     push_bytes_ = patched_.tail_offset + patched_.tail_words * static_cast<uint32_t>(sizeof(uint32_t));
   push_bytes_ = (push_bytes_ + 3) / 4 * 4;
   if (translated == nullptr) {
@@ -102,12 +58,7 @@ DeviceKernel::~DeviceKernel() { destroy(); }
 void DeviceKernel::destroy() {
   const DeviceApi& api = context_.api();
   const VkDevice device = context_.device();
-  for (std::atomic<Made*>& bucket : made_) {
-    for (Made* made = bucket.load(); made != nullptr;) {
-      api.vkDestroyPipeline(device, made->pipeline, nullptr);
-      delete std::exchange(made, made->next);
-    }
-  }
+  for (const auto& [key, pipeline] : pipelines_) api.vkDestroyPipeline(device, pipeline, nullptr);
   api.vkDestroyShaderModule(device, module_, nullptr);
   api.vkDestroyPipelineLayout(device, layout_, nullptr);
   api.vkDestroyDescriptorSetLayout(device, set_layout_, nullptr);
@@ -162,10 +113,10 @@ void DeviceKernel::check_limits(const spirv::Module& module, const spirv::Kernel
     refuse_kernel(
         base::format("the kernel {} has {} bytes of push constants; the max on {} is {}: put some into a buffer",
                      kernel.name, kernel.push_bytes, physical.properties.deviceName, push_limit));
-  if (kernel.bindings.size() > limits.maxPerStageDescriptorStorageBuffers)
+  const uint32_t max_bindings = std::min(physical.max_push_descriptors, kMaxBindings);
+  if (kernel.bindings.size() > max_bindings)
     refuse_kernel(base::format("the kernel {} has {} bindings; the max on {} is {}: use buffer references", kernel.name,
-                               kernel.bindings.size(), physical.properties.deviceName,
-                               limits.maxPerStageDescriptorStorageBuffers));
+                               kernel.bindings.size(), physical.properties.deviceName, max_bindings));
   if (kernel.group_memory > limits.maxComputeSharedMemorySize)
     refuse_kernel(base::format("the kernel {} has {} bytes of shared memory; the max on {} is {}", kernel.name,
                                kernel.group_memory, physical.properties.deviceName, limits.maxComputeSharedMemorySize));
@@ -188,10 +139,8 @@ void DeviceKernel::make_layout(const spirv::Kernel& kernel) {
   }
   auto layout = structure<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   if (!bindings.empty()) {
-    pushes_descriptors_ =
-        context_.physical().push_descriptors && bindings.size() <= context_.physical().max_push_descriptors;
     auto set = structure<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
-    if (pushes_descriptors_) set.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    set.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
     set.bindingCount = static_cast<uint32_t>(bindings.size());
     set.pBindings = bindings.data();
     context_.check(api.vkCreateDescriptorSetLayout(context_.device(), &set, nullptr, &set_layout_),
@@ -207,21 +156,10 @@ void DeviceKernel::make_layout(const spirv::Kernel& kernel) {
   context_.check(api.vkCreatePipelineLayout(context_.device(), &layout, nullptr, &layout_), "vkCreatePipelineLayout");
 }
 
-const DeviceKernel::Made* DeviceKernel::find(const Made* from, const PipelineKey& key) {
-  while (from != nullptr && from->key != key) from = from->next;
-  return from;
-}
-
 VkPipeline DeviceKernel::pipeline(const PipelineKey& key) const {
-  std::atomic<Made*>& bucket = made_[bucket_of(key)];
-  if (const Made* made = find(bucket.load(std::memory_order_acquire), key)) [[likely]]
-    return made->pipeline;
   const std::lock_guard lock(mutex_);
-  Made* first = bucket.load(std::memory_order_relaxed);
-  if (const Made* made = find(first, key)) return made->pipeline;
-  const VkPipeline pipeline = make_pipeline(key);
-  bucket.store(new Made{key, pipeline, first}, std::memory_order_release);
-  return pipeline;
+  const auto known = pipelines_.find(key);
+  return known != pipelines_.end() ? known->second : pipelines_.emplace(key, make_pipeline(key)).first->second;
 }
 
 VkPipeline DeviceKernel::make_pipeline(const PipelineKey& key) const {
@@ -236,8 +174,6 @@ VkPipeline DeviceKernel::make_pipeline(const PipelineKey& key) const {
     if (patched_.own_size_constants[axis]) specialise(*patched_.own_size_constants[axis], key.group[axis]);
   }
   for (uint32_t i = 0; i < shared_arrays_; ++i) specialise(kFirstSharedConstant + i, key.shared[i]);
-  if (patched_.place == spirv::Place::Specialised)
-    for (uint32_t i = 0; i < patched_.tail_words; ++i) specialise(patched_.tail_constant + i, key.tail[i]);
 
   VkSpecializationInfo special{};
   special.mapEntryCount = static_cast<uint32_t>(entries.size());

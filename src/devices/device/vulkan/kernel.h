@@ -1,11 +1,10 @@
 // One kernel on one device: its layout, its shader module, and its pipelines, one for each group size that was used.
 //
-// Thread-safe. Finding an existing pipeline takes no lock; creating one calls the driver's compiler and takes
-// milliseconds.
+// Thread-safe. Creating a pipeline calls the driver's compiler and takes milliseconds.
 #pragma once
 
 #include <array>
-#include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,39 +16,18 @@
 
 namespace kymo::device::vulkan {
 
-// The descriptor sets of one command buffer, for devices without push descriptors. They are created as needed and freed
-// together. Used by one thread at a time.
-class DescriptorSets {
- public:
-  explicit DescriptorSets(Context& context) : context_(context) {}
-  ~DescriptorSets();
-  DescriptorSets(const DescriptorSets&) = delete;
-  DescriptorSets& operator=(const DescriptorSets&) = delete;
-
-  VkDescriptorSet make(VkDescriptorSetLayout layout, size_t bindings);
-  void reset();  // the device must have finished with all of them
-
- private:
-  VkDescriptorPool add_pool(size_t bindings);
-
-  Context& context_;
-  std::vector<VkDescriptorPool> pools_;
-  size_t current_ = 0;
-};
-
 inline constexpr uint32_t kMaxTailWords = 9;
 inline constexpr uint32_t kMaxPushBytes = 256;  // Kymo uses at most this much, even if a device has more
+inline constexpr uint32_t kMaxBindings = 32;    // likewise
 
 inline constexpr uint32_t kMaxShared = 8;
 inline constexpr uint32_t kFirstSharedConstant = 3;
 
-// What a pipeline was created for: the group; for a kernel that gets its position from constants, that position; and
-// the lengths of the shared arrays that the caller sizes.
+// What a pipeline was created for: the group, and the lengths of the shared arrays that the caller sizes.
 struct PipelineKey {
   std::array<uint32_t, 3> group{};
-  std::array<uint32_t, kMaxTailWords> tail{};
   std::array<uint32_t, kMaxShared> shared{};
-  bool operator==(const PipelineKey&) const = default;
+  auto operator<=>(const PipelineKey&) const = default;
 };
 
 class DeviceKernel {
@@ -70,8 +48,6 @@ class DeviceKernel {
 
   std::span<const Slot> slots() const { return slots_; }  // one per parameter
   std::span<const VkDescriptorType> bindings() const { return bindings_; }
-  bool pushes_descriptors() const { return pushes_descriptors_; }
-  VkDescriptorSetLayout set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_; }
   uint32_t push_bytes() const { return push_bytes_; }  // including the tail
   // 0: arguments are push constants. Otherwise they are in a block of this size, and the push constant at offset 0 is
@@ -88,30 +64,19 @@ class DeviceKernel {
   VkPipeline pipeline(const PipelineKey& key) const;
 
  private:
-  struct Made {
-    PipelineKey key;
-    VkPipeline pipeline = VK_NULL_HANDLE;
-    Made* next = nullptr;
-  };
-  static constexpr size_t kBuckets = 32;
-
   void check_limits(const spirv::Module& module, const spirv::Kernel& kernel) const;
   void make_slots(const spirv::Kernel& kernel);
   void make_translated_slots(std::span<const spirv::PushMember> members, const KernelInfo& translated);
   void make_layout(const spirv::Kernel& kernel);
   VkPipeline make_pipeline(const PipelineKey& key) const;
   void destroy();
-  static const Made* find(const Made* from, const PipelineKey& key);
-  static size_t bucket_of(const PipelineKey& key) {
-    return (key.group[0] * 31 + key.group[1] * 7 + key.group[2] + key.tail[0] + key.tail[1] + key.shared[0]) % kBuckets;
-  }
 
   Context& context_;
   const VkPipelineCache cache_;
   spirv::Patched patched_;
   std::vector<Slot> slots_;
   std::vector<VkDescriptorType> bindings_;
-  bool pushes_descriptors_ = false, any_group_ = false, groups_visible_ = false;
+  bool any_group_ = false, groups_visible_ = false;
   Extent group_;
   uint32_t push_bytes_ = 0, block_bytes_ = 0;
   std::optional<uint32_t> grid_offset_;
@@ -120,8 +85,8 @@ class DeviceKernel {
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkShaderModule module_ = VK_NULL_HANDLE;
-  mutable std::mutex mutex_;  // held to create a pipeline
-  mutable std::array<std::atomic<Made*>, kBuckets> made_{};
+  mutable std::mutex mutex_;
+  mutable std::map<PipelineKey, VkPipeline> pipelines_;
 };
 
 }  // namespace kymo::device::vulkan

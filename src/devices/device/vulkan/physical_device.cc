@@ -17,49 +17,6 @@
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
-namespace {
-
-constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
-
-bool validation_wanted() {
-  const char* value = base::environment("KYMO_VULKAN_VALIDATION");
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
-}
-
-bool has_layer(const LibraryApi& library, const char* name) {
-  uint32_t count = 0;
-  check(library.vkEnumerateInstanceLayerProperties(&count, nullptr), "vkEnumerateInstanceLayerProperties");
-  std::vector<VkLayerProperties> layers(count);
-  check(library.vkEnumerateInstanceLayerProperties(&count, layers.data()), "vkEnumerateInstanceLayerProperties");
-  layers.resize(count);
-  return std::ranges::any_of(layers, [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
-}
-
-VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
-                                          VkDebugUtilsMessageTypeFlagsEXT,
-                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void* validation) {
-  if (severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT)
-    static_cast<Validation*>(validation)->report(data->pMessage != nullptr ? data->pMessage : "");
-  return VK_FALSE;
-}
-
-}  // namespace
-
-void Validation::report(std::string message) {
-  const std::lock_guard lock(mutex_);
-  messages_.push_back(std::move(message));
-  unthrown_ = true;
-}
-
-void Validation::throw_first() {
-  const std::lock_guard lock(mutex_);
-  if (thrown_ == messages_.size()) return;
-  const std::string message = "vulkan: validation: " + messages_[thrown_];
-  thrown_ = messages_.size();
-  unthrown_ = false;
-  throw DeviceError(message);
-}
-
 Instance::Instance() : library_(open_library()) {
   uint32_t offered = 0;
   check(library_.vkEnumerateInstanceVersion(&offered), "vkEnumerateInstanceVersion");
@@ -76,31 +33,6 @@ Instance::Instance() : library_(open_library()) {
   auto create = structure<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   create.pApplicationInfo = &application;
 
-  auto messenger =
-      structure<VkDebugUtilsMessengerCreateInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
-  messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-  messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT;
-  messenger.pfnUserCallback = on_message;
-  constexpr std::array kChecks = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  auto features = structure<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
-  features.enabledValidationFeatureCount = kChecks.size();
-  features.pEnabledValidationFeatures = kChecks.data();
-  const std::array extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-  if (validation_wanted()) {
-    if (!has_layer(library_, kValidationLayer))
-      throw NotAvailable(
-          base::format("vulkan: KYMO_VULKAN_VALIDATION is set, but the layer {} is not installed (Debian: "
-                       "vulkan-validationlayers)",
-                       kValidationLayer));
-    validation_ = std::make_unique<Validation>();
-    messenger.pUserData = validation_.get();
-    messenger.pNext = &features;
-    create.pNext = &messenger;
-    create.enabledLayerCount = 1;
-    create.ppEnabledLayerNames = &kValidationLayer;
-    create.enabledExtensionCount = extensions.size();
-    create.ppEnabledExtensionNames = extensions.data();
-  }
   const VkResult result = library_.vkCreateInstance(&create, nullptr, &instance_);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
     throw NotAvailable(
@@ -112,17 +44,9 @@ Instance::Instance() : library_(open_library()) {
                      "vulkan-tools)",
                      result_name(result)));
   api_ = instance_functions(library_, instance_);
-  if (validation_) {
-    messenger.pNext = nullptr;
-    check(api_.vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_),
-          "vkCreateDebugUtilsMessengerEXT");
-  }
 }
 
-Instance::~Instance() {
-  if (messenger_ != VK_NULL_HANDLE) api_.vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
-  api_.vkDestroyInstance(instance_, nullptr);
-}
+Instance::~Instance() { api_.vkDestroyInstance(instance_, nullptr); }
 
 std::vector<VkPhysicalDevice> Instance::physical_devices() const {
   uint32_t count = 0;
@@ -136,13 +60,6 @@ std::vector<VkPhysicalDevice> Instance::physical_devices() const {
 namespace {
 
 constexpr uint32_t kMaxQueues = 8;
-
-bool hidden(std::string_view extension) {
-  const char* list = base::environment("KYMO_VULKAN_HIDE");
-  if (list == nullptr) return false;
-  const std::vector<std::string> names = base::split(list, ',');
-  return std::ranges::find(names, extension) != names.end();
-}
 
 int rank(const PhysicalDevice& device) {
   switch (device.properties.deviceType) {
@@ -167,7 +84,6 @@ void Features::link() {
   v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
   atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
-  robustness.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT;
   core.pNext = &v11;
   v11.pNext = &v12;
   void** end = &v12.pNext;
@@ -178,7 +94,6 @@ void Features::link() {
   };
   append(with_v13, v13);
   append(with_atomic_float, atomic_float);
-  append(with_robustness, robustness);
   *end = nullptr;
 }
 
@@ -209,7 +124,7 @@ PhysicalDevice::PhysicalDevice(const Instance& instance, VkPhysicalDevice device
   }
   api.vkGetPhysicalDeviceProperties2(handle, &basic);
   v11.pNext = v12.pNext = nullptr;
-  max_push_descriptors = push.maxPushDescriptors;
+  max_push_descriptors = push.maxPushDescriptors;  // 0 without the extension
 
   auto heaps = structure<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
   api.vkGetPhysicalDeviceMemoryProperties2(handle, &heaps);
@@ -227,7 +142,7 @@ PhysicalDevice::PhysicalDevice(const Instance& instance, VkPhysicalDevice device
 }
 
 bool PhysicalDevice::has(const char* extension) {
-  if (std::ranges::find(offered_, extension) == offered_.end() || hidden(extension)) return false;
+  if (std::ranges::find(offered_, extension) == offered_.end()) return false;
   extensions.push_back(extension);
   return true;
 }
@@ -257,51 +172,13 @@ void PhysicalDevice::choose_extensions(const Instance& instance) {
 void PhysicalDevice::choose_features(const Instance& instance) {
   features.with_v13 = version >= VK_API_VERSION_1_3;
   features.with_atomic_float = has(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
-  features.with_robustness = has(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
-  Features there = features;
-  there.link();
-  instance.api().vkGetPhysicalDeviceFeatures2(handle, &there.core);
-
-  // Only features that kernels can use. Some of the others cost speed (robustBufferAccess) or memory.
-#define KYMO_VULKAN_ENABLE(part, feature) features.part.feature = there.part.feature
-  KYMO_VULKAN_ENABLE(core.features, shaderFloat64);
-  KYMO_VULKAN_ENABLE(core.features, shaderInt64);
-  KYMO_VULKAN_ENABLE(core.features, shaderInt16);
-  KYMO_VULKAN_ENABLE(v11, storageBuffer16BitAccess);
-  KYMO_VULKAN_ENABLE(v11, uniformAndStorageBuffer16BitAccess);
-  KYMO_VULKAN_ENABLE(v11, storagePushConstant16);
-  KYMO_VULKAN_ENABLE(v11, variablePointersStorageBuffer);
-  KYMO_VULKAN_ENABLE(v11, variablePointers);
-  KYMO_VULKAN_ENABLE(v12, storageBuffer8BitAccess);
-  KYMO_VULKAN_ENABLE(v12, uniformAndStorageBuffer8BitAccess);
-  KYMO_VULKAN_ENABLE(v12, storagePushConstant8);
-  KYMO_VULKAN_ENABLE(v12, shaderBufferInt64Atomics);
-  KYMO_VULKAN_ENABLE(v12, shaderSharedInt64Atomics);
-  KYMO_VULKAN_ENABLE(v12, shaderFloat16);
-  KYMO_VULKAN_ENABLE(v12, shaderInt8);
-  KYMO_VULKAN_ENABLE(v12, scalarBlockLayout);
-  KYMO_VULKAN_ENABLE(v12, uniformBufferStandardLayout);
-  KYMO_VULKAN_ENABLE(v12, shaderSubgroupExtendedTypes);
-  KYMO_VULKAN_ENABLE(v12, hostQueryReset);
-  KYMO_VULKAN_ENABLE(v12, timelineSemaphore);
-  KYMO_VULKAN_ENABLE(v12, bufferDeviceAddress);
-  KYMO_VULKAN_ENABLE(v12, vulkanMemoryModel);
-  KYMO_VULKAN_ENABLE(v12, vulkanMemoryModelDeviceScope);
-  KYMO_VULKAN_ENABLE(v13, subgroupSizeControl);
-  KYMO_VULKAN_ENABLE(v13, computeFullSubgroups);
-  KYMO_VULKAN_ENABLE(v13, maintenance4);
-  KYMO_VULKAN_ENABLE(v13, shaderIntegerDotProduct);
-  KYMO_VULKAN_ENABLE(v13, shaderZeroInitializeWorkgroupMemory);
-  KYMO_VULKAN_ENABLE(v13, shaderTerminateInvocation);
-  KYMO_VULKAN_ENABLE(atomic_float, shaderBufferFloat32Atomics);
-  KYMO_VULKAN_ENABLE(atomic_float, shaderBufferFloat32AtomicAdd);
-  KYMO_VULKAN_ENABLE(atomic_float, shaderBufferFloat64Atomics);
-  KYMO_VULKAN_ENABLE(atomic_float, shaderBufferFloat64AtomicAdd);
-  KYMO_VULKAN_ENABLE(atomic_float, shaderSharedFloat32Atomics);
-  KYMO_VULKAN_ENABLE(atomic_float, shaderSharedFloat32AtomicAdd);
-  KYMO_VULKAN_ENABLE(robustness, nullDescriptor);
-#undef KYMO_VULKAN_ENABLE
-  null_descriptors = features.robustness.nullDescriptor == VK_TRUE;
+  features.link();
+  instance.api().vkGetPhysicalDeviceFeatures2(handle, &features.core);
+  // All of them are turned on, except those that cost speed or memory.
+  features.core.features.robustBufferAccess = VK_FALSE;
+  features.v11.protectedMemory = VK_FALSE;
+  features.v12.bufferDeviceAddressCaptureReplay = features.v12.bufferDeviceAddressMultiDevice = VK_FALSE;
+  features.v13.robustImageAccess = VK_FALSE;
   if (features.v12.bufferDeviceAddress != VK_TRUE)
     unusable = "its driver lacks the feature bufferDeviceAddress: update it";
   if (features.v12.timelineSemaphore != VK_TRUE) unusable = "its driver lacks the feature timelineSemaphore: update it";
@@ -372,16 +249,6 @@ std::vector<PhysicalDevice> usable_devices(const Instance& instance) {
 
 namespace {
 
-std::string_view vendor_name(uint32_t id) {
-  constexpr std::pair<uint32_t, std::string_view> kVendors[] = {
-      {0x1002, "AMD"},      {0x10DE, "NVIDIA"},      {0x8086, "Intel"},
-      {0x13B5, "Arm"},      {0x5143, "Qualcomm"},    {0x106B, "Apple"},
-      {0x14E4, "Broadcom"}, {0x1010, "Imagination"}, {VK_VENDOR_ID_MESA, "Mesa"}};
-  for (const auto& [known, name] : kVendors)
-    if (known == id) return name;
-  return "";
-}
-
 // Stores a float as its exact ratio.
 void set_period(DeviceInfo& info, float nanoseconds) {
   constexpr int kMantissaBits = 24;
@@ -426,8 +293,6 @@ DeviceInfo describe(const PhysicalDevice& device) {
   const VkPhysicalDeviceLimits& limits = device.properties.limits;
   DeviceInfo info;
   info.name = device.properties.deviceName;
-  info.vendor = vendor_name(device.properties.vendorID);
-  if (info.vendor.empty()) info.vendor = base::format("{:#x}", device.properties.vendorID);
   info.driver = base::format("{} {} ({:#x}), Vulkan {}.{}.{}", device.v12.driverName, device.v12.driverInfo,
                              device.properties.driverVersion, VK_API_VERSION_MAJOR(device.version),
                              VK_API_VERSION_MINOR(device.version), VK_API_VERSION_PATCH(device.properties.apiVersion));

@@ -1,13 +1,7 @@
 // A physical device as Kymo uses it: its properties, the extensions and features that are turned on, and whether it is
 // usable at all. Immutable once created.
-//
-// KYMO_VULKAN_HIDE is a comma-separated list of extensions that are treated as missing. With it, tests can run the
-// fallbacks on any device.
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,28 +12,7 @@
 
 namespace kymo::device::vulkan {
 
-// The Vulkan instance: the loader's state, the physical devices, and the validation layer if it is on.
-//
-// KYMO_VULKAN_VALIDATION=1 turns on VK_LAYER_KHRONOS_validation. Its errors are kept in a list, and the next call on
-// any queue of the driver throws them as DeviceError. Tests read the list to check that there were none. Thread-safe.
-
-class Validation {
- public:
-  void report(std::string message);
-  void check() {
-    if (unthrown_.load(std::memory_order_relaxed)) [[unlikely]]
-      throw_first();
-  }
-
- private:
-  void throw_first();
-
-  mutable std::mutex mutex_;
-  std::vector<std::string> messages_;
-  size_t thrown_ = 0;
-  std::atomic<bool> unthrown_ = false;
-};
-
+// The Vulkan instance: the loader's state and the physical devices.
 class Instance {
  public:
   Instance();  // throws NotAvailable
@@ -48,17 +21,14 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
 
   const InstanceApi& api() const { return api_; }
-  uint32_t version() const { return version_; }                 // requested version: 1.2 or 1.3
-  Validation* validation() const { return validation_.get(); }  // null: off
+  uint32_t version() const { return version_; }  // requested version: 1.2 or 1.3
   std::vector<VkPhysicalDevice> physical_devices() const;
 
  private:
   LibraryApi library_;
   InstanceApi api_;
   uint32_t version_ = 0;
-  std::unique_ptr<Validation> validation_;
   VkInstance instance_ = VK_NULL_HANDLE;
-  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
 };
 
 // The features that are turned on if the device has them, as one chain for vkCreateDevice.
@@ -68,9 +38,8 @@ struct Features {
   VkPhysicalDeviceVulkan12Features v12{};
   VkPhysicalDeviceVulkan13Features v13{};
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
-  VkPhysicalDeviceRobustness2FeaturesEXT robustness{};
 
-  bool with_v13 = false, with_atomic_float = false, with_robustness = false;
+  bool with_v13 = false, with_atomic_float = false;
 
   // Links the parts of this object into the chain: the object must not move while the chain is used.
   void link();
@@ -90,7 +59,7 @@ struct PhysicalDevice {
 
   bool push_descriptors = false, calibrated_clock = false, memory_budget = false;
   uint64_t host_import_alignment = 0;  // of host memory that the device can use directly; 0: it cannot
-  bool null_descriptors = false, timestamps = false;
+  bool timestamps = false;
   bool folds_zeros = false;      // its compiler computes x * 0 wrong (spirv_exact.h)
   bool slow_timestamps = false;  // a timestamp takes as long as a small operation
   Features features;

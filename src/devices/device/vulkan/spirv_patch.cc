@@ -104,9 +104,12 @@ class Patcher : private Edit {
 
   void place_tail(uint32_t push_limit) {
     out_.tail_offset = (kernel_.push_bytes + 3) / 4 * 4;
-    const bool fits = out_.tail_offset + out_.tail_words * 4 <= push_limit;
-    out_.place = fits ? Place::Pushed : Place::Specialised;
-    if (!fits || out_.tail_words == 0 || kernel_.push_variable == 0) return;
+    if (out_.tail_offset + out_.tail_words * 4 > push_limit)
+      refuse(
+          base::format("the kernel {} has {} bytes of push constants, and its position in the grid takes {} more; the "
+                       "max on this device is {}: put some into a buffer",
+                       kernel_.name, kernel_.push_bytes, out_.tail_words * 4, push_limit));
+    if (out_.tail_words == 0 || kernel_.push_variable == 0) return;
     push_structure_ = module_.definition(module_.definition(kernel_.push_variable).at(1)).at(3);
     first_member_ = static_cast<uint32_t>(module_.definition(push_structure_).size() - 2);
   }
@@ -149,12 +152,7 @@ class Patcher : private Edit {
       emit(variables, Op::Variable, {input_vector, given.raw, word(StorageClass::Input)});
       interface_.push_back(given.raw);
     }
-    if (out_.place == Place::Specialised) {
-      out_.tail_constant = spec_;
-      for (uint32_t i = 0; i < out_.tail_words; ++i) tail_.push_back(spec_constant(0));
-    } else {
-      declare_pushed();
-    }
+    declare_pushed();
   }
 
   void declare_pushed() {
@@ -337,10 +335,8 @@ class Patcher : private Edit {
   uint32_t tail_vector(uint32_t first) {
     std::array<uint32_t, kAxes> parts{};
     for (uint32_t axis = 0; axis < kAxes; ++axis) {
-      parts[axis] = tail_[first + axis];
-      if (out_.place == Place::Specialised) continue;
       const uint32_t pointer = fresh();
-      emit(out_.words, Op::AccessChain, {push_uint_, pointer, push_variable_, parts[axis]});
+      emit(out_.words, Op::AccessChain, {push_uint_, pointer, push_variable_, tail_[first + axis]});
       parts[axis] = fresh();
       emit(out_.words, Op::Load, {uint_, parts[axis], pointer});
     }
@@ -386,7 +382,7 @@ class Patcher : private Edit {
   uint32_t push_structure_ = 0, push_variable_ = 0, first_member_ = 0;
   uint32_t void_ = 0, uint_ = 0, vector_ = 0, entry_type_ = 0, wrapper_ = 0;
   uint32_t private_vector_ = 0, private_uint_ = 0, push_uint_ = 0;
-  std::vector<uint32_t> tail_;  // constants: indices of members, or the words themselves
+  std::vector<uint32_t> tail_;  // constants: indices of members
   std::vector<uint32_t> interface_;
 };
 

@@ -8,13 +8,12 @@
 //   gl_NumWorkGroups        `groups` of the whole grid
 //
 // Each of the three that a module reads becomes a private variable. A new entry point sets it and then calls the old
-// one. The three words of each variable come from the end of the push constants (Place::Pushed). If there is no space
-// left in them, they come from specialization constants (Place::Specialised); then each dispatch of a grid needs its
-// own pipeline. The group size becomes three specialization constants. Descriptors are renumbered: set 0, in the order
-// of Kernel::bindings. The result has one entry point, "main".
+// one. The three words of each variable come from the end of the push constants. The group size becomes three
+// specialization constants. Descriptors are renumbered: set 0, in the order of Kernel::bindings. The result has one
+// entry point, "main".
 //
 // Pure. Throws CompileError for unsupported code: gl_GlobalInvocationID and similar variables passed by pointer or with
-// another type than uvec3, push constants read as a whole.
+// another type than uvec3, push constants read as a whole, or so many that these words do not fit.
 #pragma once
 
 #include <optional>
@@ -23,8 +22,6 @@
 #include "device/vulkan/spirv_reflect.h"
 
 namespace kymo::device::vulkan::spirv {
-
-enum class Place : uint8_t { Pushed, Specialised };
 
 struct Patched {
   std::vector<uint32_t> words;
@@ -35,9 +32,7 @@ struct Patched {
   // Which of the three the module reads; each takes three words, in this order.
   bool offset = false, base = false, groups = false;
   uint32_t tail_words = 0;
-  Place place = Place::Pushed;
-  uint32_t tail_offset = 0;    // Pushed: in bytes
-  uint32_t tail_constant = 0;  // Specialised: the id of the constant for the first word; the others follow
+  uint32_t tail_offset = 0;  // in bytes
 };
 
 // `push_limit`: the size of the device's push constants in bytes.

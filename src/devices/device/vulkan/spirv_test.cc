@@ -107,7 +107,6 @@ TEST(SpirvPatchTest, TheTailFollowsThePushConstants) {
   const Module module(kMixed);
   const Kernel kernel = only_kernel(module);
   const Patched patched = patch(module, kernel, kPushLimit);
-  EXPECT_EQ(patched.place, Place::Pushed);
   EXPECT_TRUE(patched.offset);
   EXPECT_TRUE(patched.base);
   EXPECT_FALSE(patched.groups);
@@ -121,13 +120,16 @@ TEST(SpirvPatchTest, TheTailFollowsThePushConstants) {
   EXPECT_TRUE(reflected.any_group);
 }
 
-TEST(SpirvPatchTest, TailIsSpecialisedIfThePushConstantsAreFull) {
+TEST(SpirvPatchTest, AKernelWithoutRoomForItsPositionInThePushConstantsIsRefused) {
   const Module module(kMixed);
   const Kernel kernel = only_kernel(module);
-  const Patched patched = patch(module, kernel, kernel.push_bytes + 4);
-  EXPECT_EQ(patched.place, Place::Specialised);
-  const Module again(patched.words);
-  EXPECT_EQ(only_kernel(again).push_bytes, kernel.push_bytes);
+  EXPECT_NO_THROW(patch(module, kernel, kernel.push_bytes + 6 * 4));
+  try {
+    patch(module, kernel, kernel.push_bytes + 6 * 4 - 4);
+    FAIL() << "it has no room";
+  } catch (const CompileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("put some into a buffer"));
+  }
 }
 
 TEST(SpirvPatchTest, KernelWithoutPushConstantsGetsSome) {

@@ -59,15 +59,12 @@ StreamQueue::StreamQueue(Context& context)
       timeline_(std::make_shared<Timeline>(context)),
       staging_(context, *timeline_, Staging::Use::Copies),
       argument_staging_(context, *timeline_, Staging::Use::Arguments),
-      tickets_(context),
-      device_cache_(context.device_memory()),
-      host_cache_(context.host_memory()) {
+      tickets_(context) {
   auto create = structure<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
   create.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT | VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
   create.queueFamilyIndex = context_.physical().family;
   context_.check(context_.api().vkCreateCommandPool(context_.device(), &create, nullptr, &pool_),
                  "vkCreateCommandPool");
-  if (context_.physical().null_descriptors) return;
   constexpr size_t kSomeBytes = 256;
   nothing_ = context_.make_device_buffer(kSomeBytes);
 }
@@ -84,7 +81,6 @@ StreamQueue::~StreamQueue() {
 }
 
 void StreamQueue::enter() {
-  context_.check_validation();
   if (context_.lost()) [[unlikely]]
     throw_result(VK_ERROR_DEVICE_LOST, "an earlier call");
 }
@@ -101,7 +97,7 @@ VkCommandBuffer StreamQueue::open() {
     batch = std::move(free_.back());
     free_.pop_back();
   } else {
-    batch = std::make_unique<Batch>(context_);
+    batch = std::make_unique<Batch>();
     auto allocate = structure<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
     allocate.commandPool = pool_;
     allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
@@ -121,7 +117,6 @@ void StreamQueue::reclaim() {
     std::unique_ptr<Batch> batch = std::move(under_way_.front());
     under_way_.pop_front();
     batch->awaited.clear();
-    batch->sets.reset();
     free_.push_back(std::move(batch));
   }
 }
@@ -240,7 +235,6 @@ void StreamQueue::synchronize() {
   submit();
   timeline_->wait(submitted_);
   reclaim();
-  context_.check_validation();
 }
 
 Redeemed StreamQueue::redeem(Ticket ticket, Timing& timing) {
@@ -273,22 +267,12 @@ void check_grid(const Launch& launch) {
 
 }  // namespace
 
-struct StreamQueue::Descriptors {
-  static constexpr size_t kUsual = 32;
-  explicit Descriptors(size_t count)
-      : many(count > kUsual ? count : 0), data(count > kUsual ? many.data() : few.data()) {}
-
-  std::array<VkDescriptorBufferInfo, kUsual> few;
-  std::vector<VkDescriptorBufferInfo> many;  // used if there are more than usual
-  VkDescriptorBufferInfo* data;
-};
-
 VkDescriptorBufferInfo StreamQueue::describe(const DeviceKernel& kernel, const Launch& launch, uint32_t parameter,
                                              uint32_t binding) {
   const Argument& argument = launch.arguments[parameter];
-  if (argument.address == 0) return {nothing_.handle, 0, nothing_.handle == VK_NULL_HANDLE ? VK_WHOLE_SIZE : 4};
-  const AddressRange* range = device_cache_.find(argument.address);
-  if (range == nullptr)
+  if (argument.address == 0) return {nothing_.handle, 0, 4};
+  const auto range = context_.device_memory().find(argument.address);
+  if (!range)
     throw DeviceError(base::format("vulkan: {}: argument {} is at {:#x}, which is not memory of this device",
                                    kernel_name(launch), parameter, argument.address));
   const VkPhysicalDeviceLimits& limits = context_.physical().properties.limits;
@@ -321,7 +305,7 @@ void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::
     const DeviceKernel::Slot& slot = slots[i];
     const Argument& argument = launch.arguments[i];
     if (slot.kind == Kind::Descriptor) {
-      descriptors.data[slot.place] = describe(kernel, launch, i, slot.place);
+      descriptors[slot.place] = describe(kernel, launch, i, slot.place);
     } else if (slot.kind == Kind::Shared) {
       key.shared[slot.place] = static_cast<uint32_t>((uint64_t{argument.bytes} + slot.bytes - 1) / slot.bytes);
       shared_bytes += argument.bytes;
@@ -344,28 +328,17 @@ void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::
 }
 
 void StreamQueue::bind(const DeviceKernel& kernel, const Descriptors& descriptors) {
-  const DeviceApi& api = context_.api();
   const auto bindings = kernel.bindings();
-  std::array<VkWriteDescriptorSet, Descriptors::kUsual> few;
-  std::vector<VkWriteDescriptorSet> many(bindings.size() > few.size() ? bindings.size() : 0);
-  VkWriteDescriptorSet* writes = many.empty() ? few.data() : many.data();
-  const VkDescriptorSet set =
-      kernel.pushes_descriptors() ? VK_NULL_HANDLE : open_->sets.make(kernel.set_layout(), bindings.size());
+  std::array<VkWriteDescriptorSet, kMaxBindings> writes;
   for (uint32_t i = 0; i < bindings.size(); ++i) {
     writes[i] = structure<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
-    writes[i].dstSet = set;
     writes[i].dstBinding = i;
     writes[i].descriptorCount = 1;
     writes[i].descriptorType = bindings[i];
-    writes[i].pBufferInfo = &descriptors.data[i];
+    writes[i].pBufferInfo = &descriptors[i];
   }
-  const auto count = static_cast<uint32_t>(bindings.size());
-  if (kernel.pushes_descriptors()) {
-    api.vkCmdPushDescriptorSetKHR(open_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0, count, writes);
-    return;
-  }
-  api.vkUpdateDescriptorSets(context_.device(), count, writes, 0, nullptr);
-  api.vkCmdBindDescriptorSets(open_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0, 1, &set, 0, nullptr);
+  context_.api().vkCmdPushDescriptorSetKHR(open_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0,
+                                           static_cast<uint32_t>(bindings.size()), writes.data());
 }
 
 void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
@@ -374,7 +347,7 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
   const DeviceKernel& kernel = static_cast<const DeviceProgram*>(launch.program)->kernel(launch.kernel);
   std::array<std::byte, kMaxPushBytes> constants;
   std::memset(constants.data(), 0, kernel.push_bytes());
-  Descriptors descriptors(kernel.bindings().size());
+  Descriptors descriptors;
   PipelineKey key;
   block_.assign(kernel.block_bytes(), std::byte{});
   gather(kernel, launch, block_.empty() ? constants.data() : block_.data(), descriptors, key);
@@ -396,7 +369,6 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
   const VkCommandBuffer commands = open_->commands;
   if (!kernel.bindings().empty()) bind(kernel, descriptors);
   const spirv::Patched& patched = kernel.patched();
-  const bool pushed = patched.place == spirv::Place::Pushed;
   VkPipeline bound = VK_NULL_HANDLE;
   bool first = true;
   for_each_dispatch(x, y, z, [&](const AxisPiece& px, const AxisPiece& py, const AxisPiece& pz) {
@@ -413,12 +385,11 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
     append(patched.groups, x.groups(), y.groups(), z.groups());
 
     key.group = {px.size, py.size, pz.size};
-    if (!pushed) key.tail = tail;
     if (const VkPipeline pipeline = kernel.pipeline(key); pipeline != bound) {
       api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
       bound = pipeline;
     }
-    const uint32_t tail_bytes = pushed ? patched.tail_words * static_cast<uint32_t>(sizeof(uint32_t)) : 0;
+    const uint32_t tail_bytes = patched.tail_words * static_cast<uint32_t>(sizeof(uint32_t));
     if (tail_bytes != 0) std::memcpy(constants.data() + patched.tail_offset, tail.data(), tail_bytes);
     if (first && kernel.push_bytes() != 0)
       api.vkCmdPushConstants(commands, kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, kernel.push_bytes(),
@@ -445,17 +416,16 @@ constexpr size_t kWord = sizeof(uint32_t);
 }  // namespace
 
 StreamQueue::Place StreamQueue::device_place(Address address, size_t bytes) {
-  const AddressRange* range = device_cache_.find(address);
-  if (range == nullptr || bytes > range->end - address)
+  const auto range = context_.device_memory().find(address);
+  if (!range || bytes > range->end - address)
     throw DeviceError(base::format("vulkan: {} bytes at {:#x} are not memory of this device", bytes, address));
   return {range->buffer, range->offset_of(address)};
 }
 
 std::optional<StreamQueue::Place> StreamQueue::pinned_place(const void* memory, size_t bytes) {
-  if (context_.host_memory().empty()) return std::nullopt;
   const auto address = reinterpret_cast<uintptr_t>(memory);
-  const AddressRange* range = host_cache_.find(address);
-  if (range == nullptr || bytes > range->end - address) return std::nullopt;
+  const auto range = context_.host_memory().find(address);
+  if (!range || bytes > range->end - address) return std::nullopt;
   return Place{range->buffer, range->offset_of(address)};
 }
 

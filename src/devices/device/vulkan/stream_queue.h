@@ -85,11 +85,9 @@ class StreamQueue final : public Queue {
 
  private:
   struct Batch {
-    explicit Batch(Context& context) : sets(context) {}
     VkCommandBuffer commands = VK_NULL_HANDLE;
     uint64_t value = 0;                              // of the timeline when the batch is done
     std::vector<std::shared_ptr<Timeline>> awaited;  // kept until then
-    DescriptorSets sets;
   };
   struct Wait {
     std::shared_ptr<Timeline> timeline;
@@ -112,7 +110,7 @@ class StreamQueue final : public Queue {
   uint64_t next_value() const { return submitted_ + 1; }
 
   // Launches.
-  struct Descriptors;
+  using Descriptors = std::array<VkDescriptorBufferInfo, kMaxBindings>;
   void gather(const DeviceKernel& kernel, const Launch& launch, std::byte* values, Descriptors& descriptors,
               PipelineKey& key);
   VkDescriptorBufferInfo describe(const DeviceKernel& kernel, const Launch& launch, uint32_t parameter,
@@ -142,8 +140,7 @@ class StreamQueue final : public Queue {
   Staging staging_, argument_staging_;
   std::vector<std::byte> block_;  // the arguments of a launch that are not push constants, while they are gathered
   Tickets tickets_;
-  AddressCache device_cache_, host_cache_;
-  Buffer nothing_;  // used for an empty tensor if the device has no null descriptors
+  Buffer nothing_;  // used for an empty tensor
 };
 
 }  // namespace kymo::device::vulkan

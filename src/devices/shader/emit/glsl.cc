@@ -28,8 +28,7 @@ using namespace glsl;
 //   shared float tile_memory[tile_count];
 //   void scale() { … }
 //
-// If the push constants have more than 128 bytes, which is the space that every device has, they are in memory, and the
-// only push constant is their address:
+// If the push constants have more than 92 bytes, they are in memory, and the only push constant is their address:
 //
 //   layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer scale_arguments {
 //     uint64_t x;
@@ -42,8 +41,9 @@ constexpr uint32_t kAddressBytes = 8;
 constexpr uint32_t kGridWords = 6;
 constexpr uint32_t kFirstGroupConstant = 3;
 
-// Every device has space for this many push constants.
-constexpr uint32_t kPushBytes = 128;
+// Every device has space for 128 bytes of push constants. A caller may need three uint3 of them, for the position of a
+// part of the grid.
+constexpr uint32_t kPushBytes = 128 - 3 * 12;
 // Space for the addresses of all arguments that a kernel may have.
 constexpr uint32_t kBlockBytes = 1 << 16;
 

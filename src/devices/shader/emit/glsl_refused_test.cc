@@ -171,13 +171,13 @@ TEST(GlslPointerTest, AReinterpretedVariableIsAnArrayOfWords) {
                                  HasSubstr("store_uchar_a(p + 3, uint8_t(7));\n"), HasSubstr("  float b = 2.0;\n")));
 }
 
-TEST(GlslKernelTest, ArgumentsOf128BytesArePushConstants) {
-  for (const int buffers : {16, 17}) {
+TEST(GlslKernelTest, ArgumentsOf92BytesArePushConstants) {
+  for (const int buffers : {11, 12}) {
     GlslModule m;
     Function& kernel = m.kernel("many");
     for (int i = 0; i < buffers; ++i) m.buffer(kernel, "b" + std::to_string(i), m.number(TypeKind::Float));
-    EXPECT_THAT(glsl_outcome(m), HasSubstr(buffers == 16 ? "  uint64_t b15;\n} arguments;\n"
-                                                         : "  uint64_t b16;\n};\n"
+    EXPECT_THAT(glsl_outcome(m), HasSubstr(buffers == 11 ? "  uint64_t b10;\n} arguments;\n"
+                                                         : "  uint64_t b11;\n};\n"
                                                            "layout(push_constant, scalar) uniform many_block { "
                                                            "many_arguments arguments; };\n"));
   }

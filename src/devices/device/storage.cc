@@ -79,7 +79,7 @@ void Storage::wait_for_users() noexcept {
 
 void Storage::use_on(const StreamState& stream) {
   if (owner_ != nullptr) {
-    static_assert(kPoolStreams < 64);
+    static_assert(kPoolStreams < kMaxStreams);
     users_.fetch_or(uint64_t{1} << stream.id(), std::memory_order_release);
     return;
   }

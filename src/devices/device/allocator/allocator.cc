@@ -145,7 +145,7 @@ Block* Allocator::allocate(size_t bytes, StreamId stream) {
 void Allocator::free(Block* block) noexcept {
   if (block == nullptr) return;
   bool ordered = true;
-  if (block->used_on.load(std::memory_order_relaxed) != 0 || block->used_on_more != nullptr) [[unlikely]]
+  if (block->used_on.load(std::memory_order_relaxed) != 0) [[unlikely]]
     ordered = wait_for_others(*block);
   const std::lock_guard held(lock_);
   if (block->state != Block::State::Live) [[unlikely]]
@@ -161,32 +161,16 @@ void Allocator::free(Block* block) noexcept {
 }
 
 void Allocator::used_on(Block* block, StreamId stream) {
-  if (stream == block->stream) return;
-  constexpr StreamId kBits = 64;
-  if (stream < kBits) {
-    block->used_on.fetch_or(uint64_t{1} << stream, std::memory_order_relaxed);
-    return;
-  }
-  const std::lock_guard held(lock_);
-  if (block->used_on_more == nullptr) block->used_on_more = std::make_unique<std::vector<StreamId>>();
-  auto& more = *block->used_on_more;
-  if (std::find(more.begin(), more.end(), stream) == more.end()) more.push_back(stream);
+  if (stream != block->stream) block->used_on.fetch_or(uint64_t{1} << stream, std::memory_order_relaxed);
 }
 
 // The block's home stream waits for the other streams that use it; false if the device call failed.
 bool Allocator::wait_for_others(Block& block) noexcept {
   uint64_t bits = block.used_on.exchange(0, std::memory_order_relaxed);
-  const auto more = std::move(block.used_on_more);
   try {
     for (; bits != 0; bits &= bits - 1) {
       source_.order(static_cast<StreamId>(std::countr_zero(bits)), block.stream);
       orders_.fetch_add(1, std::memory_order_relaxed);
-    }
-    if (more != nullptr) {
-      for (const StreamId other : *more) {
-        source_.order(other, block.stream);
-        orders_.fetch_add(1, std::memory_order_relaxed);
-      }
     }
     return true;
   } catch (...) {
@@ -550,8 +534,7 @@ bool Allocator::release_best_fit(size_t size) {
   return true;
 }
 
-// Above the low watermark: releases unused memory above it, the longest unused first. Each round takes the segments
-// that were unused for longer than the average, as long as that helps.
+// Above the low watermark: releases unused memory above it, the longest unused first.
 void Allocator::collect(size_t size, MemoryPool pool, Growing& growing) {
   const auto candidate = [](const Segment* segment) { return segment->pool != MemoryPool::Small && segment->unused(); };
   size_t unused = 0, idle = 0, target = 0;
@@ -578,29 +561,21 @@ void Allocator::collect(size_t size, MemoryPool pool, Growing& growing) {
     const std::lock_guard held(lock_);
     arena_.tidy();
     ++pools_[pool_index(pool)].collections;
-    for (bool progress = true; progress && target > 0;) {
-      uint64_t ages = 0, count = 0;
-      for (const Segment* segment = arena_.first_segment(); segment != nullptr; segment = segment->next) {
+    while (target > 0) {
+      Segment* oldest = nullptr;
+      for (Segment* segment = arena_.first_segment(); segment != nullptr; segment = segment->next) {
         if (!candidate(segment) || !arena_.idle(segment->first)) continue;
-        ages += now_ - segment->first->freed_at;
-        ++count;
+        if (oldest == nullptr || segment->first->freed_at < oldest->first->freed_at) oldest = segment;
       }
-      progress = false;
-      for (Segment *segment = arena_.first_segment(), *next = nullptr; segment != nullptr && target > 0;
-           segment = next) {
-        next = segment->next;
-        if (!candidate(segment) || !arena_.idle(segment->first)) continue;
-        if ((now_ - segment->first->freed_at) * count < ages) continue;
-        target -= std::min(target, segment->size);
-        detach(segment, chain);
-        progress = true;
-      }
+      if (oldest == nullptr) break;
+      target -= std::min(target, oldest->size);
+      detach(oldest, chain);
     }
   }
   release(chain);
 }
 
-// ---- Statistics, and their consistency check -----------------------------------------------------------------------
+// ---- Statistics ----------------------------------------------------------------------------------------------------
 
 MemoryStatistics Allocator::statistics() const {
   MemoryStatistics all;
@@ -652,32 +627,6 @@ uint64_t Allocator::reserved() const {
 uint64_t Allocator::limit() const {
   const std::lock_guard held(lock_);
   return limit_;
-}
-
-std::vector<Allocator::Live> Allocator::live() const {
-  std::vector<Live> found;
-  const std::lock_guard held(lock_);
-  for (const Segment* segment = arena_.first_segment(); segment != nullptr; segment = segment->next)
-    for (const Block* block = segment->first; block != nullptr; block = block->after)
-      if (block->state == Block::State::Live)
-        found.push_back({block->address, block->size, block->requested, block->stream});
-  return found;
-}
-
-void Allocator::verify() const {
-  const std::lock_guard held(lock_);
-  arena_.verify();
-  std::array<uint64_t, kMemoryPools> current{}, reserved{};
-  for (const Segment* segment = arena_.first_segment(); segment != nullptr; segment = segment->next) {
-    reserved[pool_index(segment->pool)] += segment->size;
-    for (const Block* block = segment->first; block != nullptr; block = block->after)
-      if (block->state == Block::State::Live) current[pool_index(block->pool)] += block->size;
-  }
-  for (size_t i = 0; i < kMemoryPools; ++i)
-    // Another thread may be between taking memory from the driver and adding it, or between removing and releasing.
-    if (current[i] != pools_[i].current || reserved[i] > pools_[i].reserved)
-      throw Error(base::format("the {} pool counts {} bytes live of {} and has {} of {}", kMemoryPoolNames[i],
-                               pools_[i].current, pools_[i].reserved, current[i], reserved[i]));
 }
 
 }  // namespace kymo::device

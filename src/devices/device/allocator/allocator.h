@@ -133,18 +133,8 @@ class Allocator {
   // Live blocks can be freed later, without effect; their addresses are no longer valid.
   void forget();
 
-  // The live blocks, for leak reports.
-  struct Live {
-    Address address;
-    size_t size, requested;
-    StreamId stream;
-  };
-  std::vector<Live> live() const;
-
-  // For tests: visits everything and throws Error if the blocks, bins and statistics are inconsistent.
-  void verify() const;
-
  private:
+  friend class AllocatorCheck;
   using Growing = std::unique_lock<std::mutex>;
 
   StreamCache& cache_of(StreamId stream);

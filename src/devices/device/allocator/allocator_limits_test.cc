@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/allocator/allocator.h"
+#include "device/allocator/test_check.h"
 #include "device/allocator/test_simulated_source.h"
 #include "kymo/error.h"
 
@@ -22,7 +23,7 @@ constexpr size_t kRecommended = 1000 * kMiB;
 class AllocatorLimitsTest : public ::testing::Test {
  protected:
   void TearDown() override {
-    allocator.verify();
+    AllocatorCheck::verify(allocator);
     EXPECT_EQ(source.faults(), "");
   }
   Block* allocate(size_t bytes, StreamId stream = 0) {

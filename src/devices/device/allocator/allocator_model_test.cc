@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/allocator/allocator.h"
+#include "device/allocator/test_check.h"
 #include "device/allocator/test_simulated_source.h"
 #include "kymo/error.h"
 
@@ -155,7 +156,7 @@ TEST_P(AllocatorModelTest, StatisticsBlocksAndOrderAreCorrectAfterEveryStep) {
       something_rare();
     if (HasFatalFailure()) return;
     ASSERT_NO_FATAL_FAILURE(check()) << "step " << step;
-    if (step % 16 == 0) allocator_.verify();
+    if (step % 16 == 0) AllocatorCheck::verify(allocator_);
   }
   while (!live_.empty()) free();
   EXPECT_EQ(allocator_.current_allocated(), 0u);
@@ -213,9 +214,9 @@ TEST(AllocatorThreadsTest, ThreadsThatShareAnAllocatorNeverShareABlock) {
       if (random() % 50 == 0) {
         const MemoryStatistics now = allocator.statistics();
         EXPECT_LE(now.current, now.reserved);
-        EXPECT_LE(allocator.live().size(), size_t{kShared} + kThreads);
+        EXPECT_LE(AllocatorCheck::live(allocator).size(), size_t{kShared} + kThreads);
       }
-      if (random() % 50 == 0) allocator.verify();
+      if (random() % 50 == 0) AllocatorCheck::verify(allocator);
     }
   };
   std::vector<std::thread> threads;
@@ -224,7 +225,7 @@ TEST(AllocatorThreadsTest, ThreadsThatShareAnAllocatorNeverShareABlock) {
   EXPECT_EQ(source.faults(), "");
   for (auto& place : shared) allocator.free(place.exchange(nullptr));
   EXPECT_EQ(allocator.current_allocated(), 0u);
-  allocator.verify();
+  AllocatorCheck::verify(allocator);
   allocator.empty_cache();
   EXPECT_EQ(source.taken(), 0u);
   EXPECT_EQ(source.faults(), "");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "device/allocator/test_check.h"
 #include "device/allocator/test_simulated_source.h"
 #include "kymo/error.h"
 
@@ -17,7 +18,7 @@ constexpr size_t kGiB = 1024 * kMiB;
 class AllocatorTest : public ::testing::Test {
  protected:
   void TearDown() override {
-    allocator.verify();
+    AllocatorCheck::verify(allocator);
     EXPECT_EQ(source.faults(), "");
   }
   Block* allocate(size_t bytes, StreamId stream = 0) {
@@ -118,7 +119,7 @@ TEST_F(AllocatorTest, FreedNeighboursAreMergedInAnyOrder) {
     const Address begin = blocks[0]->address;
     for (const int i : order) allocator.free(blocks[i]);
     allocator.free(nullptr);
-    allocator.verify();
+    AllocatorCheck::verify(allocator);
     Block* const joined = allocate(kMiB);  // at any position in the segment
     EXPECT_LT(joined->address, begin + 3 * kMiB);
     allocator.free(joined);
@@ -198,20 +199,6 @@ TEST_F(AllocatorTest, RequestsAreCountedAsHitsAndMisses) {
   EXPECT_EQ(large.hits, 4u);
   EXPECT_EQ(large.misses, 1u);
   EXPECT_EQ(large.failures + large.retries + large.collections, 0u);
-}
-
-TEST_F(AllocatorTest, LiveBlocksCanBeListed) {
-  Block* const first = allocate(700, 2);
-  Block* const second = allocate(70 * kMiB);
-  EXPECT_EQ(allocator.live().size(), 2u);
-  allocator.free(second);
-  const auto live = allocator.live();
-  ASSERT_EQ(live.size(), 1u);
-  EXPECT_EQ(live[0].address, first->address);
-  EXPECT_EQ(live[0].requested, 700u);
-  EXPECT_EQ(live[0].stream, 2u);
-  allocator.free(first);
-  EXPECT_TRUE(allocator.live().empty());
 }
 
 TEST_F(AllocatorTest, ASecondFreeIsCountedAndIgnored) {

@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "base/text.h"
-#include "kymo/error.h"
-
 namespace kymo::device {
 namespace {
 
@@ -18,12 +15,7 @@ bool fits(const Block* block, size_t size) {
 StreamCache& Arena::cache_of(StreamId stream) {
   if (StreamCache* const known = find(stream)) return *known;
   caches_.push_back(std::make_unique<StreamCache>(stream, longest_));
-  StreamCache* const made = caches_.back().get();
-  if (stream < kDirect)
-    direct_[stream] = made;
-  else
-    others_.emplace(stream, made);
-  return *made;
+  return *(by_stream_[stream] = caches_.back().get());
 }
 
 Block* Arena::take_huge(Bins& bins, size_t size) {
@@ -99,45 +91,6 @@ std::unique_ptr<Segment> Arena::remove(Segment* segment) {
   if (segment->next != nullptr) segment->next->previous = segment->previous;
   segment->next = segment->previous = nullptr;
   return std::unique_ptr<Segment>(segment);
-}
-
-void Arena::verify() const {
-  const auto require = [](bool right, const char* what, const Block* block) {
-    if (!right) throw Error(base::format("the block at {:#x} of {} bytes {}", block->address, block->size, what));
-  };
-  size_t free_blocks = 0;
-  for (const Segment* segment = segments_; segment != nullptr; segment = segment->next) {
-    Address expected = segment->address;
-    const Block* before = nullptr;
-    for (const Block* block = segment->first; block != nullptr; before = block, block = block->after) {
-      require(block->address == expected && block->size > 0, "is not where its neighbour ends", block);
-      require(block->before == before && block->segment == segment, "is not linked to its neighbour", block);
-      require(block->pool == segment->pool && block->stream == block->home->id, "has the wrong pool or home", block);
-      require(block->state != Block::State::Unused && block->state != Block::State::Orphan, "is not in use", block);
-      const bool whole = segment->pool == MemoryPool::Huge;
-      expected += whole ? segment->size : block->size;
-      if (block->state != Block::State::Free) continue;
-      ++free_blocks;
-      if (block->loose) {
-        require(block->home->last_freed[pool_index(block->pool)] == block, "is loose but not the last freed block",
-                block);
-      } else if (before != nullptr && before->state == Block::State::Free && !before->loose &&
-                 tidy_mark_ == idle_mark_) {
-        require(before->home != block->home && !idle(before) && !idle(block), "should be merged with its neighbour",
-                block);
-      }
-    }
-    require(expected == segment->address + segment->size, "does not reach the end of its segment", before);
-  }
-  for (const auto& cache : caches_)
-    for (size_t pool = 0; pool < kMemoryPools; ++pool)
-      cache->pools[pool].each([&](const Block* block, uint32_t bin) {
-        --free_blocks;
-        require(block->state == Block::State::Free && block->home == cache.get() && pool_index(block->pool) == pool &&
-                    block->bin == bin && cache->pools[pool].index(block->size) == bin,
-                "is in the wrong bin", block);
-      });
-  if (free_blocks != 0) throw Error("free blocks and blocks in bins differ in number");
 }
 
 void Arena::forget() {

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "device/allocator/bins.h"
@@ -44,12 +43,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   // The bins of a stream. find() returns null if the stream has none yet; cache_of() creates them.
-  StreamCache* find(StreamId stream) {
-    if (stream < kDirect) [[likely]]
-      return direct_[stream];
-    const auto found = others_.find(stream);
-    return found == others_.end() ? nullptr : found->second;
-  }
+  StreamCache* find(StreamId stream) { return by_stream_[stream]; }
   StreamCache& cache_of(StreamId stream);
 
   // A live block of exactly `size` bytes from the stream's own blocks, or null. `size` is a multiple of 512.
@@ -98,16 +92,13 @@ class Arena {
   std::unique_ptr<Segment> remove(Segment* segment);
   Segment* first_segment() const { return segments_; }
 
-  // Throws Error if blocks, links and bins are inconsistent.
-  void verify() const;
-
   // Removes everything; live blocks become orphans. Nothing is released.
   void forget();
 
   BlockNodes& nodes() { return nodes_; }
 
  private:
-  static constexpr StreamId kDirect = 64;
+  friend class AllocatorCheck;
 
   Block* take_huge(Bins& bins, size_t size);
 
@@ -204,8 +195,7 @@ class Arena {
   uint64_t idle_mark_ = 0;
   uint64_t tidy_mark_ = 0;  // the idle mark at the last tidy()
   BlockNodes nodes_;
-  std::array<StreamCache*, kDirect> direct_{};
-  std::unordered_map<StreamId, StreamCache*> others_;
+  std::array<StreamCache*, kMaxStreams> by_stream_{};
   std::vector<std::unique_ptr<StreamCache>> caches_;
   Segment* segments_ = nullptr;
   std::array<size_t, kMemoryPools> longest_;

@@ -85,13 +85,6 @@ class Bins {
     return nullptr;
   }
 
-  // Visits every block, in no particular order.
-  template <class Visit>
-  void each(Visit visit) const {
-    for (uint32_t bin = next_bin(0); bin != kNone; bin = next_bin(bin + 1))
-      for (Block* block = heads_[bin]; block != nullptr; block = block->next) visit(block, bin);
-  }
-
   void clear() {
     for (uint32_t bin = next_bin(0); bin != kNone; bin = next_bin(bin + 1)) {
       heads_[bin] = nullptr;
@@ -105,6 +98,7 @@ class Bins {
   }
 
  private:
+  friend class AllocatorCheck;
   static constexpr uint32_t kPerLevel = 64;
   static constexpr uint32_t kLevels = 48;  // 2^62 bytes
   static constexpr uint32_t kExactBins = 2 * kPerLevel;

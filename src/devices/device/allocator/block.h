@@ -16,6 +16,8 @@ namespace kymo::device {
 struct Segment;
 struct StreamCache;
 
+inline constexpr StreamId kMaxStreams = 64;
+
 // Created and owned by the allocator. The holder reads the first four members; the others belong to the allocator,
 // under its lock.
 struct alignas(64) Block {
@@ -39,9 +41,7 @@ struct alignas(64) Block {
   // When it was freed, counted in requests. A block that was freed before the device was last idle is idle.
   uint64_t freed_at = 0;
   Segment* segment = nullptr;
-  // Live: the other streams that use it. One bit for each of the first 64 streams; then the other streams.
-  std::atomic<uint64_t> used_on{0};
-  std::unique_ptr<std::vector<StreamId>> used_on_more;
+  std::atomic<uint64_t> used_on{0};  // live: a bit for each other stream that uses it, of kMaxStreams
 };
 
 // One allocation from the driver, cut into blocks without gaps.

@@ -27,7 +27,7 @@ namespace kymo::device {
 
 class SimulatedSource final : public MemorySource {
  public:
-  static constexpr StreamId kStreams = 72;  // more than the 64 that have a bit
+  static constexpr StreamId kStreams = kMaxStreams;
 
   explicit SimulatedSource(size_t max, size_t recommended = 0, size_t longest = 0)
       : capacity(max), recommended_(recommended != 0 ? recommended : max), longest_(longest != 0 ? longest : max) {}

@@ -169,14 +169,7 @@ void reject_metal_options(Language language, const CompileOptions& options) {
                                      language_name(language)));
 }
 
-// A source without a kernel: some sources have only functions and types.
-class EmptyProgram final : public Program {
- public:
-  std::span<const KernelInfo> kernels() const override { return {}; }
-  std::vector<std::byte> binary() const override { return {}; }
-};
-
-// The kernels of a source that are compiled one by one.
+// The kernels of a source that are compiled one by one. There may be none: some sources have only functions and types.
 class KernelList final : public Program {
  public:
   explicit KernelList(std::vector<KernelInfo> kernels) : kernels_(std::move(kernels)) {}
@@ -250,11 +243,11 @@ LibraryCache::Compiled LibraryCache::make(const Source& source, const CompileOpt
 
 LibraryCache::Compiled LibraryCache::compile(const Source& source, const CompileOptions& options) {
   Accelerator& accelerator = device_.accelerator();
-  if (source.text.empty()) return {std::make_unique<EmptyProgram>(), {}};
+  if (source.text.empty()) return {std::make_unique<KernelList>(std::vector<KernelInfo>()), {}};
   if (source.language != Language::Metal) return {accelerator.compile(source), {}};
   const MetalTranslation translation = translate_metal(source.text, options, device_.info(), source.only);
-  if (translation.kernels.empty()) return {std::make_unique<EmptyProgram>(), translation.warnings};
-  if (translation.kernels.size() >= kManyKernels && !shader::is_library(source.text))
+  const bool has_many = translation.kernels.size() >= kManyKernels && !shader::is_library(source.text);
+  if (translation.kernels.empty() || has_many)
     return {std::make_unique<KernelList>(translation.kernels), translation.warnings};
   Source generated;
   generated.language = translation.language;

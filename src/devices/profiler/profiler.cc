@@ -100,25 +100,15 @@ uint64_t Profiler::queued(const StreamState& stream, const device::Operation& op
 
 uint64_t Profiler::queued_with_note(const StreamState& stream, const device::Operation& operation, Entry* entry,
                                     uint64_t run, const ReportOptions& report, Scope* scope) {
-  Note* note = take_note();
-  note->entry = entry;
-  note->run = run;
-  note->report = report;
-  note->scope = scope;
-  note->key.clear();
+  auto note = std::make_unique<Note>(Note{entry, run, report, scope, {}});
   if (report.has_text()) {
     const bool buffers = wanted().buffers();
-    try {
-      note->key = entry->kind == EntryKind::Copy ? copy_key(operation, stream.device().name(), buffers)
-                                                 : kernel_key(operation, buffers);
-    } catch (...) {
-      give_note(note);
-      throw;
-    }
+    note->key = entry->kind == EntryKind::Copy ? copy_key(operation, stream.device().name(), buffers)
+                                               : kernel_key(operation, buffers);
   }
   if (scope != nullptr) enter_scope(*scope, stream);
   if (entry != nullptr) report_begin({entry, run, operation.bytes, note->key}, report);
-  return reinterpret_cast<uintptr_t>(note) | kIsNote;
+  return reinterpret_cast<uintptr_t>(note.release()) | kIsNote;
 }
 
 void Profiler::completed(const StreamState& stream, const device::Operation& operation, uint64_t execution,
@@ -146,30 +136,12 @@ void Profiler::over(const StreamState& stream, const device::Operation& operatio
     if (report.at_end()) report_end({&entry, number / Entries::kMax, operation.bytes, {}}, report, known);
     return;
   }
-  Note* note = reinterpret_cast<Note*>(execution & ~kIsNote);
+  const std::unique_ptr<Note> note(reinterpret_cast<Note*>(execution & ~kIsNote));
   if (note->entry != nullptr) {
     times != nullptr ? count_run(*note->entry, operation, *times) : add_to(lost_, 1);
     if (note->report.at_end()) report_end({note->entry, note->run, operation.bytes, note->key}, note->report, known);
   }
   if (note->scope != nullptr) leave_scope(*note->scope, stream, times);
-  give_note(note);
-}
-
-Profiler::Note* Profiler::take_note() {
-  std::lock_guard lock(notes_lock_);
-  if (free_notes_ == nullptr) {
-    notes_.push_back(std::make_unique<Note>());
-    return notes_.back().get();
-  }
-  Note* note = free_notes_;
-  free_notes_ = note->next;
-  return note;
-}
-
-void Profiler::give_note(Note* note) noexcept {
-  std::lock_guard lock(notes_lock_);
-  note->next = free_notes_;
-  free_notes_ = note;
 }
 
 Scope* Profiler::open_scope(std::string_view name, std::initializer_list<const device::Tensor*> tensors, double flops) {

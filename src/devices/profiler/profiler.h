@@ -19,9 +19,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "device/allocator/spin_lock.h"
 #include "device/watcher.h"
 #include "kymo/profiler.h"
 #include "profiler/entries.h"
@@ -71,14 +69,11 @@ class Profiler final : public device::Watcher {
     ReportOptions report;
     Scope* scope = nullptr;
     std::string key;
-    Note* next = nullptr;  // while it is free
   };
 
   Entry& entry_of(const device::StreamState& stream, const device::Operation& operation);
   uint64_t queued_with_note(const device::StreamState& stream, const device::Operation& operation, Entry* entry,
                             uint64_t run, const ReportOptions& report, Scope* scope);
-  Note* take_note();
-  void give_note(Note* note) noexcept;
   void over(const device::StreamState& stream, const device::Operation& operation, uint64_t execution,
             const device::OperationTimes* times) noexcept;
   void apply();
@@ -91,10 +86,6 @@ class Profiler final : public device::Watcher {
   std::mutex mutex_;  // held to change what is watched
   std::atomic<uint32_t> started_{0}, log_{0};
   uint32_t signposts_ = 0;
-
-  device::SpinLock notes_lock_;
-  Note* free_notes_ = nullptr;
-  std::vector<std::unique_ptr<Note>> notes_;
 
   std::once_flag printed_;
 };

@@ -99,31 +99,6 @@ pair<T, I> simd_argmin(T val, I index) {
 
 namespace detail {
 
-struct Sum {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-struct Product {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return c10::metal::mul(a, b);
-  }
-};
-struct Most {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return c10::metal::max(a, b);
-  }
-};
-struct Least {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return c10::metal::min(a, b);
-  }
-};
-
 // Each simdgroup has its part; everybody puts the parts together, in their order.
 template <typename T, typename F>
 T combine_parts(threadgroup T* data, T part, unsigned idx, unsigned size, F combine) {
@@ -140,19 +115,23 @@ T combine_parts(threadgroup T* data, T part, unsigned idx, unsigned size, F comb
 
 template <typename T, typename A = opmath_t<T>>
 A threadgroup_sum(threadgroup A* data, T val, unsigned idx, unsigned size) {
-  return detail::combine_parts(data, c10::metal::simd_sum(static_cast<A>(val)), idx, size, detail::Sum());
+  return detail::combine_parts(data, c10::metal::simd_sum(static_cast<A>(val)), idx, size,
+                               [](A a, A b) { return a + b; });
 }
 template <typename T, typename A = opmath_t<T>>
 A threadgroup_prod(threadgroup A* data, T val, unsigned idx, unsigned size) {
-  return detail::combine_parts(data, c10::metal::simd_prod(static_cast<A>(val)), idx, size, detail::Product());
+  return detail::combine_parts(data, c10::metal::simd_prod(static_cast<A>(val)), idx, size,
+                               [](A a, A b) { return c10::metal::mul(a, b); });
 }
 template <typename T>
 T threadgroup_max(threadgroup T* data, T val, unsigned idx, unsigned size) {
-  return detail::combine_parts(data, c10::metal::simd_max(val), idx, size, detail::Most());
+  return detail::combine_parts(data, c10::metal::simd_max(val), idx, size,
+                               [](T a, T b) { return c10::metal::max(a, b); });
 }
 template <typename T>
 T threadgroup_min(threadgroup T* data, T val, unsigned idx, unsigned size) {
-  return detail::combine_parts(data, c10::metal::simd_min(val), idx, size, detail::Least());
+  return detail::combine_parts(data, c10::metal::simd_min(val), idx, size,
+                               [](T a, T b) { return c10::metal::min(a, b); });
 }
 
 namespace detail {
@@ -296,27 +275,25 @@ T simd_cumprod(T val) {
   return T(::metal::simd_prefix_inclusive_product(val));
 }
 
-template <typename T, typename A = opmath_t<T>>
-A threadgroup_cumsum(threadgroup A* data, T val, unsigned idx, unsigned size) {
-  const A running = simd_cumsum(static_cast<A>(val));
+// `running` is that of the simdgroup.
+template <typename A, typename F>
+A combine_with_before(threadgroup A* data, A running, A before, unsigned idx, unsigned size, F combine) {
   const bool is_last = idx % simdgroup_size == simdgroup_size - 1 || idx + 1 == size;
   if (is_last) data[idx / simdgroup_size] = running;
   ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
-  A before = A(0);
-  for (unsigned i = 0; i < idx / simdgroup_size; ++i) before += data[i];
+  for (unsigned i = 0; i < idx / simdgroup_size; ++i) before = combine(before, data[i]);
   ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
-  return before + running;
+  return combine(before, running);
+}
+template <typename T, typename A = opmath_t<T>>
+A threadgroup_cumsum(threadgroup A* data, T val, unsigned idx, unsigned size) {
+  const A running = simd_cumsum(static_cast<A>(val));
+  return combine_with_before(data, running, A(0), idx, size, [](A a, A b) { return a + b; });
 }
 template <typename T, typename A = opmath_t<T>>
 A threadgroup_cumprod(threadgroup A* data, T val, unsigned idx, unsigned size) {
   const A running = simd_cumprod(static_cast<A>(val));
-  const bool is_last = idx % simdgroup_size == simdgroup_size - 1 || idx + 1 == size;
-  if (is_last) data[idx / simdgroup_size] = running;
-  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
-  A before = A(1);
-  for (unsigned i = 0; i < idx / simdgroup_size; ++i) before *= data[i];
-  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
-  return before * running;
+  return combine_with_before(data, running, A(1), idx, size, [](A a, A b) { return a * b; });
 }
 
 }  // namespace metal

@@ -1,4 +1,5 @@
 // Groups of threads: positions, shared memory, and groups at the edge.
+#include <algorithm>
 #include <numeric>
 
 #include "device/test_metal.h"
@@ -165,6 +166,42 @@ kernel void structures(device float* out, uint i [[thread_position_in_grid]], ui
             }));
   EXPECT_EQ(library["reduce"].static_thread_group_memory_length(), 256u);
   EXPECT_EQ(library["reduce"].thread_execution_width(), 32u);
+}
+
+// Their constructors are named with the arguments of the template, as in candle's reductions.
+TEST_P(MetalGroupTest, StructuresOfATemplateAreReducedInGroupMemory) {
+  const ShaderLibrary library = metal(R"(
+template <typename T>
+struct Indexed {
+  uint index;
+  T value;
+  constexpr Indexed<T>() = default;
+  constexpr Indexed<T>() threadgroup = default;
+  constexpr Indexed<T>(uint i, T v) : index(i), value(v) {}
+};
+template <typename T>
+Indexed<T> larger(Indexed<T> a, Indexed<T> b) {
+  return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
+}
+template <typename T>
+kernel void argmax(device uint* out, device const T* in, constant uint& count, uint t [[thread_position_in_threadgroup]],
+                   uint size [[threads_per_threadgroup]]) {
+  threadgroup Indexed<T> best[64];
+  Indexed<T> own(0, in[0]);
+  for (uint i = t; i < count; i += size) own = larger(own, Indexed<T>(i, in[i]));
+  best[t] = own;
+  for (uint half_size = size / 2; half_size > 0; half_size /= 2) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (t < half_size) best[t] = larger<T>(best[t], best[t + half_size]);
+  }
+  if (t == 0) out[0] = best[0].index;
+}
+template [[host_name("argmax_float")]] kernel void argmax<float>(device uint*, device const float*, constant uint&, uint, uint);
+)");
+  const auto in = each(1001, [](int i) { return static_cast<float>(i * 37 % 101); });
+  const Tensor out = zeros({1}, DType::U32);
+  library["argmax_float"].threads(64).group(64)(out, from_host(in), 1001u);
+  EXPECT_EQ(out.to_host<uint32_t>()[0], static_cast<uint32_t>(std::ranges::max_element(in) - in.begin()));
 }
 
 TEST_P(MetalGroupTest, MatricesMultiplyInTiles) {

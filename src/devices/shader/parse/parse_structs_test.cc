@@ -34,6 +34,11 @@ TEST(ParseStructsTest, Constructors) {
             "constexpr fn S(: thread const S&) = delete; <typename T> fn S(t: T) : x(t) { }; x: int; y: int[2]; }");
 }
 
+TEST(ParseStructsTest, AConstructorMayBeNamedWithTheArgumentsOfItsTemplate) {
+  EXPECT_EQ(parsed("template <typename T> struct S { T x; constexpr S<T>() = default; S<T>(T a) : x(a) {} };"),
+            "<typename T> struct S { x: T; constexpr fn S() = default; fn S(a: T) : x(a) { }; }");
+}
+
 TEST(ParseStructsTest, ConversionsAndOperators) {
   EXPECT_EQ(parsed(R"(struct S {
   operator float() const { return 1; } explicit operator bool() const;

@@ -368,8 +368,9 @@ bool ParserImpl::parse_specifier(Specifiers& specifiers, const Context& context)
     return true;
   }
   if (!at_head()) return false;
-  if (context.place == Place::Struct && is_name(word()) && word() == struct_->name && word(1) == Word::LeftParen) {
-    return false;  // a constructor
+  if (context.place == Place::Struct && is_name(word()) && word() == struct_->name) {
+    const size_t behind = word(1) == Word::Less ? behind_arguments(index_ + 1) : index_ + 1;
+    if (word_at(behind) == Word::LeftParen) return false;  // a constructor
   }
   // In a block the first token was checked already: it is a type, or looks like one.
   const Head& peeked = peek_head(true);
@@ -572,8 +573,13 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
     declarator.is_pack = take(Word::Ellipsis);
     if (is_name(word()) || is(Word::Operator) || is(Word::Scope) || is(Word::Tilde)) {
       const Keep<const StructContext*> as_written(friend_of_, nullptr);
+      const bool is_constructor = base == nullptr && struct_ != nullptr && word() == struct_->name;
       declarator.name = take_head(false);
       declarator.at = declarator.name.at;
+      if (is_constructor && declarator.name.name.parts.size() == 1) {  // S<T>(), which is S()
+        declarator.name.name.parts[0] = plain_part(declarator.name.name.parts[0].name, declarator.at);
+        declarator.name.last = struct_->name;
+      }
     } else if (naming == Naming::Required) {
       fail_expected("a name after the type");
     }

@@ -53,13 +53,18 @@ cl_int OpenClQueue::enqueue(KernelPool& pool, cl_kernel kernel, const Piece& pie
   // dimension exists.
   const cl_uint dimensions = threads[2] > 1 || offset[2] != 0 ? 3 : threads[1] > 1 || offset[1] != 0 ? 2 : 1;
   std::unique_lock<std::mutex> turn;
+  bool is_new = false;
   if (context_.device.waits_for_other_code) {
     turn = std::unique_lock(context_.launching);
-    if (pool.needs_other_code(piece.group, piece.threads, has_offset))
-      for (const CommandQueue* queue : context_.queues) check(cl_.clFinish(queue->get()), "clFinish");
+    is_new = pool.needs_other_code(piece.group, piece.threads, has_offset);
+    for (size_t i = 0; is_new && i < context_.queues.size(); ++i)
+      check(cl_.clFinish(context_.queues[i]->get()), "clFinish");
   }
-  return cl_.clEnqueueNDRangeKernel(queue_.get(), kernel, dimensions, has_offset ? offset : nullptr, threads, group, 0,
-                                    nullptr, event);
+  const cl_int code = cl_.clEnqueueNDRangeKernel(queue_.get(), kernel, dimensions, has_offset ? offset : nullptr,
+                                                 threads, group, 0, nullptr, event);
+  // The code is compiled when the launch runs: the next one must not come meanwhile.
+  if (is_new && code == CL_SUCCESS) check(cl_.clFinish(queue_.get()), "clFinish");
+  return code;
 }
 
 void OpenClQueue::launch(const Launch& launch, Ticket* ticket) {

@@ -173,14 +173,15 @@ using namespace kymo::record;
 
 extern "C" {
 
-void kymo_begin_heard(kymo_site* site, uint32_t receivers) {
+KYMO_AT_CACHE_LINE void kymo_begin_heard(kymo_site* site, uint32_t receivers) {
   if (__builtin_expect(receivers != kRecordingBit, 0)) return begin_with_sinks(*site, nullptr, 0, receivers);
   const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
   if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, nullptr, 0);
   store_cell(Kind::Begin, class_id);
 }
 
-void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t receivers) {
+KYMO_AT_CACHE_LINE void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count,
+                                              uint32_t receivers) {
   if (__builtin_expect(receivers != kRecordingBit, 0)) return begin_with_sinks(*site, args, count, receivers);
   const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
   if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, args, count);
@@ -188,12 +189,13 @@ void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count
   store_event(Kind::Begin, class_id, nullptr, 0, args, count, nullptr);
 }
 
-void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t receivers) {
+KYMO_AT_CACHE_LINE void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count,
+                                               uint32_t receivers) {
   if (__builtin_expect(receivers != kRecordingBit, 0)) return begin_label_with_sinks(*label, args, count, receivers);
   store(this_slot, Kind::Begin, *label, args, count, nullptr);
 }
 
-void kymo_end_heard(uint32_t receivers) {
+KYMO_AT_CACHE_LINE void kymo_end_heard(uint32_t receivers) {
   if (__builtin_expect(receivers != kRecordingBit, 0)) return end_with_sinks(receivers);
   if (recording()) store_cell(Kind::End, 0);  // not if the recording in which the range began has ended
 }
@@ -212,7 +214,7 @@ void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* a
   store(static_cast<Kind>(kind), *label, args, count, kind >= KYMO_RANGE_START ? &id : nullptr);
 }
 
-int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {
+KYMO_AT_CACHE_LINE int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {
   Slot* slot = this_slot;
   if (__builtin_expect(slot == nullptr, 0)) return first_push(label, args, count);
   const int depth = slot->depth++;
@@ -228,7 +230,7 @@ int kymo_range_push(const char* name) {
   return kymo_range_push_label(&label, nullptr, 0);
 }
 
-int kymo_range_pop(void) {
+KYMO_AT_CACHE_LINE int kymo_range_pop(void) {
   Slot* slot = this_slot;
   if (__builtin_expect(slot == nullptr || slot->depth == 0, 0)) return unmatched_pop();
   const int depth = --slot->depth;

@@ -188,6 +188,13 @@ Slot* drop(Slot& slot, Kind kind, uint32_t class_id, uint32_t cause) noexcept {
 
 }  // namespace
 
+// While the ends of dropped ranges come, and if there is no counter for the hot path, the next record comes here too.
+static Slot* with_room(Slot* slot, uint64_t cells) noexcept {
+  if (slot->dropped_depth != 0 || !has_counter())
+    slot->limit.store(slot->head.load(std::memory_order_relaxed) + cells, std::memory_order_seq_cst);
+  return slot;
+}
+
 Slot* make_room(Slot* slot, Kind kind, uint32_t class_id, uint32_t cells) noexcept {
   Process& shared = *process();
   if (slot->index == kPrivateSlot) {
@@ -218,8 +225,7 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t class_id, uint32_t cells) noexce
   const uint64_t capacity = capacity_of(*slot);
   const uint64_t unread = slot->head.load(std::memory_order_relaxed) - slot->tail.load(std::memory_order_relaxed);
   if (had_room && unread * 2 >= capacity) wake_collector(header);
-  if (had_room && slot->dropped_depth != 0) slot->limit.store(slot->head.load(std::memory_order_relaxed) + cells);
-  if (had_room) return slot;
+  if (had_room) return with_room(slot, cells);
 
   if (header.closed.load(std::memory_order_acquire) != 0) {
     stop_recording(shared);  // the collector has closed the segment: nobody reads it any more
@@ -241,7 +247,7 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t class_id, uint32_t cells) noexce
   const uint64_t now = ticks();  // before the limit is read: a handler lowers it, and its record goes first
   slot->blocked_ticks.fetch_add(now - began, std::memory_order_relaxed);
   if (fits(*slot, cells + 2)) push_blocked(*slot, waiting, now);
-  return slot;
+  return with_room(slot, cells);
 }
 
 Slot* enter_ring(Kind kind) noexcept {

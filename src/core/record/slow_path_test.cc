@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "record/layout.h"
 #include "record/ring.h"
 #include "record/slots.h"
+#include "record/store.h"
 
 namespace kymo::record {
 namespace {
@@ -127,6 +129,23 @@ TEST_F(SlowPathTest, TheFirstRecordOfAThreadIdentifiesTheOwnerOfTheRing) {
     EXPECT_EQ(all[3].payload, (std::vector<uint64_t>{42, 42}));
   });
 }
+
+#if defined(__x86_64__)
+TEST_F(SlowPathTest, WithoutACounterTheFastPathStoresNothing) {
+  record_with(RingPolicy::Block, [&] {
+    const bool before = tsc_is_invariant;
+    ASSERT_TRUE(store(Kind::Instant));
+    EXPECT_TRUE(!before || try_store<0>(slot_, Kind::Instant, 1, nullptr));
+    tsc_is_invariant = false;
+    ASSERT_TRUE(store(Kind::Instant));
+    EXPECT_FALSE(try_store<0>(slot_, Kind::Instant, 1, nullptr));
+    ASSERT_TRUE(store(Kind::Instant, 2));
+    EXPECT_FALSE(try_store<0>(slot_, Kind::Instant, 1, nullptr));
+    EXPECT_FALSE(try_store<1>(slot_, Kind::Instant, 1, std::array<uint64_t, 2>{}.data()));
+    tsc_is_invariant = before;
+  });
+}
+#endif
 
 TEST_F(SlowPathTest, NoRecordCrossesTheEndOfABlock) {
   record_with(RingPolicy::Block, [&] {

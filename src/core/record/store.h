@@ -13,14 +13,13 @@ namespace kymo::record {
 
 // The complete hot path of a record of known size: one cell, and `kCells` payload cells with two words each. `slot` is
 // this_slot, now or since the caller began: a signal handler that moved the thread to another slot left no space in
-// this one. False: the slow path must run first. It makes no call, and its callers make only a tail call, so that
-// nothing is stored on the stack. Stores to the stack would wait behind the stores to the ring, whose cache lines come
-// from the collector's core.
+// this one. False: the slow path must run first, as always if there is no counter (make_room). It makes no call, and
+// its callers make only a tail call, so that nothing is stored on the stack. Stores to the stack would wait behind the
+// stores to the ring, whose cache lines come from the collector's core.
 template <uint32_t kCells>
 __attribute__((always_inline)) inline bool try_store(Slot* slot, Kind kind, uint32_t class_id,
                                                      const uint64_t* words) noexcept {
   if (__builtin_expect(slot == nullptr || slot->busy.load(std::memory_order_relaxed) != 0, 0)) return false;
-  if (!has_counter()) return false;
   slot->busy.store(1, std::memory_order_relaxed);
   order_for_signals();
   // Read the clock first. If a signal handler stores aside before this, it lowers the limit and its record goes into

@@ -98,7 +98,7 @@ AdoptedLog::~AdoptedLog() {
 
 // ---- Operations -----------------------------------------------------------------------------------------------------
 
-OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs) noexcept {
+KYMO_AT_CACHE_LINE OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs) noexcept {
   const RecordingCall call(log);
   if (!call) return nullptr;
   const uint32_t name = call->names.number_of(facts.name);
@@ -121,7 +121,7 @@ OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs
   return reinterpret_cast<OpenOperation*>(made);
 }
 
-void end(Log& log, OpenOperation* operation) noexcept {
+KYMO_AT_CACHE_LINE void end(Log& log, OpenOperation* operation) noexcept {
   if (operation == nullptr) return;
   const uint64_t ticks = log.ticks();
   RawOperation& ended = *raw(operation);

@@ -35,13 +35,13 @@ template <class Character>
 uint64_t start_text(const Character* text) noexcept {
   return start_range(default_domain, Text(text).view());
 }
-int push_ex(Event event) noexcept { return push_event_quickly(default_domain, event); }
-int push_ascii(const char* text) noexcept { return push_text_quickly(default_domain, text); }
+KYMO_AT_CACHE_LINE int push_ex(Event event) noexcept { return push_event_quickly(default_domain, event); }
+KYMO_AT_CACHE_LINE int push_ascii(const char* text) noexcept { return push_text_quickly(default_domain, text); }
 int push_wide(const wchar_t* text) noexcept {
   const Text message(text);  // on the stack: another text may be at its address the next time
   return push_text(default_domain, message.c_str());
 }
-int pop_default() noexcept { return pop_quickly(default_domain); }
+KYMO_AT_CACHE_LINE int pop_default() noexcept { return pop_quickly(default_domain); }
 template <class Character>
 void name_default_category(uint32_t number, const Character* name) noexcept {
   name_category(default_domain, number, Text(name).view());
@@ -55,8 +55,10 @@ void name_thread_wide(uint32_t tid, const wchar_t* name) noexcept {
 void domain_mark(Domain* domain, Event event) noexcept { mark(domain_of(domain), event); }
 uint64_t domain_start(Domain* domain, Event event) noexcept { return start_range(domain_of(domain), event); }
 void domain_end(Domain*, uint64_t id) noexcept { end_range(id); }
-int domain_push(Domain* domain, Event event) noexcept { return push_event_quickly(domain_of(domain), event); }
-int domain_pop(Domain* domain) noexcept { return pop_quickly(domain_of(domain)); }
+KYMO_AT_CACHE_LINE int domain_push(Domain* domain, Event event) noexcept {
+  return push_event_quickly(domain_of(domain), event);
+}
+KYMO_AT_CACHE_LINE int domain_pop(Domain* domain) noexcept { return pop_quickly(domain_of(domain)); }
 template <class Character>
 void domain_category(Domain* domain, uint32_t number, const Character* name) noexcept {
   name_category(domain_of(domain), number, Text(name).view());

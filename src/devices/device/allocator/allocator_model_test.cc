@@ -172,7 +172,7 @@ TEST_P(AllocatorModelTest, StatisticsBlocksAndOrderAreCorrectAfterEveryStep) {
 INSTANTIATE_TEST_SUITE_P(Random, AllocatorModelTest,
                          ::testing::Values(ModelCase{"OneStream", 1, 1, 65536, 65536, 0, 19},
                                            ModelCase{"FourStreams", 2, 4, 65536, 65536, 0, 19},
-                                           ModelCase{"SeventyStreams", 3, 70, 65536, 65536, 0, 18},
+                                           ModelCase{"AllStreams", 3, kMaxStreams, 65536, 65536, 0, 18},
                                            ModelCase{"TightLimit", 4, 3, 65536, 700, 0, 19},
                                            ModelCase{"TightDriver", 5, 3, 600, 65536, 0, 19},
                                            ModelCase{"TinyDriver", 6, 4, 40, 65536, 0, 15},

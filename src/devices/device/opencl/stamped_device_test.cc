@@ -31,7 +31,7 @@ class StampedDeviceTest : public ::testing::Test {
       GTEST_SKIP() << absent.what();
     }
     for (int i = 0; i < driver_->device_count() && device_ == nullptr; ++i)
-      if (driver_->describe(i).vendor.find("NVIDIA") != std::string::npos) device_ = driver_->open(i);
+      if (driver_->describe(i).driver.find(" CUDA ") != std::string::npos) device_ = driver_->open(i);  // of NVIDIA
     if (device_ == nullptr)
       GTEST_SKIP() << "only NVIDIA's OpenCL has kernels that store their own times; the first device here is "
                    << driver_->describe(0).name;

@@ -253,7 +253,7 @@ KYMO_VULKAN_LAYER(CmdEndRenderPass2) = end_pass<&Next::CmdEndRenderPass2>;
 KYMO_VULKAN_LAYER(CmdBeginRendering) = begin_rendering;
 KYMO_VULKAN_LAYER(CmdEndRendering) = end_pass<&Next::CmdEndRendering>;
 
-// ---- Labels and names that the program gives: VK_EXT_debug_utils, and the older VK_EXT_debug_marker
+// ---- Labels and names that the program gives: VK_EXT_debug_utils
 
 namespace {
 
@@ -272,26 +272,19 @@ void add_label_step(VkCommandBuffer handle, Step::Kind kind, const char* text, V
   }
 }
 
-const char* text_of(const VkDebugUtilsLabelEXT& label) noexcept { return label.pLabelName; }
-const char* text_of(const VkDebugMarkerMarkerInfoEXT& marker) noexcept { return marker.pMarkerName; }
-
-// Two extensions have the same calls.
-template <auto kNext, class Label>
-VKAPI_ATTR void VKAPI_CALL begin_call(VkCommandBuffer handle, const Label* label) noexcept {
-  add_label_step(handle, Step::Kind::BeginLabel, text_of(*label), VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT);
-  (device_of(handle).next.*kNext)(handle, label);
+VKAPI_ATTR void VKAPI_CALL begin_label(VkCommandBuffer handle, const VkDebugUtilsLabelEXT* label) noexcept {
+  add_label_step(handle, Step::Kind::BeginLabel, label->pLabelName, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT);
+  device_of(handle).next.CmdBeginDebugUtilsLabelEXT(handle, label);
 }
 
-template <auto kNext>
-VKAPI_ATTR void VKAPI_CALL end_call(VkCommandBuffer handle) noexcept {
-  (device_of(handle).next.*kNext)(handle);
+VKAPI_ATTR void VKAPI_CALL end_label(VkCommandBuffer handle) noexcept {
+  device_of(handle).next.CmdEndDebugUtilsLabelEXT(handle);
   add_label_step(handle, Step::Kind::EndLabel, nullptr, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT);
 }
 
-template <auto kNext, class Label>
-VKAPI_ATTR void VKAPI_CALL insert_call(VkCommandBuffer handle, const Label* label) noexcept {
-  add_label_step(handle, Step::Kind::Mark, text_of(*label), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT);
-  (device_of(handle).next.*kNext)(handle, label);
+VKAPI_ATTR void VKAPI_CALL insert_label(VkCommandBuffer handle, const VkDebugUtilsLabelEXT* label) noexcept {
+  add_label_step(handle, Step::Kind::Mark, label->pLabelName, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT);
+  device_of(handle).next.CmdInsertDebugUtilsLabelEXT(handle, label);
 }
 
 // ---- Labels of queues
@@ -343,41 +336,16 @@ VKAPI_ATTR VkResult VKAPI_CALL set_object_name(VkDevice device, const VkDebugUti
   return state.next.SetDebugUtilsObjectNameEXT(device, info);
 }
 
-VkObjectType type_of(VkDebugReportObjectTypeEXT type) noexcept {
-  switch (type) {
-    case VK_DEBUG_REPORT_OBJECT_TYPE_QUEUE_EXT:
-      return VK_OBJECT_TYPE_QUEUE;
-    case VK_DEBUG_REPORT_OBJECT_TYPE_COMMAND_BUFFER_EXT:
-      return VK_OBJECT_TYPE_COMMAND_BUFFER;
-    case VK_DEBUG_REPORT_OBJECT_TYPE_PIPELINE_EXT:
-      return VK_OBJECT_TYPE_PIPELINE;
-    case VK_DEBUG_REPORT_OBJECT_TYPE_SHADER_MODULE_EXT:
-      return VK_OBJECT_TYPE_SHADER_MODULE;
-    default:
-      return VK_OBJECT_TYPE_UNKNOWN;
-  }
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL marker_set_name(VkDevice device, const VkDebugMarkerObjectNameInfoEXT* info) noexcept {
-  DeviceState& state = device_of(device);
-  note_name(state, type_of(info->objectType), info->object, info->pObjectName);
-  return state.next.DebugMarkerSetObjectNameEXT(device, info);
-}
-
 }  // namespace
 
-KYMO_VULKAN_LAYER(CmdBeginDebugUtilsLabelEXT) = begin_call<&Next::CmdBeginDebugUtilsLabelEXT>;
-KYMO_VULKAN_LAYER(CmdEndDebugUtilsLabelEXT) = end_call<&Next::CmdEndDebugUtilsLabelEXT>;
-KYMO_VULKAN_LAYER(CmdInsertDebugUtilsLabelEXT) = insert_call<&Next::CmdInsertDebugUtilsLabelEXT>;
+KYMO_VULKAN_LAYER(CmdBeginDebugUtilsLabelEXT) = begin_label;
+KYMO_VULKAN_LAYER(CmdEndDebugUtilsLabelEXT) = end_label;
+KYMO_VULKAN_LAYER(CmdInsertDebugUtilsLabelEXT) = insert_label;
 KYMO_VULKAN_LAYER(QueueBeginDebugUtilsLabelEXT) =
     queue_label<&Next::QueueBeginDebugUtilsLabelEXT, Pending::Kind::BeginLabel>;
 KYMO_VULKAN_LAYER(QueueEndDebugUtilsLabelEXT) = queue_label<&Next::QueueEndDebugUtilsLabelEXT, Pending::Kind::EndLabel>;
 KYMO_VULKAN_LAYER(QueueInsertDebugUtilsLabelEXT) =
     queue_label<&Next::QueueInsertDebugUtilsLabelEXT, Pending::Kind::Mark>;
 KYMO_VULKAN_LAYER(SetDebugUtilsObjectNameEXT) = set_object_name;
-KYMO_VULKAN_LAYER(CmdDebugMarkerBeginEXT) = begin_call<&Next::CmdDebugMarkerBeginEXT>;
-KYMO_VULKAN_LAYER(CmdDebugMarkerEndEXT) = end_call<&Next::CmdDebugMarkerEndEXT>;
-KYMO_VULKAN_LAYER(CmdDebugMarkerInsertEXT) = insert_call<&Next::CmdDebugMarkerInsertEXT>;
-KYMO_VULKAN_LAYER(DebugMarkerSetObjectNameEXT) = marker_set_name;
 
 }  // namespace kymo::inject::vulkan

@@ -33,8 +33,7 @@ namespace kymo::inject::vulkan {
   X(CmdClearDepthStencilImage)                                                                                      \
   X(CmdBeginDebugUtilsLabelEXT) X(CmdEndDebugUtilsLabelEXT) X(CmdInsertDebugUtilsLabelEXT)                          \
   X(QueueBeginDebugUtilsLabelEXT) X(QueueEndDebugUtilsLabelEXT) X(QueueInsertDebugUtilsLabelEXT)                    \
-  X(SetDebugUtilsObjectNameEXT) X(CmdDebugMarkerBeginEXT) X(CmdDebugMarkerEndEXT) X(CmdDebugMarkerInsertEXT)        \
-  X(DebugMarkerSetObjectNameEXT)                                                                                    \
+  X(SetDebugUtilsObjectNameEXT)                                                                                     \
   X(QueueSubmit) X(QueueSubmit2) X(QueueWaitIdle) X(DeviceWaitIdle) X(WaitForFences) X(WaitSemaphores)              \
   X(QueuePresentKHR) X(AcquireNextImageKHR) X(AcquireNextImage2KHR)                                                 \
   X(CreateShaderModule) X(DestroyShaderModule) X(CreateComputePipelines) X(CreateGraphicsPipelines)                 \

@@ -246,18 +246,18 @@ TEST_F(VulkanLayerTest, SecondaryCommandBuffersHaveTimesUnlessTheyAreShared) {
   EXPECT_EQ(look().on_queues, (Counts{{"dispatch", 404}, {"command buffer", 2}}));
 }
 
-TEST_F(VulkanLayerTest, MarkersAreRangesAndEveryQueueHasItsTrack) {
+TEST_F(VulkanLayerTest, LabelsAreRangesAndEveryQueueHasItsTrack) {
   open_device();
   Session session(file());
   for (int queue = 0; queue < 2; ++queue) {
     VkCommandBuffer buffer = make_buffer(pool);
     begin(buffer);
-    auto marker = made<VkDebugMarkerMarkerInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_MARKER_MARKER_INFO_EXT);
-    marker.pMarkerName = "pass {0}";
-    function<PFN_vkCmdDebugMarkerBeginEXT>("vkCmdDebugMarkerBeginEXT")(buffer, &marker);
+    auto label = made<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
+    label.pLabelName = "pass {0}";
+    function<PFN_vkCmdBeginDebugUtilsLabelEXT>("vkCmdBeginDebugUtilsLabelEXT")(buffer, &label);
     dispatch(buffer, 1);
-    function<PFN_vkCmdDebugMarkerEndEXT>("vkCmdDebugMarkerEndEXT")(buffer);
-    function<PFN_vkCmdDebugMarkerEndEXT>("vkCmdDebugMarkerEndEXT")(buffer);  // one too many
+    function<PFN_vkCmdEndDebugUtilsLabelEXT>("vkCmdEndDebugUtilsLabelEXT")(buffer);
+    function<PFN_vkCmdEndDebugUtilsLabelEXT>("vkCmdEndDebugUtilsLabelEXT")(buffer);  // one too many
     EXPECT_EQ(submit(buffer, queue), VK_SUCCESS);
   }
   session.close();

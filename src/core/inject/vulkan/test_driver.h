@@ -37,7 +37,6 @@ class TestDriver {
   VkQueueFlags queue_flags = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
   float period = 1;
   bool runs_at_once = true;
-  bool has_marker_extension = true;
   VkResult submit_result = VK_SUCCESS;
 
   // What they look at.
@@ -54,7 +53,7 @@ class TestDriver {
     timestamp_bits = 64;
     queue_flags = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
     period = 1;
-    runs_at_once = has_marker_extension = true;
+    runs_at_once = true;
     submit_result = VK_SUCCESS;
     own_submissions = submitted_buffers = 0;
     pending_.clear();
@@ -74,7 +73,6 @@ class TestDriver {
     static const std::map<std::string, PFN_vkVoidFunction> all = make_functions();
     const auto found = all.find(name);
     if (found == all.end()) return nullptr;
-    if (!get().has_marker_extension && strstr(name, "DebugMarker") != nullptr) return nullptr;
     return found->second;
   }
   static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(VkInstance, const char* name) {
@@ -218,8 +216,8 @@ inline std::map<std::string, PFN_vkVoidFunction> TestDriver::make_functions() {
         for (const auto& one : inner->commands) one();
       });
   });
-  KYMO_TEST_FUNCTION(CmdDebugMarkerBeginEXT, [](VkCommandBuffer, const VkDebugMarkerMarkerInfoEXT*) {});
-  KYMO_TEST_FUNCTION(CmdDebugMarkerEndEXT, [](VkCommandBuffer) {});
+  KYMO_TEST_FUNCTION(CmdBeginDebugUtilsLabelEXT, [](VkCommandBuffer, const VkDebugUtilsLabelEXT*) {});
+  KYMO_TEST_FUNCTION(CmdEndDebugUtilsLabelEXT, [](VkCommandBuffer) {});
   // Queries
   KYMO_TEST_FUNCTION(CreateQueryPool, [](VkDevice, const VkQueryPoolCreateInfo* info, const VkAllocationCallbacks*,
                                          VkQueryPool* pool) { return make(pool, new Queries(info->queryCount)); });

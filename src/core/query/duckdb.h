@@ -69,11 +69,6 @@ struct Result {
   void* internal;
 };
 
-struct HugeInt {
-  uint64_t lower;
-  int64_t upper;
-};
-
 // duckdb_string_t. A short text is stored in place; of a longer one, four characters and then its address.
 struct alignas(8) String {
   uint32_t length;
@@ -156,8 +151,6 @@ struct Api {
   void (*destroy_logical_type)(LogicalType*) = library.find("destroy_logical_type");
   Type (*enum_internal_type)(LogicalType) = library.find("enum_internal_type");
   char* (*enum_dictionary_value)(LogicalType, Index) = library.find("enum_dictionary_value");
-  uint8_t (*decimal_scale)(LogicalType) = library.find("decimal_scale");
-  Type (*decimal_internal_type)(LogicalType) = library.find("decimal_internal_type");
 
   void (*destroy_data_chunk)(DataChunk*) = library.find("destroy_data_chunk");
   Index (*data_chunk_get_size)(DataChunk) = library.find("data_chunk_get_size");

@@ -139,12 +139,7 @@ class Prepared {
   duckdb::Statement statement_ = nullptr;
 };
 
-bool is_nested(duckdb::Type type) {
-  return type == duckdb::Type::List || type == duckdb::Type::Struct || type == duckdb::Type::Map ||
-         type == duckdb::Type::Union || type == duckdb::Type::Array;
-}
-
-// Result shows numbers and text. Dates, lists and so on become text in the statement itself.
+// Result shows numbers and text. Large numbers, dates, lists and so on become text in the statement itself.
 class Casts {
  public:
   Casts(const duckdb::Api& api, duckdb::Statement statement) {
@@ -152,15 +147,16 @@ class Casts {
     const uint64_t columns = api.prepared_statement_column_count(statement);
     for (uint64_t i = 0; i < columns; ++i) {
       const duckdb::Type type = api.prepared_statement_column_type(statement, i);
+      kinds_.push_back(kind_of(type));
       const std::string column = base::format("#{}", i + 1);
       char* const name = api.prepared_statement_column_name(statement, i);
       shown_.push_back(base::format("{} AS {}",
-                                    is_nested(type)  ? base::format("CAST(to_json({}) AS VARCHAR)", column)
+                                    kinds_.back() == CellKind::Json
+                                        ? base::format("CAST(to_json({}) AS VARCHAR)", column)
                                     : is_shown(type) ? column
                                                      : base::format("CAST({} AS VARCHAR)", column),
                                     sql_identifier(name == nullptr ? "" : name)));
       api.free(name);
-      json_.push_back(is_nested(type));
       needed_ |= !is_shown(type);
     }
   }
@@ -169,11 +165,11 @@ class Casts {
   std::string around(const std::string& sql) const {
     return base::format("SELECT {} FROM ({}\n)", base::join(shown_, ", "), sql);
   }
-  const std::vector<bool>& json() const { return json_; }  // by column
+  const std::vector<CellKind>& kinds() const { return kinds_; }  // by column
 
  private:
   std::vector<std::string> shown_;
-  std::vector<bool> json_;
+  std::vector<CellKind> kinds_;
   bool needed_ = false;
 };
 
@@ -189,7 +185,7 @@ Result run_statement(const Engine& engine, const std::string& sql) {
   const Prepared prepared(engine, sql);
   const Casts casts(engine.api(), prepared.get());
   if (!casts.needed()) return Result(engine.api(), prepared.execute(), {});
-  return Result(engine.api(), Prepared(engine, casts.around(sql)).execute(), casts.json());
+  return Result(engine.api(), Prepared(engine, casts.around(sql)).execute(), casts.kinds());
 }
 
 }  // namespace kymo::query

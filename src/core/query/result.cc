@@ -12,46 +12,6 @@ namespace kymo::query {
 namespace {
 
 using duckdb::Type;
-__extension__ typedef __int128 Wide;
-__extension__ typedef unsigned __int128 UnsignedWide;
-
-CellKind kind_of(Type type) {
-  switch (type) {
-    case Type::Boolean:
-      return CellKind::Boolean;
-    case Type::Varchar:
-    case Type::Enum:
-    case Type::SqlNull:
-      return CellKind::Text;
-    default:
-      return CellKind::Number;
-  }
-}
-
-// Decimal digits of a 128-bit number, with the decimal point before the last `scale`.
-void append_wide(base::TextBuffer& out, UnsignedWide magnitude, bool negative, unsigned scale) {
-  std::string digits;
-  do {
-    digits.push_back(static_cast<char>('0' + static_cast<int>(magnitude % 10)));
-    magnitude /= 10;
-  } while (magnitude != 0);
-  while (digits.size() <= scale) digits.push_back('0');
-  if (scale != 0) digits.insert(scale, 1, '.');
-  if (negative) digits.push_back('-');
-  std::reverse(digits.begin(), digits.end());
-  out.append(digits);
-}
-
-void append_signed(base::TextBuffer& out, Wide number, unsigned scale) {
-  const bool negative = number < 0;
-  const auto bits = static_cast<UnsignedWide>(number);
-  append_wide(out, negative ? ~bits + 1 : bits, negative, scale);
-}
-
-Wide wide(const duckdb::HugeInt& number) {
-  return static_cast<Wide>(static_cast<UnsignedWide>(static_cast<uint64_t>(number.upper)) << 64 | number.lower);
-}
-
 void append_real(base::TextBuffer& out, double number) {
   if (std::isnan(number))
     out.append("NaN");
@@ -63,19 +23,34 @@ void append_real(base::TextBuffer& out, double number) {
 
 }  // namespace
 
+CellKind kind_of(Type type) {
+  switch (type) {
+    case Type::Boolean:
+      return CellKind::Boolean;
+    case Type::List:
+    case Type::Struct:
+    case Type::Map:
+    case Type::Union:
+    case Type::Array:
+      return CellKind::Json;
+    case Type::HugeInt:
+    case Type::UHugeInt:
+    case Type::Decimal:
+      return CellKind::Number;
+    default:
+      return type >= Type::TinyInt && type <= Type::Double ? CellKind::Number : CellKind::Text;
+  }
+}
+
 bool is_shown(Type type) {
-  constexpr std::array kShown = {Type::Boolean,  Type::TinyInt,   Type::SmallInt, Type::Integer, Type::BigInt,
-                                 Type::UTinyInt, Type::USmallInt, Type::UInteger, Type::UBigInt, Type::Float,
-                                 Type::Double,   Type::HugeInt,   Type::UHugeInt, Type::Varchar, Type::Decimal,
-                                 Type::Enum,     Type::SqlNull};
-  return std::find(kShown.begin(), kShown.end(), type) != kShown.end();
+  return (type >= Type::Boolean && type <= Type::Double) || type == Type::Varchar || type == Type::Enum ||
+         type == Type::SqlNull;
 }
 
 struct Result::Impl {
   struct Source {
-    Type type = Type::Varchar;  // as it is stored: ENUM and DECIMAL are integers
+    Type type = Type::Varchar;  // as it is stored: an ENUM is an integer
     bool is_enum = false;
-    unsigned scale = 0;
     duckdb::LogicalType logical = nullptr;
     const void* data = nullptr;
     const uint64_t* validity = nullptr;
@@ -135,14 +110,13 @@ struct Result::Impl {
       case Type::Boolean:
         return out.append(value<bool>(source) ? "true" : "false");
       case Type::TinyInt:
-        return append_signed(out, value<int8_t>(source), source.scale);
+        return out.append_number(int{value<int8_t>(source)});
       case Type::SmallInt:
-        return append_signed(out, value<int16_t>(source), source.scale);
+        return out.append_number(int{value<int16_t>(source)});
       case Type::Integer:
-        return append_signed(out, value<int32_t>(source), source.scale);
+        return out.append_number(value<int32_t>(source));
       case Type::BigInt:
-        if (source.scale == 0) return out.append_number(value<int64_t>(source));
-        return append_signed(out, value<int64_t>(source), source.scale);
+        return out.append_number(value<int64_t>(source));
       case Type::UTinyInt:
         return out.append_number(unsigned{value<uint8_t>(source)});
       case Type::USmallInt:
@@ -151,10 +125,6 @@ struct Result::Impl {
         return out.append_number(value<uint32_t>(source));
       case Type::UBigInt:
         return out.append_number(value<uint64_t>(source));
-      case Type::HugeInt:
-        return append_signed(out, wide(value<duckdb::HugeInt>(source)), source.scale);
-      case Type::UHugeInt:
-        return append_wide(out, static_cast<UnsignedWide>(wide(value<duckdb::HugeInt>(source))), false, 0);
       case Type::Float:
         return append_real(out, value<float>(source));
       case Type::Double:
@@ -174,7 +144,7 @@ struct Result::Impl {
   uint64_t size = 0, row = 0;
 };
 
-Result::Result(const duckdb::Api& api, duckdb::Result result, const std::vector<bool>& json)
+Result::Result(const duckdb::Api& api, duckdb::Result result, const std::vector<CellKind>& kinds)
     : impl_(std::make_unique<Impl>(api, result)) {
   if (api.result_return_type(result) != duckdb::ResultType::QueryResult) return;
   const uint64_t count = api.column_count(&impl_->result);
@@ -182,18 +152,13 @@ Result::Result(const duckdb::Api& api, duckdb::Result result, const std::vector<
   for (uint64_t i = 0; i < count; ++i) {
     Impl::Source& source = impl_->sources[i];
     source.type = api.column_type(&impl_->result, i);
-    CellKind kind = kind_of(source.type);
-    if (source.type == Type::Enum || source.type == Type::Decimal)
-      source.logical = api.column_logical_type(&impl_->result, i);
-    if (source.type == Type::Enum) {
-      source.is_enum = true;
-      source.type = api.enum_internal_type(source.logical);
-    } else if (source.type == Type::Decimal) {
-      source.scale = api.decimal_scale(source.logical);
-      source.type = api.decimal_internal_type(source.logical);
-    }
-    if (i < json.size() && json[i]) kind = CellKind::Json;
-    impl_->columns.push_back({api.column_name(&impl_->result, i), kind});
+    const char* const name = api.column_name(&impl_->result, i);
+    if (!is_shown(source.type)) throw QueryError(base::format("the values of \"{}\" are shown only by a SELECT", name));
+    impl_->columns.push_back({name, i < kinds.size() ? kinds[i] : kind_of(source.type)});
+    if (source.type != Type::Enum) continue;
+    source.is_enum = true;
+    source.logical = api.column_logical_type(&impl_->result, i);
+    source.type = api.enum_internal_type(source.logical);
   }
 }
 

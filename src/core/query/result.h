@@ -22,8 +22,8 @@ class Result {
     CellKind kind = CellKind::Text;
   };
 
-  // Takes over `result`. `json` says for each column whether it has JSON text; may be empty.
-  Result(const duckdb::Api& api, duckdb::Result result, const std::vector<bool>& json);
+  // Takes over `result`. `kinds` are those of the columns; empty: as their types are.
+  Result(const duckdb::Api& api, duckdb::Result result, const std::vector<CellKind>& kinds);
   ~Result();
   Result(Result&&) noexcept;
 
@@ -41,6 +41,8 @@ class Result {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+CellKind kind_of(duckdb::Type type);
 
 // True if Result shows values of this type; others must be cast to VARCHAR by the statement.
 bool is_shown(duckdb::Type type);

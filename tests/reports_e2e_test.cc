@@ -50,31 +50,6 @@ TEST_F(ReportsTest, ARelativeFolderOfSharedMemoryStaysValidAfterAChangeOfFolder)
   EXPECT_EQ(trace.count("work"), 1000u);
 }
 
-// The recorder is stopped until the segment is truncated.
-TEST_F(ReportsTest, ASegmentThatIsTruncatedBeforeItIsReadIsReported) {
-  const std::string segments = memory() + "/kymo-" + std::to_string(geteuid());
-  const std::string script = "kill -STOP $PPID; " + program("open") + " hang > " + file("out") +
-                             " & child=$!; until grep -q stuck " + file("out") +
-                             " 2> /dev/null; do sleep 0.01; done; truncate -s 0 " + segments +
-                             "/*; kill -KILL $child; kill -CONT $PPID; exit 0";
-  const Ending ending = kymo({"record", "--strict", "-o", file("a.kymo"), "--", "/bin/sh", "-c", script});
-  EXPECT_EQ(ending.code, 3) << ending.err;
-  EXPECT_THAT(ending.err, HasSubstr("was cut short by somebody before it was read"));
-  EXPECT_EQ(kymo({"info", file("a.kymo"), "--strict"}).code, 3);
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
-TEST_F(ReportsTest, TheSummaryCountsTheEventsThatAreInATruncatedTrace) {
-  const std::string script = program("tries") + "; until " + program("kymo") + " info " + file("a.kymo") +
-                             " 2> /dev/null | grep -q '2,000 events'; do sleep 0.01; done; truncate -s 0 " +
-                             file("a.kymo") + "; " + program("tries");
-  const Ending ending = kymo({"record", "--json", "-o", file("a.kymo"), "--", "/bin/sh", "-c", script});
-  EXPECT_EQ(ending.code, 0) << ending.err;
-  EXPECT_THAT(ending.err, HasSubstr("\"events\": 2000")) << "4,000 were recorded, and 2,000 are in the file";
-  const Readback trace = read_back(file("a.kymo"));
-  EXPECT_EQ(trace.ranges.size(), 2000u);
-}
-
 // The report is in the file when the process ends: a report to its parent would be lost if the parent is killed then.
 TEST_F(ReportsTest, AProcessThatCannotRecordWritesThatIntoTheTrace) {
   const std::string script =

@@ -171,25 +171,6 @@ TEST_F(WholeTest, ATraceThatIsBeingWrittenIsNotReplaced) {
   EXPECT_EQ(read_back(file("a.kymo")).origins.size(), 1u);
 }
 
-TEST_F(WholeTest, ATruncatedTraceReportsItAndKeepsItsNames) {
-  for (const Collector collector : {Collector::InProgram, Collector::KymoRecord}) {
-    Process process = start_recorded(collector, file("a.kymo"), {program("endless"), file("counts")});
-    ASSERT_TRUE(wait_until("events in the file",
-                           [&] { return fs::exists(file("a.kymo")) && fs::file_size(file("a.kymo")) > 20'000; }));
-    fs::resize_file(file("a.kymo"), 0);
-    ASSERT_TRUE(wait_until("new events in the file", [&] { return fs::file_size(file("a.kymo")) > 500'000; }));
-    process.signal(SIGTERM);
-    process.wait();
-    const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
-    EXPECT_EQ(stats.code, 3) << to_string(collector) << stats.err;
-    EXPECT_THAT(stats.err, HasSubstr("because the trace was truncated while it was written")) << to_string(collector);
-    EXPECT_THAT(stats.err, Not(HasSubstr("damaged"))) << to_string(collector);
-    EXPECT_THAT(stats.out, HasSubstr("numbered")) << to_string(collector);
-    fs::remove(file("a.kymo"));
-    fs::remove(file("counts"));
-  }
-}
-
 TEST_F(WholeTest, NoProgramRecordsAfterTheEndOfTheRecording) {
   // The recording must not end before the other session exists: what is left of this one is killed then.
   const std::string later = "setsid sh -c ': > " + file("ready") + "; while [ ! -e " + file("go") +

@@ -6,11 +6,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace kymo::base {
 
 // The path of the file itself, which exists or can be created. Open it with O_NOFOLLOW. Throws kymo::Error with `path`,
 // what is wrong and what to do.
 std::string output_path(const std::string& path);
+
+// Whether an absolute path is this folder, or in it. Looks only at the text.
+inline bool is_below(std::string_view path, std::string_view folder) {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
 
 }  // namespace kymo::base

@@ -1,7 +1,7 @@
 // Kymo's own threads inside other programs.
 //
 // All signals are blocked from the thread's first instruction, so that the program's handlers run on the program's
-// threads. SIGBUS is not blocked: it reports a fault of the thread itself (record/cut_guard.h handles one kind).
+// threads. SIGBUS is not blocked: it reports a fault of the thread itself.
 #pragma once
 
 #include <pthread.h>

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/run.h"
 #include "cli/shell_commands.h"
@@ -60,9 +61,6 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
     text.replace(at, from.size(), to);
   return text;
 }
-
-// For bash and zsh.
-std::string single_quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
 // @NAME@ stands for the lines of a case.
 constexpr std::string_view kBashScript = R"(# Completion of kymo for bash: source it, or put it into
@@ -135,7 +133,7 @@ struct Cases {
   void add_option(const CompletedCommand& command, const OptionManual& option, std::vector<std::string>& with_value);
 };
 
-std::string words_of(const std::vector<std::string>& words) { return single_quoted(base::join(words, " ")); }
+std::string words_of(const std::vector<std::string>& words) { return base::shell_quoted(base::join(words, " ")); }
 
 void Cases::add_option(const CompletedCommand& command, const OptionManual& option,
                        std::vector<std::string>& with_value) {
@@ -172,7 +170,7 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
   script = replaced(script, "@VALUES@\n", cases.values);
   script = replaced(script, "@OPTIONS@\n", cases.options);
   script = replaced(script, "@ARGUMENTS@\n", cases.arguments);
-  return replaced(script, "@COMMANDS@", single_quoted(cases.commands + "--help --version"));
+  return replaced(script, "@COMMANDS@", base::shell_quoted(cases.commands + "--help --version"));
 }
 
 std::string zsh_text(const std::string& text) {
@@ -210,7 +208,7 @@ std::string specs_of(const OptionManual& option) {
   for (const std::string& name : option.names) {
     const std::string spec =
         base::format("{}{}[{}]{}", prefix, name_and_place(name, option.takes), zsh_text(option.help), value_of(option));
-    base::format_to(specs, " \\\n        {}", single_quoted(spec));
+    base::format_to(specs, " \\\n        {}", base::shell_quoted(spec));
   }
   return specs;
 }
@@ -223,7 +221,7 @@ std::string case_of(const CompletedCommand& command) {
     if (!option.is_positional) text += specs_of(option);
   const std::vector<std::string> choices = command.argument_choices();
   const std::string argument = choices.empty() ? "*:file:_files" : "1:value:" + choices_action(choices);
-  return text + base::format(" \\\n        {} ;;\n", single_quoted(argument));
+  return text + base::format(" \\\n        {} ;;\n", base::shell_quoted(argument));
 }
 
 constexpr std::string_view kZshScript = R"(#compdef kymo
@@ -253,7 +251,8 @@ _kymo "$@"
 std::string zsh_completion(const std::vector<CompletedCommand>& commands) {
   std::string list, cases;
   for (const CompletedCommand& command : commands) {
-    base::format_to(list, "    {}\n", single_quoted(base::format("{}:{}", command.name, zsh_text(command.summary))));
+    base::format_to(list, "    {}\n",
+                    base::shell_quoted(base::format("{}:{}", command.name, zsh_text(command.summary))));
     cases += case_of(command);
   }
   return replaced(replaced(std::string(kZshScript), "@COMMANDS@\n", list), "@CASES@\n", cases);

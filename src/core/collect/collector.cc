@@ -86,14 +86,6 @@ void Collector::add_refused(uint64_t pid, const std::string& why) {
   ++removed_;
 }
 
-void Collector::add_unreadable(const std::string& segment) {
-  if (!announced_) return;
-  write_loss(output_->file(), *announced_, trace::LossCause::Unrecorded,
-             base::format("its shared memory {} was cut short by somebody before it was read", segment));
-  ++removed_lost_;
-  ++removed_;
-}
-
 void Collector::remove(Source& source) {
   source.drain(output_->writer(), true);
   source.finish(output_->writer(), base::clock_ns(CLOCK_THREAD_CPUTIME_ID));
@@ -118,10 +110,7 @@ void Collector::start() {
 
 bool Collector::pass(bool everything) {
   bool read = false;
-  for (auto& source : sources_) {
-    read |= source->drain(output_->writer(), everything);
-    restate_if_truncated();
-  }
+  for (auto& source : sources_) read |= source->drain(output_->writer(), everything);
   write_companions();
   return read;
 }
@@ -140,10 +129,7 @@ void Collector::each_companion(Visit visit) {
 }
 
 void Collector::write_companions() {
-  each_companion([this](Companion& one) {
-    one.write(output_->writer());
-    restate_if_truncated();
-  });
+  each_companion([this](Companion& one) { one.write(output_->writer()); });
 }
 
 // What the companion has not written yet refers to what it stated in the file that ends now.
@@ -213,23 +199,6 @@ void Collector::run() {
   cpu_ns_ = base::clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// Someone truncated the file: it has lost the names and the events that use them. After this, the rest can be read
-// again.
-void Collector::restate_if_truncated() {
-  const uint64_t bytes = output_->writer().take_truncated_bytes();
-  if (bytes == 0) return;
-  was_truncated_ = true;
-  if (announced_) announce(*announced_);
-  for (auto& source : sources_) source->introduce(output_->writer());
-  each_companion([](Companion& one) { one.restate(); });
-  for (auto& source : sources_)
-    if (stated_ && !output_->is_flight()) output_->writer().window(source->id(), *stated_);
-  if (!announced_ && sources_.empty()) return;
-  const trace::Loss loss{trace::LossCause::Truncated, 0, bytes, 0, 0, ""};
-  output_->writer().losses(announced_ ? *announced_ : sources_.front()->id(), {&loss, 1});
-  ++removed_lost_;
-}
-
 void Collector::complete() {
   if (discover_) discover_(*this, true);
   if (forget_flight_) output_->forget_flight();
@@ -238,7 +207,6 @@ void Collector::complete() {
     if (source->is_own()) source->saw_alive();
   pass(true);
   for (auto& source : sources_) source->finish(output_->writer(), cpu_ns_);
-  restate_if_truncated();
   if (announced_) output_->file().ending(*announced_, {});
   failure_ = nullptr;
   update_progress();
@@ -272,7 +240,6 @@ void Collector::update_progress() {
     now.unfinished += source->unfinished();
   }
   now.bytes = output_->bytes();
-  now.is_truncated = was_truncated_;
   now.file = output_->end_path();
   if (failure_) {
     try {
@@ -389,7 +356,6 @@ void Collector::write_window() {
                               static_cast<double>(late_ns) / 1e6));
     }
   });
-  stated_ = window;
   window_asked_.reset();
 }
 

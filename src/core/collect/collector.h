@@ -71,8 +71,6 @@ class Collector {
 
   // For `discover`: writes into the file that a process of the session could not record.
   void add_refused(uint64_t pid, const std::string& why);
-  // The same for a process that is known only by the path of its segment. Needs announce().
-  void add_unreadable(const std::string& segment);
 
   // In a forked child, for the parent's collector: closes the inherited files. It is never destroyed there.
   void abandon() noexcept { output_->abandon(); }
@@ -107,7 +105,6 @@ class Collector {
   bool pass(bool everything);
   void wait(uint32_t seen);
   void read_all();
-  void restate_if_truncated();
   void write_companions();
   template <class Visit>
   void each_companion(Visit visit);
@@ -152,12 +149,10 @@ class Collector {
   Progress progress_;
 
   std::optional<trace::WriterId> announced_;
-  std::optional<trace::Window> stated_;  // the window in the file
   uint64_t removed_events_ = 0, removed_lost_ = 0, removed_threads_ = 0, removed_ = 0, removed_unfinished_ = 0;
   std::chrono::nanoseconds nap_{1'000'000};  // how long it sleeps between passes if there is little to read
   std::exception_ptr failure_;               // of the last pass; null: it succeeded
   bool complete_ = false;
-  bool was_truncated_ = false;  // somebody truncated the file
   bool forget_flight_ = false;
   uint64_t cpu_ns_ = 0;  // CPU time of the thread
 };

@@ -24,21 +24,6 @@ bool is_segment_name(const std::string& name) {
   return name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// Not whole, and not of another version. A segment gets its name when it is whole, except on file systems without
-// unnamed files.
-bool is_truncated(int fd) {
-  struct {
-    uint64_t magic;
-    uint32_t version, header_bytes;
-    uint64_t segment_bytes;
-  } head{};
-  struct stat status;
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  if (pread(fd, &head, sizeof head, 0) != sizeof head || head.magic == 0) return true;
-  return head.magic == record::kSegmentMagic && head.version == record::kSegmentVersion &&
-         head.segment_bytes > static_cast<uint64_t>(status.st_size);
-}
-
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   DIR* handle = opendir(folder.c_str());
@@ -109,7 +94,6 @@ std::vector<FoundSegment> find_segments(const std::function<bool(const record::S
     if (fd < 0) return;
     record::Mapping mapping;
     if (!record::map_segment(fd, mapping, search.sharing)) {
-      if (search.unreadable != nullptr && is_truncated(fd)) search.unreadable->push_back(path);
       close(fd);
       return;
     }
@@ -170,18 +154,6 @@ std::vector<std::string> segments_of_other_versions(Whose whose) {
     if (file && pread(file.get(), &head, sizeof head, 0) == sizeof head && head.magic == record::kSegmentMagic &&
         head.version != record::kSegmentVersion)
       paths.push_back(path);
-  });
-  return paths;
-}
-
-std::vector<std::string> damaged_segments(Whose whose) {
-  std::vector<std::string> paths;
-  for_segment_files(whose, [&](const std::string& path, const std::string&) {
-    const base::FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    struct stat status;
-    if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-    const bool is_short = static_cast<uint64_t>(status.st_size) < sizeof(record::SegmentHeader);
-    if (is_short && record::lock_segment(file.get(), record::Holder::Owner)) paths.push_back(path);
   });
   return paths;
 }

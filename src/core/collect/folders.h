@@ -33,16 +33,12 @@ struct Search {
   std::set<std::string>* seen = nullptr;
   Whose whose = Whose::All;
   record::Sharing sharing = record::Sharing::Shared;
-  std::vector<std::string>* unreadable = nullptr;  // gets the paths of segments of this version that somebody truncated
 };
 std::vector<FoundSegment> find_segments(const std::function<bool(const record::SegmentHeader&)>& wanted,
                                         const Search& search = {});
 
 // The paths of segments of other versions of Kymo, whose records this one cannot read.
 std::vector<std::string> segments_of_other_versions(Whose whose);
-
-// The paths of truncated segments whose process has ended: nothing in them can be read.
-std::vector<std::string> damaged_segments(Whose whose);
 
 // Removes the segments of dead processes that have no unread data.
 void remove_spent_segments();

@@ -27,7 +27,6 @@
 #include "collect/relatives.h"
 #include "kymo/error.h"
 #include "kymo/kymo.h"
-#include "record/cut_guard.h"
 #include "record/process.h"
 #include "record/refusal.h"
 #include "record/segment.h"
@@ -129,9 +128,6 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
         }
         // A search costs time for each other program. So only a process that may have relatives searches.
         if (own().has_forked.load() || own().by_environment.load()) relatives->look(collector, is_last);
-        if (!record::was_cut(shared.mapping)) return;
-        for (auto& source : collector.sources())
-          if (source->is_own()) source->lose_segment();
       });
   session.dump_asked.store(false);
   session.collector->watch_for_dumps(session.dump_asked);

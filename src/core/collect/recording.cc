@@ -25,7 +25,6 @@
 #include "collect/recover.h"
 #include "collect/refusals.h"
 #include "kymo/error.h"
-#include "record/cut_guard.h"
 #include "record/interfaces.h"
 #include "record/segment.h"
 #include "trace/append_file.h"
@@ -113,7 +112,6 @@ struct Recording::Impl {
     announce();
     replaced_file.give_rights();
     remove_spent_segments();
-    for (const std::string& segment : unreadable_segments()) known_unreadable.insert(segment);
     collector.start();
   }
 
@@ -124,48 +122,18 @@ struct Recording::Impl {
     collector.announce(nobody);
   }
 
-  static std::vector<std::string> unreadable_segments() {
-    std::vector<std::string> unreadable;
-    find_segments([](const record::SegmentHeader&) { return false; }, {.unreadable = &unreadable});
-    return unreadable;
-  }
-
-  // Segments that appeared during the recording and were truncated before they could be read. Nothing in them says
-  // whose they are. One that is unreadable only once may be in creation.
-  void report_unreadable(std::vector<std::string> now, bool is_last) {
-    const auto is_new = [this](const std::string& segment) {
-      return !known_unreadable.contains(segment) && !seen_unreadable.contains(segment);
-    };
-    if (is_last && std::any_of(now.begin(), now.end(), is_new)) {
-      seen_unreadable.insert(now.begin(), now.end());
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      now = unreadable_segments();
-    }
-    for (const std::string& segment : now) {
-      if (known_unreadable.contains(segment) || seen_unreadable.insert(segment).second) continue;
-      const base::FileDescriptor file(open(segment.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-      if (!is_last && !(file && record::lock_segment(file.get(), record::Holder::Owner))) continue;  // its process runs
-      collector.add_unreadable(segment);
-      known_unreadable.insert(segment);
-      unlink(segment.c_str());
-    }
-  }
-
   // Adds new segments of this session. Segments whose process has ended are drained and removed.
   void discover(bool is_last) {
-    std::vector<std::string> unreadable;
     auto found = find_segments(
         [this](const record::SegmentHeader& header) {
           return std::memcmp(header.session, session.bytes, sizeof header.session) == 0;
         },
-        {.seen = &seen, .unreadable = &unreadable});
-    report_unreadable(unreadable, is_last);
+        {.seen = &seen});
     for (FoundSegment& segment : found) {
       if (!record::lock_segment(segment.mapping.fd, record::Holder::Collector)) {
         record::unmap_segment(segment.mapping);  // someone is recovering it into this file
         continue;
       }
-      record::guard_against_cuts(segment.mapping, record::Side::Collector);
       auto source = std::make_unique<Source>(*segment.mapping.header, origin_of(*segment.mapping.header),
                                              Source::From::Beginning, segment.mapping.geometry);
       known.push_back({segment, source.get()});
@@ -179,7 +147,6 @@ struct Recording::Impl {
         if (counts.events + counts.cost_ns != 0)
           cuda_process = static_cast<uint32_t>(recorded.segment.mapping.header->pid);
       }
-      if (record::was_cut(recorded.segment.mapping)) recorded.source->lose_segment();
       if (record::owner_is_alive(recorded.segment.mapping.fd, *recorded.segment.mapping.header)) {
         recorded.source->saw_alive();
         continue;
@@ -203,18 +170,8 @@ struct Recording::Impl {
   std::vector<Recorded> known;  // processes that still run; only the collector's thread uses it
   std::set<std::string> seen;   // names of segments that were inspected
   std::atomic<uint32_t> cuda_process{0};
-  std::set<std::string> seen_unreadable, known_unreadable;  // paths; known: reported, or older than the recording
   Collector collector;
 };
-
-// The events of a session that are in the file.
-static uint64_t events_of(const std::string& path, const std::string& session) {
-  const trace::Reader reader(path);
-  uint64_t events = 0;
-  for (const trace::EventChunk& chunk : reader.event_chunks())
-    if (reader.writers().at(chunk.writer).origin.session == session) events += chunk.range_count + chunk.point_count;
-  return events;
-}
 
 Recording::Recording(const std::string& path, const SessionOptions& options, Existing existing)
     : impl_(std::make_unique<Impl>(path, options, existing)) {}
@@ -265,8 +222,6 @@ Progress Recording::finish() {
   const uintmax_t bytes = std::filesystem::file_size(progress.file, moved);
   if (!moved) progress.bytes = bytes;
   progress.is_elsewhere = !impl_->collector.output().is_at_path();
-  if (progress.is_truncated && !progress.is_elsewhere)
-    progress.events = events_of(progress.file, base::hex(impl_->session.bytes));
   return progress;
 }
 

@@ -26,8 +26,6 @@ class Companion {
   virtual void write(trace::Writer& file) = 0;
   // Another file follows: writes everything until now into this one. The next write() states everything again.
   virtual void end_file(trace::Writer& file) = 0;
-  // The file has lost its content: the next write() states everything again.
-  virtual void restate() = 0;
 };
 
 struct Progress {
@@ -40,7 +38,6 @@ struct Progress {
   uint64_t lost = 0;          // as in the ledger
   std::string file;           // the output, or the output at the end for a flight recorder
   std::string error;          // why the file cannot be written at the moment
-  bool is_truncated = false;  // someone truncated the file while it was written
   bool is_elsewhere = false;  // finish(): someone moved, replaced or deleted the file
 };
 

@@ -258,10 +258,6 @@ Cleaned clean_segments() {
     record::unmap_segment(segment.mapping);
   }
   clean_flights(result);
-  for (const std::string& path : damaged_segments(Whose::Own)) {
-    ::unlink(path.c_str());
-    ++result.removed;
-  }
   result.of_other_versions = segments_of_other_versions(Whose::Own);
   return result;
 }

@@ -7,7 +7,6 @@
 
 #include "collect/source.h"
 #include "kymo/error.h"
-#include "record/cut_guard.h"
 #include "record/segment.h"
 #include "trace/reader.h"
 
@@ -46,7 +45,6 @@ void Relatives::look_at(Collector& collector, FoundSegment& segment) {
   const bool is_ours = is_alive ? wants_us && record::lock_segment(segment.mapping.fd, record::Holder::Collector)
                                 : claim(segment.mapping);
   if (!is_ours) return record::unmap_segment(segment.mapping);
-  record::guard_against_cuts(segment.mapping, record::Side::Collector);
   auto source = std::make_unique<Source>(header, origin_of(header), Source::From::Beginning, segment.mapping.geometry);
   if (!wants_us) {
     try {  // its own collector may have written more than the segment says

@@ -296,13 +296,6 @@ uint64_t Source::unfinished() const {
   return sum;
 }
 
-void Source::lose_segment() {
-  if (std::exchange(is_cut_, true)) return;
-  keep_losses(
-      {{trace::LossCause::DamagedRecord, 0, 1, 0, 0,
-        "its shared memory was cut short by somebody: what was not read by then is lost, however much it was"}});
-}
-
 void Source::saw_alive() { header_.alive_until.store(record::ticks(), std::memory_order_relaxed); }
 
 trace::Ending Source::ending_now() const { return {header_.alive_until.load(std::memory_order_relaxed)}; }

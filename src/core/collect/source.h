@@ -66,9 +66,6 @@ class Source {
   void saw_alive();
   trace::Ending ending_now() const;
 
-  // Someone truncated the segment: its unread data is lost.
-  void lose_segment();
-
   // At the end, after a last drain: writes the remaining side areas and losses, and the end of the process.
   void finish(trace::Writer& writer, uint64_t collector_cpu_ns);
 
@@ -134,7 +131,6 @@ class Source {
   std::vector<trace::Cost> new_costs_;
   bool has_interfaces_ = false;  // a class in the file belongs to an interface of other tools
   bool is_own_ = false;
-  bool is_cut_ = false;
   bool introduced_ = false;
   uint64_t notes_ = 0;
   uint32_t next_track_ = 1;

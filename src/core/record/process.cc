@@ -15,7 +15,6 @@
 #include "base/hex.h"
 #include "kymo/queue.h"
 #include "record/clock.h"
-#include "record/cut_guard.h"
 #include "record/refusal.h"
 #include "record/registry.h"
 #include "record/sinks.h"
@@ -265,7 +264,6 @@ Outcome make_segment(Process& shared) noexcept {
     unmap_segment(shared.mapping);
     return Outcome::failure("%s: no room in shared memory (make some, or set KYMO_SHM_DIR)", shared.segment_path);
   }
-  guard_against_cuts(shared.mapping, Side::Program);
   shared.segment.store(shared.mapping.header, std::memory_order_release);
   return {};
 }

@@ -18,7 +18,6 @@
 #include "base/environment.h"
 #include "base/hex.h"
 #include "record/clock.h"
-#include "record/cut_guard.h"
 #include "record/registry.h"
 
 namespace kymo::record {
@@ -331,10 +330,7 @@ bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {
 }
 
 void unmap_segment(Mapping& mapping) noexcept {
-  if (mapping.header != nullptr) {
-    end_guard(mapping);
-    munmap(mapping.header, mapping.bytes);
-  }
+  if (mapping.header != nullptr) munmap(mapping.header, mapping.bytes);
   if (mapping.fd >= 0) close(mapping.fd);
   mapping = {};
 }

@@ -57,7 +57,6 @@ struct Writer::Impl {
     const base::Bytes bytes = finish(header);
     const uint64_t at = file.append(bytes);
     if (at != end) pending.clear();  // others wrote in between, and an index must not have gaps
-    if (at < end) truncated += end - at;
     end = at + bytes.size();
     written += bytes.size();
     pending.push_back(header);
@@ -104,7 +103,6 @@ struct Writer::Impl {
   std::vector<ChunkHeader> pending;  // chunks that are not in an index yet and lie directly before `end`
   uint64_t end = 0;                  // the end of the last chunk
   uint64_t written = 0;
-  uint64_t truncated = 0;
   bool closed = false;
 };
 
@@ -183,7 +181,6 @@ void Writer::cut_torn_end(uint64_t whole, uint64_t file_size) { impl_->file.cut(
 void Writer::abandon() noexcept { impl_->file.abandon(); }
 
 void Writer::close() { impl_->close(); }
-uint64_t Writer::take_truncated_bytes() { return std::exchange(impl_->truncated, 0); }
 
 uint64_t Writer::bytes_written() const { return impl_->written; }
 uint64_t Writer::device() const { return impl_->file.device(); }

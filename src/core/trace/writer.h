@@ -53,9 +53,6 @@ class Writer {
   // In a forked child: closes the inherited file without writing to it. Nothing else may be called after that.
   void abandon() noexcept;
 
-  // The number of bytes that were lost since the last call because somebody truncated the file.
-  uint64_t take_truncated_bytes();
-
   uint64_t bytes_written() const;
   uint64_t device() const;  // of the file, like inode()
   uint64_t inode() const;

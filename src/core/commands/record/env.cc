@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/environment.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "commands/record/commands.h"
@@ -10,17 +11,6 @@
 #include "options/command_line.h"
 
 namespace kymo::cli {
-namespace {
-
-// In single quotes, as a shell reads it.
-std::string quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char byte : text) quoted += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
-  return quoted + "'";
-}
-
-}  // namespace
-
 int env_command(const Arguments& arguments) {
   InterfaceChoice choice;
   std::string socket = "1";
@@ -46,7 +36,7 @@ int env_command(const Arguments& arguments) {
     variables.emplace_back("KYMO_OPENMP", "on");
   variables.emplace_back("KYMO_DAEMON", socket);
   std::string text;
-  for (const auto& [name, value] : variables) text += base::format("export {}={}\n", name, quoted(value));
+  for (const auto& [name, value] : variables) text += base::format("export {}={}\n", name, base::shell_quoted(value));
   print(text);
   return kDone;
 }

@@ -44,15 +44,22 @@ using collect::Progress;
 using collect::Recording;
 namespace fs = std::filesystem;
 
-std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
+// The bytes of the older trace that the recording replaces; 0: none.
+uint64_t replaced_bytes(const RecordOptions& options) {
   std::error_code missing;
-  const uint64_t before = fs::file_size(options.output, missing);
+  const uint64_t bytes = options.append ? 0 : fs::file_size(options.output, missing);
+  return missing ? 0 : bytes;
+}
+
+void say_replaced(const RecordOptions& options, uint64_t bytes) {
+  if (bytes != 0 && !options.quiet)
+    say(base::format("replacing {}, a trace of {}", base::printable(options.output), bytes_text(bytes)));
+}
+
+std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
   try {
-    auto recording = std::make_unique<Recording>(
-        options.output, options.session, options.append ? Recording::Existing::Append : Recording::Existing::Replace);
-    if (!missing && before != 0 && !options.append && !options.quiet)
-      say(base::format("replacing {}, a trace of {}", base::printable(options.output), bytes_text(before)));
-    return recording;
+    return std::make_unique<Recording>(options.output, options.session,
+                                       options.append ? Recording::Existing::Append : Recording::Existing::Replace);
   } catch (const InvalidArgument& error) {
     throw options::UsageError("record", error.what());
   }
@@ -267,7 +274,6 @@ struct RecordedGpuCounters : collect::Companion {
     counters.write(file);
   }
   void end_file(trace::Writer& file) override { counters.end_file(file); }
-  void restate() override { counters.restate(); }
 
   Recording& recording;
   sample::GpuCounters counters;
@@ -276,9 +282,9 @@ struct RecordedGpuCounters : collect::Companion {
 // The ending of kymo: that of the program, or its own exit code.
 Ending record_program(const RecordOptions& options) {
   const std::string path = find_program(options.program[0]);
-  refuse_unrunnable(path, options.program[0]);  // first: what cannot be recorded must not replace an older trace
   std::error_code ignored;
   const bool existed = fs::exists(options.output, ignored);
+  const uint64_t replaced = replaced_bytes(options);
   if (!options.memory.empty()) check_allocator(path);
   const Program::Environment python =
       options.python.empty() ? Program::Environment{} : python_environment(options.python);
@@ -306,9 +312,10 @@ Ending record_program(const RecordOptions& options) {
     environment.insert(environment.end(), injected.begin(), injected.end());
     if (samples) samples->add_to(environment);
     Program program(path, options.program, environment, inbox.program_mask());
+    say_replaced(options, replaced);
     ending = watch(*recording, program, inbox, options);
   } catch (const CannotRun&) {
-    recording.reset();
+    recording.reset();  // an older trace comes back
     if (!existed) fs::remove(options.output, ignored);
     throw;
   }
@@ -363,6 +370,7 @@ int record_process(RecordOptions options) {
   };
   std::error_code ignored;
   const bool existed = fs::exists(options.output, ignored);
+  const uint64_t replaced = replaced_bytes(options);
   SignalInbox inbox(kWatchedSignals);
   std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
   std::unique_ptr<Recording> recording;
@@ -370,6 +378,7 @@ int record_process(RecordOptions options) {
   try {
     const auto start = [&]() -> Recording& { return *(recording = start_recording(options)); };
     samples = RecordedSamples::of_process(pid, options.samples, start, note);
+    say_replaced(options, replaced);
   } catch (const NotAvailable& error) {
     recording.reset();
     if (!existed) fs::remove(options.output, ignored);

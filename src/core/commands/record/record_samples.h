@@ -49,7 +49,6 @@ class RecordedSamples : public collect::Companion {
 
   void write(trace::Writer& file) override { sampler_.write(file); }
   void end_file(trace::Writer& file) override { sampler_.end_file(file); }
-  void restate() override { sampler_.restate(); }
 
   // What the program needs in its environment, besides `others`, which is added to it.
   using Environment = std::vector<std::pair<std::string, std::string>>;

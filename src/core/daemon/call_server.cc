@@ -2,9 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 
@@ -101,7 +98,7 @@ std::string table_form(const TcpAddress& address) {
   return text + base::format(":{:04X}", ntohs(v6.sin6_port));
 }
 
-// The owner according to /proc/net/tcp. This searches all connections of the host.
+// The owner according to /proc/net/tcp.
 std::optional<uint32_t> owner_in_table(const TcpAddress& peer, const TcpAddress& own) {
   const std::string local = table_form(peer), remote = table_form(own);
   std::ifstream table(peer.address.ss_family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6");
@@ -117,54 +114,6 @@ std::optional<uint32_t> owner_in_table(const TcpAddress& peer, const TcpAddress&
     return error == std::errc{} && end == uid.data() + uid.size() ? std::optional(value) : std::nullopt;
   }
   return std::nullopt;
-}
-
-struct Owner {
-  bool is_known = false;        // the kernel answered
-  std::optional<uint32_t> uid;  // nothing: no process has it open
-};
-
-// Queries only this connection, so that other connections cost no time.
-Owner owner_by_netlink(const TcpAddress& peer, const TcpAddress& own) {
-  struct {
-    nlmsghdr header;
-    inet_diag_req_v2 request;
-  } question{};
-  question.header.nlmsg_len = sizeof question;
-  question.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  question.header.nlmsg_flags = NLM_F_REQUEST;
-  question.request.sdiag_family = static_cast<uint8_t>(peer.address.ss_family);
-  question.request.sdiag_protocol = IPPROTO_TCP;
-  question.request.idiag_states = ~0u;
-  inet_diag_sockid& id = question.request.id;
-  id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-  const auto fill = [](const TcpAddress& address, __be16& port, __be32(&words)[4]) {
-    if (address.address.ss_family == AF_INET) {
-      const auto& v4 = reinterpret_cast<const sockaddr_in&>(address.address);
-      port = v4.sin_port;
-      words[0] = v4.sin_addr.s_addr;
-    } else {
-      const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address.address);
-      port = v6.sin6_port;
-      std::memcpy(words, &v6.sin6_addr, sizeof v6.sin6_addr);
-    }
-  };
-  fill(peer, id.idiag_sport, id.idiag_src);
-  fill(own, id.idiag_dport, id.idiag_dst);
-  const base::FileDescriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  alignas(nlmsghdr) char answer[4096];
-  if (!socket || send(socket.get(), &question, sizeof question, 0) != sizeof question) return {};
-  const ssize_t size = recv(socket.get(), answer, sizeof answer, MSG_DONTWAIT);
-  if (size < static_cast<ssize_t>(sizeof(nlmsghdr))) return {};
-  const auto& header = *reinterpret_cast<const nlmsghdr*>(answer);
-  if (header.nlmsg_type == NLMSG_ERROR && size >= static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr)))) {
-    return {static_cast<const nlmsgerr*>(NLMSG_DATA(&header))->error == -ENOENT, std::nullopt};
-  }
-  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY || size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(inet_diag_msg))))
-    return {};
-  const auto& found = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
-  if (found.idiag_inode == 0) return {true, std::nullopt};
-  return {true, found.idiag_uid};
 }
 
 }  // namespace
@@ -193,8 +142,7 @@ std::optional<TcpAddress> peer_address(int socket) { return address_by(getpeerna
 std::optional<uint32_t> owner_of_peer(int connection) {
   const auto own = own_address(connection), peer = peer_address(connection);
   if (!own || !peer) return std::nullopt;
-  const Owner owner = owner_by_netlink(*peer, *own);
-  return owner.is_known ? owner.uid : owner_in_table(*peer, *own);
+  return owner_in_table(*peer, *own);
 }
 
 // ---- The server

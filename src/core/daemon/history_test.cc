@@ -95,15 +95,18 @@ TEST_F(HistoryServeTest, OtherUsersSeeNothingOfIt) {
   EXPECT_EQ(other.wait(), 0);
 }
 
-TEST_F(HistoryServeTest, StopReachesTheProgramAsStop) {
+TEST_F(HistoryServeTest, ARequestToKeepWhatWasRecordedReachesTheProgram) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   TestPeer command = TestPeer::tool(daemon.socket());
   command.send(trace_into("/tmp/x.kymo"));
   const auto reply = command.expect<wire::TriggerReply>();
   const auto start = program.expect<wire::Start>();
-  command.send(wire::StopTrigger{reply->trigger_id});
+  command.send(wire::CancelTrigger{reply->trigger_id, true});
   EXPECT_EQ(command.expect<wire::TriggerReply>()->targets.size(), 1u);
-  EXPECT_EQ(program.expect<wire::Stop>()->id, start->id);
+  const auto cancel = program.expect<wire::Cancel>();
+  ASSERT_TRUE(cancel);
+  EXPECT_EQ(cancel->id, start->id);
+  EXPECT_TRUE(cancel->keep);
 }
 
 TEST_F(HistoryServeTest, ExceptedProcessesAreNotSelected) {

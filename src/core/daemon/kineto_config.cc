@@ -42,7 +42,7 @@ std::string kineto_memory_output(const std::string& asked) {
 wire::TraceRequest kineto_request(const Program& program, const ProgramRequest& request, const std::string& path) {
   const wire::TraceOptions& options = request.options;
   wire::TraceRequest config;
-  config.warmup_s = options.warmup_ns / kNsPerSecond;
+  config.warmup_s = 0;
   config.shapes = (options.flags & wire::kWithShapes) != 0;
   config.memory_events = (options.flags & wire::kWithMemory) != 0;
   config.stack = (options.flags & wire::kWithStack) != 0;

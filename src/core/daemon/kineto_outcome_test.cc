@@ -176,7 +176,7 @@ TEST_F(KinetoOutcomeTest, CancelEndsTheWaitForADeliveredRequest) {
   const auto reply = command.expect<wire::TriggerReply>();
   program.poll();
   ASSERT_TRUE(waits_until_recording(command));
-  other.send(wire::StopTrigger{reply->trigger_id});
+  other.send(wire::CancelTrigger{reply->trigger_id, true});
   EXPECT_THAT(other.expect<wire::TriggerReply>()->targets.at(0).text, HasSubstr("libkineto cannot stop early"));
   other.send(wire::CancelTrigger{reply->trigger_id});
   EXPECT_THAT(other.expect<wire::TriggerReply>()->targets.at(0).text, HasSubstr("it may still write"));

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/output_path.h"
 #include "base/text.h"
 #include "daemon/output.h"
 
@@ -30,9 +31,6 @@ wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {
   if (job != 0) entry.job = std::to_string(job);
   entry.started_at_ns = facts.started_at_ns;
   entry.seen_at_ns = base::realtime_ns();
-  entry.capabilities = wire::kCanTrace | wire::kCanMemory | wire::kCanIterations | wire::kCanShapes | wire::kCanStack |
-                       wire::kCanFlops | wire::kCanModules;
-  entry.pid_namespace = facts.pid_namespace;
   return entry;
 }
 
@@ -76,7 +74,7 @@ std::string KinetoProgram::path_of(const ProgramRequest& request) const {
 }
 
 std::string KinetoProgram::elsewhere_text(const std::string& path) const {
-  if (is_below(path, folder_)) return {};
+  if (base::is_below(path, folder_)) return {};
   return base::format("libkineto of 2026 and later writes only below {}; KINETO_ONDEMAND_TRACE_DIR changes that",
                       folder_);
 }
@@ -96,26 +94,23 @@ void KinetoProgram::start(const ProgramRequest& request) {
   entry().state = wire::RequestState::Queued;
 }
 
-base::Check KinetoProgram::cancel(uint64_t request_id) {
+base::Check KinetoProgram::end(uint64_t request_id, Ending ending) {
   if (waiting_ && waiting_->id == request_id) {
     waiting_.reset();
     ending_ = loop_.in(Loop::Clock::duration::zero(), [this, request_id] {
-      end(failed(request_id, "it was cancelled before the program polled for it", wire::RequestState::Cancelled));
+      report(failed(request_id, "it was cancelled before the program polled for it", wire::RequestState::Cancelled));
     });
     return {};
   }
   if (!handed_ || handed_->id != request_id) return base::Refusal{"it has ended"};
+  if (ending == Ending::Keep)
+    return base::Refusal{"libkineto cannot stop early; the trace will be written when it is complete"};
   const std::string text =
       base::format("libkineto has the request and cannot stop; it may still write {}", handed_->places.front().path);
   handed_.reset();
   ending_ = loop_.in(Loop::Clock::duration::zero(),
-                     [this, request_id, text] { end(failed(request_id, text, wire::RequestState::Cancelled)); });
+                     [this, request_id, text] { report(failed(request_id, text, wire::RequestState::Cancelled)); });
   return base::Refusal{text};
-}
-
-base::Check KinetoProgram::stop(uint64_t request_id) {
-  if (waiting_ && waiting_->id == request_id) return cancel(request_id);  // there is nothing to keep
-  return base::Refusal{"libkineto cannot stop early; the trace will be written when it is complete"};
 }
 
 void KinetoProgram::give_up(uint64_t request_id) {
@@ -134,7 +129,7 @@ std::string KinetoProgram::asked(const wire::FabricPoll& poll) {
   if (!order) {
     const uint64_t id = waiting_->id;
     waiting_.reset();
-    end(failed(id, order.reason()));
+    report(failed(id, order.reason()));
     return {};
   }
   order_ = std::move(*order);
@@ -166,8 +161,8 @@ void KinetoProgram::look_for_outcome(bool is_ready) {
   if ((!handed_->was_busy && !is_over) || ++handed_->ready_without_file <= kMaxPollsWithoutFile) return;
   std::vector<std::string> paths;
   for (const Place& place : handed_->places) paths.push_back(place.path);
-  end(failed(handed_->id, base::format("libkineto is ready again, but has not written {}; its log may say why",
-                                       base::join(paths, " or "))));
+  report(failed(handed_->id, base::format("libkineto is ready again, but has not written {}; its log may say why",
+                                          base::join(paths, " or "))));
 }
 
 // The path is resolved in the program's own root first.
@@ -193,7 +188,7 @@ bool KinetoProgram::end_with_file() {
       const std::string why = elsewhere_text(asked);
       done.error = base::format("not {}{}{}", asked, why.empty() ? "" : ": ", why);
     }
-    end(done);
+    report(done);
     return true;
   }
   return false;
@@ -203,12 +198,12 @@ void KinetoProgram::leave(const std::string& why) {
   if (waiting_) {
     const uint64_t id = waiting_->id;
     waiting_.reset();
-    return end(failed(id, base::format("{} before it polled for the request; there is no trace", why)));
+    return report(failed(id, base::format("{} before it polled for the request; there is no trace", why)));
   }
-  if (handed_ && !end_with_file()) end(failed(handed_->id, base::format("{} before it wrote its trace", why)));
+  if (handed_ && !end_with_file()) report(failed(handed_->id, base::format("{} before it wrote its trace", why)));
 }
 
-void KinetoProgram::end(const wire::Done& done) {
+void KinetoProgram::report(const wire::Done& done) {
   if (handed_ && handed_->id == done.id) handed_.reset();
   entry().request_id = 0;
   entry().state = wire::RequestState::Waiting;

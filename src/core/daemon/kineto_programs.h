@@ -25,7 +25,7 @@ namespace kymo::daemon {
 
 class KinetoProgram : public Program {
  public:
-  // The state of a request, and its end. Never called from within start() or cancel().
+  // The state of a request, and its end. Never called from within start() or end().
   struct Reports {
     std::function<void(const wire::Status&)> status;
     std::function<void(const wire::Done&)> done;
@@ -47,8 +47,7 @@ class KinetoProgram : public Program {
   std::string path_of(const ProgramRequest& request) const override;
   std::string note_about(const ProgramRequest& request) const override;
   void start(const ProgramRequest& request) override;
-  base::Check cancel(uint64_t request_id) override;
-  base::Check stop(uint64_t request_id) override;
+  base::Check end(uint64_t request_id, Ending ending) override;
   void give_up(uint64_t request_id) override;
 
  private:
@@ -70,7 +69,7 @@ class KinetoProgram : public Program {
   Place place_of(const std::string& path) const;
   std::optional<struct stat> look(const std::string& path) const;
   std::string elsewhere_text(const std::string& path) const;
-  void end(const wire::Done& done);
+  void report(const wire::Done& done);
 
   Loop& loop_;
   int64_t job_;

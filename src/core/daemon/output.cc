@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/output_path.h"
 #include "daemon/proc.h"
 #include "wire/output_pattern.h"
 
@@ -23,11 +24,6 @@ bool leads_upwards(const std::string& path) { return path.find("/../") != path.n
 
 }  // namespace
 
-bool is_below(const std::string& path, std::string folder) {
-  while (folder.ends_with('/')) folder.pop_back();
-  return path.starts_with(folder + "/");
-}
-
 base::Check check_output(const std::string& pattern, const std::vector<std::string>& folders) {
   using base::Refusal;
   const auto path = wire::output_from_pattern(pattern, {.pid = 1, .name = "name", .host = "host", .time = "time"});
@@ -38,7 +34,9 @@ base::Check check_output(const std::string& pattern, const std::vector<std::stri
   if (leads_upwards(*path) || leads_upwards(pattern))
     return Refusal{base::format("the output must not contain \"..\": {}", pattern)};
   if (path->ends_with('/')) return Refusal{base::format("the output must be a file, not a folder: {}", pattern)};
-  if (folders.empty() || std::ranges::any_of(folders, [&](const auto& folder) { return is_below(*path, folder); }))
+  if (folders.empty() || std::ranges::any_of(folders, [&](const auto& folder) {
+        return *path != folder && base::is_below(*path, folder);
+      }))
     return {};
   return Refusal{base::format("traces are allowed only below {}, not at {}", base::join(folders, " or "), pattern)};
 }
@@ -70,7 +68,7 @@ std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
 
 uint64_t end_of(const wire::TraceOptions& options) {
   if (options.iterations != 0) return 0;
-  const uint64_t begin = options.start_at_ns != 0 ? options.start_at_ns : base::realtime_ns() + options.warmup_ns;
+  const uint64_t begin = options.start_at_ns != 0 ? options.start_at_ns : base::realtime_ns();
   return begin + options.duration_ns;  // a recording of the past (last) has no duration: it ends at once
 }
 

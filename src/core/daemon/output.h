@@ -18,9 +18,6 @@ namespace kymo::daemon {
 // unknown placeholders, or is not below one of `folders` (if there are any).
 base::Check check_output(const std::string& pattern, const std::vector<std::string>& folders);
 
-// Whether an absolute path is in this folder, or in a folder in it. Looks only at the text.
-bool is_below(const std::string& path, std::string folder);
-
 // The pattern with its {time} filled in, so that all processes write the same one.
 std::string with_time(const std::string& pattern, uint64_t realtime_ns);
 

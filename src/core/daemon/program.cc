@@ -138,8 +138,6 @@ wire::ProcessEntry agent_entry(const ProcessFacts& facts, const wire::Hello& hel
   entry.job = hello.job.substr(0, kLongestKeptName);
   entry.started_at_ns = facts.started_at_ns;
   entry.seen_at_ns = base::realtime_ns();
-  entry.capabilities = hello.capabilities;
-  entry.pid_namespace = facts.pid_namespace;
   return entry;
 }
 
@@ -169,13 +167,8 @@ void AgentProgram::start(const ProgramRequest& request) {
   connection_.send(wire::Start{request.id, request.options, request.kind, pid_in_path(request), request.asked_at_ns});
 }
 
-base::Check AgentProgram::cancel(uint64_t request_id) {
-  connection_.send(wire::Cancel{request_id});
-  return {};
-}
-
-base::Check AgentProgram::stop(uint64_t request_id) {
-  connection_.send(wire::Stop{request_id});
+base::Check AgentProgram::end(uint64_t request_id, Ending ending) {
+  connection_.send(wire::Cancel{request_id, ending == Ending::Keep});
   return {};
 }
 

@@ -23,6 +23,12 @@ struct ProgramRequest {
   uint64_t asked_at_ns = 0;        // CLOCK_REALTIME
 };
 
+// How a recording ends that is not needed any longer.
+enum class Ending : uint8_t {
+  Discard,
+  Keep,  // the trace contains what was recorded so far
+};
+
 class Program {
  public:
   Program(wire::ProcessEntry entry, const ProcessFacts& facts)
@@ -45,12 +51,10 @@ class Program {
   // What the user should know about the request before its outcome; empty: nothing.
   virtual std::string note_about(const ProgramRequest&) const { return {}; }
   virtual void start(const ProgramRequest& request) = 0;
-  // Refused: it cannot be stopped any more.
-  virtual base::Check cancel(uint64_t request_id) = 0;
-  // Ends the recording now and keeps it. Refused: that is not possible.
-  virtual base::Check stop(uint64_t request_id) = 0;
+  // Refused: it cannot be ended any more, or not so.
+  virtual base::Check end(uint64_t request_id, Ending ending) = 0;
   // Nobody waits for its outcome any more.
-  virtual void give_up(uint64_t request_id) { static_cast<void>(cancel(request_id)); }
+  virtual void give_up(uint64_t request_id) { static_cast<void>(end(request_id, Ending::Discard)); }
 
  private:
   wire::ProcessEntry entry_;
@@ -99,8 +103,7 @@ class AgentProgram : public Program {
   std::optional<wire::Done> objection(const ProgramRequest& request) const override;
   std::string path_of(const ProgramRequest& request) const override;
   void start(const ProgramRequest& request) override;
-  base::Check cancel(uint64_t request_id) override;
-  base::Check stop(uint64_t request_id) override;
+  base::Check end(uint64_t request_id, Ending ending) override;
 
  private:
   int32_t pid_in_path(const ProgramRequest& request) const;

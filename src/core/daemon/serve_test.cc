@@ -191,7 +191,7 @@ TEST_F(ServeTest, LastMessageOfAProgramThatDisconnectedIsRead) {
     command.expect<wire::TriggerReply>();
     const auto start = program.expect<wire::Start>();
     ASSERT_TRUE(start);
-    program.send(wire::Ping{1});  // it does not read the answer
+    program.send(wire::List{});  // it does not read the answer
     finish_started(program, start->id);
     program.close();
     const auto update = command.expect<wire::TriggerUpdate>();
@@ -226,8 +226,8 @@ TEST_F(ServeTest, OnlyTheRequestedProgramCanAnswer) {
   command.expect<wire::TriggerReply>();
   const auto start = asked.expect<wire::Start>();
   forger.send(wire::Done{.id = start->id, .path = "/etc/passwd", .bytes = 1});
-  forger.send(wire::Ping{1});
-  forger.expect<wire::Pong>();
+  forger.send(wire::List{});
+  forger.expect<wire::Refused>();
   asked.send(wire::Done{.id = start->id, .path = "/tmp/true.kymo"});
   EXPECT_EQ(command.expect<wire::TriggerUpdate>()->path, "/tmp/true.kymo");
 }

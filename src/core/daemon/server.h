@@ -16,18 +16,6 @@
 
 namespace kymo::daemon {
 
-// Why does nothing match? The checks that a daemon can do: of itself, and of one process if given.
-
-struct DaemonFacts {
-  std::string socket;
-  std::string dynolog;               // where programs with libkineto are served; empty: they are not
-  std::string dynolog_problem = {};  // why they are not served yet, although they should be
-};
-
-// For a process of another user, reports only that it belongs to another user.
-std::vector<wire::Finding> examine(const DaemonFacts& daemon, const Programs& programs, const Asker& asker,
-                                   std::optional<int32_t> pid);
-
 struct ServerLimits {
   size_t max_connections = 8192;
   size_t max_per_user = 4096;
@@ -46,8 +34,8 @@ class Server {
   Triggers& triggers() { return triggers_; }
   const Triggers& triggers() const { return triggers_; }
   size_t connections() const { return clients_.size(); }
-  // For the doctor: libkineto's programs are not served yet. Empty: they are.
-  void set_dynolog_problem(std::string why) { facts_.dynolog_problem = std::move(why); }
+  // `dynolog` is where programs with libkineto are served; this says why they are not yet. Empty: they are.
+  void set_dynolog_problem(std::string why) { dynolog_problem_ = std::move(why); }
 
  private:
   struct Client {
@@ -80,7 +68,7 @@ class Server {
   Endpoint& endpoint_;
   Programs& programs_;
   ServerLimits limits_;
-  DaemonFacts facts_;
+  std::string dynolog_, dynolog_problem_;
   std::vector<std::string> output_folders_;
   Triggers triggers_;
   UnreadSum unread_;

@@ -26,14 +26,6 @@ void History::list(uint64_t trigger_id, const Asker& asker, std::vector<wire::Hi
 
 using wire::RequestState;
 
-namespace {
-
-base::Check end_request(Program& program, uint64_t request_id, Triggers::Ending ending) {
-  return ending == Triggers::Ending::Keep ? program.stop(request_id) : program.cancel(request_id);
-}
-
-}  // namespace
-
 Triggers::Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id,
                    SendUpdate send_update)
     : loop_(loop),
@@ -263,7 +255,7 @@ Triggers::Started Triggers::end(uint64_t trigger_id, const Asker& asker, Ending 
       Program* program = programs_.find(target.program);
       if (wire::is_final(target.state) || program == nullptr || !asker.may_see(target.uid)) continue;
       const uint64_t request_id = id << kTargetBits | i;
-      const base::Check stops = end_request(*program, request_id, ending);
+      const base::Check stops = program->end(request_id, ending);
       if (stops) give_up_after({id, &active, &target}, limits_.answer + limits_.writing);
       ended.targets.push_back({target.pid, request_id, target.state, target.path, stops.reason()});
     }
@@ -284,7 +276,7 @@ void Triggers::end_unknown(uint64_t trigger_id, const Asker& asker, Ending endin
     if (entry.request_id == 0 || triggers_.contains(asked) || !asker.may_see(entry.uid)) continue;
     if (trigger_id != 0 && trigger_id != asked) continue;
     const uint64_t request_id = entry.request_id;
-    const base::Check stops = end_request(*program, request_id, ending);
+    const base::Check stops = program->end(request_id, ending);
     ended.targets.push_back({entry.pid, request_id, entry.state, {}, stops.reason()});
   }
 }

@@ -72,11 +72,6 @@ class Triggers {
   // `kineto_config`: see ProgramRequest. `only`: selects only from these programs; empty: from all.
   Started begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
                 const std::string& kineto_config = {}, const std::vector<uint64_t>& only = {});
-  // How recordings end that are not needed any longer.
-  enum class Ending : uint8_t {
-    Discard,
-    Keep,  // the traces contain what was recorded so far
-  };
   // `trigger_id` 0: all triggers that the asker may end.
   Started end(uint64_t trigger_id, const Asker& asker, Ending ending);
   // The requests of recent triggers, and those that run. `trigger_id` 0: of all. The oldest trigger first.

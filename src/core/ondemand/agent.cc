@@ -145,23 +145,14 @@ uint64_t Agent::due_ns() const {
 
 // ---- Requests
 
-wire::Hello Agent::hello() const {
-  wire::Hello hello = describe_process();
-  hello.capabilities = wire::kCanTrace | wire::kCanMemory | wire::kCanIterations;
-  if (the_recorder().has_flight()) hello.capabilities |= wire::kCanLast;
-  if (all_clients().any())
-    hello.capabilities |= wire::kCanShapes | wire::kCanStack | wire::kCanFlops | wire::kCanModules;
-  return hello;
-}
+wire::Hello Agent::hello() const { return describe_process(); }
 
 void Agent::receive(const wire::Packet& packet) {
   const uint32_t serial = packet.serial;
   if (const auto* start = std::get_if<wire::Start>(&packet.message)) {
     take_request(*start, serial);
   } else if (const auto* cancel = std::get_if<wire::Cancel>(&packet.message)) {
-    if (check_running(cancel->id, cancel->kType, serial)) job_->cancel();
-  } else if (const auto* stop = std::get_if<wire::Stop>(&packet.message)) {
-    if (check_running(stop->id, stop->kType, serial)) job_->stop();
+    if (check_running(cancel->id, cancel->kType, serial)) cancel->keep ? job_->stop() : job_->cancel();
   } else if (std::holds_alternative<wire::Welcome>(packet.message)) {
     resend_all();
   }
@@ -277,8 +268,6 @@ void Agent::send_or_keep(const wire::Message& message, uint32_t serial) {
 
 void Agent::resend_all() {
   for (const PendingResult& pending : std::exchange(pending_, {})) link_.send(pending.message, pending.serial);
-  if (stepped_iterations().started() != 0)
-    link_.send(wire::Step{stepped_iterations().started() - 1, base::realtime_ns()});
   reported_state_ = {};
   if (job_ != nullptr) report_status();
 }

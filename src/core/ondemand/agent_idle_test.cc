@@ -78,8 +78,8 @@ TEST_F(AgentIdleTest, ConnectedAgentSleepsUntilAMessageArrives) {
   auto connection = daemon.accept_agent();
   ASSERT_TRUE(connection);
   EXPECT_TRUE(rests_for(400'000));
-  connection->send(wire::Ping{5});
-  EXPECT_TRUE(connection->next_of<wire::Pong>());
+  connection->send(wire::Cancel{5});
+  EXPECT_TRUE(connection->next_of<wire::Refused>());
 }
 
 TEST_F(AgentIdleTest, AgentWithoutADaemonSleepsUntilOneStarts) {

@@ -43,7 +43,7 @@ TEST_F(AgentStopTest, StoppedRecordingIsKeptAndSaysThatItIsShorter) {
   ASSERT_TRUE(agent->reaches(RequestState::Recording));
   const uint64_t before = *ended;
   base::wait_until("three ranges", [&] { return *ended >= before + 3; });
-  agent->send(wire::Stop{7});
+  agent->send(wire::Cancel{7, true});
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Finished) << done->error;
@@ -62,7 +62,7 @@ TEST_F(AgentStopTest, StopBeforeTheRecordingBeginsLeavesNoFile) {
   start.options.start_at_ns = base::realtime_ns() + kHourMs * kMs;
   agent->send(start);
   ASSERT_TRUE(agent->reaches(RequestState::Waiting));
-  agent->send(wire::Stop{7});
+  agent->send(wire::Cancel{7, true});
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Cancelled);
@@ -73,10 +73,10 @@ TEST_F(AgentStopTest, UnknownRequestCannotBeStopped) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
-  agent->send(wire::Stop{8}, 5);
+  agent->send(wire::Cancel{8, true}, 5);
   const auto refused = agent->next_of<wire::Refused>();
   ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->message_type, static_cast<uint32_t>(wire::MessageType::Stop));
+  EXPECT_EQ(refused->message_type, static_cast<uint32_t>(wire::MessageType::Cancel));
   EXPECT_THAT(refused->text, HasSubstr("request not found"));
 }
 

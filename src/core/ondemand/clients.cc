@@ -27,11 +27,6 @@ void Clients::remove(Client& client) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.client == &client; });
 }
 
-bool Clients::any() const {
-  const std::lock_guard lock(mutex_);
-  return !entries_.empty();
-}
-
 void Clients::init_new() {
   const std::lock_guard lock(mutex_);
   // By number: a client may add others while it is called.

@@ -21,8 +21,6 @@ class Clients {
   void add(Client& client);
   // When it returns, no call to the client is running, and none follows.
   void remove(Client& client);
-  bool any() const;
-
   void init_new();  // calls init() of the clients that are new
 
   // All of these throw what a client throws. Clients that were started by then are stopped.

@@ -18,7 +18,6 @@
 namespace kymo::ondemand {
 namespace {
 
-constexpr size_t kMaxParents = 10;
 constexpr size_t kLongestCommandLine = 1024;
 
 std::string first_bytes(const std::string& path, size_t max) {
@@ -41,20 +40,6 @@ uint64_t number_at(std::string_view fields, int index) {
   uint64_t number = 0;
   std::from_chars(fields.data(), fields.data() + fields.size(), number);
   return number;
-}
-
-uint64_t namespace_number(const char* name) {
-  struct stat status {};
-  return stat(base::format("/proc/self/ns/{}", name).c_str(), &status) == 0 ? status.st_ino : 0;
-}
-
-uint64_t started_at_ns() {
-  constexpr int kStartTime = 19;  // of the fields after the name
-  const uint64_t ticks = number_at(stat_fields(getpid()), kStartTime);
-  const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  const uint64_t after_boot = ticks / per_second * 1'000'000'000 + ticks % per_second * 1'000'000'000 / per_second;
-  const uint64_t boot = base::realtime_ns() - base::clock_ns(CLOCK_BOOTTIME);
-  return boot + after_boot;
 }
 
 }  // namespace
@@ -83,20 +68,12 @@ std::vector<int32_t> process_ancestry(size_t max) {
 wire::Hello describe_process() {
   wire::Hello hello;
   hello.pid = getpid();
-  hello.uid = geteuid();
-  const auto ancestry = process_ancestry(kMaxParents + 1);
-  hello.parents.assign(ancestry.begin() + 1, ancestry.end());
   hello.name = program_name().substr(0, wire::kLongestText);
   hello.command_line = first_bytes("/proc/self/cmdline", kLongestCommandLine);
   while (!hello.command_line.empty() && hello.command_line.back() == '\0') hello.command_line.pop_back();
   for (char& c : hello.command_line)
     if (c == '\0') c = ' ';
   if (const char* job = base::environment("SLURM_JOB_ID")) hello.job = std::string(job).substr(0, 256);
-  hello.boot_id = base::boot_id();
-  hello.pid_namespace = namespace_number("pid");
-  hello.mount_namespace = namespace_number("mnt");
-  hello.network_namespace = namespace_number("net");
-  hello.started_at_ns = started_at_ns();
   hello.kymo_version = base::kVersion;
   return hello;
 }

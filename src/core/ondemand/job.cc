@@ -11,7 +11,6 @@
 #include "base/environment.h"
 #include "base/quiet_thread.h"
 #include "base/text.h"
-#include "collect/options.h"
 #include "ondemand/own_file.h"
 #include "ondemand/recorder.h"
 #include "record/process.h"
@@ -27,13 +26,9 @@ constexpr uint64_t kLead = 2 * kSecond;
 constexpr size_t kRingBytes = 256 << 10;
 constexpr uint64_t kIterationTimeout = 300 * kSecond;    // for a first iteration
 constexpr uint64_t kTimeoutBeforeInstead = 2 * kSecond;  // if there is an alternative
-constexpr uint64_t kLookAtSizeEvery = 50 * kMillisecond;
 
 SessionOptions job_session_options() {
-  SessionOptions options = collect::options_from_environment();
-  options.flight_bytes = 0;
-  options.flight_seconds = 0;
-  if (options.policy == Policy::Overwrite) options.policy = Policy::Block;
+  SessionOptions options = requested_session_options();
   // A smaller ring is ready sooner, and the collector is woken before it is full.
   if (base::environment("KYMO_RING_BYTES") == nullptr) options.ring_bytes = kRingBytes;
   return options;
@@ -103,17 +98,17 @@ uint64_t Job::start_monotonic_ns() const {
 
 uint64_t Job::due_realtime_ns() const {
   if (step_ != Step::AwaitTime || request_.start_at_ns == 0) return 0;
-  return request_.start_at_ns - std::min(request_.start_at_ns - 1, std::max(kLead, request_.warmup_ns));
+  return request_.start_at_ns - std::min(request_.start_at_ns - 1, kLead);
 }
 
 void Job::advance_time(uint64_t now) {
   if (step_ == Step::AwaitTime) {
     const bool at_once = request_.start_at_ns == 0;
     const uint64_t start = at_once ? now : start_monotonic_ns();
-    if (start > now + std::max(kLead, request_.warmup_ns)) return;
+    if (start > now + kLead) return;
     if (!at_once && start + request_.duration_ns <= now) return fail("the requested time is over; request a later one");
     begin_recording();
-    from_ns_ = at_once ? began_ns_ + request_.warmup_ns : start;
+    from_ns_ = at_once ? began_ns_ : start;
     to_ns_ = from_ns_ + request_.duration_ns;
     state_window(0);
     const int64_t late_ns = static_cast<int64_t>(began_ns_) - static_cast<int64_t>(at_once ? asked_ns_ : start);
@@ -122,23 +117,11 @@ void Job::advance_time(uint64_t now) {
     now = base::monotonic_ns();
   }
   if (step_ == Step::AwaitBegin) {
-    state_ = request_.warmup_ns != 0 ? RequestState::WarmingUp : RequestState::Waiting;
     if (now < from_ns_) return;
     step_ = Step::Record;
     state_ = RequestState::Recording;
   }
-  if (now >= to_ns_) return end_recording(to_ns_);
-  check_size(now);
-}
-
-void Job::check_size(uint64_t now) {
-  if (request_.max_bytes == 0 || now < next_look_ns_) return;
-  struct stat status {};
-  if (stat(file_->part().c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) >= request_.max_bytes) {
-    ended_early_ = base::format("it has reached {} bytes", request_.max_bytes);
-    return end_recording(now);
-  }
-  next_look_ns_ = now + kLookAtSizeEvery;
+  if (now >= to_ns_) end_recording(to_ns_);
 }
 
 // ---- By iterations
@@ -196,8 +179,7 @@ void Job::advance_iterations(uint64_t now) {
     step_ = Step::Record;
     state_ = RequestState::Recording;
   }
-  if (step_ == Step::Record && iterations_->to_ns() != 0) return end_recording(iterations_->to_ns());
-  if (step_ == Step::Record) check_size(now);
+  if (step_ == Step::Record && iterations_->to_ns() != 0) end_recording(iterations_->to_ns());
 }
 
 // ---- Recording
@@ -211,7 +193,6 @@ void Job::begin_recording() {
     all_clients().start();
   clients_started_ = true;
   began_ns_ = base::monotonic_ns();
-  if (request_.max_bytes != 0) next_look_ns_ = began_ns_ + kLookAtSizeEvery;
 }
 
 // `to_ns` is 0 until the end is reached. The trace of a program that is killed before has no end.
@@ -361,12 +342,10 @@ void Job::close_down() noexcept {
 
 uint64_t Job::due_ns() const {
   if (step_ == Step::Write || step_ == Step::Done) return kNever;
-  const bool looks = step_ == Step::Record || step_ == Step::AwaitIteration;
-  uint64_t due = looks ? next_look_ns_ : kNever;
-  if (request_.duration_ns == 0) return due;
-  if (step_ == Step::AwaitBegin) due = std::min(due, from_ns_);
-  if (step_ == Step::Record) due = std::min(due, to_ns_);
-  return due;
+  if (step_ == Step::AwaitIteration) return next_look_ns_;
+  if (request_.duration_ns == 0) return kNever;
+  if (step_ == Step::AwaitBegin) return from_ns_;
+  return step_ == Step::Record ? to_ns_ : kNever;
 }
 
 uint32_t Job::progress() const {

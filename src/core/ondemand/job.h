@@ -4,7 +4,7 @@
 // state of the job. Slow work, such as reading and writing files, runs on the job's own thread, which wakes the agent
 // when it is done. Nothing here throws: errors become the job's result.
 //
-//   Waiting ─▶ (WarmingUp) ─▶ Recording ─▶ Writing ─▶ Finished, Failed or Cancelled
+//   Waiting ─▶ Recording ─▶ Writing ─▶ Finished, Failed or Cancelled
 //
 // Recording begins a little before the requested time and ends a little after. The file states the requested span as
 // its window: its start as soon as it is known, so that the trace of a program that is killed says it too.
@@ -39,8 +39,6 @@ struct JobRequest {
   uint64_t iterations = 0, iteration_roundup = 0;
   std::optional<uint64_t> start_iteration = {};  // not before this one
   uint64_t last_ns = 0;
-  uint64_t warmup_ns = 0;
-  uint64_t max_bytes = 0;
   // If iterations are requested and none begins for a while: records for this time from then on. 0: the job fails.
   uint64_t instead_ns = 0;
   std::string output = {};  // with all names filled in
@@ -95,7 +93,6 @@ class Job {
   void arm_iterations();
   void advance_time(uint64_t now);
   void advance_iterations(uint64_t now);
-  void check_size(uint64_t now);
   void state_window(uint64_t to_ns);
   void end_recording(uint64_t to_ns);
   bool has_recorded(uint64_t now) const;

@@ -269,10 +269,6 @@ void Link::receive_all() {
       send(wire::refusal_of(packet), packet.serial);
       continue;
     }
-    if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
-      send(wire::Pong{ping->token, base::realtime_ns()}, packet.serial);
-      continue;
-    }
     const auto* refused = std::get_if<wire::Refused>(&packet.message);
     if (refused != nullptr && refused->code == wire::RefusedCode::Version) return leave_other_version(refused->text);
     if (const auto* welcomed = std::get_if<wire::Welcome>(&packet.message)) {

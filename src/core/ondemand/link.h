@@ -56,7 +56,7 @@ class Link {
   using Receive = std::function<void(const wire::Packet&)>;
   using OtherVersion = std::function<void(const std::string& why)>;
 
-  // `hello` is called for each connection; `receive` gets every valid message except Ping; `other_version` is called
+  // `hello` is called for each connection; `receive` gets every valid message; `other_version` is called
   // when a daemon was found that has another protocol version.
   Link(std::vector<std::string> sockets, Hello hello, Receive receive, OtherVersion other_version);
 

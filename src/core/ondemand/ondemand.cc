@@ -17,7 +17,6 @@
 
 #include "base/environment.h"
 #include "base/text.h"
-#include "collect/options.h"
 #include "collect/own_session.h"
 #include "convert/formats/export.h"
 #include "kymo/error.h"
@@ -49,14 +48,6 @@ CodeCalls& code_calls() {
   return *calls;
 }
 
-SessionOptions code_session_options() {
-  SessionOptions options = collect::options_from_environment();
-  options.flight_bytes = 0;
-  options.flight_seconds = 0;
-  if (options.policy == Policy::Overwrite) options.policy = Policy::Block;
-  return options;
-}
-
 std::string whole_path(const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); }
 
 void require_nothing_runs(const CodeCalls& calls) {
@@ -71,7 +62,7 @@ void begin_recording(CodeCalls& calls, const std::string& path, bool with_heap, 
   calls.file.reset();
   calls.file.emplace(path, AllowedFolders{});
   try {
-    the_recorder().begin(RecorderOwner::Code, calls.file->part(), code_session_options(), with_heap);
+    the_recorder().begin(RecorderOwner::Code, calls.file->part(), requested_session_options(), with_heap);
     (all_clients().*start)();
   } catch (...) {
     the_recorder().end(RecorderOwner::Code);

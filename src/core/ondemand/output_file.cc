@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/output_path.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -31,15 +32,10 @@ std::string without_links(const std::string& folder) {
   return found.get();
 }
 
-bool is_below(const std::string& path, const std::string& folder) {
-  if (folder == "/") return true;
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 bool is_below_one(const std::string& path, const std::vector<std::string>& folders) {
   return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
     const std::unique_ptr<char, FreeDeleter> real(realpath(folder.c_str(), nullptr));
-    return real && is_below(path, real.get());
+    return real && base::is_below(path, real.get());
   });
 }
 

@@ -48,6 +48,14 @@ void leave_heap() noexcept {
 
 }  // namespace
 
+SessionOptions requested_session_options() {
+  SessionOptions options = collect::options_from_environment();
+  options.flight_bytes = 0;
+  options.flight_seconds = 0;
+  if (options.policy == Policy::Overwrite) options.policy = Policy::Block;
+  return options;
+}
+
 Recorder& the_recorder() {
   static Recorder* const recorder = new Recorder;
   return *recorder;
@@ -140,11 +148,6 @@ void Recorder::forget_flight() {
   } catch (const std::exception&) {  // its contents are not needed
   }
   unlink(path_.c_str());
-}
-
-bool Recorder::has_flight() const {
-  const std::lock_guard lock(mutex_);
-  return owner_ == RecorderOwner::Flight || over_flight_;
 }
 
 RecorderOwner Recorder::owner() const {

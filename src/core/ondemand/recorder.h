@@ -18,6 +18,9 @@ namespace kymo::ondemand {
 
 enum class RecorderOwner : uint8_t { Nobody, Request, Code, Flight };
 
+// Those of the environment, for a recording that is no flight recorder.
+SessionOptions requested_session_options();
+
 class Recorder {
  public:
   // Throws kymo::Error if something records already, and names it; and everything that a Session throws. For a trace
@@ -36,7 +39,6 @@ class Recorder {
   void forget_flight();
 
   RecorderOwner owner() const;
-  bool has_flight() const;  // also if a requested trace runs on top of it
   // When the program's own Session ended the last recording (CLOCK_MONOTONIC); empty: it did not.
   std::optional<uint64_t> gave_way_ns() const;
 

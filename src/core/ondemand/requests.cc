@@ -49,8 +49,6 @@ base::Check check_clock(uint64_t start_at_ns, const std::string& boot_id) {
 }
 
 base::Check check_flags(uint64_t flags) {
-  if ((flags & wire::kWithCounters) != 0)
-    return base::Refusal{"performance counters cannot be recorded on demand; leave them out"};
   if ((flags & ~kKnownFlags) == 0) return {};
   return base::Refusal{base::format("options {:#x} are unknown to this version of Kymo; leave them out, or update Kymo",
                                     flags & ~kKnownFlags)};
@@ -111,19 +109,8 @@ base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
   request.iterations = options.iterations;
   request.iteration_roundup = options.iteration_roundup;
   request.last_ns = options.last_ns;
-  request.warmup_ns = options.warmup_ns;
-  request.max_bytes = options.max_bytes;
-  if (options.format == wire::TraceFormat::KinetoJson)
-    request.form = OutputForm::ChromeJson;
-  else if (options.format == wire::TraceFormat::Perfetto)
-    request.form = OutputForm::Perfetto;
-  else if (options.format != wire::TraceFormat::Kymo)
-    return base::Refusal{
-        base::format("format {} is unknown to this version of Kymo", static_cast<uint32_t>(options.format))};
+  if (options.format == wire::TraceFormat::KinetoJson) request.form = OutputForm::ChromeJson;
   request.metadata.emplace_back("request", std::to_string(start.id));
-  for (const std::string& more : options.extra)
-    if (const size_t equals = more.find('='); equals != more.npos)
-      request.metadata.emplace_back(more.substr(0, equals), more.substr(equals + 1));
   return request;
 }
 

@@ -11,7 +11,6 @@
 #include "convert/export_stream.h"
 #include "convert/formats/chrome.h"
 #include "convert/formats/export.h"
-#include "convert/formats/perfetto.h"
 #include "ondemand/clients.h"
 #include "trace/loss_words.h"
 #include "trace/reader.h"
@@ -20,16 +19,13 @@
 namespace kymo::ondemand {
 namespace {
 
-void convert_to(const std::string& path, const trace::Reader& reader, OutputForm form) {
+void convert_to(const std::string& path, const trace::Reader& reader) {
   if (convert::is_export_path(path)) {
     convert::export_trace(reader, path);
     return;
   }
   convert::FileStream sink(path);
-  if (form == OutputForm::Perfetto)
-    convert::write_perfetto(reader, sink);
-  else
-    convert::write_chrome(reader, sink);
+  convert::write_chrome(reader, sink);
   sink.finish();
 }
 
@@ -82,7 +78,7 @@ WrittenTrace write_trace(OutputFile& file, const std::optional<TraceScope>& scop
   WrittenTrace written = count_trace(reader);
   const bool is_other_form = form != OutputForm::ByName && !file.path().ends_with(".kymo");
   if (convert::is_export_path(file.path()) || is_other_form)
-    file.complete([&](const std::string& path) { convert_to(path, reader, form); });
+    file.complete([&](const std::string& path) { convert_to(path, reader); });
   else
     file.complete();
   struct stat status {};

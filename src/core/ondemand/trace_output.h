@@ -14,7 +14,7 @@
 
 namespace kymo::ondemand {
 
-enum class OutputForm : uint8_t { ByName, ChromeJson, Perfetto };  // for a file whose name has no known extension
+enum class OutputForm : uint8_t { ByName, ChromeJson };  // for a file whose name has no known extension
 
 // What the trace says about itself. The recording is a little longer than its window; readers leave out the rest.
 struct TraceScope {

@@ -25,8 +25,6 @@ constexpr ConfigKey kConfigKeys[] = {
     {"PROFILE_START_ITERATION", &R::start_iteration},
     {"PROFILE_START_ITERATION_ROUNDUP", &R::iteration_roundup},
     {"ACTIVITIES_ITERATIONS", &R::iterations},
-    {"ACTIVITIES_WARMUP_ITERATIONS", &R::warmup_iterations},
-    {"ACTIVITY_TYPES", &R::activity_types},
     {"PROFILE_REPORT_INPUT_SHAPES", &R::shapes},
     {"CLIENT_INTERFACE_ENABLE_OP_INPUTS_COLLECTION", &R::shapes, 0, 1, true},
     {"PROFILE_PROFILE_MEMORY", &R::memory_events},
@@ -34,50 +32,26 @@ constexpr ConfigKey kConfigKeys[] = {
     {"PYTHON_STACK_TRACE", &R::stack, 0, 1, true},
     {"PROFILE_WITH_FLOPS", &R::flops},
     {"PROFILE_WITH_MODULES", &R::modules},
-    {"ACTIVITIES_DISPLAY_CUDA_SYNC_WAIT_EVENTS", &R::sync_wait_events},
-    {"ACTIVITIES_MAX_GPU_BUFFER_SIZE_MB", &R::gpu_buffer_mb},
-    {"CUPTI_PER_THREAD_BUFFER_ENABLED", &R::cupti_per_thread_buffers},
-    {"CUPTI_PM_SAMPLING_METRICS", &R::cupti_pm_metrics},
-    {"CUPTI_PM_SAMPLING_DEVICE_ID", &R::cupti_pm_device},
-    {"ROCTRACER_MAX_EVENTS", &R::roctracer_events},
-    {"CUSTOM_CONFIG", &R::custom},
-    {"ENABLE_IPC_FABRIC", &R::use_daemon},
     {"ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS", &R::poll_interval_s},
-    {"VERBOSE_LOG_LEVEL", &R::verbose_level},
-    {"VERBOSE_LOG_MODULES", &R::verbose_modules},
     {"REQUEST_TRACE_ID", &R::trace_id},
     {"REQUEST_GROUP_TRACE_ID", &R::group_trace_id},
 };
 
-constexpr std::array kActivityTypes = std::to_array<std::string_view>({"cpu_op",
-                                                                       "user_annotation",
-                                                                       "gpu_user_annotation",
-                                                                       "gpu_memcpy",
-                                                                       "gpu_memset",
-                                                                       "kernel",
-                                                                       "external_correlation",
-                                                                       "cuda_runtime",
-                                                                       "cuda_driver",
-                                                                       "cpu_instant_event",
-                                                                       "python_function",
-                                                                       "overhead",
-                                                                       "mtia_runtime",
-                                                                       "mtia_ccp_events",
-                                                                       "mtia_insight",
-                                                                       "cuda_sync",
-                                                                       "cuda_event",
-                                                                       "mtia_counters",
-                                                                       "glow_runtime",
-                                                                       "cuda_profiler_range",
-                                                                       "hpu_op",
-                                                                       "xpu_runtime",
-                                                                       "xpu_driver",
-                                                                       "collective_comm",
-                                                                       "privateuse1_runtime",
-                                                                       "privateuse1_driver",
-                                                                       "xpu_scope_profiler",
-                                                                       "xpu_sync",
-                                                                       "hardware_counters"});
+// For what a recording of Kymo always has or never has, and for single backends.
+constexpr std::string_view kIgnoredKeys[] = {
+    "ACTIVITIES_WARMUP_ITERATIONS",
+    "ACTIVITY_TYPES",
+    "ACTIVITIES_DISPLAY_CUDA_SYNC_WAIT_EVENTS",
+    "ACTIVITIES_MAX_GPU_BUFFER_SIZE_MB",
+    "CUPTI_PER_THREAD_BUFFER_ENABLED",
+    "CUPTI_PM_SAMPLING_METRICS",
+    "CUPTI_PM_SAMPLING_DEVICE_ID",
+    "ROCTRACER_MAX_EVENTS",
+    "CUSTOM_CONFIG",
+    "ENABLE_IPC_FABRIC",
+    "VERBOSE_LOG_LEVEL",
+    "VERBOSE_LOG_MODULES",
+};
 
 const ConfigKey* find_config_key(std::string_view name) {
   const auto* found = std::ranges::find(kConfigKeys, name, &ConfigKey::name);
@@ -85,8 +59,6 @@ const ConfigKey* find_config_key(std::string_view name) {
 }
 
 bool is_retired_config_key(std::string_view name) { return name.starts_with("EVENTS_") || name == "ENABLE_SIGUSR2"; }
-
-bool is_activity_type(std::string_view name) { return std::ranges::find(kActivityTypes, name) != kActivityTypes.end(); }
 
 constexpr std::string_view kConfigBlanks = " \t\r";
 constexpr size_t kLongestQuote = 80;  // max length of an invalid text in an error message
@@ -118,13 +90,6 @@ std::optional<uint64_t> number_of(std::string_view text, uint64_t most) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > most) return std::nullopt;
   return value;
-}
-
-std::vector<std::string> items_of(std::string_view text) {
-  std::vector<std::string> items;
-  for (const std::string& part : base::split(text, ','))
-    if (const auto item = trimmed(part); !item.empty()) items.emplace_back(item);
-  return items;
 }
 
 // Reads one text. Values are set as they come. The request is returned only if all of them are valid.
@@ -168,6 +133,7 @@ class ConfigReader {
       return error(base::format("{} has a control character in it", shown(line)));
     }
     const ConfigKey* key = find_config_key(name);
+    if (std::ranges::find(kIgnoredKeys, name) != std::end(kIgnoredKeys)) return;
     if (!key) {
       const char* why = is_retired_config_key(name) ? "has no meaning any more" : "is no key that is known";
       return warn(base::format("{} {}", shown(name), why));
@@ -199,16 +165,6 @@ class ConfigReader {
     if (value.empty() && &member == &request_.output) return error(base::format("{} has no value", key.name));
     member = value;
   }
-  void set(const ConfigKey& key, std::vector<std::string>& member, std::string_view value) {
-    member = items_of(value);
-    if (&member != &request_.activity_types) return;
-    for (const std::string& type : member) {
-      if (!is_activity_type(type)) {
-        error(base::format("{} has {}, which is no type; cpu_op, kernel and gpu_memcpy are", key.name, shown(type)));
-      }
-    }
-  }
-
   void finish() {
     if (request_.iteration_roundup == uint64_t{0}) request_.iteration_roundup.reset();
     if (request_.iteration_roundup && !request_.start_iteration) request_.start_iteration = 0;
@@ -227,7 +183,6 @@ std::string value_text(bool value) { return value ? "true" : "false"; }
 std::string value_text(uint64_t value) { return std::to_string(value); }
 std::string value_text(const std::optional<uint64_t>& value) { return value ? std::to_string(*value) : ""; }
 std::string value_text(const std::string& value) { return value; }
-std::string value_text(const std::vector<std::string>& value) { return base::join(value, ","); }
 
 bool fits_a_line(std::string_view value) {
   return trimmed(value) == value && value.find_first_of("#=") == value.npos &&

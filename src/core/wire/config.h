@@ -22,7 +22,7 @@ inline constexpr size_t kConfigMaxNotes = 64;
 // A start time that is further in the past than this is refused.
 inline constexpr uint64_t kConfigOldestStartMs = 10'000;
 
-// All settings of a config, with libkineto's defaults.
+// The settings of a config that Kymo uses, with libkineto's defaults.
 struct TraceRequest {
   std::string output;  // empty: /tmp/libkineto_activities_PID.json, or /tmp/memory_snapshot_PID.pickle
   bool enabled = true;
@@ -35,16 +35,13 @@ struct TraceRequest {
   std::optional<uint64_t> start_iteration;
   std::optional<uint64_t> iteration_roundup;  // start at the next multiple of it
   uint64_t iterations = 0;
-  uint64_t warmup_iterations = 0;
 
   // What to record.
-  std::vector<std::string> activity_types;  // empty: the default ones
   bool shapes = false;
   bool memory_events = false;
   bool stack = false;
   bool flops = false;
   bool modules = false;
-  bool sync_wait_events = true;
 
   // A snapshot of memory instead of a trace.
   bool memory_snapshot = false;
@@ -53,19 +50,7 @@ struct TraceRequest {
   std::string trace_id;  // both are copied into the trace
   std::string group_trace_id;
 
-  // For single backends.
-  uint64_t gpu_buffer_mb = 128;
-  bool cupti_per_thread_buffers = false;
-  std::vector<std::string> cupti_pm_metrics;
-  uint64_t cupti_pm_device = 0;
-  uint64_t roctracer_events = 5'000'000;
-  std::string custom;
-
-  // Only in the base config, a file that is read again every few minutes.
-  bool use_daemon = false;
-  uint64_t poll_interval_s = 5;
-  std::optional<uint64_t> verbose_level;
-  std::vector<std::string> verbose_modules;
+  uint64_t poll_interval_s = 5;  // only in the base config
 
   bool by_iterations() const { return start_iteration.has_value(); }
   bool operator==(const TraceRequest&) const = default;
@@ -79,7 +64,7 @@ using RequestMember = T TraceRequest::*;
 struct ConfigKey {
   std::string_view name;
   std::variant<RequestMember<bool>, RequestMember<uint64_t>, RequestMember<std::optional<uint64_t>>,
-               RequestMember<std::string>, RequestMember<std::vector<std::string>>>
+               RequestMember<std::string>>
       member;
   uint64_t most = INT32_MAX;  // max of a number
   uint64_t scale = 1;         // factor for a number

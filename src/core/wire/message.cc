@@ -58,7 +58,7 @@ Check check_options(const TraceOptions& options) {
   if (options.last_ns != 0 && options.start_at_ns != 0)
     return Refusal{"what is past has no time to start at; leave it out"};
   return first_refusal({check_span("a duration", options.duration_ns), check_span("a past", options.last_ns),
-                        check_span("a warm-up", options.warmup_ns), check_path(options.output)});
+                        check_path(options.output)});
 }
 
 namespace {
@@ -81,8 +81,6 @@ Check check_message(const Start& message) {
 }
 
 Check check_message(const Cancel& message) { return check_id(message.id); }
-
-Check check_message(const Stop& message) { return check_id(message.id); }
 
 Check check_message(const Status& message) {
   return first_refusal({check_id(message.id), check_progress(message.progress)});
@@ -121,10 +119,8 @@ bool read_typed(MessageType type, base::Bytes fields, Packet& packet) {
 
 // In the order of Message.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kMessageNames{
-    "Hello",     "Welcome",      "Refused",      "Ping",          "Pong",          "Start",
-    "Cancel",    "Stop",         "Status",       "Done",          "Step",          "List",
-    "ListReply", "Trigger",      "TriggerReply", "TriggerUpdate", "CancelTrigger", "StopTrigger",
-    "History",   "HistoryReply", "Doctor",       "DoctorReply"};
+    "Hello",     "Welcome", "Refused",      "Start",         "Cancel",        "Status",  "Done",        "List",
+    "ListReply", "Trigger", "TriggerReply", "TriggerUpdate", "CancelTrigger", "History", "HistoryReply"};
 
 template <size_t... kIndex>
 constexpr std::array<MessageType, sizeof...(kIndex)> types_of(std::index_sequence<kIndex...>) {
@@ -210,8 +206,8 @@ std::string_view name_of(MessageType type) {
 }
 
 std::string_view name_of(RequestState state) {
-  constexpr std::string_view kNames[] = {"?",       "queued",   "waiting", "warming up", "recording",
-                                         "writing", "finished", "failed",  "cancelled",  "busy"};
+  constexpr std::string_view kNames[] = {"?",       "queued",   "waiting", "?",         "recording",
+                                         "writing", "finished", "failed",  "cancelled", "busy"};
   const auto index = static_cast<size_t>(state);
   return index < std::size(kNames) ? kNames[index] : kNames[0];
 }

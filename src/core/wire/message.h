@@ -20,20 +20,17 @@ namespace kymo::wire {
 
 // ---- The types of messages, and the limits for all of them
 
-// Numbers are never reused; 20 and 21 were used by version 1. Numbers from 0x8000 are reserved for private use.
+// Numbers are never reused; 4, 5, 20 to 23, 38, 39 and 42 were used once. Numbers from 0x8000 are reserved for private
+// use.
 enum class MessageType : uint16_t {
   Hello = 1,
   Welcome = 2,
   Refused = 3,
-  Ping = 4,
-  Pong = 5,
 
   Start = 16,
   Cancel = 17,
   Status = 18,
   Done = 19,
-  Step = 22,
-  Stop = 23,
 
   List = 32,
   ListReply = 33,
@@ -41,11 +38,8 @@ enum class MessageType : uint16_t {
   TriggerReply = 35,
   TriggerUpdate = 36,
   CancelTrigger = 37,
-  Doctor = 38,
-  DoctorReply = 39,
   History = 40,
   HistoryReply = 41,
-  StopTrigger = 42,
 };
 
 inline constexpr size_t kLargestMessage = size_t{64} * 1024;  // with the header
@@ -68,34 +62,15 @@ enum class Role : uint32_t {
   Tool = 2,   // a command: sends requests
 };
 
-// What an agent can do: bits of Hello::capabilities. Unknown bits are kept.
-inline constexpr uint64_t kCanTrace = 1 << 0;
-inline constexpr uint64_t kCanMemory = 1 << 1;      // allocations and snapshots
-inline constexpr uint64_t kCanIterations = 1 << 2;  // the program calls kymo::step
-inline constexpr uint64_t kCanLast = 1 << 3;        // it has a flight recorder with past data
-inline constexpr uint64_t kCanShapes = 1 << 4;
-inline constexpr uint64_t kCanStack = 1 << 5;
-inline constexpr uint64_t kCanFlops = 1 << 6;
-inline constexpr uint64_t kCanModules = 1 << 7;
-inline constexpr uint64_t kCanCounters = 1 << 8;
-
 struct Hello {
   static constexpr MessageType kType = MessageType::Hello;
   uint32_t version = kProtocolVersion;         // the newest it supports
   uint32_t oldest_version = kProtocolVersion;  // the oldest it supports
   Role role = Role::Agent;
   int32_t pid = 0;  // in its own namespace
-  std::optional<uint32_t> uid = {};
-  std::vector<int32_t> parents = {};  // its parent first
   std::string name = {};
   std::string command_line = {};  // the sender truncates a long one
   std::string job = {};           // the scheduler's id; empty: none
-  std::string boot_id = {};
-  uint64_t pid_namespace = 0;  // as in /proc/self/ns; 0: unknown
-  uint64_t mount_namespace = 0;
-  uint64_t network_namespace = 0;
-  uint64_t started_at_ns = 0;  // CLOCK_REALTIME
-  uint64_t capabilities = 0;
   std::string kymo_version = {};
   bool operator==(const Hello&) const = default;
 };
@@ -103,17 +78,11 @@ struct Hello {
 struct Welcome {
   static constexpr MessageType kType = MessageType::Welcome;
   uint32_t version = kProtocolVersion;  // the version that both use from now on
-  int32_t daemon_pid = 0;
   std::string kymo_version = {};
-  std::string boot_id = {};
-  // Limits. What exceeds them is refused.
-  uint32_t largest_message = kLargestMessage;
-  uint32_t max_requests = 0;   // max pending requests of a peer
-  uint64_t longest_ns = 0;     // max length of a recording
-  uint64_t ping_every_ns = 0;  // a peer that sends nothing for three times as long is removed; 0: no pings
   std::vector<std::string> output_folders = {};  // traces must be below these; empty: anywhere the owner may write
-  std::string dynolog = {};        // where it serves programs with libkineto: "@dynolog", a path; empty: it does not
-  uint64_t network_namespace = 0;  // of the daemon, as in /proc/self/ns; 0: unknown
+  std::string dynolog = {};          // where it serves programs with libkineto: "@dynolog", a path; empty: it does not
+  std::string dynolog_problem = {};  // why it does not serve them yet, although it should
+  uint64_t network_namespace = 0;    // of the daemon, as in /proc/self/ns; 0: unknown
   bool operator==(const Welcome&) const = default;
 };
 
@@ -135,19 +104,6 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-struct Ping {
-  static constexpr MessageType kType = MessageType::Ping;
-  uint64_t token = 0;
-  bool operator==(const Ping&) const = default;
-};
-
-struct Pong {
-  static constexpr MessageType kType = MessageType::Pong;
-  uint64_t token = 0;  // from the Ping
-  uint64_t at_ns = 0;  // CLOCK_REALTIME
-  bool operator==(const Pong&) const = default;
-};
-
 // ---- Requests of a daemon to the agent in a program, and their answers
 //
 // The daemon gives each request an id. The agent answers Start with any number of Status and always with one Done, so
@@ -165,12 +121,11 @@ inline constexpr uint64_t kWithMemory = 1 << 1;
 inline constexpr uint64_t kWithStack = 1 << 2;
 inline constexpr uint64_t kWithFlops = 1 << 3;
 inline constexpr uint64_t kWithModules = 1 << 4;
-inline constexpr uint64_t kWithCounters = 1 << 5;
 
+// Of a file whose name has no extension of a format.
 enum class TraceFormat : uint32_t {
   Kymo = 1,
   KinetoJson = 2,
-  Perfetto = 3,
 };
 
 // What to record, and when. Exactly one of duration_ns, iterations and last_ns is not 0.
@@ -181,12 +136,9 @@ struct TraceOptions {
   uint64_t iterations = 0;
   uint64_t iteration_roundup = 0;  // with iterations: start at the next multiple of it; 0: at the next iteration
   uint64_t last_ns = 0;            // the last part of a flight recorder, of this length
-  uint64_t warmup_ns = 0;          // recorded and discarded
-  uint64_t max_bytes = 0;          // max size of the trace: recording stops there; 0: no limit
   std::string output = {};         // an absolute path with placeholders: output_pattern.h
   TraceFormat format = TraceFormat::Kymo;
   uint64_t flags = 0;
-  std::vector<std::string> extra = {};  // "KEY=value", for options without a field
   bool operator==(const TraceOptions&) const = default;
 };
 
@@ -202,24 +154,18 @@ struct Start {
   bool operator==(const Start&) const = default;
 };
 
+// Ends the recording now. One that has not started is cancelled.
 struct Cancel {
   static constexpr MessageType kType = MessageType::Cancel;
   uint64_t id = 0;
+  bool keep = false;  // the trace contains what was recorded so far; otherwise there is none
   bool operator==(const Cancel&) const = default;
-};
-
-// Ends the recording now. Its trace contains what was recorded so far. A recording that has not started is cancelled.
-struct Stop {
-  static constexpr MessageType kType = MessageType::Stop;
-  uint64_t id = 0;
-  bool operator==(const Stop&) const = default;
 };
 
 // The state of a request. An unknown state comes from a newer peer.
 enum class RequestState : uint32_t {
   Queued = 1,  // not sent to the process yet
   Waiting = 2,
-  WarmingUp = 3,
   Recording = 4,
   Writing = 5,
   Finished = 6,
@@ -253,14 +199,6 @@ struct Done {
   std::string error = {};  // empty: none
   RequestKind kind = RequestKind::Trace;
   bool operator==(const Done&) const = default;
-};
-
-// An agent reports from time to time the current iteration of its program.
-struct Step {
-  static constexpr MessageType kType = MessageType::Step;
-  uint64_t iteration = 0;
-  uint64_t at_ns = 0;  // CLOCK_REALTIME, when it began
-  bool operator==(const Step&) const = default;
 };
 
 // ---- Requests of a command to the daemon
@@ -298,11 +236,8 @@ struct ProcessEntry {
   std::string job = {};
   uint64_t started_at_ns = 0;
   uint64_t seen_at_ns = 0;  // when its last message came
-  uint64_t capabilities = 0;
   uint64_t request_id = 0;  // its active request; 0: none
   RequestState state = RequestState::Waiting;
-  std::optional<uint64_t> iteration = {};
-  uint64_t pid_namespace = 0;
   bool operator==(const ProcessEntry&) const = default;
 };
 
@@ -363,14 +298,8 @@ struct TriggerUpdate {
 struct CancelTrigger {
   static constexpr MessageType kType = MessageType::CancelTrigger;
   uint64_t trigger_id = 0;
+  bool keep = false;  // as in Cancel
   bool operator==(const CancelTrigger&) const = default;
-};
-
-// Like CancelTrigger, but the recordings end as with Stop: the traces so far are kept.
-struct StopTrigger {
-  static constexpr MessageType kType = MessageType::StopTrigger;
-  uint64_t trigger_id = 0;
-  bool operator==(const StopTrigger&) const = default;
 };
 
 // Asks for the state of the requests of recent triggers, and for their outcomes.
@@ -404,43 +333,14 @@ struct HistoryReply {
   bool operator==(const HistoryReply&) const = default;
 };
 
-// Asks why no process matches: checks everything that must be right.
-struct Doctor {
-  static constexpr MessageType kType = MessageType::Doctor;
-  std::optional<int32_t> pid = {};  // one process; no value: in general
-  bool operator==(const Doctor&) const = default;
-};
-
-enum class Verdict : uint32_t {
-  Good = 1,
-  Doubtful = 2,
-  Bad = 3,
-};
-
-struct Finding {
-  std::string name = {};  // "socket", "pid namespace"
-  Verdict verdict = Verdict::Good;
-  std::string text = {};
-  std::string remedy = {};
-  bool operator==(const Finding&) const = default;
-};
-
-struct DoctorReply {
-  static constexpr MessageType kType = MessageType::DoctorReply;
-  std::vector<Finding> findings = {};
-  bool more = false;
-  bool operator==(const DoctorReply&) const = default;
-};
-
 // ---- Packets
 
 inline constexpr size_t kMessageHeaderBytes = 16;
 inline constexpr uint32_t kMessageMagic = 0x574d594b;  // "KYMW"
 inline constexpr uint16_t kMessageLayout = 1;
 
-using Message =
-    std::variant<Hello, Welcome, Refused, Ping, Pong, Start, Cancel, Stop, Status, Done, Step, List, ListReply, Trigger,
-                 TriggerReply, TriggerUpdate, CancelTrigger, StopTrigger, History, HistoryReply, Doctor, DoctorReply>;
+using Message = std::variant<Hello, Welcome, Refused, Start, Cancel, Status, Done, List, ListReply, Trigger,
+                             TriggerReply, TriggerUpdate, CancelTrigger, History, HistoryReply>;
 
 enum class PacketKind : uint8_t {
   Good,

@@ -19,45 +19,25 @@ void each_field(MaybeConst<Hello> auto& m, auto&& field) {
   field.needed(2, "oldest_version", m.oldest_version);
   field.needed(3, "role", m.role);
   field.needed(4, "pid", m.pid);
-  field(5, "uid", m.uid);
-  field(6, "parents", m.parents);
   field(7, "name", m.name);
   field(8, "command_line", m.command_line);
   field(9, "job", m.job);
-  field(10, "boot_id", m.boot_id);
-  field(11, "pid_namespace", m.pid_namespace);
-  field(12, "mount_namespace", m.mount_namespace);
-  field(13, "network_namespace", m.network_namespace);
-  field(14, "started_at_ns", m.started_at_ns);
-  field(15, "capabilities", m.capabilities);
   field(16, "kymo_version", m.kymo_version);
 }
 
 void each_field(MaybeConst<Welcome> auto& m, auto&& field) {
   field.needed(1, "version", m.version);
-  field(2, "daemon_pid", m.daemon_pid);
   field(3, "kymo_version", m.kymo_version);
-  field(4, "boot_id", m.boot_id);
-  field(5, "largest_message", m.largest_message);
-  field(6, "most_requests", m.max_requests);
-  field(7, "longest_ns", m.longest_ns);
-  field(8, "ping_every_ns", m.ping_every_ns);
   field(9, "output_folders", m.output_folders);
   field(10, "dynolog", m.dynolog);
   field(11, "network_namespace", m.network_namespace);
+  field(12, "dynolog_problem", m.dynolog_problem);
 }
 
 void each_field(MaybeConst<Refused> auto& m, auto&& field) {
   field.needed(1, "code", m.code);
   field(2, "message_type", m.message_type);
   field(3, "text", m.text);
-}
-
-void each_field(MaybeConst<Ping> auto& m, auto&& field) { field.needed(1, "token", m.token); }
-
-void each_field(MaybeConst<Pong> auto& m, auto&& field) {
-  field.needed(1, "token", m.token);
-  field(2, "at_ns", m.at_ns);
 }
 
 void each_field(MaybeConst<TraceOptions> auto& m, auto&& field) {
@@ -67,12 +47,9 @@ void each_field(MaybeConst<TraceOptions> auto& m, auto&& field) {
   field(4, "iterations", m.iterations);
   field(5, "iteration_roundup", m.iteration_roundup);
   field(6, "last_ns", m.last_ns);
-  field(7, "warmup_ns", m.warmup_ns);
-  field(8, "most_bytes", m.max_bytes);
   field.needed(9, "output", m.output);
   field(10, "format", m.format);
   field(11, "flags", m.flags);
-  field(12, "extra", m.extra);
 }
 
 void each_field(MaybeConst<Start> auto& m, auto&& field) {
@@ -83,9 +60,10 @@ void each_field(MaybeConst<Start> auto& m, auto&& field) {
   field(5, "asked_at_ns", m.asked_at_ns);
 }
 
-void each_field(MaybeConst<Cancel> auto& m, auto&& field) { field.needed(1, "id", m.id); }
-
-void each_field(MaybeConst<Stop> auto& m, auto&& field) { field.needed(1, "id", m.id); }
+void each_field(MaybeConst<Cancel> auto& m, auto&& field) {
+  field.needed(1, "id", m.id);
+  field(2, "keep", m.keep);
+}
 
 void each_field(MaybeConst<Status> auto& m, auto&& field) {
   field.needed(1, "id", m.id);
@@ -107,11 +85,6 @@ void each_field(MaybeConst<Done> auto& m, auto&& field) {
   field.needed(10, "kind", m.kind);
 }
 
-void each_field(MaybeConst<Step> auto& m, auto&& field) {
-  field.needed(1, "iteration", m.iteration);
-  field(2, "at_ns", m.at_ns);
-}
-
 void each_field(MaybeConst<Selection> auto& m, auto&& field) {
   field(1, "pids", m.pids);
   field(2, "names", m.names);
@@ -131,11 +104,8 @@ void each_field(MaybeConst<ProcessEntry> auto& m, auto&& field) {
   field(7, "job", m.job);
   field(8, "started_at_ns", m.started_at_ns);
   field(9, "seen_at_ns", m.seen_at_ns);
-  field(10, "capabilities", m.capabilities);
   field(11, "request_id", m.request_id);
   field(12, "state", m.state);
-  field(13, "iteration", m.iteration);
-  field(14, "pid_namespace", m.pid_namespace);
 }
 
 void each_field(MaybeConst<ListReply> auto& m, auto&& field) {
@@ -182,9 +152,10 @@ void each_field(MaybeConst<TriggerUpdate> auto& m, auto&& field) {
   field(12, "targets_left", m.targets_left);
 }
 
-void each_field(MaybeConst<CancelTrigger> auto& m, auto&& field) { field.needed(1, "trigger_id", m.trigger_id); }
-
-void each_field(MaybeConst<StopTrigger> auto& m, auto&& field) { field.needed(1, "trigger_id", m.trigger_id); }
+void each_field(MaybeConst<CancelTrigger> auto& m, auto&& field) {
+  field.needed(1, "trigger_id", m.trigger_id);
+  field(2, "keep", m.keep);
+}
 
 void each_field(MaybeConst<History> auto& m, auto&& field) { field(1, "trigger_id", m.trigger_id); }
 
@@ -206,20 +177,6 @@ void each_field(MaybeConst<HistoryEntry> auto& m, auto&& field) {
 
 void each_field(MaybeConst<HistoryReply> auto& m, auto&& field) {
   field(1, "entries", m.entries);
-  field(2, "more", m.more);
-}
-
-void each_field(MaybeConst<Doctor> auto& m, auto&& field) { field(1, "pid", m.pid); }
-
-void each_field(MaybeConst<Finding> auto& m, auto&& field) {
-  field.needed(1, "name", m.name);
-  field.needed(2, "verdict", m.verdict);
-  field(3, "text", m.text);
-  field(4, "remedy", m.remedy);
-}
-
-void each_field(MaybeConst<DoctorReply> auto& m, auto&& field) {
-  field(1, "findings", m.findings);
   field(2, "more", m.more);
 }
 

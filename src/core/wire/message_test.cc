@@ -21,8 +21,8 @@ std::vector<std::byte> with_fields(std::vector<std::byte> packet, std::initializ
   return with(packet, 8, static_cast<uint32_t>(packet.size() - kMessageHeaderBytes));
 }
 
-Packet read_ping_with(std::initializer_list<uint16_t> more) {
-  return read_message(with_fields(*message_packet(Ping{7}), more));
+Packet read_history_with(std::initializer_list<uint16_t> more) {
+  return read_message(with_fields(*message_packet(History{7}), more));
 }
 
 TEST(MessageTest, EveryMessageReadsBackTheSame) {
@@ -52,7 +52,7 @@ TEST(MessageTest, TruncatedPacketIsRefused) {
 }
 
 TEST(MessageTest, HeaderIsCheckedAgainstThePacket) {
-  const auto good = *message_packet(Ping{7}, 3);
+  const auto good = *message_packet(History{7}, 3);
   EXPECT_THAT(read_message(with(good, 0, uint32_t{0})).reason, HasSubstr("not Kymo's"));
   EXPECT_THAT(read_message(with(good, 6, uint16_t{2})).reason, HasSubstr("layout 2"));
   for (const uint32_t length : {0u, 11u, 13u, 0x7fffffffu, 0xffffffffu}) {
@@ -65,7 +65,7 @@ TEST(MessageTest, HeaderIsCheckedAgainstThePacket) {
 }
 
 TEST(MessageTest, UnknownMessageTypeIsDetectedAndAnswered) {
-  const Packet packet = read_message(with(*message_packet(Ping{7}, 3), 4, uint16_t{999}));
+  const Packet packet = read_message(with(*message_packet(History{7}, 3), 4, uint16_t{999}));
   EXPECT_EQ(packet.kind, PacketKind::Unknown);
   EXPECT_EQ(packet.type, 999);
   EXPECT_EQ(packet.serial, 3u);
@@ -76,23 +76,25 @@ TEST(MessageTest, UnknownMessageTypeIsDetectedAndAnswered) {
 }
 
 TEST(MessageTest, FieldsOfANewerPeerAreSkipped) {
-  for (const Packet& packet : {read_ping_with({63, 2, 0xffff}), read_ping_with({999, 0}), read_ping_with({0, 0})}) {
+  for (const Packet& packet :
+       {read_history_with({63, 2, 0xffff}), read_history_with({999, 0}), read_history_with({0, 0})}) {
     ASSERT_EQ(packet.kind, PacketKind::Good) << packet.reason;
-    EXPECT_EQ(std::get<Ping>(packet.message).token, 7u);
+    EXPECT_EQ(std::get<History>(packet.message).trigger_id, 7u);
   }
 }
 
 TEST(MessageTest, InvalidFieldsAreRefusedByName) {
-  EXPECT_EQ(read_ping_with({1, 8, 0, 0, 0, 0}).reason, "Ping: token is there twice");
-  EXPECT_EQ(read_ping_with({2}).reason, "Ping: a field is cut off");
-  EXPECT_EQ(read_ping_with({2, 4, 0}).reason, "Ping: a field is longer than its message");
-  EXPECT_EQ(read_message(with(*message_packet(Ping{7}), 16, uint16_t{5})).reason, "Ping: token is missing");
-  const auto doctor = *message_packet(Doctor{});
-  EXPECT_EQ(read_message(with_fields(doctor, {1, 2, 0})).reason, "Doctor: pid is no number of 8 bytes");
-  EXPECT_EQ(read_message(with_fields(doctor, {1, 8, 0, 0, 1, 0})).reason, "Doctor: pid is out of range");
+  EXPECT_EQ(read_history_with({1, 8, 0, 0, 0, 0}).reason, "History: trigger_id is there twice");
+  EXPECT_EQ(read_history_with({2}).reason, "History: a field is cut off");
+  EXPECT_EQ(read_history_with({2, 4, 0}).reason, "History: a field is longer than its message");
+  EXPECT_EQ(read_message(with(*message_packet(CancelTrigger{7}), 16, uint16_t{5})).reason,
+            "CancelTrigger: trigger_id is missing");
+  const auto start = *message_packet(Start{1, {.duration_ns = 1, .output = "/tmp/a"}});
+  EXPECT_EQ(read_message(with_fields(start, {4, 2, 0})).reason, "Start: pid is no number of 8 bytes");
+  EXPECT_EQ(read_message(with_fields(start, {4, 8, 0, 0, 1, 0})).reason, "Start: pid is out of range");
   const auto list = *message_packet(ListReply{});
   EXPECT_EQ(read_message(with_fields(list, {1, 0})).reason, "ListReply: processes pid is missing");
-  const Packet refused = read_message(with_fields(doctor, {1, 8, 0, 0, 1, 0}));
+  const Packet refused = read_message(with_fields(start, {4, 8, 0, 0, 1, 0}));
   EXPECT_EQ(refused.kind, PacketKind::Malformed);
   EXPECT_EQ(refusal_of(refused).code, RefusedCode::Malformed);
 }
@@ -137,7 +139,7 @@ TEST(MessageTest, WriterEnforcesTheLimits) {
 TEST(MessageTest, ReaderEnforcesTheLimits) {
   constexpr uint16_t kTooMany = 8 * (kMaxItems + 1);
   base::ByteWriter out;
-  out.append(*message_packet(Ping{}));
+  out.append(*message_packet(History{1}));
   out.truncate(kMessageHeaderBytes);
   for (const uint16_t word : {uint16_t{1}, static_cast<uint16_t>(4 + kTooMany), uint16_t{1}, kTooMany}) out.fixed(word);
   for (size_t i = 0; i <= kMaxItems; ++i) out.fixed(uint64_t{1});

@@ -173,13 +173,7 @@ void DaemonLink::greet() {
   wire::Hello hello;
   hello.role = wire::Role::Tool;
   hello.pid = ::getpid();
-  hello.uid = ::geteuid();
   hello.name = "kymo";
-  hello.boot_id = base::boot_id();
-  hello.pid_namespace = daemon::namespace_of(hello.pid, "pid");
-  hello.mount_namespace = daemon::namespace_of(hello.pid, "mnt");
-  hello.network_namespace = daemon::namespace_of(hello.pid, "net");
-  hello.started_at_ns = base::realtime_ns();
   hello.kymo_version = base::kVersion;
   wire::Message message = answer(send(hello));
   wire::Welcome* welcome = std::get_if<wire::Welcome>(&message);
@@ -217,10 +211,6 @@ std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::mill
     if (packet.kind != wire::PacketKind::Good)
       throw Error(base::format("the daemon at {} sent a message that cannot be read: {}", base::printable(path_),
                                packet.reason));
-    if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
-      send(wire::Pong{ping->token, base::realtime_ns()});
-      continue;
-    }
     const auto* refused = std::get_if<wire::Refused>(&packet.message);
     if (refused != nullptr && (packet.serial == serial || packet.serial == 0))
       throw Error(base::printable(refused->text));

@@ -113,8 +113,7 @@ TEST(DaemonLinkTest, SendsHelloAndReceivesWelcome) {
 
 TEST(DaemonLinkTest, AnswerInPartsIsCollected) {
   TestDaemon daemon([](const auto&) {
-    return TestDaemon::Replies{wire::ListReply{{{.pid = 1}}, true}, wire::Ping{7},
-                               wire::ListReply{{{.pid = 2}}, false}};
+    return TestDaemon::Replies{wire::ListReply{{{.pid = 1}}, true}, wire::ListReply{{{.pid = 2}}, false}};
   });
   DaemonLink link(probe_daemon(daemon.path()));
   const auto parts = link.ask<wire::ListReply>(wire::List{});
@@ -149,7 +148,7 @@ TEST(DaemonLinkTest, DaemonOfAnotherVersionIsAnError) {
 }
 
 TEST(DaemonLinkTest, AnswerOfAnotherTypeIsAnError) {
-  TestDaemon daemon([](const auto&) { return TestDaemon::Replies{wire::DoctorReply{}}; });
+  TestDaemon daemon([](const auto&) { return TestDaemon::Replies{wire::HistoryReply{}}; });
   DaemonLink link(probe_daemon(daemon.path()));
   EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), Error);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -10,11 +11,12 @@
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "cli/programs.h"
+#include "cli/run.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "commands/ondemand/commands.h"
 #include "commands/ondemand/daemon_link.h"
-#include "commands/ondemand/doctor_machine.h"
 #include "commands/ondemand/doctor_process.h"
 #include "commands/ondemand/on_hosts.h"
 #include "commands/ondemand/trigger_options.h"
@@ -23,30 +25,13 @@
 #include "daemon/proc.h"
 #include "daemon/triggers.h"
 #include "kymo/error.h"
+#include "kymo/sink.h"
 #include "options/command_line.h"
+#include "query/duckdb.h"
+#include "sample/perf_events.h"
 
 namespace kymo::cli {
 namespace {
-
-using wire::Finding;
-using wire::Verdict;
-
-std::string contents(pid_t pid, const char* name) {
-  std::ifstream file(base::format("/proc/{}/{}", pid, name), std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// The value of a variable in an environment as the kernel shows it.
-std::optional<std::string> value_of(const std::string& environment, const std::string& name) {
-  const std::string start = name + "=";
-  for (size_t at = 0; at < environment.size();) {
-    const size_t end = std::min(environment.find('\0', at), environment.size());
-    if (environment.compare(at, start.size(), start) == 0)
-      return environment.substr(at + start.size(), end - at - start.size());
-    at = end + 1;
-  }
-  return std::nullopt;
-}
 
 Finding examine(const InterfaceDescription& one) {
   const std::string name(record::name_of(one.interface));
@@ -65,9 +50,9 @@ Finding examine(const InterfaceDescription& one) {
 constexpr const char* kStartAgain = "start the program by 'kymo record', or after eval \"$(kymo env)\"";
 
 // Empty: the process was started without the variable.
-std::optional<Finding> examine(const InterfaceDescription& one, const std::string& environment) {
+std::optional<Finding> examine(const InterfaceDescription& one, pid_t pid) {
   const std::string name(record::name_of(one.interface));
-  const auto value = value_of(environment, one.variable);
+  const auto value = daemon::start_variable(pid, one.variable).value;
   if (!value || value->empty()) return std::nullopt;
   if (value->find(one.value) != std::string::npos)
     return Finding{name, Verdict::Good, base::format("the program loads Kymo's library if it uses {}", one.title), {}};
@@ -85,13 +70,12 @@ Findings examine_interfaces() {
 }
 
 Findings examine_interfaces(pid_t pid, bool is_connected) {
-  const std::string environment = contents(pid, "environ");
-  if (environment.empty()) return {};  // it has ended, or belongs to another user
-  if (contents(pid, "maps").find(kInjectedLibrary) != std::string::npos)
+  if (!daemon::start_variable(pid, "PATH").is_known) return {};  // it has ended, or belongs to another user
+  if (daemon::has_library(pid, kInjectedLibrary).value_or(false))
     return {{"interfaces", Verdict::Good, base::format("the program has loaded {}", kInjectedLibrary), {}}};
   Findings findings;
   for (const InterfaceDescription& one : interface_descriptions())
-    if (auto finding = examine(one, environment)) findings.push_back(std::move(*finding));
+    if (auto finding = examine(one, pid)) findings.push_back(std::move(*finding));
   if (findings.empty() && !is_connected)
     findings.push_back({"interfaces", Verdict::Doubtful,
                         "the program was started without Kymo's environment: interfaces such as NVTX are not recorded",
@@ -99,12 +83,112 @@ Findings examine_interfaces(pid_t pid, bool is_connected) {
   return findings;
 }
 
+// ---- What a newcomer needs on this machine: rights to sample, libraries, Python, DuckDB, other tools, devices. Bad:
+// recording does not work. Doubtful: something that `kymo` offers is missing, with the remedy.
+
+namespace {
+
+// Why `use` throws that something is not available; empty if it does not.
+std::string problem(const std::function<void()>& use) {
+  try {
+    use();
+  } catch (const NotAvailable& error) {
+    return error.what();
+  }
+  return {};
+}
+
+Finding examine_sampling() {
+  sample::PerfEvents::Unseen unseen;
+  const std::string refused = problem([&] {
+    unseen =
+        sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::Some, false, true}).unseen();
+  });
+  if (refused.empty() && unseen.what.empty()) return {"sampling", Verdict::Good, "the kernel samples programs", {}};
+  if (refused.empty())
+    return {"sampling", Verdict::Doubtful, "the kernel samples programs, without: " + unseen.what, unseen.why};
+  const std::string missing = problem([] { find_kymo_library("libkymo_sample.so"); });
+  if (!missing.empty())
+    return {"sampling", Verdict::Bad, base::format("programs cannot be sampled: {}", refused), missing};
+  return {"sampling", Verdict::Doubtful, "programs are sampled by timers inside them, because the kernel refuses",
+          refused};
+}
+
+Finding examine_symbols() {
+#if KYMO_HAVE_DW
+  return {"symbols", Verdict::Good, "functions have files and lines, if the program has debug information", {}};
+#else
+  return {"symbols", Verdict::Doubtful, "functions have no files and lines: Kymo was built without libdw",
+          "install libdw-dev and build Kymo again"};
+#endif
+}
+
+Finding examine_use(const char* name, const char* what, const std::string& missing) {
+  if (missing.empty()) return {name, Verdict::Good, what, {}};
+  return {name, Verdict::Doubtful, base::format("not available: {}", what), missing};
+}
+
+const char* readers_of(std::string_view sink) {
+  if (sink == "usdt") return "perf, bpftrace, SystemTap, gdb";
+  if (sink == "lttng") return "lttng enable-event -u 'kymo:*'";
+  if (sink == "trace-marker") return "ftrace, trace-cmd, Perfetto";
+  if (sink == "nvtx") return "Nsight Systems, or a tool named by NVTX_INJECTION64_PATH";
+  return "other tools";
+}
+
+Finding examine_sink(const SinkReport& sink) {
+  if (!sink.absent.empty())
+    return {"sink " + sink.name, Verdict::Doubtful, base::format("annotations cannot go to {}", readers_of(sink.name)),
+            sink.absent};
+  return {"sink " + sink.name,
+          Verdict::Good,
+          base::format("annotations {} {}{}", sink.on ? "go to" : "can go to", readers_of(sink.name),
+                       sink.on ? "" : base::format(" (KYMO_SINKS={})", sink.name)),
+          {}};
+}
+
+// What a program beside `kymo` says: lines of "good|doubtful", name, text and remedy, separated by tabs.
+Findings examine_program(const PartProgram& program) {
+  Findings findings;
+  ProgramOutput said;
+  const std::string missing = problem([&] {
+    program_path(program.file);
+    if (program.checks != nullptr) said = run_beside(program.file, {program.checks});
+  });
+  if (!missing.empty()) {
+    std::string commands;
+    for (const Command& command : program.commands)
+      commands += base::format("{}kymo {}", commands.empty() ? "" : ", ", command.name);
+    return {{program.file, Verdict::Doubtful, base::format("not available: {}", commands), missing}};
+  }
+  for (const std::string& line : base::split(said.output, '\n')) {
+    const auto fields = base::split(line, '\t');
+    if (fields.size() == 4)
+      findings.push_back({fields[1], fields[0] == "good" ? Verdict::Good : Verdict::Doubtful, fields[2], fields[3]});
+  }
+  return findings;
+}
+
+}  // namespace
+
+Findings examine_machine() {
+  Findings findings = {examine_sampling(), examine_symbols()};
+  findings.push_back(examine_use("heap", "kymo record --memory records the heap of any program",
+                                 problem([] { find_kymo_library("libkymo_malloc.so"); })));
+  findings.push_back(examine_use("python", "kymo record --python records the functions of Python programs",
+                                 problem([] { python_environment("functions"); })));
+  findings.push_back(examine_use("duckdb", "kymo query and Parquet files", query::duckdb_problem()));
+  for (const PartProgram& program : other_programs())
+    for (Finding& finding : examine_program(program)) findings.push_back(std::move(finding));
+  for (const SinkReport& sink : list_sinks()) findings.push_back(examine_sink(sink));
+  return findings;
+}
+
+// ---- Why a program cannot be traced on demand
+
 namespace {
 
 // `kymo doctor`: finds out why a program cannot be traced on demand, and what to do about it.
-
-using wire::Finding;
-using wire::Verdict;
 
 // A daemon that answers.
 struct Reached {
@@ -129,8 +213,17 @@ void add_missing(const std::vector<SocketProbe>& missing, bool is_one_reached, F
   if (!is_one_reached && !absent.empty()) findings.push_back({"daemon", Verdict::Bad, absent, remedy});
 }
 
+Finding libkineto_finding(const wire::Welcome& daemon) {
+  if (!daemon.dynolog_problem.empty())
+    return {"dynolog", Verdict::Bad, daemon.dynolog_problem,
+            "stop the process that uses it; kymod tries again every few seconds"};
+  if (daemon.dynolog.empty())
+    return {"dynolog", Verdict::Good, "programs with libkineto are not served", "to serve them, run kymod --dynolog"};
+  return {"dynolog", Verdict::Good, "programs with libkineto are served at " + daemon.dynolog, {}};
+}
+
 // All daemons: a program may be connected to a daemon that commands do not use by default.
-std::vector<Reached> reach_daemons(const std::string& given, Findings& findings) {
+std::vector<Reached> reach_daemons(const std::string& given, std::optional<pid_t> pid, Findings& findings) {
   std::vector<Reached> reached;
   std::vector<SocketProbe> missing;
   for (const std::string& path : daemon_sockets(given)) {
@@ -148,6 +241,7 @@ std::vector<Reached> reach_daemons(const std::string& given, Findings& findings)
            base::format("kymod {} of {} answers at {}", link->welcome().kymo_version, daemon::user_name(uid), path),
            {}});
       const wire::Welcome& welcome = link->welcome();
+      if (!pid) findings.push_back(libkineto_finding(welcome));
       const DaemonPlace place{path, uid, welcome.dynolog, welcome.network_namespace};
       reached.push_back({std::move(link), place});
     } catch (const Error& error) {
@@ -186,27 +280,9 @@ bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings)
   return false;
 }
 
-// Adds what only a daemon can see. For a single process, adds only what is wrong.
-void add_reported(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findings& findings) {
-  const size_t own = findings.size();
-  for (Reached& daemon : daemons) {
-    for (auto& part : daemon.link->ask<wire::DoctorReply>(wire::Doctor{pid})) {
-      for (Finding& reported : part.findings) {
-        const bool is_known = std::ranges::any_of(findings.begin(), findings.begin() + static_cast<ptrdiff_t>(own),
-                                                  [&](const Finding& one) { return one.name == reported.name; });
-        const bool is_beside = pid && (reported.verdict == Verdict::Good || reported.name == "programs");
-        if (is_known || is_beside) continue;
-        if (daemons.size() > 1)
-          reported.text = base::format("{} (the daemon at {})", reported.text, daemon.place.socket);
-        findings.push_back(std::move(reported));
-      }
-    }
-  }
-}
-
 Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
   Findings findings;
-  auto daemons = reach_daemons(socket, findings);
+  auto daemons = reach_daemons(socket, pid, findings);
   bool is_connected = false;
   if (pid) {
     std::vector<DaemonPlace> places;
@@ -218,9 +294,13 @@ Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
     std::vector<pid_t> connected;
     for (Reached& daemon : daemons)
       for (const auto& entry : entries_of(daemon, {})) connected.push_back(entry.pid);
+    if (!daemons.empty() && connected.empty())
+      findings.push_back(
+          {"programs", Verdict::Doubtful, "no program of yours is connected", "start one with KYMO_DAEMON=1"});
+    else if (!daemons.empty())
+      findings.push_back({"programs", Verdict::Good, base::format("{} connected", connected.size()), {}});
     std::ranges::move(examine_others(connected), std::back_inserter(findings));
   }
-  add_reported(daemons, pid, findings);
   std::ranges::move(pid ? examine_interfaces(*pid, is_connected) : examine_interfaces(), std::back_inserter(findings));
   if (pid) return findings;
   // Recording works without a daemon and without each of the interfaces: only what the machine itself lacks is bad.

@@ -159,8 +159,6 @@ using daemon::AgentSwitch;
 using daemon::ProcessFacts;
 using daemon::start_variable;
 using daemon::StartVariable;
-using wire::Finding;
-using wire::Verdict;
 
 constexpr const char* kDynologName = "@dynolog@";
 // For root there is no remedy: what root cannot read, nobody can.

@@ -42,7 +42,14 @@ std::vector<pid_t> own_processes();
 //
 // Also works without a daemon: then it reports what would be wrong even with a daemon.
 
-using Findings = std::vector<wire::Finding>;
+enum class Verdict : uint8_t { Good, Doubtful, Bad };
+
+struct Finding {
+  std::string name;  // "socket", "pid namespace"
+  Verdict verdict = Verdict::Good;
+  std::string text, remedy;
+};
+using Findings = std::vector<Finding>;
 
 // A daemon that answers: the facts that a process needs to find it.
 struct DaemonPlace {

@@ -24,7 +24,6 @@ namespace kymo::cli {
 namespace {
 
 using ::testing::HasSubstr;
-using wire::Verdict;
 
 // A process that does nothing, with its own environment.
 class Sleeper {
@@ -51,7 +50,7 @@ class Sleeper {
   pid_t pid_ = -1;
 };
 
-const wire::Finding* finding_named(const Findings& findings, const std::string& name) {
+const Finding* finding_named(const Findings& findings, const std::string& name) {
   for (const auto& finding : findings)
     if (finding.name == name) return &finding;
   return nullptr;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -20,10 +21,13 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "commands/ondemand/commands.h"
 #include "daemon/triggers.h"
+#include "hosts/connection.h"
 #include "hosts/host_list.h"
 #include "json/document.h"
 #include "kymo/error.h"
+#include "options/command_line.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {
@@ -244,6 +248,13 @@ void check_fetched(const std::string& file, const std::string& boot_id, uint64_t
       throw Error(base::format("it is the trace of trigger {} and not of {}: use {{time}} in the name",
                                daemon::trigger_of(request), trigger));
   }
+}
+
+// `kymo remote`: what ssh starts on a host. Not in the list of commands: nobody types it.
+int remote_command(const Arguments& arguments) {
+  if (!arguments.empty())
+    throw options::UsageError("remote", "it takes no arguments; 'kymo trigger --hosts' starts it");
+  return hosts::serve_far_end(STDIN_FILENO, STDOUT_FILENO, std::filesystem::read_symlink("/proc/self/exe").string());
 }
 
 }  // namespace kymo::cli

@@ -162,11 +162,10 @@ void check_number(std::vector<DaemonLink>& daemons, uint64_t trigger) {
 std::vector<wire::TriggerReply> end_at_all(const TriggerOptions& options) {
   auto daemons = connect_daemons(options.socket);
   check_number(daemons, *options.cancel);
-  const wire::Message request = options.keep ? wire::Message(wire::StopTrigger{*options.cancel})
-                                             : wire::Message(wire::CancelTrigger{*options.cancel});
   std::vector<wire::TriggerReply> replies;
   for (DaemonLink& kymod : daemons)
-    for (auto& part : kymod.ask<wire::TriggerReply>(request)) replies.push_back(std::move(part));
+    for (auto& part : kymod.ask<wire::TriggerReply>(wire::CancelTrigger{*options.cancel, options.keep}))
+      replies.push_back(std::move(part));
   return replies;
 }
 

@@ -28,7 +28,7 @@ class TestDaemon {
 
   // Hello is answered by `welcome`, everything else by `answer`; after a Refused the connection ends. Serves one
   // connection at a time, until its peer disconnects.
-  explicit TestDaemon(Answer answer, wire::Message welcome = wire::Welcome{.daemon_pid = 1, .kymo_version = "9.9"})
+  explicit TestDaemon(Answer answer, wire::Message welcome = wire::Welcome{.kymo_version = "9.9"})
       : answer_(std::move(answer)), welcome_(std::move(welcome)) {
     std::string name = (std::filesystem::temp_directory_path() / "kymo-cli-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw Error("cannot make a folder");

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/output_path.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -93,25 +94,10 @@ namespace {
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kFarthestSecond = 1ull << 33;  // the year 2242
 
-// Removes `count` digits from the front; returns nothing if there are other characters.
-std::optional<int> take_digits(std::string_view& text, size_t count) {
-  int value = 0;
-  if (text.size() < count) return std::nullopt;
-  const auto [rest, failure] = std::from_chars(text.data(), text.data() + count, value);
-  if (failure != std::errc() || rest != text.data() + count || text[0] == '-') return std::nullopt;
-  text.remove_prefix(count);
-  return value;
-}
-
-bool take_char(std::string_view& text, char c) {
-  if (!text.starts_with(c)) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
 // ".25" as ns; 0 if there is no fraction.
 std::optional<uint64_t> take_fraction(std::string_view& text) {
-  if (!take_char(text, '.')) return 0;
+  if (!text.starts_with('.')) return 0;
+  text.remove_prefix(1);
   uint64_t ns = 0, scale = kSecondNs;
   while (!text.empty() && text[0] >= '0' && text[0] <= '9' && scale > 1) {
     scale /= 10;
@@ -132,41 +118,26 @@ std::optional<uint64_t> unix_time(std::string_view text) {
   return seconds * kSecondNs + *fraction;
 }
 
-// Reads "2026-01-31" before a time. Returns true if there is no date, and leaves the day unchanged.
-bool take_date(std::string_view& text, std::tm& moment) {
+// strptime() also takes fewer digits, so the length says which form it is.
+std::optional<uint64_t> clock_time(std::string_view given, uint64_t now_ns) {
+  const bool is_utc = given.ends_with('Z');
+  if (is_utc) given.remove_suffix(1);
+  std::string text(given.substr(0, given.find('.')));
+  given.remove_prefix(text.size());
+  const auto fraction = take_fraction(given);
   constexpr size_t kDateEnds = 10;
-  if (text.size() <= kDateEnds || text[4] != '-') return true;
-  const auto year = take_digits(text, 4);
-  if (!year || !take_char(text, '-')) return false;
-  const auto month = take_digits(text, 2);
-  if (!month || !take_char(text, '-')) return false;
-  const auto day = take_digits(text, 2);
-  if (!day || (!take_char(text, 'T') && !take_char(text, ' '))) return false;
-  if (*month < 1 || *month > 12 || *day < 1 || *day > 31) return false;
-  moment.tm_year = *year - 1900;
-  moment.tm_mon = *month - 1;
-  moment.tm_mday = *day;
-  return true;
-}
-
-std::optional<uint64_t> clock_time(std::string_view text, uint64_t now_ns) {
-  const bool is_utc = text.ends_with('Z');
-  if (is_utc) text.remove_suffix(1);
+  if (text.size() > kDateEnds && text[kDateEnds] == 'T') text[kDateEnds] = ' ';
+  const char* const form = text.size() == 5    ? "%H:%M"
+                           : text.size() == 8  ? "%H:%M:%S"
+                           : text.size() == 16 ? "%Y-%m-%d %H:%M"
+                           : text.size() == 19 ? "%Y-%m-%d %H:%M:%S"
+                                               : nullptr;
   const auto now = static_cast<std::time_t>(now_ns / kSecondNs);
   std::tm moment{};
   if ((is_utc ? ::gmtime_r(&now, &moment) : ::localtime_r(&now, &moment)) == nullptr) return std::nullopt;
-  if (!take_date(text, moment)) return std::nullopt;
-  const auto hour = take_digits(text, 2);
-  if (!hour || !take_char(text, ':')) return std::nullopt;
-  const auto minute = take_digits(text, 2);
-  std::optional<int> second = 0;
-  if (take_char(text, ':')) second = take_digits(text, 2);
-  const auto fraction = take_fraction(text);
-  if (!minute || !second || !fraction || !text.empty()) return std::nullopt;
-  if (*hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
-  moment.tm_hour = *hour;
-  moment.tm_min = *minute;
-  moment.tm_sec = *second;
+  moment.tm_sec = 0;
+  const char* const end = form != nullptr ? ::strptime(text.c_str(), form, &moment) : nullptr;
+  if (end == nullptr || *end != '\0' || moment.tm_sec > 59 || !fraction || !given.empty()) return std::nullopt;
   moment.tm_isdst = -1;
   const int day = moment.tm_mday;
   const std::time_t seconds = is_utc ? ::timegm(&moment) : ::mktime(&moment);
@@ -190,30 +161,12 @@ uint64_t parse_start_time(std::string_view text, uint64_t now_ns) {
 
 namespace {
 
-using wire::TraceFormat;
-
 constexpr uint64_t kUsualDuration = 1'000'000'000;
 
-struct OutputEnding {
-  std::string_view ending;
-  TraceFormat format;
-};
-constexpr std::array kTraceEndings = {
-    OutputEnding{".kymo", TraceFormat::Kymo},
-    OutputEnding{".json", TraceFormat::KinetoJson},
-    OutputEnding{".json.gz", TraceFormat::KinetoJson},
-    OutputEnding{".pftrace", TraceFormat::Perfetto},
-    OutputEnding{".pftrace.gz", TraceFormat::Perfetto},
-    OutputEnding{".perfetto-trace", TraceFormat::Perfetto},
-    OutputEnding{".perfetto-trace.gz", TraceFormat::Perfetto},
-    OutputEnding{".csv", TraceFormat::Kymo},
-    OutputEnding{".csv.gz", TraceFormat::Kymo},
-};
-constexpr std::array kMemoryEndings = {
-    OutputEnding{".html", TraceFormat::Kymo},         OutputEnding{".kymo", TraceFormat::Kymo},
-    OutputEnding{".json", TraceFormat::KinetoJson},   OutputEnding{".json.gz", TraceFormat::KinetoJson},
-    OutputEnding{".pickle", TraceFormat::KinetoJson},
-};
+constexpr std::string_view kTraceEndings[] = {".kymo",       ".json",           ".json.gz",           ".pftrace",
+                                              ".pftrace.gz", ".perfetto-trace", ".perfetto-trace.gz", ".csv",
+                                              ".csv.gz"};
+constexpr std::string_view kMemoryEndings[] = {".html", ".kymo", ".json", ".json.gz", ".pickle"};
 
 // 0 would mean that no duration was given.
 uint64_t some_time(const std::string& text) {
@@ -290,17 +243,12 @@ void check_window(wire::TraceOptions& window, wire::RequestKind kind) {
 void check_output(const TriggerOptions& options) {
   if (options.output.empty()) return;
   try {
-    format_of_output(options.output, options.trigger.kind);
+    check_ending(options.output, options.trigger.kind);
   } catch (const InvalidArgument& error) {
     throw options::UsageError("trigger", base::format("-o: {}", error.what()));
   }
   const auto example = wire::output_from_pattern(options.output, {.pid = 1});
   if (!example) throw options::UsageError("trigger", base::format("-o: {}", example.reason()));
-}
-
-bool is_below(const std::string& path, const std::string& folder) {
-  if (!path.starts_with(folder)) return false;
-  return path.size() == folder.size() || folder.ends_with('/') || path[folder.size()] == '/';
 }
 
 // Escapes the braces in a folder's name: they are not placeholders.
@@ -312,16 +260,12 @@ std::string with_plain_braces(const std::string& folder) {
 
 }  // namespace
 
-wire::TraceFormat format_of_output(std::string_view output, wire::RequestKind kind) {
+void check_ending(std::string_view output, wire::RequestKind kind) {
   const bool is_memory_profile = kind == wire::RequestKind::Memory;
-  const auto endings = is_memory_profile ? std::span<const OutputEnding>(kMemoryEndings) : std::span(kTraceEndings);
-  std::string good;
-  for (const auto& [ending, format] : endings) {
-    if (output.ends_with(ending)) return format;
-    good.append(good.empty() ? "" : ", ").append(ending);
-  }
+  const auto endings = is_memory_profile ? std::span<const std::string_view>(kMemoryEndings) : std::span(kTraceEndings);
+  if (std::ranges::any_of(endings, [&](std::string_view ending) { return output.ends_with(ending); })) return;
   throw InvalidArgument(base::format("'{}' does not have the file extension of a {}; use one of {}", output,
-                                     is_memory_profile ? "memory profile" : "trace", good));
+                                     is_memory_profile ? "memory profile" : "trace", base::join(endings, ", ")));
 }
 
 std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, uint64_t now_ns) {
@@ -410,7 +354,7 @@ std::string output_pattern(const TriggerOptions& options, const std::string& fol
   if (!options.output.empty())
     return (fs::path(with_plain_braces(folder)) / options.output).lexically_normal().string();
   const bool is_allowed =
-      allowed.empty() || std::ranges::any_of(allowed, [&](const auto& one) { return is_below(folder, one); });
+      allowed.empty() || std::ranges::any_of(allowed, [&](const auto& one) { return base::is_below(folder, one); });
   return (fs::path(with_plain_braces(is_allowed ? folder : allowed[0])) / "{name}-{host}-{pid}-{time}.kymo").string();
 }
 

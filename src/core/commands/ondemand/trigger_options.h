@@ -60,9 +60,8 @@ struct TriggerOptions {
 // Returns nothing if help was printed. Throws options::UsageError.
 std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, uint64_t now_ns);
 
-// The format for a file extension. Throws InvalidArgument for an extension that a trace, or a memory profile, does not
-// support.
-wire::TraceFormat format_of_output(std::string_view output, wire::RequestKind kind);
+// Throws InvalidArgument for a file extension that a trace, or a memory profile, does not support.
+void check_ending(std::string_view output, wire::RequestKind kind);
 
 // The absolute pattern for the daemon; relative patterns start at `folder`. Default: a name that no trace has yet, in
 // `folder`, or in the first of `allowed` if `folder` is not below one of them.

@@ -36,14 +36,12 @@ int rank_of(RequestState state) {
       return 0;
     case RequestState::Waiting:
       return 1;
-    case RequestState::WarmingUp:
-      return 2;
     case RequestState::Recording:
-      return 3;
+      return 2;
     case RequestState::Writing:
-      return 4;
+      return 3;
     default:
-      return 5;
+      return 4;
   }
 }
 
@@ -263,7 +261,7 @@ wire::Trigger complete_trigger(const TriggerOptions& options, const wire::Welcom
   wire::Trigger trigger = options.trigger;
   const bool is_absolute = options.output.starts_with('/');
   trigger.options.output = output_pattern(options, is_absolute ? "/" : here(), welcome.output_folders);
-  trigger.options.format = format_of_output(trigger.options.output, trigger.kind);
+  check_ending(trigger.options.output, trigger.kind);
   if (trigger.options.start_at_ns != 0) trigger.options.boot_id = base::boot_id();
   return trigger;
 }
@@ -328,12 +326,11 @@ void TriggerRun::take_updates(Waited& waited) {
   }
 }
 
-template <class M>
-void TriggerRun::send_all() {
+void TriggerRun::end_all(bool keep) {
   for (size_t i = 0; i < daemons_.size(); ++i) {
     if (daemons_[i].is_lost || progress_.is_over_at(i)) continue;
     try {
-      daemons_[i].link.send(M{progress_.trigger_ids()[i]});
+      daemons_[i].link.send(wire::CancelTrigger{progress_.trigger_ids()[i], keep});
     } catch (const ConnectionLost&) {  // the next read reports it
     }
   }
@@ -371,10 +368,10 @@ TriggerRun::Waited TriggerRun::wait_for_all(SignalInbox& inbox) {
     waited.signal = signal->signal;
     if (++signals == 1) {
       print("stopping; what was recorded so far is kept. Press Ctrl-C again to discard it");
-      send_all<wire::StopTrigger>();
+      end_all(true);
     } else if (signals == 2) {
       give_up = Clock::now() + kCancelLimit;
-      send_all<wire::CancelTrigger>();
+      end_all(false);
     } else {
       break;
     }

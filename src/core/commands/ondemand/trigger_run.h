@@ -110,8 +110,7 @@ class TriggerRun {
   bool is_any_running() const;
   // Takes the next update of each daemon, if one comes soon.
   void take_updates(Waited& waited);
-  template <class M>
-  void send_all();
+  void end_all(bool keep);
 
   const TriggerOptions& options_;
   std::vector<Daemon> daemons_;

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -68,39 +66,6 @@ std::string flight_file(const std::string& folder, const std::string& session, u
 std::string flight_link(const std::string& folder, const std::string& session) {
   return stem_of_this_process(folder, session) + "trace";
 }
-
-class File {
- public:
-  File(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0600)), path_(path) {
-    if (fd_ < 0) fail();
-  }
-  ~File() { close(fd_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  // Returns the number of bytes.
-  uint64_t append(const File& other, uint64_t from = 0) {
-    std::array<char, 1 << 16> buffer;
-    uint64_t sum = 0;
-    if (lseek(other.fd_, static_cast<off_t>(from), SEEK_SET) < 0) other.fail();
-    while (true) {
-      const ssize_t got = read(other.fd_, buffer.data(), buffer.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) other.fail();
-      if (got == 0) return sum;
-      size_t written = 0;
-      const int error =
-          base::write_all(fd_, {reinterpret_cast<const std::byte*>(buffer.data()), static_cast<size_t>(got)}, written);
-      if (error != 0) throw Error(base::format("{}: {}", path_, std::strerror(error)));
-      sum += static_cast<uint64_t>(got);
-    }
-  }
-
- private:
-  [[noreturn]] void fail() const { throw Error(base::format("{}: {}", path_, std::strerror(errno))); }
-  int fd_;
-  std::string path_;
-};
 
 std::vector<std::byte> contents_of(const std::string& path) {
   const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -212,10 +177,7 @@ void Output::dump(const std::string& path, const Endings& endings) {
   if (!flight_.on()) throw Error("there is nothing to dump: this is no flight recorder; the trace is in " + path_);
   generations_.back().writer->index();
   base::AtomicFile file(path);
-  {
-    File dumped(file.temporary_path(), O_WRONLY);
-    for (const Generation& generation : generations_) dumped.append(File(generation.path, O_RDONLY));
-  }
+  for (const Generation& generation : generations_) append_file(file.temporary_path(), generation.path);
   trace::Writer writer(file.temporary_path(), trace::Writer::Mode::Append);
   state_windows(writer);
   add_endings(std::move(writer), endings);
@@ -247,9 +209,8 @@ void Output::state_windows(trace::Writer& writer) const {
 void Output::begin_copy(const std::string& path, Clock::time_point from) {
   copy_.emplace(Copy{path});
   try {
-    File target(path, O_WRONLY | O_APPEND);
     for (const Generation& generation : generations_)
-      if (!generation.writer && generation.ended >= from) target.append(File(generation.path, O_RDONLY));
+      if (!generation.writer && generation.ended >= from) append_file(path, generation.path);
   } catch (const std::exception&) {
     copy_->failure = std::current_exception();
   }
@@ -261,8 +222,7 @@ void Output::copy_on() noexcept {
   const Generation& newest = generations_.back();
   if (newest.writer->bytes_written() == copy_->done) return;
   try {
-    File target(copy_->path, O_WRONLY | O_APPEND);
-    copy_->done += target.append(File(newest.path, O_RDONLY), copy_->done);
+    copy_->done += append_file(copy_->path, newest.path, copy_->done);
   } catch (const std::exception&) {
     copy_->failure = std::current_exception();
   }
@@ -369,9 +329,20 @@ std::vector<AbandonedFlight> abandoned_flights(const std::vector<std::string>& f
   return abandoned;
 }
 
-void append_file(const std::string& to, const std::string& from) {
-  File target(to, O_WRONLY | O_APPEND);
-  target.append(File(from, O_RDONLY));
+uint64_t append_file(const std::string& to, const std::string& from, uint64_t offset) {
+  const base::FileDescriptor source(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!source) throw base::file_error("read", from, errno);
+  const base::FileDescriptor target(open(to.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!target) throw base::file_error("write", to, errno);
+  std::vector<std::byte> buffer(1 << 16);
+  uint64_t sum = 0;
+  while (const size_t got = base::read_at(source, from, offset + sum, buffer)) {
+    size_t written = 0;
+    const int error = base::write_all(target.get(), std::span(buffer).first(got), written);
+    if (error != 0) throw base::file_error("write", to, error);
+    sum += got;
+  }
+  return sum;
 }
 
 }  // namespace kymo::collect

@@ -126,7 +126,7 @@ struct AbandonedFlight {
 std::vector<AbandonedFlight> abandoned_flights(const std::vector<std::string>& folders,
                                                const std::string& session = {});
 
-// Adds the bytes of `from` to the end of `to`. Throws kymo::Error.
-void append_file(const std::string& to, const std::string& from);
+// Adds the bytes of `from`, from `offset` on, to the end of `to`, and returns their number. Throws kymo::Error.
+uint64_t append_file(const std::string& to, const std::string& from, uint64_t offset = 0);
 
 }  // namespace kymo::collect

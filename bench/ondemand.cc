@@ -196,7 +196,7 @@ void measure_all(DaemonPeer& command, pid_t daemon, const std::string& folder, s
   for (const wire::TriggerUpdate& ended : outcomes.ended) {
     const auto span = ended.state == wire::RequestState::Finished ? span_of(ended.path) : std::nullopt;
     if (!span) {
-      ++reasons[ended.error.empty() ? "a trace with nothing in it" : ended.error];
+      ++reasons[ended.text.empty() ? "a trace with nothing in it" : ended.text];
       continue;
     }
     ++finished;

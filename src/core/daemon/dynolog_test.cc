@@ -114,7 +114,7 @@ TEST_F(DynologTest, MissingTraceFileIsReportedAsFailed) {
   for (int i = 0; i < 3; ++i) program.poll();
   const auto update = command.expect<wire::TriggerUpdate>();
   EXPECT_EQ(update->state, RequestState::Failed);
-  EXPECT_THAT(update->error, HasSubstr("has not written " + folder->file("trace_")));
+  EXPECT_THAT(update->text, HasSubstr("has not written " + folder->file("trace_")));
 }
 
 TEST_F(DynologTest, RequestThatWasNotPolledYetCanBeCancelled) {

@@ -17,8 +17,8 @@ using wire::RequestState;
 
 TEST(HistoryTest, OldEntriesOfAUserMakeRoomForNewOnesOfTheSameUser) {
   History history;
-  history.add({.trigger_id = 1, .pid = 1, .uid = 7});
-  for (uint64_t i = 0; i < History::kMaxPerUser + 10; ++i) history.add({.trigger_id = 100 + i, .pid = 2, .uid = 8});
+  history.add({{}, 1, 1, 7});
+  for (uint64_t i = 0; i < History::kMaxPerUser + 10; ++i) history.add({{}, 100 + i, 2, 8});
   std::vector<wire::HistoryEntry> all, of_eight;
   history.list(0, Asker{0}, all);
   EXPECT_EQ(all.size(), History::kMaxPerUser + 1);
@@ -53,7 +53,7 @@ TEST_F(HistoryServeTest, OutcomeOfATriggerCanBeSeenLater) {
   EXPECT_GT(start->asked_at_ns.value_or(0), 0u);
   ASSERT_EQ(history(command).size(), 1u);
   EXPECT_EQ(history(command)[0].state, RequestState::Queued);
-  program.send(wire::Done{.id = start->id, .path = "/tmp/x.kymo", .bytes = 5, .events = 6, .late_ns = 8});
+  program.send(wire::Done{{.path = "/tmp/x.kymo", .bytes = 5, .events = 6, .late_ns = 8}, start->id});
   ASSERT_TRUE(testing::wait_until([&] { return history(command).at(0).state == RequestState::Finished; }));
   const auto entry = history(command, reply->trigger_id).at(0);
   EXPECT_EQ(entry.name, "train");

@@ -139,7 +139,7 @@ TEST_F(HostileTest, NewerVersionIsRefusedWithTheReason) {
   const auto refused = peer.expect<wire::Refused>();
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code, wire::RefusedCode::Version);
-  EXPECT_EQ(refused->text, "the command has version 99 of Kymo's protocol, but kymod has version 2; update kymod");
+  EXPECT_EQ(refused->text, "the command has version 99 of Kymo's protocol, but kymod has version 3; update kymod");
 }
 
 TEST_F(HostileTest, OlderVersionIsRefusedAndLoggedInOneLine) {
@@ -150,7 +150,7 @@ TEST_F(HostileTest, OlderVersionIsRefusedAndLoggedInOneLine) {
   const auto refused = peer.expect<wire::Refused>();
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code, wire::RefusedCode::Version);
-  EXPECT_EQ(refused->text, "the program has version 1 of Kymo's protocol, but kymod has version 2; update the program");
+  EXPECT_EQ(refused->text, "the program has version 1 of Kymo's protocol, but kymod has version 3; update the program");
   EXPECT_TRUE(peer.has_ended());
   EXPECT_THAT(daemon.log(), HasSubstr("was closed: " + refused->text + "\n"));
 }
@@ -171,7 +171,7 @@ TEST_F(HostileTest, ProgramsCannotTriggerAndCommandsCannotAnswer) {
   program.send(trace_into("/tmp/x.kymo"));
   EXPECT_EQ(program.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
   TestPeer command = TestPeer::tool(daemon.socket());
-  command.send(wire::Done{.id = 1});
+  command.send(wire::Done{{}, 1});
   EXPECT_EQ(command.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
 }
 

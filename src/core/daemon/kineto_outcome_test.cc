@@ -84,10 +84,10 @@ TEST_F(KinetoOutcomeTest, FileInTmpIsFoundIfLibkinetoDoesNotWriteElsewhere) {
   std::ofstream(own.path()) << "{}";
   program.poll();  // it was never busy when it polled
   const auto update = outcome(command);
-  EXPECT_EQ(update.state, RequestState::Finished) << update.error;
+  EXPECT_EQ(update.state, RequestState::Finished) << update.text;
   EXPECT_EQ(update.path, own.path());
   EXPECT_EQ(update.bytes, 2u);
-  EXPECT_THAT(update.error, HasSubstr("writes only below /tmp; KINETO_ONDEMAND_TRACE_DIR changes that"));
+  EXPECT_THAT(update.text, HasSubstr("writes only below /tmp; KINETO_ONDEMAND_TRACE_DIR changes that"));
 }
 
 TEST_F(KinetoOutcomeTest, FileOfAnEarlierRequestIsNotTheResult) {
@@ -104,7 +104,7 @@ TEST_F(KinetoOutcomeTest, FileOfAnEarlierRequestIsNotTheResult) {
   for (int i = 0; i < 3; ++i) program.poll();
   const auto update = outcome(command);
   EXPECT_EQ(update.state, RequestState::Failed);
-  EXPECT_THAT(update.error, HasSubstr(" or " + own.path()));
+  EXPECT_THAT(update.text, HasSubstr(" or " + own.path()));
 }
 
 TEST_F(KinetoOutcomeTest, RecordingThatIsOverEndsEvenIfItWasNeverSeenBusy) {
@@ -131,7 +131,7 @@ TEST_F(KinetoOutcomeTest, KilledProgramEndsItsRequestAtOnce) {
   program.kill_it();
   const auto update = outcome(command);
   EXPECT_EQ(update.state, RequestState::Failed);
-  EXPECT_EQ(update.error, "it ended before it wrote its trace");
+  EXPECT_EQ(update.text, "it ended before it wrote its trace");
   EXPECT_THAT(command.list(), IsEmpty());
 }
 
@@ -146,7 +146,7 @@ TEST_F(KinetoOutcomeTest, ProgramThatEndsAfterItHasWrittenItsTraceHasFinished) {
   std::ofstream(reply->targets.at(0).path) << "{}";
   program.kill_it();
   const auto update = outcome(command);
-  EXPECT_EQ(update.state, RequestState::Finished) << update.error;
+  EXPECT_EQ(update.state, RequestState::Finished) << update.text;
   EXPECT_EQ(update.path, reply->targets[0].path);
 }
 
@@ -164,7 +164,7 @@ TEST_F(KinetoOutcomeTest, DelayUntilThePollIsReportedAsLate) {
   std::ofstream(reply->targets.at(0).path) << "{}";
   program.poll();
   const auto update = outcome(command);
-  EXPECT_EQ(update.state, RequestState::Finished) << update.error;
+  EXPECT_EQ(update.state, RequestState::Finished) << update.text;
   EXPECT_GE(update.late_ns, 1'000'000'000) << "libkineto itself needs two seconds";
 }
 

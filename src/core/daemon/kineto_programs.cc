@@ -45,9 +45,7 @@ bool starts_at_a_poll(const ProgramRequest& request) {
 }
 
 wire::Done failed(uint64_t id, std::string why, wire::RequestState state = wire::RequestState::Failed) {
-  wire::Done done{.id = id, .state = state};
-  done.error = std::move(why);
-  return done;
+  return {{.state = state, .text = std::move(why)}, id};
 }
 
 }  // namespace
@@ -179,14 +177,16 @@ bool KinetoProgram::end_with_file() {
     const auto status = look(place.path);
     if (!status || !S_ISREG(status->st_mode) || status->st_uid != entry().uid) continue;
     if (place.before && is_same_file(*status, *place.before)) continue;
-    wire::Done done{.id = handed_->id, .events = wire::kUnknownCount, .losses = wire::kUnknownCount};
-    done.path = place.path;
-    done.bytes = static_cast<uint64_t>(status->st_size);
-    done.late_ns = handed_->late_ns;
+    wire::Done done{{.path = place.path,
+                     .bytes = static_cast<uint64_t>(status->st_size),
+                     .events = wire::kUnknownCount,
+                     .losses = wire::kUnknownCount,
+                     .late_ns = handed_->late_ns},
+                    handed_->id};
     const std::string& asked = handed_->places.front().path;
     if (place.path != asked) {
       const std::string why = elsewhere_text(asked);
-      done.error = base::format("not {}{}{}", asked, why.empty() ? "" : ": ", why);
+      done.text = base::format("not {}{}{}", asked, why.empty() ? "" : ": ", why);
     }
     report(done);
     return true;

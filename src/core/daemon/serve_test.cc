@@ -28,10 +28,10 @@ class ServeTest : public ::testing::Test {
     const auto start = agent.expect<wire::Start>();
     ASSERT_TRUE(start);
     agent.send(wire::Status{start->id, RequestState::Recording, 500, ""});
-    agent.send(wire::Done{.id = start->id, .path = path, .bytes = 10, .events = events});
+    agent.send(wire::Done{{.path = path, .bytes = 10, .events = events}, start->id});
   }
 
-  static void finish_started(TestPeer& agent, uint64_t id) { agent.send(wire::Done{.id = id, .path = "/tmp/x.kymo"}); }
+  static void finish_started(TestPeer& agent, uint64_t id) { agent.send(wire::Done{{.path = "/tmp/x.kymo"}, id}); }
 
   TestFolder folder;
   TestDaemon daemon{folder};
@@ -151,7 +151,7 @@ TEST_F(ServeTest, TargetOfADeadProgramFailsAndItsPartialTraceIsReported) {
   EXPECT_EQ(update->path, part);
   EXPECT_EQ(update->bytes, 6u);
   EXPECT_EQ(update->targets_left, 0u);
-  EXPECT_EQ(update->error, "it died; what it recorded before is in " + part);
+  EXPECT_EQ(update->text, "it died; what it recorded before is in " + part);
 }
 
 TEST_F(ServeTest, TriggerContinuesAfterItsCommandDisconnects) {
@@ -196,7 +196,7 @@ TEST_F(ServeTest, LastMessageOfAProgramThatDisconnectedIsRead) {
     program.close();
     const auto update = command.expect<wire::TriggerUpdate>();
     ASSERT_TRUE(update);
-    EXPECT_EQ(update->state, RequestState::Finished) << update->error;
+    EXPECT_EQ(update->state, RequestState::Finished) << update->text;
     ASSERT_TRUE(testing::wait_until([&] { return command.names().empty(); }));
   }
 }
@@ -211,7 +211,7 @@ TEST_F(ServeTest, CancelledTriggerEndsWhenItsProgramsConfirm) {
   EXPECT_EQ(cancelled->targets.size(), 1u);
   const auto start = program.expect<wire::Start>();
   EXPECT_EQ(program.expect<wire::Cancel>()->id, start->id);
-  program.send(wire::Done{.id = start->id, .state = RequestState::Cancelled});
+  program.send(wire::Done{{.state = RequestState::Cancelled}, start->id});
   EXPECT_EQ(command.expect<wire::TriggerUpdate>()->state, RequestState::Cancelled);
   other.send(wire::CancelTrigger{reply->trigger_id});
   EXPECT_THAT(other.expect<wire::TriggerReply>()->text, HasSubstr("or has ended"));
@@ -225,10 +225,10 @@ TEST_F(ServeTest, OnlyTheRequestedProgramCanAnswer) {
   command.send(trigger);
   command.expect<wire::TriggerReply>();
   const auto start = asked.expect<wire::Start>();
-  forger.send(wire::Done{.id = start->id, .path = "/etc/passwd", .bytes = 1});
+  forger.send(wire::Done{{.path = "/etc/passwd", .bytes = 1}, start->id});
   forger.send(wire::List{});
   forger.expect<wire::Refused>();
-  asked.send(wire::Done{.id = start->id, .path = "/tmp/true.kymo"});
+  asked.send(wire::Done{{.path = "/tmp/true.kymo"}, start->id});
   EXPECT_EQ(command.expect<wire::TriggerUpdate>()->path, "/tmp/true.kymo");
 }
 

@@ -109,7 +109,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
     target.name = program.entry().name;
     const bool polls = program.entry().protocol == wire::Protocol::Kineto;
     const auto objection = program.objection(request);
-    std::string text = objection ? objection->error : program.note_about(request);
+    std::string text = objection ? objection->text : program.note_about(request);
     if (objection) {
       // After the command has received the list of targets.
       loop_.later([this, id, outcome = *objection] { done(id, outcome); });
@@ -148,9 +148,9 @@ void Triggers::give_up_after(const Place& place, std::chrono::nanoseconds wait) 
       place.trigger << kTargetBits | static_cast<uint64_t>(place.target - place.active->targets.data());
   place.target->deadline = loop_.in(wait, [this, request_id, program = place.target->program, pid = place.target->pid] {
     if (Program* silent = programs_.find(program)) silent->give_up(request_id);
-    wire::Done outcome{.id = request_id, .state = RequestState::Failed};
-    outcome.error = is_stopped(pid) ? base::format("it is stopped; continue it with: kill -CONT {}", pid)
-                                    : "it does not answer; its machine may be overloaded";
+    wire::Done outcome{{.state = RequestState::Failed}, request_id};
+    outcome.text = is_stopped(pid) ? base::format("it is stopped; continue it with: kill -CONT {}", pid)
+                                   : "it does not answer; its machine may be overloaded";
     done(program, outcome);
   });
 }
@@ -163,21 +163,10 @@ void Triggers::change(const Place& place, wire::TriggerUpdate update) {
   } else {
     place.target->path = update.path;
   }
-  place.target->text = update.error.empty() ? update.text : update.error;
+  place.target->text = update.text;
   if (wire::is_final(update.state)) {
-    history_.add({.trigger_id = place.trigger,
-                  .pid = place.target->pid,
-                  .uid = place.target->uid,
-                  .name = place.target->name,
-                  .asked_at_ns = active.asked_at_ns,
-                  .ended_at_ns = base::realtime_ns(),
-                  .state = update.state,
-                  .path = update.path,
-                  .bytes = update.bytes,
-                  .events = update.events,
-                  .losses = update.losses,
-                  .late_ns = update.late_ns,
-                  .text = place.target->text});
+    history_.add({update, place.trigger, place.target->pid, place.target->uid, place.target->name, active.asked_at_ns,
+                  base::realtime_ns()});
     place.target->deadline.reset();
     --active.left;
   }
@@ -199,8 +188,8 @@ void Triggers::status(uint64_t program, const wire::Status& status) {
   if (place.target == nullptr || wire::is_final(status.state)) return;  // only Done reports the end
   // Only a change extends the deadline.
   const bool is_news = place.target->state != status.state;
-  wire::TriggerUpdate update{.state = status.state, .progress = status.progress};
-  update.text = status.text;
+  wire::TriggerUpdate update{{.state = status.state, .text = status.text}};
+  update.progress = status.progress;
   change(place, std::move(update));
   if (is_news) expect(place, true);
 }
@@ -215,14 +204,8 @@ void Triggers::done(uint64_t program, const wire::Done& done) {
   ++counts_.done;
   counts_.bytes += done.bytes;
   counts_.losses += done.losses;
-  wire::TriggerUpdate update{.state = done.state,
-                             .progress = wire::kWholeProgress,
-                             .bytes = done.bytes,
-                             .events = done.events,
-                             .losses = done.losses,
-                             .late_ns = done.late_ns};
-  update.path = done.path;
-  update.error = done.error;
+  wire::TriggerUpdate update{done};
+  update.progress = wire::kWholeProgress;
   if (done.path.empty()) place.target->path.clear();  // nothing was written
   change(place, std::move(update));
 }
@@ -288,14 +271,12 @@ std::vector<wire::HistoryEntry> Triggers::history(uint64_t trigger_id, const Ask
     if (trigger_id != 0 && trigger_id != id) continue;
     for (const Target& target : active.targets) {
       if (wire::is_final(target.state) || !asker.may_see(target.uid)) continue;
-      entries.push_back({.trigger_id = id,
-                         .pid = target.pid,
-                         .uid = target.uid,
-                         .name = target.name,
-                         .asked_at_ns = active.asked_at_ns,
-                         .state = target.state,
-                         .path = target.path,
-                         .text = target.text});
+      entries.push_back({{.state = target.state, .path = target.path, .text = target.text},
+                         id,
+                         target.pid,
+                         target.uid,
+                         target.name,
+                         active.asked_at_ns});
     }
   }
   std::ranges::stable_sort(entries, {}, &wire::HistoryEntry::trigger_id);

@@ -168,15 +168,15 @@ bool Agent::check_running(uint64_t id, wire::MessageType asked, uint32_t serial)
 }
 
 void Agent::take_request(const wire::Start& start, uint32_t serial) {
-  JobResult result;
+  wire::Outcome result{.state = wire::RequestState::Failed};
   if (job_ != nullptr) {
     result.state = wire::RequestState::Busy;
-    result.error = "this process is already making a trace: wait for it, or cancel it";
+    result.text = "this process is already making a trace: wait for it, or cancel it";
     return report_result(start.id, start.kind, result, serial);
   }
   auto request = job_of(start, link_.daemon().output_folders);
   if (request) return begin_job(std::move(*request), Asker::Daemon, serial);
-  result.error = request.reason();
+  result.text = request.reason();
   report_result(start.id, start.kind, result, serial);
 }
 
@@ -217,14 +217,14 @@ void Agent::advance_job() {
   if (!job_->done()) return report_status();
   const uint64_t id = job_->request().id;
   const auto kind = job_->request().kind == JobKind::Memory ? wire::RequestKind::Memory : wire::RequestKind::Trace;
-  const JobResult result = job_->result();
+  const wire::Outcome result = job_->result();
   job_.reset();
   next_report_ns_ = kNever;
   start_flight();
   if (asker_ == Asker::Daemon)
     report_result(id, kind, result, serial_);
   else if (result.state == wire::RequestState::Failed)
-    say_to_peers(result.error);
+    say_to_peers(result.text);
 }
 
 // ---- Answers
@@ -245,18 +245,10 @@ void Agent::report_status() {
   if (link_.welcome()) link_.send(wire::Status{job_->request().id, state, progress, job_->text()}, serial_);
 }
 
-void Agent::report_result(uint64_t id, wire::RequestKind kind, const JobResult& result, uint32_t serial) {
-  send_or_keep(wire::Done{.id = id,
-                          .state = result.state,
-                          .path = result.path,
-                          .bytes = result.bytes,
-                          .events = result.events,
-                          .losses = result.losses,
-                          .late_ns = result.late_ns,
-                          .took_ns = result.took_ns,
-                          .error = result.error.substr(0, wire::kLongestText),
-                          .kind = kind},
-               serial);
+void Agent::report_result(uint64_t id, wire::RequestKind kind, const wire::Outcome& result, uint32_t serial) {
+  wire::Done done{result, id, kind};
+  done.text.resize(std::min(done.text.size(), wire::kLongestText));
+  send_or_keep(done, serial);
 }
 
 void Agent::send_or_keep(const wire::Message& message, uint32_t serial) {

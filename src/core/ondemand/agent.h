@@ -72,7 +72,7 @@ class Agent {
   void begin_job(JobRequest request, Asker asker, uint32_t serial);
   void advance_job();
   void report_status();
-  void report_result(uint64_t id, wire::RequestKind kind, const JobResult& result, uint32_t serial);
+  void report_result(uint64_t id, wire::RequestKind kind, const wire::Outcome& result, uint32_t serial);
   void send_or_keep(const wire::Message& message, uint32_t serial);
   void resend_all();
 

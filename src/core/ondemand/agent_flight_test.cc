@@ -52,7 +52,7 @@ TEST_F(AgentFlightTest, FlightRecorderKeepsPastEventsAcrossARequestedTrace) {
   agent->send(start_for(100, 1));
   const auto trace = agent->next_of<wire::Done>();
   ASSERT_TRUE(trace);
-  ASSERT_EQ(trace->state, RequestState::Finished) << trace->error;
+  ASSERT_EQ(trace->state, RequestState::Finished) << trace->text;
   EXPECT_EQ(trace->took_ns, 100 * kMs);
   EXPECT_TRUE(clocks_can_be_read(trace->path));
   EXPECT_FALSE(names_in_trace(trace->path).contains("first"));
@@ -60,7 +60,7 @@ TEST_F(AgentFlightTest, FlightRecorderKeepsPastEventsAcrossARequestedTrace) {
   agent->send(last(600'000));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+  ASSERT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_TRUE(clocks_can_be_read(done->path));
   auto names = names_in_trace(done->path);
   EXPECT_EQ(names["first"], 1u);
@@ -79,7 +79,7 @@ TEST_F(AgentFlightTest, LinksAreNotFollowed) {
   agent->send(last(1000));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(std::filesystem::file_size(file("precious")), 4u);
 }
 
@@ -101,7 +101,7 @@ TEST_F(AgentFlightTest, RequestedTraceCanBeLongerThanTheFlightRecorder) {
   agent->send(start_for(500));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+  ASSERT_EQ(done->state, RequestState::Finished) << done->text;
   uint64_t least = ~uint64_t{0}, max = 0, count = 0;
   for (const auto& [name, times] : names_in_trace(done->path)) {
     if (name == "work") continue;
@@ -133,8 +133,8 @@ TEST_F(AgentFlightTest, ProgramsOwnSessionEndsBothAndTheFlightRecorderRestarts) 
   std::filesystem::create_directory(file("go"));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
-  EXPECT_NE(done->error.find("a recording of its own"), std::string::npos) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
+  EXPECT_NE(done->text.find("a recording of its own"), std::string::npos) << done->text;
   RequestState state = RequestState::Failed;
   const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   // Until the program's own session has ended.
@@ -155,7 +155,7 @@ TEST_F(AgentFlightTest, LastWithoutAFlightRecorderIsRefusedWithARemedy) {
   agent->send(wire::Start{2, {.last_ns = 50 * kMs, .output = file("last.kymo")}});
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_NE(done->error.find("KYMO_FLIGHT="), std::string::npos) << done->error;
+  EXPECT_NE(done->text.find("KYMO_FLIGHT="), std::string::npos) << done->text;
 }
 
 }  // namespace

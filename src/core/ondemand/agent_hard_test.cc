@@ -80,7 +80,7 @@ TEST_F(AgentHardTest, ProgramThatClosesAllDescriptorsKeepsItsFilesAndCanBeTraced
   agent->send(start_for(50));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(program.end(), 0);
   for (int i = 0; i < kFiles; ++i) EXPECT_EQ(std::filesystem::file_size(file("own" + std::to_string(i))), 4u);
 }
@@ -138,7 +138,7 @@ TEST_F(AgentHardTest, ChildProgramsDoNotDisturbATrace) {
   agent->send(start_for(200));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(trace::Reader(done->path).writers().size(), 1u);
   EXPECT_EQ(program.end(), 0);
   EXPECT_FALSE(somebody_knocks()) << "a child between fork and exec has no agent";
@@ -162,7 +162,7 @@ TEST_F(AgentHardTest, EventsOfAThousandThreadsAreRecordedOrCountedAsLost) {
   EXPECT_EQ(program.end(), 0);
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(names_in_trace(done->path)["work"] + done->losses, static_cast<uint64_t>(kThreads));
 }
 
@@ -230,11 +230,11 @@ TEST_F(AgentHardTest, FullDiskIsReportedAndTheProgramContinues) {
   const auto failed = agent->next_of<wire::Done>();
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->state, RequestState::Failed);
-  EXPECT_NE(failed->error.find("No space left"), std::string::npos) << failed->error;
+  EXPECT_NE(failed->text.find("No space left"), std::string::npos) << failed->text;
   agent->send(start_for(10));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(program.end(), 0);
 }
 
@@ -250,7 +250,7 @@ TEST_F(AgentHardTest, FileSizeLimitIsReportedAndTheProgramContinues) {
   const auto failed = agent->next_of<wire::Done>();
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->state, RequestState::Failed) << failed->events;
-  EXPECT_FALSE(failed->error.empty());
+  EXPECT_FALSE(failed->text.empty());
   EXPECT_EQ(program.end(), 0);
 }
 

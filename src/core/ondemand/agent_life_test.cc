@@ -44,7 +44,7 @@ TEST_F(AgentLifeTest, ReconnectsToARestartedDaemonAndReportsTheRunningJob) {
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->id, 7u);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
 }
 
 TEST_F(AgentLifeTest, UnsentResultIsSentToTheNextDaemon) {
@@ -62,7 +62,7 @@ TEST_F(AgentLifeTest, UnsentResultIsSentToTheNextDaemon) {
   ASSERT_TRUE(agent);
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
 }
 
 TEST_F(AgentLifeTest, FindsADaemonThatStartsLater) {
@@ -95,8 +95,8 @@ TEST_F(AgentLifeTest, ForkedChildHasItsOwnAgentAndItsOwnTrace) {
   other->send(start_for(100, 2));
   const auto parents = one->next_of<wire::Done>(), childs = other->next_of<wire::Done>();
   ASSERT_TRUE(parents && childs);
-  EXPECT_EQ(parents->state, RequestState::Finished) << parents->error;
-  EXPECT_EQ(childs->state, RequestState::Finished) << childs->error;
+  EXPECT_EQ(parents->state, RequestState::Finished) << parents->text;
+  EXPECT_EQ(childs->state, RequestState::Finished) << childs->text;
   EXPECT_TRUE(names_in_trace(parents->path).contains("parent"));
   EXPECT_TRUE(names_in_trace(childs->path).contains("child"));
 }
@@ -119,7 +119,7 @@ TEST_F(AgentLifeTest, ChildForkedDuringATraceIsNotInTheTrace) {
   agent->send(start_for(200));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+  ASSERT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(trace::Reader(done->path).writers().size(), 1u);
 }
 
@@ -135,8 +135,8 @@ TEST_F(AgentLifeTest, TraceOfAProgramThatEndsIsCompletedAndReported) {
   EXPECT_EQ(program.end(), 0);
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
-  EXPECT_NE(done->error.find("the program has ended"), std::string::npos) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
+  EXPECT_NE(done->text.find("the program has ended"), std::string::npos) << done->text;
   EXPECT_GT(names_in_trace(done->path)["work"], 0u);
   EXPECT_FALSE(agent->next()) << "it hangs up";
 }
@@ -188,7 +188,7 @@ TEST_F(AgentLifeTest, ProgramsOwnSessionEndsARequestedTrace) {
   agent->send(start_for(60'000));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_NE(done->error.find("a recording of its own"), std::string::npos) << done->error;
+  EXPECT_NE(done->text.find("a recording of its own"), std::string::npos) << done->text;
   EXPECT_EQ(program.end(), 0);
   EXPECT_TRUE(std::filesystem::exists(file("own.kymo")));
 }
@@ -205,7 +205,7 @@ TEST_F(AgentLifeTest, RequestDuringTheProgramsOwnSessionIsRefused) {
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Failed);
-  EXPECT_NE(done->error.find("own.kymo"), std::string::npos) << done->error;
+  EXPECT_NE(done->text.find("own.kymo"), std::string::npos) << done->text;
 }
 
 }  // namespace

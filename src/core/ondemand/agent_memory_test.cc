@@ -94,7 +94,7 @@ TEST_F(AgentMemoryTest, UnknownFileExtensionIsRefusedBeforeRecording) {
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Failed);
   EXPECT_EQ(done->kind, wire::RequestKind::Memory);
-  EXPECT_NE(done->error.find(".pickle"), std::string::npos) << done->error;
+  EXPECT_NE(done->text.find(".pickle"), std::string::npos) << done->text;
   EXPECT_TRUE(files_there().empty());
 }
 
@@ -107,7 +107,7 @@ TEST_F(AgentMemoryTest, ProfileWithoutAllocationsFailsWithARemedyAndLeavesNoFile
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
     EXPECT_EQ(done->state, RequestState::Failed);
-    EXPECT_NE(done->error.find("LD_PRELOAD=libkymo_malloc.so"), std::string::npos) << done->error;
+    EXPECT_NE(done->text.find("LD_PRELOAD=libkymo_malloc.so"), std::string::npos) << done->text;
     EXPECT_TRUE(files_there().empty());
   }
 }
@@ -122,7 +122,7 @@ TEST_F(AgentMemoryTest, UnknownRequestKindIsRefused) {
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Failed);
-  EXPECT_EQ(done->error, "request kind 9 is unknown to this version of Kymo");
+  EXPECT_EQ(done->text, "request kind 9 is unknown to this version of Kymo");
   EXPECT_TRUE(files_there().empty());
 }
 
@@ -153,7 +153,7 @@ TEST_F(AgentMemoryTest, ClientIsCalledAndItsProfileIsTheResultIfThereIsNoOther) 
   agent->send(memory(".pickle", 10));
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(done->path, file("m7_client1.pickle"));
   EXPECT_EQ(done->bytes, 6u);
   EXPECT_EQ(text_of(done->path), "theirs");
@@ -171,7 +171,7 @@ TEST_F(AgentMemoryTest, TraceWithMemoryContainsTheAllocations) {
     agent->send(start);
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
-    ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+    ASSERT_EQ(done->state, RequestState::Finished) << done->text;
     EXPECT_EQ(done->kind, wire::RequestKind::Trace);
     peak = memory::read_profile(trace::Reader(done->path)).peak_bytes;
   }

@@ -46,8 +46,8 @@ TEST_F(AgentStopTest, StoppedRecordingIsKeptAndSaysThatItIsShorter) {
   agent->send(wire::Cancel{7, true});
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
-  EXPECT_EQ(done->error, "it is shorter than asked for: it was stopped");
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
+  EXPECT_EQ(done->text, "it is shorter than asked for: it was stopped");
   EXPECT_GT(names_in_trace(done->path).at("work"), 0u);
   EXPECT_LT(done->took_ns, kHourMs * kMs);
   EXPECT_EQ(program.end(), 0);
@@ -106,7 +106,7 @@ TEST_F(AgentStopTest, RequestThatArrivesLateIsReportedAsLate) {
   agent->send(start);
   auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_GE(done->late_ns, static_cast<int64_t>(5'000 * kMs));
   start.asked_at_ns = base::realtime_ns() + kHourMs * kMs;  // the clock was set meanwhile
   agent->send(start);

@@ -44,7 +44,7 @@ TEST_F(AgentTest, TraceHasTheRequestedDurationAndItsResultIsReported) {
     done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
   }
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
   EXPECT_EQ(done->id, 7u);
   EXPECT_EQ(done->path, file("a-" + std::to_string(program.pid()) + ".kymo"));
   EXPECT_EQ(done->took_ns, 200 * kMs);
@@ -70,8 +70,8 @@ TEST_F(AgentTest, TraceWithAStartTimeIsArmedEarlyAndHasExactlyThatSpan) {
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
     // On a very busy machine it may start too late, or get the request when the time is over; then it reports that.
-    if (done->error.find("the requested time is over") != std::string::npos) continue;
-    ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+    if (done->text.find("the requested time is over") != std::string::npos) continue;
+    ASSERT_EQ(done->state, RequestState::Finished) << done->text;
     EXPECT_EQ(done->took_ns, 100 * kMs);
     was_in_time = done->late_ns == 0;
     const trace::Reader reader(done->path);
@@ -91,7 +91,7 @@ TEST_F(AgentTest, FileNameSelectsTheFormat) {
     agent->send(start);
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
-    EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+    EXPECT_EQ(done->state, RequestState::Finished) << done->text;
     EXPECT_GT(done->bytes, 100u);
     EXPECT_EQ(std::filesystem::file_size(done->path), done->bytes);
   }
@@ -106,7 +106,7 @@ TEST_F(AgentTest, IterationsAreCompleteAndStartAtTheRequestedMultiple) {
   agent->send(start);
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+  ASSERT_EQ(done->state, RequestState::Finished) << done->text;
   std::vector<int> numbers;
   for (const auto& [name, count] : names_in_trace(done->path)) numbers.push_back(std::stoi(name.substr(5)));
   std::sort(numbers.begin(), numbers.end());
@@ -130,7 +130,7 @@ TEST_F(AgentTest, IterationsAreCountedByRangesIfTheProgramNeverCallsStep) {
   agent->send(wire::Start{7, {.iterations = 3, .output = file("a.kymo")}});
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
-  ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+  ASSERT_EQ(done->state, RequestState::Finished) << done->text;
   const auto names = names_in_trace(done->path);
   EXPECT_GE(names.size(), 3u);
   EXPECT_LE(names.size(), 4u);
@@ -151,7 +151,7 @@ TEST_F(AgentTest, SecondRequestIsAnsweredWithBusyAndTheFirstContinues) {
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->id, 1u);
-  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->state, RequestState::Finished) << done->text;
 }
 
 TEST_F(AgentTest, CancelledTraceLeavesNoFile) {
@@ -186,7 +186,7 @@ TEST_F(AgentTest, UnwritableOutputIsReportedAndTheProgramContinues) {
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done) << path;
     EXPECT_EQ(done->state, RequestState::Failed) << path;
-    EXPECT_FALSE(done->error.empty());
+    EXPECT_FALSE(done->text.empty());
   }
   agent->send(start_for(10));
   EXPECT_EQ(agent->next_of<wire::Done>()->state, RequestState::Finished);
@@ -275,7 +275,7 @@ TEST_F(AgentTest, ExceptionOfAClientFailsTheTraceAndIsReported) {
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Failed);
-  EXPECT_EQ(done->error, "the framework is not ready");
+  EXPECT_EQ(done->text, "the framework is not ready");
   EXPECT_EQ(program.end(), 0);
   EXPECT_TRUE(files_there().empty());
 }

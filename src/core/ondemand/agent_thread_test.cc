@@ -58,7 +58,7 @@ TEST_F(AgentThreadTest, TracesByTimeAndByIterationsAlternate) {
     const auto done = connection->next_of<wire::Done>();
     ASSERT_TRUE(done);
     EXPECT_EQ(done->id, id);
-    EXPECT_EQ(done->state, wire::RequestState::Finished) << done->error;
+    EXPECT_EQ(done->state, wire::RequestState::Finished) << done->text;
     if (start.options.iterations != 0) {
       EXPECT_GT(done->events, 0u);
     }
@@ -73,7 +73,7 @@ TEST_F(AgentThreadTest, OnlyOneOfCodeAndRequestRecordsAtATime) {
   const auto refused = connection->next_of<wire::Done>();
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->state, wire::RequestState::Failed);
-  EXPECT_NE(refused->error.find("code.kymo"), std::string::npos) << refused->error;
+  EXPECT_NE(refused->text.find("code.kymo"), std::string::npos) << refused->text;
   { KYMO_RANGE("of the code"); }
   stop();
   EXPECT_EQ(testing::names_in_trace(folder + "/code.kymo")["of the code"], 1u);

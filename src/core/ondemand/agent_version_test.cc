@@ -46,7 +46,7 @@ TEST_F(AgentVersionTest, RefusalTextOfTheDaemonIsPrintedOnce) {
 
 TEST_F(AgentVersionTest, WelcomeOfAnotherVersionIsRejected) {
   EXPECT_EQ(printed_after(wire::Welcome{.version = 1}),
-            "kymo: cannot use kymod: kymod has version 1 of Kymo's protocol, but this program has version 2; "
+            "kymo: cannot use kymod: kymod has version 1 of Kymo's protocol, but this program has version 3; "
             "update kymod\n");
 }
 

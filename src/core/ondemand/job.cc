@@ -248,10 +248,10 @@ void Job::take_written() {
     state_ = result_.state = RequestState::Cancelled;
   } else if (!write_error_.empty()) {
     state_ = result_.state = RequestState::Failed;
-    result_.error = write_error_;
+    result_.text = write_error_;
     if (keep_part_) {
       file_->keep();
-      result_.error += base::format("; what was recorded is in {}", file_->part());
+      result_.text += base::format("; what was recorded is in {}", file_->part());
     }
   } else {
     result_.path = trace_.path;
@@ -259,7 +259,7 @@ void Job::take_written() {
     result_.events = trace_.events;
     result_.losses = trace_.losses;
     result_.took_ns = to_ns_ - std::min(from_ns_, to_ns_);
-    result_.error = ended_early_.empty() ? "" : base::format("it is shorter than asked for: {}", ended_early_);
+    result_.text = ended_early_.empty() ? "" : base::format("it is shorter than asked for: {}", ended_early_);
     state_ = result_.state = RequestState::Finished;
   }
   file_.reset();
@@ -316,7 +316,7 @@ void Job::finish_early(const std::string& why) {
 void Job::fail(const std::string& why) {
   close_down();
   step_ = Step::Done;
-  result_.error = why;
+  result_.text = why;
   state_ = result_.state = cancelled_ ? RequestState::Cancelled : RequestState::Failed;
   file_.reset();
 }

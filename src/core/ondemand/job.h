@@ -49,14 +49,6 @@ struct JobRequest {
   std::vector<std::pair<std::string, std::string>> metadata = {};
 };
 
-struct JobResult {
-  wire::RequestState state = wire::RequestState::Failed;
-  std::string path = {};
-  uint64_t bytes = 0, events = 0, losses = 0, took_ns = 0;
-  int64_t late_ns = 0;
-  std::string error = {};
-};
-
 inline constexpr uint64_t kNever = ~uint64_t{0};
 
 class Job {
@@ -78,7 +70,7 @@ class Job {
   uint32_t progress() const;  // of its state, in thousandths
   std::string text() const;
   bool done() const { return wire::is_final(state_); }
-  const JobResult& result() const { return result_; }
+  const wire::Outcome& result() const { return result_; }
 
   uint64_t due_ns() const;  // CLOCK_MONOTONIC; kNever: only when woken
   // While it waits for a time of day: that time, minus the preparation time. 0: it does not wait.
@@ -106,7 +98,7 @@ class Job {
   JobRequest request_;
   Step step_ = Step::AwaitTime;
   wire::RequestState state_ = wire::RequestState::Waiting;
-  JobResult result_;
+  wire::Outcome result_{.state = wire::RequestState::Failed};
   std::optional<OutputFile> file_;
   uint64_t arrived_ns_;
   uint64_t asked_ns_;                 // when it was requested, CLOCK_MONOTONIC

@@ -53,8 +53,8 @@ inline constexpr uint32_t kWholeProgress = 1000;  // thousandths
 // The side that connects sends Hello; the daemon sends Welcome or Refused. docs/wire.md has the bytes and the order of
 // messages. What a peer says about itself (pid, user) is only for display; a daemon uses the credentials of the socket.
 
-// Raised when peers would misunderstand each other. Version 2: Start, Done and Trigger have a kind.
-inline constexpr uint32_t kProtocolVersion = 2;
+// Raised when peers would misunderstand each other. Version 3: Cancel can keep what was recorded.
+inline constexpr uint32_t kProtocolVersion = 3;
 
 // The kind of the peer that connects.
 enum class Role : uint32_t {
@@ -186,17 +186,23 @@ struct Status {
 // The number of events and losses is unknown: libkineto wrote the trace.
 inline constexpr uint64_t kUnknownCount = ~uint64_t{0};
 
-struct Done {
+// What became of a request, or what its state is.
+struct Outcome {
+  RequestState state = RequestState::Finished;
+  std::string path = {};  // the file that was written, or will be; empty: none
+  uint64_t bytes = 0;
+  uint64_t events = 0;    // allocations if the kind is Memory; or kUnknownCount
+  uint64_t losses = 0;    // events that the trace reports as lost; or kUnknownCount
+  int64_t late_ns = 0;    // delay between the requested start and the first event that could be recorded
+  uint64_t took_ns = 0;   // from the first to the last recorded time
+  std::string text = {};  // why it failed, or what else there is to say
+  bool operator==(const Outcome&) const = default;
+};
+
+// The state is Finished, Failed, Cancelled or Busy.
+struct Done : Outcome {
   static constexpr MessageType kType = MessageType::Done;
   uint64_t id = 0;
-  RequestState state = RequestState::Finished;  // or Failed, Cancelled, Busy
-  std::string path = {};                        // the file that was written; empty: none
-  uint64_t bytes = 0;
-  uint64_t events = 0;     // allocations if the kind is Memory; or kUnknownCount
-  uint64_t losses = 0;     // events that the trace reports as lost; or kUnknownCount
-  int64_t late_ns = 0;     // delay between the requested start and the first event that could be recorded
-  uint64_t took_ns = 0;    // from the first to the last recorded time
-  std::string error = {};  // empty: none
   RequestKind kind = RequestKind::Trace;
   bool operator==(const Done&) const = default;
 };
@@ -278,19 +284,11 @@ struct TriggerReply {
 };
 
 // A change of one target. Its last update has the state Finished, Failed, Cancelled or Busy.
-struct TriggerUpdate {
+struct TriggerUpdate : Outcome {
   static constexpr MessageType kType = MessageType::TriggerUpdate;
   uint64_t trigger_id = 0;
   int32_t pid = 0;
-  RequestState state = RequestState::Queued;
   uint32_t progress = 0;
-  std::string text = {};
-  std::string path = {};
-  uint64_t bytes = 0;
-  uint64_t events = 0;
-  uint64_t losses = 0;
-  int64_t late_ns = 0;
-  std::string error = {};
   uint32_t targets_left = 0;  // 0: this was the last update of all
   bool operator==(const TriggerUpdate&) const = default;
 };
@@ -309,20 +307,13 @@ struct History {
   bool operator==(const History&) const = default;
 };
 
-struct HistoryEntry {
+struct HistoryEntry : Outcome {
   uint64_t trigger_id = 0;
   int32_t pid = 0;
   uint32_t uid = 0;
   std::string name = {};
   uint64_t asked_at_ns = 0;  // CLOCK_REALTIME
   uint64_t ended_at_ns = 0;  // 0: it has not ended
-  RequestState state = RequestState::Queued;
-  std::string path = {};
-  uint64_t bytes = 0;
-  uint64_t events = 0;  // or kUnknownCount; the same for losses
-  uint64_t losses = 0;
-  int64_t late_ns = 0;
-  std::string text = {};  // why it failed, or what else there is to say
   bool operator==(const HistoryEntry&) const = default;
 };
 

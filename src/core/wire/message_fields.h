@@ -1,7 +1,7 @@
 // The fields of every message and record: number, name, member. The same code writes and reads them (field_codec.h).
 //
-// A number is never reused for another field of the same message. `needed` fields must be present. All others keep
-// their default if they are missing. A reader skips unknown numbers.
+// In one version of the protocol, a number is never reused for another field of the same message. `needed` fields must
+// be present. All others keep their default if they are missing. A reader skips unknown numbers.
 #pragma once
 
 #include <type_traits>
@@ -72,16 +72,21 @@ void each_field(MaybeConst<Status> auto& m, auto&& field) {
   field(4, "text", m.text);
 }
 
+// Its fields are in three messages, from the number `first` on.
+void outcome_fields(auto& m, auto&& field, uint16_t first) {
+  field.needed(first, "state", m.state);
+  field(first + 1, "path", m.path);
+  field(first + 2, "bytes", m.bytes);
+  field(first + 3, "events", m.events);
+  field(first + 4, "losses", m.losses);
+  field(first + 5, "late_ns", m.late_ns);
+  field(first + 6, "took_ns", m.took_ns);
+  field(first + 7, "text", m.text);
+}
+
 void each_field(MaybeConst<Done> auto& m, auto&& field) {
   field.needed(1, "id", m.id);
-  field.needed(2, "state", m.state);
-  field(3, "path", m.path);
-  field(4, "bytes", m.bytes);
-  field(5, "events", m.events);
-  field(6, "losses", m.losses);
-  field(7, "late_ns", m.late_ns);
-  field(8, "took_ns", m.took_ns);
-  field(9, "error", m.error);
+  outcome_fields(m, field, 2);
   field.needed(10, "kind", m.kind);
 }
 
@@ -116,7 +121,7 @@ void each_field(MaybeConst<ListReply> auto& m, auto&& field) {
 void each_field(MaybeConst<Trigger> auto& m, auto&& field) {
   field(1, "selection", m.selection);
   field(2, "process_limit", m.process_limit);
-  field(4, "follow", m.follow);  // 3 was used by version 1
+  field(4, "follow", m.follow);
   field.needed(5, "options", m.options);
   field.needed(6, "kind", m.kind);
 }
@@ -140,16 +145,9 @@ void each_field(MaybeConst<TriggerReply> auto& m, auto&& field) {
 void each_field(MaybeConst<TriggerUpdate> auto& m, auto&& field) {
   field.needed(1, "trigger_id", m.trigger_id);
   field.needed(2, "pid", m.pid);
-  field.needed(3, "state", m.state);
-  field(4, "progress", m.progress);
-  field(5, "text", m.text);
-  field(6, "path", m.path);
-  field(7, "bytes", m.bytes);
-  field(8, "events", m.events);
-  field(9, "losses", m.losses);
-  field(10, "late_ns", m.late_ns);
-  field(11, "error", m.error);
-  field(12, "targets_left", m.targets_left);
+  field(3, "progress", m.progress);
+  field(4, "targets_left", m.targets_left);
+  outcome_fields(m, field, 5);
 }
 
 void each_field(MaybeConst<CancelTrigger> auto& m, auto&& field) {
@@ -166,13 +164,7 @@ void each_field(MaybeConst<HistoryEntry> auto& m, auto&& field) {
   field(4, "name", m.name);
   field(5, "asked_at_ns", m.asked_at_ns);
   field(6, "ended_at_ns", m.ended_at_ns);
-  field.needed(7, "state", m.state);
-  field(8, "path", m.path);
-  field(9, "bytes", m.bytes);
-  field(10, "events", m.events);
-  field(11, "losses", m.losses);
-  field(12, "late_ns", m.late_ns);
-  field(13, "text", m.text);
+  outcome_fields(m, field, 7);
 }
 
 void each_field(MaybeConst<HistoryReply> auto& m, auto&& field) {

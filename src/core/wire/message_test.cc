@@ -173,7 +173,7 @@ TEST(MessageTest, ContradictoryMessagesAreRefused) {
   EXPECT_FALSE(message_packet(Hello{}));  // without a pid
   EXPECT_FALSE(message_packet(Hello{.version = 1, .oldest_version = 2, .pid = 5}));
   EXPECT_FALSE(message_packet(Status{1, RequestState::Writing, 1001, ""}));
-  EXPECT_FALSE(message_packet(Done{.id = 1, .state = RequestState::Recording}));
+  EXPECT_FALSE(message_packet(Done{{.state = RequestState::Recording}, 1}));
   const TraceOptions by_iterations{.iterations = 1, .output = "/tmp/a"};
   EXPECT_FALSE(message_packet(Start{1, by_iterations, RequestKind::Memory}));
   EXPECT_FALSE(message_packet(Trigger{.options = by_iterations, .kind = RequestKind::Memory}));

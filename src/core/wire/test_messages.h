@@ -24,16 +24,17 @@ inline std::vector<Message> full_messages() {
       Start{9, options, RequestKind::Memory, 77, 8},
       Cancel{9, true},
       Status{9, RequestState::Waiting, 500, "half"},
-      Done{9, RequestState::Failed, "/tmp/a.kymo", 1, 2, 3, -4, 5, "the disk is full", RequestKind::Memory},
+      Done{{RequestState::Failed, "/tmp/a.kymo", 1, 2, 3, -4, 5, "the disk is full"}, 9, RequestKind::Memory},
       List{selection},
       ListReply{{process, ProcessEntry{.pid = 1}}, true},
       Trigger{selection, 3, false, options, RequestKind::Memory},
       TriggerReply{5, {{77, 9, RequestState::Queued, "/tmp/train-77.json", "soon", true}, {.pid = 78}}, "why", true},
-      TriggerUpdate{5, 77, RequestState::Busy, 1000, "text", "/tmp/a", 1, 2, 3, -4, "error", 6},
+      TriggerUpdate{{RequestState::Busy, "/tmp/a", 1, 2, 3, -4, 5, "text"}, 5, 77, 1000, 6},
       CancelTrigger{5, true},
       History{5},
-      HistoryReply{{{5, 77, 1000, "train", 1, 2, RequestState::Finished, "/tmp/a", 3, 4, 5, -6, "text"}, {.pid = 78}},
-                   true},
+      HistoryReply{
+          {{{RequestState::Finished, "/tmp/a", 3, 4, 5, -6, 7, "text"}, 5, 77, 1000, "train", 1, 2}, {{}, 6, 78}},
+          true},
   };
 }
 

@@ -144,7 +144,7 @@ TEST(DaemonLinkTest, RefusedHelloIsAnError) {
 TEST(DaemonLinkTest, DaemonOfAnotherVersionIsAnError) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; }, wire::Welcome{.version = 1});
   EXPECT_EQ(link_failure(daemon.path()),
-            "kymod has version 1 of Kymo's protocol, but this command has version 2; update kymod");
+            "kymod has version 1 of Kymo's protocol, but this command has version 3; update kymod");
 }
 
 TEST(DaemonLinkTest, AnswerOfAnotherTypeIsAnError) {

@@ -340,19 +340,15 @@ std::string findings_as_text(const Findings& findings) {
 
 std::string findings_as_json(const Findings& findings) {
   base::JsonWriter json;
-  json.begin_object();
-  json.field("verdict", verdict_word(worst_of(findings)));
-  json.begin_array("findings");
-  for (const Finding& finding : findings) {
-    json.begin_object();
-    json.field("name", finding.name);
-    json.field("verdict", verdict_word(finding.verdict));
-    json.field("text", finding.text);
-    if (!finding.remedy.empty()) json.field("remedy", finding.remedy);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    json.field("verdict", verdict_word(worst_of(findings)));
+    json.objects("findings", findings, [&](const Finding& finding) {
+      json.field("name", finding.name);
+      json.field("verdict", verdict_word(finding.verdict));
+      json.field("text", finding.text);
+      if (!finding.remedy.empty()) json.field("remedy", finding.remedy);
+    });
+  });
   return json.text();
 }
 

@@ -69,23 +69,20 @@ std::string processes_as_text(const Entries& entries, uint64_t now_ns) {
 std::string processes_as_json(const Entries& entries) {
   base::JsonWriter json;
   json.begin_array();
-  for (const wire::ProcessEntry& entry : entries) {
-    json.begin_object();
-    json.field("pid", entry.pid);
-    json.field("uid", entry.uid);
-    json.field("protocol", protocol_name(entry.protocol));
-    json.begin_array("parents");
-    for (const int32_t parent : entry.parents) json.value(parent);
-    json.end_array();
-    json.field("name", entry.name);
-    json.field("command_line", entry.command_line);
-    json.field("job", entry.job);
-    json.field("started_at_ns", entry.started_at_ns);
-    json.field("seen_at_ns", entry.seen_at_ns);
-    json.field("state", entry.request_id == 0 ? std::string_view("idle") : wire::name_of(entry.state));
-    if (entry.request_id != 0) json.field("trigger", daemon::trigger_of(entry.request_id));
-    json.end_object();
-  }
+  for (const wire::ProcessEntry& entry : entries)
+    json.object([&] {
+      json.field("pid", entry.pid);
+      json.field("uid", entry.uid);
+      json.field("protocol", protocol_name(entry.protocol));
+      json.values("parents", entry.parents);
+      json.field("name", entry.name);
+      json.field("command_line", entry.command_line);
+      json.field("job", entry.job);
+      json.field("started_at_ns", entry.started_at_ns);
+      json.field("seen_at_ns", entry.seen_at_ns);
+      json.field("state", entry.request_id == 0 ? std::string_view("idle") : wire::name_of(entry.state));
+      if (entry.request_id != 0) json.field("trigger", daemon::trigger_of(entry.request_id));
+    });
   json.end_array();
   return json.text();
 }

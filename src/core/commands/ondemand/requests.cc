@@ -38,18 +38,6 @@ KnownRequests requests_of_all(const std::string& socket, uint64_t trigger) {
   return requests;
 }
 
-TargetOutcome outcome_of(const wire::HistoryEntry& entry) {
-  return {.pid = entry.pid,
-          .trigger = entry.trigger_id,
-          .state = entry.state,
-          .path = entry.path,
-          .text = entry.text,
-          .bytes = entry.bytes,
-          .events = entry.events,
-          .losses = entry.losses,
-          .late_ns = entry.late_ns};
-}
-
 std::string requests_as_text(const KnownRequests& requests, uint64_t now_ns) {
   const bool daemons =
       std::ranges::any_of(requests, [&](const KnownRequest& one) { return one.daemon != requests.front().daemon; });
@@ -69,7 +57,7 @@ std::string requests_as_text(const KnownRequests& requests, uint64_t now_ns) {
                                       std::string(wire::name_of(entry.state)),
                                       is_written ? bytes_text(entry.bytes) : ""};
     if (daemons) cells.push_back(base::printable(daemon));
-    cells.push_back(file_or_reason(outcome_of(entry)));
+    cells.push_back(file_or_reason(entry));
     table.add(std::move(cells));
   }
   return shown(table);
@@ -78,16 +66,15 @@ std::string requests_as_text(const KnownRequests& requests, uint64_t now_ns) {
 std::string requests_as_json(const KnownRequests& requests) {
   base::JsonWriter json;
   json.begin_array();
-  for (const auto& [entry, daemon] : requests) {
-    json.begin_object();
-    json.field("trigger", entry.trigger_id);
-    json.field("daemon", daemon);
-    json.field("name", entry.name);
-    json.field("asked_at_ns", entry.asked_at_ns);
-    if (entry.ended_at_ns != 0) json.field("ended_at_ns", entry.ended_at_ns);
-    write_outcome(json, outcome_of(entry));
-    json.end_object();
-  }
+  for (const KnownRequest& one : requests)
+    json.object([&] {
+      json.field("trigger", one.entry.trigger_id);
+      json.field("daemon", one.daemon);
+      json.field("name", one.entry.name);
+      json.field("asked_at_ns", one.entry.asked_at_ns);
+      if (one.entry.ended_at_ns != 0) json.field("ended_at_ns", one.entry.ended_at_ns);
+      write_outcome(json, one.entry.pid, one.entry);
+    });
   json.end_array();
   return json.text();
 }
@@ -120,20 +107,17 @@ std::string why_nothing(const std::vector<wire::TriggerReply>& replies) {
 
 std::string cancelled_as_json(const std::vector<wire::TriggerReply>& replies) {
   base::JsonWriter json;
-  json.begin_object();
-  json.field("trigger", replies.back().trigger_id);
-  json.begin_array("processes");
-  for (const auto& reply : replies) {
-    for (const auto& target : reply.targets) {
-      json.begin_object();
-      json.field("pid", target.pid);
-      if (!target.text.empty()) json.field("text", target.text);
-      json.end_object();
-    }
-  }
-  json.end_array();
-  if (const std::string why = why_nothing(replies); !why.empty()) json.field("text", why);
-  json.end_object();
+  json.object([&] {
+    json.field("trigger", replies.back().trigger_id);
+    json.array("processes", replies, [&](const wire::TriggerReply& reply) {
+      for (const wire::TriggerTarget& target : reply.targets)
+        json.object([&] {
+          json.field("pid", target.pid);
+          if (!target.text.empty()) json.field("text", target.text);
+        });
+    });
+    if (const std::string why = why_nothing(replies); !why.empty()) json.field("text", why);
+  });
   return json.text();
 }
 

@@ -36,7 +36,6 @@ using sample::ThreadStack;
 // ---- As JSON, which is also what hosts answer ----------------------------------------------------------------------
 
 void write(base::JsonWriter& json, const ThreadStack& thread) {
-  json.begin_object();
   json.field("tid", thread.tid);
   json.field("name", thread.name);
   json.field("state", std::string(1, thread.state));
@@ -46,9 +45,7 @@ void write(base::JsonWriter& json, const ThreadStack& thread) {
     if (thread.blocked->of) json.field("waits_for_thread", *thread.blocked->of);
   }
   json.field("complete", thread.is_complete);
-  json.begin_array("frames");
-  for (const symbols::Frame& frame : thread.frames) {
-    json.begin_object();
+  json.objects("frames", thread.frames, [&](const symbols::Frame& frame) {
     json.field("function", frame.function);
     if (!frame.file.empty()) {
       json.field("file", frame.file);
@@ -56,27 +53,21 @@ void write(base::JsonWriter& json, const ThreadStack& thread) {
     }
     json.field("module", frame.module);
     json.field("inlined", frame.inlined);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  });
 }
 
 std::string as_json(const std::vector<SeenProcess>& processes) {
   base::JsonWriter json;
   json.begin_array();
-  for (const SeenProcess& process : processes) {
-    json.begin_object();
-    if (!process.host.empty()) json.field("host", process.host);
-    if (!process.rank.empty()) json.field("rank", process.rank);
-    json.field("pid", process.stacks.pid);
-    json.field("program", process.stacks.program);
-    json.field("stopped_ns", process.stacks.stopped_ns);
-    json.begin_array("threads");
-    for (const ThreadStack& thread : process.stacks.threads) write(json, thread);
-    json.end_array();
-    json.end_object();
-  }
+  for (const SeenProcess& process : processes)
+    json.object([&] {
+      if (!process.host.empty()) json.field("host", process.host);
+      if (!process.rank.empty()) json.field("rank", process.rank);
+      json.field("pid", process.stacks.pid);
+      json.field("program", process.stacks.program);
+      json.field("stopped_ns", process.stacks.stopped_ns);
+      json.objects("threads", process.stacks.threads, [&](const ThreadStack& thread) { write(json, thread); });
+    });
   json.end_array();
   return json.text();
 }

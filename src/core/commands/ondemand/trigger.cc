@@ -228,36 +228,29 @@ class HostsTrigger {
 
   void print_json() {
     base::JsonWriter json;
-    json.begin_object();
-    json.field("start_ns", start_ns_);
-    json.begin_array("hosts");
-    for (const auto& [host, traces] : results_) {
-      json.begin_object();
-      json.field("host", host->host);
-      if (!traces.error.empty()) json.field("error", traces.error);
-      if (host->error.empty()) {
-        json.field("clock_offset_ns", host->clock.offset_ns);
-        json.field("clock_error_ns", host->clock.error_ns);
-      }
-      json.begin_array("targets");
-      for (const Traced& traced : traces.programs) {
-        json.begin_object();
-        json.field("pid", traced.pid);
-        json.field("state", traced.state);
-        json.field("file", traced.file);
-        if (!traced.fetched.empty()) json.field("fetched", traced.fetched);
-        json.field("bytes", traced.bytes);
-        if (traced.events) json.field("events", *traced.events);
-        if (traced.lost) json.field("lost", *traced.lost);
-        json.field("late_ns", traced.late_ns);
-        if (!traced.text.empty()) json.field("text", traced.text);
-        json.end_object();
-      }
-      json.end_array();
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
+    json.object([&] {
+      json.field("start_ns", start_ns_);
+      json.objects("hosts", results_, [&](const std::pair<const HostRun*, HostTraces>& result) {
+        const HostRun& host = *result.first;
+        json.field("host", host.host);
+        if (!result.second.error.empty()) json.field("error", result.second.error);
+        if (host.error.empty()) {
+          json.field("clock_offset_ns", host.clock.offset_ns);
+          json.field("clock_error_ns", host.clock.error_ns);
+        }
+        json.objects("targets", result.second.programs, [&](const Traced& traced) {
+          json.field("pid", traced.pid);
+          json.field("state", traced.state);
+          json.field("file", traced.file);
+          if (!traced.fetched.empty()) json.field("fetched", traced.fetched);
+          json.field("bytes", traced.bytes);
+          if (traced.events) json.field("events", *traced.events);
+          if (traced.lost) json.field("lost", *traced.lost);
+          json.field("late_ns", traced.late_ns);
+          if (!traced.text.empty()) json.field("text", traced.text);
+        });
+      });
+    });
     print(json.text());
   }
 
@@ -275,9 +268,7 @@ class HostsTrigger {
 void report_outcome(const TriggerOptions& options, const TriggerProgress& progress) {
   if (options.json) {
     base::JsonWriter json;
-    json.begin_object();
-    progress.write(json);
-    json.end_object();
+    json.object([&] { progress.write(json); });
     print(json.text());
   } else if (!options.quiet || (options.wait && !progress.all_good())) {
     print(progress.table());
@@ -310,12 +301,11 @@ int ask_only(const TriggerOptions& options, TriggerRun& run) {
 int nothing_matched(const TriggerOptions& options, const std::string& why) {
   if (options.json) {
     base::JsonWriter json;
-    json.begin_object();
-    json.field("trigger", 0);
-    json.begin_array("targets");
-    json.end_array();
-    json.field("text", why);
-    json.end_object();
+    json.object([&] {
+      json.field("trigger", 0);
+      json.values("targets", std::vector<std::string>());
+      json.field("text", why);
+    });
     print(json.text());
   } else {
     say_error("nothing matched: " + base::printable(why));

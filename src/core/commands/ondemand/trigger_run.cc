@@ -46,7 +46,7 @@ int rank_of(RequestState state) {
 }
 
 // Late enough to report: every program starts a little late.
-bool is_late(const TargetOutcome& target) {
+bool is_late(const wire::Outcome& target) {
   constexpr int64_t kNoticeable = 1'000'000;
   return target.state == RequestState::Finished && target.late_ns >= kNoticeable;
 }
@@ -63,27 +63,27 @@ void write_count(base::JsonWriter& json, std::string_view name, uint64_t count) 
 
 }  // namespace
 
-std::string file_or_reason(const TargetOutcome& target) {
-  if (target.state == RequestState::Finished && !target.text.empty())
-    return base::format("{} ({})", base::printable(target.path), base::printable(target.text));
-  const bool is_pending = target.state == RequestState::Queued || target.state == RequestState::Waiting;
-  if (is_pending && !target.text.empty() && !target.path.empty())
-    return base::format("{} ({})", base::printable(target.path), base::printable(target.text));
-  const bool shows_path = target.state == RequestState::Finished || !wire::is_final(target.state);
-  return base::printable(shows_path && !target.path.empty() ? target.path : target.text);
+std::string file_or_reason(const wire::Outcome& outcome) {
+  if (outcome.state == RequestState::Finished && !outcome.text.empty())
+    return base::format("{} ({})", base::printable(outcome.path), base::printable(outcome.text));
+  const bool is_pending = outcome.state == RequestState::Queued || outcome.state == RequestState::Waiting;
+  if (is_pending && !outcome.text.empty() && !outcome.path.empty())
+    return base::format("{} ({})", base::printable(outcome.path), base::printable(outcome.text));
+  const bool shows_path = outcome.state == RequestState::Finished || !wire::is_final(outcome.state);
+  return base::printable(shows_path && !outcome.path.empty() ? outcome.path : outcome.text);
 }
 
-void write_outcome(base::JsonWriter& json, const TargetOutcome& target) {
-  json.field("pid", target.pid);
-  json.field("state", wire::name_of(target.state));
-  if (!target.path.empty()) json.field("file", target.path);
-  if (target.state == RequestState::Finished) {
-    json.field("bytes", target.bytes);
-    write_count(json, "events", target.events);
-    write_count(json, "lost", target.losses);
-    json.field("late_ns", target.late_ns);
+void write_outcome(base::JsonWriter& json, int32_t pid, const wire::Outcome& outcome) {
+  json.field("pid", pid);
+  json.field("state", wire::name_of(outcome.state));
+  if (!outcome.path.empty()) json.field("file", outcome.path);
+  if (outcome.state == RequestState::Finished) {
+    json.field("bytes", outcome.bytes);
+    write_count(json, "events", outcome.events);
+    write_count(json, "lost", outcome.losses);
+    json.field("late_ns", outcome.late_ns);
   }
-  if (!target.text.empty()) json.field("text", target.text);
+  if (!outcome.text.empty()) json.field("text", outcome.text);
 }
 
 TriggerProgress::TriggerProgress(const wire::TraceOptions& options)
@@ -95,13 +95,11 @@ void TriggerProgress::add(const std::vector<wire::TriggerReply>& replies) {
   over_reported_.push_back(false);
   for (const wire::TriggerReply& reply : replies)
     for (const wire::TriggerTarget& target : reply.targets)
-      targets_.push_back({.pid = target.pid,
-                          .daemon = daemon,
-                          .trigger = trigger_ids_[daemon],
-                          .polls = target.polls,
-                          .state = target.state,
-                          .path = target.path,
-                          .text = target.text});
+      targets_.push_back({{.state = target.state, .path = target.path, .text = target.text},
+                          target.pid,
+                          daemon,
+                          trigger_ids_[daemon],
+                          target.polls});
   std::ranges::stable_sort(targets_, {}, &TargetOutcome::pid);
 }
 
@@ -115,14 +113,10 @@ void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns, s
   if (target == targets_.end()) target = std::ranges::find_if(targets_, is_meant);
   if (target == targets_.end()) return;
   if (update.state == RequestState::Recording && starts_ns_ == 0) starts_ns_ = now_ns;
-  target->state = update.state;
   target->progress = update.progress;
-  if (!update.path.empty()) target->path = update.path;
-  target->text = update.error.empty() ? update.text : update.error;
-  target->bytes = update.bytes;
-  target->events = update.events;
-  target->losses = update.losses;
-  target->late_ns = update.late_ns;
+  std::string path = update.path.empty() ? target->path : update.path;
+  static_cast<wire::Outcome&>(*target) = update;
+  target->path = std::move(path);
 }
 
 bool TriggerProgress::is_over() const {
@@ -230,14 +224,10 @@ void TriggerProgress::write(base::JsonWriter& json) const {
   const auto first = std::ranges::find_if(trigger_ids_, is_used);
   const bool has_several = std::ranges::count_if(trigger_ids_, is_used) > 1;
   json.field("trigger", first == trigger_ids_.end() ? uint64_t{0} : *first);
-  json.begin_array("targets");
-  for (const TargetOutcome& target : targets_) {
-    json.begin_object();
+  json.objects("targets", targets_, [&](const TargetOutcome& target) {
     if (has_several) json.field("trigger", target.trigger);
-    write_outcome(json, target);
-    json.end_object();
-  }
-  json.end_array();
+    write_outcome(json, target.pid, target);
+  });
 }
 
 namespace {

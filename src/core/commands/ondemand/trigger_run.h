@@ -19,23 +19,18 @@
 namespace kymo::cli {
 
 // The state of one process.
-struct TargetOutcome {
+struct TargetOutcome : wire::Outcome {
   int32_t pid = 0;
   size_t daemon = 0;  // the number of its daemon: 0 for the first that was added
   uint64_t trigger = 0;
-  bool polls = false;  // wire::TriggerTarget
-  wire::RequestState state = wire::RequestState::Queued;
-  uint32_t progress = 0;                       // of this state, in thousandths
-  std::string path;                            // where its trace is, or will be
-  std::string text;                            // why not, or what it says
-  uint64_t bytes = 0, events = 0, losses = 0;  // the last two may be wire::kUnknownCount
-  int64_t late_ns = 0;
+  bool polls = false;     // wire::TriggerTarget
+  uint32_t progress = 0;  // of this state, in thousandths
 };
 
 // Where its trace is, or why there is none. After a failure, a part of the trace may exist; the text says where.
-std::string file_or_reason(const TargetOutcome& target);
+std::string file_or_reason(const wire::Outcome& outcome);
 // Its members, into the object that is open.
-void write_outcome(base::JsonWriter& json, const TargetOutcome& target);
+void write_outcome(base::JsonWriter& json, int32_t pid, const wire::Outcome& outcome);
 
 class TriggerProgress {
  public:

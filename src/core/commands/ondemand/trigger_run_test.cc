@@ -24,7 +24,7 @@ TriggerProgress progress_of(const wire::TraceOptions& options, const std::vector
 }
 
 wire::TriggerUpdate update_of(int32_t pid, RequestState state, uint32_t left = 1) {
-  return {.trigger_id = 5, .pid = pid, .state = state, .targets_left = left};
+  return {{.state = state}, 5, pid, 0, left};
 }
 
 TEST(TriggerProgressTest, OverWhenEveryProcessHasEnded) {
@@ -79,7 +79,7 @@ TEST(TriggerProgressTest, TableHasALineForEachProcess) {
   written.late_ns = 1'500'000;
   progress.take(written, 1);
   auto failed = update_of(78, RequestState::Failed, 0);
-  failed.error = "the disk is full\n\x1b[31m";
+  failed.text = "the disk is full\n\x1b[31m";
   progress.take(failed, 1);
   EXPECT_EQ(progress.table(),
             "pid  state       size  events  lost     late  file or error\n"
@@ -97,7 +97,7 @@ TEST(TriggerProgressTest, ProcessesAreSortedByPid) {
 TEST(TriggerProgressTest, TableShowsWhyATraceIsShorterThanRequested) {
   TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   auto written = update_of(77, RequestState::Finished);
-  written.error = "the program ended";
+  written.text = "the program ended";
   progress.take(written, 1);
   EXPECT_THAT(progress.table(), HasSubstr("/tmp/a-77.kymo (the program ended)\n"));
 }

@@ -105,7 +105,7 @@ void write_to_disk(const std::string& path) {
 const std::string_view kFunctionsOfDuckDb = R"(CREATE OR REPLACE TEMP MACRO intDiv(a, b) AS a // b;
 CREATE OR REPLACE TEMP MACRO toUnixTimestamp(t) AS epoch_us(t) // 1000000;
 CREATE OR REPLACE TEMP MACRO toDateTime(seconds) AS make_timestamp(seconds::BIGINT * 1000000);
-CREATE OR REPLACE TEMP MACRO cityHash64(text) AS hash(text);
+CREATE OR REPLACE TEMP MACRO cityHash64(a) AS hash(a), (a, b) AS hash(a, b), (a, b, c) AS hash(a, b, c), (a, b, c, d) AS hash(a, b, c, d);
 CREATE OR REPLACE TEMP MACRO groupArray(x) AS list(x);
 CREATE OR REPLACE TEMP MACRO groupUniqArray(x) AS list(DISTINCT x);
 )";

@@ -39,10 +39,6 @@ std::string Dialect::text(const std::string& value) const {
   return is_server_ ? push::quoted_text(value) : query::sql_literal(text_of_name(value));
 }
 
-std::string Dialect::lower_median(std::string_view of) const {
-  return is_server_ ? base::format("quantileExactLow(0.5)({})", of) : base::format("quantile_disc({}, 0.5)", of);
-}
-
 std::string ordered(std::string_view value, const std::string& then) {
   return base::format("least({}, {}) * {} + {}", value, (int64_t{1} << 46) - 1, kThen, then);
 }
@@ -80,8 +76,8 @@ std::string selected(const Selection& selection, const Dialect& dialect) {
 
 std::string chosen(const Selection& selection, const Dialect& dialect) {
   return sql(R"({job and times}
-  AND (trace, attempt) {global}IN (
-    SELECT argMax(trace, attempt) AS its_trace, max(attempt) AS newest FROM {traces}
+  AND cityHash64(trace, attempt) {global}IN (
+    SELECT cityHash64(argMax(trace, attempt), max(attempt)) AS newest FROM {traces}
     WHERE {selected} AND {times} AND complete = 1 GROUP BY recording))",
              {{"job and times", job_and_times(selection, dialect)},
               {"global", dialect.global()},
@@ -194,9 +190,9 @@ compared_ranks AS (
     least({most}, min(later) OVER ()) AS of_later
   FROM (
     SELECT *, least(earlier, later) AS fewer, max(least(earlier, later)) OVER () AS most_of_all,
-      {median} OVER () AS usual
+      {median}(least(earlier, later)) OVER () AS usual
     FROM ranks WHERE earlier > 0 AND later > 0) AS of_both_sides
-  WHERE fewer >= greatest(intDiv(usual, 2), least({fewest}, most_of_all))),
+  WHERE fewer >= usual / 2 AND fewer >= least({fewest}, most_of_all)),
 placed AS (
   SELECT rank, minute, side, its_iterations,
     CASE WHEN side = 1 THEN later ELSE earlier END AS of_rank,
@@ -207,23 +203,23 @@ sampled AS (
   SELECT rank, minute, side, sample, its_iterations, count() OVER (PARTITION BY rank, side, sample) AS together
   FROM (SELECT rank, minute, side, its_iterations, intDiv(place * of_side, of_rank) AS sample FROM placed) AS its_samples),
 weighted AS (
-  SELECT trace, attempt, side, sample, 1 / (its_iterations * together) AS weight
+  SELECT cityHash64(trace, attempt) AS its_attempt, side, sample, 1 / (its_iterations * together) AS weight
   FROM recorded INNER JOIN sampled USING (rank, minute, side))
 SELECT side, operation, device, groupArray(sample) AS samples, groupArray(round(ns, 3)) AS sums,
   groupArray(round(n, 6)) AS counts
 FROM (
   SELECT side, sample, CAST(name AS String) AS operation, CAST(on_device AS UInt8) AS device,
     sum(self_ns * weight) AS ns, count() * 1.0 AS n
-  FROM {operations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
+  FROM {operations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight ON cityHash64(trace, attempt) = its_attempt
   WHERE {job and times} GROUP BY side, sample, operation, device
   UNION ALL
   SELECT side, sample, '' AS operation, CAST(2 AS UInt8) AS device, sum(wall_ns * weight) AS ns, sum(weight) AS n
-  FROM {iterations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight USING (trace, attempt)
+  FROM {iterations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight ON cityHash64(trace, attempt) = its_attempt
   WHERE {job and times} GROUP BY side, sample, operation, device) AS sums_of_samples
 GROUP BY side, operation, device ORDER BY side, operation, device)",
              {{"minutes", minutes_of_ranks(selection, dialect, middle)},
               {"most", std::to_string(analyze::kMostValues)},
-              {"median", dialect.lower_median("least(earlier, later)")},
+              {"median", dialect.median()},
               {"fewest", std::to_string(analyze::Comparison::kFewest)},
               {"operations", dialect.table(push::kOperations)},
               {"iterations", dialect.table(push::kIterations)},

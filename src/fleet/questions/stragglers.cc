@@ -18,124 +18,111 @@ namespace {
 
 // A rank and a time are one number, which is compared faster than two: the time is in the higher bits.
 constexpr int64_t kMostRanks = 1 << 20;
-constexpr std::string_view kHasRank = "rank BETWEEN 0 AND 1048575";
-constexpr std::string_view kWaitNs = "least(its_wait, 8796093022207)";  // 43 bits: 2.4 hours
 
 constexpr int64_t kClocksDiffer = 10'000'000'000;  // by at most this many nanoseconds between hosts
-// A rank that has an iteration twice has two runs of it if it began them at different times.
-constexpr int64_t kSameTime = 1'000'000;
 
 std::string value_of(LeftOut why) { return std::to_string(static_cast<int>(why)); }
 
-// The waits of each rank in a process group and an instance of an iteration, with the same number of calls and the same
-// first one.
+// The first part of a statement: `placed` are the waits of each rank, and `judged` those calls that ranks of a process
+// group made together, with what all of them waited, and whether that counts.
 //
 // A job may run several times with the same numbers of iterations, and the times of different runs must not be
 // compared. All ranks of a run are in an iteration at the same time, because they wait for each other. So what began
-// when all before had ended for more than kClocksDiffer is another instance. A run is a hash of its name: a text costs
-// a server more.
-std::string waits_of_instances(const Selection& selection, const Dialect& dialect) {
-  return sql(R"(SELECT its_job, its_run, step, instance, its_group, its_calls, its_sequence, its_rank,
-    max(its_members) AS most_members, min(its_begin) AS began,
-    CASE WHEN max(its_begin) > min(its_begin) + {same time} THEN 1 ELSE 0 END AS is_twice,
-    argMax(ns_of_calls, its_begin) AS its_wait, argMax(wall, its_begin) AS its_wall,
-    argMax(trace_number, its_begin) AS its_trace, argMax(call_name, its_begin) AS its_name,
-    argMax(host_name, its_begin) AS its_host
+// when all before had ended for more than kClocksDiffer is another instance of the iteration. Waits that begin in the
+// same `bucket` of this length are never of different ones, so only buckets are put in order. Texts are hashed: a
+// server compares numbers faster.
+std::string judged_waits(const Selection& selection, const Dialect& dialect, uint64_t ranks, int64_t every) {
+  return sql(R"(WITH recorded AS (
+  SELECT {job} AS its_job, cityHash64(job, run) AS its_run, iteration AS step, intDiv(begin_ns, {clocks differ}) AS bucket,
+    process_group AS its_group, cityHash64(process_group, calls, first_sequence) AS its_calls, calls AS call_count,
+    rank AS its_rank, members, begin_ns AS began, wall_ns AS wall, least(ns, 8796093022207) AS wait, trace AS its_trace,
+    name AS its_name, host AS its_host
+  FROM {waits} WHERE {chosen}
+    AND numbered > 0 AND rank >= 0 AND rank < {most ranks}),
+instances AS (
+  SELECT its_run, step, bucket, sum(is_new) OVER (PARTITION BY its_run, step ORDER BY bucket) AS instance
   FROM (
-    SELECT *, sum(is_new) OVER (PARTITION BY its_job, its_run, step ORDER BY its_begin) AS instance
+    SELECT *, CASE WHEN bucket_began > max(bucket_ended) OVER before + {clocks differ} THEN 1 ELSE 0 END AS is_new
     FROM (
-      SELECT {its job} AS its_job, cityHash64(CAST(run AS String)) AS its_run, iteration AS step,
-        CAST(process_group AS String) AS its_group, calls AS its_calls, first_sequence AS its_sequence,
-        rank AS its_rank, members AS its_members, begin_ns AS its_begin, ns AS ns_of_calls, wall_ns AS wall,
-        trace AS trace_number, CAST(name AS String) AS call_name, CAST(host AS String) AS host_name,
-        CASE WHEN begin_ns > max(begin_ns + wall_ns) OVER before + {clocks differ} THEN 1 ELSE 0 END AS is_new
-      FROM {waits}
-      WHERE {chosen}
-        AND numbered > 0 AND {has rank}
-      WINDOW before AS (PARTITION BY job, run, iteration ORDER BY begin_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS of_traces) AS of_instances
-  GROUP BY its_job, its_run, step, instance, its_group, its_calls, its_sequence, its_rank)",
-             {{"same time", std::to_string(kSameTime)},
-              {"its job", selection.job ? dialect.text(*selection.job) : "CAST(job AS String)"},
-              {"clocks differ", std::to_string(kClocksDiffer)},
-              {"has rank", kHasRank},
-              {"waits", dialect.table(push::kWaits)},
-              {"chosen", chosen(selection, dialect)}});
-}
-
-// The same, with what all ranks of the instance waited, and whether that counts.
-std::string judged_waits(const Selection& selection, const Dialect& dialect, uint64_t ranks) {
-  return sql(R"(SELECT *, shortest % {most ranks} AS last_rank, intDiv(shortest, {most ranks}) AS shortest_ns,
+      SELECT its_run, step, bucket, min(began) AS bucket_began, max(began + wall) AS bucket_ended
+      FROM recorded GROUP BY its_run, step, bucket) AS buckets
+    WINDOW before AS (PARTITION BY its_run, step ORDER BY bucket ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+  ) AS of_buckets),
+placed AS (
+  SELECT *, cityHash64(its_run, step, instance, its_calls) AS same_calls, wait * {most ranks} + its_rank AS wait_and_rank
+  FROM recorded INNER JOIN instances USING (its_run, step, bucket)),
+judged AS (
+  SELECT *, shortest % {most ranks} AS last_rank, intDiv(shortest, {most ranks}) AS shortest_ns, {period} AS its_period,
     CASE WHEN present < wanted THEN 1 ELSE 0 END AS is_partial,
-    CASE WHEN at_once = 1 THEN {runs at once} WHEN wanted = 0 THEN {unknown members}
+    CASE WHEN its_waits > present THEN {runs at once} WHEN wanted = 0 THEN {unknown members}
       WHEN present > wanted OR 2 * present <= wanted THEN {missing ranks} ELSE {no} END AS left_out
   FROM (
-    SELECT *, {ns} AS ns, count() OVER same_calls AS present, max(is_twice) OVER same_calls AS at_once,
-      CASE WHEN max(most_members) OVER same_calls = 0 THEN {ranks} ELSE max(most_members) OVER same_calls END AS wanted,
-      min(began) OVER same_calls AS first_began, min({ns} * {most ranks} + its_rank) OVER same_calls AS shortest,
-      sum({ns}) OVER same_calls AS ns_sum, sum(its_wall) OVER same_calls AS wall_sum
-    FROM (
-      {waits}) AS of_ranks
-    WINDOW same_calls AS (PARTITION BY its_job, its_run, step, instance, its_group, its_calls, its_sequence)
-  ) AS of_calls)",
-             {{"most ranks", std::to_string(kMostRanks)},
+    SELECT same_calls, min(its_job) AS job_name, min(its_group) AS group_name, min(began) AS first_began,
+      count() AS its_waits, count(DISTINCT its_rank) AS present,
+      CASE WHEN max(members) = 0 THEN {ranks} ELSE max(members) END AS wanted, min(wait_and_rank) AS shortest,
+      sum(wait) AS ns_sum, sum(wall) AS wall_sum, argMin(its_trace, wait_and_rank) AS last_trace,
+      argMin(its_name, wait_and_rank) AS last_name, argMin(its_host, wait_and_rank) AS last_host
+    FROM placed GROUP BY same_calls) AS of_calls)
+)",
+             {{"job", selection.job ? dialect.text(*selection.job) : "CAST(job AS String)"},
+              {"clocks differ", std::to_string(kClocksDiffer)},
+              {"waits", dialect.table(push::kWaits)},
+              {"chosen", chosen(selection, dialect)},
+              {"most ranks", std::to_string(kMostRanks)},
+              {"period", every == 0 ? "0" : base::format("intDiv(first_began, {}) * {}", every * 1'000'000'000, every)},
               {"runs at once", value_of(LeftOut::RunsAtOnce)},
               {"unknown members", value_of(LeftOut::UnknownMembers)},
               {"missing ranks", value_of(LeftOut::MissingRanks)},
               {"no", value_of(LeftOut::No)},
-              {"ns", kWaitNs},
-              {"ranks", std::to_string(ranks)},
-              {"waits", waits_of_instances(selection, dialect)}});
+              {"ranks", std::to_string(ranks)}});
 }
 
 }  // namespace
 
 std::string stragglers_statement(const Selection& selection, uint64_t ranks, int64_t every) {
   const Dialect dialect(selection.target);
-  return sql(R"(SELECT its_job, left_out, its_rank, sum(group_steps) AS steps, argMax(group_last, {most}) AS times_last,
-  argMax(group_others, {most}) AS others_waited, max(group_mean) AS mean_wait, sum(group_own) AS waited_itself,
-  argMax(group_time, {most}) AS group_ns, argMax(named_group, {most}) AS worst_group,
-  argMax(group_iteration, {most}) AS worst_iteration, argMax(group_trace, {most}) AS worst_trace,
-  argMax(group_name, {most}) AS worst_name, max(group_partial) AS partial_steps,
-  its_period AS period, argMax(group_host, {most}) AS worst_host
+  return sql(R"({judged}SELECT min(group_job) AS the_job, why, the_rank, sum(group_steps) AS steps,
+  argMax(group_last, {most}) AS times_last, argMax(group_others, {most}) AS others_waited, max(group_mean) AS mean_wait,
+  sum(group_own) AS waited_itself, argMax(group_time, {most}) AS group_ns,
+  CAST(argMax(the_group, {most}) AS String) AS worst_group, argMax(group_iteration, {most}) AS worst_iteration,
+  argMax(group_trace, {most}) AS worst_trace, CAST(argMax(group_name, {most}) AS String) AS worst_name,
+  max(group_partial) AS partial_steps, its_period AS period, CAST(argMax(group_host, {most}) AS String) AS worst_host
 FROM (
-  SELECT its_job, its_run, left_out, its_period, named_rank AS its_rank, named_group,
-    count(DISTINCT (step, instance)) AS group_steps, sum(is_last) AS group_last,
-    sum(others) AS group_others, sum(intDiv(others, others_count)) AS group_mean, sum(own) AS group_own,
-    greatest(sum(wall_sum), sum(ns_sum)) AS group_time, argMax(step, {order}) AS group_iteration,
-    argMax(its_trace, {order}) AS group_trace, argMax(its_name, {order}) AS group_name,
-    argMax(its_host, {order}) AS group_host, sum(is_last * is_partial) AS group_partial
+  SELECT its_run, left_out AS why, its_period, the_rank, named_group, min(job_name) AS group_job,
+    min(its_group) AS the_group, count(DISTINCT CASE WHEN left_out = {no} THEN 0 ELSE cityHash64(step, instance) END) AS group_steps,
+    sum(is_last) AS group_last, sum(others) AS group_others, sum(intDiv(others, greatest(present - 1, 1))) AS group_mean,
+    sum(own) AS group_own, greatest(sum(wall_sum), sum(ns_sum)) AS group_time, argMax(step, {order}) AS group_iteration,
+    argMax(last_trace, {order}) AS group_trace, argMax(last_name, {order}) AS group_name,
+    argMax(last_host, {order}) AS group_host, sum(is_last * is_partial) AS group_partial
   FROM (
-    SELECT *, {period} AS its_period, CASE WHEN left_out = {no} THEN its_rank ELSE -1 END AS named_rank,
-      CASE WHEN left_out = {no} THEN its_group ELSE '' END AS named_group,
-      CASE WHEN its_rank = last_rank THEN 1 ELSE 0 END AS is_last, ns - shortest_ns AS own,
-      CASE WHEN its_rank = last_rank THEN ns_sum - shortest_ns * present ELSE 0 END AS others,
-      greatest(present - 1, 1) AS others_count
-    FROM (
-      {waits}) AS of_waits) AS of_ranks
-  GROUP BY its_job, its_run, left_out, its_period, named_rank, named_group) AS of_groups
-GROUP BY its_job, its_run, left_out, its_period, its_rank
-ORDER BY left_out DESC, mean_wait DESC, its_job, its_rank, its_period
+    SELECT *, CASE WHEN left_out = {no} THEN its_rank ELSE -1 END AS the_rank,
+      CASE WHEN left_out = {no} THEN cityHash64(its_group) ELSE 0 END AS named_group,
+      CASE WHEN its_rank = last_rank THEN 1 ELSE 0 END AS is_last, wait - shortest_ns AS own,
+      CASE WHEN its_rank = last_rank THEN ns_sum - shortest_ns * present ELSE 0 END AS others
+    FROM (SELECT same_calls, its_run, step, instance, its_group, its_rank, wait FROM placed) AS waits
+    INNER JOIN (SELECT * FROM judged) AS its_calls USING (same_calls)) AS of_ranks
+  GROUP BY its_run, why, its_period, the_rank, named_group) AS of_groups
+GROUP BY its_run, why, its_period, the_rank
+ORDER BY why DESC, mean_wait DESC, the_job, the_rank, period
 LIMIT {limit})",
-             {{"most", ordered("group_others", falling("cityHash64(named_group)"))},
+             {{"judged", judged_waits(selection, dialect, ranks, every)},
+              {"most", ordered("group_others", falling("named_group"))},
               {"order", ordered("others", falling("step"))},
-              {"period", every == 0 ? "0" : base::format("intDiv(first_began, {}) * {}", every * 1'000'000'000, every)},
               {"no", value_of(LeftOut::No)},
-              {"waits", judged_waits(selection, dialect, ranks)},
               {"limit", std::to_string(selection.limit)}});
 }
 
 std::string members_statement(const Selection& selection, uint64_t ranks) {
   const Dialect dialect(selection.target);
-  return sql(R"(SELECT its_job, its_group, max(wanted) AS members, its_rank, sum(its_calls) AS all_calls,
-  sum(CASE WHEN left_out = {missing ranks} THEN its_calls ELSE 0 END) AS calls_apart
-FROM (
-  {waits}) AS of_waits
-WHERE left_out IN ({no}, {missing ranks})
-GROUP BY its_job, its_group, its_rank ORDER BY its_job, its_group, its_rank)",
-             {{"missing ranks", value_of(LeftOut::MissingRanks)},
-              {"no", value_of(LeftOut::No)},
-              {"waits", judged_waits(selection, dialect, ranks)}});
+  return sql(
+      R"({judged}SELECT job_name, CAST(group_name AS String) AS named_group, max(wanted) AS members_wanted, its_rank,
+  sum(call_count) AS all_calls, sum(CASE WHEN left_out = {missing ranks} THEN call_count ELSE 0 END) AS calls_apart
+FROM (SELECT same_calls, its_rank, call_count FROM placed) AS waits
+INNER JOIN (SELECT * FROM judged WHERE left_out IN ({no}, {missing ranks})) AS its_calls USING (same_calls)
+GROUP BY job_name, named_group, its_rank ORDER BY job_name, named_group, its_rank)",
+      {{"judged", judged_waits(selection, dialect, ranks, 0)},
+       {"missing ranks", value_of(LeftOut::MissingRanks)},
+       {"no", value_of(LeftOut::No)}});
 }
 
 Stragglers read_stragglers(const push::Rows& rows) {
@@ -254,9 +241,10 @@ std::string reason_of(LeftOut why, const push::Rows& members, const std::string&
       return "the traces do not say which ranks take part; use --ranks N if these are all N ranks of the job";
     case LeftOut::RunsAtOnce:
       return base::format(
-          "a rank has them more than once within {} s, so there are runs that cannot be told apart: set KYMO_RUN in "
-          "the environment of each run; of traces that are here already, push those of each run with its own --job, "
-          "into another database",
+          "a rank has them more than once within {} s: its recordings overlap, or there are runs that cannot be told "
+          "apart; then set KYMO_RUN in the environment of each run; of traces that are here already, push those of "
+          "each "
+          "run with its own --job, into another database",
           kClocksDiffer / 1'000'000'000);
     default:
       return "too few ranks of the process group have them: " + missing_text(members, job);

@@ -150,17 +150,10 @@ Connection::Result Connection::run(const std::vector<std::string>& words, millis
 
 uint64_t Connection::fetch(const std::string& path, const std::string& to) {
   const std::string part = to + ".part";
-  base::FileDescriptor file(::open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  base::FileDescriptor file(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) throw base::file_error("write", part, errno);
   FileHash hash;
-  std::vector<std::byte> buffer(kPartBytes);
   uint64_t have = 0;
-  while (base::read_at(file, part, have, buffer) == kPartBytes) {
-    hash.add_part(buffer);
-    have += kPartBytes;
-  }
-  if (::ftruncate(file.get(), static_cast<off_t>(have)) != 0 || ::lseek(file.get(), 0, SEEK_END) < 0)
-    throw base::file_error("write", part, errno);
   base::ByteWriter body;
   body.string(path);
   body.fixed(have);
@@ -179,7 +172,7 @@ uint64_t Connection::fetch(const std::string& path, const std::string& to) {
     base::ByteReader fields(base::as_bytes(frame.body));
     const auto size = fields.fixed<uint64_t>(), expected = fields.fixed<uint64_t>();
     if (size != have || expected != hash.value()) {
-      ::unlink(part.c_str());  // the next try begins again
+      ::unlink(part.c_str());
       throw Error(base::format("what arrived of {} is not what is there", base::printable(path)));
     }
     if (::fsync(file.get()) != 0 || ::rename(part.c_str(), to.c_str()) != 0) throw base::file_error("write", to, errno);

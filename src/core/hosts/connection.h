@@ -51,8 +51,7 @@ class Connection {
   // Runs `kymo WORDS…` on the host, for at most `limit`.
   Result run(const std::vector<std::string>& words, std::chrono::milliseconds limit);
 
-  // Copies a file to `to`. Continues what an earlier call left in `to`.part. The bytes are verified by their hash.
-  // Returns the size.
+  // Copies a file to `to`, by `to`.part. The bytes are verified by their hash. Returns the size.
   uint64_t fetch(const std::string& path, const std::string& to);
 
  private:

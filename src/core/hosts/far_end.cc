@@ -101,15 +101,12 @@ class FarEnd {
   }
 
   void take_output() {
+    const bool has_ended = command_->ended() >= 0;  // before what it printed last is read
     while (forward(command_->output, FrameType::Output)) {
     }
     while (forward(command_->errors, FrameType::Errors)) {
     }
-    if (command_->ended() < 0) return;
-    while (forward(command_->output, FrameType::Output)) {  // what it printed last
-    }
-    while (forward(command_->errors, FrameType::Errors)) {
-    }
+    if (!has_ended) return;
     base::ByteWriter code;
     code.fixed(static_cast<uint32_t>(command_->ended()));
     send(FrameType::Ended, code);

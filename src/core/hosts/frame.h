@@ -52,8 +52,6 @@ class FrameReader {
   void add(std::string_view bytes) { pending_ += bytes; }
   // Nothing: more bytes are needed. Throws kymo::Error if the bytes are not messages.
   std::optional<Frame> next();
-  // What came before the greeting so far: with it, somebody may find out why there was none.
-  std::string_view noise() const { return greeted_ ? std::string_view() : pending_; }
 
  private:
   bool greeted_;
@@ -64,7 +62,7 @@ class FrameReader {
 inline constexpr size_t kPartBytes = size_t{1} << 19;  // all parts of a file but the last have this size
 
 // The hash of a file that is sent in parts: XXH3 of the hashes of its parts, so that neither side needs all of it in
-// memory, and a transfer that was interrupted continues.
+// memory.
 class FileHash {
  public:
   void add_part(base::Bytes part) { parts_.push_back(base::hash(part)); }

@@ -210,6 +210,11 @@ class SameSelection:
         for more, ranks in [(["--host", "node1"], [1]), (["--rank", 1], [1]), (["--rank", 0], []), (["--host", "node0"], [])]:
             rows = json.loads(kymo("fleet", *since, *more)[0])["rows"]
             self.assertEqual([row["rank"] for row in rows], ranks)
+        for more in [["--host", "node9"], ["--rank", 9]]:  # a name that is misspelt is not a rank that is fine
+            text, _ = kymo("fleet", *since, *more, "--fail-above", "2%", expect=3)
+            answer = json.loads(text)
+            self.assertEqual((answer["rows"], answer["exit_code"]), ([], 3))
+            self.assertRegex(answer["notes"][0], "no traces of this run, rank and host from")
 
     def test_exports_beside_their_original_count_once(self):
         self.now_us = int(time.time() * 1e6)

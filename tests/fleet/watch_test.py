@@ -168,7 +168,7 @@ class WatchTest(unittest.TestCase):
         cut = self.arriving / "cut.kymo"
         cut.write_bytes(content[:len(content) // 2])
         _, text = kymo("watch", self.arriving, "--push", self.url, "--once", expect=1)
-        self.assertIn("cut.kymo has no end, or is damaged, and changed less than 60 s ago", text)
+        self.assertIn("cut.kymo has no end, or is damaged, and changed less than a minute ago", text)
         os.utime(cut, (1_600_000_000, 1_600_000_000))
         for said in ["cut.kymo is damaged: cannot read the end of the file", "in traces that are damaged or not pushed"]:
             _, text = kymo("watch", self.arriving, "--push", self.url, "--once", "--keep", "1B")

@@ -160,55 +160,15 @@ void say_empty_sides(const fleet::Selection& selection, const fleet::DiffRanks& 
 
 std::string share_text(double share) { return base::format("{:.1f} %", 100 * share); }
 
-// Prints up to `limit` of them, and returns the exit code, for which all count.
-int show_stragglers(const fleet::Stragglers& stragglers, uint64_t limit, std::optional<double> fail_above,
-                    const Notes& notes, bool json) {
-  const std::vector<fleet::StragglerRow>& rows = stragglers.rows;
-  const auto any_of = [&](auto&& is) { return std::any_of(rows.begin(), rows.end(), is); };
-  const bool is_slow = fail_above && any_of([&](const auto& row) { return row.share > *fail_above; });
-  // A job of which nothing can be compared is not below a limit.
-  const bool is_enough = !stragglers.jobs.empty() && !(fail_above && stragglers.has_unknown_job());
-  const auto title_if = [](bool is_there, const char* title) { return is_there ? title : ""; };
-  const bool has_jobs = stragglers.jobs.size() > 1 || stragglers.has_unknown_job();
-  const bool has_groups = any_of([](const auto& row) { return !row.group.empty(); });
-  const bool has_hosts = any_of([](const auto& row) { return !row.worst_host.empty(); });
-  AnswerTable table;
-  for (const fleet::StragglerRow& row : rows) {
-    if (table.size() == limit) break;
-    table.begin_row();
-    table.number("rank", row.rank, "rank", std::to_string(row.rank));
-    table.count("times_last", row.times_last, "last");
-    table.duration("others_waited_ns", row.others_waited_ns, "others waited");
-    table.number("share", row.share, "of group time", share_text(row.share));
-    table.duration("waited_itself_ns", row.waited_itself_ns, "waited itself");
-    table.number("worst_iteration", row.worst_iteration, "worst iteration", std::to_string(row.worst_iteration));
-    table.trace("worst_trace", row.worst_trace, "its trace");
-    table.name("worst_collective", row.worst_name, "collective");
-    table.count("partial_iterations", row.partial_steps, title_if(!stragglers.partial.empty(), "partial"));
-    if (row.period > 0) table.date("time", row.period, "since");
-    table.name("group", row.group, title_if(has_groups, "process group"));
-    table.text("host", fleet::text_of_name(row.worst_host), title_if(has_hosts, "host"),
-               row.worst_host.empty() ? "(unknown)" : fleet::shown_name(row.worst_host));
-    table.name("job", row.job, title_if(has_jobs, "job"));
-  }
-  return print_answer(table, notes, is_slow ? kSlower : is_enough ? kFine : kTooFew, json, [](base::JsonWriter&) {});
-}
+enum class Question : uint8_t { None, Jobs, Top, Diff, Stragglers, History };
 
-enum class Question : uint8_t { Jobs, Top, Diff, Stragglers, History };
-
-constexpr std::pair<const char*, Question> kQuestions[] = {{"jobs", Question::Jobs},
-                                                           {"top", Question::Top},
-                                                           {"diff", Question::Diff},
-                                                           {"stragglers", Question::Stragglers},
-                                                           {"history", Question::History}};
-const char* name_of(Question question) { return kQuestions[static_cast<size_t>(question)].first; }
 // Times of different jobs are not samples of the same thing.
 bool is_about_one_job(Question question) { return question == Question::Diff || question == Question::History; }
 
 constexpr int64_t kDay = 86'400;
 
 struct Options {
-  Question question = Question::Top;
+  Question question = Question::None;
   std::string database;
   std::optional<fleet::Operation> operation;
   std::optional<std::string> job;
@@ -222,15 +182,6 @@ struct Options {
   std::optional<double> fail_above;
   bool sql = false, json = false;
 };
-
-std::string json_of_error(const char* error) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("error", error);
-  json.field("exit_code", static_cast<int>(kError));
-  json.end_object();
-  return json.text();
-}
 
 std::string time(double ns) { return duration_text(static_cast<uint64_t>(std::llround(std::max(ns, 0.0)))); }
 std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
@@ -402,11 +353,10 @@ int show_diff(const analyze::Diff& diff, const fleet::History& history, Notes& n
   return exit_code;
 }
 
-int answer_stragglers(const fleet::Selection& selection, const fleet::CountedTraces& traces, const push::Rows& rows,
+int answer_stragglers(const fleet::Selection& selection, const fleet::CountedTraces& traces, const push::Rows& given,
                       Notes& notes, const Options& options) {
-  const uint64_t limit = options.limit.value_or(kUsualRows);
   std::vector<std::string> left_out;
-  fleet::Stragglers found = fleet::ask_stragglers(selection, rows, options.ranks, left_out);
+  fleet::Stragglers found = fleet::ask_stragglers(selection, given, options.ranks, left_out);
   // The others are needed to see for whom they wait.
   std::erase_if(found.rows, [&](const fleet::StragglerRow& row) {
     return (options.rank && row.rank != *options.rank) || (options.host && row.worst_host != *options.host);
@@ -423,10 +373,39 @@ int answer_stragglers(const fleet::Selection& selection, const fleet::CountedTra
   else if (!has_collectives && !say_nothing_found(selection, traces, notes))
     notes.say(
         "no collective on a device in which all ranks wait for each other, as an all-reduce, in a numbered iteration "
-        "of a "
-        "trace with a rank: push the traces of all ranks, with "
-        "KYMO_RANK in the environment of the program if nothing else says the rank");
-  return show_stragglers(found, limit, options.fail_above, notes, options.json);
+        "of a trace with a rank: push the traces of all ranks, with KYMO_RANK in the environment of the program if "
+        "nothing else says the rank");
+
+  const std::vector<fleet::StragglerRow>& rows = found.rows;
+  const auto any_of = [&](auto&& is) { return std::any_of(rows.begin(), rows.end(), is); };
+  const bool is_slow = options.fail_above && any_of([&](const auto& row) { return row.share > *options.fail_above; });
+  // A job of which nothing can be compared is not below a limit.
+  const bool is_enough = !found.jobs.empty() && !(options.fail_above && found.has_unknown_job());
+  const auto title_if = [](bool is_there, const char* title) { return is_there ? title : ""; };
+  const bool has_jobs = found.jobs.size() > 1 || found.has_unknown_job();
+  const bool has_groups = any_of([](const auto& row) { return !row.group.empty(); });
+  const bool has_hosts = any_of([](const auto& row) { return !row.worst_host.empty(); });
+  AnswerTable table;
+  for (const fleet::StragglerRow& row : rows) {
+    if (table.size() == options.limit.value_or(kUsualRows)) break;
+    table.begin_row();
+    table.number("rank", row.rank, "rank", std::to_string(row.rank));
+    table.count("times_last", row.times_last, "last");
+    table.duration("others_waited_ns", row.others_waited_ns, "others waited");
+    table.number("share", row.share, "of group time", share_text(row.share));
+    table.duration("waited_itself_ns", row.waited_itself_ns, "waited itself");
+    table.number("worst_iteration", row.worst_iteration, "worst iteration", std::to_string(row.worst_iteration));
+    table.trace("worst_trace", row.worst_trace, "its trace");
+    table.name("worst_collective", row.worst_name, "collective");
+    table.count("partial_iterations", row.partial_steps, title_if(!found.partial.empty(), "partial"));
+    if (row.period > 0) table.date("time", row.period, "since");
+    table.name("group", row.group, title_if(has_groups, "process group"));
+    table.text("host", fleet::text_of_name(row.worst_host), title_if(has_hosts, "host"),
+               row.worst_host.empty() ? "(unknown)" : fleet::shown_name(row.worst_host));
+    table.name("job", row.job, title_if(has_jobs, "job"));
+  }
+  const int exit_code = is_slow ? kSlower : is_enough ? kFine : kTooFew;
+  return print_answer(table, notes, exit_code, options.json, [](base::JsonWriter&) {});
 }
 
 std::string statement_of(const Options& options, const fleet::Selection& selection, int64_t middle) {
@@ -439,10 +418,9 @@ std::string statement_of(const Options& options, const fleet::Selection& selecti
       return fleet::stragglers_statement(selection, options.ranks, options.every);
     case Question::History:
       return fleet::history_statement(selection, options.operation);
-    case Question::Top:
-      break;
+    default:
+      return fleet::top_statement(selection);
   }
-  return fleet::top_statement(selection);
 }
 
 int answer(const Options& options) {
@@ -467,13 +445,27 @@ int answer(const Options& options) {
     return kFine;
   }
   fleet::refuse_other_tables(selection.target);
-  if (is_about_one_job(options.question)) choose_job(selection, name_of(options.question));
+  if (is_about_one_job(options.question))
+    choose_job(selection, options.question == Question::Diff ? "diff" : "history");
   Notes notes;
   const fleet::CountedTraces traces = fleet::count_traces(selection, now + 1);
   warn_of_other_times(traces, notes);
   for (const std::string& line : traces.lines()) notes.warn(line);
-  if (is_about_one_job(options.question))
-    for (const std::string& line : fleet::leave_out_whole_traces(selection, traces)) notes.warn(line);
+  if (is_about_one_job(options.question) && traces.are_mixed()) {
+    selection.only_iterations = true;
+    notes.warn(
+        base::format("not compared: {} without iterations, because {} others have some: mark iterations in each "
+                     "program, or give traces of another program their own --job",
+                     count_of(traces.whole, "trace"), traces.counted - traces.whole));
+  }
+  // A rank or host that is not there is not one that nobody waits for.
+  if (options.question == Question::Stragglers && (options.rank || options.host)) {
+    fleet::Selection shown = selection;
+    shown.rank = options.rank;
+    shown.host = options.host;
+    if (say_nothing_found(shown, fleet::count_traces(shown, now + 1), notes))
+      return print_answer(AnswerTable(), notes, kTooFew, options.json, [](base::JsonWriter&) {});
+  }
   fleet::History history;
   if (options.question == Question::Diff && !is_about_runs) {
     history = fleet::read_history(selection.target.store().ask(fleet::history_statement(selection, {})));
@@ -526,6 +518,8 @@ int answer(const Options& options) {
     }
     case Question::Stragglers:
       return answer_stragglers(selection, traces, rows, notes, options);
+    case Question::None:
+      break;
   }
   return kFine;
 }
@@ -534,7 +528,6 @@ int answer(const Options& options) {
 
 int fleet_command(const Arguments& arguments) {
   Options options;
-  bool has_question = false;
   options::CommandLine line(
       "fleet", "kymo fleet jobs|top|diff|stragglers|history --db clickhouse://HOST/DATABASE|parquet:FOLDER [options]",
       "Answers questions about many traces that 'kymo push' wrote into a ClickHouse server or a folder of Parquet "
@@ -552,18 +545,13 @@ int fleet_command(const Arguments& arguments) {
       "kymo fleet stragglers --db clickhouse://db/kymo --job train --since 1d --every 1h\n"
       "kymo fleet diff --db clickhouse://db/kymo --job train --since 7d --fail-above 5%\n"
       "kymo fleet history --db clickhouse://db/kymo --job train --operation gemm --since 30d --sql");
-  line.text("QUESTION", "QUESTION",
-            [&](const std::string& text) {
-              for (const auto& [name, question] : kQuestions) {
-                if (text != name) continue;
-                options.question = question;
-                has_question = true;
-                return;
-              }
-              throw InvalidArgument(base::format(
-                  "'{}' is not a question; questions: jobs, top, diff, stragglers, history", base::printable(text)));
-            },
-            "jobs, top, diff, stragglers or history", {"jobs", "top", "diff", "stragglers", "history"});
+  line.choice("QUESTION", options.question,
+              {{"jobs", Question::Jobs},
+               {"top", Question::Top},
+               {"diff", Question::Diff},
+               {"stragglers", Question::Stragglers},
+               {"history", Question::History}},
+              "what to answer");
   line.required_value("--db", "URL", options.database,
                       "clickhouse://host:8123/database[?cluster=NAME], or parquet:FOLDER");
   line.text(
@@ -608,8 +596,8 @@ int fleet_command(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
   const Question question = options.question;
   const bool is_one_job = is_about_one_job(question), is_stragglers = question == Question::Stragglers;
-  const std::pair<bool, std::string> wrong[] = {
-      {!has_question, "no question given; questions: jobs, top, diff, stragglers, history"},
+  const std::pair<bool, const char*> wrong[] = {
+      {question == Question::None, "no question given; questions: jobs, top, diff, stragglers, history"},
       {options.operation && question != Question::History, "--operation is only for history"},
       {options.limit && is_one_job, "--limit is only for jobs, top and stragglers"},
       {options.runs.size() > (question == Question::Diff ? 2 : 1), "--run may be given once, and twice for diff"},
@@ -617,8 +605,7 @@ int fleet_command(const Arguments& arguments) {
        "--run A --run B compares two runs, and both are the same one; 'kymo fleet jobs' lists the runs"},
       {options.until >= options.since, "--until must be a shorter time than --since: both count back from now"},
       {options.every > 0 && !is_stragglers, "--every is only for stragglers"},
-      {options.sql && !options.job && is_one_job,
-       base::format("--sql needs --job: the statement of {} is about one job", name_of(question))},
+      {options.sql && !options.job && is_one_job, "--sql needs --job: the statement is about one job"},
       {options.ranks > 0 && !is_stragglers, "--ranks is only for stragglers"},
       {options.fail_above && question <= Question::Top, "--fail-above is not for jobs and top"},
   };
@@ -630,8 +617,14 @@ int fleet_command(const Arguments& arguments) {
     throw options::UsageError("fleet", error.what());
   } catch (const Error& error) {
     say_error(error.what());
-    if (options.json) print(json_of_error(error.what()));
-    return kError;  // 1 means slower
+    if (!options.json) return kError;  // 1 means slower
+    base::JsonWriter json;
+    json.begin_object();
+    json.field("error", error.what());
+    json.field("exit_code", static_cast<int>(kError));
+    json.end_object();
+    print(json.text());
+    return kError;
   }
 }
 

@@ -11,12 +11,6 @@
 #include "base/text.h"
 
 namespace kymo::cli {
-namespace {
-
-constexpr int64_t kSecond = 1'000'000'000;
-
-}  // namespace
-
 std::optional<base::FileVersion> KeptTraces::version_of(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -137,7 +131,7 @@ std::vector<std::string> KeptTraces::remove(const Limits& limits, int64_t now_se
   std::vector<std::string> chosen;
   uint64_t left = bytes_;
   for (const auto& [time_ns, path] : pushed) {
-    const bool is_old = limits.seconds && now_seconds - time_ns / kSecond > *limits.seconds;
+    const bool is_old = limits.seconds && now_seconds - time_ns / std::nano::den > *limits.seconds;
     const bool is_too_much = limits.bytes && left > *limits.bytes;
     if (!is_old && !is_too_much) continue;
     File& file = files_.at(path);

@@ -59,8 +59,8 @@ class KeptTraces {
   std::vector<std::string> unsettled() const { return new_files(false); }
   // True if the rest of a file that is damaged, or whose end is missing, may still come.
   bool may_still_arrive(const std::string& file) const;
-  // Refused: it cannot be read. It is not tried again before it changes, and never deleted.
-  enum class State : uint8_t { New, Pushed, PushedDamaged, PushedWithoutEnd, Refused };
+  // Refused: it, or a part of it, cannot be read. It is not tried again before it changes, and never deleted.
+  enum class State : uint8_t { New, Pushed, PushedWithoutEnd, Refused };
   void set(const std::string& file, State state);
   // It is not there any more: somebody deleted it, such as another watch.
   void set_gone(const std::string& file);

@@ -161,13 +161,13 @@ TEST_F(KeptTracesTest, ADamagedTraceIsPushedOnceAndNotDeleted) {
   const std::string a = add("a.kymo", 10, 1'000), b = add("b.kymo", 10, 2'000);
   look();
   look();
-  traces_.set(a, KeptTraces::State::PushedDamaged);
+  traces_.set(a, KeptTraces::State::Refused);
   traces_.set(b, KeptTraces::State::Pushed);
   EXPECT_TRUE(traces_.to_push().empty());
   // What was pushed as good is found to be damaged when it is read again.
   const auto damaged = [&](const std::vector<std::string>& files) {
     EXPECT_EQ(files, std::vector<std::string>{b});
-    traces_.set(b, KeptTraces::State::PushedDamaged);
+    traces_.set(b, KeptTraces::State::Refused);
   };
   EXPECT_TRUE(traces_.remove({.bytes = 0, .seconds = 0}, 9'000, damaged).empty());
   EXPECT_EQ(::access(a.c_str(), F_OK), 0);

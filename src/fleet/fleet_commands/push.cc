@@ -30,35 +30,18 @@ struct Options {
 };
 
 struct Totals {
-  uint64_t files = 0;                // that are there now
+  uint64_t files = 0, not_pushed = 0;
   uint64_t pushed = 0, already = 0;  // traces: a file may have several
-  uint64_t recording = 0, changed = 0, unreadable = 0;
 };
 
 void report_file(const push::FileOutcome& file, Totals& totals) {
-  const std::string name = base::printable(file.file);
-  const bool is_there = file.outcome == push::Outcome::Pushed || file.outcome == push::Outcome::AlreadyThere;
-  totals.files += is_there ? 1 : 0;
-  totals.pushed += is_there ? file.pushed : 0;
-  totals.already += is_there ? file.already_there : 0;
-  switch (file.outcome) {
-    case push::Outcome::Pushed:
-    case push::Outcome::AlreadyThere:
-      break;
-    case push::Outcome::StillRecording:
-      ++totals.recording;
-      say_warning(name + " is still being recorded, and was not pushed; push it when the recording has ended");
-      break;
-    case push::Outcome::Changed:
-      ++totals.changed;
-      say_error(name + " changed while it was read, and was not pushed: push it again");
-      break;
-    case push::Outcome::StillArriving:  // only 'kymo watch' waits for the rest of a file
-    case push::Outcome::Unreadable:
-      ++totals.unreadable;
-      say_error(file.reason_text());
-      break;
+  if (const std::string problem = file.problem(); !problem.empty()) {
+    ++totals.not_pushed;
+    return file.outcome == push::Outcome::StillRecording ? say_warning(problem) : say_error(problem);
   }
+  ++totals.files;
+  totals.pushed += file.pushed;
+  totals.already += file.already_there;
 }
 
 // A folder stands for the traces in it and in its folders. `has_hidden` becomes true if one of these may not be read.
@@ -153,15 +136,13 @@ int push_command(const Arguments& arguments) {
         status.show(base::format("{} of {} pushed", totals.files, options.arguments.size()));
       },
       warn);
-  const auto rest = [&] { return options.arguments.size() - totals.files - totals.unreadable; };
   try {
     pusher.push(options.arguments);
   } catch (const Error& error) {
     status.clear();
     say_error(error.what());
     if (totals.pushed > 0) say(base::format("{} pushed before that", count_of(totals.pushed, "trace")));
-    // It would be refused again in the same way.
-    if (rest() > 0 && dynamic_cast<const push::Refused*>(&error) == nullptr)
+    if (totals.files + totals.not_pushed < options.arguments.size())
       say("when this is solved, run the same command again to push the rest");
     return kFailed;
   }
@@ -172,7 +153,7 @@ int push_command(const Arguments& arguments) {
     if (totals.already > 0) text += base::format(", {} already there", count_text(totals.already));
     say(text);
   }
-  return has_hidden || totals.unreadable + totals.recording + totals.changed > 0 ? kFailed : kDone;
+  return has_hidden || totals.not_pushed > 0 ? kFailed : kDone;
 }
 
 }  // namespace kymo::cli

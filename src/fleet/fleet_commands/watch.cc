@@ -126,7 +126,6 @@ class Watcher {
     ++rounds_;
     try {
       look();
-      pushed_now_.clear();
       if (const auto files = traces_.to_push(); !files.empty()) pusher_->push(files);
       remove_traces();
       numbers_.last_success = static_cast<uint64_t>(seconds_now());
@@ -158,14 +157,7 @@ class Watcher {
     // The server is asked once more about each. This does not count as a trace that it had already.
     const auto push_again = [this](const std::vector<std::string>& files) {
       const uint64_t already = numbers_.already;
-      // What was pushed now is read before it is deleted, too.
-      std::vector<std::string> to_check = files;
-      for (int pass = 0; pass < 2 && !to_check.empty(); ++pass) {
-        pushed_now_.clear();
-        pusher_->push(to_check);
-        to_check = pushed_now_;
-      }
-      for (const std::string& file : to_check) traces_.set(file, KeptTraces::State::New);
+      pusher_->push(files);
       numbers_.already = already;
     };
     for (const std::string& path : traces_.remove(options_.limits, seconds_now(), push_again)) {
@@ -176,7 +168,7 @@ class Watcher {
 
   void set_pushed(const push::FileOutcome& file) {
     using enum KeptTraces::State;
-    traces_.set(file.file, file.is_damaged ? PushedDamaged : file.lacks_end ? PushedWithoutEnd : Pushed);
+    traces_.set(file.file, file.is_damaged ? Refused : file.lacks_end ? PushedWithoutEnd : Pushed);
   }
 
   // True if somebody deleted it, such as another watch that has pushed it.
@@ -193,7 +185,6 @@ class Watcher {
         numbers_.pushed += file.pushed;
         numbers_.already += file.already_there;
         set_pushed(file);
-        pushed_now_.push_back(file.file);
         if (!options_.quiet) say("pushed " + base::printable(file.file));
         break;
       case push::Outcome::AlreadyThere:
@@ -201,24 +192,17 @@ class Watcher {
         set_pushed(file);
         break;
       case push::Outcome::StillRecording:
-        if (options_.once) say_warning(base::printable(file.file) + " is still being recorded, and was not pushed");
-        break;
       case push::Outcome::StillArriving:
-        if (options_.once)
-          say_warning(
-              base::format("{} has no end, or is damaged, and changed less than {} s ago: it may still be copied, and "
-                           "was not pushed",
-                           base::printable(file.file), KeptTraces::kSettledWithoutEnd.count()));
+        if (options_.once) say_warning(file.problem());
         break;
       case push::Outcome::Changed:
-        if (is_gone(file.file)) break;
-        say_warning(base::printable(file.file) + " changed while it was read, and was not pushed: it is tried again");
+        if (!is_gone(file.file)) say_warning(file.problem());
         break;
       case push::Outcome::Unreadable:
         if (is_gone(file.file)) break;
         ++numbers_.refused;
         traces_.set(file.file, KeptTraces::State::Refused);
-        say_warning(file.reason_text());
+        say_warning(file.problem());
         break;
     }
   }
@@ -233,8 +217,7 @@ class Watcher {
   int failed_in_row_ = 0;
   std::mt19937 random_{std::random_device{}()};
   bool ends_ = false, said_too_much_ = false;
-  std::set<std::string> said_;           // lines about what is not pushed or not deleted, which are said once
-  std::vector<std::string> pushed_now_;  // by the last push
+  std::set<std::string> said_;  // lines about what is not pushed or not deleted, which are said once
 };
 
 }  // namespace

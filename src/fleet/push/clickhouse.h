@@ -14,9 +14,10 @@
 
 namespace kymo::push {
 
-// clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?cluster=NAME][&secure]
+// clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?cluster=NAME][&secure], where the password may have any
+// characters: the last @ ends it.
 struct Address {
-  std::string host = "localhost";
+  std::string host;   // an address of IPv6 is in brackets
   uint16_t port = 0;  // 8123, or 8443 with TLS
   std::string database;
   std::string user, password;  // empty: the server's default user; the password may also be in the environment
@@ -64,8 +65,7 @@ struct ServerException {
   int code = 0;
   std::string text;  // one line, printable, not too long
 };
-// "Code: 47, e.displayText() = DB::Exception: …" of old servers, "Code: 47. DB::Exception: …" of new ones. Nothing if
-// it is not an exception.
+// "Code: 47. DB::Exception: …". Nothing if it is not an exception.
 std::optional<ServerException> parse_exception(std::string_view body);
 
 // Every request has a time limit, and answers have a limited length.

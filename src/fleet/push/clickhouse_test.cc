@@ -13,17 +13,18 @@ namespace kymo::push {
 namespace {
 
 TEST(AddressTest, PartsAreRead) {
-  const Address all = parse_address("clickhouse://me:s%40cret@db.example:9000/kymo?cluster=two");
+  const Address all = parse_address("clickhouse://me:s@c:r/et%@db.example:9000/kymo?cluster=two");
   EXPECT_EQ(all.user, "me");
-  EXPECT_EQ(all.password, "s@cret");
+  EXPECT_EQ(all.password, "s@c:r/et%");
   EXPECT_EQ(all.host, "db.example");
   EXPECT_EQ(all.port, 9000);
   EXPECT_EQ(all.database, "kymo");
   EXPECT_EQ(all.cluster, "two");
   EXPECT_EQ(all.text(), "clickhouse://me@db.example:9000/kymo?cluster=two");
   const Address few = parse_address("clickhouse://[::1]/x");
-  EXPECT_EQ(few.host, "::1");
+  EXPECT_EQ(few.host, "[::1]");
   EXPECT_EQ(few.port, 8123);
+  EXPECT_EQ(few.text(), "clickhouse://[::1]:8123/x");
   const Address secure = parse_address("clickhouse://db/x?secure&cluster=two");
   EXPECT_TRUE(secure.is_secure);
   EXPECT_EQ(secure.text(), "clickhouse://db:8443/x?cluster=two&secure");
@@ -34,7 +35,7 @@ TEST(AddressTest, WrongOnesAreRefusedWithoutThePassword) {
        {"", "clickhouse://", "clickhouse:///x", "clickhouse://h", "clickhouse://h/", "clickhouse://h:0/x",
         "clickhouse://h:65536/x", "clickhouse://h:1x/x", "clickhouse://h/a`b", "clickhouse://h/x?y=1",
         "clickhouse://h/x?cluster=a'b", "clickhouse://[::1/x", "clickhouse://[::1]x/x", "http://h/x",
-        "clickhouse://u:secret@h:x/d", "clickhouse://u%4:secret@h/d", "clickhouse://u%0a:secret@h/d"}) {
+        "clickhouse://u:secret@h:x/d", "clickhouse://u\n:secret@h/d"}) {
     try {
       (void)parse_address(text);
       FAIL() << text;
@@ -79,16 +80,12 @@ TEST(AnswerTest, ListsOfBothEnginesAreRead) {
   EXPECT_EQ(parse_reals("[1.0, 2]", "c"), (std::vector<double>{1, 2}));
 }
 
-TEST(AnswerTest, ExceptionsOfOldAndNewServersAreRead) {
-  const auto old =
-      parse_exception("Code: 47, e.displayText() = DB::Exception: Unknown identifier: x, e.what() = DB::Exception\n");
-  ASSERT_TRUE(old);
-  EXPECT_EQ(old->code, 47);
-  EXPECT_EQ(old->text, "Unknown identifier: x");
-  const auto recent =
+TEST(AnswerTest, ExceptionsAreRead) {
+  const auto exception =
       parse_exception("Code: 252. DB::Exception: Too many parts (300). (TOO_MANY_PARTS) (version 26.5)\n");
-  ASSERT_TRUE(recent);
-  EXPECT_EQ(recent->code, 252);
+  ASSERT_TRUE(exception);
+  EXPECT_EQ(exception->code, 252);
+  EXPECT_EQ(exception->text, "Too many parts (300). (TOO_MANY_PARTS) (version 26.5)");
   EXPECT_FALSE(parse_exception("<html>404</html>"));
   EXPECT_FALSE(parse_exception("Code: x DB::Exception"));
 }

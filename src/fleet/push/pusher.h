@@ -15,7 +15,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "push/store.h"
@@ -51,7 +53,8 @@ struct FileOutcome {
   bool lacks_end = false;                  // the same: the rest of the file may still come
   uint64_t pushed = 0, already_there = 0;  // of its traces
 
-  std::string reason_text() const;  // with the name of the file, which most reasons have
+  // Why it was not pushed, for people. Empty: it was, or is there already.
+  std::string problem() const;
 };
 
 class Pusher {
@@ -64,21 +67,48 @@ class Pusher {
   // rank that is not a number.
   using Warn = std::function<void(const std::string& text)>;
 
-  Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn);
-  ~Pusher();
+  Pusher(std::unique_ptr<Store> store, PushOptions options, Open open, Report report, Warn warn)
+      : store_(std::move(store)),
+        options_(std::move(options)),
+        open_(std::move(open)),
+        report_(std::move(report)),
+        warn_(std::move(warn)) {}
 
-  // Throws Refused, TryAgain after the last retry, or another kymo::Error that the store has. What was reported as
+  // Throws TryAgain after the last retry, or another kymo::Error that the store has. What was reported as
   // pushed stays. After an error the next call prepares the store again: its tables may be gone.
-  void push(const std::vector<std::string>& given);
+  void push(const std::vector<std::string>& files);
 
   struct Counts {
     uint64_t traces = 0, rows = 0, retries = 0;
   };
-  const Counts& counts() const;
+  const Counts& counts() const { return counts_; }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct TraceFile;
+  struct TraceToPush;
+
+  void prepare();
+  void publish();
+  void push_some(std::span<const std::string> files);
+  void push_file(TraceFile& file);
+  void warn_of(const TraceFile& file, const std::vector<TraceToPush>& traces);
+  template <typename Read>
+  bool can_read(const std::string& file, Read&& read);
+  template <typename Action>
+  void with_retries(Action&& action);
+
+  const std::unique_ptr<Store> store_;
+  const PushOptions options_;
+  const Open open_;
+  const Report report_;
+  const Warn warn_;
+  bool is_prepared_ = false, warned_of_rank_ = false;
+  Counts counts_;
+  KnownTraces there_;  // or in the batch
+  // Traces of one day, which are published together, and the files of which they are the last ones.
+  SummaryBlocks batch_;
+  uint32_t day_ = 0;
+  std::vector<std::shared_ptr<FileOutcome>> complete_;
 };
 
 }  // namespace kymo::push

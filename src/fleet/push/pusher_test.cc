@@ -39,9 +39,9 @@ class FakeStore : public Store {
       if (block->rows() > 0 && server_.on_insert) server_.on_insert(*block);
       server_.rows[std::string(block->table().name)] += block->rows();
     }
-    const std::string csv = rows.traces.encode(1);  // the number of the trace is first in each line
+    const std::string csv = rows.traces.encode(1);  // each line begins with the attempt and the number of the trace
     for (size_t line = 0; line < csv.size(); line = csv.find('\n', line) + 1)
-      server_.traces[std::strtoull(csv.data() + line, nullptr, 10)] = false;
+      server_.traces[std::strtoull(csv.data() + line + 2, nullptr, 10)] = false;
   }
 
  private:
@@ -84,7 +84,7 @@ class PusherTest : public ::testing::Test {
           outcomes_[file.file] = file.outcome;
           last_ = file;
         },
-        {});
+        [](const std::string&) {});
     pusher.push(files);
   }
 
@@ -120,7 +120,7 @@ TEST_F(PusherTest, TheReasonWhyAFileCannotBeReadHasItsNameOnce) {
   for (const std::string& file : {empty, missing, std::string(folder_ / "")}) {
     push({file});
     EXPECT_EQ(last_.outcome, Outcome::Unreadable);
-    const std::string text = last_.reason_text();
+    const std::string text = last_.problem();
     EXPECT_EQ(text.find(file), text.rfind(file)) << text;
     EXPECT_NE(text.find(file), text.npos) << text;
   }
@@ -188,8 +188,9 @@ TEST_F(PusherTest, ProcessesThatHaveOtherWritersEachTimeAreTheSameTraces) {
     return trace::Reader(imported);
   };
   for (const bool is_first : {true, false}) {
-    Pusher pusher(std::make_unique<FakeStore>(server_), {}, open, [this](const FileOutcome& file) { last_ = file; },
-                  {});
+    Pusher pusher(
+        std::make_unique<FakeStore>(server_), {}, open, [this](const FileOutcome& file) { last_ = file; },
+        [](const std::string&) {});
     pusher.push({path});
     EXPECT_EQ(last_.outcome, is_first ? Outcome::Pushed : Outcome::AlreadyThere);
     EXPECT_EQ(server_.rows.at("traces"), 2u);

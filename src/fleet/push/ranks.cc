@@ -174,18 +174,11 @@ class RankFinder {
     for (const auto& [recording, some] : without_rank) {
       const auto its = ranks_of.find(recording);
       const bool has_ranks = its != ranks_of.end();
-      if (has_ranks || (all.size() == 1 && !may_have_lost_ranks(some)))
+      if (has_ranks || all.size() == 1)
         add_without_rank(some, has_ranks ? its->second : all);
       else
         for (const size_t i : some) ranks_[{-1, all.empty() ? "" : environment_.jobs[i]}].own.push_back(i);
     }
-  }
-
-  // In a damaged file, the description of a process may be lost.
-  bool may_have_lost_ranks(const Some& some) const {
-    const auto is_inside = [&](const trace::Problem& problem) { return problem.offset < reader_.trace_size(); };
-    return std::any_of(reader_.problems().begin(), reader_.problems().end(), is_inside) &&
-           std::any_of(some.begin(), some.end(), [&](size_t i) { return processes_[i].has_events; });
   }
 
   // `ranks`: those that they may belong to.
@@ -200,7 +193,6 @@ class RankFinder {
       trace.job = environment_.jobs[leader.process];
       trace.run = run_of(processes_[leader.process].info->origin);
       trace.number = number_of({-1, trace.job}, leader.process);
-      trace.is_beside = true;
     }
     for (const size_t i : some) {
       if (const auto leader = leader_of.find(i); leader != leader_of.end())
@@ -223,8 +215,7 @@ class RankFinder {
     const std::set<size_t> beside = find_beside(leaders);
     for (const Leader& leader : leaders) {
       RankOfFile& trace = found_.list.emplace_back();
-      trace.is_beside = beside.contains(leader.process);
-      trace.rank = trace.is_beside ? -1 : key.first;
+      trace.rank = beside.contains(leader.process) ? -1 : key.first;
       trace.job = leaders.size() == 1 ? key.second : environment_.jobs[leader.process];
       if (leaders.size() > 1) trace.run = run_of(processes_[leader.process].info->origin);
       trace.number = leaders.size() == 1 ? number_of(key) : number_of(key, leader.process);
@@ -309,16 +300,6 @@ class RankFinder {
 };
 
 }  // namespace
-
-bool RanksOfFile::has_several() const {
-  const RankOfFile* first = nullptr;
-  for (const RankOfFile& one : list) {
-    if (one.is_beside) continue;
-    if (first != nullptr && std::tie(first->rank, first->job) != std::tie(one.rank, one.job)) return true;
-    first = &one;
-  }
-  return false;
-}
 
 RanksOfFile find_ranks(trace::Reader& reader, uint64_t number) { return RankFinder(reader, number).find(); }
 

@@ -22,22 +22,18 @@ struct RankOfFile {
   std::set<trace::WriterId> processes;  // empty: those of the whole file
   std::set<trace::WriterId> helpers;    // processes of the trace that have no rank, while others have: the launcher
   uint64_t number = 0;                  // of its trace
-  bool is_beside = false;               // has iterations beside the rank
 };
 
 struct RanksOfFile {
   std::vector<RankOfFile> list;
   std::string not_a_rank;  // what a program has in place of a rank: KYMO_RANK=x
   uint64_t left_out = 0;   // processes with events that belong to no trace
-
-  bool has_several() const;  // ranks or jobs
 };
 
 // A process without a rank belongs to that of its nearest ancestor. Otherwise it is a trace of an unknown rank if it
 // has iterations, and else belongs to the only rank of its recording, or of the file if its recording has none. If the
 // recording has several ranks, it belongs to none: it is the launcher, or beside the ranks. A recording without any
-// rank in a file with several is an unknown rank. So it is in a damaged file, in which the description of its process
-// may be lost.
+// rank in a file with several is an unknown rank.
 //
 // A rank is one process at a time. If several of them have iterations at the same time, the one that uses a device is
 // the rank, or the one whose iterations take the most time. The others are traces of an unknown rank.

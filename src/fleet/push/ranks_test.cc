@@ -101,7 +101,6 @@ TEST(RanksTest, OneRankIsTheWholeFileWithItsNumber) {
            {{{1, 0, {{"SLURM_PROCID", "0"}}}, {2, 1, {{"SLURM_PROCID", "0"}, {"RANK", "5"}}}}, 5},
            {{{1, 0, {{"RANK", "5"}}}, {2, 0, {}, "other recording"}}, 5}}) {
     const RanksOfFile ranks = ranks_of(processes);
-    ASSERT_FALSE(ranks.has_several());
     EXPECT_EQ(ranks.list[0].rank, rank);
     EXPECT_EQ(ranks.list[0].number, kNumber);
     EXPECT_THAT(ranks.list[0].processes, IsEmpty());
@@ -168,7 +167,6 @@ TEST(RanksTest, EachProcessOfARankWithItsOwnIterationsIsATrace) {
                                       {11, 1, {{"RANK", "0"}}, "appended", "boot", 700, Events::Steps}});
   ASSERT_THAT(text_of_all(ranks), ElementsAre(" 0: 1 2 3 6", " 0: 4 5", " 0: 7"));
   EXPECT_THAT(ranks.list[0].helpers, ElementsAre(writer_id(1)));
-  EXPECT_FALSE(ranks.has_several());
   EXPECT_EQ(ranks.left_out, 0U);
   std::set<uint64_t> numbers{kNumber};
   for (const RankOfFile& one : ranks.list) numbers.insert(one.number);
@@ -211,9 +209,7 @@ TEST(RanksTest, AProcessWithIterationsBesideTheOnlyRankIsATraceOfAnUnknownRank) 
                                       {5, 0, {}, "two", "boot", 100, Events::One},
                                       {6, 0, {}, "two", "boot", 100, Events::Repeats}});
   ASSERT_THAT(text_of_all(ranks), ElementsAre(" -1: 1 4", " -1: 6", " 1: 2 3 5"));
-  EXPECT_TRUE(ranks.list[0].is_beside);
   EXPECT_THAT(ranks.list[2].helpers, ElementsAre(writer_id(3), writer_id(5)));
-  EXPECT_FALSE(ranks.has_several());  // --rank is for the rank
   EXPECT_EQ(ranks.left_out, 0U);
 }
 
@@ -269,27 +265,6 @@ TEST(RanksTest, EachProcessWithIterationsOfAFileWithoutRanksIsATrace) {
                                       {2, 1, {}, "one", "boot", 120, Events::Steps},
                                       {3, 0, {{"KYMO_JOB", "a"}}, "two", "boot", 300, Events::Steps}});
   ASSERT_THAT(text_of_all(ranks), ElementsAre(" -1: 1", " -1: 2", "a -1: 3"));
-  EXPECT_FALSE(ranks.list[0].is_beside);
-  EXPECT_TRUE(ranks.list[1].is_beside);
-}
-
-TEST(RanksTest, AProcessWhoseDescriptionIsDamagedDoesNotBelongToTheOnlyOtherRank) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "trace.kymo";
-  for (const bool is_damaged : {false, true}) {
-    write_processes(path, {{1, 0, {{"RANK", "1"}}, "one", "boot", 100, Events::One},
-                           {2, 0, {{"KYMO_RANK", "1"}}, "two", "boot", 100, Events::One}});
-    if (is_damaged) {
-      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-      const std::string content((std::istreambuf_iterator<char>(file)), {});
-      ASSERT_NE(content.find("KYMO_RANK"), std::string::npos);
-      file.seekp(static_cast<std::streamoff>(content.find("KYMO_RANK")));
-      file << 'X';
-    }
-    const std::vector<std::string> expected =
-        is_damaged ? std::vector<std::string>{" -1: 2", " 1: 1"} : std::vector<std::string>{" 1:"};
-    EXPECT_EQ(text_of_all(ranks_of_file(path)), expected);
-  }
 }
 
 TEST(RanksTest, AValueThatIsNotARankIsKeptForAWarning) {

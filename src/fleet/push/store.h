@@ -35,13 +35,6 @@ class TryAgain : public Error {
   using Error::Error;
 };
 
-// The store is not a place for these rows, and will not become one by itself: it has other tables, or is of another
-// version of Kymo.
-class Refused : public Error {
- public:
-  using Error::Error;
-};
-
 // The traces that a store has, and whether parts of their files could not be read when they were pushed.
 using KnownTraces = std::map<uint64_t, bool>;
 

@@ -28,12 +28,10 @@ struct TypeNames {
 };
 TypeNames names_of(ColumnType type);
 
-inline constexpr std::string_view kAttemptColumn = "attempt";
-
 struct TableSpec {
   std::string_view name;
-  std::string_view order;  // the sorting key
-  std::span<const ColumnSpec> columns;
+  std::string_view order;               // the sorting key
+  std::span<const ColumnSpec> columns;  // `attempt` is the first one
 };
 
 // Tables of other versions are not read and not written.
@@ -69,51 +67,47 @@ std::string quoted_text(std::string_view text);
 // Rows of a table as CSV, which ClickHouse and DuckDB read: texts are in quotes, and a quote in one is doubled.
 //
 //   Block block(kDeviceTime);
-//   block.number(id); block.text("gpu 0"); … block.end_row();
+//   block.add(trace, started, job, rank, "gpu 0", "compute", ns);
 //   client.insert(block.table(), block.encode(attempt));
 //
-// Every table has a column `attempt`. Its value is the same in all rows and is known only when the block is sent, so it
-// is given to encode() and not stored. Texts may have any bytes. One thread uses a block.
+// The first column of every table is `attempt`. Its value is the same in all rows and is known only when the block is
+// sent, so it is given to encode() and not stored. One thread uses a block.
 class Block {
  public:
   explicit Block(const TableSpec& table) : table_(table) {}
 
-  // Values of the row that is being built, in the order of the columns; `attempt` is skipped.
-  void number(uint64_t value);        // any integer column; signed values as two's complement
-  void text(std::string_view value);  // Text or Name
-
-  // Throws kymo::Error if a column has no value.
-  void end_row();
-
-  // The values of the rest of a row: numbers and texts.
+  // A row: the value of each column after `attempt`, a number or a text of any bytes. Throws kymo::Error if these are
+  // too few or too many.
   template <typename... Values>
-  void finish_row(const Values&... values) {
-    const auto add = [this](const auto& value) {
+  void add(const Values&... values) {
+    begin_row(sizeof...(values));
+    const ColumnSpec* column = table_.columns.data();
+    const auto add_one = [&](const auto& value) {
       if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>)
-        number(static_cast<uint64_t>(value));
+        add_number(*++column, static_cast<uint64_t>(value));
       else
-        text(value);
+        add_text(*++column, value);
     };
-    (add(values), ...);
-    end_row();
+    (add_one(values), ...);
+    csv_ += '\n';
   }
 
   const TableSpec& table() const { return table_; }
-  size_t rows() const { return attempts_.size(); }
+  size_t rows() const { return rows_.size(); }
   size_t bytes() const { return csv_.size(); }  // about the size of encode()
-  // Adds the rows of another block of this table, which has no row that is being built.
+  // Adds the rows of another block of this table.
   void append(const Block& other);
 
   std::string encode(uint64_t attempt) const;
 
  private:
-  void skip_attempt();
-  void begin_value(bool is_text);
+  void begin_row(size_t values);
+  void add_number(const ColumnSpec& column, uint64_t value);  // signed values as two's complement
+  void add_text(const ColumnSpec& column, std::string_view value);
 
   TableSpec table_;
-  std::string csv_;               // without the attempts
-  std::vector<size_t> attempts_;  // where that of each row belongs
-  size_t at_ = 0;                 // the column of the next value
+  std::string csv_;           // without the attempts
+  std::vector<size_t> rows_;  // where each begins
 };
 
 }  // namespace kymo::push

@@ -38,8 +38,6 @@ class NumberedIterations {
     if (numbers_.empty() || !numbers_[i]) return kPlace;
     return repeated_[i] ? kRepeatedLater : kNumber;
   }
-  // Those without one, although others have one.
-  uint64_t missing() const { return static_cast<uint64_t>(std::count(numbers_.begin(), numbers_.end(), std::nullopt)); }
 
  private:
   analyze::IterationNumbers numbers_;
@@ -81,11 +79,10 @@ void add_waits(Block& block, RowHead& head, const analyze::CollectiveCalls& call
   for (const auto& [key, waits] : all) {
     const auto& [iteration, group] = key;
     const analyze::Interval& time = iterations.list[iteration];
-    head.add_to(block);
-    block.finish_row(numbers.number(iteration), numbers.numbered(iteration), realtime_of(time.begin),
-                     analyze::time_between(time.begin, time.end), head.run, calls.groups[group].name,
-                     calls.groups[group].members, waits.calls, waits.ns, waits.first_sequence, calls.names[waits.name],
-                     head.host);
+    head.add(block, numbers.number(iteration), numbers.numbered(iteration), realtime_of(time.begin),
+             analyze::time_between(time.begin, time.end), head.run, calls.groups[group].name,
+             calls.groups[group].members, waits.calls, waits.ns, waits.first_sequence, calls.names[waits.name],
+             head.host);
   }
 }
 
@@ -118,8 +115,7 @@ void add_device_time(Block& block, const RowHead& head, const std::string& devic
                      uint64_t outside_ns) {
   const auto add = [&](std::string_view part, uint64_t ns) {
     if (ns == 0) return;
-    head.add_to(block);
-    block.finish_row(device, part, ns);
+    head.add(block, device, part, ns);
   };
   add("compute", time.compute_ns);
   add("communication", time.exposed_communication_ns);
@@ -158,7 +154,6 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   const analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work), helpers);
   const NumberedIterations numbers(analyze::iteration_numbers(walk, iterations));
-  head.unnumbered = numbers.missing();
   head.is_whole = iterations.list.size() == 1 && numbers.numbered(0) == kPlace;
   const auto realtime_of = [&](int64_t ns) {
     return static_cast<uint64_t>(summary.begin_realtime_ns + (ns - walk.first_ns()));
@@ -167,18 +162,15 @@ std::vector<uint64_t> add_iterations(SummaryBlocks& blocks, RowHead& head, const
   for (size_t i = 0; i < iterations.list.size(); ++i) {
     const analyze::Interval& one = iterations.list[i];
     lengths.push_back(static_cast<uint64_t>(analyze::time_between(one.begin, one.end)));
-    head.add_to(blocks.iterations);
-    blocks.iterations.finish_row(numbers.number(i), numbers.numbered(i), realtime_of(one.begin), lengths.back());
+    head.add(blocks.iterations, numbers.number(i), numbers.numbered(i), realtime_of(one.begin), lengths.back());
   }
   const analyze::IterationOperations operations = analyze::iteration_operations(walk, work, iterations);
   for (const analyze::IterationOperation& row : operations.rows) {
     const bool is_iteration = !row.on_device && row.name == iterations.name;
     head.operation_calls += row.count;
     head.operation_ns += row.total_ns;
-    head.add_to(blocks.operations);
-    blocks.operations.finish_row(row.name, row.on_device, is_iteration ? kIterationKind : analyze::text_of(row.kind),
-                                 row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns,
-                                 row.max_ns);
+    head.add(blocks.operations, row.name, row.on_device, is_iteration ? kIterationKind : analyze::text_of(row.kind),
+             row.count, row.total_ns, row.self_ns, row.min_ns, row.median_ns, row.p99_ns, row.max_ns);
   }
   const analyze::CollectiveCalls calls = analyze::collective_calls(walk, work, iterations, numbers.list());
   add_waits(blocks.waits, head, calls, iterations, numbers, realtime_of);
@@ -210,20 +202,12 @@ uint64_t recording_number(const RowHead& head, const trace::Reader& reader) {
 void add_mark(Block& block, const RowHead& head, const trace::Reader& reader, const analyze::Summary& summary,
               const TraceLabels& labels, const std::vector<uint64_t>& lengths, size_t problems) {
   const bool is_complete = !head.lacks_end && head.left_out == 0 && head.damage.empty();
-  head.add_to(block);
-  block.finish_row(head.host, labels.file, head.run, lengths.size(),
-                   std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}), base::round_ns(base::median(lengths)),
-                   summary.lost, problems, is_complete, recording_number(head, reader), head.is_whole);
+  head.add(block, head.host, labels.file, head.run, lengths.size(),
+           std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}), base::round_ns(base::median(lengths)),
+           summary.lost, problems, is_complete, recording_number(head, reader), head.is_whole);
 }
 
 }  // namespace
-
-void RowHead::add_to(Block& block) const {
-  block.number(trace);
-  block.number(started);
-  block.text(job);
-  block.number(static_cast<uint64_t>(rank));
-}
 
 // The file ends before the recording did: it was cut, or is not copied completely.
 bool lacks_end(const trace::Reader& reader) {
@@ -265,8 +249,6 @@ std::pair<uint32_t, uint32_t> times_of(const trace::Reader& reader) {
   return {seconds_of(summary.begin_realtime_ns - kDayNs), seconds_of(end + kDayNs)};
 }
 
-std::string job_of(const trace::Reader& reader) { return job_of(reader, analyze::summarise(reader)); }
-
 uint32_t day_of(const RowHead& head) {
   constexpr uint32_t kDay = 86'400;
   if (head.started < kEndOfDates) return head.started / kDay;
@@ -293,11 +275,6 @@ std::vector<std::string> warnings_of(const RowHead& head, const std::string& pat
         "{}: {} ({}) on devices do not say which collective they are, and kymo fleet stragglers does not count them: "
         "record the calls of NCCL too, or give the range around the launch an argument 'Collective name'",
         file, base::count_of(head.unknown_calls, "call"), base::printable(head.unknown_call)));
-  if (head.unnumbered > 0)
-    texts.push_back(base::format(
-        "{}: {} without a number from 0 to 18446744073709551615, which others have; kymo fleet stragglers does not "
-        "compare such iterations",
-        file, base::count_of(head.unnumbered, "iteration")));
   if (head.started < kFirstDate)
     texts.push_back(
         base::format("{} does not say when it was recorded, or says a time before 1971: it counts as of 1970, and kymo "

@@ -33,13 +33,16 @@ struct RowHead {
   bool lacks_end = false;                          // the end of the file or of a recording is missing
   uint64_t left_out = 0;                           // calls that are too many for one trace
   bool is_whole = false;                           // it has no iterations, and counts as one
-  uint64_t unnumbered = 0;                         // iterations without a usable number, although others have one
   uint64_t unknown_calls = 0;                      // collectives whose name does not say which one it is
   std::string unknown_call;                        // the name of one
   uint64_t operation_calls = 0, operation_ns = 0;  // of all operations
   std::string damage;  // the first part before the end that cannot be read; empty: all can be read
 
-  void add_to(Block& block) const;
+  // Adds a row of the trace.
+  template <typename... Values>
+  void add(Block& block, const Values&... values) const {
+    block.add(trace, started, job, rank, values...);
+  }
 };
 
 // True if the end of the file or of a recording is missing.
@@ -54,9 +57,6 @@ RowHead add_summary(SummaryBlocks& blocks, const trace::Reader& reader, uint64_t
 
 // From when to when traces of it may begin, in seconds since 1970, with a day on both sides for clocks that are merged.
 std::pair<uint32_t, uint32_t> times_of(const trace::Reader& reader);
-
-// The job of all that the reader shows: what the environment of its processes says, or the name of the program.
-std::string job_of(const trace::Reader& reader);
 
 // When it began, in days since 1970: the tables are divided by days, and so are inserts. Throws kymo::Error for a trace
 // that begins after the last date of the tables.

@@ -195,16 +195,6 @@ std::vector<std::string> CountedTraces::lines() const {
   return lines;
 }
 
-std::vector<std::string> leave_out_whole_traces(Selection& selection, const CountedTraces& traces) {
-  const uint64_t with = traces.counted - traces.whole;
-  selection.only_iterations = with > 0 && traces.whole > 0;
-  if (!selection.only_iterations) return {};
-  return {base::format(
-      "not compared: {} without iterations, because {} some: mark iterations in each program, or give "
-      "traces of another program their own --job",
-      base::count_of(traces.whole, "trace"), with == 1 ? "1 other has" : base::format("{} others have", with))};
-}
-
 TimesOfTop times_of_top(const Selection& selection) {
   const push::Rows rows = selection.target.store().ask(times_statement(selection));
   push::expect_columns(rows, 3);

@@ -61,14 +61,12 @@ struct CountedTraces {
   uint64_t copies = 0;      // of a recording of which another file counts
   Some future, undated;     // they do not count in this time
 
+  // Whether some have iterations, and others none: times of both are not comparable.
+  bool are_mixed() const { return whole > 0 && whole < counted; }
   // A line for each kind that has not the time as its reason, for people.
   std::vector<std::string> lines() const;
 };
 CountedTraces count_traces(const Selection& selection, int64_t now);
-
-// For diff_statement() and history_statement(): if some traces have iterations, the others do not count, because the
-// time of a whole trace is not that of an iteration. Then a line says how many.
-std::vector<std::string> leave_out_whole_traces(Selection& selection, const CountedTraces& traces);
 
 // For top_statement(): the time that its shares are of, and how devices spend it.
 struct TimesOfTop {

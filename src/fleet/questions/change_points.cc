@@ -11,10 +11,6 @@
 namespace kymo::fleet {
 namespace {
 
-std::span<const double> searched(std::span<const double> values) {
-  return values.last(std::min(values.size(), kMostHistory));
-}
-
 // The usual distance of a value from its level, as the standard deviation of normal noise.
 double noise_of(std::span<const double> values) {
   constexpr double kOfNeighbours = 0.9539;  // the median distance of two normal values with a deviation of 1
@@ -59,13 +55,8 @@ Change clearest_change(std::span<const double> scores) {
   return found;
 }
 
-// A part between two others that have another level than it: on its two sides the sum is smallest and largest.
-struct Episode {
-  size_t to = 0;  // where it ends
-  double clarity = 0;
-};
-
-Episode clearest_episode(std::span<const double> scores) {
+// Where a part ends that is between two others of another level: on its two sides the sum is smallest and largest.
+Change clearest_episode(std::span<const double> scores) {
   double sum = 0, smallest = 0, largest = 0;
   size_t low = 0, high = 0;
   for (size_t before = 1; before < scores.size(); ++before) {
@@ -127,7 +118,7 @@ void search(std::span<const double> values, size_t from, size_t to, std::vector<
                                [](std::span<const double> order) { return clearest_episode(order).clarity; });
   if (p > kCertainEpisode) return;
   // With the other side left out, each side is where the level changes.
-  const size_t begin = clearest_change(scores_of(part.first(clearest_episode(scores).to))).at;
+  const size_t begin = clearest_change(scores_of(part.first(clearest_episode(scores).at))).at;
   const size_t length = clearest_change(scores_of(part.subspan(begin))).at;
   if (begin == 0 || length == 0) return;
   search(values, from, from + begin, found);
@@ -140,13 +131,11 @@ void search(std::span<const double> values, size_t from, size_t to, std::vector<
 }  // namespace
 
 std::vector<ChangePoint> find_change_points(std::span<const double> values) {
-  const size_t skipped = values.size() - searched(values).size();
   std::vector<ChangePoint> points;
-  search(values, skipped, values.size(), points);
+  search(values, 0, values.size(), points);
   for (size_t i = 0; i < points.size(); ++i) {
     ChangePoint& point = points[i];
-    const size_t from = i == 0 ? skipped : points[i - 1].at,
-                 to = i + 1 < points.size() ? points[i + 1].at : values.size();
+    const size_t from = i == 0 ? 0 : points[i - 1].at, to = i + 1 < points.size() ? points[i + 1].at : values.size();
     const auto middle = [&](size_t begin, size_t end) {
       return base::median(std::vector(values.begin() + static_cast<std::ptrdiff_t>(begin),
                                       values.begin() + static_cast<std::ptrdiff_t>(end)));
@@ -167,9 +156,8 @@ std::vector<ChangePoint> find_change_points(std::span<const double> values) {
   return points;
 }
 
-std::optional<VisibleChange> smallest_visible_change(std::span<const double> all) {
+std::optional<VisibleChange> smallest_visible_change(std::span<const double> values) {
   constexpr int kDoublings = 40, kHalvings = 7;
-  const std::span<const double> values = searched(all);
   if (values.size() < kFewestValues) return std::nullopt;
   const size_t last = std::max(kFewestAround, values.size() / 4);
   const auto middle_of = [](std::span<const double> some) {

@@ -36,7 +36,7 @@ inline constexpr size_t kFewestAround = 4;   // values on each side
 inline constexpr size_t kFewestValues = 10;  // with fewer, no order of the values is as rare as kCertain
 inline constexpr double kMostNoise = 4;      // of one value: its distance from the median, in units of the noise
 
-// In order. Only the last kMostHistory are searched.
+// In order. The search is quadratic, so callers give at most kMostHistory values.
 inline constexpr size_t kMostHistory = 5'000;
 std::vector<ChangePoint> find_change_points(std::span<const double> values);
 

@@ -80,7 +80,7 @@ FILL = {
     "waits": (20, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000, " + RUN +
               ", if(number % 2 = 0, concat('tp', toString(intDiv({i} % {ranks}, 8))), 'dp'), if(number % 2 = 0, 8, {ranks}), "
               "50, 25000 + rand() % 1000, -1, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL', concat('node', "
-              "toString(intDiv({i} % {ranks}, 8))), 1000000 + rand() % 1000"),
+              "toString(intDiv({i} % {ranks}, 8)))"),
     "iterations": (10, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
     "device_time": (4, "{i} % {ranks}, 'GPU', arrayElement(['compute', 'communication', 'copies', 'idle: other'], 1 + number % "
                     "4), 200000 + rand() % 1000"),
@@ -95,9 +95,10 @@ def fill(server, traces, now, jobs=JOBS, ranks=64):
     for number, (job, age) in enumerate(jobs.items()):
         for table, (rows, columns) in FILL.items():
             words = {"i": f"intDiv(number, {rows})", "rows": rows, "per_iteration": max(rows // 10, 1), "ranks": ranks}
-            names = ("(trace, attempt, started, job, rank, complete, iterations, recording, run, median_wall_ns, host, wall_ns)"
+            names = ("(attempt, trace, started, job, rank, complete, iterations, recording, run, median_wall_ns, host, wall_ns)"
                      if table == "traces" else "")
-            server.query(f"INSERT INTO kymo.{table} {names} SELECT {words['i']} + 1 + {number * 10_000_000}, 1, "
+            trace = f"cityHash64({words['i']} + {number * 10_000_000})"  # a host pushes the traces of 8 ranks together
+            server.query(f"INSERT INTO kymo.{table} {names} SELECT cityHash64(intDiv({words['i']}, 8), {number}), {trace}, "
                          f"toDateTime({now}) - ({age.format(**words)}) AS started, '{job}' AS job, {columns.format(**words)} "
                          f"FROM numbers({rows * traces})")
 

@@ -9,7 +9,7 @@ namespace kymo::fleet {
 namespace {
 
 constexpr size_t kEscapeLength = 4;  // \xNN
-constexpr std::string_view kOnDevice = " (device)";
+constexpr std::string_view kOnDevice = " (device)", kOnDeviceEscaped = " \\x28device)";
 
 bool is_upper_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); }
 
@@ -42,11 +42,18 @@ std::string text_of_name(std::string_view name) {
 }
 
 std::string shown_name(std::string_view name) {
-  return escaped(name, [](std::string_view character) { return base::printable(character) == character; });
+  constexpr std::string_view kSpace = "\\x20";
+  std::string text = escaped(name, [](std::string_view character) { return base::printable(character) == character; });
+  if (text.ends_with(' ')) text.replace(text.size() - 1, 1, kSpace);
+  if (text.starts_with(' ')) text.replace(0, 1, kSpace);
+  return text;
 }
 
 std::string operation_text(std::string_view name, bool on_device) {
-  return shown_name(name) + std::string(on_device ? kOnDevice : "");
+  std::string text = shown_name(name);
+  if (on_device) return text + std::string(kOnDevice);
+  if (!text.ends_with(kOnDevice)) return text;
+  return text.substr(0, text.size() - kOnDevice.size()) + std::string(kOnDeviceEscaped);
 }
 
 Operation parse_operation(std::string_view text) {

@@ -11,13 +11,14 @@ namespace kymo::fleet {
 
 std::string text_of_name(std::string_view name);
 
-// The same for people: control characters and those that reorder a line are \xNN too.
+// The same for people: control characters, those that reorder a line, and spaces at the ends are \xNN too.
 std::string shown_name(std::string_view name);
 
 // The bytes again, from both: every \xNN is a byte.
 std::string name_of_text(std::string_view text);
 
-// An operation as `kymo fleet top` lists it, and as --operation takes it back: "gemm", or "gemm (device)".
+// An operation as `kymo fleet top` lists it, and as --operation takes it back: "gemm", or "gemm (device)". A host
+// operation whose own name ends like this is "gemm \x28device)".
 struct Operation {
   std::string name;
   bool only_on_device = false;  // false: that of the host, or that of devices if the host has none

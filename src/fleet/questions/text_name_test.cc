@@ -39,6 +39,9 @@ TEST(TextNameTest, TwoNamesNeverBecomeTheSameText) {
 TEST(TextNameTest, WhatIsShownIsSafeForATerminalAndCanBeGivenBack) {
   EXPECT_EQ(shown_name("a\tb\n\x1b[1m"), "a\\x09b\\x0A\\x1B[1m");
   EXPECT_EQ(shown_name("\xe2\x80\xae größe"), "\\xE2\\x80\\xAE größe");
+  EXPECT_EQ(shown_name(" a b "), "\\x20a b\\x20");
+  EXPECT_EQ(shown_name(" "), "\\x20");
+  EXPECT_EQ(name_of_text(shown_name("  ")), "  ");
   std::string every;
   for (int byte = 0; byte < 256; ++byte) {
     const std::string name(1, static_cast<char>(byte));
@@ -49,7 +52,7 @@ TEST(TextNameTest, WhatIsShownIsSafeForATerminalAndCanBeGivenBack) {
 }
 
 TEST(TextNameTest, AnOperationIsTheOneThatIsListed) {
-  for (const std::string name : {"", "gemm", "a\n\\x41"}) {
+  for (const std::string name : {"", "gemm", "gemm (device)", "gemm (device) (device)", "a\n\\x41"}) {
     for (const bool on_device : {false, true}) {
       const Operation operation = parse_operation(operation_text(name, on_device));
       EXPECT_EQ(operation.name, name);

@@ -184,7 +184,6 @@ struct Options {
 };
 
 std::string time(double ns) { return duration_text(static_cast<uint64_t>(std::llround(std::max(ns, 0.0)))); }
-std::string rank_text(int64_t rank) { return rank < 0 ? "" : std::to_string(rank); }
 
 int show_jobs(const push::Rows& found, const Notes& notes, bool json) {
   push::expect_columns(found, 8);
@@ -222,7 +221,8 @@ int show_top(const push::Rows& found, const fleet::TimesOfTop& times, const Note
     table.duration("longest_ns", number(5), "longest");
     table.count("traces", number(6), "traces");
     table.only_json("ranks", number(7));
-    table.number("slowest_rank", slowest_rank, "slowest rank", rank_text(slowest_rank));
+    table.number("slowest_rank", slowest_rank, "slowest rank",
+                 slowest_rank < 0 ? std::string() : std::to_string(slowest_rank));
     table.trace("slowest_trace", number(8), "slowest trace");
     table.only_json("name", fleet::text_of_name(row[0]));
     table.only_json("device", on_device);

@@ -142,7 +142,7 @@ int push_command(const Arguments& arguments) {
     status.clear();
     say_error(error.what());
     if (totals.pushed > 0) say(base::format("{} pushed before that", count_of(totals.pushed, "trace")));
-    if (dynamic_cast<const push::TryAgain*>(&error) != nullptr)
+    if (dynamic_cast<const push::Refused*>(&error) == nullptr)
       say("when this is solved, run the same command again to push the rest");
     return kFailed;
   }

@@ -366,7 +366,7 @@ void ClickHouseStore::prepare() {
   const auto is_there = [&](const TableSpec* table) { return names.contains(table->name); };
   const auto other = std::ranges::find_if(all_tables(), is_there);
   if (other != all_tables().end() && !is_there(&kSchema))
-    throw Error(
+    throw Refused(
         base::format("{} has a table {} that is not Kymo's: use another database", address.text(), (*other)->name));
   // The version is written when all tables are there.
   impl_->post({}, create_statement(address.database, kSchema));

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <span>
 #include <thread>
-#include <utility>
 
 #include "base/file.h"
 #include "base/printable.h"

@@ -49,7 +49,7 @@ KnownTraces Store::ask_known(const std::string& table, const std::vector<uint64_
 
 void refuse_other_version(uint64_t version, const std::string& place) {
   if (version == kSchemaVersion) return;
-  throw Error(
+  throw Refused(
       base::format("{} has tables of version {}, and this kymo has version {}: push the traces into a new database",
                    place, version, kSchemaVersion));
 }

@@ -35,6 +35,12 @@ class TryAgain : public Error {
   using Error::Error;
 };
 
+// The store is not a place for these rows, such as one of another version: to try again does not help.
+class Refused : public Error {
+ public:
+  using Error::Error;
+};
+
 // The traces that a store has, and whether parts of their files could not be read when they were pushed.
 using KnownTraces = std::map<uint64_t, bool>;
 

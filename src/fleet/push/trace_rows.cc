@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string_view>
 

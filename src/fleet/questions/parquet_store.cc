@@ -125,8 +125,8 @@ uint64_t ParquetStore::version() {
       std::from_chars(name.data() + kVersionPrefix.size(), name.data() + name.size(), version);
     if (version != 0 && version != push::kSchemaVersion) return version;
     if (version == 0 && name != kUnfinished)
-      throw Error(base::format("{} has other files, such as {}, and no tables of Kymo: use a new folder",
-                               base::printable(folder_), base::printable(name)));
+      throw push::Refused(base::format("{} has other files, such as {}, and no tables of Kymo: use a new folder",
+                                       base::printable(folder_), base::printable(name)));
   }
   if (error && error != std::errc::no_such_file_or_directory) throw base::file_error("read", folder_, error.value());
   return 0;

@@ -7,7 +7,6 @@ import { Bookmark, readHash, writeHash } from './core/hash';
 import { EventRef, kUnknown, LinkedEvent, SqlRow } from './core/protocol';
 import { requestTotals, tracksByFile } from './core/totals';
 import { around, clampSpan, panBy, Span, wholeSpan, zoomAt } from './core/viewport';
-import type { BackendName } from './render/backend';
 import { Arrangement, groupOf, hiddenBy, kArrangements, kRowHeight, moveTrack, rowTop, tracksOf } from './timeline/layout';
 
 export { kTabs } from './app_state';
@@ -75,7 +74,6 @@ export class App extends AppConnection {
       search: this.search,
       tab: this.tab,
       theme: this.themeChosen ? this.theme.name : undefined,
-      backend: this.backend,
       shifts: this.shifts,
       flags: this.flags,
     };
@@ -94,7 +92,6 @@ export class App extends AppConnection {
     this.layout_ = undefined;
     this.setScroll(view.scroll ?? 0);
     if (view.theme) this.setTheme(view.theme, true);
-    this.backend = view.backend as BackendName | undefined;
     this.tab = kTabs.find((tab) => tab === view.tab);
     this.visibleTotals = undefined;
     if (view.selection) void this.select(view.selection, view.tab === undefined);

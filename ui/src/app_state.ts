@@ -5,7 +5,6 @@ import { matcher, namePart, Names } from './core/names';
 import { EventDetails, EventRef, kUnknown, MemoryAnswer, SearchAnswer, SelectionAnswer, SqlAnswer, Track, TraceInfo } from './core/protocol';
 import { TileCache } from './core/tile_cache';
 import { clampSpan, Span, wholeSpan } from './core/viewport';
-import type { BackendName } from './render/backend';
 import { Arrangement, buildLayout, Lane, Layout, tracksOf } from './timeline/layout';
 import { Colour, dimmed, kDark, kLight, Theme } from './timeline/palette';
 import { Rows } from './timeline/rows';
@@ -72,7 +71,6 @@ export abstract class AppState {
   unfollowed = false; // the server does not tell this page what is new
   theme: Theme = kLight;
   themeChosen = false;
-  backend?: BackendName;
   offline = false;
   fatal?: string;
   notice?: string;

@@ -17,8 +17,6 @@ export function inspect(app: App, stage: Stage): void {
       duration: app.duration,
       scroll: app.scroll,
       level: stage.level,
-      backend: stage.backendName,
-      measured: stage.measured,
       rectangles: stage.scene.list.count,
       ranges: stage.scene.ranges,
       labels: stage.scene.labels.length,

@@ -137,7 +137,6 @@ export function makeActions(app: App, stage: Stage): Action[] {
     { group: 'Page', keys: ['Shift+S'], text: 'save what is on the screen as SVG', run: () => save('kymo.svg', new Blob([stage.svg()], { type: 'image/svg+xml' })) },
     { group: 'Page', keys: ['Shift+P'], text: 'save what is on the screen as PNG', run: () => void app.attempt(async () => save('kymo.png', await stage.png())) },
     { group: 'Page', keys: ['y'], text: 'copy a link to this view', run: () => void copyLink(app) },
-    { group: 'Page', keys: ['b'], text: 'draw with WebGL2 or with canvas', run: () => { app.backend = stage.backendName === 'webgl' ? 'canvas' : 'webgl'; stage.useBackend(app.backend); app.notice = `drawing with ${stage.backendName}`; app.notify(); } },
     { group: 'Page', keys: ['Shift+W'], text: 'the wheel scrolls the tracks, or zooms', run: () => app.setWheelZooms(!app.wheelZooms) },
     { group: 'Page', keys: ['?'], text: 'list of keys', run: () => { app.help = !app.help; app.notify(); } },
   ];

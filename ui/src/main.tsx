@@ -13,7 +13,6 @@ import { Stage } from './timeline/stage';
 import { inspect } from './inspect';
 
 const kRetryMs = 1000;
-const kMeasureAfterMs = 300;
 
 const app = new App();
 const stage = new Stage(app);
@@ -49,8 +48,6 @@ async function start(): Promise<void> {
     app.restore(readHash(location.hash));
     app.notify();
   });
-  // After the first picture, so that measuring does not delay it.
-  void stage.firstPicture.then(() => setTimeout(() => stage.chooseBackend(), kMeasureAfterMs));
 }
 
 mount('stage').append(stage.element);

@@ -119,10 +119,10 @@ uint32_t file_number(View& view, const Query& query, const std::string& name, ui
   return static_cast<uint32_t>(file);
 }
 
-std::string analysis(const std::function<std::string(uint32_t, const IsGone&)>& call, uint32_t file,
-                     const IsGone& is_gone) {
+template <typename Call, typename... Arguments>
+Answer analysis(const Call& call, const Arguments&... arguments) {
   if (!call) throw BadRequest("this viewer has no such analysis", 404);
-  return call(file, is_gone);
+  return json(call(arguments...));
 }
 
 }  // namespace
@@ -161,17 +161,13 @@ Answer answer(View& view, const Analyses& analyses, std::string_view path, const
     if (path == "launched") return json(launched_json(view, query, is_gone));
     if (path == "links") return json(links_json(view, query));
     if (path == "memory") return json(memory_json(view, analyses, query, is_gone));
-    if (path == "report") return json(analysis(analyses.report, file_number(view, query, "file", 0), is_gone));
-    if (path == "idle") return json(analysis(analyses.idle, file_number(view, query, "file", 0), is_gone));
-    if (path == "diff") {
-      if (!analyses.diff) throw BadRequest("this viewer has no such analysis", 404);
-      const uint32_t base = file_number(view, query, "base", 0);
-      return json(analyses.diff(base, file_number(view, query, "other", 1), is_gone));
-    }
+    const auto file = [&](const char* name, uint32_t otherwise) { return file_number(view, query, name, otherwise); };
+    if (path == "report") return analysis(analyses.report, file("file", 0), is_gone);
+    if (path == "idle") return analysis(analyses.idle, file("file", 0), is_gone);
+    if (path == "diff") return analysis(analyses.diff, file("base", 0), file("other", 1), is_gone);
     if (path == "query") {
-      if (!analyses.query) throw BadRequest("this viewer has no such analysis", 404);
       constexpr size_t kLongestStatement = 20'000;
-      return json(analyses.query(query.find("q") ? query.text("q", kLongestStatement) : "", is_gone));
+      return analysis(analyses.query, query.find("q") ? query.text("q", kLongestStatement) : "", is_gone);
     }
     return failure(404, "there is no such request");
   } catch (const BadRequest& error) {
@@ -274,22 +270,6 @@ class RanksOfTracks {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> by_group_;
 };
 
-const char* kind_name(DerivedTrack::Kind kind) {
-  switch (kind) {
-    case DerivedTrack::Kind::Memory:
-      return "memory";
-    case DerivedTrack::Kind::AcrossThreads:
-      return "across";
-    case DerivedTrack::Kind::Functions:
-      return "functions";
-    case DerivedTrack::Kind::States:
-      return "states";
-    case DerivedTrack::Kind::Rank:
-      return "rank";
-  }
-  return "";
-}
-
 void write_tracks(Json& json, View& view) {
   const RanksOfTracks ranks(view);
   json.begin_array("tracks");
@@ -338,15 +318,15 @@ void write_tracks(Json& json, View& view) {
     json.end_object();
   }
   for (const auto& track : view.derived()) {
-    const bool is_memory = track->kind == DerivedTrack::Kind::Memory;
+    using Kind = DerivedTrack::Kind;
+    constexpr const char* kKinds[] = {"memory", "across", "functions", "states", "rank"};
+    const bool is_functions = track->kind == Kind::Functions, is_states = track->kind == Kind::States;
     json.begin_object();
     json.field("id", track->id);
     json.field("file", track->file);
     json.field("process", process_id(track->file, track->group));
-    const bool is_functions = track->kind == DerivedTrack::Kind::Functions;
-    const bool is_states = track->kind == DerivedTrack::Kind::States, is_of_thread = is_functions || is_states;
-    json.field("kind", kind_name(track->kind));
-    if (track->kind == DerivedTrack::Kind::Rank) {
+    json.field("kind", kKinds[static_cast<size_t>(track->kind)]);
+    if (track->kind == Kind::Rank) {
       json.field("calls", track->calls);
       json.field("last_at", track->last_at);
       json.field("waited_ns", track->waited_ns);
@@ -355,11 +335,22 @@ void write_tracks(Json& json, View& view) {
     } else {
       ranks.write(json, track->file, track->group);
     }
-    const Source& source = *view.sources()[track->file];
-    const size_t below = is_of_thread ? shown_below(source, track->of_track) : 0;
-    const std::string thread = is_of_thread ? thread_name(source.tracks()[below]) : std::string();
-    json.field("name", is_functions ? thread + ": functions" : is_states ? thread + ": states" : track->name);
-    if (is_memory) {
+    if (is_functions || is_states) {
+      const Source& source = *view.sources()[track->file];
+      const size_t below = shown_below(source, track->of_track);
+      json.field("name", thread_name(source.tracks()[below]) + (is_functions ? ": functions" : ": states"));
+      json.field("thread", view.track_id(track->file, below));
+    } else {
+      json.field("name", track->name);
+    }
+    if (is_functions) json.field("shared", track->shared);
+    if (is_states) {
+      int64_t running = 0;
+      for (size_t i = 0; i < track->items.size(); ++i)
+        if (track->activities[i] == Activity::Running) running += track->items[i].total;
+      json.field("busy_ns", running);
+    }
+    if (track->kind == Kind::Memory) {
       json.field("unit", "bytes");
       json.field("values", track->values.size());
     } else {
@@ -367,14 +358,6 @@ void write_tracks(Json& json, View& view) {
       for (const Item& item : track->items) rows = std::max({rows, item.lane + 1u, item.depth + 1u});
       json.field("rows", rows);
       json.field("ranges", track->items.size());
-      if (is_of_thread) json.field("thread", view.track_id(track->file, below));
-      if (is_functions) json.field("shared", track->shared);
-      if (is_states) {
-        int64_t running = 0;
-        for (size_t i = 0; i < track->items.size(); ++i)
-          if (track->activities[i] == Activity::Running) running += track->items[i].total;
-        json.field("busy_ns", running);
-      }
       json.field("left_out", track->left_out);
     }
     json.end_object();

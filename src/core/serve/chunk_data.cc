@@ -1,9 +1,5 @@
 #include "serve/chunk_data.h"
 
-#include <unordered_map>
-
-#include "base/hash.h"
-
 namespace kymo::serve {
 
 namespace {
@@ -32,39 +28,6 @@ uint64_t kind_bit(trace::PointKind kind) {
   }
 }
 
-// The last value of each row, so that neighbours in one bin are merged without a search. Rows of a chunk come in the
-// order of time; where they do not, a bin has several runs, which are merged when a tile is built.
-template <typename Value>
-class LastOfRow {
- public:
-  explicit LastOfRow(std::vector<Value>& values) : values_(values) {}
-
-  void add(uint64_t row, const Value& value, int64_t bin) {
-    Last& last = row < kTable ? table(row) : others_[row];
-    if (last.bin == bin && last.position != SIZE_MAX) {
-      values_[last.position].merge(value);
-    } else {
-      last = {values_.size(), bin};
-      values_.push_back(value);
-    }
-  }
-
- private:
-  static constexpr uint64_t kTable = 1024;
-  struct Last {
-    size_t position = SIZE_MAX;
-    int64_t bin = 0;
-  };
-  Last& table(uint64_t row) {
-    if (row >= table_.size()) table_.resize(row + 1);
-    return table_[row];
-  }
-
-  std::vector<Value>& values_;
-  std::vector<Last> table_;
-  std::unordered_map<uint64_t, Last, base::SeededHash> others_;
-};
-
 }  // namespace
 
 void CounterBin::merge(const CounterBin& other) {
@@ -89,15 +52,8 @@ void InstantBin::merge(const InstantBin& other) {
 }
 
 Item DecodedChunk::range(size_t i) const {
-  Item item;
-  item.start = start[i];
-  item.end = end[i];
-  item.total = item.longest = end[i] - start[i];
-  item.name = name[i];
+  Item item = Item::single(start[i], end[i], name[i], chunk, static_cast<uint32_t>(i), depth[i]);
   item.text = text.empty() ? kNoText : text[i];
-  item.chunk = chunk;
-  item.index = static_cast<uint32_t>(i);
-  item.depth = depth[i];
   item.lane = lane.empty() ? 0 : lane[i];
   return item;
 }
@@ -148,7 +104,7 @@ Sketch make_sketch(const DecodedChunk& chunk, unsigned level, int64_t from, int6
     } else if (start >= from) {
       Item item = chunk.range(i);
       item.text = kNoText;  // a run has the name of a class
-      rows.add(uint64_t{item.lane} << 16 | item.depth, item, bin_of(start, level));
+      rows.add(row_of(item), item, bin_of(start, level));
     }
   }
   const auto is_inside = [&](int64_t time) { return time >= from && time < to; };

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "trace/model.h"
 
 namespace kymo::serve {
@@ -20,6 +22,8 @@ inline constexpr uint32_t kNoText = UINT32_MAX, kNoIndex = UINT32_MAX, kNoChunk 
 // Numbers of events in a chunk (Item::index): ranges from 0, points from kPointIndex, ranges that have not ended from
 // kOpenIndex. A chunk has at most 4 Mi of each.
 inline constexpr uint32_t kPointIndex = 0x40000000, kOpenIndex = 0x80000000;
+
+inline uint64_t event_key(uint32_t chunk, uint32_t index) { return uint64_t{chunk} << 32 | index; }
 
 // One range, or a run of ranges of one row. Times are nanoseconds since the start of the file.
 struct Item {
@@ -32,6 +36,11 @@ struct Item {
   uint32_t chunk = kNoChunk, index = kNoIndex;
   uint16_t depth = 0, lane = 0;
 
+  // A range with these times; its end is not before its start.
+  static Item single(int64_t start, int64_t end, uint32_t name, uint32_t chunk, uint32_t index, uint16_t depth = 0) {
+    const int64_t length = std::max(start, end) - start;
+    return {start, start + length, length, length, name, kNoText, 1, chunk, index, depth, 0};
+  }
   bool same_row(const Item& other) const { return depth == other.depth && lane == other.lane; }
   void merge(const Item& other) {
     start = std::min(start, other.start);
@@ -48,8 +57,56 @@ struct Item {
   }
 };
 
+inline uint64_t row_of(const Item& item) { return uint64_t{item.lane} << 16 | item.depth; }
+
 // The bin of a time, at a level whose bins are 2^level ns long.
 inline int64_t bin_of(int64_t ns, unsigned level) { return ns >> level; }
+
+// Merges each value into the one before it if they are the same in some sense.
+template <typename Value, typename Same>
+void merge_neighbours(std::vector<Value>& values, Same&& are_same) {
+  size_t kept = 0;
+  for (const Value& value : values) {
+    if (kept > 0 && are_same(values[kept - 1], value))
+      values[kept - 1].merge(value);
+    else
+      values[kept++] = value;
+  }
+  values.resize(kept);
+}
+
+// The last value of each row, so that neighbours in one bin are merged without a search. Rows of a chunk come in the
+// order of time; where they do not, a bin has several runs, which are merged when a tile is finished.
+template <typename Value>
+class LastOfRow {
+ public:
+  explicit LastOfRow(std::vector<Value>& values) : values_(values) {}
+
+  void add(uint64_t row, const Value& value, int64_t bin) {
+    Last& last = row < kTable ? table(row) : others_[row];
+    if (last.bin == bin && last.position != SIZE_MAX) {
+      values_[last.position].merge(value);
+    } else {
+      last = {values_.size(), bin};
+      values_.push_back(value);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kTable = 1024;
+  struct Last {
+    size_t position = SIZE_MAX;
+    int64_t bin = 0;
+  };
+  Last& table(uint64_t row) {
+    if (row >= table_.size()) table_.resize(row + 1);
+    return table_[row];
+  }
+
+  std::vector<Value>& values_;
+  std::vector<Last> table_;
+  std::unordered_map<uint64_t, Last, base::SeededHash> others_;
+};
 
 // A range that is shorter than a bin is part of a run.
 inline bool is_single(const Item& item, unsigned level) { return item.count == 1 && item.longest >> level != 0; }

@@ -10,8 +10,8 @@
 #include "analyze/memory/replay.h"
 #include "analyze/report/ranks.h"
 #include "analyze/thread_states.h"
+#include "base/printable.h"
 #include "base/text.h"
-#include "serve/api.h"
 #include "symbols/short_name.h"
 #include "trace/async_pairs.h"
 #include "trace/read_if_whole.h"
@@ -25,8 +25,7 @@ namespace {
 
 class InUse : public memory::BlockVisitor {
  public:
-  InUse(const memory::Tables& tables, const FilePlaces& places, const ShouldStop& should_stop)
-      : tables_(tables), places_(places), should_stop_(should_stop) {}
+  InUse(const memory::Tables& tables, const FilePlaces& places) : tables_(tables), places_(places) {}
 
   void taken(const memory::Block& block) override { step(block.memory, block.taken_ns, block.bytes, 0); }
   void returned(const memory::Block& block, const memory::MemoryChange& by) override {
@@ -38,6 +37,7 @@ class InUse : public memory::BlockVisitor {
     std::vector<DerivedTrack> tracks;
     for (auto& [number, memory] : memories_) {
       DerivedTrack& track = tracks.emplace_back();
+      track.kind = DerivedTrack::Kind::Memory;
       track.group = memory.place->group;
       track.name = tables_.memories[number].device;
       track.values = std::move(memory.steps);
@@ -53,7 +53,6 @@ class InUse : public memory::BlockVisitor {
   };
 
   void step(uint32_t number, int64_t realtime_ns, uint64_t more, uint64_t less) {
-    if (++changes_ % 4096 == 0 && should_stop_()) throw Abandoned();
     const auto [entry, is_new] = memories_.try_emplace(number);
     Memory& memory = entry->second;
     if (is_new) {
@@ -85,26 +84,19 @@ class InUse : public memory::BlockVisitor {
       ++level_;
       count_ = 0;
       for (auto& [number, memory] : memories_) {
-        size_t kept = 0;
-        for (const CounterBin& step : memory.steps) {
-          if (kept > 0 && bin_of(memory.steps[kept - 1].time, level_) == bin_of(step.time, level_))
-            memory.steps[kept - 1].merge(step);
-          else
-            memory.steps[kept++] = step;
-        }
-        memory.steps.resize(kept);
-        count_ += kept;
+        merge_neighbours(memory.steps, [&](const CounterBin& a, const CounterBin& b) {
+          return bin_of(a.time, level_) == bin_of(b.time, level_);
+        });
+        count_ += memory.steps.size();
       }
     }
   }
 
   const memory::Tables& tables_;
   const FilePlaces& places_;
-  const ShouldStop& should_stop_;
   std::map<uint32_t, Memory> memories_;
   unsigned level_ = 0;
   size_t count_ = 0;
-  uint64_t changes_ = 0;
 };
 
 }  // namespace
@@ -115,15 +107,10 @@ int64_t peak_of(const memory::Profile& profile, const FilePlaces& places) {
   return place == places.processes.end() ? 0 : place->second.clock.of_realtime(profile.peak_ns);
 }
 
-std::vector<DerivedTrack> memory_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                        const ShouldStop& should_stop) {
-  memory::Changes changes(reader);
-  InUse in_use(changes.tables(), places, should_stop);
-  try {
-    memory::replay(changes, in_use);
-  } catch (const Abandoned&) {
-    return {};
-  }
+std::vector<DerivedTrack> memory_tracks(const DerivedInput& input) {
+  memory::Changes changes(input.reader);
+  InUse in_use(changes.tables(), input.places);
+  memory::replay(changes, in_use);
   return in_use.take();
 }
 
@@ -208,10 +195,8 @@ class Collector {
       return;
     }
     ++count_;
-    Item item = begin.item;
-    item.end = std::max(item.start, end_ns);
-    item.total = item.longest = item.end - item.start;
-    group.ranges.emplace_back(item, end_track);
+    const Item& item = begin.item;
+    group.ranges.emplace_back(Item::single(item.start, end_ns, item.name, item.chunk, item.index), end_track);
   }
 
   trace::AsyncPairs<Begin, End> pairs_;
@@ -221,16 +206,14 @@ class Collector {
 
 }  // namespace
 
-std::vector<DerivedTrack> across_threads_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                                const std::function<bool(uint32_t chunk)>& is_wanted,
-                                                const NameOf& name_of, const ShouldStop& should_stop) {
+std::vector<DerivedTrack> across_threads_tracks(const DerivedInput& input) {
+  const auto& [reader, places, names, check] = input;
   Collector collector;
   std::map<trace::WriterId, uint32_t> writers;
   trace::EventBatch batch;
   const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
   for (uint32_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    if (should_stop()) return {};
-    if (chunks[chunk].point_count == 0 || !is_wanted(chunk)) continue;
+    if (chunks[chunk].point_count == 0) continue;
     const auto place = places.tracks.find({chunks[chunk].writer, chunks[chunk].track});
     const auto writer = reader.writers().find(chunks[chunk].writer);
     if (place == places.tracks.end() || writer == reader.writers().end()) continue;
@@ -253,10 +236,8 @@ std::vector<DerivedTrack> across_threads_tracks(const trace::Reader& reader, con
       if (event_class != nullptr && is_task(event_class->category)) begin.task = name;
       begin.track = place->second.track;
       begin.group = place->second.group;
-      begin.item.start = time;
-      begin.item.name = name_of(writer->first, points.class_id[i], name);
-      begin.item.chunk = chunk;
-      begin.item.index = kPointIndex + i;
+      begin.item = Item::single(time, time, names.of_event(event_class, points.class_id[i] == trace::kInlineName, name),
+                                chunk, kPointIndex + i);
       collector.begin(handle, std::move(begin));
     }
   }
@@ -286,13 +267,11 @@ using memory::StackId;
 // Calls visit(chunk, index, time, taken) for the points with stacks of one writer, or of all, and for recorded waits
 // (analyze/functions/locks.h). The index is that of Item::index.
 template <typename Visit>
-bool visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const trace::WriterId* only,
-                   const ShouldStop& should_stop, Visit&& visit) {
+void visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const trace::WriterId* only, Visit&& visit) {
   SampleStacks samples(stacks, reader);
   trace::EventBatch batch;
   const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
   for (uint32_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    if (should_stop && should_stop()) return false;
     const auto writer = reader.writers().find(chunks[chunk].writer);
     if (writer == reader.writers().end() || (only != nullptr && writer->first != *only)) continue;
     const bool has_waits = std::ranges::any_of(
@@ -323,7 +302,6 @@ bool visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const tr
       visit(chunk, i, batch.ranges.end[i], samples.take(writer->second, chunks[chunk].track, *event_class, 0, row));
     }
   }
-  return true;
 }
 
 struct Sample {
@@ -350,15 +328,9 @@ class Ranges {
       while (same < open_.size() && same < names.size() && open_[same].name == names[same]) ++same;
     close(same);
     for (Item& item : open_) item.end = end;
-    for (size_t depth = same; depth < names.size(); ++depth) {
-      Item& item = open_.emplace_back();
-      item.start = sample.time;
-      item.end = end;
-      item.name = names[depth];
-      item.depth = static_cast<uint16_t>(depth);
-      item.chunk = sample.chunk;
-      item.index = sample.point;
-    }
+    for (size_t depth = same; depth < names.size(); ++depth)
+      open_.push_back(
+          Item::single(sample.time, end, names[depth], sample.chunk, sample.point, static_cast<uint16_t>(depth)));
   }
 
   void close(size_t depth) {
@@ -401,39 +373,39 @@ uint32_t shared_functions(const std::vector<Item>& items) {
 // The names of the functions of stacks, outermost first. Each stack is looked up once.
 class StackNames {
  public:
-  StackNames(memory::Stacks& stacks, const FunctionNameOf& name_of) : stacks_(stacks), name_of_(name_of) {}
+  StackNames(memory::Stacks& stacks, const DerivedInput& input) : stacks_(stacks), input_(input) {}
 
   const std::vector<uint32_t>& of(StackId stack) {
     const auto [known, is_new] = known_.try_emplace(stack);
     if (!is_new) return known->second;
+    input_.check();
     const std::vector<symbols::Frame> frames = stacks_.frames(stack);
     for (auto frame = frames.rbegin(); frame != frames.rend() && known->second.size() < DerivedTrack::kMaxDepth;
          ++frame)
-      known->second.push_back(name_of_(short_.of(frame->function)));
-    if (frames.empty()) known->second.push_back(name_of_("(unknown)"));
+      known->second.push_back(input_.names.of_inline(short_.of(frame->function)));
+    if (frames.empty()) known->second.push_back(input_.names.of_inline("(unknown)"));
     return known->second;
   }
 
  private:
   memory::Stacks& stacks_;
-  const FunctionNameOf& name_of_;
+  const DerivedInput& input_;
   symbols::ShortNames short_;
   std::unordered_map<StackId, std::vector<uint32_t>> known_;
 };
 
 }  // namespace
 
-std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                          const FunctionNameOf& name_of, const ShouldStop& should_stop) {
+std::vector<DerivedTrack> function_tracks(const DerivedInput& input) {
+  const trace::Reader& reader = input.reader;
   memory::Stacks stacks;
   std::map<std::string, Thread> threads;  // by thread_key(): one thread before and after exec
-  const bool is_read = visit_samples(
-      reader, stacks, nullptr, should_stop,
-      [&](uint32_t chunk, uint32_t index, uint64_t time, const SampleStacks::Taken& taken) {
+  visit_samples(
+      reader, stacks, nullptr, [&](uint32_t chunk, uint32_t index, uint64_t time, const SampleStacks::Taken& taken) {
         if (taken.kind != SampleStacks::Kind::Sample) return;
         const trace::EventChunk& of = reader.event_chunks()[chunk];
-        const auto place = places.tracks.find({of.writer, of.track});
-        if (place == places.tracks.end()) return;
+        const auto place = input.places.tracks.find({of.writer, of.track});
+        if (place == input.places.tracks.end()) return;
         const trace::WriterInfo& writer = reader.writers().at(of.writer);
         const auto described = writer.tracks.find(of.track);
         if (described == writer.tracks.end()) return;
@@ -444,8 +416,7 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
         }
         thread.samples.push_back({place->second.clock.ns(time), taken.stack, chunk, index - kPointIndex});
       });
-  if (!is_read) return {};
-  StackNames names(stacks, name_of);
+  StackNames names(stacks, input);
   std::vector<DerivedTrack> tracks;
   size_t left = DerivedTrack::kMaxFunctions;
   for (auto& [key, thread] : threads) {
@@ -457,7 +428,6 @@ std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const Fil
     Ranges ranges(track, left);
     bool continues = false;
     for (size_t i = 0; i < thread.samples.size(); ++i) {
-      if (i % 1024 == 0 && should_stop()) return {};
       const Sample& sample = thread.samples[i];
       // A sample stands for one period. If the next one is not much later, the thread used the CPU until then.
       const int64_t next = i + 1 < thread.samples.size() ? thread.samples[i + 1].time : INT64_MAX;
@@ -529,11 +499,10 @@ void add_states(const trace::Reader& reader, const FilePlaces& places, PiecesOfT
 }
 
 // The ranges in which threads waited for the collector. Reads only tracks that did.
-void add_held_up(const trace::Reader& reader, const FilePlaces& places, const ShouldStop& should_stop,
-                 PiecesOfThreads& threads) {
+void add_held_up(const trace::Reader& reader, const FilePlaces& places, PiecesOfThreads& threads) {
   trace::EventBatch batch;
   const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
-  for (uint32_t number = 0; number < chunks.size() && !should_stop(); ++number) {
+  for (uint32_t number = 0; number < chunks.size(); ++number) {
     const trace::EventChunk& chunk = chunks[number];
     const auto writer = reader.writers().find(chunk.writer);
     const auto place = places.tracks.find({chunk.writer, chunk.track});
@@ -577,92 +546,92 @@ std::vector<Piece> overlay(const std::vector<Piece>& known, const std::vector<Pi
   return all;
 }
 
-// If there are too many, the shortest ones are left out.
-int64_t shortest_kept(const std::vector<DerivedTrack>& tracks) {
+// If there are too many, the shortest ones.
+void leave_out_shortest(std::vector<DerivedTrack>& tracks) {
   std::vector<int64_t> lengths;
   for (const DerivedTrack& track : tracks)
     for (const Item& item : track.items) lengths.push_back(item.total);
-  if (lengths.size() <= DerivedTrack::kMaxStates) return 0;
+  if (lengths.size() <= DerivedTrack::kMaxStates) return;
   std::ranges::nth_element(lengths, lengths.begin() + DerivedTrack::kMaxStates, std::ranges::greater());
-  return lengths[DerivedTrack::kMaxStates] + 1;
-}
-
-void leave_out_shorter(int64_t shortest, DerivedTrack& track) {
-  size_t kept = 0;
-  for (size_t i = 0; i < track.items.size(); ++i) {
-    if (track.items[i].total < shortest) continue;
-    track.items[kept] = track.items[i];
-    track.points[kept] = track.points[i];
-    if (!track.activities.empty()) track.activities[kept] = track.activities[i];
-    ++kept;
+  const int64_t longest_left_out = lengths[DerivedTrack::kMaxStates];
+  for (DerivedTrack& track : tracks) {
+    size_t kept = 0;
+    for (size_t i = 0; i < track.items.size(); ++i) {
+      if (track.items[i].total <= longest_left_out) continue;
+      track.items[kept] = track.items[i];
+      track.items[kept].index = static_cast<uint32_t>(kept);
+      track.points[kept] = track.points[i];
+      if (!track.activities.empty()) track.activities[kept] = track.activities[i];
+      ++kept;
+    }
+    track.left_out = track.items.size() - kept;
+    track.items.resize(kept);
+    track.points.resize(kept);
+    if (!track.activities.empty()) track.activities.resize(kept);
   }
-  track.left_out = track.items.size() - kept;
-  track.items.resize(kept);
-  track.points.resize(kept);
-  if (!track.activities.empty()) track.activities.resize(kept);
-  for (uint32_t i = 0; i < kept; ++i) track.items[i].index = i;
 }
-
-uint64_t record_key(uint32_t chunk, uint32_t point) { return uint64_t{chunk} << 32 | point; }
 
 // Names each wait by the function of the program that waited.
-bool name_waits(const trace::Reader& reader, const ActivityNameOf& name_of, const ShouldStop& should_stop,
-                std::vector<DerivedTrack>& tracks) {
+void name_waits(const DerivedInput& input, uint32_t base, std::vector<DerivedTrack>& tracks) {
   std::unordered_map<uint64_t, Item*> waits;
   for (DerivedTrack& track : tracks)
     for (size_t i = 0; i < track.items.size(); ++i)
       if (track.activities[i] == Activity::Waiting && track.points[i] != kNoIndex)
-        waits[record_key(track.items[i].chunk, track.points[i])] = &track.items[i];
-  if (waits.empty()) return true;
+        waits[event_key(track.items[i].chunk, track.points[i])] = &track.items[i];
+  if (waits.empty()) return;
   memory::Stacks stacks;
   std::vector<std::pair<Item*, StackId>> found;
-  const bool is_read = visit_samples(reader, stacks, nullptr, should_stop,
-                                     [&](uint32_t chunk, uint32_t index, uint64_t, const SampleStacks::Taken& taken) {
-                                       if (!taken.has_stack) return;
-                                       const auto wait = waits.find(record_key(chunk, index - kPointIndex));
-                                       if (wait != waits.end()) found.emplace_back(wait->second, taken.stack);
-                                     });
+  visit_samples(input.reader, stacks, nullptr,
+                [&](uint32_t chunk, uint32_t index, uint64_t, const SampleStacks::Taken& taken) {
+                  if (!taken.has_stack) return;
+                  const auto wait = waits.find(event_key(chunk, index - kPointIndex));
+                  if (wait != waits.end()) found.emplace_back(wait->second, taken.stack);
+                });
   std::unordered_map<StackId, uint32_t> names;
   for (const auto& [item, stack] : found) {
-    const auto [known, is_new] = names.try_emplace(stack);
-    if (is_new) known->second = name_of(Activity::Waiting, functions::own_function(stacks.frames(stack)));
+    const auto [known, is_new] = names.try_emplace(stack, base);
+    if (is_new) {
+      input.check();
+      const std::string function = functions::own_function(stacks.frames(stack));
+      if (!function.empty())
+        known->second = input.names.of_text("waiting: " + base::readable_text(symbols::short_name(function)), base);
+    }
     item->name = known->second;
   }
-  return is_read;
 }
 
 }  // namespace
 
-std::vector<DerivedTrack> state_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                       const ActivityNameOf& name_of, const ShouldStop& should_stop) {
+std::vector<DerivedTrack> state_tracks(const DerivedInput& input) {
+  constexpr std::pair<const char*, uint32_t> kNames[kActivities] = {
+      {"running", 0xff4ca66b}, {"waiting", 0xffb4bcc6}, {"ready", 0xffe3a83b}, {"held up by Kymo", 0xffd14b6a}};
+  std::array<uint32_t, kActivities> names{};
+  for (size_t i = 0; i < kActivities; ++i)
+    names[i] = input.names.of_class(kNames[i].first, "thread state", kNames[i].second);
   PiecesOfThreads threads;
-  add_states(reader, places, threads);
-  add_held_up(reader, places, should_stop, threads);
+  add_states(input.reader, input.places, threads);
+  add_held_up(input.reader, input.places, threads);
   std::vector<DerivedTrack> tracks;
   for (auto& [key, thread] : threads) {
-    if (should_stop()) return {};
     if (thread.chunk == kNoChunk || thread.known.size() + thread.held_up.size() == 0) continue;
     std::ranges::stable_sort(thread.held_up, {}, &Piece::start);
     DerivedTrack& track = tracks.emplace_back();
+    track.kind = DerivedTrack::Kind::States;
     track.group = thread.place->group;
     track.of_track = thread.place->track;
     for (const Piece& piece : overlay(thread.known, thread.held_up)) {
       if (piece.start >= piece.end) continue;  // before the first event, where the timeline begins
-      Item& item = track.items.emplace_back();
-      item.start = piece.start;
-      item.end = piece.end;
-      item.total = item.longest = piece.end - piece.start;
-      item.name = name_of(piece.activity, {});
-      item.chunk = piece.chunk == kNoChunk ? thread.chunk : piece.chunk;
-      item.index = static_cast<uint32_t>(track.points.size());
+      track.items.push_back(Item::single(piece.start, piece.end, names[static_cast<size_t>(piece.activity)],
+                                         piece.chunk == kNoChunk ? thread.chunk : piece.chunk,
+                                         static_cast<uint32_t>(track.points.size())));
       track.points.push_back(piece.point);
       track.activities.push_back(piece.activity);
     }
     thread = {};
   }
-  if (const int64_t shortest = shortest_kept(tracks); shortest > 0)
-    for (DerivedTrack& track : tracks) leave_out_shorter(shortest, track);
-  return name_waits(reader, name_of, should_stop, tracks) ? tracks : std::vector<DerivedTrack>();
+  leave_out_shortest(tracks);
+  name_waits(input, names[static_cast<size_t>(Activity::Waiting)], tracks);
+  return tracks;
 }
 
 std::optional<std::array<int64_t, kActivities>> DerivedTrack::times_between(int64_t from_ns, int64_t to_ns) const {
@@ -678,8 +647,11 @@ std::optional<std::array<int64_t, kActivities>> DerivedTrack::times_between(int6
 // ---- Ranks: analyze/report/ranks.h
 // -------------------------------------------------------------------------------------
 
-std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                      const RankNameOf& name_of) {
+std::vector<DerivedTrack> rank_tracks(const DerivedInput& input) {
+  const auto& [reader, places, names, check] = input;
+  constexpr uint32_t kWaitingColour = 0xffb4bcc6, kAwaitedColour = 0xffd14b6a;
+  const uint32_t waiting = names.of_class("waiting for a rank", "rank", kWaitingColour);
+  const uint32_t awaited = names.of_class("all others wait", "rank", kAwaitedColour);
   const std::vector<analyze::RankTimes> ranks = analyze::find_ranks(reader);
   std::vector<DerivedTrack> tracks;
   for (const analyze::RankTimes& rank : ranks) {
@@ -695,6 +667,7 @@ std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePla
     }
     if (place == nullptr) continue;
     DerivedTrack& track = tracks.emplace_back();
+    track.kind = DerivedTrack::Kind::Rank;
     track.group = place->group;
     track.of_track = place->track;
     track.name = rank.name;
@@ -705,39 +678,32 @@ std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePla
     track.awaited_ns = rank.awaited.length();
     track.is_straggler = rank.is_straggler;
     const auto add = [&](const analyze::Interval& time, uint16_t depth, uint32_t name) {
-      Item& item = track.items.emplace_back();
-      item.start = of_monotonic(place->clock, time.begin);
-      item.end = std::max(item.start, of_monotonic(place->clock, time.end));
-      item.total = item.longest = item.end - item.start;
-      item.depth = depth;
-      item.name = name;
-      item.chunk = chunk;
+      track.items.push_back(Item::single(of_monotonic(place->clock, time.begin), of_monotonic(place->clock, time.end),
+                                         name, chunk, kNoIndex, depth));
     };
     if (rank.iterations.source != analyze::Iterations::Source::WholeTrace) {
       const std::string base = rank.iterations.name.empty() ? "iteration {}" : rank.iterations.name;
+      const uint32_t of_all = names.of_class(base, "rank");
       const size_t number_at = base.find("{}");
       for (size_t i = 0; i < rank.iterations.list.size(); ++i) {
         std::string text = base;
         const std::optional<uint64_t> number = i < rank.numbers.size() ? rank.numbers[i] : std::nullopt;
         if (number && number_at != std::string::npos) text.replace(number_at, 2, base::format("{}", *number));
-        add(rank.iterations.list[i], 0, name_of(RankSpan::Iteration, text, base));
+        add(rank.iterations.list[i], 0, text == base ? of_all : names.of_text(text, of_all));
       }
     }
     for (const analyze::RankTimes::Wait& wait : rank.waits)
       add(wait.time, 1,
-          name_of(RankSpan::Waiting,
-                  base::format("waiting for {}", wait.for_rank ? ranks[*wait.for_rank].name : "other ranks"),
-                  "waiting for a rank"));
-    for (const analyze::Interval& time : rank.awaited.all())
-      add(time, 1, name_of(RankSpan::Awaited, "all others wait", "all others wait"));
+          names.of_text(base::format("waiting for {}", wait.for_rank ? ranks[*wait.for_rank].name : "other ranks"),
+                        waiting));
+    for (const analyze::Interval& time : rank.awaited.all()) add(time, 1, awaited);
     std::ranges::stable_sort(track.items, [](const Item& a, const Item& b) {
       return a.start != b.start ? a.start < b.start : a.depth < b.depth;
     });
     track.points.assign(track.items.size(), kNoIndex);
     for (uint32_t i = 0; i < track.items.size(); ++i) track.items[i].index = i;
   }
-  if (const int64_t shortest = shortest_kept(tracks); shortest > 0)
-    for (DerivedTrack& track : tracks) leave_out_shorter(shortest, track);
+  leave_out_shortest(tracks);
   return tracks;
 }
 
@@ -746,7 +712,7 @@ void each_sample_stack(const trace::Reader& reader,
                        const std::function<void(StackId, const std::vector<symbols::Frame>&)>& stack) {
   memory::Stacks stacks;
   std::set<StackId> used;
-  visit_samples(reader, stacks, nullptr, {},
+  visit_samples(reader, stacks, nullptr,
                 [&](uint32_t chunk, uint32_t index, uint64_t, const SampleStacks::Taken& taken) {
                   sample(chunk, index, taken.stack);
                   used.insert(taken.stack);
@@ -758,7 +724,7 @@ std::vector<symbols::Frame> sample_frames(const trace::Reader& reader, uint32_t 
   memory::Stacks stacks;
   StackId found = 0;
   const trace::WriterId& writer = reader.event_chunks()[chunk].writer;
-  visit_samples(reader, stacks, &writer, {}, [&](uint32_t at, uint32_t i, uint64_t, const SampleStacks::Taken& taken) {
+  visit_samples(reader, stacks, &writer, [&](uint32_t at, uint32_t i, uint64_t, const SampleStacks::Taken& taken) {
     if (at == chunk && i == index) found = taken.stack;
   });
   return stacks.frames(found);

@@ -19,6 +19,7 @@
 #include "analyze/memory/profile.h"
 #include "analyze/memory/stacks.h"
 #include "serve/chunk_data.h"
+#include "serve/names.h"
 #include "serve/source.h"
 #include "trace/reader.h"
 
@@ -68,9 +69,6 @@ struct DerivedTrack {
   }
 };
 
-// True: the caller wants to end, so the result is of no use.
-using ShouldStop = std::function<bool()>;
-
 // The clocks and places of a file, copied so that a long computation does not keep the file locked.
 struct FilePlaces {
   struct Place {
@@ -87,33 +85,26 @@ struct FilePlaces {
 // When the most memory was in use, as a time of the file. The profile has allocations.
 int64_t peak_of(const memory::Profile& profile, const FilePlaces& places);
 
+// What tracks are derived from. Names of events, functions and states become names of the table.
+struct DerivedInput {
+  const trace::Reader& reader;
+  const FilePlaces& places;
+  NameTable& names;
+  // Called often; throws if the result is of no use any more. The reader's on_read() may do the same.
+  std::function<void()> check;
+};
+
 // One track for each memory of the file. Linear in the number of allocations; memory for those that live at a time.
-std::vector<DerivedTrack> memory_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                        const ShouldStop& should_stop);
-// One track for each process, and one for each task of asyncio. `is_wanted` says which chunks may have such ranges.
-// `name_of` gives the id of a name.
-using NameOf = std::function<uint32_t(const trace::WriterId&, uint32_t class_id, const std::string& stored)>;
-std::vector<DerivedTrack> across_threads_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                                const std::function<bool(uint32_t chunk)>& is_wanted,
-                                                const NameOf& name_of, const ShouldStop& should_stop);
-
+std::vector<DerivedTrack> memory_tracks(const DerivedInput& input);
+// Ranges across threads: one track for each process, and one for each task of asyncio.
+std::vector<DerivedTrack> across_threads_tracks(const DerivedInput& input);
 // One track for each thread with CPU samples. Consecutive samples with the same function at the same depth are one
-// range. `name_of` gives the id of a function's name. Looks up the names of functions in their files, which is slow.
-using FunctionNameOf = std::function<uint32_t(const std::string& function)>;
-std::vector<DerivedTrack> function_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                          const FunctionNameOf& name_of, const ShouldStop& should_stop);
-
-// One track for each thread whose states are known, or that Kymo held up. `name_of` gives the id of a name for an
-// activity, in a function of the program; that is empty if it is not known.
-using ActivityNameOf = std::function<uint32_t(Activity, const std::string& function)>;
-std::vector<DerivedTrack> state_tracks(const trace::Reader& reader, const FilePlaces& places,
-                                       const ActivityNameOf& name_of, const ShouldStop& should_stop);
-
-// One track for each rank of a merged trace. `name_of` gives the id of the name of an iteration or of a wait, with and
-// without its number.
-enum class RankSpan : uint8_t { Iteration, Waiting, Awaited };
-using RankNameOf = std::function<uint32_t(RankSpan, const std::string& text, const std::string& base)>;
-std::vector<DerivedTrack> rank_tracks(const trace::Reader& reader, const FilePlaces& places, const RankNameOf& name_of);
+// range. Looks up the names of functions in their files, which is slow.
+std::vector<DerivedTrack> function_tracks(const DerivedInput& input);
+// One track for each thread whose states are known, or that Kymo held up.
+std::vector<DerivedTrack> state_tracks(const DerivedInput& input);
+// One track for each rank of a merged trace.
+std::vector<DerivedTrack> rank_tracks(const DerivedInput& input);
 
 // Calls `sample` for each sample and recorded wait of the file with a stack (Item::index), and then `stack` once for
 // each of these stacks, innermost function first.

@@ -44,8 +44,16 @@ class Details {
   void write_arguments(const trace::EventClass* event_class, const Row& row);
   void write_times(int64_t start, int64_t end);
   void write_states(int64_t start, int64_t end);
-  std::string full_name(const trace::OpenRange& open);
-  std::string full_name(size_t index);
+  // "step 7", or "step {}" if its values cannot be read.
+  std::string full_name(uint32_t class_id, const Row* row) const {
+    return row != nullptr && !row->empty()
+               ? trace::full_name(source_.class_of(track_.writer, class_id).event_class, *row)
+               : events_.class_name(track_.writer, class_id);
+  }
+  const Row* row_of(trace::ValueCursor& cursor, const trace::OpenRange& open) {
+    const uint32_t ids[] = {open.class_id};
+    return row_of(cursor, ids, 0);
+  }
   // A range around another one, with its class.
   struct Parent {
     EventRef event;
@@ -94,18 +102,14 @@ const Row* Details::row_of(trace::ValueCursor& cursor, const ClassIds& class_ids
 void Details::begin(std::string_view kind, uint32_t class_id, const Row* known_row) {
   json_.begin_object();
   const Source::ClassName& known = source_.class_of(track_.writer, class_id);
-  const trace::EventClass* const event_class = known.event_class;
-  const Row row = known_row != nullptr ? *known_row : Row();
-  const std::string base = view_.names().entry(known.name).text;
-  const bool has_text = !row.empty() && (known.is_inline || event_class != nullptr);
-  const std::string name = has_text ? trace::full_name(event_class, row) : base;
+  const std::string name = full_name(class_id, known_row);
   json_.field("name", name);
-  json_.field("base", known.is_inline ? name : base);
+  json_.field("base", known.is_inline ? name : view_.names().entry(known.name).text);
   json_.field("category", view_.names().entry(known.name).category);
   json_.field("kind", kind);
   json_.field("track", track_id_);
   json_.field("file", file_);
-  write_arguments(event_class, row);
+  write_arguments(known.event_class, known_row != nullptr ? *known_row : Row());
 }
 
 void Details::write_arguments(const trace::EventClass* event_class, const Row& row) {
@@ -139,26 +143,6 @@ void Details::write_states(int64_t start, int64_t end) {
   }
 }
 
-// "step 7", or "step {}" if its values cannot be read.
-std::string Details::full_name(const trace::OpenRange& open) {
-  const trace::Values values{open.ints, open.doubles, open.text};
-  trace::ValueCursor cursor(values);
-  const uint32_t ids[] = {open.class_id};
-  const Row* const row = row_of(cursor, ids, 0);
-  return row != nullptr && !row->empty()
-             ? trace::full_name(source_.class_of(track_.writer, open.class_id).event_class, *row)
-             : events_.class_name(track_.writer, open.class_id);
-}
-
-// The name of a range in the chunk that was read with its values.
-std::string Details::full_name(size_t index) {
-  trace::ValueCursor cursor(batch_.ranges.values);
-  const uint32_t class_id = batch_.ranges.class_id[index];
-  const Row* const row = row_of(cursor, batch_.ranges.class_id, index);
-  return row != nullptr && !row->empty() ? trace::full_name(source_.class_of(track_.writer, class_id).event_class, *row)
-                                         : events_.class_name(track_.writer, class_id);
-}
-
 // The next range of each lower depth in the order of ends is around it. The outermost is the first of the result.
 std::vector<Details::Parent> Details::parents_of(size_t index) {
   std::vector<Parent> parents;
@@ -169,7 +153,8 @@ std::vector<Details::Parent> Details::parents_of(size_t index) {
     if (lane(i) != lane(index) || ranges.depth[i] >= depth) continue;
     depth = ranges.depth[i];
     parents.push_back({events_.range(chunk_, batch_, i), ranges.class_id[i], ranges.end[i] - ranges.duration[i]});
-    parents.back().event.name = full_name(i);
+    trace::ValueCursor cursor(ranges.values);
+    parents.back().event.name = full_name(ranges.class_id[i], row_of(cursor, ranges.class_id, i));
   }
   if (lane(index) == 0) {
     for (size_t i = std::min(depth, batch_.closing.size()); i-- > 0;) {
@@ -178,7 +163,9 @@ std::vector<Details::Parent> Details::parents_of(size_t index) {
       parent.class_id = open.class_id;
       parent.start = open.start;
       parent.event.track = track_id_;
-      parent.event.name = full_name(open);
+      const trace::Values values{open.ints, open.doubles, open.text};
+      trace::ValueCursor cursor(values);
+      parent.event.name = full_name(open.class_id, row_of(cursor, open));
       parent.event.start_ns = track_.clock.ns(open.start);
       parent.event.end_ns = std::max(parent.event.start_ns, source_.chunks()[chunk_].last);
     }
@@ -387,8 +374,7 @@ std::string Details::open_range(uint32_t index) {
   const trace::OpenRange& range = open[index];
   const trace::Values values{range.ints, range.doubles, range.text};
   trace::ValueCursor cursor(values);
-  const uint32_t ids[] = {range.class_id};
-  begin("range", range.class_id, row_of(cursor, ids, 0));
+  begin("range", range.class_id, row_of(cursor, range));
   const int64_t start = track_.clock.ns(range.start), end = std::max(start, source_.chunks()[chunk_].last);
   write_times(start, end);
   write_states(start, end);

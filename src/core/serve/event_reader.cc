@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kymo/error.h"
 #include "symbols/short_name.h"
 #include "trace/read_if_whole.h"
 
@@ -103,17 +102,14 @@ std::vector<EventRef> EventReader::launches(const trace::WriterId& writer, uint6
   for (const uint32_t chunk : nearest_chunks(writer, on_device, near_ns, false)) {
     if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMaxFound) break;
     if (!on_device && !found.empty()) break;  // a launch is one range
-    try {
-      const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
-      source_.reader().read(described, batch, trace::kRangeCorrelations);
-      const std::vector<uint64_t>& all = batch.ranges.correlation;
-      if (std::find(all.begin(), all.end(), correlation) == all.end()) continue;
-      source_.reader().read(described, batch, trace::kRangeCorrelations | trace::kRangeTimes | trace::kRangeClasses);
-      for (size_t i = 0; i < batch.ranges.correlation.size() && found.size() < kMaxFound; ++i)
-        if (batch.ranges.correlation[i] == correlation) found.push_back(range(chunk, batch, i));
-    } catch (const Error&) {
-      // tiles report damaged chunks
-    }
+    const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
+    const auto read = [&](unsigned parts) { return trace::read_if_whole(source_.reader(), described, batch, parts); };
+    const std::vector<uint64_t>& all = batch.ranges.correlation;
+    if (!read(trace::kRangeCorrelations) || std::ranges::find(all, correlation) == all.end() ||
+        !read(trace::kRangeCorrelations | trace::kRangeTimes | trace::kRangeClasses))
+      continue;  // tiles report damaged chunks
+    for (size_t i = 0; i < all.size() && found.size() < kMaxFound; ++i)
+      if (all[i] == correlation) found.push_back(range(chunk, batch, i));
   }
   return found;
 }
@@ -123,37 +119,25 @@ std::vector<EventReader::FlowPoint> EventReader::flow(const trace::WriterId& wri
   trace::EventBatch batch;
   for (const uint32_t chunk : nearest_chunks(writer, {}, near_ns, true)) {
     if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMaxFound) break;
-    try {
-      const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
-      source_.reader().read(described, batch, trace::kPoints);
-      const auto is_part = [&](size_t i) {
-        const trace::PointKind kind = batch.points.kind[i];
-        return batch.points.id[i] == id && trace::is_of_flow(kind);
-      };
-      bool has_one = false;
-      for (size_t i = 0; i < batch.points.size(); ++i) has_one = has_one || is_part(i);
-      if (!has_one) continue;
-      source_.reader().read(described, batch,
-                            trace::kPoints | trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths);
-      const uint32_t position = source_.chunks()[chunk].track;
-      for (size_t i = 0; i < batch.points.size() && found.size() < kMaxFound; ++i) {
-        if (!is_part(i)) continue;
-        FlowPoint& point = found.emplace_back();
-        point.kind = batch.points.kind[i];
-        point.time_ns = source_.tracks()[position].clock.ns(batch.points.time[i]);
-        if (const std::optional<size_t> inside = around(chunk, batch, point.time_ns)) {
-          point.event = range(chunk, batch, *inside);
-        } else {
-          point.event = {view_.track_id(file_, position),
-                         chunk,
-                         kPointIndex + static_cast<uint32_t>(i),
-                         class_name(writer, batch.points.class_id[i]),
-                         point.time_ns,
-                         point.time_ns};
-        }
-      }
-    } catch (const Error&) {
-      // tiles report damaged chunks
+    const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
+    const auto read = [&](unsigned parts) { return trace::read_if_whole(source_.reader(), described, batch, parts); };
+    if (!read(trace::kPoints) || std::ranges::find(batch.points.id, id) == batch.points.id.end() ||
+        !read(trace::kPoints | trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths))
+      continue;  // tiles report damaged chunks
+    const uint32_t position = source_.chunks()[chunk].track;
+    for (size_t i = 0; i < batch.points.size() && found.size() < kMaxFound; ++i) {
+      if (batch.points.id[i] != id || !trace::is_of_flow(batch.points.kind[i])) continue;
+      FlowPoint& point = found.emplace_back();
+      point.time_ns = source_.tracks()[position].clock.ns(batch.points.time[i]);
+      if (const std::optional<size_t> inside = around(chunk, batch, point.time_ns))
+        point.event = range(chunk, batch, *inside);
+      else
+        point.event = {view_.track_id(file_, position),
+                       chunk,
+                       kPointIndex + static_cast<uint32_t>(i),
+                       class_name(writer, batch.points.class_id[i]),
+                       point.time_ns,
+                       point.time_ns};
     }
   }
   return found;

@@ -39,7 +39,6 @@ class EventReader {
   // The ranges of other tracks of the process with this correlation: those on devices, or those on threads.
   std::vector<EventRef> launches(const trace::WriterId& writer, uint64_t correlation, bool on_device, int64_t near_ns);
   struct FlowPoint {
-    trace::PointKind kind = trace::PointKind::FlowBegin;
     int64_t time_ns = 0;
     EventRef event;  // the innermost range around it, or the point itself
   };

@@ -43,18 +43,7 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 const char* reason_of(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 404:
-      return "Not Found";
-    case 422:
-      return "Unprocessable Content";
-    default:
-      return "Internal Server Error";
-  }
+  return status == 200 ? "OK" : status == 400 ? "Bad Request" : status == 404 ? "Not Found" : "Error";
 }
 
 }  // namespace

@@ -89,7 +89,12 @@ void Links::find_work() {
     Place place;
   };
   std::vector<Found> all;
-  const auto is_longer = [](const Found& a, const Found& b) { return a.place.length > b.place.length; };
+  const auto keep_longest = [&] {
+    std::nth_element(all.begin(), all.begin() + kMaxLinks, all.end(),
+                     [](const Found& a, const Found& b) { return a.place.length > b.place.length; });
+    all.resize(kMaxLinks);
+    complete_ = false;
+  };
   each_chunk(queues_, from_, trace::kRangeTimes | trace::kRangeDepths | trace::kRangeCorrelations, false,
              [&](const SourceTrack& track, uint32_t id, const trace::EventBatch& batch) {
                const trace::Ranges& ranges = batch.ranges;
@@ -99,16 +104,9 @@ void Links::find_work() {
                  if (found.time < from_ || found.time >= to_) continue;
                  all.push_back({{track.writer, ranges.correlation[i]}, found});
                }
-               if (all.size() <= 2 * kMaxLinks) return;
-               std::nth_element(all.begin(), all.begin() + kMaxLinks, all.end(), is_longer);
-               all.resize(kMaxLinks);
-               complete_ = false;
+               if (all.size() > 2 * kMaxLinks) keep_longest();
              });
-  if (all.size() > kMaxLinks) {
-    std::nth_element(all.begin(), all.begin() + kMaxLinks, all.end(), is_longer);
-    all.resize(kMaxLinks);
-    complete_ = false;
-  }
+  if (all.size() > kMaxLinks) keep_longest();
   for (const Found& one : all) work_[one.key].push_back(one.place);
 }
 

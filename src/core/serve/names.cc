@@ -15,6 +15,12 @@ uint32_t NameTable::of_text(std::string_view text, uint32_t base) {
   return find_or_add({std::string(text), std::move(of_class.category), base, of_class.colour}, true, base);
 }
 
+uint32_t NameTable::of_event(const trace::EventClass* event_class, bool is_inline, std::string_view text) {
+  if (event_class == nullptr) return is_inline ? of_inline(text) : of_class("(unknown class)", {});
+  const uint32_t base = of_class(event_class->name, event_class->category, event_class->colour);
+  return text.empty() || text == event_class->name ? base : of_text(text, base);
+}
+
 uint32_t NameTable::of_inline(std::string_view text) {
   const uint32_t found = find_or_add({std::string(text), {}, kNone, 0}, true, kNone);
   return found != kNone ? found : of_class("(other names)", {});

@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/model.h"
+
 namespace kymo::serve {
 
 class NameTable {
@@ -30,6 +32,9 @@ class NameTable {
   uint32_t of_class(std::string_view name, std::string_view category, uint32_t colour = 0);
   // The text of a range of this class.
   uint32_t of_text(std::string_view text, uint32_t base);
+  // The name of an event with these texts in the places of its class. Without a class: stored with the event, or
+  // unknown.
+  uint32_t of_event(const trace::EventClass* event_class, bool is_inline, std::string_view text);
   // A name that is stored with its range. Beyond the limit: "(other names)".
   uint32_t of_inline(std::string_view text);
 

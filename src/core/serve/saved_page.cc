@@ -78,14 +78,11 @@ class SavedColumns {
 
 using Key = std::tuple<uint32_t, trace::WriterId, uint64_t>;  // file, writer, correlation or flow
 
-// The same number for the same key.
-class Numbers {
- public:
-  uint32_t of(const Key& key) { return known_.try_emplace(key, static_cast<uint32_t>(known_.size())).first->second; }
-
- private:
-  std::map<Key, uint32_t> known_;
-};
+// The same number for the same key: how many there were before it.
+template <typename Map>
+uint32_t number_in(Map& known, const typename Map::key_type& key) {
+  return known.try_emplace(key, static_cast<uint32_t>(known.size())).first->second;
+}
 
 struct Linked {
   uint32_t number = 0;
@@ -108,7 +105,7 @@ class LinkCollector {
   void save_launches(SavedColumns& columns);
 
   View& view_;
-  Numbers correlations_, flow_ids_;
+  std::map<Key, uint32_t> correlations_, flow_ids_;
   std::vector<Linked> linked_;
   std::vector<FlowPoint> flows_;
 };
@@ -119,8 +116,8 @@ void LinkCollector::add(const Tile& tile) {
   const Source& source = *view_.sources()[ref.file];
   const SourceTrack& track = source.tracks()[ref.position];
   std::unordered_map<uint64_t, uint32_t> positions;  // by chunk and index
-  const auto key = [](uint32_t chunk, size_t index) { return uint64_t{chunk} << 32 | index; };
-  for (uint32_t i = 0; i < tile.items.size(); ++i) positions.emplace(key(tile.items[i].chunk, tile.items[i].index), i);
+  for (uint32_t i = 0; i < tile.items.size(); ++i)
+    positions.emplace(event_key(tile.items[i].chunk, tile.items[i].index), i);
   trace::EventBatch batch;
   for (const uint32_t chunk : track.chunks) {
     if (!trace::read_if_whole(source.reader(), source.reader().event_chunks()[chunk], batch,
@@ -128,16 +125,16 @@ void LinkCollector::add(const Tile& tile) {
       continue;  // the tile says that it is damaged
     for (size_t i = 0; i < batch.ranges.correlation.size(); ++i) {
       if (batch.ranges.correlation[i] == 0) continue;
-      const auto found = positions.find(key(chunk, i));
+      const auto found = positions.find(event_key(chunk, static_cast<uint32_t>(i)));
       if (found == positions.end()) continue;
-      linked_.push_back({correlations_.of({ref.file, track.writer, batch.ranges.correlation[i]}), track.is_queue,
-                         tile.track, found->second});
+      linked_.push_back({number_in(correlations_, {ref.file, track.writer, batch.ranges.correlation[i]}),
+                         track.is_queue, tile.track, found->second});
     }
     const trace::Points& points = batch.points;
     for (size_t i = 0; i < points.size(); ++i) {
       if (!trace::is_of_flow(points.kind[i])) continue;
       flows_.push_back(
-          {flow_ids_.of({ref.file, track.writer, points.id[i]}), tile.track, track.clock.ns(points.time[i])});
+          {number_in(flow_ids_, {ref.file, track.writer, points.id[i]}), tile.track, track.clock.ns(points.time[i])});
     }
   }
 }
@@ -257,19 +254,20 @@ class FileStacks {
     std::unordered_map<memory::StackId, uint32_t> nodes;
     each_sample_stack(
         reader,
-        [&](uint32_t chunk, uint32_t index, memory::StackId stack) { samples_.emplace(key(chunk, index), stack); },
+        [&](uint32_t chunk, uint32_t index, memory::StackId stack) {
+          samples_.emplace(event_key(chunk, index), stack);
+        },
         [&](memory::StackId stack, const std::vector<symbols::Frame>& frames) { nodes[stack] = tree.add(frames); });
     for (auto& [place, stack] : samples_) stack = nodes[stack];
   }
 
   uint32_t node(uint32_t chunk, uint32_t index) const {
-    const auto found = samples_.find(key(chunk, index));
+    const auto found = samples_.find(event_key(chunk, index));
     return found == samples_.end() ? 0 : found->second;
   }
   bool empty() const { return samples_.empty(); }
 
  private:
-  static uint64_t key(uint32_t chunk, uint32_t index) { return uint64_t{chunk} << 32 | index; }
   std::unordered_map<uint64_t, uint32_t> samples_;
 };
 
@@ -500,13 +498,11 @@ class FileArguments {
   }
 
   uint32_t number(uint32_t chunk, uint32_t index) const {
-    const auto found = numbers_.find(key(chunk, index));
+    const auto found = numbers_.find(event_key(chunk, index));
     return found == numbers_.end() ? 0 : found->second;
   }
 
  private:
-  static uint64_t key(uint32_t chunk, uint32_t index) { return uint64_t{chunk} << 32 | index; }
-
   void add(uint32_t chunk, uint32_t first_index, const std::vector<uint32_t>& class_ids, const trace::Values& values) {
     const trace::WriterId& writer = source_.reader().event_chunks()[chunk].writer;
     trace::ValueCursor cursor(values);
@@ -516,7 +512,7 @@ class FileArguments {
       const auto& row = cursor.next(known.event_class);
       if (known.event_class == nullptr || known.is_definition || known.event_class->fields.empty()) continue;
       const uint32_t number = lists_.number(*known.event_class, row);
-      if (number != 0) numbers_.emplace(key(chunk, first_index + i), number);
+      if (number != 0) numbers_.emplace(event_key(chunk, first_index + i), number);
     }
   }
 

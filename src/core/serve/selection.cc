@@ -29,132 +29,79 @@ namespace kymo::serve {
 
 namespace {
 
-// The totals of a part of tracks of ranges across threads, or of states (derived.h).
+using Tracks = std::vector<std::shared_ptr<const DerivedTrack>>;
+
+// The totals of a name in a part of tracks of ranges across threads, or of states (derived.h). None is inside another.
 struct ItemTotals {
-  analyze::Statistics statistics;
-  views::Paths paths;
-  std::map<std::string, EventRef> longest;  // by name
-};
-
-// A sum for each name of a class, or for each text: of waits, the function is in the text.
-enum class SumsOf : uint8_t { Classes, Texts };
-
-// A frame of the tree of paths while it grows.
-struct PathNode {
-  views::FrameKind kind = views::FrameKind::All;
-  uint64_t count = 0, self_ns = 0;
-  std::map<std::string, PathNode> inside;
-
-  PathNode& child(const std::string& name, views::FrameKind of_kind) {
-    PathNode& node = inside[name];
-    node.kind = of_kind;
-    return node;
-  }
-};
-
-uint64_t add_frames(const std::string& name, const PathNode& node, uint32_t depth, views::Paths& paths) {
-  const size_t at = paths.frames.size();
-  paths.frames.push_back({paths.names.emplace_back(name), node.kind, depth, node.count, 0, node.self_ns});
-  uint64_t total = node.self_ns;
-  for (const auto& [child_name, child] : node.inside) total += add_frames(child_name, child, depth + 1, paths);
-  return paths.frames[at].total_ns = total;
-}
-
-struct NameRow {
   analyze::RangeRow row;
   EventRef longest;
   std::vector<uint64_t> durations;
 };
 
-class ItemSums {
- public:
-  ItemSums(const NameTable& names, int64_t from, int64_t to, SumsOf of)
-      : names_(names), from_(from), to_(to), of_(of) {}
+// A sum for each name of a class, or for each text: of waits, the function is in the text.
+enum class SumsOf : uint8_t { Classes, Texts };
 
-  void add(const DerivedTrack& track) {
-    struct Open {
-      uint16_t depth;
-      int64_t end;
-      PathNode* node;
-      NameRow* row;
-    };
-    std::vector<Open> open;
-    for (const Item& item : track.items) {  // by start and depth
-      if (item.start >= to_ || item.end < from_ || (item.end == from_ && item.start < from_)) continue;
-      const auto length = static_cast<uint64_t>(std::min(item.end, to_) - std::max(item.start, from_));
-      while (!open.empty() && (open.back().depth >= item.depth || open.back().end <= item.start)) open.pop_back();
-      NameRow& row = row_of(item.name);
-      PathNode& parent = open.empty() ? root_.child(track.name, views::FrameKind::Track) : *open.back().node;
-      PathNode& node = parent.child(row.row.name, views::FrameKind::Range);
-      ++row.row.count;
-      row.row.total_ns += length;
-      row.row.self_ns += length;
-      row.durations.push_back(length);
-      if (row.row.count == 1 || item.end - item.start > row.longest.end_ns - row.longest.start_ns)
-        row.longest = {track.id,
+// Calls visit(item, length) for the items between two times, which cut them.
+template <typename Visit>
+void each_item(const DerivedTrack& track, int64_t from, int64_t to, Visit&& visit) {
+  for (const Item& item : track.items)
+    if (item.start < to && item.end >= from && (item.end > from || item.start == from))
+      visit(item, static_cast<uint64_t>(std::min(item.end, to) - std::max(item.start, from)));
+}
+
+// The longest first.
+std::vector<ItemTotals> total_items(const Tracks& tracks, const NameTable& names, int64_t from, int64_t to, SumsOf of) {
+  std::unordered_map<uint32_t, ItemTotals> sums;
+  for (const auto& track : tracks) {
+    each_item(*track, from, to, [&](const Item& item, uint64_t length) {
+      ItemTotals& sum = sums[of == SumsOf::Texts ? item.name : names.entry(item.name).base];
+      sum.durations.push_back(length);
+      sum.row.total_ns += length;
+      if (sum.durations.size() == 1 || item.end - item.start > sum.longest.end_ns - sum.longest.start_ns)
+        sum.longest = {track->id,
                        item.chunk,
                        item.index,
-                       names_.entry(item.name).text,
+                       names.entry(item.name).text,
                        item.start,
                        item.end,
                        EventRef::Row{item.depth, item.lane}};
-      ++node.count;
-      node.self_ns += length;
-      if (!open.empty()) {
-        open.back().row->row.self_ns -= std::min(length, open.back().row->row.self_ns);
-        open.back().node->self_ns -= std::min(length, open.back().node->self_ns);
-      }
-      open.push_back({item.depth, item.end, &node, &row});
-    }
-  }
-
-  ItemTotals take() {
-    ItemTotals totals;
-    for (auto& entry : rows_) {
-      NameRow& sum = entry.second;
-      std::sort(sum.durations.begin(), sum.durations.end());
-      sum.row.min_ns = sum.durations.front();
-      sum.row.median_ns = base::round_ns(base::quantile_of_sorted(sum.durations, 0.5));
-      sum.row.p99_ns = base::round_ns(base::quantile_of_sorted(sum.durations, 0.99));
-      sum.row.max_ns = sum.durations.back();
-      totals.longest.emplace(sum.row.name, std::move(sum.longest));
-      totals.statistics.ranges.push_back(std::move(sum.row));
-    }
-    std::sort(totals.statistics.ranges.begin(), totals.statistics.ranges.end(), [](const auto& a, const auto& b) {
-      return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
     });
-    add_frames("all", root_, 0, totals.paths);
-    return totals;
   }
-
- private:
-  NameRow& row_of(uint32_t name) {
-    const auto [known, is_new] = bases_.try_emplace(name);
-    if (is_new) known->second = of_ == SumsOf::Texts ? name : names_.entry(name).base;
-    const auto [entry, is_new_row] = rows_.try_emplace(known->second);
-    if (is_new_row) {
-      const NameTable::Entry described = names_.entry(known->second);
-      entry->second.row.name = described.text;
-      entry->second.row.category = described.category;
-      entry->second.row.across_threads = true;
-    }
-    return entry->second;
+  std::vector<ItemTotals> totals;
+  for (auto& [name, sum] : sums) {
+    const NameTable::Entry entry = names.entry(name);
+    std::sort(sum.durations.begin(), sum.durations.end());
+    analyze::RangeRow& row = sum.row;
+    row.name = entry.text;
+    row.category = entry.category;
+    row.across_threads = true;
+    row.count = sum.durations.size();
+    row.self_ns = row.total_ns;
+    row.min_ns = sum.durations.front();
+    row.median_ns = base::round_ns(base::quantile_of_sorted(sum.durations, 0.5));
+    row.p99_ns = base::round_ns(base::quantile_of_sorted(sum.durations, 0.99));
+    row.max_ns = sum.durations.back();
+    totals.push_back(std::move(sum));
   }
+  std::sort(totals.begin(), totals.end(), [](const ItemTotals& a, const ItemTotals& b) {
+    return a.row.total_ns != b.row.total_ns ? a.row.total_ns > b.row.total_ns : a.row.name < b.row.name;
+  });
+  return totals;
+}
 
-  const NameTable& names_;
-  const int64_t from_, to_;
-  const SumsOf of_;
-  PathNode root_;
-  std::unordered_map<uint32_t, uint32_t> bases_;  // by name
-  std::unordered_map<uint32_t, NameRow> rows_;    // by base
-};
-
-// Items are cut at the two times. Linear in the number of items.
-ItemTotals total_items(const std::vector<std::shared_ptr<const DerivedTrack>>& tracks, const NameTable& names,
-                       int64_t from_ns, int64_t to_ns, SumsOf of = SumsOf::Classes) {
-  ItemSums sums(names, from_ns, to_ns, of);
-  for (const auto& track : tracks) sums.add(*track);
-  return sums.take();
+// A flame graph: all, the tracks, and their names.
+views::Paths paths_of_items(const Tracks& tracks, const NameTable& names, int64_t from, int64_t to) {
+  views::MergedPaths merged;
+  for (const auto& track : tracks) {
+    const uint32_t of_track = merged.child(views::PathTrie::kRoot, track->name, views::FrameKind::Track);
+    each_item(*track, from, to, [&](const Item& item, uint64_t length) {
+      const std::string name = names.entry(names.entry(item.name).base).text;
+      merged.count(merged.child(of_track, name, views::FrameKind::Range), 1, length);
+    });
+  }
+  views::Paths paths;
+  merged.finish(paths);
+  return paths;
 }
 
 using Json = base::JsonWriter;
@@ -195,26 +142,6 @@ void write_points(Json& json, const analyze::Statistics& statistics) {
   });
 }
 
-const char* kind_name(views::FrameKind kind) {
-  switch (kind) {
-    case views::FrameKind::All:
-      return "all";
-    case views::FrameKind::Process:
-      return "process";
-    case views::FrameKind::Track:
-      return "track";
-    case views::FrameKind::Work:
-      return "work";
-    case views::FrameKind::Unfinished:
-      return "unfinished";
-    case views::FrameKind::Function:
-      return "function";
-    case views::FrameKind::Range:
-      break;
-  }
-  return "range";
-}
-
 // A frame is at most as long as the frame around it, so the longest frames are a tree.
 void write_flame(Json& json, const char* field, const views::Paths& paths) {
   uint64_t shortest = 0;
@@ -224,13 +151,14 @@ void write_flame(Json& json, const char* field, const views::Paths& paths) {
     std::nth_element(times.begin(), times.begin() + kMaxFrames, times.end(), std::greater<>());
     shortest = times[kMaxFrames] + 1;
   }
+  static constexpr const char* kKinds[] = {"all", "process", "track", "range", "work", "function", "unfinished"};
   symbols::ShortNames names;
   json.array(field, paths.frames, [&](const views::PathFrame& frame) {
     if (frame.total_ns < shortest) return;
     json.begin_object();
     const std::string name(frame.name);
     json.field("name", frame.kind == views::FrameKind::Function ? names.of(name) : name);
-    json.field("kind", kind_name(frame.kind));
+    json.field("kind", kKinds[static_cast<size_t>(frame.kind)]);
     json.field("depth", frame.depth);
     json.field("count", frame.count);
     json.field("total_ns", frame.total_ns);
@@ -257,9 +185,9 @@ void write_functions(Json& json, const functions::FunctionTable& table) {
 
 struct Chosen {
   uint32_t file = 0;
-  std::set<std::pair<trace::WriterId, uint32_t>> tracks;    // empty and nothing across threads: all
-  std::vector<std::shared_ptr<const DerivedTrack>> across;  // tracks of ranges across threads
-  std::vector<std::shared_ptr<const DerivedTrack>> states;  // of the chosen threads
+  std::set<std::pair<trace::WriterId, uint32_t>> tracks;  // empty and nothing across threads: all
+  Tracks across;                                          // of ranges across threads
+  Tracks states;                                          // of the chosen threads
   std::map<trace::WriterId, trace::Window> windows;
 };
 
@@ -302,12 +230,12 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
 }
 
 // Writes everything that is read from the file again.
-void write_file_part(Json& json, const trace::Reader& reader, const std::vector<analyze::RangeRow>& across) {
+void write_file_part(Json& json, const trace::Reader& reader, const std::vector<ItemTotals>& across) {
   analyze::Statistics statistics = analyze::compute_statistics(reader);
   if (!across.empty()) {
     // Ranges across threads whose tracks are chosen are counted there, whichever thread they begin on.
     std::erase_if(statistics.ranges, [](const analyze::RangeRow& row) { return row.across_threads; });
-    statistics.ranges.insert(statistics.ranges.end(), across.begin(), across.end());
+    for (const ItemTotals& one : across) statistics.ranges.push_back(one.row);
     std::ranges::stable_sort(statistics.ranges, std::ranges::greater(), &analyze::RangeRow::total_ns);
   }
   write_ranges(json, statistics.ranges);
@@ -321,15 +249,15 @@ void write_file_part(Json& json, const trace::Reader& reader, const std::vector<
 }
 
 // What the chosen threads did meanwhile, the longest first.
-void write_states(Json& json, const ItemTotals& totals) {
-  if (totals.statistics.ranges.empty()) return;
-  json.objects("states", std::min(totals.statistics.ranges.size(), kMaxRows), [&](size_t i) {
-    const analyze::RangeRow& row = totals.statistics.ranges[i];
+void write_states(Json& json, const std::vector<ItemTotals>& totals) {
+  if (totals.empty()) return;
+  json.objects("states", std::min(totals.size(), kMaxRows), [&](size_t i) {
+    const auto& [row, longest, durations] = totals[i];
     json.field("name", row.name);
     json.field("count", row.count);
     json.field("total_ns", row.total_ns);
     json.field("max_ns", row.max_ns);
-    write_event(json, "longest", totals.longest.at(row.name));
+    write_event(json, "longest", longest);
   });
 }
 
@@ -341,10 +269,6 @@ trace::Reader copy_of(const trace::Reader& reader, const Chosen& chosen) {
   writer.close();
   return trace::Reader(part.path());  // it keeps the file open
 }
-
-}  // namespace
-
-namespace {
 
 // The part that a request asks for.
 struct Part {
@@ -374,15 +298,17 @@ std::string selection_json(View& view, const Analyses& analyses, const Query& qu
   json.field("from_ns", from);
   json.field("to_ns", to);
   json.field("file", chosen.file);
-  const ItemTotals across = total_items(chosen.across, view.names(), from, to);
+  const std::vector<ItemTotals> across = total_items(chosen.across, view.names(), from, to, SumsOf::Classes);
   if (!ids.empty() && chosen.tracks.empty()) {
-    write_ranges(json, across.statistics.ranges);
-    write_flame(json, "flame", across.paths);
+    std::vector<analyze::RangeRow> rows;
+    for (const ItemTotals& one : across) rows.push_back(one.row);
+    write_ranges(json, rows);
+    write_flame(json, "flame", paths_of_items(chosen.across, view.names(), from, to));
   } else {
     trace::Reader reader = analyses.reopen(chosen.file, is_gone);
     reader.narrow(chosen.windows);
     if (!chosen.tracks.empty()) reader = copy_of(reader, chosen);
-    write_file_part(json, reader, across.statistics.ranges);
+    write_file_part(json, reader, across);
   }
   write_states(json, total_items(chosen.states, view.names(), from, to, SumsOf::Texts));
   json.end_object();

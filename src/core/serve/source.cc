@@ -467,16 +467,10 @@ std::vector<Item> Source::unfinished(size_t track) const {
   const int64_t end = std::max(of.end_ns, offset_ns(of.writer, alive->second));
   const std::vector<trace::OpenRange> open = open_ranges(of.chunks.back());
   for (size_t i = 0; i < open.size() && i <= UINT16_MAX; ++i) {
-    Item& item = items.emplace_back();
-    item.start = of.clock.ns(open[i].start);
-    item.end = std::max(item.start, end);
-    item.total = item.longest = item.end - item.start;
     const ClassName& known = class_of(of.writer, open[i].class_id);
-    item.name = known.name;
-    if (known.is_inline) item.name = names_.of_inline(open[i].text);
-    item.chunk = of.chunks.back();
-    item.index = kOpenIndex + static_cast<uint32_t>(i);
-    item.depth = static_cast<uint16_t>(i);
+    const uint32_t name = known.is_inline ? names_.of_inline(open[i].text) : known.name;
+    items.push_back(Item::single(of.clock.ns(open[i].start), end, name, of.chunks.back(),
+                                 kOpenIndex + static_cast<uint32_t>(i), static_cast<uint16_t>(i)));
   }
   return items;
 }

@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "base/hash.h"
 #include "serve/chunk_data.h"
 #include "serve/view.h"
 
@@ -53,21 +51,19 @@ class TileRows {
 
  private:
   static constexpr size_t kCompactAt = 10 * kMaxItems;
-  struct Last {
-    size_t position = SIZE_MAX;
-    int64_t bin = 0;
-  };
+  template <typename Value>
+  bool is_same_bin(const Value& a, const Value& b) const {
+    return bin_of(a.time, span_.level) == bin_of(b.time, span_.level);
+  }
   void compact_items();
   void compact_instants();
 
   TileSpan span_;
   std::vector<Item> items_;
-  std::unordered_map<uint32_t, Last, base::SeededHash> last_of_row_;
+  std::optional<LastOfRow<Item>> runs_;
   std::vector<InstantBin> instants_;
   std::vector<CounterBin> counters_;
   std::optional<CounterBin> before_;
-  uint32_t last_row_ = UINT32_MAX;
-  Last* last_ = nullptr;
   bool truncated_ = false;
 };
 

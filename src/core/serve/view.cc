@@ -6,11 +6,8 @@
 #include <algorithm>
 
 #include "analyze/memory/stacks.h"
-#include "base/printable.h"
-#include "base/text.h"
 #include "kymo/error.h"
 #include "serve/api.h"
-#include "symbols/short_name.h"
 
 namespace kymo::serve {
 
@@ -305,6 +302,8 @@ void View::derive_all() {
       derive(file);
     } catch (const Error&) {
       // the file is gone or damaged, which the server reports; the tracks stay as they are
+    } catch (const Abandoned&) {
+      // the view ends
     }
   }
   const auto now = std::chrono::steady_clock::now();
@@ -323,91 +322,32 @@ void View::derive(uint32_t file) {
       has_samples || any_writer([](const trace::WriterInfo& writer) {
         return std::ranges::any_of(writer.costs, [](const auto& cost) { return cost.second.blocked_ns != 0; });
       });
-  const bool may_have_ranks = [&] {
-    const Lock files = lock();
-    return sources_[file]->reader().writers().size() > 1;
-  }();
-  if (!has_memory && !has_ranges && !has_states && !may_have_ranks) return;
   FilePlaces places;
   std::string path;
-  size_t chunks = 0;
+  bool may_have_ranks = false;
   {
     const Lock files = lock();
     places = FilePlaces::of(*sources_[file]);
     path = sources_[file]->reader().path();
-    chunks = sources_[file]->chunks().size();
+    may_have_ranks = sources_[file]->reader().writers().size() > 1;
   }
+  if (!has_memory && !has_ranges && !has_states && !may_have_ranks) return;
   const trace::Reader reader = reopen_ ? reopen_(file) : trace::Reader(path);
-  const auto should_stop = [this] { return stopping_.load(); };
-  if (may_have_ranks) derive_ranks(file, reader, places);
-  if (has_memory) set_derived(file, DerivedTrack::Kind::Memory, memory_tracks(reader, places, should_stop));
-  if (has_samples) derive_functions(file, reader, places);
-  if (has_states) derive_states(file, reader, places);
-  if (!has_ranges) return;
-  const auto is_wanted = [&](uint32_t chunk) { return chunk < chunks && may_have(file, chunk, kHasRangesAcross); };
-  const auto name_of = [&](const trace::WriterId& writer, uint32_t class_id, const std::string& text) {
-    const Lock files = lock();
-    const Source::ClassName& known = sources_[file]->class_of(writer, class_id);
-    if (known.is_inline) return names_.of_inline(text);
-    return known.has_places && !text.empty() ? names_.of_text(text, known.name) : known.name;
-  };
-  set_derived(file, DerivedTrack::Kind::AcrossThreads,
-              across_threads_tracks(reader, places, is_wanted, name_of, should_stop));
+  const DerivedInput input{reader, places, names_, [this] {
+                             if (stopping_) throw Abandoned();
+                           }};
+  reader.on_read([&](const trace::EventChunk&) { input.check(); });
+  if (may_have_ranks) set_derived(file, rank_tracks(input));
+  if (has_memory) set_derived(file, memory_tracks(input));
+  if (has_samples) set_derived(file, function_tracks(input));
+  if (has_states) set_derived(file, state_tracks(input));
+  if (has_ranges) set_derived(file, across_threads_tracks(input));
 }
 
-void View::derive_functions(uint32_t file, const trace::Reader& reader, const FilePlaces& places) {
-  const auto should_stop = [this] { return stopping_.load(); };
-  const auto name_of = [this](const std::string& function) { return names_.of_inline(function); };
-  std::vector<DerivedTrack> tracks = function_tracks(reader, places, name_of, should_stop);
-  const Lock files = lock();
-  for (DerivedTrack& track : tracks) {
-    const SourceTrack& of = sources_[file]->tracks()[track.of_track];
-    track.name = (of.name.empty() ? "thread" : of.name) + ": functions";
-  }
-  set_derived(file, DerivedTrack::Kind::Functions, std::move(tracks));
-}
-
-void View::derive_states(uint32_t file, const trace::Reader& reader, const FilePlaces& places) {
-  struct Named {
-    const char* name;
-    uint32_t colour;
-  };
-  static constexpr Named kNames[kActivities] = {
-      {"running", 0xff4ca66b}, {"waiting", 0xffb4bcc6}, {"ready", 0xffe3a83b}, {"held up by Kymo", 0xffd14b6a}};
-  const auto name_of = [this](Activity activity, const std::string& function) {
-    const Named& of = kNames[static_cast<size_t>(activity)];
-    const uint32_t base = names_.of_class(of.name, "thread state", of.colour);
-    return function.empty()
-               ? base
-               : names_.of_text(base::format("{}: {}", of.name, base::readable_text(symbols::short_name(function))),
-                                base);
-  };
-  set_derived(file, DerivedTrack::Kind::States,
-              state_tracks(reader, places, name_of, [this] { return stopping_.load(); }));
-}
-
-void View::derive_ranks(uint32_t file, const trace::Reader& reader, const FilePlaces& places) {
-  const auto name_of = [this](RankSpan span, const std::string& text, const std::string& base) {
-    constexpr uint32_t kColours[] = {0, 0xffb4bcc6, 0xffd14b6a};
-    const uint32_t of = names_.of_class(base, "rank", kColours[static_cast<size_t>(span)]);
-    return text == base ? of : names_.of_text(text, of);
-  };
-  reader.on_read([this](const trace::EventChunk&) {
-    if (stopping_) throw Abandoned();
-  });
-  try {
-    set_derived(file, DerivedTrack::Kind::Rank, rank_tracks(reader, places, name_of));
-  } catch (const Abandoned&) {
-    // the view ends
-  }
-  reader.on_read({});
-}
-
-void View::set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks) {
+void View::set_derived(uint32_t file, std::vector<DerivedTrack> tracks) {
   const std::lock_guard lock(track_mutex_);
   for (DerivedTrack& track : tracks) {
     track.file = file;
-    track.kind = kind;
     const auto known =
         std::find_if(derived_.begin(), derived_.end(), [&](const auto& other) { return other->same_place(track); });
     if (known != derived_.end()) {

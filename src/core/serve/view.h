@@ -186,7 +186,7 @@ class View {
   };
 
  private:
-  static uint64_t key(uint32_t file, uint32_t chunk) { return uint64_t{file} << 32 | chunk; }
+  static uint64_t key(uint32_t file, uint32_t chunk) { return event_key(file, chunk); }
   void add_tracks();
   void note_chunk(uint32_t file, uint32_t chunk, const Sketch& sketch);
   void note_problem(uint32_t file, uint32_t chunk, const std::string& what);
@@ -195,10 +195,7 @@ class View {
   bool has_points(uint32_t file, uint64_t kind_bit) const;
   void derive_all();
   void derive(uint32_t file);
-  void derive_functions(uint32_t file, const trace::Reader& reader, const FilePlaces& places);
-  void derive_states(uint32_t file, const trace::Reader& reader, const FilePlaces& places);
-  void derive_ranks(uint32_t file, const trace::Reader& reader, const FilePlaces& places);
-  void set_derived(uint32_t file, DerivedTrack::Kind kind, std::vector<DerivedTrack> tracks);
+  void set_derived(uint32_t file, std::vector<DerivedTrack> tracks);
 
   const ViewLimits limits_;
   const Reopen reopen_;

@@ -14,7 +14,6 @@ export interface Bookmark {
   search?: string;
   tab?: string;
   theme?: string;
-  backend?: string;
   shifts?: number[]; // by file
   flags?: Array<{ time: number; note: string }>;
 }
@@ -40,7 +39,6 @@ export function writeHash(view: Bookmark): string {
   if (view.search) add('q', encodeURIComponent(view.search));
   add('tab', view.tab);
   add('theme', view.theme);
-  add('draw', view.backend);
   if (view.shifts?.some((shift) => shift !== 0)) add('d', Array.from(view.shifts, (shift) => plain(shift ?? 0)).join(','));
   add('n', view.flags?.slice(0, kMaxIds).map(({ time, note }) => `${plain(time)}:${encodeURIComponent(note)}`).join(','));
   return parts.join('&');
@@ -78,7 +76,7 @@ export function readHash(hash: string): Bookmark {
     else if (key === 'n') {
       const flags = values.map((flag) => ({ time: Number(flag.split(':')[0]), note: decode(flag.slice(flag.indexOf(':') + 1)) }));
       view.flags = flags.filter(({ time, note }) => time >= 0 && time < kLongestNs && note !== '');
-    } else if (key === 'draw' && (value === 'webgl' || value === 'canvas')) view.backend = value;
+    }
   }
   return view;
 }

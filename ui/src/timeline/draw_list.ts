@@ -1,4 +1,4 @@
-// The rectangles of one frame, as columns that both backends read without allocation.
+// The rectangles of one frame, as columns that are kept from frame to frame.
 
 export const kMaxRectangles = 5000;
 const kCapacity = 8192;

@@ -4,8 +4,6 @@ import type { App } from '../app';
 import { TileFlag } from '../core/protocol';
 import { levelFor } from '../core/viewport';
 import type { TileRequest } from '../core/tile_cache';
-import { Backend, BackendName, resizeCanvas } from '../render/backend';
-import { fasterBackend, makeBackend, Measurement, measureBackends } from '../render/choose';
 import { Geometry } from './geometry';
 import { kRowHeight, tracksOf } from './layout';
 import { Links } from './links';
@@ -13,6 +11,7 @@ import { Minimap } from './minimap';
 import { Overlay, Pointer } from './overlay';
 import { css } from './palette';
 import { SvgContext } from './picture';
+import { Rectangles, resizeCanvas } from './rectangles';
 import { PlacedLane, Scene, Shape } from './scene';
 
 const kFrameTimes = 2000;
@@ -30,11 +29,7 @@ export class Stage {
   level = 0;
   frames = 0;
   tileRequests = 0;
-  measured?: Measurement;
-  /** Kept when all visible tiles have been drawn for the first time. */
-  readonly firstPicture: Promise<void>;
-  private hasPicture!: () => void;
-  private backend: Backend;
+  private readonly rectangles = new Rectangles();
   private readonly top = document.createElement('canvas');
   private readonly bar = document.createElement('div'); // scrolls the tracks
   readonly overlay: Overlay;
@@ -47,19 +42,17 @@ export class Stage {
   private timer = 0;
 
   constructor(private readonly app: App) {
-    this.firstPicture = new Promise((resolve) => (this.hasPicture = resolve));
     this.element.className = 'stage';
     this.element.tabIndex = 0;
     this.element.setAttribute('role', 'application'); // keys go to the page, also those of a screen reader
     this.element.setAttribute('aria-label', 'timeline: j and k select a track, . and , a range in it, ? lists all keys');
-    this.backend = makeBackend('canvas');
     this.top.className = 'overlay';
     this.context = this.top.getContext('2d')!;
     this.bar.className = 'scrollbar';
     this.bar.append(document.createElement('div'));
     this.bar.addEventListener('pointerdown', (event) => event.stopPropagation());
     this.bar.addEventListener('scroll', () => Math.abs(this.bar.scrollTop - app.scroll) >= 1 && app.setScroll(this.bar.scrollTop));
-    this.element.append(this.backend.canvas, this.top, this.bar);
+    this.element.append(this.rectangles.canvas, this.top, this.bar);
     this.overlay = new Overlay(app, this.context);
     this.minimap = new Minimap(app);
     this.links = new Links(app);
@@ -75,42 +68,11 @@ export class Stage {
     return new Geometry(this.width, this.height, app.span, app.layout, app.scroll);
   }
 
-  get backendName(): BackendName {
-    return this.backend.name;
-  }
-
-  /** Uses the backend that the user has chosen, or the faster one. */
-  chooseBackend(): void {
-    let name = this.app.backend;
-    if (!name) {
-      this.measured = measureBackends(this.width, this.height, this.ratio);
-      name = fasterBackend(this.measured);
-    }
-    this.useBackend(name);
-  }
-
-  useBackend(name: BackendName): void {
-    if (name === this.backend.name) return;
-    try {
-      const next = makeBackend(name);
-      this.backend.canvas.replaceWith(next.canvas);
-      this.backend.dispose();
-      this.backend = next;
-      // A lost GPU must not leave an empty page.
-      next.canvas.addEventListener('webglcontextlost', () => {
-        if (this.backend === next) this.useBackend('canvas');
-      });
-    } catch (error) {
-      this.app.notice = error instanceof Error ? error.message : String(error);
-    }
-    this.resize();
-  }
-
   private resize(): void {
     this.width = this.element.clientWidth;
     this.height = this.element.clientHeight;
     this.ratio = Math.min(2, devicePixelRatio || 1);
-    this.backend.resize(this.width, this.height, this.ratio);
+    this.rectangles.resize(this.width, this.height, this.ratio);
     resizeCanvas(this.top, this.width, this.height, this.ratio);
     if (this.app.trace) this.app.setScroll(this.app.scroll);
     this.app.afterResize?.();
@@ -154,7 +116,7 @@ export class Stage {
       colours: app,
       grid: geometry.ticks(app.duration).times.map((time) => geometry.x(time)),
     });
-    this.backend.draw(this.scene.list, app.theme);
+    this.rectangles.draw(this.scene.list, app.theme);
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.overlay.draw(geometry, this.placed, this.scene, this.links, this.level, this.pointer, this.pointer.inside ? this.shapeAt(this.pointer.x, this.pointer.y) : undefined);
     this.minimap.draw(this.context, geometry);
@@ -163,7 +125,6 @@ export class Stage {
     this.links.update(this.placed);
     if (rowsBefore !== app.rows.version) this.schedule();
     ++this.frames;
-    if (this.scene.complete) this.hasPicture();
     this.frameTimes.push(performance.now() - begin);
     if (this.frameTimes.length > kFrameTimes) this.frameTimes.shift();
   }
@@ -195,12 +156,12 @@ export class Stage {
     return svg.text();
   }
   async png(): Promise<Blob> {
-    this.frame(); // what WebGL has drawn is there until the end of this task
+    this.frame();
     const picture = document.createElement('canvas');
     picture.width = this.top.width;
     picture.height = this.top.height;
     const context = picture.getContext('2d')!;
-    for (const canvas of [this.backend.canvas, this.top]) context.drawImage(canvas, 0, 0, picture.width, picture.height);
+    for (const canvas of [this.rectangles.canvas, this.top]) context.drawImage(canvas, 0, 0, picture.width, picture.height);
     return new Promise((resolve, reject) => picture.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('the browser makes no picture of this size')))));
   }
 

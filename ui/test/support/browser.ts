@@ -16,7 +16,7 @@ export const skip = browserPath ? false : 'chromium is not installed (scripts/in
 export interface View {
   complete(): boolean;
   state(): {
-    from: number; to: number; scroll: number; duration: number; level: number; backend: string; rectangles: number; ranges: number; labels: number; mergedBelow: number; frames: number;
+    from: number; to: number; scroll: number; duration: number; level: number; rectangles: number; ranges: number; labels: number; mergedBelow: number; frames: number;
     tileRequests: number; cacheBytes: number; tracks: number; pinned: number[]; selection?: { from: number; to: number; tracks: number[] }; event?: { track: number; index: number };
     search: string; hit: number; tab?: string; theme: string; offline: boolean; names: number; links: number; linksBusy: boolean; overview: number[];
   };

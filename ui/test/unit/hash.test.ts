@@ -17,7 +17,6 @@ test('a bookmark has everything of the view', () => {
     search: '<b>*?"\u00e9\ud83d\ude00',
     tab: 'flame',
     theme: 'dark',
-    backend: 'webgl',
     shifts: [0, -1500.5],
   };
   assert.deepEqual(readHash(`#${writeHash(view)}`), view);

@@ -9,7 +9,6 @@ import { evidenceOf } from '../../src/panels/evidence';
 import { changesByName, iterationShift, lastName } from '../../src/panels/changes';
 import { flameBoxes, flameHits } from '../../src/panels/flame_boxes';
 import { decodeTiles } from '../../src/core/protocol';
-import { fasterBackend } from '../../src/render/choose';
 import { splitUnit } from '../../src/core/units';
 import { Engine } from '../support/engine';
 import { manyValues } from '../support/traces';
@@ -158,12 +157,6 @@ test('text is cut to its room', () => {
   assert.equal(fitter.fit('forward', 42), 'forward');
   assert.equal(fitter.fit('a long name', 50), 'a long …');
   assert.equal(fitter.fit('a long name', 20), '');
-});
-
-test('the faster backend is chosen, and canvas without WebGL', () => {
-  assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: 1 }), 'webgl');
-  assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: 25 }), 'canvas');
-  assert.equal(fasterBackend({ canvas_ms: 5, webgl_ms: Infinity }), 'canvas');
 });
 
 test('a counter has its smallest and its largest value, with the unit of its name', () => {

@@ -1,14 +1,20 @@
-// Draws rectangles with canvas2d, one colour after the other: changing the colour is what costs.
+// Draws the rectangles of a frame, one colour after the other: changing the colour is what costs.
 
-import type { DrawList } from '../timeline/draw_list';
-import { Colour, css, Theme } from '../timeline/palette';
-import { Backend, resizeCanvas } from './backend';
+import type { DrawList } from './draw_list';
+import { Colour, css, Theme } from './palette';
 
 const kColours = 257; // one more than a rectangle can have
 const kBackgrounds: number[] = [Colour.Header, Colour.Lane, Colour.Grid];
 
-export class Canvas2dBackend implements Backend {
-  readonly name = 'canvas';
+export function resizeCanvas(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
+  const pixels = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+  if (canvas.width !== pixels[0]) canvas.width = pixels[0];
+  if (canvas.height !== pixels[1]) canvas.height = pixels[1];
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+}
+
+export class Rectangles {
   readonly canvas = document.createElement('canvas');
   private readonly context: CanvasRenderingContext2D;
   private ratio = 1;
@@ -47,14 +53,6 @@ export class Canvas2dBackend implements Backend {
     for (let colour = 0; colour < theme.colours.length; ++colour) {
       if (!kBackgrounds.includes(colour)) paint(colour);
     }
-  }
-
-  finish(): void {
-    this.context.getImageData(0, 0, 1, 1);
-  }
-
-  dispose(): void {
-    this.canvas.width = this.canvas.height = 1;
   }
 
   private sortByColour(list: DrawList): void {

@@ -190,13 +190,10 @@ void write_files(Json& json, View& view) {
   const std::vector<std::string> troubles = view.troubles();
   json.objects("files", view.sources().size(), [&](size_t file) {
     const auto& source = view.sources()[file];
-    uint64_t events = 0;
-    for (const trace::EventChunk& chunk : source->reader().event_chunks())
-      events += uint64_t{chunk.range_count} + chunk.point_count;
     json.field("name", source->reader().path());
     json.field("duration_ns", source->duration_ns());
     json.field("wall_clock_ns", std::to_string(source->start_realtime_ns()));
-    json.field("events", events);
+    json.field("events", source->event_count());
     json.field("bytes", source->reader().file_size());
     json.field("clock_error_ns", source->clock_error_ns());
     uint64_t held_up = 0;
@@ -207,7 +204,7 @@ void write_files(Json& json, View& view) {
     json.begin_array("problems");
     const std::vector<trace::Problem>& problems = source->reader().problems();
     for (size_t i = 0; i < std::min(problems.size(), View::kMaxProblems); ++i) json.value(problems[i].what);
-    for (const trace::Problem& problem : view.problems(static_cast<uint32_t>(file))) json.value(problem.what);
+    for (const std::string& problem : view.problems(static_cast<uint32_t>(file))) json.value(problem);
     json.end_array();
   });
 }

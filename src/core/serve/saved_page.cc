@@ -102,8 +102,6 @@ class LinkCollector {
   void save(SavedColumns& columns);
 
  private:
-  void save_launches(SavedColumns& columns);
-
   View& view_;
   std::map<Key, uint32_t> correlations_, flow_ids_;
   std::vector<Linked> linked_;
@@ -139,7 +137,7 @@ void LinkCollector::add(const Tile& tile) {
   }
 }
 
-void LinkCollector::save_launches(SavedColumns& columns) {
+void LinkCollector::save(SavedColumns& columns) {
   std::stable_sort(linked_.begin(), linked_.end(), [](const Linked& a, const Linked& b) {
     return std::tie(a.number, a.on_device) < std::tie(b.number, b.on_device);
   });
@@ -159,14 +157,11 @@ void LinkCollector::save_launches(SavedColumns& columns) {
   columns.add("launch.number", numbers);
   columns.add("launch.track", tracks);
   columns.add("launch.item", items);
-}
-
-void LinkCollector::save(SavedColumns& columns) {
-  save_launches(columns);
   std::stable_sort(flows_.begin(), flows_.end(), [](const FlowPoint& a, const FlowPoint& b) {
     return std::tie(a.number, a.time) < std::tie(b.number, b.time);
   });
-  std::vector<uint32_t> numbers, tracks;
+  numbers.clear();
+  tracks.clear();
   std::vector<double> times;
   for (const FlowPoint& point : flows_) {
     numbers.push_back(point.number);
@@ -601,9 +596,7 @@ std::string inside_script(std::string text) {
 
 void check_size(View& view) {
   uint64_t events = 0;
-  for (const auto& source : view.sources())
-    for (const trace::EventChunk& chunk : source->reader().event_chunks())
-      events += uint64_t{chunk.range_count} + chunk.point_count;
+  for (const auto& source : view.sources()) events += source->event_count();
   if (events <= kMaxSavedEvents) return;
   // A part that probably fits: events are seldom spread evenly.
   const double share = 0.5 * static_cast<double>(kMaxSavedEvents) / static_cast<double>(events);

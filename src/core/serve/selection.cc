@@ -183,7 +183,9 @@ void write_functions(Json& json, const functions::FunctionTable& table) {
   json.field("sampled_ns", table.time_ns);
 }
 
-struct Chosen {
+// The part that a request asks for.
+struct Part {
+  int64_t from = 0, to = 0;
   uint32_t file = 0;
   std::set<std::pair<trace::WriterId, uint32_t>> tracks;  // empty and nothing across threads: all
   Tracks across;                                          // of ranges across threads
@@ -191,19 +193,25 @@ struct Chosen {
   std::map<trace::WriterId, trace::Window> windows;
 };
 
-Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>& ids) {
+Part part_of(View& view, const Analyses& analyses, const Query& query) {
+  constexpr uint64_t kLatest = INT64_MAX / 2;
+  Part part;
+  part.from = static_cast<int64_t>(query.number("from", kLatest));
+  part.to = static_cast<int64_t>(query.number("to", kLatest));
+  if (part.from >= part.to) throw BadRequest(base::format("from: {} is not before {}", part.from, part.to));
+  if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
+  const std::vector<uint32_t> ids = query.numbers("tracks", UINT32_MAX, 100'000);
   const View::Lock lock = view.lock();
-  Chosen chosen;
   // All of a thread: its ranges and its samples.
   const auto add_thread = [&](const Source& source, size_t position) {
     for (const size_t track : source.same_thread(position))
-      chosen.tracks.insert({source.tracks()[track].writer, source.tracks()[track].track});
+      part.tracks.insert({source.tracks()[track].writer, source.tracks()[track].track});
   };
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::optional<TrackRef> ref = view.find_track(ids[i]);
     if (!ref) throw BadRequest(base::format("tracks: there is no track {}", ids[i]), 404);
-    if (i == 0) chosen.file = ref->file;
-    if (ref->file != chosen.file) throw BadRequest("tracks: all tracks of a selection must be of one file");
+    if (i == 0) part.file = ref->file;
+    if (ref->file != part.file) throw BadRequest("tracks: all tracks of a selection must be of one file");
     const Source& source = *view.sources()[ref->file];
     if (ref->kind == TrackRef::Kind::Track) add_thread(source, ref->position);
     if (ref->kind != TrackRef::Kind::Derived) continue;
@@ -212,21 +220,20 @@ Chosen choose(View& view, int64_t from, int64_t to, const std::vector<uint32_t>&
       add_thread(source, derived->of_track);
     if (derived->kind == DerivedTrack::Kind::Rank)
       for (const SourceTrack& track : source.tracks())
-        if (derived->writers.contains(track.writer)) chosen.tracks.insert({track.writer, track.track});
-    if (derived->kind == DerivedTrack::Kind::AcrossThreads) chosen.across.push_back(std::move(derived));
+        if (derived->writers.contains(track.writer)) part.tracks.insert({track.writer, track.track});
+    if (derived->kind == DerivedTrack::Kind::AcrossThreads) part.across.push_back(std::move(derived));
   }
-  if (!ids.empty() && chosen.tracks.empty() && chosen.across.empty())
+  if (!ids.empty() && part.tracks.empty() && part.across.empty())
     throw BadRequest("tracks: a selection needs a track with ranges, functions or samples");
+  const Source& source = *view.sources().at(part.file);
   for (auto& derived : view.derived()) {
-    if (derived->kind != DerivedTrack::Kind::States || derived->file != chosen.file) continue;
-    const SourceTrack& track = view.sources()[chosen.file]->tracks()[derived->of_track];
-    if (ids.empty() || chosen.tracks.contains({track.writer, track.track})) chosen.states.push_back(std::move(derived));
+    if (derived->kind != DerivedTrack::Kind::States || derived->file != part.file) continue;
+    const SourceTrack& track = source.tracks()[derived->of_track];
+    if (ids.empty() || part.tracks.contains({track.writer, track.track})) part.states.push_back(std::move(derived));
   }
-  if (chosen.file < view.sources().size()) {
-    const Source& source = *view.sources()[chosen.file];
-    chosen.windows = source.between(from, to == source.duration_ns() ? to + 1 : to);  // all of it has the last event
-  }
-  return chosen;
+  // All of it has the last event.
+  part.windows = source.between(part.from, part.to == source.duration_ns() ? part.to + 1 : part.to);
+  return part;
 }
 
 // Writes everything that is read from the file again.
@@ -262,7 +269,7 @@ void write_states(Json& json, const std::vector<ItemTotals>& totals) {
 }
 
 // A copy of the chosen tracks.
-trace::Reader copy_of(const trace::Reader& reader, const Chosen& chosen) {
+trace::Reader copy_of(const trace::Reader& reader, const Part& chosen) {
   const base::TemporaryFile part;
   trace::Writer writer(part.path(), trace::Writer::Mode::Append, part.name());
   convert::copy_trace(reader, convert::TrackChoice(chosen.tracks), writer);
@@ -270,47 +277,31 @@ trace::Reader copy_of(const trace::Reader& reader, const Chosen& chosen) {
   return trace::Reader(part.path());  // it keeps the file open
 }
 
-// The part that a request asks for.
-struct Part {
-  int64_t from = 0, to = 0;
-  std::vector<uint32_t> ids;
-  Chosen chosen;
-};
-
-Part part_of(View& view, const Analyses& analyses, const Query& query) {
-  constexpr uint64_t kLatest = INT64_MAX / 2;
-  Part part;
-  part.from = static_cast<int64_t>(query.number("from", kLatest));
-  part.to = static_cast<int64_t>(query.number("to", kLatest));
-  if (part.from >= part.to) throw BadRequest(base::format("from: {} is not before {}", part.from, part.to));
-  part.ids = query.numbers("tracks", UINT32_MAX, 100'000);
-  part.chosen = choose(view, part.from, part.to, part.ids);
-  if (!analyses.reopen) throw BadRequest("this viewer cannot read its files again", 404);
-  return part;
-}
-
 }  // namespace
 
 std::string selection_json(View& view, const Analyses& analyses, const Query& query, const IsGone& is_gone) {
-  const auto [from, to, ids, chosen] = part_of(view, analyses, query);
+  const Part part = part_of(view, analyses, query);
+  const auto totals = [&](const Tracks& tracks, SumsOf of) {
+    return total_items(tracks, view.names(), part.from, part.to, of);
+  };
   Json json(Json::Layout::OneLine);
   json.begin_object();
-  json.field("from_ns", from);
-  json.field("to_ns", to);
-  json.field("file", chosen.file);
-  const std::vector<ItemTotals> across = total_items(chosen.across, view.names(), from, to, SumsOf::Classes);
-  if (!ids.empty() && chosen.tracks.empty()) {
+  json.field("from_ns", part.from);
+  json.field("to_ns", part.to);
+  json.field("file", part.file);
+  const std::vector<ItemTotals> across = totals(part.across, SumsOf::Classes);
+  if (!part.across.empty() && part.tracks.empty()) {
     std::vector<analyze::RangeRow> rows;
     for (const ItemTotals& one : across) rows.push_back(one.row);
     write_ranges(json, rows);
-    write_flame(json, "flame", paths_of_items(chosen.across, view.names(), from, to));
+    write_flame(json, "flame", paths_of_items(part.across, view.names(), part.from, part.to));
   } else {
-    trace::Reader reader = analyses.reopen(chosen.file, is_gone);
-    reader.narrow(chosen.windows);
-    if (!chosen.tracks.empty()) reader = copy_of(reader, chosen);
+    trace::Reader reader = analyses.reopen(part.file, is_gone);
+    reader.narrow(part.windows);
+    if (!part.tracks.empty()) reader = copy_of(reader, part);
     write_file_part(json, reader, across);
   }
-  write_states(json, total_items(chosen.states, view.names(), from, to, SumsOf::Texts));
+  write_states(json, totals(part.states, SumsOf::Texts));
   json.end_object();
   return json.text();
 }
@@ -324,17 +315,17 @@ std::string flame_json(View& view, const Analyses& analyses, const Query& query,
   const auto by = kBy.find(text);
   if (by == kBy.end()) throw BadRequest(base::format("by: '{}' is not wait or device", base::printable(text)));
   const Part part = part_of(view, analyses, query);
-  trace::Reader reader = analyses.reopen(part.chosen.file, is_gone);
+  trace::Reader reader = analyses.reopen(part.file, is_gone);
   views::Paths paths;
   if (by->second == functions::FlameBy::Device) {
     // The launches may be before the part.
-    auto until = part.chosen.windows;
+    auto until = part.windows;
     for (auto& [writer, window] : until) window.from_ns = 0;
     reader.narrow(until);
-    paths = functions::device_paths_in(part.chosen.windows, reader);
+    paths = functions::device_paths_in(part.windows, reader);
   } else {
-    reader.narrow(part.chosen.windows);
-    if (!part.chosen.tracks.empty()) reader = copy_of(reader, part.chosen);
+    reader.narrow(part.windows);
+    if (!part.tracks.empty()) reader = copy_of(reader, part);
     paths = functions::flame_paths(by->second, reader);
   }
   Json json(Json::Layout::OneLine);

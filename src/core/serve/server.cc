@@ -54,24 +54,18 @@ bool is_port(std::string_view text) {
 
 std::string random_token() {
   uint8_t bytes[16];
-  size_t have = 0;
-  while (have < sizeof bytes) {
-    const ssize_t got = ::getrandom(bytes + have, sizeof bytes - have, 0);
-    if (got < 0) throw Error(base::format("the system gives no random numbers: {}", std::strerror(errno)));
-    have += static_cast<size_t>(got);
-  }
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+    throw Error(base::format("the system gives no random numbers: {}", std::strerror(errno)));
   return base::hex(bytes);
 }
 
-bool is_own_host(std::string_view rest) {
-  bool known = false;
+bool is_own_host(std::string_view host) {
   for (const std::string_view name : {"localhost", "127.0.0.1", "[::1]"}) {
-    if (rest.substr(0, name.size()) != name) continue;
-    rest.remove_prefix(name.size());
-    known = true;
-    break;
+    if (!host.starts_with(name)) continue;
+    const std::string_view rest = host.substr(name.size());
+    return rest.empty() || (rest[0] == ':' && is_port(rest.substr(1)));
   }
-  return known && (rest.empty() || (rest[0] == ':' && is_port(rest.substr(1))));
+  return false;
 }
 
 bool is_own_origin(std::string_view origin, std::string_view host) {

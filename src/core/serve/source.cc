@@ -1,7 +1,6 @@
 #include "serve/source.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "base/name_places.h"
@@ -66,8 +65,13 @@ void Source::describe() {
   for (const auto& [id, writer] : writers) {
     WriterNames& table = classes_[id];
     table.dense.assign(writer.class_table_size(), unknown_);
-    for (const auto& [class_id, event_class] : writer.classes)
-      (class_id < table.dense.size() ? table.dense[class_id] : table.sparse[class_id]) = describe_class(event_class);
+    for (const auto& [class_id, event_class] : writer.classes) {
+      ClassName& described = class_id < table.dense.size() ? table.dense[class_id] : table.sparse[class_id];
+      described.name = names_.of_class(event_class.name, event_class.category, event_class.colour);
+      described.has_places = !event_class.fields.empty() && event_class.name.find('{') != std::string::npos;
+      described.is_definition = trace::is_definition(event_class);
+      described.event_class = &event_class;
+    }
     table.dense[trace::kInlineName] = inline_;
   }
 
@@ -150,15 +154,6 @@ int64_t Source::earliest_open_ns() const {
   return earliest;
 }
 
-Source::ClassName Source::describe_class(const trace::EventClass& event_class) const {
-  ClassName described;
-  described.name = names_.of_class(event_class.name, event_class.category, event_class.colour);
-  described.has_places = !event_class.fields.empty() && event_class.name.find('{') != std::string::npos;
-  described.is_definition = trace::is_definition(event_class);
-  described.event_class = &event_class;
-  return described;
-}
-
 void Source::add_chunks() {
   const std::vector<trace::EventChunk>& all = reader_.event_chunks();
   const size_t before = chunks_.size();
@@ -204,6 +199,13 @@ void Source::describe_losses() {
   }
 }
 
+uint64_t Source::event_count() const {
+  uint64_t events = 0;
+  for (const trace::EventChunk& chunk : reader_.event_chunks())
+    events += uint64_t{chunk.range_count} + chunk.point_count;
+  return events;
+}
+
 std::optional<size_t> Source::find_track(const trace::WriterId& writer, uint32_t track) const {
   const auto found = by_track_.find({writer, track});
   return found == by_track_.end() ? std::nullopt : std::optional<size_t>(found->second);
@@ -234,12 +236,16 @@ std::map<trace::WriterId, trace::Window> Source::between(int64_t from_ns, int64_
   return times_->between(moved(from_ns), moved(to_ns));
 }
 
-const Source::ClassName& Source::class_of(const trace::WriterId& writer, uint32_t class_id) const {
+const Source::WriterNames* Source::names_of(const trace::WriterId& writer) const {
   const auto table = classes_.find(writer);
-  if (table == classes_.end()) return class_id == trace::kInlineName ? inline_ : unknown_;
-  if (class_id < table->second.dense.size()) return table->second.dense[class_id];
-  const auto found = table->second.sparse.find(class_id);
-  return found == table->second.sparse.end() ? unknown_ : found->second;
+  return table == classes_.end() ? nullptr : &table->second;
+}
+
+const Source::ClassName& Source::class_in(const WriterNames* names, uint32_t class_id) const {
+  if (names == nullptr) return class_id == trace::kInlineName ? inline_ : unknown_;
+  if (class_id < names->dense.size()) return names->dense[class_id];
+  const auto found = names->sparse.find(class_id);
+  return found == names->sparse.end() ? unknown_ : found->second;
 }
 
 bool Source::refresh(bool being_written) {
@@ -293,23 +299,6 @@ struct Source::Decoding {
   DecodedChunk& into;
 };
 
-// The last class is usually the next one again, and there are few.
-class Source::ClassCache {
- public:
-  ClassCache(const Source& source, const trace::WriterId& writer) : source_(source), writer_(writer) {}
-  const ClassName& find(uint32_t class_id) {
-    if (class_id >= kSlots) return source_.class_of(writer_, class_id);
-    if (slots_[class_id] == nullptr) slots_[class_id] = &source_.class_of(writer_, class_id);
-    return *slots_[class_id];
-  }
-
- private:
-  static constexpr uint32_t kSlots = 256;
-  const Source& source_;
-  const trace::WriterId& writer_;
-  std::array<const ClassName*, kSlots> slots_{};
-};
-
 void Source::add_ranges(const Decoding& decoding) const {
   const trace::Ranges& ranges = decoding.batch.ranges;
   DecodedChunk& into = decoding.into;
@@ -322,22 +311,20 @@ void Source::add_ranges(const Decoding& decoding) const {
   into.depth = ranges.depth;
   into.lane = ranges.lane;
   into.name.resize(ranges.size());
-  ClassCache classes(*this, decoding.track.writer);
-  if (ranges.values.ints.empty() && ranges.values.doubles.empty()) {
-    for (size_t i = 0; i < ranges.size(); ++i) into.name[i] = classes.find(ranges.class_id[i]).name;
-  } else {
-    add_names(decoding, classes);
-  }
+  if (!ranges.values.ints.empty() || !ranges.values.doubles.empty()) return add_names(decoding);
+  const WriterNames* const names = names_of(decoding.track.writer);
+  for (size_t i = 0; i < ranges.size(); ++i) into.name[i] = class_in(names, ranges.class_id[i]).name;
 }
 
 // With the texts of those ranges whose names have places for values.
-void Source::add_names(const Decoding& decoding, ClassCache& classes) const {
+void Source::add_names(const Decoding& decoding) const {
   const trace::Ranges& ranges = decoding.batch.ranges;
   DecodedChunk& into = decoding.into;
+  const WriterNames* const names = names_of(decoding.track.writer);
   trace::ValueCursor cursor(ranges.values);
   bool is_lost = false;  // after a class that is not known, values cannot be read
   for (size_t i = 0; i < ranges.size(); ++i) {
-    const ClassName& known = classes.find(ranges.class_id[i]);
+    const ClassName& known = class_in(names, ranges.class_id[i]);
     into.name[i] = known.name;
     is_lost = is_lost || (known.event_class == nullptr && !known.is_inline);
     if (is_lost) continue;
@@ -359,10 +346,11 @@ void Source::add_points(const Decoding& decoding) const {
   const trace::Points& points = decoding.batch.points;
   std::vector<int64_t> times;
   decoding.track.clock.ns(points.time, times);
+  const WriterNames* const names = names_of(decoding.track.writer);
   trace::ValueCursor cursor(points.values);
   bool is_lost = false;
   for (size_t i = 0; i < points.size(); ++i) {
-    const ClassName& known = class_of(decoding.track.writer, points.class_id[i]);
+    const ClassName& known = class_in(names, points.class_id[i]);
     is_lost = is_lost || (known.event_class == nullptr && !known.is_inline);
     const std::vector<trace::ValueCursor::Value>* row = is_lost ? nullptr : &cursor.next(known.event_class);
     if (known.is_definition) continue;

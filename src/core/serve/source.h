@@ -97,6 +97,7 @@ class Source {
   // The one of them that stands for the thread: the first with ranges, or the one with the most samples.
   size_t main_track(size_t track) const;
   int64_t duration_ns() const { return duration_ns_; }
+  uint64_t event_count() const;
   int64_t start_realtime_ns() const { return start_realtime_ns_; }
   uint64_t clock_error_ns() const { return clock_error_ns_; }
   // Changes when chunks that were seen before are not valid any more.
@@ -104,7 +105,9 @@ class Source {
   // The windows that are between two times of the file, for Reader::narrow().
   std::map<trace::WriterId, trace::Window> between(int64_t from_ns, int64_t to_ns) const;
 
-  const ClassName& class_of(const trace::WriterId& writer, uint32_t class_id) const;
+  const ClassName& class_of(const trace::WriterId& writer, uint32_t class_id) const {
+    return class_in(names_of(writer), class_id);
+  }
   template <typename Visit>
   void each_class(Visit&& visit) const {
     for (const auto& [writer, names] : classes_) {
@@ -142,12 +145,12 @@ class Source {
   void describe();
   void add_chunks();
   void describe_losses();
-  class ClassCache;
+  const WriterNames* names_of(const trace::WriterId& writer) const;  // null: there are none
+  const ClassName& class_in(const WriterNames* names, uint32_t class_id) const;
   void decode(uint32_t chunk, std::optional<unsigned> sketch_level, Scratch& scratch, DecodedChunk& into) const;
   void add_ranges(const Decoding& decoding) const;
-  void add_names(const Decoding& decoding, ClassCache& classes) const;
+  void add_names(const Decoding& decoding) const;
   void add_points(const Decoding& decoding) const;
-  ClassName describe_class(const trace::EventClass& event_class) const;
 
   // Memory for decoding, which is used again: getting it from the system takes a third of the time otherwise. There are
   // as many as threads that decode at a time.

@@ -115,17 +115,13 @@ void View::set_trouble(uint32_t file, const std::string& text) {
 }
 
 void View::note_problem(uint32_t file, uint32_t chunk, const std::string& what) {
-  const trace::EventChunk& described = sources_[file]->reader().event_chunks()[chunk];
   const std::lock_guard lock(track_mutex_);
-  if (problems_[file].size() >= kMaxProblems) return;
-  const bool is_new =
-      problems_[file].try_emplace(chunk, trace::Problem{described.offset, described.length, what}).second;
-  if (is_new) ++version_;
+  if (problems_[file].size() < kMaxProblems && problems_[file].try_emplace(chunk, what).second) ++version_;
 }
 
-std::vector<trace::Problem> View::problems(uint32_t file) const {
+std::vector<std::string> View::problems(uint32_t file) const {
   const std::lock_guard lock(track_mutex_);
-  std::vector<trace::Problem> all;
+  std::vector<std::string> all;
   for (const auto& [chunk, problem] : problems_[file]) all.push_back(problem);
   return all;
 }

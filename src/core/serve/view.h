@@ -168,7 +168,7 @@ class View {
   uint64_t file_size(uint32_t file) const;
   // Chunks that could not be read so far, at most kMaxProblems of a file.
   static constexpr size_t kMaxProblems = 100;
-  std::vector<trace::Problem> problems(uint32_t file) const;
+  std::vector<std::string> problems(uint32_t file) const;
   // Files that could not be shown, and why. Before the first request.
   void set_left_out(std::vector<std::string> reasons) { left_out_ = std::move(reasons); }
   const std::vector<std::string>& left_out() const { return left_out_; }
@@ -211,9 +211,9 @@ class View {
   std::vector<Counter> counters_;
   std::vector<std::shared_ptr<const DerivedTrack>> derived_;
   std::map<std::tuple<uint32_t, trace::WriterId, uint32_t>, uint32_t> by_counter_;  // by file, writer and name
-  std::vector<std::vector<uint64_t>> name_bits_;              // by file and chunk; 0: it was not read yet
-  std::vector<std::string> troubles_;                         // by file
-  std::vector<std::map<uint32_t, trace::Problem>> problems_;  // by file and chunk
+  std::vector<std::vector<uint64_t>> name_bits_;           // by file and chunk; 0: it was not read yet
+  std::vector<std::string> troubles_;                      // by file
+  std::vector<std::map<uint32_t, std::string>> problems_;  // by file and chunk
   std::vector<std::string> left_out_;
   std::map<uint64_t, std::vector<Item>> unfinished_;
 

@@ -47,3 +47,37 @@ export function flameHits(frames: readonly FlameFrame[], root: number, search: s
   }
   return { has, found, total };
 }
+
+/** What has a time of its own: not a process or a thread. */
+export const kTimed = new Set(['range', 'work', 'function']);
+
+/** The other way round: below each name that has time of its own, what it was in, or what called it. */
+export function bottomUp(frames: readonly FlameFrame[]): FlameFrame[] {
+  interface Node {
+    kind: string;
+    total_ns: number;
+    inside: Map<string, Node>;
+  }
+  const root: Node = { kind: 'all', total_ns: 0, inside: new Map() };
+  const path: FlameFrame[] = []; // by depth
+  for (const frame of frames) {
+    path[frame.depth] = frame;
+    if (frame.self_ns <= 0 || !kTimed.has(frame.kind)) continue;
+    root.total_ns += frame.self_ns;
+    let node = root;
+    for (let depth = frame.depth; kTimed.has(path[depth].kind); --depth) {
+      const { name, kind } = path[depth];
+      let next = node.inside.get(name);
+      if (!next) node.inside.set(name, (next = { kind, total_ns: 0, inside: new Map() }));
+      next.total_ns += frame.self_ns;
+      node = next;
+    }
+  }
+  const result: FlameFrame[] = [];
+  const add = (name: string, { kind, total_ns, inside }: Node, depth: number) => {
+    result.push({ name, kind, depth, count: 0, total_ns, self_ns: depth === 1 ? total_ns : 0 });
+    for (const [below, node] of [...inside].sort(([, a], [, b]) => b.total_ns - a.total_ns)) add(below, node, depth + 1);
+  };
+  add('all', root, 0);
+  return result;
+}

@@ -1,12 +1,12 @@
 // Statistics and flame graph of the selection.
 
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { App } from '../app';
 import { exactly } from '../core/names';
 import { fileName, FlameFrame, NameTotal, SelectionAnswer, TrackKind } from '../core/protocol';
 import { count, counted, duration, percent, quantity, splitUnit } from '../core/units';
 import { LaunchedByName } from './details';
-import { flameBoxes, FlameBox, flameHits } from './flame_boxes';
+import { bottomUp, flameBoxes, FlameBox, flameHits, kTimed } from './flame_boxes';
 import { useAnswer } from './hooks';
 import { Answer, Swatch, Table } from './parts';
 import { css } from '../timeline/palette';
@@ -201,9 +201,9 @@ function FlameOf({ app, by, totals }: { app: App; by: FlameBy; totals: Selection
   );
 }
 
-const kColoured = new Set(['range', 'work', 'function']);
-
-function FlameGraph({ app, file, frames }: { app: App; file: number; frames: FlameFrame[] }) {
+function FlameGraph({ app, file, frames: topDown }: { app: App; file: number; frames: FlameFrame[] }) {
+  const [isInverted, setInverted] = useState(false);
+  const frames = useMemo(() => (isInverted ? bottomUp(topDown) : topDown), [topDown, isInverted]);
   const [root, setRoot] = useState(0);
   const [search, setSearch] = useState('');
   const at = root < frames.length ? root : 0;
@@ -211,11 +211,17 @@ function FlameGraph({ app, file, frames }: { app: App; file: number; frames: Fla
   const whole = frames[at].total_ns;
   const rows = boxes.reduce((most, box) => Math.max(most, box.row), 0) + 1;
   const { has, found, total } = flameHits(frames, at, search);
-  const colour = (box: FlameBox) => (kColoured.has(box.frame.kind) ? css(app.theme.colours[app.names.colourOfText(box.frame.name)]) : 'var(--header)');
-  const times = (frame: FlameFrame) => (frame.kind === 'function' ? counted(frame.count, 'sample') : counted(frame.count, 'time'));
+  const colour = (box: FlameBox) => (kTimed.has(box.frame.kind) ? css(app.theme.colours[app.names.colourOfText(box.frame.name)]) : 'var(--header)');
+  const times = (frame: FlameFrame) => (frame.count === 0 ? '' : `, ${counted(frame.count, frame.kind === 'function' ? 'sample' : 'time')}`);
+  const invert = (to: boolean) => {
+    setInverted(to);
+    setRoot(0);
+  };
   return (
     <>
       <p class="buttons">
+        <button class={isInverted ? '' : 'current'} title="from the outermost frames to those inside" onClick={() => invert(false)}>Top down</button>
+        <button class={isInverted ? 'current' : ''} title="from the frames that take the time to their callers" onClick={() => invert(true)}>Bottom up</button>
         <input aria-label="search the flame graph" placeholder="Search the flame graph" spellcheck={false} value={search} onInput={(event) => setSearch((event.currentTarget as HTMLInputElement).value)} />
         {search !== '' && <span class="hint" role="status">{`${counted(found, 'frame')}, ${duration(total)} (${percent(total, whole)})`}</span>}
       </p>
@@ -224,7 +230,7 @@ function FlameGraph({ app, file, frames }: { app: App; file: number; frames: Fla
           <button
             class={search === '' ? '' : has(box.frame) ? 'hit' : 'miss'}
             data-row={box.row}
-            title={`${box.frame.name}\n${duration(box.frame.total_ns)} (${percent(box.frame.total_ns, whole)}), self ${duration(box.frame.self_ns)}, ${times(box.frame)}`}
+            title={`${box.frame.name}\n${duration(box.frame.total_ns)} (${percent(box.frame.total_ns, whole)}), self ${duration(box.frame.self_ns)}${times(box.frame)}`}
             style={{ left: `${box.left * 100}%`, width: `${box.width * 100}%`, top: `${box.row * 19}px`, background: colour(box) }}
             onClick={() => setRoot(box.index === at ? 0 : box.index)}
           >
@@ -232,7 +238,7 @@ function FlameGraph({ app, file, frames }: { app: App; file: number; frames: Fla
           </button>
         ))}
       </div>
-      {frames[at].kind === 'range' && frames.some((frame) => frame.kind === 'work') && !app.trace!.saved && <LaunchedByName key={frames[at].name} app={app} file={file} name={frames[at].name} />}
+      {frames[at].kind === 'range' && topDown.some((frame) => frame.kind === 'work') && !app.trace!.saved && <LaunchedByName key={frames[at].name} app={app} file={file} name={frames[at].name} />}
     </>
   );
 }

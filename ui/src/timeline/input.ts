@@ -6,6 +6,7 @@ import type { App, Selection } from '../app';
 import { kUnknown } from '../core/protocol';
 import type { Span } from '../core/viewport';
 import { kMinimapHeight, kTop } from './geometry';
+import { Glide } from './glide';
 import { kMenuWidth, kPinWidth } from './name_column';
 import { tracksOf } from './layout';
 import type { Stage } from './stage';
@@ -16,6 +17,7 @@ const kLongPressMs = 450;
 const kRestMs = 220;
 const kZoomPerPixel = 0.0018;
 const kPinchPerPixel = 0.012; // trackpads send small steps, with ctrl
+const kNotch = 40; // pixels: a trackpad sends smaller steps, and ends them slowly itself
 
 type Drag =
   | { kind: 'measure'; x: number; y: number; time: number; moved: boolean }
@@ -29,6 +31,10 @@ export class Input {
   private pinch?: { distance: number; time: number; span: Span };
   private longPress = 0;
   private rest = 0; // until the pointer counts as resting
+  private wheelAt = { x: 0, y: 0 };
+  private readonly zooming = new Glide((part) => this.app.zoom(this.anchor(), Math.exp(part)), 0.002);
+  private readonly panning = new Glide((part) => this.app.pan(part * (this.stage.geometry?.nsPerPixel ?? 0)), 0.5);
+  private readonly scrolling = new Glide((part) => this.app.setScroll(this.app.scroll + part), 0.5);
 
   constructor(private readonly app: App, private readonly stage: Stage) {
     const { element } = stage;
@@ -62,13 +68,24 @@ export class Input {
     // A pinch on a trackpad sends ctrl and small steps.
     const isPinch = event.ctrlKey && Math.abs(dy) < 40 && dx === 0;
     const zooms = isPinch || event.ctrlKey !== app.wheelZooms || y < kTop;
-    if (event.altKey || (x < geometry.left && y > kTop && !event.ctrlKey)) return app.setScroll(app.scroll + dy);
-    if (event.shiftKey) return app.pan((dx || dy) * geometry.nsPerPixel);
-    if (Math.abs(dx) > Math.abs(dy)) return app.pan(dx * geometry.nsPerPixel);
-    if (!zooms) return app.setScroll(app.scroll + dy);
-    const anchor = y < kMinimapHeight ? stage.minimap.time(x, geometry) : geometry.time(Math.max(x, geometry.left));
-    const step = Math.max(-240, Math.min(240, dy));
-    app.zoom(anchor, Math.exp(step * (isPinch ? kPinchPerPixel : kZoomPerPixel)));
+    const turn = (glide: Glide, amount: number) => {
+      if (Math.max(Math.abs(dx), Math.abs(dy)) >= kNotch) return glide.add(amount);
+      glide.stop();
+      glide.move(amount);
+    };
+    if (event.altKey || (x < geometry.left && y > kTop && !event.ctrlKey)) return turn(this.scrolling, dy);
+    if (event.shiftKey) return turn(this.panning, dx || dy);
+    if (Math.abs(dx) > Math.abs(dy)) return turn(this.panning, dx);
+    if (!zooms) return turn(this.scrolling, dy);
+    this.wheelAt = { x, y };
+    turn(this.zooming, Math.max(-240, Math.min(240, dy)) * (isPinch ? kPinchPerPixel : kZoomPerPixel));
+  }
+
+  /** The time at the pointer when the wheel turned: it stays there. */
+  private anchor(): number {
+    const { stage, wheelAt: { x, y } } = this;
+    const geometry = stage.geometry!;
+    return y < kMinimapHeight ? stage.minimap.time(x, geometry) : geometry.time(Math.max(x, geometry.left));
   }
 
   private down(event: PointerEvent): void {

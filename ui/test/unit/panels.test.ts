@@ -7,7 +7,7 @@ import { TextFitter } from '../../src/timeline/text';
 import { dimmed, kDark, kLight, nameColour, ownColour, Rgb } from '../../src/timeline/palette';
 import { evidenceOf } from '../../src/panels/evidence';
 import { changesByName, iterationShift, lastName } from '../../src/panels/changes';
-import { flameBoxes, flameHits } from '../../src/panels/flame_boxes';
+import { bottomUp, flameBoxes, flameHits } from '../../src/panels/flame_boxes';
 import { decodeTiles } from '../../src/core/protocol';
 import { splitUnit } from '../../src/core/units';
 import { Engine } from '../support/engine';
@@ -172,4 +172,14 @@ test('a frame inside of a hit is a hit too, and its time counts once', () => {
   assert.deepEqual([flameHits(frames, 0, 'load')].map(({ found, total }) => ({ found, total })), [{ found: 3, total: 90 }]);
   assert.equal(flameHits(frames, 1, 'load').total, 60); // of the part that is shown
   assert.equal(flameHits(frames, 0, '').found, 0);
+});
+
+test('bottom up: the time of each name, and below it what it was in', () => {
+  const at = (name: string, depth: number, total_ns: number, self_ns: number, kind = 'function') => ({ name, kind, depth, count: 1, total_ns, self_ns });
+  const frames = bottomUp([
+    at('all', 0, 100, 0, 'all'), at('worker', 1, 100, 0, 'track'), at('main', 2, 100, 10), at('copy', 3, 60, 60), at('parse', 3, 30, 5), at('copy', 4, 25, 25),
+  ]);
+  assert.deepEqual(frames.map(({ name, depth, total_ns, self_ns }) => [name, depth, total_ns, self_ns]), [
+    ['all', 0, 100, 0], ['copy', 1, 85, 85], ['main', 2, 60, 0], ['parse', 2, 25, 0], ['main', 3, 25, 0], ['main', 1, 10, 10], ['parse', 1, 5, 5], ['main', 2, 5, 0],
+  ]);
 });

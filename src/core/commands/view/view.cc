@@ -192,7 +192,7 @@ void show_damage(serve::View& view, std::vector<size_t>& shown) {
         known == 1 ? ""
                    : base::format(" ({}{} cannot be read in all)", all ? "at least " : "", count_of(known, "chunk"));
     const std::string name = shown.size() == 1 ? "" : base::printable(view.sources()[file]->reader().path()) + ": ";
-    say(base::format("{}{}{}; the rest is shown", name, view.problems(file).front().what, others));
+    say(base::format("{}{}{}; the rest is shown", name, view.problems(file).front(), others));
     shown[file] = all ? SIZE_MAX : known;
   }
 }

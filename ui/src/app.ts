@@ -1,7 +1,7 @@
 // The actions of the page: they change the state and call `redraw` (the timeline) or `notify` (the panels too).
 
 import { AppConnection } from './app_connection';
-import { kTabs, Menu, Selection, Tab } from './app_state';
+import { kTabs, Menu, Pending, Selection, Tab } from './app_state';
 import { ConnectionError } from './core/client';
 import { Bookmark, readHash, writeHash } from './core/hash';
 import { EventRef, kUnknown, LinkedEvent, SqlRow } from './core/protocol';
@@ -30,16 +30,16 @@ function isJump(from: Span, to: Span): boolean {
   return zoom > kJump || zoom < 1 / kJump || to.to <= from.from || to.from >= from.to;
 }
 
+/** What panels ask for, one answer at a time. */
+type Asked = 'details' | 'totals' | 'memory' | 'sqlRows';
+
 export class App extends AppConnection {
   private hashTimer = 0;
   private entry: Span = { from: 0, to: 1 }; // what the history entry of the browser began with
   private abortSearch?: AbortController;
-  private abortTotals?: AbortController;
+  private readonly asking = new Map<Asked, AbortController>();
   private measureTimer = 0;
   private visibleTotals?: Span; // the time of the totals, if nothing is selected
-  private abortDetails?: AbortController;
-  private abortMemory?: AbortController;
-  private abortSql?: AbortController;
 
   // Start
 
@@ -242,6 +242,30 @@ export class App extends AppConnection {
     this.reveal(event.track, this.rowOf(event));
   }
 
+  // Answers for panels
+
+  /** An earlier question of the same kind is cancelled. The answer before it is kept until then. */
+  private async ask<T>(what: Asked, request: (signal: AbortSignal) => Promise<T>): Promise<void> {
+    const pending = this as unknown as Record<Asked, Pending<T>>;
+    this.cancel(what);
+    const { signal } = this.asking.set(what, new AbortController()).get(what)!;
+    pending[what] = { loading: true, value: pending[what].value };
+    this.notify();
+    try {
+      const value = await request(signal);
+      if (signal.aborted) return;
+      pending[what] = { loading: false, value };
+    } catch (error) {
+      if (signal.aborted) return;
+      pending[what] = { loading: false, error: error instanceof Error ? error.message : String(error) };
+      if (error instanceof ConnectionError) this.failed(error);
+    }
+    this.notify();
+  }
+  private cancel(what: Asked): void {
+    this.asking.get(what)?.abort();
+  }
+
   // Selection and details
 
   /** What the totals are of: the selection, or what is visible of all tracks. */
@@ -268,7 +292,7 @@ export class App extends AppConnection {
     this.selection = selection;
     this.visibleTotals = undefined;
     if (!selection) {
-      this.abortTotals?.abort();
+      this.cancel('totals');
       this.totals = { loading: false };
       this.measureVisible();
       this.notify();
@@ -278,21 +302,9 @@ export class App extends AppConnection {
     await this.requestTotals(selection);
   }
 
-  private async requestTotals(selection: Selection): Promise<void> {
-    this.abortTotals?.abort();
-    const abort = (this.abortTotals = new AbortController());
-    this.totals = { loading: true, value: this.totals.value };
-    this.notify();
-    try {
-      const files = tracksByFile(selection.tracks, (id) => this.track(id));
-      const value = await requestTotals(this.client, selection, files, (file) => (this.trace!.saved ? 0 : this.shiftOf(file)), abort.signal);
-      this.totals = { loading: false, value };
-    } catch (error) {
-      if (abort.signal.aborted) return;
-      this.totals = { loading: false, error: error instanceof Error ? error.message : String(error) };
-      if (error instanceof ConnectionError) this.failed(error);
-    }
-    this.notify();
+  private requestTotals(selection: Selection): Promise<void> {
+    const files = tracksByFile(selection.tracks, (id) => this.track(id));
+    return this.ask('totals', (signal) => requestTotals(this.client, selection, files, (file) => (this.trace!.saved ? 0 : this.shiftOf(file)), signal));
   }
 
   /** `row`: where the event is. If the panel opens now, the timeline scrolls so that the panel does not hide it. */
@@ -304,18 +316,9 @@ export class App extends AppConnection {
       this.focus = ref.track;
       if (this.tab === undefined || this.tab === 'statistics' || this.tab === 'flame') this.tab = 'details';
     }
-    this.notify();
-    this.abortDetails?.abort();
-    if (!ref || ref.index === kUnknown) return;
-    const abort = (this.abortDetails = new AbortController());
-    try {
-      const value = await this.client.event(ref, abort.signal);
-      if (this.event === ref) this.details = { loading: false, value };
-    } catch (error) {
-      if (this.event === ref) this.details = { loading: false, error: error instanceof Error ? error.message : String(error) };
-      if (error instanceof ConnectionError) this.failed(error);
-    }
-    this.notify();
+    this.cancel('details');
+    if (!ref || ref.index === kUnknown) return this.notify();
+    await this.ask('details', (signal) => this.client.event(ref, signal));
   }
 
   goTo(event: LinkedEvent | undefined): void {
@@ -427,20 +430,8 @@ export class App extends AppConnection {
 
   /** Asks what is alive at a time of the page, or at the peak, in the file of the track that has the focus. */
   async askMemory(time?: number): Promise<void> {
-    this.abortMemory?.abort();
-    const abort = (this.abortMemory = new AbortController());
     const file = this.track(this.focus ?? -1)?.file ?? 0;
-    this.memory = { loading: true, value: this.memory.value };
-    this.notify();
-    try {
-      const value = await this.client.memory(file, time && time - this.shiftOf(file), abort.signal);
-      this.memory = { loading: false, value };
-    } catch (error) {
-      if (abort.signal.aborted) return;
-      this.memory = { loading: false, error: error instanceof Error ? error.message : String(error) };
-      if (error instanceof ConnectionError) this.failed(error);
-    }
-    this.notify();
+    await this.ask('memory', (signal) => this.client.memory(file, time && time - this.shiftOf(file), signal));
   }
 
   async goToPeak(): Promise<void> {
@@ -457,21 +448,10 @@ export class App extends AppConnection {
   async runSql(statements: string): Promise<void> {
     this.cancelSql();
     this.statements = statements;
-    if (statements.trim() === '') return;
-    const abort = (this.abortSql = new AbortController());
-    this.sqlRows = { loading: true };
-    this.notify();
-    try {
-      this.sqlRows = { loading: false, value: await this.client.sql(statements, abort.signal) };
-    } catch (error) {
-      if (abort.signal.aborted) return;
-      this.sqlRows = { loading: false, error: error instanceof Error ? error.message : String(error) };
-      if (error instanceof ConnectionError) this.failed(error);
-    }
-    this.notify();
+    if (statements.trim() !== '') await this.ask('sqlRows', (signal) => this.client.sql(statements, signal));
   }
   cancelSql(): void {
-    this.abortSql?.abort();
+    this.cancel('sqlRows');
     this.sqlRows = { loading: false };
     this.notify();
   }

@@ -88,23 +88,38 @@ Sketch make_sketch(const DecodedChunk& chunk, unsigned level, int64_t from, int6
   Sketch sketch;
   sketch.level = level;
   sketch.damaged = chunk.damaged;
-  sketch.name_bits = kNamesAreKnown | (chunk.has_stored_names ? kHasStoredNames : 0);
-  for (const uint32_t name : chunk.name) sketch.name_bits |= name_bit(name);
+  sketch.name_bits = kNamesAreKnown | chunk.name_bits;
   for (const InstantBin& instant : chunk.instants) sketch.name_bits |= name_bit(instant.name) | kind_bit(instant.kind);
   LastOfRow rows(sketch.items);
   for (size_t i = 0; i < chunk.range_count(); ++i) {
     const int64_t start = chunk.start[i];
     if (start >= to) continue;
-    if ((chunk.end[i] - start) >> level != 0) {
+    const int64_t length = chunk.end[i] - start;
+    if (length >> level != 0) {
       if (chunk.end[i] <= from) continue;
       Item& item = sketch.items.emplace_back(chunk.range(i));
       if (item.text == kNoText) continue;
       sketch.texts.push_back(chunk.texts[item.text]);
       item.text = static_cast<uint32_t>(sketch.texts.size() - 1);
     } else if (start >= from) {
+      // Most ranges of a large trace come here, so nothing is made for those that only lengthen a run.
+      const uint64_t row = (chunk.lane.empty() ? 0 : uint64_t{chunk.lane[i]} << 16) | chunk.depth[i];
+      const int64_t bin = bin_of(start, level);
+      Item* const run = rows.find(row, bin);
+      if (run != nullptr) {
+        run->start = std::min(run->start, start);
+        run->end = std::max(run->end, chunk.end[i]);
+        run->total += length;
+        ++run->count;
+        if (length <= run->longest) continue;
+        run->longest = length;
+        run->name = chunk.name[i];
+        run->index = static_cast<uint32_t>(i);
+        continue;
+      }
       Item item = chunk.range(i);
       item.text = kNoText;  // a run has the name of a class
-      rows.add(row_of(item), item, bin_of(start, level));
+      rows.add(row, item, bin);
     }
   }
   const auto is_inside = [&](int64_t time) { return time >= from && time < to; };

@@ -82,14 +82,15 @@ class LastOfRow {
  public:
   explicit LastOfRow(std::vector<Value>& values) : values_(values) {}
 
+  // The last value of a row, if it is in this bin.
+  Value* find(uint64_t row, int64_t bin) {
+    const Last& last = last_of(row);
+    return last.bin == bin && last.position != SIZE_MAX ? &values_[last.position] : nullptr;
+  }
   void add(uint64_t row, const Value& value, int64_t bin) {
-    Last& last = row < kTable ? table(row) : others_[row];
-    if (last.bin == bin && last.position != SIZE_MAX) {
-      values_[last.position].merge(value);
-    } else {
-      last = {values_.size(), bin};
-      values_.push_back(value);
-    }
+    if (Value* const known = find(row, bin)) return known->merge(value);
+    last_of(row) = {values_.size(), bin};
+    values_.push_back(value);
   }
 
  private:
@@ -98,7 +99,8 @@ class LastOfRow {
     size_t position = SIZE_MAX;
     int64_t bin = 0;
   };
-  Last& table(uint64_t row) {
+  Last& last_of(uint64_t row) {
+    if (row >= kTable) return others_[row];
     if (row >= table_.size()) table_.resize(row + 1);
     return table_[row];
   }
@@ -152,7 +154,7 @@ struct DecodedChunk {
   std::vector<CounterBin> counters;
   std::vector<std::string> texts;
   bool damaged = false;
-  bool has_stored_names = false;
+  uint64_t name_bits = 0;
 
   size_t range_count() const { return start.size(); }
   Item range(size_t i) const;

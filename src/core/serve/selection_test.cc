@@ -115,6 +115,25 @@ TEST_F(SelectionTest, FunctionsOfTheWholeTraceAreThoseOfStatsByFunction) {
   }
 }
 
+TEST_F(SelectionTest, CpuTimeBeforeTheFirstEventCountsAsInStats) {
+  {
+    constexpr uint64_t kMs = 1'000'000;
+    TestRecorder recorder(folder_ / "a.kymo");
+    testing::add_sample_classes(recorder);
+    recorder.add_class(5, "on CPU", "cpu", {{"ns", FieldType::UInt}});
+    recorder.add_thread(1, 100, "app");
+    recorder.point(1, 50 * kMs, PointKind::Instant, 2, 0, {int64_t{16}, int64_t{1}, int64_t{0x1101}});
+    recorder.point(1, 51 * kMs, PointKind::Sample, 1, 0, {int64_t{16}});
+    recorder.point(1, 52 * kMs, PointKind::Sample, 1, 0, {int64_t{16}});
+    recorder.point(1, 53 * kMs, PointKind::Sample, 5, 0, {static_cast<int64_t>(13 * kMs)});
+    recorder.close();
+  }
+  open();
+  const functions::FunctionTable expected = *functions::functions_on_cpu(trace::Reader(folder_ / "a.kymo"));
+  const json::Document all = get("selection", "from=0&to=3000000");
+  EXPECT_EQ(all.root()["sampled_ns"].number(""), expected.time_ns);
+}
+
 TEST_F(SelectionTest, OneThreadAndAPartOfTheTime) {
   record_samples();
   open();

@@ -34,7 +34,9 @@ void FileClock::ns(std::span<const uint64_t> ticks, std::vector<int64_t>& into) 
 
 Source::Source(trace::Reader reader, NameTable& names) : reader_(std::move(reader)), names_(names) {
   unknown_.name = names_.of_class("(unknown class)", {});
+  unknown_.bit = name_bit(unknown_.name);
   inline_.name = names_.of_class("{}", {});
+  inline_.bit = kHasStoredNames;
   inline_.is_inline = true;
   describe();
   add_chunks();
@@ -68,6 +70,7 @@ void Source::describe() {
     for (const auto& [class_id, event_class] : writer.classes) {
       ClassName& described = class_id < table.dense.size() ? table.dense[class_id] : table.sparse[class_id];
       described.name = names_.of_class(event_class.name, event_class.category, event_class.colour);
+      described.bit = name_bit(described.name);
       described.has_places = !event_class.fields.empty() && event_class.name.find('{') != std::string::npos;
       described.is_definition = trace::is_definition(event_class);
       described.event_class = &event_class;
@@ -231,9 +234,13 @@ int64_t Source::offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) c
 
 std::map<trace::WriterId, trace::Window> Source::between(int64_t from_ns, int64_t to_ns) const {
   const auto moved = [&](int64_t ns) { return static_cast<uint64_t>(std::max<int64_t>(0, difference(ns, shift_ns_))); };
-  // Ranges that have not ended are cut at the end of a window. After the last event there is nothing to cut.
-  if (to_ns > duration_ns_) return times_->between(moved(from_ns), {});
-  return times_->between(moved(from_ns), moved(to_ns));
+  // Ranges that have not ended are cut at the end of a window. After the last event there is nothing to cut. CPU time
+  // may have begun before the first one.
+  auto windows =
+      times_->between(moved(from_ns), to_ns > duration_ns_ ? std::optional<uint64_t>() : std::optional(moved(to_ns)));
+  if (from_ns == 0)
+    for (auto& [writer, window] : windows) window.from_ns = 0;
+  return windows;
 }
 
 const Source::WriterNames* Source::names_of(const trace::WriterId& writer) const {
@@ -241,9 +248,8 @@ const Source::WriterNames* Source::names_of(const trace::WriterId& writer) const
   return table == classes_.end() ? nullptr : &table->second;
 }
 
-const Source::ClassName& Source::class_in(const WriterNames* names, uint32_t class_id) const {
+const Source::ClassName& Source::rare_class(const WriterNames* names, uint32_t class_id) const {
   if (names == nullptr) return class_id == trace::kInlineName ? inline_ : unknown_;
-  if (class_id < names->dense.size()) return names->dense[class_id];
   const auto found = names->sparse.find(class_id);
   return found == names->sparse.end() ? unknown_ : found->second;
 }
@@ -313,7 +319,11 @@ void Source::add_ranges(const Decoding& decoding) const {
   into.name.resize(ranges.size());
   if (!ranges.values.ints.empty() || !ranges.values.doubles.empty()) return add_names(decoding);
   const WriterNames* const names = names_of(decoding.track.writer);
-  for (size_t i = 0; i < ranges.size(); ++i) into.name[i] = class_in(names, ranges.class_id[i]).name;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const ClassName& known = class_in(names, ranges.class_id[i]);
+    into.name[i] = known.name;
+    into.name_bits |= known.bit;
+  }
 }
 
 // With the texts of those ranges whose names have places for values.
@@ -326,12 +336,12 @@ void Source::add_names(const Decoding& decoding) const {
   for (size_t i = 0; i < ranges.size(); ++i) {
     const ClassName& known = class_in(names, ranges.class_id[i]);
     into.name[i] = known.name;
+    into.name_bits |= known.bit;
     is_lost = is_lost || (known.event_class == nullptr && !known.is_inline);
     if (is_lost) continue;
     const std::vector<trace::ValueCursor::Value>& row = cursor.next(known.event_class);
     if (known.is_inline) {
       into.name[i] = names_.of_inline(trace::full_name(nullptr, row));
-      into.has_stored_names = true;
     } else if (known.has_places && (!decoding.level || (into.end[i] - into.start[i]) >> *decoding.level != 0)) {
       if (into.text.empty()) into.text.resize(ranges.size(), kNoText);
       into.text[i] = static_cast<uint32_t>(into.texts.size());
@@ -359,7 +369,7 @@ void Source::add_points(const Decoding& decoding) const {
       const double value = row->front().number();
       decoding.into.counters.push_back({times[i], times[i], value, value, value, points.class_id[i]});
     } else {
-      decoding.into.has_stored_names |= known.is_inline;
+      if (known.is_inline) decoding.into.name_bits |= kHasStoredNames;
       const uint32_t name =
           known.is_inline && row != nullptr ? names_.of_inline(trace::full_name(nullptr, *row)) : known.name;
       decoding.into.instants.push_back(
@@ -375,7 +385,7 @@ void Source::decode(uint32_t chunk, std::optional<unsigned> sketch_level, Scratc
   into.texts.clear();
   into.instants.clear();
   into.counters.clear();
-  into.has_stored_names = false;
+  into.name_bits = 0;
   unsigned parts = 0;
   if (described.range_count > 0)
     parts |= trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kRangeValues;

@@ -80,6 +80,7 @@ class Source {
   };
   struct ClassName {
     uint32_t name = 0;
+    uint64_t bit = 0;  // name_bit() of the name
     bool has_places = false, is_inline = false, is_definition = false;
     const trace::EventClass* event_class = nullptr;  // null: not known, or inline
   };
@@ -146,7 +147,10 @@ class Source {
   void add_chunks();
   void describe_losses();
   const WriterNames* names_of(const trace::WriterId& writer) const;  // null: there are none
-  const ClassName& class_in(const WriterNames* names, uint32_t class_id) const;
+  const ClassName& class_in(const WriterNames* names, uint32_t class_id) const {
+    return names != nullptr && class_id < names->dense.size() ? names->dense[class_id] : rare_class(names, class_id);
+  }
+  const ClassName& rare_class(const WriterNames* names, uint32_t class_id) const;
   void decode(uint32_t chunk, std::optional<unsigned> sketch_level, Scratch& scratch, DecodedChunk& into) const;
   void add_ranges(const Decoding& decoding) const;
   void add_names(const Decoding& decoding) const;

@@ -17,6 +17,8 @@ const kWheelSetting = 'kymo wheel';
 const kHashDelayMs = 250;
 const kRestMs = 400;
 const kBelow = 40; // pixels below the last track
+const kFewEvents = 2_000_000; // whose report takes little time
+const kReportAfterMs = 500;
 const kJump = 3; // a change of the zoom by this factor
 
 /** Views of this page that are before the one that is shown. */
@@ -54,6 +56,16 @@ export class App extends AppConnection {
     await this.load();
     this.started = true;
     this.restore(bookmark);
+    this.notify();
+    setTimeout(() => void this.countFindings(), kReportAfterMs);
+  }
+
+  /** So that the page says that there are some. */
+  private async countFindings(): Promise<void> {
+    const { files, live } = this.trace!;
+    if (live || files.length !== 1 || !files[0].events || files[0].events > kFewEvents) return;
+    const report = (await this.client.report(0).catch(() => undefined)) as { findings?: unknown[] } | undefined;
+    this.findings = report?.findings?.length ?? 0;
     this.notify();
   }
 
@@ -469,9 +481,10 @@ export class App extends AppConnection {
   setTab(tab: Tab | undefined): void {
     this.tab = tab;
     this.measureVisible();
-    // What is alive at the end of what is visible, until the pointer rests somewhere: a leak is there.
+    // Until the pointer rests somewhere, what is alive at the end of what is visible: a leak is there. At the end of all,
+    // a program that ends in order has freed everything, so it is the peak.
     const hasMemory = this.trace?.tracks.some((track) => track.kind === 'memory');
-    if (tab === 'memory' && hasMemory && !this.memory.value && !this.memory.loading) void this.askMemory(Math.min(this.span.to, this.duration));
+    if (tab === 'memory' && hasMemory && !this.memory.value && !this.memory.loading) void this.askMemory(this.showsAll ? undefined : Math.min(this.span.to, this.duration));
     this.notify();
   }
 }

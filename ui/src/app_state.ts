@@ -66,6 +66,7 @@ export abstract class AppState {
   flags: Flag[] = [];
   wheelZooms = false; // otherwise it scrolls the tracks, and zooms with ctrl
   tab?: Tab;
+  findings = 0; // of the report, if it is known
   help = false;
   follow = false;
   unfollowed = false; // the server does not tell this page what is new

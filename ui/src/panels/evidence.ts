@@ -3,17 +3,24 @@
 import { exactly } from '../core/names';
 import type { Span } from '../core/viewport';
 
-export type Evidence = { span: Span } | { search: string } | 'functions' | 'totals';
+/** 'waiting', 'ready': the longest of these states of a thread that the finding names. */
+export type Evidence = { span: Span } | { search: string } | 'functions' | 'waiting' | 'ready' | 'totals';
 
 const kNs = 1000; // of the microseconds in a command
+
+/** The thread state that a text names: "waiting: read_batch" if it says read_batch. `names`: the one with the most time first. */
+export function stateIn(text: string, names: readonly string[]): number {
+  return names.findIndex((name) => name.startsWith('waiting: ') && text.includes(name.slice('waiting: '.length)));
+}
 
 export function evidenceOf(command: string): Evidence {
   const time = command.match(/ --from (\d+)us --to (\d+)us$/);
   if (time) return { span: { from: Number(time[1]) * kNs, to: Number(time[2]) * kNs } };
-  const name = command.startsWith('kymo hist ') ? command.match(/ ('(?:[^']|'\\'')*'|[^' ]+)$/)?.[1] : undefined;
+  const name = /^kymo hist | --callees /.test(command) ? command.match(/ ('(?:[^']|'\\'')*'|[^' ]+)$/)?.[1] : undefined;
   if (name !== undefined) {
     const text = name.replaceAll("'\\''", '\0').replaceAll("'", '').replaceAll('\0', "'");
     return { search: /[*?]/.test(text) ? text : exactly(text) };
   }
-  return command.endsWith(' --by function') ? 'functions' : 'totals';
+  const by = command.match(/ --by (\w+)$/)?.[1];
+  return by === 'function' ? 'functions' : by === 'wait' || by === 'lock' ? 'waiting' : by === 'thread' ? 'ready' : 'totals';
 }

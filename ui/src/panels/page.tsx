@@ -171,7 +171,10 @@ export function Panel({ app }: { app: App }) {
       />
       <nav aria-label="panels">
         {kTabs.map((tab, i) => (
-          <button class={app.tab === tab ? 'current' : ''} aria-pressed={app.tab === tab} title={`key ${i + 1}`} onClick={() => app.setTab(app.tab === tab ? undefined : tab)}>{kTitles[tab]}</button>
+          <button class={app.tab === tab ? 'current' : ''} aria-pressed={app.tab === tab} title={`key ${i + 1}`} onClick={() => app.setTab(app.tab === tab ? undefined : tab)}>
+            {kTitles[tab]}
+            {tab === 'report' && app.findings > 0 && <b class="findings" title={counted(app.findings, 'finding')}>{app.findings}</b>}
+          </button>
         ))}
         <span class="space" />
         {app.tab && <Copy of={() => box.current!.querySelector('.content')!} />}

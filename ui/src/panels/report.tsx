@@ -8,7 +8,7 @@ import { css } from '../timeline/palette';
 import { useAnswer } from './hooks';
 import { Answer, Bar, Swatch, Table } from './parts';
 import { exactly } from '../core/names';
-import { evidenceOf } from './evidence';
+import { evidenceOf, stateIn } from './evidence';
 
 interface HostRow {
   name: string;
@@ -102,7 +102,7 @@ export function ReportPanel({ app }: { app: App }) {
               choose={(row) => void app.find(exactly(row.name), false)}
               columns={[
                 { title: 'Name', wide: true, text: (r) => <><Swatch name={r.name} app={app} />{r.name}</>, value: (r) => r.name },
-                { title: 'Where', text: (r) => r.where, value: (r) => r.where },
+                { title: 'Where', wide: true, text: (r) => <span title={r.where}>{r.where}</span>, value: (r) => r.where },
                 { title: 'Count', text: (r) => count(r.count), value: (r) => r.count },
                 { title: 'Time', text: (r) => duration(r.total_ns), value: (r) => r.total_ns },
               ]}
@@ -123,15 +123,21 @@ function showTime(app: App, file: number, from: number, to: number): void {
   void app.select({ from: from + shift, to: to + shift, tracks: tracksOf(app, file) }, false);
 }
 
-/** Goes to the evidence, and selects it. Of a name, that is its longest range; of functions, the one with the most CPU time. */
-async function showEvidence(app: App, file: number, { command }: Finding): Promise<void> {
+/**
+ * Goes to the evidence, and selects it. Of a name, that is its longest range; of functions, the one with the most CPU
+ * time; of waits, the longest one of the function that the finding names.
+ */
+async function showEvidence(app: App, file: number, { command, text, evidence: lines }: Finding): Promise<void> {
   const evidence = evidenceOf(command);
   const tracks = tracksOf(app, file);
   const length = app.trace!.files[file].duration_ns;
   if (typeof evidence !== 'string') return 'search' in evidence ? app.findLongest(evidence.search) : showTime(app, file, evidence.span.from, evidence.span.to);
-  if (evidence === 'functions') {
-    const { functions } = await app.client.selection(0, length, tracks);
-    if (functions?.length) return app.findLongest(exactly(functions[0].function));
+  if (evidence !== 'totals') {
+    const { functions, states = [] } = await app.client.selection(0, length, tracks);
+    if (evidence === 'functions' && functions?.length) return app.findLongest(exactly(functions[0].function));
+    const names = states.map(({ name }) => name);
+    const at = evidence === 'ready' ? names.indexOf('ready') : [text, lines.join('\n')].map((said) => stateIn(said, names)).find((found) => found >= 0);
+    if (evidence !== 'functions' && states[at ?? -1]) return app.goTo(states[at!].longest);
   }
   app.show(wholeSpan(app.duration));
   return app.select({ from: app.shiftOf(file), to: length + app.shiftOf(file), tracks });

@@ -26,8 +26,8 @@ export function Statistics({ app }: { app: App }) {
           <>
             <FileTitle app={app} files={files} totals={totals} />
             <Ranges app={app} totals={totals} length={length} />
-            <Functions app={app} totals={totals} />
             <States app={app} totals={totals} />
+            <Functions app={app} totals={totals} />
             <Others totals={totals} />
           </>
         ))}

@@ -261,6 +261,7 @@ export class Input {
 
   private click(x: number, y: number): void {
     const { app, stage } = this;
+    if (stage.geometry!.laneAt(y, stage.placed)?.lane.track?.kind === 'memory') app.tab = 'memory';
     if (app.tab === 'memory') void app.askMemory(stage.geometry!.time(x));
     const shape = stage.shapeAt(x, y);
     if (!shape || !shape.lane?.track) {

@@ -47,7 +47,7 @@ function drawProcess(context: CanvasRenderingContext2D, lane: Lane, y: number, g
   triangle(context, 13, y - 4, lane.collapsed, app.theme.muted);
   context.fillStyle = app.theme.text;
   context.font = '600 11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
-  context.fillText(fitter.fit(lane.label, geometry.left - 34), 24, y);
+  context.fillText(fitter.fit(lane.label, (geometry.left - 34) * 0.9), 24, y); // bold is wider than what was measured
   context.font = '11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 }
 

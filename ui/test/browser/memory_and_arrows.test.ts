@@ -11,11 +11,10 @@ pageTest('memory: over time as a track, and what is alive where the pointer rest
   const lanes = await page.evaluate(() => window.kymo.lanes());
   const lane = lanes.find((l) => l.track === memory.id)!;
   assert.ok(lane.height > 30);
-  await page.keyboard.press('6');
-  await page.getByText('Rest the pointer').waitFor();
   const left = await page.evaluate(() => window.kymo.left());
   const x = left + Math.round((1400 - left) * 0.5);
-  await page.mouse.move(x, (await stageTop(page)) + lane.top + 20);
+  await page.mouse.click(x, (await stageTop(page)) + lane.top + 20); // opens the panel
+  await page.getByText('Rest the pointer').waitFor();
   await page.locator('.alive', { hasText: 'alive at' }).waitFor();
   const { from, to } = await state(page);
   const at = from + ((x - left) / (1400 - left)) * (to - from);

@@ -109,3 +109,18 @@ pageTest('a page that nobody touches says that its server has ended', () => trai
   await server.stop();
   await page.getByRole('alert').getByText('No answer from kymo view').waitFor();
 }, { mayFail: true });
+
+pageTest('a notch of the wheel is spread over several frames, and ends where it should', () => training(8), async (page) => {
+  await complete(page);
+  const before = await state(page);
+  const left = await page.evaluate(() => window.kymo.left());
+  await page.mouse.move(left + 300, 400);
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -200);
+  await page.keyboard.up('Control');
+  await complete(page);
+  const after = await state(page);
+  assert.ok(after.frames - before.frames >= 2, `${after.frames - before.frames} frames`);
+  const factor = (after.to - after.from) / (before.to - before.from);
+  assert.ok(Math.abs(factor - Math.exp(-200 * 0.0018)) < 1e-6, String(factor));
+});

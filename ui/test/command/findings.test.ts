@@ -50,5 +50,15 @@ test('the report of the page is that of kymo report, with what samples and waits
     assert.deepEqual(shown, expected);
     await page.keyboard.press('4');
     for (const { text } of expected.findings) await page.locator('.finding', { hasText: text }).waitFor();
+    await page.locator('nav .findings', { hasText: String(expected.findings.length) }).waitFor();
+    // The longest wait for the lock, with its stack.
+    const lock = expected.findings.find(({ kind }: { kind: string }) => kind === 'lock');
+    const [, where] = lock.text.match(/, in ([^ ,.]+)/);
+    await page.waitForFunction(() => window.kymo.lanes().some(({ name }) => name.endsWith(': states')));
+    await page.locator('.finding button', { hasText: lock.text }).click();
+    await page.waitForFunction(() => window.kymo.state().event);
+    await page.keyboard.press('1');
+    await page.locator('.panel h2', { hasText: `waiting: ${where}` }).waitFor();
+    await page.locator('.stack li', { hasText: where }).waitFor();
   });
 });

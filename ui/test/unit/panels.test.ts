@@ -5,7 +5,7 @@ import { plotColumns, rangeText, valueText } from '../../src/timeline/plots';
 import { coverage } from '../../src/timeline/minimap';
 import { TextFitter } from '../../src/timeline/text';
 import { dimmed, kDark, kLight, nameColour, ownColour, Rgb } from '../../src/timeline/palette';
-import { evidenceOf } from '../../src/panels/evidence';
+import { evidenceOf, stateIn } from '../../src/panels/evidence';
 import { changesByName, iterationShift, lastName } from '../../src/panels/changes';
 import { bottomUp, flameBoxes, flameHits } from '../../src/panels/flame_boxes';
 import { decodeTiles } from '../../src/core/protocol';
@@ -86,7 +86,12 @@ test('the command of a finding says where its evidence is', () => {
   assert.deepEqual(of('kymo hist run.kymo step*'), { search: 'step*' });
   assert.deepEqual(of("kymo hist 'my run.kymo' 'it'\\''s slow'"), { search: '"it\'s slow"' });
   assert.deepEqual(of('kymo stats run.kymo --by function'), 'functions');
-  assert.equal(of('kymo stats run.kymo --by wait'), 'totals');
+  assert.deepEqual(of('kymo stats run.kymo --callees decode_batch'), { search: '"decode_batch"' });
+  assert.equal(of('kymo stats run.kymo --by wait'), 'waiting');
+  assert.equal(of('kymo stats run.kymo --by thread'), 'ready');
+  assert.equal(of('kymo stats run.kymo'), 'totals');
+  assert.equal(stateIn('5.95 s waiting for a mutex, in lookup, which main held', ['ready', 'waiting: read', 'waiting: lookup']), 2);
+  assert.equal(stateIn('nothing of this', ['ready', 'waiting: read']), -1);
 });
 
 test('frames of a flame graph are inside of their parents', () => {

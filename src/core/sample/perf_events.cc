@@ -506,6 +506,7 @@ void PerfSource::count_lost_samples(RingState& ring, Record& record) const {
   if (record.time > ring.last_ns) ring.lost_ns += record.time - ring.last_ns;
   const uint64_t period = std::max<uint64_t>(events_.period_ns(), 1);
   record.lost_samples = std::min(record.lost, ring.lost_ns / period);
+  record.lost_since = ring.last_ns;
   ring.lost_ns -= record.lost_samples * period;
 }
 

@@ -78,6 +78,7 @@ struct Record {
   bool is_preempted = false;  // SwitchOut: it could have gone on
   uint64_t lost = 0;          // Lost, Damaged: the number of records
   uint64_t lost_samples = 0;  // Lost: how many of them can be samples
+  uint64_t lost_since = 0;    // Lost: until then, nothing was; 0: not known
   std::string_view text;      // Name: the name; Map: the path; Command: the words, each with a zero;
                               // PythonUnknown: the version
   uint64_t cpu_ns = 0;        // Exit: the CPU time of the thread; 0: not known

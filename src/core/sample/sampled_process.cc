@@ -585,11 +585,15 @@ void SampledProcess::switched(const Record& record) {
   }
 }
 
-// A thread that ran may have been stopped since, or has ended. One that waited mostly waits still.
-void SampledProcess::lost_switches() {
+// A thread that ran may have been stopped since, or has ended. One that waited mostly waits again afterwards.
+void SampledProcess::lost_switches(uint64_t since, uint64_t until) {
   for (auto& [tid, one] : threads_) {
     one.in_since = 0;
-    if (one.was_preempted) one.out_since = 0;
+    if (one.out_since != 0) {
+      take_waiting_python(one, since);
+      off_cpu(one, one.out_since, since);
+      one.out_since = one.was_preempted ? 0 : std::max(one.out_since, until);
+    }
     one.wait_root.reset();  // of a wait that may have ended
     one.may_have_ended = true;
   }

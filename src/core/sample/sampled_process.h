@@ -123,8 +123,8 @@ class SampledProcess {
   void read_waiting_python();
   bool has_thread(uint32_t tid) const { return threads_.contains(tid); }
   void switched(const Record& record);
-  // Records of context switches were lost: what threads do now is not known.
-  void lost_switches();
+  // Records of context switches were lost from one time to another: what threads did then is not known.
+  void lost_switches(uint64_t since, uint64_t until);
   void lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time, const char* detail = "");
   // `cpu_ns` is its CPU time, if the context switches are not reported.
   void exit(uint32_t tid, uint64_t time, uint64_t cpu_ns = 0);

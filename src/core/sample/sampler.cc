@@ -1,5 +1,7 @@
 #include "sample/sampler.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +64,9 @@ Sampler::Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options) :
 Sampler::~Sampler() { stop(); }
 
 void Sampler::run() {
+  // On a busy machine, rings that are not read in time lose records. Without the right to it, the kernel refuses.
+  const sched_param lowest{sched_get_priority_min(SCHED_RR)};
+  pthread_setschedparam(pthread_self(), SCHED_RR, &lowest);
   while (!stopping_.load(std::memory_order_acquire)) {
     source_->wait(kWaitMilliseconds);
     const std::lock_guard lock(mutex_);
@@ -202,7 +207,7 @@ void Sampler::handle(const Record& record) {
       if (record.lost_samples != 0) lose(trace::LossCause::SamplesLost, record.lost_samples, {});
       if (others == 0) return;
       lose(trace::LossCause::Reported, others, {}, kLostOthers);
-      for (auto& [pid, process] : processes_) process->lost_switches();
+      for (auto& [pid, process] : processes_) process->lost_switches(record.lost_since, record.time);
       return;
     }
     case RecordKind::Damaged:

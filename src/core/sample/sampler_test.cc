@@ -428,5 +428,32 @@ TEST(SamplerTest, TimeAfterALossIsNotKnown) {
   EXPECT_EQ(sampler.totals().off_ns, 0u);
 }
 
+// A thread waits from 100 to 900, and records are lost from 300 to 500.
+class LossInAWaitSource : public SameSampleSource {
+ public:
+  void read(bool is_last, const Handle& handle) override {
+    if (!is_last) return;
+    const uint64_t begin = base::monotonic_ns() - 1'000'000;
+    Record record;
+    record.pid = record.tid = static_cast<uint32_t>(getpid());
+    record.time = begin;
+    record.instruction = 0x1000;
+    for (const auto& [kind, time] : {std::pair(RecordKind::Sample, 0), std::pair(RecordKind::SwitchOut, 100),
+                                     std::pair(RecordKind::Lost, 500), std::pair(RecordKind::SwitchIn, 900)}) {
+      record.kind = kind;
+      record.time = begin + static_cast<uint64_t>(time);
+      record.lost = kind == RecordKind::Lost ? 7 : 0;
+      record.lost_since = begin + 300;
+      handle(record);
+    }
+  }
+};
+
+TEST(SamplerTest, ThreadThatWaitsIsNotKnownToWaitWhileRecordsAreLost) {
+  Sampler sampler(std::make_unique<LossInAWaitSource>(), {1000, "session", {}});
+  sampler.stop();
+  EXPECT_EQ(sampler.totals().off_ns, 600u);
+}
+
 }  // namespace
 }  // namespace kymo::sample
